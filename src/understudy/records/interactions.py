@@ -1,0 +1,233 @@
+"""Interactions: who did which action, and whether it went well.
+
+Learners are positions, not names: what a learner was called in the file is used to
+group the rows and is then forgotten, so that it can reach neither a log nor a release.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from understudy.errors import DataError
+
+if TYPE_CHECKING:
+    import polars as pl
+
+IntArray = NDArray[np.integer[Any]]
+
+SIMULATED_PREFIX = "simulated-"
+SYNTHETIC_PREFIX = "synthetic-"
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Interactions:
+    """A log of learners' actions, one learner after the other, order kept.
+
+    Row r is the attempt at `actions[action[r]]` with success `outcome[r]`; the rows of
+    learner i are `offsets[i]:offsets[i + 1]`. `item`, `time` and `group` are optional;
+    `group` has one code per learner.
+    """
+
+    action: IntArray
+    outcome: IntArray
+    offsets: IntArray
+    actions: tuple[str, ...]
+    item: IntArray | None = None
+    items: tuple[str, ...] = ()
+    time: NDArray[np.datetime64] | None = None
+    group: IntArray | None = None
+    groups: tuple[str, ...] = ()
+    simulated: bool = False
+    _learner: list[IntArray] = field(default_factory=list, init=False)
+
+    def __post_init__(self) -> None:
+        n_rows = len(self.action)
+        if len(self.outcome) != n_rows or self.offsets[0] != 0 or self.offsets[-1] != n_rows:
+            raise DataError(f"the columns of a log differ in length: {n_rows} actions.")
+        if n_rows and not (0 <= self.action.min() and self.action.max() < len(self.actions)):
+            raise DataError("an action code lies outside the vocabulary.")
+        for array in (self.action, self.outcome, self.offsets, self.item, self.time, self.group):
+            if array is not None:
+                array.setflags(write=False)
+
+    def __repr__(self) -> str:
+        kind = "simulated " if self.simulated else ""
+        return (
+            f"<{kind}Interactions: {self.n_rows} rows, {self.n_learners} learners, {self.n_actions} actions>"
+        )
+
+    @property
+    def n_rows(self) -> int:
+        """Number of attempts."""
+        return len(self.action)
+
+    @property
+    def n_learners(self) -> int:
+        """Number of learners."""
+        return len(self.offsets) - 1
+
+    @property
+    def n_actions(self) -> int:
+        """Size of the vocabulary, whether or not every action occurs."""
+        return len(self.actions)
+
+    @property
+    def lengths(self) -> IntArray:
+        """Number of rows of each learner."""
+        return np.diff(self.offsets)
+
+    @property
+    def learner(self) -> IntArray:
+        """Position of the learner of each row."""
+        if not self._learner:
+            self._learner.append(np.repeat(np.arange(self.n_learners, dtype=np.int32), self.lengths))
+        return self._learner[0]
+
+    @classmethod
+    def from_sequences(
+        cls,
+        sequences: Sequence[ArrayLike],
+        outcomes: Sequence[ArrayLike] | None = None,
+        *,
+        actions: Sequence[str] | None = None,
+    ) -> Interactions:
+        """A log from one list of action codes per learner; for tests and examples."""
+        parts = [np.asarray(s, dtype=np.int32) for s in sequences]
+        action = np.concatenate([np.empty(0, dtype=np.int32), *parts])
+        if outcomes is None:
+            outcome = np.zeros(len(action), dtype=np.int8)
+        else:
+            results = [np.asarray(o, dtype=np.int8) for o in outcomes]
+            outcome = np.concatenate([np.empty(0, dtype=np.int8), *results])
+        if actions is None:
+            actions = [str(code) for code in range(int(action.max(initial=-1)) + 1)]
+        return cls(action, outcome, offsets_of([len(p) for p in parts]), tuple(actions))
+
+    @classmethod
+    def from_frame(
+        cls,
+        frame: Any,
+        *,
+        learner: str = "learner",
+        action: str = "action",
+        outcome: str = "outcome",
+        time: str | None = None,
+        item: str | None = None,
+        group: str | None = None,
+        first_line: int = 2,
+        single_rows: bool = False,
+    ) -> Interactions:
+        """A validated log from a polars or pandas frame.
+
+        Rows are grouped by learner in order of appearance; within a learner the order of
+        the frame is kept, or the order of `time` when it is given. `first_line` is the
+        line of the file on which the first row stands, so that an error can name a line;
+        `single_rows` admits a log in which no learner has two rows (thinned data).
+        """
+        from understudy.records.frames import interactions_from_frame
+
+        columns = {
+            "learner": learner,
+            "action": action,
+            "outcome": outcome,
+            "time": time,
+            "item": item,
+            "group": group,
+        }
+        return interactions_from_frame(frame, columns, first_line, single_rows)
+
+    def to_frame(self, prefix: str | None = None) -> pl.DataFrame:
+        """The log as a polars frame with invented learner names: `prefix` and a number."""
+        from understudy.records.frames import frame_from_interactions
+
+        return frame_from_interactions(
+            self, prefix or (SIMULATED_PREFIX if self.simulated else SYNTHETIC_PREFIX)
+        )
+
+    def to_pandas(self, prefix: str | None = None) -> Any:
+        """The same as `to_frame`, for those who work with pandas."""
+        return self.to_frame(prefix).to_pandas()
+
+    def select(self, learners: ArrayLike) -> Interactions:
+        """The log of some learners, in the order given; the vocabulary stays."""
+        chosen = np.asarray(learners)
+        if chosen.dtype == bool:
+            chosen = np.flatnonzero(chosen)
+        lengths = self.lengths[chosen]
+        offsets = offsets_of(lengths)
+        rows = np.arange(offsets[-1]) + np.repeat(self.offsets[chosen] - offsets[:-1], lengths)
+        return replace(
+            self,
+            action=self.action[rows],
+            outcome=self.outcome[rows],
+            offsets=offsets,
+            item=None if self.item is None else self.item[rows],
+            time=None if self.time is None else self.time[rows],
+            group=None if self.group is None else self.group[chosen],
+        )
+
+    def keep_rows(self, keep: NDArray[np.bool_]) -> Interactions:
+        """The log with some rows only; learners left without a row are gone."""
+        lengths = np.bincount(self.learner[keep], minlength=self.n_learners)
+        present = lengths > 0
+        return replace(
+            self,
+            action=self.action[keep],
+            outcome=self.outcome[keep],
+            offsets=offsets_of(lengths[present]),
+            item=None if self.item is None else self.item[keep],
+            time=None if self.time is None else self.time[keep],
+            group=None if self.group is None else self.group[present],
+        )
+
+    def recode(self, actions: Sequence[str]) -> Interactions:
+        """The same log with codes of another vocabulary, which has to hold every action that occurs."""
+        position = {name: code for code, name in enumerate(actions)}
+        table = np.array([position.get(name, -1) for name in self.actions], dtype=np.int32)
+        action = table[self.action] if self.n_rows else self.action
+        if self.n_rows and action.min() < 0:
+            raise DataError("the log has actions that the wanted vocabulary lacks.")
+        return replace(self, action=action, actions=tuple(actions))
+
+    def without_constant_actions(self) -> tuple[Interactions, int]:
+        """The log without actions that always or never succeed, and their number.
+
+        Such actions have no finite difficulty; the seed (section 5.1) removes them too.
+        """
+        attempts = np.bincount(self.action, minlength=self.n_actions)
+        successes = np.bincount(self.action, weights=self.outcome, minlength=self.n_actions)
+        constant = (attempts > 0) & ((successes == 0) | (successes == attempts))
+        if not constant.any():
+            return self, 0
+        kept = self.keep_rows(~constant[self.action])
+        remaining = [name for name, gone in zip(self.actions, constant, strict=True) if not gone]
+        return kept.recode(remaining), int(constant.sum())
+
+
+def offsets_of(lengths: ArrayLike) -> IntArray:
+    """Where each learner's rows begin, and where the last one's end."""
+    counts = np.asarray(lengths, dtype=np.int64)
+    offsets = np.zeros(len(counts) + 1, dtype=np.int64)
+    np.cumsum(counts, out=offsets[1:])
+    return offsets
+
+
+def common_vocabulary(*logs: Interactions) -> tuple[Interactions, ...]:
+    """The same logs, all coded with the union of their vocabularies."""
+    if all(log.actions == logs[0].actions for log in logs):
+        return logs
+    names = natural_order({name for log in logs for name in log.actions})
+    return tuple(log.recode(names) for log in logs)
+
+
+def natural_order(names: set[str] | Sequence[str]) -> tuple[str, ...]:
+    """Names sorted so that 2 comes before 10, independent of the order in which they were met."""
+    try:
+        return tuple(sorted(names, key=lambda name: (int(name), name)))
+    except ValueError:
+        return tuple(sorted(names))
