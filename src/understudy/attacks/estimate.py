@@ -1,0 +1,162 @@
+"""RiskEstimate: how well an attack tells members from outsiders, with interval and baseline."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+from scipy.stats import norm, rankdata
+
+Floats = NDArray[np.float64]
+Flags = NDArray[np.bool_]
+
+LEVEL = 0.95
+N_BOOTSTRAPS = 1000
+
+
+@dataclass(frozen=True)
+class RiskEstimate:
+    """The success of one attack.
+
+    `auc` is the chance that a member scores above an outsider; 0.5 is guessing. `low` and
+    `high` bound it with 95 % confidence (DeLong). `tpr_at_1pct` is the share of members found
+    when 1 % of the outsiders are wrongly accused; 0.01 is guessing.
+    """
+
+    attack: str
+    auc: float
+    low: float
+    high: float
+    tpr_at_1pct: float
+    n_members: int
+    n_outsiders: int
+    baseline: float = 0.5
+
+    def to_json(self) -> dict[str, Any]:
+        """The estimate for a machine."""
+        return dict(vars(self))
+
+
+@dataclass(frozen=True)
+class Risk:
+    """All membership attacks on one release, and the strongest of them.
+
+    `low` and `high` bound the largest AUC simultaneously for all attacks (see `judge`), so
+    that picking the strongest attack after the fact does not cry wolf.
+    """
+
+    estimates: tuple[RiskEstimate, ...]
+    low: float
+    high: float
+    n_set_aside: int
+
+    @property
+    def worst(self) -> RiskEstimate:
+        """The attack with the highest AUC."""
+        return max(self.estimates, key=lambda estimate: estimate.auc)
+
+    def to_json(self) -> dict[str, Any]:
+        """The risk for a machine."""
+        return {
+            "worst_attack": self.worst.attack,
+            "auc_worst": self.worst.auc,
+            "auc_worst_low": self.low,
+            "auc_worst_high": self.high,
+            "tpr_at_1pct": self.worst.tpr_at_1pct,
+            "learners_set_aside": self.n_set_aside,
+            "attacks": [estimate.to_json() for estimate in self.estimates],
+        }
+
+
+def judge(
+    scores: Mapping[str, Floats], member: Flags, rng: np.random.Generator, n_set_aside: int = 0
+) -> Risk:
+    """Judge attacks by their scores of each learner and by who was a member.
+
+    The interval of the largest AUC comes from a bootstrap over learners: c is the 95 %
+    quantile of max_k |AUC*_k - AUC_k| / se_k, and [max_k (AUC_k - c se_k), max_k (AUC_k + c se_k)]
+    covers the largest true AUC whenever all bands cover theirs.
+    """
+    names = list(scores)
+    areas, errors = np.array([auc_with_error(scores[name], member) for name in names]).T
+    z = norm.ppf(0.5 + LEVEL / 2)
+    estimates = tuple(
+        RiskEstimate(
+            attack=name,
+            auc=float(area),
+            low=float(max(0.0, area - z * error)),
+            high=float(min(1.0, area + z * error)),
+            tpr_at_1pct=true_positive_rate(scores[name], member, 0.01),
+            n_members=int(member.sum()),
+            n_outsiders=int((~member).sum()),
+        )
+        for name, area, error in zip(names, areas, errors, strict=True)
+    )
+    resampled = _bootstrapped_areas([scores[name] for name in names], member, rng)
+    largest = np.max(np.abs(resampled - areas) / errors, axis=1)
+    critical = max(float(np.quantile(largest, LEVEL)), z)
+    low = float(np.max(areas - critical * errors))
+    high = float(np.max(areas + critical * errors))
+    return Risk(estimates, max(0.0, low), min(1.0, high), n_set_aside)
+
+
+def auc_with_error(score: Floats, member: Flags) -> tuple[float, float]:
+    """Area under the ROC curve and its standard error (DeLong, DeLong and Clarke-Pearson 1988).
+
+    Ties count one half. The error never falls below that of a single pair decided otherwise,
+    so that a perfect attack on few learners does not look certain.
+    """
+    inside, outside = score[member], score[~member]
+    n_in, n_out = len(inside), len(outside)
+    ranks = rankdata(np.concatenate([inside, outside]))
+    # Chance that this member beats an outsider, and that a member beats this outsider.
+    beats = (ranks[:n_in] - rankdata(inside)) / n_out
+    beaten = 1.0 - (ranks[n_in:] - rankdata(outside)) / n_in
+    variance = beats.var(ddof=1) / n_in + beaten.var(ddof=1) / n_out
+    floor = 0.5 / np.sqrt(n_in * n_out)
+    return float(beats.mean()), float(max(np.sqrt(variance), floor))
+
+
+def true_positive_rate(score: Floats, member: Flags, false_positive_rate: float) -> float:
+    """Share of members above the lowest threshold that accuses no more outsiders than allowed."""
+    outside = np.sort(score[~member])
+    allowed = int(np.floor(false_positive_rate * len(outside)))
+    threshold = outside[len(outside) - 1 - allowed]
+    return float(np.mean(score[member] > threshold))
+
+
+def _bootstrapped_areas(scores: list[Floats], member: Flags, rng: np.random.Generator) -> Floats:
+    inside, outside = np.flatnonzero(member), np.flatnonzero(~member)
+    result = np.empty((N_BOOTSTRAPS, len(scores)))
+    # The rank of a score among the distinct ones; ties share a rank.
+    places = np.array([np.unique(score, return_inverse=True)[1] for score in scores], dtype=np.int64)
+    for b in range(N_BOOTSTRAPS):
+        weight = np.bincount(rng.choice(inside, len(inside)), minlength=len(member))
+        weight += np.bincount(rng.choice(outside, len(outside)), minlength=len(member))
+        result[b] = _weighted_areas(places, weight, member)
+    return result
+
+
+@njit(cache=True, nogil=True)
+def _weighted_areas(places, weight, member):  # type: ignore[no-untyped-def]
+    n_scores, n = places.shape
+    areas = np.empty(n_scores)
+    for k in range(n_scores):
+        inside = np.zeros(n)
+        outside = np.zeros(n)
+        for i in range(n):
+            if member[i]:
+                inside[places[k, i]] += weight[i]
+            else:
+                outside[places[k, i]] += weight[i]
+        below = 0.0
+        won = 0.0
+        for place in range(n):
+            won += inside[place] * (below + 0.5 * outside[place])
+            below += outside[place]
+        areas[k] = won / (below * np.sum(inside))
+    return areas

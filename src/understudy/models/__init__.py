@@ -1,0 +1,1 @@
+"""Numbers in, parameters out: the Rasch model, the Markov chain, the next-outcome model."""

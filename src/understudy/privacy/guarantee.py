@@ -1,0 +1,68 @@
+"""Guarantee: what is proved about a release, or the statement that nothing is."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+from understudy.errors import UsageError
+
+UNIT = "a learner with all their rows"
+ADJACENCY = "replace one learner"
+
+
+@dataclass(frozen=True)
+class Guarantee:
+    """Differential privacy of a release for `unit` under `adjacency`.
+
+    With `epsilon` finite: whatever the release shows would have been shown with nearly the
+    same probability (a factor e^epsilon, up to `delta`) had one learner been another one.
+    With `epsilon` infinite nothing is promised, and `reason` says why.
+    """
+
+    epsilon: float
+    delta: float = 0.0
+    mu: float | None = None
+    mechanisms: tuple[str, ...] = ()
+    reason: str = ""
+    unit: str = UNIT
+    adjacency: str = ADJACENCY
+
+    def __post_init__(self) -> None:
+        if not self.epsilon > 0 or not 0 <= self.delta < 1:
+            raise UsageError(
+                f"a guarantee needs epsilon above 0 and delta in [0, 1); "
+                f"got epsilon {self.epsilon:g}, delta {self.delta:.3g}.",
+                hint="epsilon between 0.1 and 10 and delta below one over the number of learners are usual.",
+            )
+
+    @classmethod
+    def none(cls, reason: str) -> Guarantee:
+        """No formal guarantee, and why."""
+        return cls(math.inf, reason=reason)
+
+    @property
+    def formal(self) -> bool:
+        """Whether anything is proved."""
+        return math.isfinite(self.epsilon)
+
+    def __str__(self) -> str:
+        if not self.formal:
+            return f"no formal guarantee ({self.reason})" if self.reason else "no formal guarantee"
+        delta = f", delta {self.delta:.2e}" if self.delta else ""
+        how = f"; {', '.join(self.mechanisms)}" if self.mechanisms else ""
+        return f"epsilon {self.epsilon:g}{delta} for {self.unit} ({self.adjacency}{how})"
+
+    def to_json(self) -> dict[str, Any]:
+        """The guarantee for a machine; an infinite epsilon becomes null."""
+        return {
+            "formal": self.formal,
+            "epsilon": self.epsilon if self.formal else None,
+            "delta": self.delta if self.formal else None,
+            "mu": self.mu,
+            "mechanisms": list(self.mechanisms),
+            "unit": self.unit,
+            "adjacency": self.adjacency,
+            "statement": str(self),
+        }

@@ -1,0 +1,222 @@
+"""Utility metrics: each knows what it means, its best value and in which direction that lies."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.stats import rankdata
+
+from understudy.models.markov import TransitionCounts
+from understudy.models.next_outcome import NextOutcome, fit_next_outcome
+from understudy.models.rasch import fit_rasch
+from understudy.records import Interactions
+from understudy.records.interactions import IntArray
+
+Floats = NDArray[np.float64]
+
+
+class Training:
+    """The real side of a comparison, prepared once for many synthetic logs.
+
+    `training` is what the generator learned from; `held_out` are real learners whom it never
+    saw, on whom predictions are tested.
+    """
+
+    def __init__(self, training: Interactions, held_out: Interactions) -> None:
+        self.training = training
+        self.held_out = held_out
+
+    @cached_property
+    def shares(self) -> Floats:
+        """Share of each action among the rows."""
+        return _shares(self.training)
+
+    @cached_property
+    def difficulty(self) -> Floats:
+        """Difficulty of each action."""
+        return fit_rasch(self.training).difficulty
+
+    @cached_property
+    def steps(self) -> TransitionCounts:
+        """Transition counts."""
+        return TransitionCounts.of(self.training)
+
+    @cached_property
+    def prediction_auc(self) -> float:
+        """AUC of the next-outcome model trained on the training log."""
+        return _prediction_auc(fit_next_outcome(self.training), self.held_out)
+
+
+Compare = Callable[[Training, Interactions], float]
+
+
+@dataclass(frozen=True)
+class Metric:
+    """One number about a synthetic log, computed against the log it stands in for."""
+
+    name: str
+    meaning: str
+    best: float
+    direction: Literal["lower", "higher"]
+    compute: Compare
+
+
+def measure(real: Training, synthetic: Interactions) -> dict[str, float]:
+    """All metrics of one synthetic log."""
+    # The difficulties of the synthetic log serve three metrics: fit once.
+    difficulty = _synthetic_difficulty(synthetic)
+    return {
+        metric.name: _DIFFICULTY_ERRORS[metric.name](real, difficulty)
+        if metric.name in _DIFFICULTY_ERRORS
+        else metric.compute(real, synthetic)
+        for metric in METRICS
+    }
+
+
+def _synthetic_difficulty(synthetic: Interactions) -> Floats:
+    """Difficulties; an action that is absent keeps difficulty 0, which the penalty gives it."""
+    return fit_rasch(synthetic).difficulty
+
+
+def rmse(real: Training, difficulty: Floats) -> float:
+    """Root mean squared error over the actions of the training log (seed, section 4.2)."""
+    present = real.shares > 0
+    return float(np.sqrt(np.mean((real.difficulty - difficulty)[present] ** 2)))
+
+
+def wrmse(real: Training, difficulty: Floats) -> float:
+    """The same, weighted by the share of each action in the training log (seed, section 4.2)."""
+    return float(np.sqrt(np.sum(real.shares * (real.difficulty - difficulty) ** 2)))
+
+
+def wrmse_centred(real: Training, difficulty: Floats) -> float:
+    """The weighted error after the mean difference is taken out: the location of the scale is free."""
+    difference = real.difficulty - difficulty
+    difference = difference - np.sum(real.shares * difference)
+    return float(np.sqrt(np.sum(real.shares * difference**2)))
+
+
+_DIFFICULTY_ERRORS: dict[str, Callable[[Training, Floats], float]] = {
+    "rmse": rmse,
+    "wrmse": wrmse,
+    "wrmse_centred": wrmse_centred,
+}
+
+
+def _difficulty_metric(name: str, meaning: str) -> Metric:
+    error = _DIFFICULTY_ERRORS[name]
+    return Metric(
+        name, meaning, 0.0, "lower", lambda real, synthetic: error(real, _synthetic_difficulty(synthetic))
+    )
+
+
+def action_tv(real: Training, synthetic: Interactions) -> float:
+    """Total variation of the shares of actions."""
+    return float(np.abs(real.shares - _shares(synthetic)).sum() / 2)
+
+
+def transition_tv(real: Training, synthetic: Interactions) -> float:
+    """Total variation of the shares of steps from one action to the next."""
+    inner_real, inner_fake = _inner_steps(real.steps), _inner_steps(TransitionCounts.of(synthetic))
+    keys = np.union1d(inner_real[0], inner_fake[0])
+    difference = np.zeros(len(keys))
+    for sign, (key, share) in ((1.0, inner_real), (-1.0, inner_fake)):
+        difference[np.searchsorted(keys, key)] += sign * share
+    return float(np.abs(difference).sum() / 2)
+
+
+def length_ks(real: Training, synthetic: Interactions) -> float:
+    """Kolmogorov-Smirnov distance of sequence lengths."""
+    return _kolmogorov_smirnov(real.training.lengths, synthetic.lengths)
+
+
+def repeats_ks(real: Training, synthetic: Interactions) -> float:
+    """Kolmogorov-Smirnov distance of the number of attempts of a learner at an action."""
+    return _kolmogorov_smirnov(repeats_of(real.training), repeats_of(synthetic))
+
+
+def prediction_loss(real: Training, synthetic: Interactions) -> float:
+    """AUC on real learners lost by training the next-outcome model on synthetic ones."""
+    return real.prediction_auc - _prediction_auc(fit_next_outcome(synthetic), real.held_out)
+
+
+def prediction_auc(real: Training, synthetic: Interactions) -> float:
+    """AUC on real learners of the next-outcome model trained on synthetic ones."""
+    return _prediction_auc(fit_next_outcome(synthetic), real.held_out)
+
+
+METRICS: tuple[Metric, ...] = (
+    _difficulty_metric("rmse", "error of the difficulties, every action counting the same"),
+    _difficulty_metric("wrmse", "error of the difficulties, frequent actions counting more"),
+    _difficulty_metric("wrmse_centred", "the weighted error when only differences of difficulty matter"),
+    Metric("action_tv", "share of rows with another action than they should have", 0.0, "lower", action_tv),
+    Metric(
+        "transition_tv", "share of steps that lead elsewhere than they should", 0.0, "lower", transition_tv
+    ),
+    Metric("length_ks", "largest gap between the distributions of sequence lengths", 0.0, "lower", length_ks),
+    Metric(
+        "repeats_ks", "largest gap between the distributions of attempts at an action", 0.0, "lower", repeats_ks
+    ),
+    Metric(
+        "prediction_auc",
+        "how well a model trained on synthetic learners predicts real ones",
+        1.0,
+        "higher",
+        prediction_auc,
+    ),
+    Metric(
+        "prediction_loss",
+        "how much worse it predicts than one trained on the real log",
+        0.0,
+        "lower",
+        prediction_loss,
+    ),
+)
+
+
+def repeats_of(log: Interactions) -> IntArray:
+    """Number of attempts of each (learner, action) pair that occurs."""
+    key = log.learner.astype(np.int64) * log.n_actions + log.action
+    return np.unique(key, return_counts=True)[1]
+
+
+def describe() -> list[dict[str, Any]]:
+    """What each metric means, for reports."""
+    return [
+        {"name": m.name, "meaning": m.meaning, "best": m.best, "direction": m.direction} for m in METRICS
+    ]
+
+
+def _shares(log: Interactions) -> Floats:
+    return np.bincount(log.action, minlength=log.n_actions) / max(log.n_rows, 1)
+
+
+def _inner_steps(counts: TransitionCounts) -> tuple[IntArray, Floats]:
+    """Keys and shares of the steps between two actions; starts and ends left out."""
+    inner = (counts.source < counts.n_actions) & (counts.target < counts.n_actions)
+    key = counts.source[inner].astype(np.int64) * counts.n_actions + counts.target[inner]
+    total = counts.count[inner].sum()
+    return key, counts.count[inner] / max(total, 1.0)
+
+
+def _kolmogorov_smirnov(a: IntArray, b: IntArray) -> float:
+    if not len(a) or not len(b):
+        return 1.0
+    values = np.union1d(a, b)
+    below_a = np.searchsorted(np.sort(a), values, side="right") / len(a)
+    below_b = np.searchsorted(np.sort(b), values, side="right") / len(b)
+    return float(np.abs(below_a - below_b).max())
+
+
+def _prediction_auc(model: NextOutcome, held_out: Interactions) -> float:
+    good = held_out.outcome == 1
+    n_good, n_bad = int(good.sum()), int((~good).sum())
+    if not n_good or not n_bad:
+        return 0.5
+    ranks = rankdata(model.log_odds(held_out))
+    return float((ranks[good].sum() - n_good * (n_good + 1) / 2) / (n_good * n_bad))
