@@ -1,0 +1,153 @@
+"""Which column plays which role: named by the user, or found by the names that logs commonly use."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from understudy.errors import DataError, UsageError
+
+ROLES = ("learner", "action", "outcome", "time", "item", "group")
+REQUIRED = ("learner", "action", "outcome")
+
+# In order of preference, as `plain` writes them.
+_ITEMS = (
+    *("item", "itemid", "itemname", "problem", "problemid", "problemname", "question", "questionid"),
+    *("exercise", "exerciseid", "exercisename", "task", "taskid", "taskname", "step", "stepid", "stepname"),
+    *("activity", "activityid", "activityname", "aufgabe", "frage", "exercice", "tarea", "pregunta"),
+)
+KNOWN_NAMES: dict[str, tuple[str, ...]] = {
+    "learner": (
+        *("learner", "learnerid", "user", "userid", "student", "studentid", "anonstudentid", "anonuserid"),
+        *("anonid", "pupil", "pupilid", "participant", "participantid", "subjectid", "person", "personid"),
+        *("username", "learnername", "studentname", "uid", "sid", "actor"),
+        *("lernende", "lernender", "schueler", "schüler", "studierende", "benutzer", "nutzer", "teilnehmer"),
+        *("apprenant", "eleve", "élève", "etudiant", "étudiant", "utilisateur"),
+        *("estudiante", "alumno", "alumna", "usuario"),
+    ),
+    "action": (
+        *("action", "skill", "skillname", "kc", "kcname", "knowledgecomponent", "concept", "conceptname"),
+        *("skillid", "kcid", "conceptid", "topic", "topicname", "topicid", "competence", "actionid"),
+        *("fertigkeit", "thema", "competencia", "tema"),
+        *_ITEMS,
+        *("event", "eventname", "verb"),
+    ),
+    "outcome": (
+        *("outcome", "correct", "success", "iscorrect", "correctness", "result", "answeredcorrectly"),
+        *("correctfirstattempt", "firstattempt", "passed", "right"),
+        *("richtig", "korrekt", "ergebnis", "resultat", "réussite", "reussite", "correcto", "resultado"),
+    ),
+    "time": (
+        *("time", "timestamp", "datetime", "starttime", "endtime", "eventtime", "timems", "unixtime"),
+        *("createdat", "submittedat", "answeredat", "finishedat", "servertime", "servertimestamp", "date"),
+        *("zeit", "zeitpunkt", "zeitstempel", "datum", "heure", "horodatage", "fecha", "hora"),
+    ),
+    "item": _ITEMS,
+}
+_EVERY_KNOWN_NAME = frozenset(name for names in KNOWN_NAMES.values() for name in names)
+
+
+@dataclass(frozen=True)
+class Columns:
+    """The columns as the user named them; `None` means: find it by its name.
+
+    `group` is never guessed: which groups matter is the custodian's decision.
+    """
+
+    learner: str | None = None
+    action: str | None = None
+    outcome: str | None = None
+    time: str | None = None
+    item: str | None = None
+    group: str | None = None
+
+    def given(self) -> dict[str, str]:
+        """The roles for which a column was named."""
+        return {role: name for role in ROLES if (name := getattr(self, role)) is not None}
+
+
+def plain(name: str) -> str:
+    """A column's name without case, spaces, underscores, hyphens and dots."""
+    return re.sub(r"[\s_.\-]+", "", name).casefold()
+
+
+def count_known(names: Sequence[str]) -> int:
+    """How many of the names are those of a role: none of them, and it may be no header at all."""
+    return sum(plain(name) in _EVERY_KNOWN_NAME for name in names)
+
+
+def choose_columns(
+    names: Sequence[str],
+    columns: Columns,
+    file: str,
+    *,
+    defaults: Columns = Columns(),  # noqa: B008 (frozen)
+) -> dict[str, int]:
+    """The position of each role's column: as asked, else the format's own name, else by known names."""
+    asked = columns.given()
+    chosen = {role: _position_of(name, names, columns, file) for role, name in asked.items()}
+    if len(set(chosen.values())) < len(chosen):
+        raise UsageError(
+            "one column was named for two roles.",
+            hint="give --learner, --action, --outcome, --time, --item and --group different columns.",
+        )
+    plains = [plain(name) for name in names]
+    for role, name in defaults.given().items():
+        if role not in chosen and plain(name) in plains:
+            chosen[role] = plains.index(plain(name))
+    for role, candidates in KNOWN_NAMES.items():
+        taken = set(chosen.values())
+        found = [plains.index(name) for name in candidates if name in plains]
+        free = [position for position in found if position not in taken]
+        if role not in chosen and free:
+            chosen[role] = free[0]
+    missing = [role for role in REQUIRED if role not in chosen]
+    if missing:
+        raise DataError(
+            f"{file}: found no column for the {' and the '.join(missing)}; {_describe(names, columns)}.",
+            hint=f"name {'it' if len(missing) == 1 else 'them'} with "
+            + ", ".join(f"--{role}" for role in missing)
+            + ("" if count_known(names) else "; the first line has to hold the columns' names")
+            + ".",
+        )
+    return chosen
+
+
+def reject_duplicates(names: Sequence[str], file: str) -> None:
+    """Refuse a header in which two columns have one name: nobody could say which one is meant."""
+    seen: dict[str, int] = {}
+    for position, name in enumerate(names, start=1):
+        if name in seen:
+            # By position: in a file without a header the "name" would be a learner's value.
+            raise DataError(
+                f"{file}: columns {seen[name]} and {position} have the same name.",
+                hint="rename one of them, or remove it if it is a copy.",
+            )
+        seen[name] = position
+
+
+def _position_of(asked: str, names: Sequence[str], columns: Columns, file: str) -> int:
+    if asked in names:
+        return list(names).index(asked)
+    alike = [position for position, name in enumerate(names) if plain(name) == plain(asked)]
+    if len(alike) == 1:
+        return alike[0]
+    raise DataError(
+        f"{file}: asked for column '{asked}', "
+        + (
+            f"which {len(alike)} columns could be."
+            if alike
+            else f"which is not there; {_describe(names, columns)}."
+        ),
+        hint="write the column's name as it stands in the file's first line.",
+    )
+
+
+def _describe(names: Sequence[str], columns: Columns) -> str:
+    asked = {plain(name) for name in columns.given().values()}
+    if not count_known(names) and not asked & {plain(name) for name in names}:
+        # Perhaps a row of data stands where the header should be: its values are not for a message.
+        return f"found {len(names)} columns, none with a name that the reader knows"
+    shown = ", ".join(f"'{name}'" for name in names[:12])
+    return f"found {shown}" + (f" and {len(names) - 12} more" if len(names) > 12 else "")

@@ -1,0 +1,127 @@
+"""Read a log: open the file, find its format, take the columns that are needed and forget the rest."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from types import MappingProxyType
+from typing import Literal
+
+import polars as pl
+
+from understudy.errors import UsageError
+from understudy.readers.assistments import draft_assistments
+from understudy.readers.columns import Columns
+from understudy.readers.datashop import draft_datashop
+from understudy.readers.delimited import guess_separator, read_delimited
+from understudy.readers.drafts import Draft, Request, interactions_of
+from understudy.readers.excel import read_workbook
+from understudy.readers.generic import USER_ITEM_SKILL, draft_table
+from understudy.readers.identifiers import Identifier, identifiers_in_actions
+from understudy.readers.parquet import read_parquet
+from understudy.readers.slam import draft_slam
+from understudy.readers.sniffing import first_lines, sniff
+from understudy.readers.source import Source, Text, decode, open_source
+from understudy.readers.tables import Table
+from understudy.readers.three_line import draft_three_line
+from understudy.readers.withdrawn import read_withdrawn
+from understudy.readers.xapi import draft_xapi
+from understudy.records import Interactions
+
+
+@dataclass(frozen=True, repr=False)
+class LogFile:
+    """A log, and what people should know about how it was read.
+
+    `columns` maps a role to the column used for it; `notes` are sentences with counts, on
+    what was dropped, merged or assumed; `identifiers` are columns that identify people.
+    """
+
+    interactions: Interactions
+    format: str
+    columns: Mapping[str, str]
+    notes: tuple[str, ...]
+    identifiers: tuple[Identifier, ...]
+
+    def __repr__(self) -> str:
+        return f"<LogFile: {self.format}, {self.interactions!r}>"
+
+
+def read_log(
+    path: Path | str,
+    *,
+    format: str | None = None,
+    columns: Columns = Columns(),  # noqa: B008 (frozen)
+    exclude: Path | str | None = None,
+    skills: Literal["merge", "keep"] = "merge",
+    single_rows: bool = False,
+) -> LogFile:
+    """The log in a file.
+
+    The format is found from the content unless `format` names it. Rows of learners listed
+    in the file `exclude` are removed before anything else. `skills` says whether the skills
+    of one attempt become one action or rows of their own, in formats that have several.
+    `single_rows` admits a log in which no learner has two rows.
+    """
+    if format is not None and format not in _READERS:
+        raise UsageError(
+            f"there is no format '{format}'.", hint="the formats are " + ", ".join(formats()) + "."
+        )
+    if skills not in ("merge", "keep"):
+        raise UsageError(f"skills are to 'merge' or to 'keep', not to '{skills}'.", hint="choose one.")
+    source = open_source(path)
+    request = Request(columns, None if exclude is None else read_withdrawn(exclude), skills, single_rows)
+    if format is None:
+        format, why = sniff(source)
+        note = f"Read as {format}: {why}."
+    else:
+        note = f"Read as {format}, as asked."
+    draft = _READERS[format](source, request)
+    interactions = interactions_of(draft, request)
+    # The learners' names live in the draft only, and end with this function.
+    learners, actions = draft.frame["learner"], pl.Series(interactions.actions, dtype=pl.String)
+    if "alias" in draft.frame.columns:
+        learners = pl.concat([learners, draft.frame["alias"].drop_nulls()])
+    mentioned = identifiers_in_actions(draft.columns["action"], actions, learners)
+    known = {(found.column, found.kind, found.role) for found in mentioned}
+    by_column = [f for f in draft.identifiers if (f.column, f.kind, f.role) not in known]
+    return LogFile(
+        interactions,
+        format,
+        MappingProxyType(dict(draft.columns)),
+        (note, *draft.notes),
+        (*by_column, *mentioned),
+    )
+
+
+def formats() -> tuple[str, ...]:
+    """The names of the formats that can be read."""
+    return tuple(sorted(_READERS))
+
+
+def _delimited(source: Source, separator: str | None = None) -> Table:
+    text = decode(source, latin=True)
+    if separator is None:
+        separator = guess_separator(first_lines(text, 1)[0])
+    return read_delimited(text, separator)
+
+
+def _text(source: Source) -> Text:
+    return decode(source, latin=False)
+
+
+_READERS: dict[str, Callable[[Source, Request], Draft]] = {
+    "assistments": lambda source, request: draft_assistments(_delimited(source), request),
+    "csv": lambda source, request: draft_table(_delimited(source), request),
+    "datashop": lambda source, request: draft_datashop(_delimited(source, "\t"), request),
+    "excel": lambda source, request: draft_table(read_workbook(source), request),
+    "parquet": lambda source, request: draft_table(read_parquet(source), request),
+    "slam": lambda source, request: draft_slam(_text(source), request),
+    "three-line": lambda source, request: draft_three_line(_text(source), request),
+    "tsv": lambda source, request: draft_table(_delimited(source, "\t"), request),
+    "user-item-skill": lambda source, request: draft_table(
+        _delimited(source), request, defaults=USER_ITEM_SKILL
+    ),
+    "xapi": lambda source, request: draft_xapi(_text(source), request),
+}

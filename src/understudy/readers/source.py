@@ -1,0 +1,143 @@
+"""A file's bytes and text: opened, unpacked and decoded, with errors that name a line and never a value."""
+
+from __future__ import annotations
+
+import gzip
+import re
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from understudy.errors import DataError, UnderstudyError, UsageError
+
+GZIP_MAGIC = b"\x1f\x8b"
+# Tab, line feed, form feed and carriage return occur in text; these do not.
+CONTROL_BYTES = re.compile(rb"[\x00-\x08\x0b\x0e-\x1f\x7f]")
+WINDOWS_BYTES = re.compile(rb"[\x80-\x9f]")
+
+
+@dataclass(frozen=True, repr=False)
+class Source:
+    """The unpacked content of a file, and the name by which messages call it."""
+
+    name: str
+    data: bytes
+
+
+@dataclass(frozen=True, repr=False)
+class Text:
+    """A file's text as UTF-8 with line feeds, and what had to be done to get it."""
+
+    name: str
+    data: bytes
+    notes: tuple[str, ...] = ()
+
+    @property
+    def lines(self) -> list[str]:
+        """The lines, without what may follow the last line feed if that is nothing."""
+        lines = self.data.decode().split("\n")
+        return lines[:-1] if lines[-1] == "" else lines
+
+
+def open_source(path: Path | str) -> Source:
+    """Read a file whole, unpacking gzip; an absent file is wrong use, a broken one bad data."""
+    place = Path(path)
+    try:
+        data = place.read_bytes()
+    except FileNotFoundError:
+        raise UsageError(f"there is no file '{place}'.", hint="check the path.") from None
+    except IsADirectoryError:
+        raise UsageError(f"'{place}' is a folder, not a file.", hint="give one file of the folder.") from None
+    except (OSError, ValueError):
+        raise UsageError(f"'{place.name}' cannot be opened.", hint="check who may read the file.") from None
+    if data.startswith(GZIP_MAGIC):
+        try:
+            data = gzip.decompress(data)
+        except (OSError, EOFError, zlib.error):
+            raise DataError(
+                f"{place.name}: the gzip compression is damaged or cut short.",
+                hint="copy or download the file again; `gzip -t` tells whether it is whole.",
+            ) from None
+    if not data.strip():
+        raise DataError(f"{place.name}: the file is empty.", hint="check the export.")
+    return Source(place.name, data)
+
+
+def decode(source: Source, *, latin: bool) -> Text:
+    """The file as UTF-8 text with line feeds.
+
+    UTF-8 comes first, then UTF-16 if its mark is there; with `latin`, bytes that are not
+    UTF-8 are taken for Latin-1, unless control bytes show that the file is no text at all.
+    """
+    data, notes = source.data, []
+    if data.startswith((b"\xff\xfe", b"\xfe\xff")):
+        try:
+            data = data.decode("utf-16").encode()
+        except UnicodeError:
+            raise DataError(
+                f"{source.name}: the file begins like UTF-16 text, but is not UTF-16 throughout.",
+                hint="save it as UTF-8.",
+            ) from None
+        notes.append("The text was UTF-16.")
+    data = data.removeprefix(b"\xef\xbb\xbf")
+    try:
+        data.decode()
+    except UnicodeDecodeError as error:
+        data, note = _from_latin(source.name, data, error.start, allowed=latin)
+        notes.append(note)
+    if (zero := data.find(b"\0")) >= 0:
+        raise _no_text(source.name, data, zero)
+    if b"\r" in data:
+        if b"\n" not in data:
+            notes.append("Lines ended with a carriage return alone.")
+        data = data.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
+    if not data.strip():
+        raise DataError(f"{source.name}: the file is empty.", hint="check the export.")
+    return Text(source.name, data, tuple(notes))
+
+
+def _from_latin(name: str, data: bytes, start: int, *, allowed: bool) -> tuple[bytes, str]:
+    if control := CONTROL_BYTES.search(data):
+        raise _no_text(name, data, min(control.start(), start))
+    if not allowed:
+        raise DataError(
+            f"{name}: line {_line_at(data, start)} holds bytes that are not UTF-8.",
+            hint="save the file as UTF-8.",
+        ) from None
+    if WINDOWS_BYTES.search(data):
+        try:
+            return data.decode("cp1252").encode(), "The text was not UTF-8 and was read as Windows-1252."
+        except UnicodeDecodeError as error:
+            raise DataError(
+                f"{name}: line {_line_at(data, error.start)} holds bytes that are neither UTF-8 nor Latin-1.",
+                hint="save the file as UTF-8.",
+            ) from None
+    return data.decode("latin-1").encode(), "The text was not UTF-8 and was read as Latin-1."
+
+
+def _no_text(name: str, data: bytes, position: int) -> DataError:
+    return DataError(
+        f"{name}: line {_line_at(data, position)} holds bytes that do not occur in text.",
+        hint="the file may be in another format or damaged; open it in a text editor and save it as UTF-8.",
+    )
+
+
+def _line_at(data: bytes, position: int) -> int:
+    before = data[:position]
+    return 1 + (before.count(b"\n") or before.count(b"\r"))
+
+
+@contextmanager
+def keeping_values_inside(message: str, *, hint: str) -> Iterator[None]:
+    """Turn whatever a library raises into a DataError: the library's message may quote a learner's value.
+
+    Rust libraries raise panics that are no `Exception`, hence the wide net.
+    """
+    try:
+        yield
+    except (UnderstudyError, KeyboardInterrupt, SystemExit, GeneratorExit, MemoryError):
+        raise
+    except BaseException:
+        raise DataError(message, hint=hint) from None
