@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from understudy.models.markov import TransitionCounts, steps_of
 from understudy.records import Interactions
 from understudy.records.interactions import IntArray
+from understudy.records.totals import totals
 
 Floats = NDArray[np.float64]
 
@@ -41,8 +42,9 @@ class Knowledge:
         log = self.population
         share = np.bincount(log.action, minlength=log.n_actions) / max(log.n_rows, 1)
         information = -share * np.log(np.where(share > 0, share, 1.0))
-        entropy = np.bincount(log.learner, weights=information[log.action], minlength=log.n_learners)
-        return entropy > 0.5 * np.log(2.0)
+        entropy = totals(log.learner, information[log.action], log.n_learners)
+        enough: NDArray[np.bool_] = entropy > 0.5 * np.log(2.0)
+        return enough
 
     @cached_property
     def steps(self) -> StepTable:
@@ -66,9 +68,9 @@ class StepTable:
         learner = np.repeat(np.arange(log.n_learners), log.lengths + 1)
         self.learner, self.step, self.count = count_entries(learner, step, len(self.keys))
         self.source: IntArray = (self.keys // self.width).astype(np.int64)
-        self.total = np.bincount(self.step, weights=self.count, minlength=len(self.keys))
+        self.total = totals(self.step, self.count, len(self.keys))
         self.n_learners_with = np.bincount(self.step, minlength=len(self.keys))
-        self.source_total = np.bincount(self.source, weights=self.total, minlength=self.width)
+        self.source_total = totals(self.source, self.total, self.width)
         # How often the learner of an entry left its source.
         left = np.unique(self.learner * self.width + self.source[self.step], return_inverse=True)[1]
         self.left = np.bincount(left, weights=self.count)[left]

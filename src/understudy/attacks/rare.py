@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from understudy.attacks.knowledge import Knowledge
 from understudy.records import Interactions
 from understudy.records.interactions import IntArray
+from understudy.records.totals import totals
 
 # Made by at most this many learners of the population.
 RARE = 10
@@ -24,18 +25,14 @@ def rare_scores(knowledge: Knowledge, synthetic: Interactions) -> NDArray[np.flo
     """Rare steps found, less those expected."""
     table = knowledge.steps
     found = table.counts_in(synthetic) > 0
-    return _surprise(
-        table.learner, table.step, table.n_learners_with, found, knowledge.population.n_learners
-    )
+    return _surprise(table.learner, table.step, table.n_learners_with, found, knowledge.population.n_learners)
 
 
 def rare_bag_scores(knowledge: Knowledge, synthetic: Interactions) -> NDArray[np.float64]:
     """Rare bags of actions found, less those expected."""
     table = knowledge.bags
     found = table.found_in(synthetic)
-    return _surprise(
-        table.learner, table.bag, table.n_learners_with, found, knowledge.population.n_learners
-    )
+    return _surprise(table.learner, table.bag, table.n_learners_with, found, knowledge.population.n_learners)
 
 
 def _surprise(
@@ -48,6 +45,6 @@ def _surprise(
     """Per learner: sum over their rare features of (found - share found among equally rare ones)."""
     rarity = np.minimum(n_learners_with, RARE + 1)
     n_equal = np.bincount(rarity, minlength=RARE + 2)
-    share = np.bincount(rarity, weights=found, minlength=RARE + 2) / np.maximum(n_equal, 1)
+    share = totals(rarity, found, RARE + 2) / np.maximum(n_equal, 1)
     surprise = np.where(rarity <= RARE, found - share[rarity], 0.0)
-    return np.bincount(learner, weights=surprise[feature], minlength=n_learners)
+    return totals(learner, surprise[feature], n_learners)

@@ -21,6 +21,7 @@ Three scores, from the published one to the strongest we know:
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,6 +33,7 @@ from understudy.attacks.knowledge import Knowledge
 from understudy.models.markov import steps_of
 from understudy.records import Interactions
 from understudy.records.interactions import IntArray
+from understudy.records.totals import totals
 
 Floats = NDArray[np.float64]
 
@@ -119,7 +121,7 @@ def _surprise(synthetic: Interactions) -> Floats:
     leaves = np.bincount(source, minlength=pairs.n_actions + 1)
     surprise = -np.log(count[index] / leaves[source])
     learner = np.repeat(np.arange(pairs.n_learners), pairs.lengths + 1)
-    return np.bincount(learner, weights=surprise, minlength=pairs.n_learners)
+    return totals(learner, surprise, pairs.n_learners)
 
 
 def _strings(codes: IntArray, offsets: IntArray) -> list[str]:
@@ -127,4 +129,4 @@ def _strings(codes: IntArray, offsets: IntArray) -> list[str]:
     points = codes.astype(np.uint32) + 0x21
     points[points >= 0xD800] += 0x800
     text = points.astype("<u4").tobytes().decode("utf-32-le")
-    return [text[begin:end] for begin, end in zip(offsets[:-1], offsets[1:], strict=True)]
+    return [text[begin:end] for begin, end in pairwise(offsets)]

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from understudy.attacks.knowledge import Knowledge
 from understudy.records import Interactions
+from understudy.records.totals import totals
 
 # Steps that the reference lends to a source: a source seen rarely says little.
 PRIOR_STEPS = 5.0
@@ -22,14 +23,12 @@ def transition_scores(knowledge: Knowledge, synthetic: Interactions) -> NDArray[
     """Sum over the learner's steps of log(synthetic probability / reference probability)."""
     table = knowledge.steps
     occurs = table.counts_in(synthetic)
-    leaves = np.bincount(table.source, weights=occurs, minlength=table.width)
+    leaves = totals(table.source, occurs, table.width)
     source = table.source[table.step]
     others = table.total[table.step] - table.count
     others_left = table.source_total[source] - table.left
     reference = (others + PRIOR_STEPS / table.width) / (others_left + PRIOR_STEPS)
     probability = (occurs[table.step] + PRIOR_STEPS * reference) / (leaves[source] + PRIOR_STEPS)
-    return np.bincount(
-        table.learner,
-        weights=table.count * np.log(probability / reference),
-        minlength=knowledge.population.n_learners,
+    return totals(
+        table.learner, table.count * np.log(probability / reference), knowledge.population.n_learners
     )

@@ -8,6 +8,7 @@ a row costs the same whatever the number of actions.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numba import njit
@@ -160,9 +161,14 @@ def sample_walks(
             # Room for what the remaining learners need if they are like those so far.
             needed = int(offsets[done] * (n_learners / max(done, 1)) * 1.05) + 2 * longest
             size = max(needed, len(action) + longest)
-            action = np.resize(action, size)
-            outcome = np.resize(outcome, size)
-    return action[: offsets[-1]].copy(), outcome[: offsets[-1]].copy(), offsets
+            action, outcome = _grown(action, size, offsets[done]), _grown(outcome, size, offsets[done])
+    return action[: offsets[-1]], outcome[: offsets[-1]], offsets
+
+
+def _grown(array: NDArray[Any], size: int, used: int) -> NDArray[Any]:
+    larger = np.empty(size, dtype=array.dtype)
+    larger[:used] = array[:used]
+    return larger
 
 
 @njit(cache=True, nogil=True)

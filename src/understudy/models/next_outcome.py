@@ -16,6 +16,7 @@ from numba import njit
 from numpy.typing import NDArray
 
 from understudy.records import Interactions
+from understudy.records.totals import totals
 
 Floats = NDArray[np.float64]
 
@@ -69,7 +70,7 @@ def fit_next_outcome(log: Interactions, *, max_iterations: int = 30, tolerance: 
 
 
 def _by_action(log: Interactions, values: Floats) -> Floats:
-    return np.bincount(log.action, weights=values, minlength=log.n_actions)
+    return totals(log.action, values, log.n_actions)
 
 
 @njit(cache=True, nogil=True)

@@ -28,7 +28,7 @@ def as_polars(frame: Any) -> pl.DataFrame:
     if isinstance(frame, pl.LazyFrame):
         return frame.collect()
     if type(frame).__module__.split(".")[0] == "pandas":
-        return pl.from_pandas(frame)
+        return pl.DataFrame(pl.from_pandas(frame))
     raise DataError(
         f"a log is made from a polars or pandas frame, not from {type(frame).__name__}.",
         hint="pass a frame, or a file's path to `understudy.readers.read_log`.",

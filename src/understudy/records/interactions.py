@@ -49,7 +49,7 @@ class Interactions:
         n_rows = len(self.action)
         if len(self.outcome) != n_rows or self.offsets[0] != 0 or self.offsets[-1] != n_rows:
             raise DataError(f"the columns of a log differ in length: {n_rows} actions.")
-        if n_rows and not (0 <= self.action.min() and self.action.max() < len(self.actions)):
+        if n_rows and not (self.action.min() >= 0 and self.action.max() < len(self.actions)):
             raise DataError("an action code lies outside the vocabulary.")
         for array in (self.action, self.outcome, self.offsets, self.item, self.time, self.group):
             if array is not None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,7 +20,7 @@ from understudy.records.interactions import IntArray
 Floats = NDArray[np.float64]
 
 
-class Training:
+class Real:
     """The real side of a comparison, prepared once for many synthetic logs.
 
     `training` is what the generator learned from; `held_out` are real learners whom it never
@@ -52,7 +52,22 @@ class Training:
         return _prediction_auc(fit_next_outcome(self.training), self.held_out)
 
 
-Compare = Callable[[Training, Interactions], float]
+class Comparison:
+    """A synthetic log beside the real one it stands in for."""
+
+    def __init__(self, real: Real, synthetic: Interactions) -> None:
+        self.real = real
+        self.synthetic = synthetic
+
+    @cached_property
+    def difficulty_error(self) -> Floats:
+        """Real less synthetic difficulty; an absent action has difficulty 0, as the penalty gives it."""
+        return self.real.difficulty - fit_rasch(self.synthetic).difficulty
+
+    @cached_property
+    def prediction_auc(self) -> float:
+        """AUC on held-out real learners of the next-outcome model trained on synthetic ones."""
+        return _prediction_auc(fit_next_outcome(self.synthetic), self.real.held_out)
 
 
 @dataclass(frozen=True)
@@ -63,104 +78,89 @@ class Metric:
     meaning: str
     best: float
     direction: Literal["lower", "higher"]
-    compute: Compare
+    compute: Callable[[Comparison], float]
 
 
-def measure(real: Training, synthetic: Interactions) -> dict[str, float]:
+def measure(real: Real, synthetic: Interactions) -> dict[str, float]:
     """All metrics of one synthetic log."""
-    # The difficulties of the synthetic log serve three metrics: fit once.
-    difficulty = _synthetic_difficulty(synthetic)
-    return {
-        metric.name: _DIFFICULTY_ERRORS[metric.name](real, difficulty)
-        if metric.name in _DIFFICULTY_ERRORS
-        else metric.compute(real, synthetic)
-        for metric in METRICS
-    }
+    comparison = Comparison(real, synthetic)
+    return {metric.name: metric.compute(comparison) for metric in METRICS}
 
 
-def _synthetic_difficulty(synthetic: Interactions) -> Floats:
-    """Difficulties; an action that is absent keeps difficulty 0, which the penalty gives it."""
-    return fit_rasch(synthetic).difficulty
-
-
-def rmse(real: Training, difficulty: Floats) -> float:
+def rmse(comparison: Comparison) -> float:
     """Root mean squared error over the actions of the training log (seed, section 4.2)."""
-    present = real.shares > 0
-    return float(np.sqrt(np.mean((real.difficulty - difficulty)[present] ** 2)))
+    present = comparison.real.shares > 0
+    return float(np.sqrt(np.mean(comparison.difficulty_error[present] ** 2)))
 
 
-def wrmse(real: Training, difficulty: Floats) -> float:
+def wrmse(comparison: Comparison) -> float:
     """The same, weighted by the share of each action in the training log (seed, section 4.2)."""
-    return float(np.sqrt(np.sum(real.shares * (real.difficulty - difficulty) ** 2)))
+    return float(np.sqrt(np.sum(comparison.real.shares * comparison.difficulty_error**2)))
 
 
-def wrmse_centred(real: Training, difficulty: Floats) -> float:
+def wrmse_centred(comparison: Comparison) -> float:
     """The weighted error after the mean difference is taken out: the location of the scale is free."""
-    difference = real.difficulty - difficulty
-    difference = difference - np.sum(real.shares * difference)
-    return float(np.sqrt(np.sum(real.shares * difference**2)))
+    shares, error = comparison.real.shares, comparison.difficulty_error
+    return float(np.sqrt(np.sum(shares * (error - np.sum(shares * error)) ** 2)))
 
 
-_DIFFICULTY_ERRORS: dict[str, Callable[[Training, Floats], float]] = {
-    "rmse": rmse,
-    "wrmse": wrmse,
-    "wrmse_centred": wrmse_centred,
-}
-
-
-def _difficulty_metric(name: str, meaning: str) -> Metric:
-    error = _DIFFICULTY_ERRORS[name]
-    return Metric(
-        name, meaning, 0.0, "lower", lambda real, synthetic: error(real, _synthetic_difficulty(synthetic))
-    )
-
-
-def action_tv(real: Training, synthetic: Interactions) -> float:
+def action_tv(comparison: Comparison) -> float:
     """Total variation of the shares of actions."""
-    return float(np.abs(real.shares - _shares(synthetic)).sum() / 2)
+    return float(np.abs(comparison.real.shares - _shares(comparison.synthetic)).sum() / 2)
 
 
-def transition_tv(real: Training, synthetic: Interactions) -> float:
+def transition_tv(comparison: Comparison) -> float:
     """Total variation of the shares of steps from one action to the next."""
-    inner_real, inner_fake = _inner_steps(real.steps), _inner_steps(TransitionCounts.of(synthetic))
-    keys = np.union1d(inner_real[0], inner_fake[0])
+    real = _inner_steps(comparison.real.steps)
+    synthetic = _inner_steps(TransitionCounts.of(comparison.synthetic))
+    keys = np.union1d(real[0], synthetic[0])
     difference = np.zeros(len(keys))
-    for sign, (key, share) in ((1.0, inner_real), (-1.0, inner_fake)):
-        difference[np.searchsorted(keys, key)] += sign * share
+    difference[np.searchsorted(keys, real[0])] += real[1]
+    difference[np.searchsorted(keys, synthetic[0])] -= synthetic[1]
     return float(np.abs(difference).sum() / 2)
 
 
-def length_ks(real: Training, synthetic: Interactions) -> float:
+def length_ks(comparison: Comparison) -> float:
     """Kolmogorov-Smirnov distance of sequence lengths."""
-    return _kolmogorov_smirnov(real.training.lengths, synthetic.lengths)
+    return _kolmogorov_smirnov(comparison.real.training.lengths, comparison.synthetic.lengths)
 
 
-def repeats_ks(real: Training, synthetic: Interactions) -> float:
+def repeats_ks(comparison: Comparison) -> float:
     """Kolmogorov-Smirnov distance of the number of attempts of a learner at an action."""
-    return _kolmogorov_smirnov(repeats_of(real.training), repeats_of(synthetic))
+    return _kolmogorov_smirnov(repeats_of(comparison.real.training), repeats_of(comparison.synthetic))
 
 
-def prediction_loss(real: Training, synthetic: Interactions) -> float:
-    """AUC on real learners lost by training the next-outcome model on synthetic ones."""
-    return real.prediction_auc - _prediction_auc(fit_next_outcome(synthetic), real.held_out)
-
-
-def prediction_auc(real: Training, synthetic: Interactions) -> float:
+def prediction_auc(comparison: Comparison) -> float:
     """AUC on real learners of the next-outcome model trained on synthetic ones."""
-    return _prediction_auc(fit_next_outcome(synthetic), real.held_out)
+    return comparison.prediction_auc
+
+
+def prediction_loss(comparison: Comparison) -> float:
+    """AUC on real learners lost by training the next-outcome model on synthetic ones."""
+    return comparison.real.prediction_auc - comparison.prediction_auc
 
 
 METRICS: tuple[Metric, ...] = (
-    _difficulty_metric("rmse", "error of the difficulties, every action counting the same"),
-    _difficulty_metric("wrmse", "error of the difficulties, frequent actions counting more"),
-    _difficulty_metric("wrmse_centred", "the weighted error when only differences of difficulty matter"),
+    Metric("rmse", "error of the difficulties, every action counting the same", 0.0, "lower", rmse),
+    Metric("wrmse", "error of the difficulties, frequent actions counting more", 0.0, "lower", wrmse),
+    Metric(
+        "wrmse_centred",
+        "the weighted error when only differences of difficulty matter",
+        0.0,
+        "lower",
+        wrmse_centred,
+    ),
     Metric("action_tv", "share of rows with another action than they should have", 0.0, "lower", action_tv),
     Metric(
         "transition_tv", "share of steps that lead elsewhere than they should", 0.0, "lower", transition_tv
     ),
     Metric("length_ks", "largest gap between the distributions of sequence lengths", 0.0, "lower", length_ks),
     Metric(
-        "repeats_ks", "largest gap between the distributions of attempts at an action", 0.0, "lower", repeats_ks
+        "repeats_ks",
+        "largest gap between the distributions of attempts at an action",
+        0.0,
+        "lower",
+        repeats_ks,
     ),
     Metric(
         "prediction_auc",
@@ -182,14 +182,8 @@ METRICS: tuple[Metric, ...] = (
 def repeats_of(log: Interactions) -> IntArray:
     """Number of attempts of each (learner, action) pair that occurs."""
     key = log.learner.astype(np.int64) * log.n_actions + log.action
-    return np.unique(key, return_counts=True)[1]
-
-
-def describe() -> list[dict[str, Any]]:
-    """What each metric means, for reports."""
-    return [
-        {"name": m.name, "meaning": m.meaning, "best": m.best, "direction": m.direction} for m in METRICS
-    ]
+    count: IntArray = np.unique(key, return_counts=True)[1]
+    return count
 
 
 def _shares(log: Interactions) -> Floats:
