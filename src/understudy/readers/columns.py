@@ -93,10 +93,8 @@ def choose_columns(
             hint="give --learner, --action, --outcome, --time, --item and --group different columns.",
         )
     plains = [plain(name) for name in names]
-    for role, name in defaults.given().items():
-        if role not in chosen and plain(name) in plains:
-            chosen[role] = plains.index(plain(name))
-    for role, candidates in KNOWN_NAMES.items():
+    usual = {role: (plain(name),) for role, name in defaults.given().items()}
+    for role, candidates in (*usual.items(), *KNOWN_NAMES.items()):
         taken = set(chosen.values())
         found = [plains.index(name) for name in candidates if name in plains]
         free = [position for position in found if position not in taken]

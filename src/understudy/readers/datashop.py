@@ -32,6 +32,8 @@ def draft_datashop(table: Table, request: Request) -> Draft:
         time="Time",
     )
     positions = choose_columns(table.names, request.columns, table.file, defaults=defaults)
+    if problem and not components and request.columns.item is None:
+        positions.pop("item", None)  # problem and step are the action already
     # DataShop repeats a column's name when there are several values; any other repetition is an error.
     reject_duplicates([name for name in table.names if not name.startswith(("KC", "CF"))], table.file)
     columns = used_columns(table.names, positions)

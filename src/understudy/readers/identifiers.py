@@ -175,13 +175,13 @@ def _share(matches: pl.Series) -> float:
 def _mentions(actions: pl.Series, learners: pl.Series) -> pl.Series:
     names = learners.unique().str.to_lowercase()
     names = names.filter((names.str.len_chars() >= 4) & names.str.contains(r"\p{L}"))
-    if names.is_empty():
-        return pl.Series([False] * len(actions), dtype=pl.Boolean)
     text = actions.str.to_lowercase()
     # A short id of letters only may be part of an ordinary word; it has to stand alone.
     wordlike = names.str.contains(r"^\p{L}{4,5}$")
-    parts = names.filter(~wordlike)
-    inside = text.str.contains_any(parts) if len(parts) else text.is_null()
-    words = text.str.replace_all(r"[^\p{L}\p{N}]+", " ").str.split(" ")
-    alone = words.list.eval(pl.element().is_in(names.filter(wordlike).implode())).list.any()
-    return inside | alone
+    words = " " + text.str.replace_all(r"[^\p{L}\p{N}]+", " ") + " "
+    inside = _contains_any(text, names.filter(~wordlike))
+    return inside | _contains_any(words, " " + names.filter(wordlike) + " ")
+
+
+def _contains_any(text: pl.Series, patterns: pl.Series) -> pl.Series:
+    return text.str.contains_any(patterns.to_list()) if len(patterns) else text.is_null()

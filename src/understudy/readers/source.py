@@ -82,10 +82,8 @@ def decode(source: Source, *, latin: bool) -> Text:
             ) from None
         notes.append("The text was UTF-16.")
     data = data.removeprefix(b"\xef\xbb\xbf")
-    try:
-        data.decode()
-    except UnicodeDecodeError as error:
-        data, note = _from_latin(source.name, data, error.start, allowed=latin)
+    if (start := _first_bad_byte(data)) is not None:
+        data, note = _from_latin(source.name, data, start, allowed=latin)
         notes.append(note)
     if (zero := data.find(b"\0")) >= 0:
         raise _no_text(source.name, data, zero)
@@ -98,6 +96,15 @@ def decode(source: Source, *, latin: bool) -> Text:
     return Text(source.name, data, tuple(notes))
 
 
+def _first_bad_byte(data: bytes) -> int | None:
+    # A function of its own: the decoder's error holds the data, and is gone when this returns.
+    try:
+        data.decode()
+    except UnicodeDecodeError as error:
+        return error.start
+    return None
+
+
 def _from_latin(name: str, data: bytes, start: int, *, allowed: bool) -> tuple[bytes, str]:
     if control := CONTROL_BYTES.search(data):
         raise _no_text(name, data, min(control.start(), start))
@@ -105,7 +112,7 @@ def _from_latin(name: str, data: bytes, start: int, *, allowed: bool) -> tuple[b
         raise DataError(
             f"{name}: line {_line_at(data, start)} holds bytes that are not UTF-8.",
             hint="save the file as UTF-8.",
-        ) from None
+        )
     if WINDOWS_BYTES.search(data):
         try:
             return data.decode("cp1252").encode(), "The text was not UTF-8 and was read as Windows-1252."

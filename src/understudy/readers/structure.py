@@ -6,6 +6,7 @@ This scan does neither: it knows lines and counts only. It runs on arrays, chunk
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 
 import numpy as np
@@ -34,15 +35,17 @@ class Structure:
 def scan(data: bytes, separator: str, file: str) -> Structure:
     """The structure of a text, or an error that names the first line that breaks it.
 
-    Quotation marks enclose fields if they do so consistently. If they do not, but every
-    line has the same number of fields without them, they are ordinary characters, as in
-    exports that never quote.
+    Quotation marks that begin a field enclose it. If no field begins with one, or if they
+    enclose nothing consistently in a tab-separated export, as those rarely quote, they are
+    ordinary characters.
     """
-    if b'"' not in data:
+    if not re.search(rb'(?:^|[\n%s])"' % re.escape(separator).encode(), data):
         return _scan(data, separator, file, quoted=False)
     try:
         return _scan(data, separator, file, quoted=True)
     except DataError as error:
+        if separator != "\t":
+            raise
         try:
             return _scan(data, separator, file, quoted=False)
         except DataError:

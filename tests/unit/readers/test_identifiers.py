@@ -1,0 +1,149 @@
+"""Columns that identify people are found; columns of tasks and numbers raise no alarm."""
+
+from __future__ import annotations
+
+import pytest
+
+from understudy.readers import Identifier, read_log
+
+
+def log_with(column: str, values: list[str]) -> str:
+    rows = [f'u{n % 3},s{n % 4},{n % 2},"{value}"' for n, value in enumerate(values)]
+    return "\n".join([f"user,skill,correct,{column}", *rows]) + "\n"
+
+
+@pytest.mark.parametrize(
+    ("column", "kind"),
+    [
+        ("First Name", "name"),
+        ("surname", "name"),
+        ("Nachname", "name"),
+        ("prénom", "name"),
+        ("apellidos", "name"),
+        ("User full name", "name"),
+        ("E-Mail", "e-mail address"),
+        ("correo_electronico", "e-mail address"),
+        ("Tel.", "phone number"),
+        ("teléfono", "phone number"),
+        ("Matrikelnummer", "student number"),
+        ("student_number", "student number"),
+        ("SSN", "student number"),
+        ("IP address", "IP address"),
+        ("login", "login name"),
+    ],
+)
+def test_by_name(write, column, kind):
+    log = read_log(write("log.csv", log_with(column, ["1", "2", "3", "4"])))
+    assert log.identifiers == (Identifier(column, kind, "by its name", "not read"),)
+
+
+@pytest.mark.parametrize(
+    ("column", "values", "kind", "evidence"),
+    [
+        (
+            "contact",
+            ["a@b.org", "c.d@e-f.co.uk", "none", "-"],
+            "e-mail address",
+            "by its content (50 % of values)",
+        ),
+        (
+            "note",
+            ["write to a@b.org please", *["-"] * 19],
+            "e-mail address",
+            "by its content (5 % of values)",
+        ),
+        ("host", ["192.168.1.7", "10.0.0.99", "127.0.0.1"], "IP address", "by its content (100 % of values)"),
+        ("host", ["2001:db8::1", "fe80::1:2", "::"], "IP address", "by its content (67 % of values)"),
+        (
+            "contact",
+            ["+49 171 1234567", "(555) 123-4567"],
+            "phone number",
+            "by its content (100 % of values)",
+        ),
+        (
+            "contact",
+            ["06 12 34 56 78", "030/1234567", ""],
+            "phone number",
+            "by its content (100 % of values)",
+        ),
+        ("name", ["Ada Lovelace", "Émilie du Châtelet", "Sofia Kovalevskaja"], "name", None),
+        (
+            "teacher",
+            ["Lovelace, Ada", "Jean-Luc O'Neil"],
+            "name",
+            "by its name and its content (100 % of values)",
+        ),
+    ],
+)
+def test_by_content(write, column, values, kind, evidence):
+    (found,) = read_log(write("log.csv", log_with(column, values * 2))).identifiers
+    assert (found.column, found.kind, found.role) == (column, kind, "not read")
+    assert evidence is None or found.evidence == evidence
+
+
+@pytest.mark.parametrize(
+    ("column", "values"),
+    [
+        ("problem_number", ["5551234567", "004915112345", "1234567890123"]),
+        ("section", ["1.2.3.4", "1.2.3.5", "12.1.3.2"]),
+        ("when", ["2024-05-31", "31.05.2024", "05/31/2024"]),
+        ("clock", ["12:30:45", "01:02:03", "10:11:12"]),
+        ("skill_name2", ["Adding Fractions", "Box Plot", "Venn Diagram"]),
+        ("name", ["adding fractions", "box plots", "Venn diagram"]),
+        ("score", ["0.25", "-3", "1e5"]),
+        ("expression", ["3+4", "+5", "100-20-3000"]),
+        ("handle", ["@ana", "a@b", "x @ y"]),
+        ("student_id", ["1001", "1002", "1003"]),
+    ],
+)
+def test_no_false_alarm(write, column, values):
+    assert read_log(write("log.csv", log_with(column, values * 2))).identifiers == ()
+
+
+def test_the_role_of_the_column_is_told(write):
+    content = "email,skill,correct,class\na@b.org,x,1,k\nc@d.org,y,0,k\na@b.org,y,0,k\n"
+    from understudy.readers import Columns
+
+    log = read_log(write("log.csv", content), columns=Columns(learner="email"))
+    assert log.identifiers == (Identifier("email", "e-mail address", "by its name", "learner"),)
+
+
+def actions_log(actions: list[str], learners: list[str]) -> str:
+    rows = [f'{learner},"{action}",1' for action in actions for learner in learners]
+    return "\n".join(["user,skill,correct", *rows]) + "\n"
+
+
+@pytest.mark.parametrize(
+    ("actions", "learners", "kind", "evidence"),
+    [
+        (["ask a@b.org", "x", "y"], ["1", "2"], "e-mail address", "1 of 3 actions contain an e-mail address"),
+        (["from 192.168.1.7", "x"], ["1", "2"], "IP address", "1 of 2 actions contain an IP address"),
+        (["call +49 171 1234567", "x"], ["1", "2"], "phone number", "1 of 2 actions contain a phone number"),
+        (["essay_Stu77", "x"], ["stu77", "stu78"], "learner id", "1 of 2 actions contain a learner's id"),
+        (["essay of Anna", "x"], ["anna", "berta"], "learner id", "1 of 2 actions contain a learner's id"),
+        (
+            ["xkcd-9f3eab", "9F3E", "x"],
+            ["9f3e", "77ab"],
+            "learner id",
+            "2 of 3 actions contain a learner's id",
+        ),
+    ],
+)
+def test_actions_that_point_at_people(write, actions, learners, kind, evidence):
+    found = read_log(write("log.csv", actions_log(actions, learners))).identifiers
+    assert Identifier("skill", kind, evidence, "action") in found
+    assert all(one.role == "action" for one in found)
+
+
+@pytest.mark.parametrize(
+    ("actions", "learners"),
+    [
+        (["1001", "1002", "problem 1001"], ["1001", "1002"]),
+        (["add", "sub"], ["add", "sub"]),
+        (["Pretest", "Hannah's apples"], ["test", "anna"]),
+        (["1.2.3.4", "10.1.2.3", "Section 1.12.13.14"], ["u1", "u2"]),
+        (["3 + 4 = 7", "12345678 + 1", "100-20-3000", "2024-05-31"], ["u1", "u2"]),
+    ],
+)
+def test_actions_that_do_not(write, actions, learners):
+    assert read_log(write("log.csv", actions_log(actions, learners))).identifiers == ()
