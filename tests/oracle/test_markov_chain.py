@@ -5,6 +5,7 @@ would fail one of them for fewer than 1 in 10,000 seeds.
 """
 
 from collections import Counter
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -19,7 +20,7 @@ def plain_counts(log):
     n, counts = log.n_actions, Counter()
     for begin, end in zip(log.offsets, log.offsets[1:], strict=False):
         walk = [n, *map(int, log.action[begin:end]), n]
-        counts.update(zip(walk, walk[1:], strict=False))
+        counts.update(pairwise(walk))
     return counts
 
 
