@@ -1,0 +1,66 @@
+"""Figures: one specification, shown as SVG in pages and saved as SVG and PNG, offline."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from understudy.pages.writing import write_bytes, write_text
+
+INK = "#1d2733"
+ACCENT = "#0b6e8a"
+WARNING = "#b4451f"
+MUTED = "#8795a5"
+
+_THEME = {
+    "config": {
+        "background": "white",
+        "font": "Helvetica, Arial, sans-serif",
+        "view": {"stroke": None},
+        "axis": {
+            "labelColor": INK,
+            "titleColor": INK,
+            "titleFontWeight": "normal",
+            "labelFontSize": 12,
+            "titleFontSize": 13,
+            "gridColor": "#e6eaee",
+            "domainColor": MUTED,
+            "tickColor": MUTED,
+        },
+        "title": {"color": INK, "fontSize": 15, "anchor": "start", "subtitleColor": "#4a5a6a"},
+        "legend": {"labelFontSize": 12, "titleFontSize": 12, "labelColor": INK},
+    }
+}
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A Vega-Lite specification with words for those who cannot see it."""
+
+    specification: dict[str, Any]
+    description: str
+
+    @classmethod
+    def of(cls, chart: Any, description: str) -> Figure:
+        """From an altair chart."""
+        return cls({**chart.to_dict(), **_THEME}, description)
+
+    def svg(self) -> str:
+        """The figure as SVG text."""
+        import vl_convert
+
+        text: str = vl_convert.vegalite_to_svg(self.specification)
+        return text
+
+    def png(self) -> bytes:
+        """The figure as PNG, twice the nominal size."""
+        import vl_convert
+
+        image: bytes = vl_convert.vegalite_to_png(self.specification, scale=2)
+        return image
+
+    def save(self, folder: Path, name: str) -> None:
+        """Write `name.svg` and `name.png`."""
+        write_text(folder / f"{name}.svg", self.svg())
+        write_bytes(folder / f"{name}.png", self.png())

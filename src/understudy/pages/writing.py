@@ -1,0 +1,86 @@
+"""Writes files so that there is a whole one or none: under a temporary name, then renamed."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+from understudy.errors import UsageError
+
+
+def write_bytes(path: Path, content: bytes) -> None:
+    """Write a file whole or not at all."""
+    write_with(path, lambda temporary: temporary.write_bytes(content))
+
+
+def write_text(path: Path, content: str) -> None:
+    """Write a UTF-8 file whole or not at all."""
+    write_bytes(path, content.encode("utf-8"))
+
+
+def write_json(path: Path, content: Any) -> None:
+    """Write a JSON file whole or not at all."""
+    write_text(path, json.dumps(content, indent=2, ensure_ascii=False, allow_nan=False) + "\n")
+
+
+def write_with(path: Path, write: Callable[[Path], object]) -> None:
+    """Let `write` fill a temporary file beside `path`, then give it its name."""
+    check_parent(path)
+    handle, name = tempfile.mkstemp(
+        dir=path.parent, prefix=".", suffix="-unfinished" + "".join(path.suffixes)
+    )
+    os.close(handle)
+    temporary = Path(name)
+    try:
+        write(temporary)
+        # mkstemp makes private files; what a user asks for has the usual permissions.
+        temporary.chmod(0o666 & ~_umask())
+        temporary.replace(path)
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+@contextlib.contextmanager
+def new_folder(path: Path) -> Iterator[Path]:
+    """A temporary folder that becomes `path` when the block ends well, and vanishes when not."""
+    check_absent(path)
+    check_parent(path)
+    temporary = Path(tempfile.mkdtemp(dir=path.parent, prefix=f".{path.name}-unfinished-"))
+    try:
+        yield temporary
+        temporary.chmod(0o777 & ~_umask())
+        if path.exists():
+            path.rmdir()
+        temporary.replace(path)
+    finally:
+        shutil.rmtree(temporary, ignore_errors=True)
+
+
+def check_absent(path: Path) -> None:
+    """Refuse to write over a folder that holds something."""
+    if path.exists() and (not path.is_dir() or any(path.iterdir())):
+        raise UsageError(
+            f"asked to write {path}, which is there already and is not empty.",
+            hint="choose another name with -o, or move the old one away.",
+        )
+
+
+def check_parent(path: Path) -> None:
+    """Refuse a path whose folder does not exist."""
+    if not path.parent.is_dir():
+        raise UsageError(
+            f"asked to write {path}, but there is no folder {path.parent}.",
+            hint=f"make it first: mkdir -p {path.parent}",
+        )
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask
