@@ -86,7 +86,7 @@ def choose_columns(
 ) -> dict[str, int]:
     """The position of each role's column: as asked, else the format's own name, else by known names."""
     asked = columns.given()
-    chosen = {role: _position_of(name, names, columns, file) for role, name in asked.items()}
+    chosen = {role: _position_of(name, names, file) for role, name in asked.items()}
     if len(set(chosen.values())) < len(chosen):
         raise UsageError(
             "one column was named for two roles.",
@@ -103,11 +103,10 @@ def choose_columns(
     missing = [role for role in REQUIRED if role not in chosen]
     if missing:
         raise DataError(
-            f"{file}: found no column for the {' and the '.join(missing)}; {_describe(names, columns)}.",
+            f"{file}: found no column for the {' and the '.join(missing)}; {_describe(names)}.",
             hint=f"name {'it' if len(missing) == 1 else 'them'} with "
             + ", ".join(f"--{role}" for role in missing)
-            + ("" if count_known(names) else "; the first line has to hold the columns' names")
-            + ".",
+            + "; the file's first line has to hold the columns' names.",
         )
     return chosen
 
@@ -125,7 +124,7 @@ def reject_duplicates(names: Sequence[str], file: str) -> None:
         seen[name] = position
 
 
-def _position_of(asked: str, names: Sequence[str], columns: Columns, file: str) -> int:
+def _position_of(asked: str, names: Sequence[str], file: str) -> int:
     if asked in names:
         return list(names).index(asked)
     alike = [position for position, name in enumerate(names) if plain(name) == plain(asked)]
@@ -133,19 +132,20 @@ def _position_of(asked: str, names: Sequence[str], columns: Columns, file: str) 
         return alike[0]
     raise DataError(
         f"{file}: asked for column '{asked}', "
-        + (
-            f"which {len(alike)} columns could be."
-            if alike
-            else f"which is not there; {_describe(names, columns)}."
-        ),
+        + (f"which {len(alike)} columns could be." if alike else f"which is not there; {_describe(names)}."),
         hint="write the column's name as it stands in the file's first line.",
     )
 
 
-def _describe(names: Sequence[str], columns: Columns) -> str:
-    asked = {plain(name) for name in columns.given().values()}
-    if not count_known(names) and not asked & {plain(name) for name in names}:
-        # Perhaps a row of data stands where the header should be: its values are not for a message.
+def _describe(names: Sequence[str]) -> str:
+    """The columns found, by name only where the name is one of ours.
+
+    A file may lack its header, and then a row of data stands where the names should be:
+    one such row is "ana, problem, correct", and "ana" is not for a message.
+    """
+    known = [name for name in names if count_known([name])]
+    if not known:
         return f"found {len(names)} columns, none with a name that the reader knows"
-    shown = ", ".join(f"'{name}'" for name in names[:12])
-    return f"found {shown}" + (f" and {len(names) - 12} more" if len(names) > 12 else "")
+    shown = ", ".join(f"'{name}'" for name in known)
+    others = len(names) - len(known)
+    return f"found {shown}" + (f" and {others} columns with other names" if others else "")

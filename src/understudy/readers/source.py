@@ -60,7 +60,7 @@ def open_source(path: Path | str) -> Source:
                 f"{place.name}: the gzip compression is damaged or cut short.",
                 hint="copy or download the file again; `gzip -t` tells whether it is whole.",
             ) from None
-    if not data.strip():
+    if not data or data.isspace():
         raise DataError(f"{place.name}: the file is empty.", hint="check the export.")
     return Source(place.name, data)
 
@@ -91,7 +91,7 @@ def decode(source: Source, *, latin: bool) -> Text:
         if b"\n" not in data:
             notes.append("Lines ended with a carriage return alone.")
         data = data.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
-    if not data.strip():
+    if not data[:4096].decode(errors="ignore").strip() and not data.decode().strip():
         raise DataError(f"{source.name}: the file is empty.", hint="check the export.")
     return Text(source.name, data, tuple(notes))
 

@@ -3,22 +3,25 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 from typing import Any
 
 from understudy.errors import DataError
 from understudy.readers.source import Text
 
 
-def load_statements(text: Text) -> tuple[list[Any], list[int], str]:
-    """The statements, a number for each, and what the number counts: "line" or "statement"."""
+def load_statements(text: Text) -> tuple[Iterable[tuple[int, Any]], str]:
+    """The statements, each with a number, and what the number counts: "line" or "statement".
+
+    Lines are read one by one, so that a long file is never in memory as objects.
+    """
     content = text.data.decode()
     begin = content.lstrip()[:1]
     if begin == "{":
         lines = [(number, line) for number, line in enumerate(content.split("\n"), start=1) if line.strip()]
         # A first line that is whole JSON: lines it is, and a later line that is not is an error.
         if len(lines) > 1 and _is_json(lines[0][1]):
-            loaded = [_load(line, text.name, number) for number, line in lines]
-            return loaded, [number for number, _ in lines], "line"
+            return ((number, _load(line, text.name, number)) for number, line in lines), "line"
     whole = _load(content, text.name, None)
     if isinstance(whole, dict):
         # A learning record store answers with the statements under this key.
@@ -28,7 +31,7 @@ def load_statements(text: Text) -> tuple[list[Any], list[int], str]:
             f"{text.name}: the JSON is neither an object nor an array of statements.",
             hint="give one statement per line, or an array of statements.",
         )
-    return whole, list(range(1, len(whole) + 1)), "statement"
+    return enumerate(whole, start=1), "statement"
 
 
 def _is_json(line: str) -> bool:

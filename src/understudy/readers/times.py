@@ -39,6 +39,9 @@ def parse_times(values: pl.Series, *, asked: bool) -> pl.Series:
             values = values.dt.convert_time_zone("UTC").dt.replace_time_zone(None)
         return _complete(values.cast(pl.Datetime("us"), strict=False))
     text = values.cast(pl.String).str.strip_chars()
+    usual = text.str.to_datetime("%Y-%m-%d %H:%M:%S", time_unit="us", strict=False)
+    if usual.null_count() == 0:
+        return usual  # the notations below take several passes
     numbers = text.cast(pl.Float64, strict=False)
     if numbers.null_count() == 0:
         return _from_numbers(numbers, asked=asked)

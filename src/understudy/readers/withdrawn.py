@@ -9,7 +9,7 @@ import polars as pl
 
 from understudy.errors import DataError
 from understudy.readers.columns import KNOWN_NAMES, plain
-from understudy.readers.delimited import guess_separator, read_delimited
+from understudy.readers.delimited import guess_separator, header_names, read_delimited
 from understudy.readers.source import Text, decode, open_source
 
 
@@ -51,15 +51,13 @@ def read_withdrawn(path: Path | str) -> Withdrawn:
     if not lines:
         raise DataError(f"{text.name}: the list of learners who withdrew is empty.", hint="check the file.")
     separator = guess_separator(lines[0])
-    if len(lines) > 1 and separator in lines[0]:
-        names = _from_table(text, separator)
-        if names is not None:
-            return Withdrawn(frozenset(names))
+    if len(lines) > 1 and len(header_names(lines[0], separator)) > 1:
+        return Withdrawn(frozenset(_from_table(text, separator)))
     first, *others = (line.removeprefix('"').removesuffix('"').replace('""', '"') for line in lines)
     return Withdrawn(frozenset(others), header=first)
 
 
-def _from_table(text: Text, separator: str) -> list[str] | None:
+def _from_table(text: Text, separator: str) -> list[str]:
     table = read_delimited(text, separator)
     plains = [plain(name) for name in table.names]
     positions = [plains.index(name) for name in KNOWN_NAMES["learner"] if name in plains]

@@ -28,10 +28,10 @@ _SCHEMA = {
 def draft_xapi(text: Text, request: Request) -> Draft:
     """One row per statement with a success; times in UTC; the action is the object's name, else its id."""
     request.refuse_columns("xapi")
-    statements, numbers, place = load_statements(text)
+    statements, place = load_statements(text)
     actors: Counter[str] = Counter()
     rows = []
-    for statement, number in zip(statements, numbers, strict=True):
+    for number, statement in statements:
         if not isinstance(statement, dict):
             raise DataError(
                 f"{text.name}: {place} {number} is JSON, but no statement.",

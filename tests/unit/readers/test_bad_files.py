@@ -33,6 +33,7 @@ RUBBISH = bytes(range(256)) * 20
     [
         ("log.csv", b"", "log.csv: the file is empty"),
         ("log.csv", b"\n \n\n", "log.csv: the file is empty"),
+        ("log.csv", b"\xa0\n", "log.csv: the file is empty"),
         ("log.csv", b"\xff\xfe", "log.csv: the file is empty"),
         ("log.csv", b"\xef\xbb\xbf", "log.csv: the file is empty"),
         ("log.csv", RUBBISH, "log.csv: line 1 holds bytes that do not occur in text"),

@@ -112,7 +112,7 @@ def test_a_column_that_is_not_there(write):
     ):
         read_log(write("log.csv", PLAIN), columns=Columns(action="skil"))
     with pytest.raises(
-        DataError, match="found no column for the action and the outcome; found 'learner', 'x'"
+        DataError, match="no column for the action and the outcome; found 'learner' and 1 col"
     ):
         read_log(write("log.csv", "learner,x\na,1\na,2\n"))
     with pytest.raises(UsageError, match="two roles"):
@@ -123,6 +123,10 @@ def test_without_a_header_no_value_is_named(write):
     with pytest.raises(DataError) as caught:
         read_log(write("log.csv", "ana,add,1\nben,sub,0\nana,sub,1\n"))
     assert "found 3 columns, none with a name that the reader knows" in str(caught.value)
+    assert "ana" not in str(caught.value)
+    with pytest.raises(DataError) as caught:
+        read_log(write("log.csv", "ana,problem,correct\nben,skill,incorrect\nana,sub,correct\n"))
+    assert "found no column for the learner; found 'problem', 'correct' and 1 columns" in str(caught.value)
     assert "ana" not in str(caught.value)
 
 

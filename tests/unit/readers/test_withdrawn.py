@@ -32,6 +32,15 @@ def test_leaves_them_out_first(write, records, gone):
     assert not any("ben" in text or "zoe" in text for text in log.notes)
 
 
+def test_names_with_commas(write):
+    content = LOG.replace("ben", '"Bo, Ben"')
+    log = read_log(write("log.csv", content), exclude=write("gone.txt", '"Bo, Ben"\n"Yu, Zoe"\n'))
+    assert (
+        "1 learners who withdrew were left out, with 2 rows; 1 names of the list are not in the log."
+        in log.notes
+    )
+
+
 def test_every_name_found(write):
     log = read_log(write("log.csv", LOG), exclude=write("gone.txt", "ben\nc c\n"))
     assert "2 learners who withdrew were left out, with 3 rows." in log.notes
