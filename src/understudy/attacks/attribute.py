@@ -130,7 +130,8 @@ def _guess(members: Interactions, target: IntArray, action: IntArray, source: In
         near = np.argpartition(-likeness, k - 1, axis=1)[:, :k] if k else np.empty((len(own), 0), dtype=int)
         close = np.take_along_axis(likeness, near, axis=1)
         # The closest neighbour dominates when it stands out, as a copy of the learner would.
-        influence = np.where(close > 0, (close / np.maximum(close.max(axis=1, keepdims=True), 1e-9)) ** 8, 0)
+        closest = close.max(axis=1, keepdims=True, initial=1e-9)
+        influence = np.where(close > 0, (close / closest) ** 8, 0)
         rate = np.take_along_axis(successes[:, own].T, near, axis=1) / np.maximum(
             np.take_along_axis(tried, near, axis=1), 1
         )

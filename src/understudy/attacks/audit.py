@@ -15,6 +15,7 @@ from understudy.attacks.shadow import N_SHADOWS, Generator, ShadowAttack, cast_s
 from understudy.attacks.subsequence import outcome_scores, subsequence_scores
 from understudy.attacks.transitions import transition_scores
 from understudy.engine import run_tasks
+from understudy.errors import DataError
 from understudy.records import Interactions
 
 Floats = NDArray[np.float64]
@@ -62,8 +63,20 @@ def attack(
     workers: int = 1,
 ) -> Risk:
     """The risk of a synthetic log for those of the population who are `member`."""
+    return judged_risk(knowledge, member, membership_scores(knowledge, synthetic, shadow, workers), rng)
+
+
+def judged_risk(
+    knowledge: Knowledge, member: NDArray[np.bool_], scores: dict[str, Floats], rng: np.random.Generator
+) -> Risk:
+    """The risk that scores show, on learners with enough information to be recognised."""
     judged = knowledge.judged
-    scores = membership_scores(knowledge, synthetic, shadow, workers)
+    if judged[member].sum() < 2 or judged[~member].sum() < 2:
+        raise DataError(
+            "an audit needs two members and two outsiders with enough rows to be recognised; "
+            f"found {int(judged[member].sum())} and {int(judged[~member].sum())}.",
+            hint="use a log with more learners or longer sequences.",
+        )
     return judge(
         {name: values[judged] for name, values in scores.items()},
         member[judged],

@@ -99,7 +99,11 @@ class _Laws:
         between = np.maximum(distance[judged].var(axis=0) - uncertainty[judged].mean(axis=0), 0.0)
         self.distance = typical + (distance - typical) * between / (between + uncertainty)
         standard = (residual / self.spread)[:, judged]
-        correlation = np.einsum("slj,slk->jk", standard, standard) / max(freedom * judged.sum(), 1)
+        product = np.einsum("slj,slk->jk", standard, standard)
+        # Learners with a constant score have no residual: without the division a column in which
+        # they are many would look precise, and weigh too much for all the others.
+        size = np.sqrt(np.maximum(np.diag(product), 1e-12))
+        correlation = product / np.outer(size, size)
         self.precision = np.linalg.inv(correlation + 0.1 * np.eye(scores.shape[2]))
 
     def log_ratio(self, observed: Floats) -> Floats:

@@ -225,6 +225,18 @@ def common_vocabulary(*logs: Interactions) -> tuple[Interactions, ...]:
     return tuple(log.recode(names) for log in logs)
 
 
+def joined(*logs: Interactions) -> Interactions:
+    """One log of all learners, those of the first log first; items, times and groups are left out."""
+    coded = common_vocabulary(*logs)
+    return Interactions(
+        np.concatenate([log.action for log in coded]),
+        np.concatenate([log.outcome for log in coded]),
+        offsets_of(np.concatenate([log.lengths for log in coded])),
+        coded[0].actions,
+        simulated=all(log.simulated for log in coded),
+    )
+
+
 def natural_order(names: set[str] | Sequence[str]) -> tuple[str, ...]:
     """Names sorted so that 2 comes before 10, independent of the order in which they were met."""
     try:

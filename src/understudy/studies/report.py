@@ -82,7 +82,9 @@ def tradeoff(summaries: list[Row]) -> Figure:
     x_scale = alt.Scale(type="sqrt", domain=[0.0, 1.35 * widest], nice=False)
     y_scale = alt.Scale(domain=[0.4, 1.0])
     few = alt.Axis(tickCount=6)
-    x = alt.X("error:Q", scale=x_scale, axis=few, title="error of difficulties (weighted RMSE), lower is better")
+    x = alt.X(
+        "error:Q", scale=x_scale, axis=few, title="error of difficulties (weighted RMSE), lower is better"
+    )
     y = alt.Y("auc:Q", scale=y_scale, title="members found (AUC), lower is better")
     low = alt.Y("low:Q", scale=y_scale)
     attacks, colours = [STRONGEST, PUBLISHED], [WARNING, ACCENT]

@@ -17,10 +17,12 @@ from numpy.typing import NDArray
 
 from understudy.attacks import Risk, attack, rehearse
 from understudy.attacks.attribute import AttributeEstimate, attribute_attack
+from understudy.attacks.audit import judged_risk, membership_scores
 from understudy.attacks.knowledge import Knowledge
 from understudy.attacks.shadow import ShadowAttack
 from understudy.privacy import Guarantee
 from understudy.records import Interactions
+from understudy.studies.groups import GroupFigures, group_figures
 from understudy.synthesis import make_method
 from understudy.utility import Real, measure
 
@@ -39,6 +41,7 @@ class Trial:
     risk: Risk
     control: Risk | None
     attribute: AttributeEstimate
+    groups: list[GroupFigures]
     guarantee: Guarantee
     fit_seconds: float
     sample_seconds: float
@@ -104,7 +107,8 @@ class Stage:
         fitted = time.perf_counter()
         synthetic = synthesizer.sample(None, rng)
         sampled = time.perf_counter()
-        risk = attack(self.knowledge, self.member, synthetic, shadow, rng, workers)
+        scores = membership_scores(self.knowledge, synthetic, shadow, workers)
+        risk = judged_risk(self.knowledge, self.member, scores, rng)
         return Trial(
             method=method,
             seed=self.seed,
@@ -114,6 +118,14 @@ class Stage:
             risk=risk,
             control=self._control(method, synthetic, n_shadows, rng, workers) if control else None,
             attribute=attribute_attack(self.real.training, self.real.held_out, synthetic, rng),
+            groups=group_figures(
+                self.log,
+                self.member,
+                self.knowledge.judged,
+                scores[risk.worst.attack],
+                self.real,
+                synthetic,
+            ),
             guarantee=synthesizer.guarantee,
             fit_seconds=fitted - began,
             sample_seconds=sampled - fitted,

@@ -15,6 +15,7 @@ from understudy.models.markov import TransitionCounts
 from understudy.models.next_outcome import NextOutcome, fit_next_outcome
 from understudy.models.rasch import fit_rasch
 from understudy.records import Interactions
+from understudy.records.description import attempts_of_pairs
 from understudy.records.interactions import IntArray
 
 Floats = NDArray[np.float64]
@@ -49,7 +50,7 @@ class Real:
     @cached_property
     def prediction_auc(self) -> float:
         """AUC of the next-outcome model trained on the training log."""
-        return _prediction_auc(fit_next_outcome(self.training), self.held_out)
+        return prediction_auc_on(fit_next_outcome(self.training), self.held_out)
 
 
 class Comparison:
@@ -67,7 +68,7 @@ class Comparison:
     @cached_property
     def prediction_auc(self) -> float:
         """AUC on held-out real learners of the next-outcome model trained on synthetic ones."""
-        return _prediction_auc(fit_next_outcome(self.synthetic), self.real.held_out)
+        return prediction_auc_on(fit_next_outcome(self.synthetic), self.real.held_out)
 
 
 @dataclass(frozen=True)
@@ -127,7 +128,9 @@ def length_ks(comparison: Comparison) -> float:
 
 def repeats_ks(comparison: Comparison) -> float:
     """Kolmogorov-Smirnov distance of the number of attempts of a learner at an action."""
-    return _kolmogorov_smirnov(repeats_of(comparison.real.training), repeats_of(comparison.synthetic))
+    return _kolmogorov_smirnov(
+        attempts_of_pairs(comparison.real.training)[1], attempts_of_pairs(comparison.synthetic)[1]
+    )
 
 
 def prediction_auc(comparison: Comparison) -> float:
@@ -179,13 +182,6 @@ METRICS: tuple[Metric, ...] = (
 )
 
 
-def repeats_of(log: Interactions) -> IntArray:
-    """Number of attempts of each (learner, action) pair that occurs."""
-    key = log.learner.astype(np.int64) * log.n_actions + log.action
-    count: IntArray = np.unique(key, return_counts=True)[1]
-    return count
-
-
 def _shares(log: Interactions) -> Floats:
     return np.bincount(log.action, minlength=log.n_actions) / max(log.n_rows, 1)
 
@@ -207,7 +203,8 @@ def _kolmogorov_smirnov(a: IntArray, b: IntArray) -> float:
     return float(np.abs(below_a - below_b).max())
 
 
-def _prediction_auc(model: NextOutcome, held_out: Interactions) -> float:
+def prediction_auc_on(model: NextOutcome, held_out: Interactions) -> float:
+    """AUC of a next-outcome model on real learners; 0.5 where there is nothing to tell apart."""
     good = held_out.outcome == 1
     n_good, n_bad = int(good.sum()), int((~good).sum())
     if not n_good or not n_bad:

@@ -1,0 +1,80 @@
+"""`understudy ledger`: what has been spent on a data set."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from understudy.cli.options import DEFAULT_POPULATION, AsJson, LedgerPath, Population, echo_json
+
+
+def ledger(
+    file: Annotated[
+        Path, typer.Argument(metavar="FILE", help="The data set, or a bundle of simulated data.")
+    ],
+    ledger: LedgerPath = None,
+    population: Population = DEFAULT_POPULATION,
+    limit: Annotated[
+        float | None, typer.Option(min=0, help="Declare how much epsilon may be spent from now on.")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Show every release about these learners, what it cost and what remains.
+
+    Example: understudy ledger log.csv
+    """
+    from understudy.cli.tables import print_table
+    from understudy.errors import UsageError
+    from understudy.privacy.ledger import FILE_NAME, Ledger, ledger_path
+
+    if not file.exists():
+        raise UsageError(f"there is no {file}.", hint="give the data set whose ledger you want to see.")
+    inside = file / FILE_NAME
+    path = inside if ledger is None and file.is_dir() else ledger_path(file, ledger)
+    book = Ledger(path)
+    if limit is not None:
+        book.set_limit(population, limit)
+    balance = book.balance(population)
+    entries = book.entries(population)
+    if as_json:
+        echo_json(
+            {
+                "ledger": str(path),
+                "population": population,
+                "limit": balance.limit,
+                "epsilon": balance.epsilon,
+                "delta": balance.delta,
+                "remaining": balance.remaining,
+                "entries": [vars(entry) for entry in entries],
+            }
+        )
+        return
+    others = [name for name in book.populations() if name != population]
+    if not entries:
+        typer.echo(f"Nothing has been released about '{population}' according to {path}.")
+    else:
+        print_table(
+            f"{population} ({path})",
+            ["when", "who", "what", "method", "epsilon", "delta", "strongest attack (AUC)", "card"],
+            [
+                [
+                    entry.at,
+                    entry.who,
+                    entry.kind,
+                    entry.method,
+                    "no guarantee" if entry.epsilon is None else f"{entry.epsilon:g}",
+                    "" if entry.delta is None else f"{entry.delta:.1e}",
+                    f"{entry.risk['auc_worst']:.3f}" if "auc_worst" in entry.risk else "not measured",
+                    entry.card,
+                ]
+                for entry in entries
+            ],
+        )
+    typer.echo(
+        f"Spent: epsilon {balance.epsilon:g} of {balance.limit:g}; remaining {balance.remaining:g}; "
+        f"releases without a guarantee: {balance.n_without_guarantee}."
+    )
+    if others:
+        typer.echo(f"Other populations in this ledger: {', '.join(others)}.")

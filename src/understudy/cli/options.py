@@ -1,0 +1,97 @@
+"""Options that several verbs share, spelled once."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+if TYPE_CHECKING:
+    from understudy.readers import LogFile
+
+LogPath = Annotated[
+    Path,
+    typer.Argument(
+        metavar="FILE", help="The log: csv, tsv, xlsx, parquet, json lines or another known format."
+    ),
+]
+Learner = Annotated[str | None, typer.Option(help="Column that names the learner.")]
+Action = Annotated[str | None, typer.Option(help="Column that names the action (skill, task, word).")]
+Outcome = Annotated[str | None, typer.Option(help="Column with the outcome, 0 or 1.")]
+Time = Annotated[str | None, typer.Option(help="Column with the time, when rows are not in order.")]
+Format = Annotated[str | None, typer.Option(help="Format of the file, when it is not recognised.")]
+KeepSkills = Annotated[
+    bool, typer.Option("--keep-skills", help="ASSISTments: one row per skill of an item, not merged.")
+]
+Exclude = Annotated[
+    Path | None, typer.Option(help="File that lists learners who withdrew; they are left out.")
+]
+Group = Annotated[
+    str | None, typer.Option(help="Column with a group of each learner; figures are shown for each group.")
+]
+Method = Annotated[
+    str, typer.Option("-m", "--method", help="Method: name, name:value or name:key=value, e.g. drop:0.5.")
+]
+Seed = Annotated[int, typer.Option(help="Seed of everything left to chance (noise of a guarantee aside).")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print the result for a machine.")]
+LedgerPath = Annotated[
+    Path | None, typer.Option("--ledger", help="Where the ledger is kept, if not beside the data.")
+]
+Population = Annotated[
+    str, typer.Option(help="Whose data this is: everything about the same learners adds up.")
+]
+DEFAULT_POPULATION = "learners of this folder"
+
+
+def read(
+    path: Path,
+    *,
+    learner: str | None = None,
+    action: str | None = None,
+    outcome: str | None = None,
+    time: str | None = None,
+    group: str | None = None,
+    format: str | None = None,
+    keep_skills: bool = False,
+    exclude: Path | None = None,
+    single_rows: bool = False,
+) -> LogFile:
+    """Read a log the way the user asked."""
+    from understudy.readers import Columns, read_log
+
+    return read_log(
+        path,
+        format=format,
+        columns=Columns(learner=learner, action=action, outcome=outcome, time=time, group=group),
+        exclude=exclude,
+        skills="keep" if keep_skills else "merge",
+        single_rows=single_rows,
+    )
+
+
+def say_notes(log: LogFile, quiet: bool) -> None:
+    """What the reader assumed, dropped and counted."""
+    if not quiet:
+        for note in log.notes:
+            typer.echo(note, err=True)
+
+
+def refuse_identifiers(log: LogFile) -> None:
+    """Action names reach the synthetic file; names of people must not."""
+    from understudy.errors import DataError
+
+    for identifier in log.identifiers:
+        if identifier.role == "action":
+            raise DataError(
+                f"column '{identifier.column}' would reach the synthetic file and holds {identifier.kind}s "
+                f"({identifier.evidence}).",
+                hint="choose another column with --action, or replace these names first.",
+            )
+
+
+def echo_json(content: Any) -> None:
+    """Print a result for a machine."""
+    import json
+
+    typer.echo(json.dumps(content, indent=2, ensure_ascii=False, allow_nan=False))

@@ -1,0 +1,105 @@
+"""`understudy synthesize`: a synthetic log."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from understudy.cli.options import (
+    DEFAULT_POPULATION,
+    Action,
+    AsJson,
+    Exclude,
+    Format,
+    KeepSkills,
+    Learner,
+    LedgerPath,
+    LogPath,
+    Method,
+    Outcome,
+    Population,
+    Seed,
+    Time,
+    echo_json,
+    read,
+    refuse_identifiers,
+    say_notes,
+)
+
+
+def synthesize(
+    file: LogPath,
+    out: Annotated[Path, typer.Option("-o", "--out", help="File to write, csv or parquet by extension.")],
+    method: Method,
+    learners: Annotated[
+        int | None, typer.Option(min=1, help="Number of synthetic learners (default: as many as real ones).")
+    ] = None,
+    learner: Learner = None,
+    action: Action = None,
+    outcome: Outcome = None,
+    time: Time = None,
+    format: Format = None,
+    keep_skills: KeepSkills = False,
+    exclude: Exclude = None,
+    ledger: LedgerPath = None,
+    population: Population = DEFAULT_POPULATION,
+    seed: Seed = 0,
+    as_json: AsJson = False,
+) -> None:
+    """Write a synthetic log, and say what is guaranteed about it.
+
+    Unlike `release` it measures no risk: for trying methods out, not for giving away.
+
+    Example: understudy synthesize log.csv -o synthetic.csv -m markov
+    """
+    import numpy as np
+
+    from understudy.privacy.ledger import Ledger, ledger_path, new_card_id
+    from understudy.synthesis import make_method
+    from understudy.synthesis.writing import check_suffix, write_table
+
+    check_suffix(out)
+    synthesizer = make_method(method)
+    log = read(
+        file,
+        learner=learner,
+        action=action,
+        outcome=outcome,
+        time=time,
+        format=format,
+        keep_skills=keep_skills,
+        exclude=exclude,
+    )
+    say_notes(log, as_json)
+    refuse_identifiers(log)
+    real = log.interactions
+    book = Ledger(
+        ledger_path(file, ledger, simulated_output=out.resolve().parent if real.simulated else None)
+    )
+    card = new_card_id()
+    book.record(
+        population=population, card=card, kind="synthesize", method=method, guarantee=synthesizer.guarantee
+    )
+    rng = np.random.default_rng(seed)
+    synthetic = synthesizer.fit(real, rng).sample(learners, rng)
+    write_table(synthetic.to_frame("synthetic-"), out, kind="synthetic")
+    if as_json:
+        echo_json(
+            {
+                "out": str(out),
+                "method": method,
+                "card": card,
+                "rows": synthetic.n_rows,
+                "learners": synthetic.n_learners,
+                "guarantee": synthesizer.guarantee.to_json(),
+            }
+        )
+    else:
+        typer.echo(
+            f"{out}: {synthetic.n_rows} rows of {synthetic.n_learners} synthetic learners by {method}."
+        )
+        typer.echo(f"Guarantee: {synthesizer.guarantee}.")
+        if not synthesizer.guarantee.formal:
+            typer.echo("Before you give it away: `understudy release` measures the risk.")
