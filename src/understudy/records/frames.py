@@ -120,6 +120,8 @@ def parse_outcomes(values: pl.Series, name: str, first_line: int) -> IntArray:
 def _parse_times(values: pl.Series, name: str | None, first_line: int) -> Any:
     if values.dtype.is_numeric():
         numbers = values.cast(pl.Float64)
+        # pandas writes a missing number as NaN, which would become the smallest of all times.
+        numbers = pl.select(pl.when(numbers.is_finite()).then(numbers)).to_series()
         _reject_missing(numbers, name, first_line)
         # Seconds or milliseconds since an epoch: only the order matters here.
         return (numbers.to_numpy() * 1000).astype("int64").astype("datetime64[us]")
