@@ -9,9 +9,11 @@ import pytest
 from scipy.stats import norm
 from sklearn.metrics import roc_auc_score
 
-from understudy.attacks import estimate
+from understudy.attacks import attack, estimate
 from understudy.attacks.estimate import auc_with_error, judge, true_positive_rate
+from understudy.attacks.knowledge import Knowledge
 from understudy.errors import DataError
+from understudy.records import Interactions
 
 
 def example(seed, ties=False, n=(40, 25)):
@@ -58,8 +60,9 @@ def test_constant_scores_are_guesses():
 @pytest.mark.parametrize("n", [(0, 5), (1, 5), (5, 0), (5, 1)])
 def test_too_few_learners_are_refused_in_words(n):
     member = np.repeat([True, False], n)
+    log = Interactions.from_sequences([[0, 1, 2, 3]] * sum(n))
     with pytest.raises(DataError, match="two members and two outsiders") as caught:
-        judge({"a": np.arange(float(len(member)))}, member, np.random.default_rng(0))
+        attack(Knowledge(log, n[0]), member, log, None, np.random.default_rng(0))
     assert caught.value.hint
 
 

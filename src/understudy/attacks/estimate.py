@@ -11,8 +11,6 @@ from numba import njit
 from numpy.typing import NDArray
 from scipy.stats import norm, rankdata
 
-from understudy.errors import DataError
-
 Floats = NDArray[np.float64]
 Flags = NDArray[np.bool_]
 
@@ -83,13 +81,6 @@ def judge(
     quantile of max_k |AUC*_k - AUC_k| / se_k, and [max_k (AUC_k - c se_k), max_k (AUC_k + c se_k)]
     covers the largest true AUC whenever all bands cover theirs.
     """
-    n_members, n_outsiders = int(member.sum()), int((~member).sum())
-    if min(n_members, n_outsiders) < 2:
-        raise DataError(
-            "an attack is judged on at least two members and two outsiders with enough rows to be "
-            f"recognised; there are {n_members} and {n_outsiders}.",
-            hint="use a log with more learners or longer sequences.",
-        )
     names = list(scores)
     areas, errors = np.array([auc_with_error(scores[name], member) for name in names]).T
     z = norm.ppf(0.5 + LEVEL / 2)
@@ -100,8 +91,8 @@ def judge(
             low=float(max(0.0, area - z * error)),
             high=float(min(1.0, area + z * error)),
             tpr_at_1pct=true_positive_rate(scores[name], member, 0.01),
-            n_members=n_members,
-            n_outsiders=n_outsiders,
+            n_members=int(member.sum()),
+            n_outsiders=int((~member).sum()),
         )
         for name, area, error in zip(names, areas, errors, strict=True)
     )
