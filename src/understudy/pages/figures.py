@@ -64,3 +64,10 @@ class Figure:
         """Write `name.svg` and `name.png`."""
         write_text(folder / f"{name}.svg", self.svg())
         write_bytes(folder / f"{name}.png", self.png())
+
+
+def data(values: list[dict[str, Any]]) -> Any:
+    """Values for an altair chart."""
+    import altair as alt
+
+    return alt.Data(values=values)  # type: ignore[no-untyped-call]

@@ -127,7 +127,7 @@ class Ledger:
                 "FROM entries WHERE ?1 IS NULL OR population = ?1 ORDER BY id",
                 (population,),
             ).fetchall()
-        return [Entry(*row[:-1], json.loads(row[-1])) for row in rows]
+        return [Entry(**{**dict(row), "risk": json.loads(row["risk"])}) for row in rows]
 
     def populations(self) -> list[str]:
         """The populations that the ledger knows."""
@@ -193,6 +193,7 @@ class Ledger:
     def _connection(self) -> Iterator[sqlite3.Connection]:
         try:
             connection = sqlite3.connect(self.path, timeout=30, isolation_level=None)
+            connection.row_factory = sqlite3.Row
             try:
                 connection.executescript(_SCHEMA)
             except BaseException:

@@ -8,7 +8,7 @@ from typing import Any
 
 from understudy.attacks import MEMBERSHIP_ATTACKS
 from understudy.pages import Figure, render
-from understudy.pages.figures import ACCENT, MUTED, WARNING
+from understudy.pages.figures import ACCENT, MUTED, WARNING, data
 from understudy.pages.writing import write_text
 from understudy.records import Interactions
 from understudy.utility import METRICS
@@ -91,9 +91,9 @@ def tradeoff(summaries: list[Row]) -> Figure:
     legend = alt.Legend(orient="top", title=None)
     colour = alt.Color("attack:N", scale=alt.Scale(domain=attacks, range=colours), legend=legend)
     shape = alt.Shape("attack:N", scale=alt.Scale(domain=attacks, range=["diamond", "circle"]), legend=legend)
-    base = alt.Chart(_data(points))
+    base = alt.Chart(data(points))
     strongest = base.transform_filter(f"datum.attack == '{STRONGEST}'")
-    line = alt.Chart(_data([{"auc": 0.5, "error": 1.35 * widest, "word": "guessing"}]))
+    line = alt.Chart(data([{"auc": 0.5, "error": 1.35 * widest, "word": "guessing"}]))
     guessing = line.mark_rule(color=MUTED, strokeDash=[4, 4]).encode(y=y)
     word = line.mark_text(color=MUTED, align="right", dy=10, fontSize=12).encode(x=x, y=y, text="word:N")
     joined = base.mark_line(color="#c9d1d9", strokeWidth=1).encode(x=x, y=y, detail="method:N")
@@ -109,9 +109,3 @@ def tradeoff(summaries: list[Row]) -> Figure:
         if not s["method"].startswith("control:")
     )
     return Figure.of(chart, f"Utility against risk. {words}. The dashed line at 0.5 is guessing.")
-
-
-def _data(values: list[Row]) -> Any:
-    import altair as alt
-
-    return alt.Data(values=values)  # type: ignore[no-untyped-call]

@@ -1,0 +1,140 @@
+"""Makes a release: `share/` may leave, `keep/` stays with the custodian."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import understudy
+from understudy.errors import DataError, RefusedError
+from understudy.pages.writing import check_absent, check_parent, new_folder, write_json, write_text
+from understudy.privacy.ledger import DEFAULT_POPULATION, FILE_NAME, Ledger, new_card_id
+from understudy.records import Interactions
+from understudy.release.assessment import Assessment, assess
+from understudy.release.card import card_content, card_page
+from understudy.release.codebook import citation, codebook
+from understudy.release.report import report_page
+from understudy.synthesis import Synthesizer, make_method
+from understudy.synthesis.writing import write_table
+
+# Without a guarantee, a release is refused when the strongest attack is surely above this AUC.
+RISK_LIMIT = 0.55
+
+
+@dataclass(frozen=True)
+class Options:
+    """What the custodian decided about a release."""
+
+    method: str
+    n_learners: int | None = None
+    accept_risk: str = ""
+    publish_figures: bool = False
+    custodian: str = ""
+    title: str = ""
+    population: str = DEFAULT_POPULATION
+    seed: int | None = None
+
+
+@dataclass(frozen=True)
+class Released:
+    """What a release became: where it is and what was measured."""
+
+    folder: Path
+    card: str
+    synthetic: Interactions
+    synthesizer: Synthesizer
+    assessment: Assessment
+
+
+def make_release(
+    log: Interactions,
+    folder: Path,
+    options: Options,
+    *,
+    ledger: Ledger | None,
+    notes: tuple[str, ...] = (),
+    progress: Callable[[int], Callable[[], None]] | None = None,
+) -> Released:
+    """Measure, decide, charge, fit on all learners, and write the bundle whole or not at all.
+
+    `ledger` is None for simulated data, whose ledger goes into the bundle. A refusal comes
+    before anything is charged or written.
+    """
+    check_absent(folder)
+    check_parent(folder)
+    synthesizer = make_method(options.method)
+    assessment = assess(log, options.method, progress=progress)
+    refuse_risk(assessment, synthesizer, options)
+    card = new_card_id()
+    entry: dict[str, Any] = {
+        "population": options.population,
+        "card": card,
+        "kind": "release",
+        "method": options.method,
+        "guarantee": synthesizer.guarantee,
+        "risk": assessment.to_json(),
+    }
+    if ledger is not None:
+        ledger.record(**entry)
+    # Whoever knows the seed can undo part of the randomness, so it is drawn afresh and kept back.
+    seed = secrets.randbits(64) if options.seed is None else options.seed
+    rng = np.random.default_rng(seed)
+    synthetic = synthesizer.fit(log, rng).sample(options.n_learners, rng)
+    if not synthetic.n_rows:
+        raise DataError(
+            f"{options.method} left no row to release.", hint="use another method or a larger log."
+        )
+    provenance = {
+        "card": card,
+        "method": options.method,
+        "made": datetime.now(UTC).date().isoformat(),
+        "version": understudy.__version__,
+        "custodian": options.custodian,
+        "simulated": log.simulated,
+    }
+    content = card_content(synthetic, synthesizer, assessment, options, provenance)
+    report = {
+        **provenance,
+        "seed": seed,
+        "population": options.population,
+        "accepted_risk": options.accept_risk,
+        "guarantee": synthesizer.guarantee.to_json(),
+        "reading": list(notes),
+        "measured": assessment.to_json(),
+    }
+    with new_folder(folder) as temporary:
+        share, keep = temporary / "share", temporary / "keep"
+        share.mkdir()
+        keep.mkdir()
+        table = synthetic.to_frame("synthetic-")
+        write_table(table, share / "synthetic.csv", kind="synthetic")
+        write_table(table, share / "synthetic.parquet", kind="synthetic")
+        write_text(share / "codebook.csv", codebook(synthetic))
+        write_text(share / "CITATION.cff", citation(content))
+        write_json(share / "card.json", content)
+        write_text(share / "card.html", card_page(content))
+        write_json(keep / "report.json", report)
+        write_text(keep / "report.html", report_page(log, synthetic, assessment, content, report))
+        if ledger is None:
+            Ledger(temporary / FILE_NAME).record(**entry)
+    return Released(folder, card, synthetic, synthesizer, assessment)
+
+
+def refuse_risk(assessment: Assessment, synthesizer: Synthesizer, options: Options) -> None:
+    """Refuse a method without a guarantee whose learners can be told, unless that is accepted."""
+    if synthesizer.guarantee.formal or options.accept_risk or assessment.low <= RISK_LIMIT:
+        return
+    worst = assessment.worst
+    raise RefusedError(
+        f"{options.method} has no formal guarantee, and the attack '{worst.attack}' tells its learners from "
+        f"others with AUC {worst.auc:.2f} (interval {assessment.low:.2f} to {assessment.high:.2f}; "
+        f"0.5 is guessing, {RISK_LIMIT:g} is the limit). Nothing was written or charged.",
+        hint="use a method with a guarantee, or override with --accept-risk 'your reason', "
+        "which is printed on the card.",
+    )
