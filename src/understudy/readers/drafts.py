@@ -39,7 +39,8 @@ class Request:
 class Draft:
     """Rows under way: the columns learner, action, outcome, line, and perhaps time, item, group.
 
-    `columns` says which column of the file plays which role; `place` what `line` counts.
+    `columns` says which column of the file plays which role; `place` what `line` counts;
+    `instants` that the format defines every time as an instant, whatever zone it is written in.
     Dropping rows adds a note, so that nothing is lost in silence.
     """
 
@@ -49,6 +50,7 @@ class Draft:
     notes: list[str]
     place: str = "line"
     identifiers: list[Identifier] = field(default_factory=list)
+    instants: bool = False
 
     def tidy(self, request: Request) -> None:
         """Strip names, make empty ones null, and leave out those who withdrew."""
@@ -142,10 +144,11 @@ def _settle_time(draft: Draft, request: Request) -> None:
         return
     name, asked = draft.columns["time"], request.columns.time is not None
     try:
-        times = parse_times(draft.frame["time"], asked=asked)
+        times = parse_times(draft.frame["time"], asked=asked, one_zone=not draft.instants)
     except UnreadableTimesError as error:
         place = f"{draft.place} {draft.frame['line'][error.row]}"
-        if asked:
+        # Rows in several zones have an order, but not the one in which they stand.
+        if asked or error.zones:
             raise DataError(
                 f"{draft.file}: the times in column '{name}' {error.reason} (first on {place}).",
                 hint="write times as 2024-05-31 14:05:09 or as seconds since 1970, in one zone.",

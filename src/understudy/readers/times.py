@@ -18,19 +18,25 @@ _FIRST_EPOCH_SECOND = 1e8
 
 
 class UnreadableTimesError(ValueError):
-    """Times could not be read: why, and in which row first. Holds no value."""
+    """Times could not be read: why, and in which row first. Holds no value.
 
-    def __init__(self, reason: str, row: int) -> None:
+    `zones` tells that they could, but for their time zones.
+    """
+
+    def __init__(self, reason: str, row: int, *, zones: bool = False) -> None:
         super().__init__(reason)
         self.reason = reason
         self.row = row
+        self.zones = zones
 
 
-def parse_times(values: pl.Series, *, asked: bool) -> pl.Series:
+def parse_times(values: pl.Series, *, asked: bool, one_zone: bool = True) -> pl.Series:
     """Times as microseconds; raises `UnreadableTimesError` unless every one of them can be read.
 
     A column that nobody asked for (`asked` is false) and that holds small numbers is not
-    taken for times: the column may well say how long an attempt took.
+    taken for times: the column may well say how long an attempt took. With `one_zone`, rows
+    that state different zones are refused: in a table that is more often a mistake of an
+    export than meant; formats that define every time as an instant pass false.
     """
     if values.dtype.is_temporal():
         if not isinstance(values.dtype, pl.Datetime | pl.Date):
@@ -46,15 +52,19 @@ def parse_times(values: pl.Series, *, asked: bool) -> pl.Series:
     if numbers.null_count() == 0:
         return _from_numbers(numbers, asked=asked)
     if text.str.contains(_WHOLE_ISO).any():
-        return _from_iso(text)
+        return _from_iso(text, one_zone)
     return _from_local(text)
 
 
-def _from_iso(text: pl.Series) -> pl.Series:
+def _from_iso(text: pl.Series, one_zone: bool) -> pl.Series:
     zone = text.str.extract(_STATED_ZONE)
     if 0 < zone.null_count() < len(zone):
         other = zone.is_null() if zone[0] is not None else zone.is_not_null()
-        raise UnreadableTimesError("state a time zone on some rows only", int(other.arg_max() or 0))
+        raise UnreadableTimesError(
+            "state a time zone on some rows only", int(other.arg_max() or 0), zones=True
+        )
+    if one_zone and zone.n_unique() > 1:
+        raise UnreadableTimesError("mix time zones", int((zone != zone[0]).arg_max() or 0), zones=True)
     date = text.str.extract(_ISO, 1).str.replace_all("/", "-", literal=True)
     clock = text.str.extract(_ISO, 2).fill_null("00:00")
     seconds = text.str.extract(_ISO, 3).fill_null(":00")
@@ -81,7 +91,7 @@ def _from_local(text: pl.Series) -> pl.Series:
         # One zone throughout: its offset moves every time alike (but for the change to summer time).
         bare = text.str.replace(r" \w{3,5}$", "")
         if bare.str.contains(_ISO + "$").any():
-            return _from_iso(bare)
+            return _from_iso(bare, one_zone=True)
         text = bare
     for orders in _LOCAL_DATES:
         for clock in _LOCAL_CLOCKS:

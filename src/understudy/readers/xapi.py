@@ -43,9 +43,8 @@ def draft_xapi(text: Text, request: Request) -> Draft:
     ):
         frame = pl.DataFrame(rows, schema=_SCHEMA, orient="row")
     columns = {"learner": "actor", "action": "object", "outcome": "result.success", "time": "timestamp"}
-    draft = Draft(
-        text.name, frame.with_columns(pl.lit("x").alias("action")), columns, list(text.notes), place
-    )
+    rows_under_way = frame.with_columns(pl.lit("x").alias("action"))
+    draft = Draft(text.name, rows_under_way, columns, list(text.notes), place, instants=True)
     draft.identifiers += _identifiers(actors)
     draft.tidy(request)
     draft.drop(pl.col("outcome").is_null(), "(statements) without a result.success")
