@@ -2,22 +2,52 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
-.PHONY: setup demo test lint types imports benchmarks clean
+.PHONY: setup demo test check benchmarks docs clean
 
 setup: $(VENV)/.installed
 
 $(VENV)/.created:
-	$(PYTHON) -c 'import sys; sys.exit("Understudy needs Python 3.11 or newer: make PYTHON=python3.11") if sys.version_info < (3, 11) else None'
-	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt pip
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
+	  || { echo "Understudy needs Python 3.11 or newer; try: make PYTHON=python3.11"; exit 5; }
+	@echo "Setting up $(VENV) (about a minute the first time)"
+	@$(PYTHON) -m venv $(VENV)
 	@touch $@
 
 $(VENV)/.installed: $(VENV)/.created pyproject.toml constraints.txt
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable .
+	@$(PIP) --editable .
 	@touch $@
 
-$(VENV)/.tested: $(VENV)/.installed
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[test]'
+$(VENV)/.tools: $(VENV)/.created pyproject.toml constraints.txt
+	@$(PIP) --editable '.[test]'
+	@touch $@ $(VENV)/.installed
+
+# Debian's browser, for the tests that look at pages; without root they are skipped and say so.
+$(VENV)/.browser: $(VENV)/.created
+	@.ci/browser
 	@touch $@
 
+demo: setup
+	@rm -rf demo && mkdir demo
+	@$(BIN)/understudy simulate demo/simulated-classroom.csv
+	@$(BIN)/understudy release demo/simulated-classroom.csv -o demo/bundle --group school \
+	  --title "A simulated classroom" --accept-risk "Demonstration: these learners are simulated."
+
+test: $(VENV)/.tools $(VENV)/.browser
+	@$(BIN)/python -m pytest -n 2 --dist loadfile
+
+check: $(VENV)/.tools
+	@$(BIN)/ruff check .
+	@$(BIN)/ruff format --check .
+	@$(BIN)/mypy
+	@$(BIN)/lint-imports
+
+benchmarks: $(VENV)/.tools
+	@$(BIN)/python benchmarks/run.py
+
+docs: $(VENV)/.tools
+	@$(BIN)/python docs/build.py
+
+clean:
+	rm -rf $(VENV) demo out
