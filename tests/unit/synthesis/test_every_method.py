@@ -21,7 +21,7 @@ def method(request):
 @pytest.fixture
 def log(make_log):
     """A log whose vocabulary has an action that nobody tried, with columns that must not leave."""
-    drawn = make_log(np.random.default_rng(0), n_learners=60, n_actions=6, mean_length=20)
+    drawn = make_log(np.random.default_rng(0), n_learners=61, n_actions=6, mean_length=20)
     return Interactions(
         drawn.action.copy(),
         drawn.outcome.copy(),
@@ -84,6 +84,9 @@ def test_a_fitted_method_keeps_no_rows(method, log):
     columns = (log.action, log.outcome, log.offsets, log.time, log.group)
     shared = any(isinstance(v, np.ndarray) and any(np.shares_memory(v, c) for c in columns) for v in kept)
     assert shared == method.keeps_rows
+    # Nor a value per learner, such as an ability: 61 and 62 are no sizes of anything else here.
+    per_learner = any(isinstance(v, np.ndarray) and {61, 62} & set(v.shape) for v in kept)
+    assert per_learner == method.keeps_rows
 
 
 def test_a_method_outlives_the_log(method, log):
