@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from enum import Enum
 from pathlib import Path
 from typing import Annotated
 
@@ -10,10 +12,25 @@ import typer
 from understudy.cli.options import AsJson, Seed, echo_json
 
 
+class Shape(Enum):
+    """Kinds of logs that can be simulated."""
+
+    classroom = "classroom"
+    duolingo = "duolingo"
+    rare_paths = "rare-paths"
+
+
 def simulate(
     out: Annotated[Path, typer.Argument(metavar="OUT", help="File to write, csv or parquet.")],
-    learners: Annotated[int, typer.Option(min=2, help="Number of learners.")] = 600,
-    actions: Annotated[int, typer.Option(min=2, help="Number of actions.")] = 40,
+    shape: Annotated[
+        Shape, typer.Option(help="A small classroom, a log like Duolingo's, or few learners on rare paths.")
+    ] = Shape.classroom,
+    learners: Annotated[
+        int | None, typer.Option(min=2, help="Number of learners (default: the shape's).")
+    ] = None,
+    actions: Annotated[
+        int | None, typer.Option(min=2, help="Number of actions (default: the shape's).")
+    ] = None,
     seed: Seed = 1,
     as_json: AsJson = False,
 ) -> None:
@@ -24,10 +41,13 @@ def simulate(
     import numpy as np
     import polars as pl
 
-    from understudy.records.classroom import Classroom
-    from understudy.synthesis.writing import write_table
+    from understudy.records.classroom import SHAPES
+    from understudy.synthesis.writing import check_suffix, write_table
 
-    log = Classroom(n_learners=learners, n_actions=actions).simulate(np.random.default_rng(seed))
+    check_suffix(out)
+    chosen = SHAPES[shape.value]
+    chosen = replace(chosen, n_learners=learners or chosen.n_learners, n_actions=actions or chosen.n_actions)
+    log = chosen.simulate(np.random.default_rng(seed))
     table = log.to_frame()
     assert log.group is not None
     table = table.with_columns(pl.Series("school", log.groups).gather(log.group[log.learner]))

@@ -11,25 +11,31 @@ from understudy.pages.writing import write_bytes, write_text
 INK = "#1d2733"
 ACCENT = "#0b6e8a"
 WARNING = "#b4451f"
-MUTED = "#8795a5"
+MUTED = "#6b7a8a"
+
+# Total widths in pixels: a column of text, and a telephone.
+WIDE = 680
+NARROW = 340
 
 _THEME = {
     "config": {
         "background": "white",
-        "font": "Helvetica, Arial, sans-serif",
+        "font": "Helvetica Neue, Helvetica, Arial, sans-serif",
         "view": {"stroke": None},
         "axis": {
             "labelColor": INK,
             "titleColor": INK,
             "titleFontWeight": "normal",
-            "labelFontSize": 12,
+            "labelFontSize": 13,
             "titleFontSize": 13,
+            "titlePadding": 10,
+            "labelLimit": 220,
             "gridColor": "#e6eaee",
             "domainColor": MUTED,
             "tickColor": MUTED,
         },
         "title": {"color": INK, "fontSize": 15, "anchor": "start", "subtitleColor": "#4a5a6a"},
-        "legend": {"labelFontSize": 12, "titleFontSize": 12, "labelColor": INK},
+        "legend": {"labelFontSize": 13, "titleFontSize": 13, "labelColor": INK, "titleColor": INK},
     }
 }
 
@@ -46,19 +52,30 @@ class Figure:
         """From an altair chart."""
         return cls({**chart.to_dict(), **_THEME}, description)
 
-    def svg(self) -> str:
-        """The figure as SVG text."""
+    def svg(self, width: int = WIDE) -> str:
+        """The figure as SVG text, `width` pixels wide with its axes."""
         import vl_convert
 
-        text: str = vl_convert.vegalite_to_svg(self.specification)
+        text: str = vl_convert.vegalite_to_svg(self._at(width))
         return text
+
+    def narrow_svg(self) -> str:
+        """The figure for a telephone: drawn again, so that its letters keep their size."""
+        return self.svg(NARROW)
 
     def png(self) -> bytes:
         """The figure as PNG, twice the nominal size."""
         import vl_convert
 
-        image: bytes = vl_convert.vegalite_to_png(self.specification, scale=2)
+        image: bytes = vl_convert.vegalite_to_png(self._at(WIDE), scale=2)
         return image
+
+    def _at(self, width: int) -> dict[str, Any]:
+        return {
+            **self.specification,
+            "width": width,
+            "autosize": {"type": "fit-x", "contains": "padding"},
+        }
 
     def save(self, folder: Path, name: str) -> None:
         """Write `name.svg` and `name.png`."""

@@ -9,6 +9,7 @@ from typing import Any
 import jinja2
 
 import understudy
+from understudy.pages import words
 
 _PACKAGE = Path(understudy.__file__).parent
 
@@ -26,6 +27,9 @@ def render(template: str, **context: Any) -> str:
     environment.filters["number"] = number
     environment.filters["percent"] = percent
     environment.filters["count"] = count
+    environment.filters["story"] = words.story
+    environment.filters["sentence"] = words.sentence
+    environment.filters["in_100"] = words.in_100
     style = (_PACKAGE / "pages" / "templates" / "style.css").read_text(encoding="utf-8")
     return environment.get_template(name).render(style=style, version=understudy.__version__, **context)
 

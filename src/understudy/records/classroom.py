@@ -122,6 +122,8 @@ RARE_PATHS = Classroom(
     quit=0.0,
 )
 
+SHAPES = {"classroom": Classroom(), "duolingo": DUOLINGO_SHAPE, "rare-paths": RARE_PATHS}
+
 
 @njit(cache=True, nogil=True)
 def _live(  # type: ignore[no-untyped-def]

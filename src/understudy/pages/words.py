@@ -1,0 +1,52 @@
+"""Plain words for measured figures, the same on every page."""
+
+from __future__ import annotations
+
+ATTACK_STORIES = {
+    "lcs": "Looks for the longest synthetic sequence that is contained in what the learner did (as published).",
+    "lcs-expected": "The same, and asks whether its length is what leaving rows out would have left.",
+    "lcs-outcomes": "The same with outcomes: is the learner's own order of successes and failures in there?",
+    "transitions": "Asks whether the learner's steps from one action to the next are made a little too often.",
+    "rare": "Looks for steps that hardly anybody but this learner made.",
+    "rare-bags": "Looks for mixes of actions that hardly anybody but this learner met in a row.",
+    "shadow": "Plays the custodian many times, with the learner and without, and asks which fits better.",
+}
+
+GUESSING = 0.5
+
+
+def story(attack: str) -> str:
+    """What an attack does, in one sentence; nothing for an attack without a story yet."""
+    return ATTACK_STORIES.get(attack, "")
+
+
+def in_100(share: float) -> str:
+    """A chance as people count it: `74 times in 100`."""
+    times = round(100 * share)
+    return "once in 100" if times == 1 else f"{times} times in 100"
+
+
+def sentence(text: str) -> str:
+    """A capital at the start and a full stop at the end."""
+    text = text.strip()
+    return text[:1].upper() + text[1:] + ("" if text.endswith((".", "!", "?")) else ".")
+
+
+def verdict(attack: str, auc: float, low: float, high: float) -> str:
+    """How well the strongest attack does, as a figure and in plain words."""
+    return (
+        f"The strongest attack ({attack}) tells members from others with AUC {auc:.2f} ({low:.2f} to {high:.2f}); "
+        f"{GUESSING} would be guessing. In plain words: shown one member and one outsider, the attacker "
+        f"picks the member {in_100(auc)}."
+    )
+
+
+def certainty(low: float, tpr_at_1pct: float) -> str:
+    """What the strongest attack finds when it must be careful, and what the interval allows to say."""
+    found = round(100 * tpr_at_1pct)
+    careful = (
+        f"Allowed one false alarm per 100 outsiders, it finds {found} of 100 members; guessing finds one."
+    )
+    if low <= GUESSING:
+        return f"{careful} The interval reaches {GUESSING}, so the attack was not shown to beat guessing."
+    return f"{careful} The interval lies above {GUESSING}: this is more than luck."
