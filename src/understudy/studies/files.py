@@ -40,28 +40,20 @@ def audit_files(
     members: Interactions, outsiders: Interactions, synthetic: Interactions, rng: np.random.Generator
 ) -> FileAudit:
     """Every attack and metric that needs no generator."""
-    members, outsiders, synthetic = common_vocabulary(members, outsiders, synthetic)
-    everybody = joined(members, outsiders)
-    population, n_constant = everybody.without_constant_actions()
-    if population.n_learners != everybody.n_learners or population.n_actions < 2:
-        # Learners would change sides: leave all actions in rather than lose people.
-        population, n_constant = everybody, 0
-    else:
-        known = set(population.actions)
-        wanted = np.array([name in known or name not in everybody.actions for name in synthetic.actions])
-        synthetic = synthetic.keep_rows(wanted[synthetic.action])
-    population, synthetic = common_vocabulary(population, synthetic)
-    if not synthetic.n_rows:
+    if not set(synthetic.actions) & {*members.actions, *outsiders.actions}:
         raise DataError(
             "the synthetic log shares no action with the real ones.",
             hint="the three files need the same names of actions.",
         )
+    coded = common_vocabulary(members, outsiders, synthetic)
+    constant = joined(*coded[:2]).constant_actions()
+    members, outsiders, synthetic = (log.without_actions(constant) for log in coded)
+    population = joined(members, outsiders)
     member = np.arange(population.n_learners) < members.n_learners
     knowledge = Knowledge(population, members.n_learners)
-    training, held_out = population.select(member), population.select(~member)
     return FileAudit(
         risk=attack(knowledge, member, synthetic, None, rng, workers=n_cores()),
-        attribute=attribute_attack(training, held_out, synthetic, rng),
-        utility=measure(Real(training, held_out), synthetic),
-        n_constant=n_constant,
+        attribute=attribute_attack(members, outsiders, synthetic, rng),
+        utility=measure(Real(members, outsiders), synthetic),
+        n_constant=int(constant.sum()),
     )

@@ -1,0 +1,141 @@
+"""The ledger: append-only, one budget per population, two processes cannot spend it twice."""
+
+import multiprocessing
+import sqlite3
+
+import pytest
+
+from understudy.errors import DataError, MissingError, RefusedError, UsageError
+from understudy.privacy import Guarantee, Ledger
+from understudy.privacy.ledger import DEFAULT_LIMIT, DEFAULT_POPULATION, ledger_path, new_card_id
+
+NONE = Guarantee.none("a test")
+
+
+def record(ledger, guarantee, population="class of 2026", risk=None):
+    ledger.record(
+        population=population, card="c", kind="release", method="markov", guarantee=guarantee, risk=risk
+    )
+
+
+@pytest.fixture
+def ledger(tmp_path):
+    return Ledger(tmp_path / "understudy.ledger")
+
+
+def test_an_absent_ledger_is_an_empty_one_and_is_not_made_by_looking(ledger):
+    assert ledger.entries() == []
+    assert ledger.balance("x").remaining == DEFAULT_LIMIT
+    assert not ledger.path.exists()
+
+
+def test_entries_come_back_as_recorded(ledger):
+    record(ledger, Guarantee(2.0, 1e-6, mechanisms=("Gaussian",)), risk={"auc_worst": 0.51})
+    record(ledger, NONE)
+    private, plain = ledger.entries("class of 2026")
+    assert (private.epsilon, private.delta, private.risk) == (2.0, 1e-6, {"auc_worst": 0.51})
+    assert (plain.epsilon, plain.delta) == (None, None)
+    assert plain.statement == "no formal guarantee (a test)"
+    balance = ledger.balance("class of 2026")
+    assert (balance.epsilon, balance.n_entries, balance.n_without_guarantee) == (2.0, 2, 1)
+
+
+def test_populations_have_budgets_of_their_own(ledger):
+    record(ledger, Guarantee(9.0), "north")
+    record(ledger, Guarantee(9.0), "south")
+    assert ledger.populations() == ["north", "south"]
+    assert ledger.balance("north").remaining == pytest.approx(1.0)
+
+
+def test_spending_past_the_limit_is_refused_with_all_numbers_and_writes_nothing(ledger):
+    record(ledger, Guarantee(8.0))
+    with pytest.raises(RefusedError) as refusal:
+        record(ledger, Guarantee(3.0))
+    message = str(refusal.value)
+    assert "epsilon 3 was asked" in message
+    assert "8 of 10 is spent, 2 remains, 1 is missing" in message
+    assert refusal.value.exit_code == 4
+    assert len(ledger.entries()) == 1
+    record(ledger, Guarantee(2.0))  # exactly what remains
+
+
+def test_the_newest_limit_holds(ledger):
+    ledger.set_limit("class of 2026", 1.0)
+    with pytest.raises(RefusedError):
+        record(ledger, Guarantee(2.0))
+    ledger.set_limit("class of 2026", 5.0)
+    record(ledger, Guarantee(2.0))
+
+
+@pytest.mark.parametrize("statement", ["UPDATE entries SET epsilon = 0", "DELETE FROM entries"])
+def test_rows_can_neither_be_changed_nor_removed(ledger, statement):
+    record(ledger, Guarantee(8.0))
+    with (
+        sqlite3.connect(ledger.path) as connection,
+        pytest.raises(sqlite3.IntegrityError, match="append-only"),
+    ):
+        connection.execute(statement)
+
+
+def _spend(path, barrier, results):
+    barrier.wait()
+    try:
+        record(Ledger(path), Guarantee(6.0))
+        results.put("spent")
+    except RefusedError:
+        results.put("refused")
+
+
+def test_two_processes_cannot_spend_the_same_budget(ledger):
+    context = multiprocessing.get_context("spawn")
+    barrier, results = context.Barrier(4), context.Queue()
+    processes = [context.Process(target=_spend, args=(ledger.path, barrier, results)) for _ in range(4)]
+    for process in processes:
+        process.start()
+    outcomes = sorted(results.get(timeout=120) for _ in processes)
+    for process in processes:
+        process.join()
+    assert outcomes == ["refused", "refused", "refused", "spent"]
+
+
+def test_a_damaged_ledger_is_an_error_and_not_an_empty_one(ledger):
+    ledger.path.write_bytes(b"this is not a database, whatever its name says" * 100)
+    with pytest.raises(DataError, match="damaged or not a ledger"):
+        ledger.entries()
+
+
+def test_a_folder_that_is_not_there(tmp_path):
+    with pytest.raises(MissingError, match="--ledger"):
+        record(Ledger(tmp_path / "absent" / "x.ledger"), NONE)
+
+
+def test_where_the_ledger_is(tmp_path):
+    assert ledger_path(tmp_path / "log.csv") == tmp_path.resolve() / "understudy.ledger"
+    assert ledger_path(tmp_path / "log.csv", tmp_path / "own") == tmp_path / "own"
+    assert DEFAULT_POPULATION == "learners of this folder"
+
+
+def test_the_command_line_declares_the_same_default_population():
+    from understudy.cli import options
+
+    assert options.DEFAULT_POPULATION == DEFAULT_POPULATION
+
+
+def test_card_ids_are_random():
+    assert len({new_card_id() for _ in range(100)}) == 100
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "delta"), [(0.0, 0.0), (-1.0, 0.0), (float("nan"), 0.0), (1.0, 1.0), (1.0, -1e-9)]
+)
+def test_guarantees_that_mean_nothing_are_refused(epsilon, delta):
+    with pytest.raises(UsageError):
+        Guarantee(epsilon, delta)
+
+
+def test_a_guarantee_prints_its_delta_in_scientific_notation():
+    text = str(Guarantee(8.0, 1e-9, mechanisms=("Gaussian mechanism",)))
+    assert "epsilon 8, delta 1.00e-09 for a learner with all their rows" in text
+    assert "replace one learner; Gaussian mechanism" in text
+    assert str(Guarantee.none("why")) == "no formal guarantee (why)"
+    assert Guarantee.none("why").to_json()["epsilon"] is None
