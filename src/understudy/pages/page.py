@@ -42,7 +42,7 @@ def number(value: float | None, digits: int = 3) -> str:
         return "∞"
     if value != 0 and abs(value) < 10**-digits:
         return f"{value:.1e}"
-    return f"{value:.{digits}f}"
+    return f"{value:.{digits}f}".replace("-", "−")
 
 
 def percent(value: float) -> str:

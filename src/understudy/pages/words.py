@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 ATTACK_STORIES = {
-    "lcs": "Looks for the longest synthetic sequence that is contained in what the learner did (as published).",
-    "lcs-expected": "The same, and asks whether its length is what leaving rows out would have left.",
-    "lcs-outcomes": "The same with outcomes: is the learner's own order of successes and failures in there?",
-    "transitions": "Asks whether the learner's steps from one action to the next are made a little too often.",
+    "lcs": "Looks for the longest synthetic sequence contained in what the learner did (as published).",
+    "lcs-expected": "Looks for a contained sequence just as long as leaving rows out would have made it.",
+    "lcs-outcomes": "Looks for a contained sequence with the learner's own successes and failures.",
+    "transitions": "Asks whether the synthetic learners make this learner's steps a little too often.",
     "rare": "Looks for steps that hardly anybody but this learner made.",
-    "rare-bags": "Looks for mixes of actions that hardly anybody but this learner met in a row.",
+    "rare-bags": "Looks for mixes of actions that hardly anybody but this learner went through.",
     "shadow": "Plays the custodian many times, with the learner and without, and asks which fits better.",
 }
 

@@ -91,22 +91,24 @@ def protection(guarantee: Guarantee, keeps_rows: bool) -> dict[str, Any]:
 
 
 def _unproved(guarantee: Guarantee, keeps_rows: bool) -> dict[str, Any]:
-    made = "The learners were drawn from a model. None was copied from a record."
+    made = "The learners were drawn from a model and not copied from records."
     kept = (
         "The rows are rows of learners in the original log: some were left out, and the learners renumbered."
     )
     return {
         "headline": "No formal guarantee",
         "explanation": [
-            sentence(str(guarantee)),
+            sentence(
+                f"Why: {guarantee.reason}" if guarantee.reason else "Why: none was claimed by the method"
+            ),
             "This means that nothing is proved about how well this data hides the learners behind it. "
             "They could partly be recognised: somebody who knows much of what a learner did may find out "
             "whether that learner's record was used, and perhaps more.",
         ],
         "worst_case": None,
         "protects": [
-            "There are no names, addresses or times in it, only the columns listed below.",
-            "The learners' labels were made afresh and lead back to nobody.",
+            "It has no columns for names, addresses or times, only those listed below.",
+            "The labels of the learners are new. They were counted, not taken from the original log.",
             *([] if keeps_rows else [made]),
         ],
         "does_not_protect": [
@@ -124,7 +126,7 @@ def _proved(guarantee: Guarantee) -> dict[str, Any]:
     return {
         "headline": f"Formal guarantee: epsilon {guarantee.epsilon:g}{delta}",
         "explanation": [
-            f"It is proved that this data depends only a little on any one learner. This holds for "
+            "It is proved that any one learner could change this data only within limits. This holds for "
             f"{guarantee.unit}, whatever a reader of the data knows already or finds out later.",
             _epsilon_in_words(guarantee),
             _worst_case_in_words(bound),
@@ -148,7 +150,7 @@ def _epsilon_in_words(guarantee: Guarantee) -> str:
     factor = math.exp(guarantee.epsilon)
     times = f"{factor:,.0f}" if factor >= 10 else f"{factor:.2g}"
     words = (
-        f"Epsilon {guarantee.epsilon:g} says how little: whatever the data shows is at most {times} times as likely "
+        f"Epsilon {guarantee.epsilon:g} sets the limit: whatever the data shows is at most {times} times as likely "
         "with a learner as with somebody else in that learner's place. Smaller is stronger."
     )
     if guarantee.delta:
@@ -166,7 +168,7 @@ def _worst_case_in_words(bound: dict[str, float]) -> str:
         for limit, words in (
             (0.60, "That is close to guessing."),
             (0.80, "That is better than guessing and far from certain."),
-            (0.95, "That is a lot, but such an attacker is rare."),
+            (0.95, "That is far better than guessing."),
             (1.00, "Against such an attacker this guarantee alone promises little."),
         )
         if auc <= limit

@@ -6,11 +6,16 @@ from typing import Any
 
 import numpy as np
 
+from understudy.attacks import RiskEstimate
 from understudy.pages import Figure, render
-from understudy.pages.figures import ACCENT, MUTED, WARNING, data
+from understudy.pages.figures import ACCENT, INK, MUTED, WARNING, data
+from understudy.pages.words import GUESSING, certainty, verdict
 from understudy.records import Interactions
 from understudy.release.assessment import Assessment
 from understudy.utility import METRICS
+
+# More would not be legible in the figure of shares.
+MOST_ACTIONS = 60
 
 
 def report_page(
@@ -21,6 +26,7 @@ def report_page(
     report: dict[str, Any],
 ) -> str:
     """The report as a page."""
+    worst = assessment.worst
     return render(
         "release/report.html",
         card=card,
@@ -28,41 +34,51 @@ def report_page(
         assessment=assessment,
         metrics=METRICS,
         log=log,
+        verdict=verdict(worst.attack, worst.auc, assessment.low, assessment.high),
+        certainty=certainty(assessment.low, worst.tpr_at_1pct),
+        strongest_first=strongest_first(assessment),
         attacks_figure=attacks_figure(assessment),
         actions_figure=shares_figure(log, synthetic),
         lengths_figure=lengths_figure(log, synthetic),
     )
 
 
+def strongest_first(assessment: Assessment) -> list[RiskEstimate]:
+    """The attacks by their AUC."""
+    return sorted(assessment.estimates, key=lambda estimate: -estimate.auc)
+
+
 def attacks_figure(assessment: Assessment) -> Figure:
-    """Every attack with its interval; guessing is at 0.5."""
+    """Every attack with its interval, the strongest first; guessing is at 0.5."""
     import altair as alt
 
     values = [
         {"attack": e.attack, "auc": e.auc, "low": e.low, "high": e.high, "kind": "attack"}
-        for e in assessment.estimates
+        for e in strongest_first(assessment)
     ]
+    values[0]["kind"] = "strongest"
     auc, low, high = assessment.control
-    values.append({"attack": "control (strongest)", "auc": auc, "low": low, "high": high, "kind": "control"})
-    scale = alt.Scale(domain=[0.4, 1.0], clamp=True)
+    values.append({"attack": "control", "auc": auc, "low": low, "high": high, "kind": "control"})
+    x_axis = {
+        "scale": alt.Scale(domain=[0.4, 1.0], clamp=True),
+        "axis": alt.Axis(tickCount=6, format=".1f"),
+        "title": ["members told from others (AUC)", "0.5 is guessing, 1 is every time"],
+    }
     y = alt.Y("attack:N", sort=[str(v["attack"]) for v in values], title=None)
-    colour = alt.Color(
-        "kind:N", scale=alt.Scale(domain=["attack", "control"], range=[WARNING, MUTED]), legend=None
-    )
+    kinds = alt.Scale(domain=["strongest", "attack", "control"], range=[WARNING, ACCENT, MUTED])
+    colour = alt.Color("kind:N", scale=kinds, legend=None)
     base = alt.Chart(data(values))
     interval = base.mark_rule(strokeWidth=3).encode(
-        x=alt.X("low:Q", scale=scale, title="members found (AUC): 0.5 is guessing, 1 is everybody"),
-        x2="high:Q",
-        y=y,
-        color=colour,
+        x=alt.X("low:Q", **x_axis), x2="high:Q", y=y, color=colour
     )
-    dots = base.mark_point(filled=True, size=80, opacity=1).encode(
-        x=alt.X("auc:Q", scale=scale), y=y, color=colour
+    dots = base.mark_point(filled=True, size=110, opacity=1).encode(
+        x=alt.X("auc:Q", **x_axis), y=y, color=colour
     )
-    guess = alt.Chart(data([{"auc": 0.5}])).mark_rule(color=MUTED, strokeDash=[4, 4]).encode(x="auc:Q")
-    chart = (guess + interval + dots).properties(width=520, height=alt.Step(28))
+    guess = alt.Chart(data([{"auc": GUESSING}])).mark_rule(color=INK, strokeDash=[4, 4])
+    guess = guess.encode(x=alt.X("auc:Q", **x_axis))
+    chart = (guess + interval + dots).properties(height=alt.Step(32))
     words = "; ".join(f"{v['attack']} {v['auc']:.2f} ({v['low']:.2f} to {v['high']:.2f})" for v in values)
-    return Figure.of(chart, f"AUC of each attack with its interval: {words}.")
+    return Figure.of(chart, f"AUC of each attack with its interval: {words}. Guessing is 0.5.")
 
 
 def shares_figure(log: Interactions, synthetic: Interactions) -> Figure:
@@ -71,25 +87,22 @@ def shares_figure(log: Interactions, synthetic: Interactions) -> Figure:
 
     real = np.bincount(log.action, minlength=log.n_actions) / max(log.n_rows, 1)
     fake = np.bincount(synthetic.action, minlength=log.n_actions) / max(synthetic.n_rows, 1)
-    order = np.argsort(-real)[:60]
+    order = np.argsort(-real, kind="stable")[:MOST_ACTIONS]
     values = [
         {"rank": rank + 1, "share": float(share[j]), "log": name}
         for name, share in (("real", real), ("synthetic", fake))
         for rank, j in enumerate(order)
     ]
-    chart = (
-        alt.Chart(data(values))
-        .mark_line(interpolate="step")
-        .encode(
-            x=alt.X("rank:Q", title="actions, most frequent first (up to 60)"),
-            y=alt.Y("share:Q", title="share of rows", axis=alt.Axis(format="%")),
-            color=_real_and_synthetic(),
-        )
-        .properties(width=520, height=220)
+    base = alt.Chart(data(values)).encode(
+        x=alt.X("rank:Q", title="actions, most frequent first", scale=alt.Scale(nice=False)),
+        y=alt.Y("share:Q", title="share of attempts", axis=alt.Axis(format=".0%", tickCount=5)),
+        color=_real_and_synthetic(),
     )
+    area = base.transform_filter("datum.log == 'real'").mark_area(interpolate="step", opacity=0.35)
+    line = base.transform_filter("datum.log == 'synthetic'").mark_line(interpolate="step", strokeWidth=2.5)
     distance = 0.5 * float(np.abs(real - fake).sum())
     return Figure.of(
-        chart,
+        (area + line).properties(height=220),
         f"Shares of actions in the real and the synthetic log; they differ by {distance:.3f} in total variation.",
     )
 
@@ -101,16 +114,23 @@ def lengths_figure(log: Interactions, synthetic: Interactions) -> Figure:
     values = []
     for name, lengths in (("real", log.lengths), ("synthetic", synthetic.lengths)):
         for share in np.linspace(0.01, 0.99, 50):
-            values.append({"rows": float(np.quantile(lengths, share)), "share": float(share), "log": name})
+            # The axis is logarithmic, and a learner without rows has no place on it.
+            rows = max(1.0, float(np.quantile(lengths, share)))
+            values.append({"rows": rows, "share": float(share), "log": name})
+    longest = max(point["rows"] for point in values)
+    ticks = [m * 10**e for e in range(7) for m in (1, 3) if m * 10**e <= max(longest, 3)]
+    x = alt.X(
+        "rows:Q",
+        scale=alt.Scale(type="log", nice=False),
+        axis=alt.Axis(values=ticks, format=",d"),
+        title=["attempts of a learner", "(about three times as many from mark to mark)"],
+    )
+    y = alt.Y("share:Q", title="learners with at most so many", axis=alt.Axis(format=".0%", tickCount=5))
     chart = (
         alt.Chart(data(values))
-        .mark_line(interpolate="step-after")
-        .encode(
-            x=alt.X("rows:Q", scale=alt.Scale(type="log"), title="rows of a learner"),
-            y=alt.Y("share:Q", title="learners with at most so many", axis=alt.Axis(format="%")),
-            color=_real_and_synthetic(),
-        )
-        .properties(width=520, height=220)
+        .mark_line(interpolate="step-after", strokeWidth=2.5)
+        .encode(x=x, y=y, color=_real_and_synthetic())
+        .properties(height=220)
     )
     medians = f"median {np.median(log.lengths):g} real, {np.median(synthetic.lengths):g} synthetic"
     return Figure.of(chart, f"Lengths of real and synthetic sequences: {medians}.")
@@ -122,5 +142,5 @@ def _real_and_synthetic() -> Any:
     return alt.Color(
         "log:N",
         scale=alt.Scale(domain=["real", "synthetic"], range=[MUTED, ACCENT]),
-        legend=alt.Legend(orient="top", title=None),
+        legend=alt.Legend(orient="top", title=None, symbolOpacity=1),
     )

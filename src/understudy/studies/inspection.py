@@ -62,18 +62,19 @@ def uniqueness_figure(shares: list[Uniqueness]) -> Figure:
     colour = alt.Color(
         "points:N",
         scale=alt.Scale(domain=points, range=[ACCENT, WARNING]),
-        legend=alt.Legend(orient="top", title="known points"),
+        legend=alt.Legend(orient="top", title=None),
     )
-    scale = alt.Scale(domain=[0, 1])
-    base = alt.Chart(data(values)).encode(x=alt.X("k:O", title="points known", axis=alt.Axis(labelAngle=0)))
-    band = base.mark_rule(strokeWidth=2, opacity=0.5).encode(
-        y=alt.Y("low:Q", scale=scale), y2="high:Q", color=colour
-    )
-    y = alt.Y("share:Q", scale=scale, title="learners singled out", axis=alt.Axis(format="%"))
-    line = base.mark_line(point=True).encode(y=y, color=colour)
+    # The whole scale up to 100 % would flatten a log in which few are singled out.
+    most = max((share.high for share in shares), default=1.0)
+    scale = alt.Scale(domain=[0, 1.0 if most > 0.5 else max(0.1, 1.2 * most)], nice=True)
+    x = alt.X("k:O", title="things known about a learner", axis=alt.Axis(labelAngle=0))
+    y = alt.Y("share:Q", scale=scale, title="learners singled out", axis=alt.Axis(format=".0%", tickCount=5))
+    base = alt.Chart(data(values)).encode(x=x, color=colour)
+    band = base.mark_rule(strokeWidth=2, opacity=0.5).encode(y=alt.Y("low:Q", scale=scale), y2="high:Q")
+    line = base.mark_line(point=alt.OverlayMarkDef(size=70), strokeWidth=2.5).encode(y=y)
     last = {share.points: share for share in shares}
     words = "; ".join(f"{s.k} points by {name}: {100 * s.share:.0f} %" for name, s in last.items())
-    return Figure.of((band + line).properties(width=480, height=260), f"Learners singled out. {words}.")
+    return Figure.of((band + line).properties(height=280), f"Learners singled out. {words}.")
 
 
 def inspection_page(inspection: Inspection, content: dict[str, Any]) -> str:

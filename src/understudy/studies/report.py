@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import math
 import statistics
 from pathlib import Path
 from typing import Any
 
 from understudy.attacks import MEMBERSHIP_ATTACKS
 from understudy.pages import Figure, render
-from understudy.pages.figures import ACCENT, MUTED, WARNING, data
+from understudy.pages.figures import ACCENT, INK, MUTED, WARNING, data
+from understudy.pages.words import GUESSING
 from understudy.pages.writing import write_text
 from understudy.records import Interactions
 from understudy.utility import METRICS
@@ -17,6 +19,10 @@ Row = dict[str, Any]
 
 STRONGEST = "strongest attack"
 PUBLISHED = "published attack (lcs)"
+
+# Room that a method's name takes in the figure: share of its width, and AUC.
+NAME_WIDTH = 0.3
+NAME_HEIGHT = 0.035
 
 
 def write_report(
@@ -61,51 +67,72 @@ def tradeoff(summaries: list[Row]) -> Figure:
     """Utility against risk: how far the difficulties are off, how well members are found."""
     import altair as alt
 
-    points: list[Row] = []
-    for summary in summaries:
-        if summary["method"].startswith("control:"):
-            continue
-        common = {"method": summary["method"], "error": summary["wrmse"]}
-        points.append(
-            common
-            | {
-                "attack": STRONGEST,
-                "auc": summary["auc_worst"],
-                "low": summary["auc_worst_low"],
-                "high": summary["auc_worst_high"],
-            }
-        )
-        published = summary["auc_lcs"]
-        points.append(common | {"attack": PUBLISHED, "auc": published, "low": published, "high": published})
-    widest = max(point["error"] for point in points) or 0.1
+    compared = [summary for summary in summaries if not summary["method"].startswith("control:")]
+    widest = max(summary["wrmse"] for summary in compared) or 0.1
+    points = [point for summary in compared for point in _points(summary)]
     # The root spreads the small errors apart; room on the right for the names.
-    x_scale = alt.Scale(type="sqrt", domain=[0.0, 1.35 * widest], nice=False)
-    y_scale = alt.Scale(domain=[0.4, 1.0])
-    few = alt.Axis(tickCount=6)
     x = alt.X(
-        "error:Q", scale=x_scale, axis=few, title="error of difficulties (weighted RMSE), lower is better"
+        "error:Q",
+        scale=alt.Scale(type="sqrt", domain=[0.0, 1.3 * widest], nice=False),
+        axis=alt.Axis(tickCount=5),
+        title=["error of the difficulties (weighted RMSE)", "further left is more useful"],
     )
-    y = alt.Y("auc:Q", scale=y_scale, title="members found (AUC), lower is better")
-    low = alt.Y("low:Q", scale=y_scale)
-    attacks, colours = [STRONGEST, PUBLISHED], [WARNING, ACCENT]
+    y = alt.Y(
+        "auc:Q",
+        scale=alt.Scale(domain=[0.4, 1.0]),
+        axis=alt.Axis(format=".1f", tickCount=6),
+        title=["members told from others (AUC)", "further down is less risk"],
+    )
+    domain = [STRONGEST, PUBLISHED]
     legend = alt.Legend(orient="top", title=None)
-    colour = alt.Color("attack:N", scale=alt.Scale(domain=attacks, range=colours), legend=legend)
-    shape = alt.Shape("attack:N", scale=alt.Scale(domain=attacks, range=["diamond", "circle"]), legend=legend)
+    colour = alt.Color("attack:N", scale=alt.Scale(domain=domain, range=[WARNING, ACCENT]), legend=legend)
+    shape = alt.Shape("attack:N", scale=alt.Scale(domain=domain, range=["diamond", "circle"]), legend=legend)
     base = alt.Chart(data(points))
     strongest = base.transform_filter(f"datum.attack == '{STRONGEST}'")
-    line = alt.Chart(data([{"auc": 0.5, "error": 1.35 * widest, "word": "guessing"}]))
+    line = alt.Chart(data([{"auc": GUESSING, "error": 1.3 * widest, "word": "guessing"}]))
     guessing = line.mark_rule(color=MUTED, strokeDash=[4, 4]).encode(y=y)
-    word = line.mark_text(color=MUTED, align="right", dy=10, fontSize=12).encode(x=x, y=y, text="word:N")
-    joined = base.mark_line(color="#c9d1d9", strokeWidth=1).encode(x=x, y=y, detail="method:N")
-    interval = strongest.mark_rule(color=WARNING, strokeWidth=2).encode(x=x, y=low, y2="high:Q")
-    dots = base.mark_point(filled=True, size=90, opacity=1).encode(x=x, y=y, color=colour, shape=shape)
-    names = strongest.mark_text(align="left", dx=9, dy=-7, fontSize=12).encode(x=x, y=y, text="method:N")
-    layers = guessing + word + joined + interval + dots + names
-    chart = layers.properties(width=560, height=340)
+    word = line.mark_text(color=INK, align="right", dy=11, fontSize=13).encode(x=x, y=y, text="word:N")
+    joined = base.mark_line(color="#b9c3cd", strokeWidth=1).encode(x=x, y=y, detail="method:N")
+    interval = strongest.mark_rule(color=WARNING, strokeWidth=2).encode(x=x, y="low:Q", y2="high:Q")
+    dots = base.mark_point(filled=True, size=100, opacity=1).encode(x=x, y=y, color=colour, shape=shape)
+    names = alt.Chart(data(name_places(compared, 1.3 * widest))).encode(x=x, y=y, text="method:N")
+    style = {"fontSize": 13, "fontWeight": 600, "color": INK}
+    right = names.transform_filter("!datum.left").mark_text(align="left", dx=10, **style)
+    left = names.transform_filter("datum.left").mark_text(align="right", dx=-10, **style)
+    chart = (guessing + word + joined + interval + dots + right + left).properties(height=360)
     words = "; ".join(
         f"{s['method']}: weighted RMSE {s['wrmse']:.3f}, strongest attack AUC {s['auc_worst']:.3f}, "
         f"published attack {s['auc_lcs']:.3f}"
-        for s in summaries
-        if not s["method"].startswith("control:")
+        for s in compared
     )
     return Figure.of(chart, f"Utility against risk. {words}. The dashed line at 0.5 is guessing.")
+
+
+def _points(summary: Row) -> list[Row]:
+    """The two points of a method: what the strongest attack finds, and what the published one does."""
+    common = {"method": summary["method"], "error": summary["wrmse"]}
+    low, high = summary["auc_worst_low"], summary["auc_worst_high"]
+    return [
+        common | {"attack": STRONGEST, "auc": summary["auc_worst"], "low": low, "high": high},
+        common | {"attack": PUBLISHED, "auc": summary["auc_lcs"]},
+    ]
+
+
+def name_places(summaries: list[Row], widest: float) -> list[Row]:
+    """Where the methods' names go: beside their points, and below a name that is there already."""
+    places: list[Row] = []
+    for summary in sorted(summaries, key=lambda s: -s["auc_worst"]):
+        across, height = math.sqrt(summary["wrmse"] / widest), summary["auc_worst"]
+        near = [place for place in places if abs(place["across"] - across) < NAME_WIDTH]
+        for place in near:
+            height = min(height, place["auc"] - NAME_HEIGHT)
+        places.append(
+            {
+                "method": summary["method"],
+                "error": summary["wrmse"],
+                "auc": max(height, 0.4),
+                "across": across,
+                "left": across > 0.6,
+            }
+        )
+    return places
