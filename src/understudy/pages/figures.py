@@ -35,7 +35,13 @@ _THEME = {
             "tickColor": MUTED,
         },
         "title": {"color": INK, "fontSize": 15, "anchor": "start", "subtitleColor": "#4a5a6a"},
-        "legend": {"labelFontSize": 13, "titleFontSize": 13, "labelColor": INK, "titleColor": INK},
+        "legend": {
+            "symbolOpacity": 1,
+            "labelFontSize": 13,
+            "titleFontSize": 13,
+            "labelColor": INK,
+            "titleColor": INK,
+        },
     }
 }
 

@@ -35,19 +35,18 @@ def render(template: str, **context: Any) -> str:
 
 
 def number(value: float | None, digits: int = 3) -> str:
-    """A figure for people: a few significant digits, never a delta rounded to 0."""
+    """A measured figure with so many digits. Not for a delta, which must not be rounded to 0."""
     if value is None or math.isnan(value):
         return "–"
     if math.isinf(value):
         return "∞"
-    if value != 0 and abs(value) < 10**-digits:
-        return f"{value:.1e}"
-    return f"{value:.{digits}f}".replace("-", "−")
+    # Adding 0 turns a negative zero into zero.
+    return f"{round(value, digits) + 0.0:.{digits}f}".replace("-", "−")
 
 
 def percent(value: float) -> str:
-    """A share in percent."""
-    return f"{100 * value:.1f} %" if abs(value) < 0.0995 else f"{100 * value:.0f} %"
+    """A share in percent; the space does not break."""
+    return f"{100 * value:.1f}\u00a0%" if abs(value) < 0.0995 else f"{100 * value:.0f}\u00a0%"
 
 
 def count(value: int) -> str:

@@ -23,6 +23,8 @@ def story(attack: str) -> str:
 def in_100(share: float) -> str:
     """A chance as people count it: `74 times in 100`."""
     times = round(100 * share)
+    if times == 100 and share < 1:
+        return "more than 99 times in 100"
     return "once in 100" if times == 1 else f"{times} times in 100"
 
 

@@ -211,8 +211,9 @@ def _rounded_up(share: float) -> float:
 def sampling_accuracy(synthetic: Interactions) -> list[dict[str, Any]]:
     """How exact the synthetic log can be by its size alone, computed from nothing but itself.
 
-    The method's own error comes on top. A share estimated from n synthetic rows is uncertain by up to 1 / sqrt(n) (95 %, whatever
-    the share); an action in the middle of the list by popularity stands for a typical one.
+    The method's own error comes on top. A share estimated from n synthetic rows is uncertain by up
+    to 1 / sqrt(n) (95 %, whatever the share); an action in the middle of the list by popularity
+    stands for a typical one.
     """
     rows = np.sort(np.bincount(synthetic.action, minlength=synthetic.n_actions))[::-1]
     rows = rows[rows > 0]

@@ -59,7 +59,7 @@ def attacks_figure(assessment: Assessment) -> Figure:
     values[0]["kind"] = "strongest"
     auc, low, high = assessment.control
     values.append({"attack": "control", "auc": auc, "low": low, "high": high, "kind": "control"})
-    x_axis = {
+    x_axis: dict[str, Any] = {
         "scale": alt.Scale(domain=[0.4, 1.0], clamp=True),
         "axis": alt.Axis(tickCount=6, format=".1f"),
         "title": ["members told from others (AUC)", "0.5 is guessing, 1 is every time"],
@@ -111,7 +111,7 @@ def lengths_figure(log: Interactions, synthetic: Interactions) -> Figure:
     """Share of learners with at most so many rows."""
     import altair as alt
 
-    values = []
+    values: list[dict[str, Any]] = []
     for name, lengths in (("real", log.lengths), ("synthetic", synthetic.lengths)):
         for share in np.linspace(0.01, 0.99, 50):
             # The axis is logarithmic, and a learner without rows has no place on it.
@@ -142,5 +142,5 @@ def _real_and_synthetic() -> Any:
     return alt.Color(
         "log:N",
         scale=alt.Scale(domain=["real", "synthetic"], range=[MUTED, ACCENT]),
-        legend=alt.Legend(orient="top", title=None, symbolOpacity=1),
+        legend=alt.Legend(orient="top", title=None),
     )

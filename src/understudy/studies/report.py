@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import statistics
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -20,9 +21,12 @@ Row = dict[str, Any]
 STRONGEST = "strongest attack"
 PUBLISHED = "published attack (lcs)"
 
-# Room that a method's name takes in the figure: share of its width, and AUC.
-NAME_WIDTH = 0.3
-NAME_HEIGHT = 0.035
+# Left, right, bottom and top in the figure.
+Box = tuple[float, float, float, float]
+
+# What a letter of a method's name takes there on a telephone, where it is widest.
+LETTER_WIDTH = 0.027
+LETTER_HEIGHT = 0.03
 
 
 def write_report(
@@ -96,7 +100,7 @@ def tradeoff(summaries: list[Row]) -> Figure:
     interval = strongest.mark_rule(color=WARNING, strokeWidth=2).encode(x=x, y="low:Q", y2="high:Q")
     dots = base.mark_point(filled=True, size=100, opacity=1).encode(x=x, y=y, color=colour, shape=shape)
     names = alt.Chart(data(name_places(compared, 1.3 * widest))).encode(x=x, y=y, text="method:N")
-    style = {"fontSize": 13, "fontWeight": 600, "color": INK}
+    style: dict[str, Any] = {"fontSize": 13, "fontWeight": 600, "color": INK}
     right = names.transform_filter("!datum.left").mark_text(align="left", dx=10, **style)
     left = names.transform_filter("datum.left").mark_text(align="right", dx=-10, **style)
     chart = (guessing + word + joined + interval + dots + right + left).properties(height=360)
@@ -119,20 +123,37 @@ def _points(summary: Row) -> list[Row]:
 
 
 def name_places(summaries: list[Row], widest: float) -> list[Row]:
-    """Where the methods' names go: beside their points, and below a name that is there already."""
-    places: list[Row] = []
+    """Where the methods' names go: beside their points, where they cover no point and no other name.
+
+    Boxes are (left, right, bottom, top); across the figure from 0 to 1, upwards in AUC.
+    """
+    taken = [box for summary in summaries for box in _marks(summary, widest)]
+    places = []
     for summary in sorted(summaries, key=lambda s: -s["auc_worst"]):
-        across, height = math.sqrt(summary["wrmse"] / widest), summary["auc_worst"]
-        near = [place for place in places if abs(place["across"] - across) < NAME_WIDTH]
-        for place in near:
-            height = min(height, place["auc"] - NAME_HEIGHT)
-        places.append(
-            {
-                "method": summary["method"],
-                "error": summary["wrmse"],
-                "auc": max(height, 0.4),
-                "across": across,
-                "left": across > 0.6,
-            }
-        )
+        across, width = math.sqrt(summary["wrmse"] / widest), LETTER_WIDTH * len(summary["method"])
+        for step, left in product(range(8), (across > 0.6, across <= 0.6)):
+            height = summary["auc_worst"] - step * LETTER_HEIGHT
+            start = across - 0.03 - width if left else across + 0.03
+            box = (start, start + width, height - LETTER_HEIGHT / 2, height + LETTER_HEIGHT / 2)
+            if start >= 0 and not any(_overlap(box, other) for other in taken):
+                break
+        taken.append(box)
+        place = {"method": summary["method"], "error": summary["wrmse"], "auc": height, "left": left}
+        places.append(place)
     return places
+
+
+def _marks(summary: Row, widest: float) -> list[Box]:
+    """The room that a method's points and interval take."""
+    across = math.sqrt(summary["wrmse"] / widest)
+    return [
+        (across - 0.015, across + 0.015, low - 0.015, high + 0.015)
+        for low, high in (
+            (summary["auc_worst_low"], summary["auc_worst_high"]),
+            (summary["auc_lcs"], summary["auc_lcs"]),
+        )
+    ]
+
+
+def _overlap(a: Box, b: Box) -> bool:
+    return a[0] < b[1] and b[0] < a[1] and a[2] < b[3] and b[2] < a[3]
