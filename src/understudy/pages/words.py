@@ -7,6 +7,7 @@ ATTACK_STORIES = {
     "lcs-expected": "Looks for a contained sequence just as long as leaving rows out would have made it.",
     "lcs-outcomes": "Looks for a contained sequence with the learner's own successes and failures.",
     "transitions": "Asks whether the synthetic learners make this learner's steps a little too often.",
+    "counts": "Asks whether each step is as frequent as it should be with this learner counted in, or without.",
     "rare": "Looks for steps that hardly anybody but this learner made.",
     "rare-bags": "Looks for mixes of actions that hardly anybody but this learner went through.",
     "shadow": "Plays the custodian many times, with the learner and without, and asks which fits better.",
