@@ -49,7 +49,7 @@ def plain_guess(members, target, action, source):
 @pytest.mark.parametrize("block", [5, 256])
 @pytest.mark.parametrize("n_source", [3, 40])
 def test_guesses_are_those_of_loops(make_log, n_source, block, monkeypatch):
-    monkeypatch.setattr(attribute, "BLOCK", block)
+    monkeypatch.setattr(attribute, "BLOCK_CELLS", block)
     rng = np.random.default_rng(0)
     members = make_log(rng, n_learners=30, n_actions=7, mean_length=12)
     source = make_log(rng, n_learners=n_source, n_actions=7, mean_length=12)

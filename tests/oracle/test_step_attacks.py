@@ -1,4 +1,4 @@
-"""`transitions`, `rare` and `rare-bags` against dictionaries, and what no score may depend on."""
+"""`transitions`, `counts`, `rare` and `rare-bags` against dictionaries, and what no score may depend on."""
 
 import math
 from collections import Counter
@@ -6,8 +6,10 @@ from itertools import groupby
 
 import numpy as np
 import pytest
+from scipy.stats import nbinom
 
 from understudy.attacks.audit import membership_scores
+from understudy.attacks.counts import STRAY_STEPS, UNEXPLAINED, count_scores
 from understudy.attacks.knowledge import Knowledge
 from understudy.attacks.rare import RARE, rare_bag_scores, rare_scores
 from understudy.attacks.transitions import PRIOR_STEPS, transition_scores
@@ -50,6 +52,28 @@ def plain_transition_scores(population, synthetic):
     return scores
 
 
+def plain_count_scores(population, synthetic, share):
+    """scipy's negative binomial law of each synthetic count, with the learner and without."""
+    outside = population.n_actions
+    own = [Counter(steps(s, outside)) for s in sequences_of(population)]
+    made = Counter(step for s in sequences_of(synthetic) for step in steps(s, outside))
+    size = synthetic.n_rows / (share * population.n_rows)
+    scores = []
+    for i, mine in enumerate(own):
+        score = 0.0
+        for step, n in mine.items():
+            others = [walk[step] for k, walk in enumerate(own) if k != i]
+            without = size * share * sum(others) + STRAY_STEPS
+            spread = size**2 * share * (1 - share) * sum(c * c for c in others)
+            laws = []
+            for mean in (without + size * n, without):
+                variance = mean + spread + UNEXPLAINED * mean**2
+                laws.append(nbinom.logpmf(made[step], mean**2 / (variance - mean), mean / variance))
+            score += laws[0] - laws[1]
+        scores.append(score)
+    return scores
+
+
 def plain_rare_scores(features, in_synthetic):
     """`features` is a set per learner; `in_synthetic` the set of all that the release shows."""
     holders = Counter(feature for own in features for feature in own)
@@ -88,6 +112,15 @@ def test_transitions_by_dictionary(scene):
     knowledge, release = scene
     wanted = plain_transition_scores(knowledge.population, release)
     np.testing.assert_allclose(transition_scores(knowledge, release), wanted, atol=1e-10)
+
+
+def test_counts_by_another_law(scene):
+    knowledge, release = scene
+    if not release.n_rows:
+        assert np.isfinite(count_scores(knowledge, release)).all()
+        return
+    wanted = plain_count_scores(knowledge.population, release, knowledge.training_share)
+    np.testing.assert_allclose(count_scores(knowledge, release), wanted, atol=1e-8)
 
 
 def test_rare_steps_by_dictionary(scene):
@@ -133,7 +166,15 @@ def test_no_score_depends_on_where_a_learner_stands(scene):
     order = np.random.default_rng(1).permutation(knowledge.population.n_learners)
     moved = Knowledge(knowledge.population.select(order), knowledge.n_training)
     before, after = (membership_scores(k, release, None) for k in (knowledge, moved))
-    assert set(before) == {"lcs", "lcs-expected", "lcs-outcomes", "transitions", "rare", "rare-bags"}
+    assert set(before) == {
+        "lcs",
+        "lcs-expected",
+        "lcs-outcomes",
+        "transitions",
+        "counts",
+        "rare",
+        "rare-bags",
+    }
     for name in before:
         np.testing.assert_allclose(before[name][order], after[name], atol=1e-9, err_msg=name)
     np.testing.assert_array_equal(knowledge.judged[order], moved.judged)

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_array
+from scipy.sparse import csc_array, csr_array
 from scipy.stats import norm
 
 from understudy.attacks.estimate import LEVEL, N_BOOTSTRAPS, auc_with_error
@@ -26,7 +26,7 @@ N_NEIGHBOURS = 5
 # What everybody's success on the action counts, in neighbours.
 PRIOR_NEIGHBOURS = 0.5
 MOST_TARGETS = 2000
-BLOCK = 256
+BLOCK_CELLS = 4_000_000
 
 
 @dataclass(frozen=True)
@@ -102,13 +102,9 @@ def _profiles(log: Interactions) -> csr_array:
 
 def _guess(members: Interactions, target: IntArray, action: IntArray, source: Interactions) -> Floats:
     """Chance of success on the action, from the nearest learners of `source` who tried it."""
-    n_actions = members.n_actions
-    attempts = np.zeros((source.n_learners, n_actions), dtype=np.float32)
-    successes = np.zeros_like(attempts)
-    np.add.at(attempts, (source.learner, source.action), 1.0)
-    np.add.at(successes, (source.learner, source.action), source.outcome)
-    total, good = attempts.sum(axis=0), successes.sum(axis=0)
-    everybody = (good + 1.0) / (total + 2.0)
+    attempts = _counts(source, np.ones(source.n_rows))
+    successes = _counts(source, source.outcome.astype(np.float64))
+    everybody = (np.asarray(successes.sum(axis=0)) + 1.0) / (np.asarray(attempts.sum(axis=0)) + 2.0)
     known = _profiles(source)
     seen = np.asarray((known > 0).sum(axis=0)).ravel()
     weight = np.log((1.0 + source.n_learners) / (1.0 + seen)) + 0.1
@@ -120,11 +116,12 @@ def _guess(members: Interactions, target: IntArray, action: IntArray, source: In
     hidden[rows, 2 * action + 1] = 0.0
     wanted = csr_array(hidden) @ _diagonal(weight)
     guesses = np.empty(len(target))
-    for begin in range(0, len(target), BLOCK):
-        block = slice(begin, min(begin + BLOCK, len(target)))
+    size = max(1, BLOCK_CELLS // max(source.n_learners, 1))
+    for begin in range(0, len(target), size):
+        block = slice(begin, min(begin + size, len(target)))
         likeness = (wanted[block] @ known.T).toarray() / norms
         own = action[block]
-        tried = attempts[:, own].T
+        tried = attempts[:, own].toarray().T
         likeness = np.where(tried > 0, likeness, -1.0)
         k = min(N_NEIGHBOURS, source.n_learners)
         near = np.argpartition(-likeness, k - 1, axis=1)[:, :k] if k else np.empty((len(own), 0), dtype=int)
@@ -132,7 +129,7 @@ def _guess(members: Interactions, target: IntArray, action: IntArray, source: In
         # The closest neighbour dominates when it stands out, as a copy of the learner would.
         closest = close.max(axis=1, keepdims=True, initial=1e-9)
         influence = np.where(close > 0, (close / closest) ** 8, 0)
-        rate = np.take_along_axis(successes[:, own].T, near, axis=1) / np.maximum(
+        rate = np.take_along_axis(successes[:, own].toarray().T, near, axis=1) / np.maximum(
             np.take_along_axis(tried, near, axis=1), 1
         )
         prior = everybody[own]
@@ -140,6 +137,11 @@ def _guess(members: Interactions, target: IntArray, action: IntArray, source: In
             influence.sum(axis=1) + PRIOR_NEIGHBOURS
         )
     return guesses
+
+
+def _counts(log: Interactions, weight: Floats) -> csc_array:
+    """Learners x actions: sums of the weights of the rows."""
+    return csc_array((weight, (log.learner, log.action)), shape=(log.n_learners, log.n_actions))
 
 
 def _diagonal(weight: Floats) -> csr_array:

@@ -8,6 +8,7 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
+from understudy.attacks.counts import count_scores
 from understudy.attacks.estimate import Risk, judge
 from understudy.attacks.knowledge import Knowledge
 from understudy.attacks.rare import rare_bag_scores, rare_scores
@@ -20,7 +21,16 @@ from understudy.records import Interactions
 
 Floats = NDArray[np.float64]
 
-MEMBERSHIP_ATTACKS = ("lcs", "lcs-expected", "lcs-outcomes", "transitions", "rare", "rare-bags", "shadow")
+MEMBERSHIP_ATTACKS = (
+    "lcs",
+    "lcs-expected",
+    "lcs-outcomes",
+    "transitions",
+    "counts",
+    "rare",
+    "rare-bags",
+    "shadow",
+)
 
 
 def rehearse(
@@ -47,6 +57,7 @@ def membership_scores(
     scores = subsequence_scores(knowledge, synthetic, workers)
     scores["lcs-outcomes"] = outcome_scores(knowledge, synthetic, workers)
     scores["transitions"] = transition_scores(knowledge, synthetic)
+    scores["counts"] = count_scores(knowledge, synthetic)
     scores["rare"] = rare_scores(knowledge, synthetic)
     scores["rare-bags"] = rare_bag_scores(knowledge, synthetic)
     if shadow is not None:

@@ -3,7 +3,7 @@
 The protocol is that of the seed (synthetic-logs, sections 4.3 and 5.3): half of the learners
 train the generator; the attacker holds all original sequences and the synthetic data, and
 gives each learner a score. Learners whose sequences say too little to recognise anybody
-(cumulative entropy below -p log p with p = 1/2) are set aside and counted.
+(cumulative entropy below -p log p with p the training share) are set aside and counted.
 """
 
 from __future__ import annotations
@@ -43,7 +43,8 @@ class Knowledge:
         share = np.bincount(log.action, minlength=log.n_actions) / max(log.n_rows, 1)
         information = -share * np.log(np.where(share > 0, share, 1.0))
         entropy = totals(log.learner, information[log.action], log.n_learners)
-        enough: NDArray[np.bool_] = entropy > 0.5 * np.log(2.0)
+        share_in = min(max(self.training_share, 1e-9), 1.0)
+        enough: NDArray[np.bool_] = entropy > -share_in * np.log(share_in)
         return enough
 
     @cached_property

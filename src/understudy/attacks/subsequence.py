@@ -37,9 +37,9 @@ from understudy.records.totals import totals
 
 Floats = NDArray[np.float64]
 
-BLOCK_CELLS = 16_000_000
+BLOCK_CELLS = 4_000_000
 SURPRISE_SHARE = 0.2
-NO_MATCH = -1e6
+NO_MATCH = -np.inf
 
 
 def subsequence_scores(knowledge: Knowledge, synthetic: Interactions, workers: int = 1) -> dict[str, Floats]:

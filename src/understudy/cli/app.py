@@ -7,7 +7,6 @@ import sys
 import traceback
 from pathlib import Path
 
-import click
 import typer
 
 import understudy
@@ -53,21 +52,15 @@ for verb in (inspect, synthesize, audit, study, release, ledger, simulate):
 
 def main() -> None:
     """Run a command; print what went wrong as a sentence, never with a learner's value."""
+    code = 0
     try:
-        code = app(standalone_mode=False)
+        app()
     except UnderstudyError as error:
         _complain(error.message, error.hint)
         code = error.exit_code
-    except click.ClickException as error:
-        error.show()
-        code = error.exit_code
-    except (click.Abort, KeyboardInterrupt):
-        _complain("interrupted; nothing was left half done.", "")
-        code = 130
     except BrokenPipeError:
         # The reader of our output went away, as `head` does: not an error of ours.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        code = 0
     except Exception as error:
         if os.environ.get("UNDERSTUDY_DEBUG"):
             raise
@@ -79,7 +72,7 @@ def main() -> None:
             "report it with this line; UNDERSTUDY_DEBUG=1 shows more, and may show data.",
         )
         code = 1
-    sys.exit(code or 0)
+    sys.exit(code)
 
 
 def _complain(message: str, hint: str) -> None:

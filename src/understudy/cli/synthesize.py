@@ -56,11 +56,13 @@ def synthesize(
     """
     import numpy as np
 
+    from understudy.pages.writing import check_parent
     from understudy.privacy.ledger import Ledger, ledger_path, new_card_id
     from understudy.synthesis import make_method
     from understudy.synthesis.writing import check_suffix, write_table
 
     check_suffix(out)
+    check_parent(out)
     synthesizer = make_method(method)
     log = read(
         file,

@@ -11,10 +11,10 @@ import polars as pl
 from understudy.errors import DataError, UsageError
 from understudy.readers.columns import Columns
 from understudy.readers.identifiers import Identifier
-from understudy.readers.times import UnreadableTimesError, parse_times
 from understudy.readers.withdrawn import Withdrawn
 from understudy.records import Interactions
 from understudy.records.frames import FALSE_WORDS, TRUE_WORDS
+from understudy.records.times import UnreadableTimesError, parse_times
 
 
 @dataclass(frozen=True, repr=False)

@@ -16,6 +16,7 @@ from understudy.records.interactions import (
     natural_order,
     offsets_of,
 )
+from understudy.records.times import UnreadableTimesError, parse_times
 
 TRUE_WORDS = ("1", "1.0", "true", "correct", "yes")
 FALSE_WORDS = ("0", "0.0", "false", "incorrect", "no")
@@ -118,31 +119,13 @@ def parse_outcomes(values: pl.Series, name: str, first_line: int) -> IntArray:
 
 
 def _parse_times(values: pl.Series, name: str | None, first_line: int) -> Any:
-    if values.dtype.is_numeric():
-        numbers = values.cast(pl.Float64)
-        # pandas writes a missing number as NaN, which would become the smallest of all times.
-        numbers = pl.select(pl.when(numbers.is_finite()).then(numbers)).to_series()
-        _reject_missing(numbers, name, first_line)
-        # Seconds or milliseconds since an epoch: only the order matters here.
-        return (numbers.to_numpy() * 1000).astype("int64").astype("datetime64[us]")
-    if values.dtype.is_temporal():
-        _reject_missing(values, name, first_line)
-        return values.cast(pl.Datetime("us")).to_numpy().astype("datetime64[us]")
-    text = values.cast(pl.String).str.strip_chars()
-    zone = text.str.extract(r"\d(Z|[+-]\d{2}:?\d{2}| [A-Z]{3,4})$").fill_null("none").str.strip_chars()
-    if zone.n_unique() > 1:
-        mixed = int((zone != zone[0]).arg_max() or 0)
+    try:
+        times = parse_times(values, asked=True)
+    except UnreadableTimesError as error:
         raise DataError(
-            f"column '{name}' mixes time zones: lines {first_line} and {first_line + mixed} differ.",
-            hint="convert all times to one zone, UTC for instance, before reading.",
-        )
-    bare = text.str.replace(r"(Z|[+-]\d{2}:?\d{2}| [A-Z]{3,4})$", "").str.replace("T", " ", literal=True)
-    times = bare.str.to_datetime(time_unit="us", strict=False)
-    if times.null_count() == len(times):
-        seconds = bare.cast(pl.Float64, strict=False)
-        if seconds.null_count() == 0:
-            return _parse_times(seconds, name, first_line)
-    _reject_missing(times, name, first_line)
+            f"the times in column '{name}' {error.reason} (first on line {first_line + error.row}).",
+            hint="write times as 2024-05-31 14:05:09 or as seconds since 1970, in one zone.",
+        ) from None
     return times.to_numpy().astype("datetime64[us]")
 
 

@@ -47,13 +47,28 @@ class Interactions:
 
     def __post_init__(self) -> None:
         n_rows = len(self.action)
-        if len(self.outcome) != n_rows or self.offsets[0] != 0 or self.offsets[-1] != n_rows:
-            raise DataError(f"the columns of a log differ in length: {n_rows} actions.")
+        for name, length in (
+            ("outcome", n_rows),
+            ("item", n_rows),
+            ("time", n_rows),
+            ("group", self.n_learners),
+        ):
+            column = getattr(self, name)
+            if column is not None and len(column) != length:
+                raise DataError(f"a log needs {length} entries of '{name}'; got {len(column)}.")
+        if self.offsets[0] != 0 or self.offsets[-1] != n_rows or (self.lengths < 0).any():
+            raise DataError("the offsets of a log do not divide its rows among learners.")
         if n_rows and not (self.action.min() >= 0 and self.action.max() < len(self.actions)):
             raise DataError("an action code lies outside the vocabulary.")
-        for array in (self.action, self.outcome, self.offsets, self.item, self.time, self.group):
-            if array is not None:
-                array.setflags(write=False)
+        if not np.isin(self.outcome, (0, 1)).all():
+            raise DataError("outcomes are 0 or 1.")
+        for name in ("action", "outcome", "offsets", "item", "time", "group"):
+            column = getattr(self, name)
+            if column is not None:
+                # A view, so that the caller's own array stays as it was.
+                frozen = column.view()
+                frozen.setflags(write=False)
+                object.__setattr__(self, name, frozen)
 
     def __repr__(self) -> str:
         kind = "simulated " if self.simulated else ""
@@ -156,8 +171,7 @@ class Interactions:
     def select(self, learners: ArrayLike) -> Interactions:
         """The log of some learners, in the order given; the vocabulary stays."""
         chosen = np.asarray(learners)
-        if chosen.dtype == bool:
-            chosen = np.flatnonzero(chosen)
+        chosen = np.flatnonzero(chosen) if chosen.dtype == bool else chosen.astype(np.int64)
         lengths = self.lengths[chosen]
         offsets = offsets_of(lengths)
         rows = np.arange(offsets[-1]) + np.repeat(self.offsets[chosen] - offsets[:-1], lengths)

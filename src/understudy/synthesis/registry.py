@@ -43,6 +43,8 @@ def make_method(text: str) -> Synthesizer:
                 f"method '{name}' has no option '{key}'.",
                 hint=f"it takes: {', '.join(p.name for p in parameters) or 'no option'}.",
             )
+        if key in given:
+            raise UsageError(f"option '{key}' is given twice in '{text}'.", hint="give it once.")
         try:
             given[key] = float(value)
         except ValueError:

@@ -164,7 +164,6 @@ def test_what_is_shown_of_a_log_holds_no_value():
     assert "canary" not in str(vars(log))  # what learners were called is forgotten
 
 
-@pytest.mark.xfail(strict=True, raises=IndexError, reason="to be repaired: an empty list has no integer type")
 def test_nobody_can_be_selected():
     assert made([[(0, 1)]]).select([]).n_learners == 0
 
@@ -179,7 +178,7 @@ def test_two_logs_are_not_compared_by_value():
     [([0, 1], [1], [0, 2]), ([0, 1], [1, 0], [0, 1]), ([0, 1], [1, 0], [1, 2])],
 )
 def test_columns_of_different_length_are_refused(action, outcome, offsets):
-    with pytest.raises(DataError, match="differ in length"):
+    with pytest.raises(DataError, match=r"a log needs 2 entries|do not divide its rows"):
         Interactions(np.array(action), np.array(outcome), np.array(offsets), ("a", "b"))
 
 

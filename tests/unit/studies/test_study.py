@@ -157,7 +157,7 @@ def test_files_are_audited_like_a_trial(log, tmp_path):
     assert copied.risk.worst.auc > 0.95
     assert copied.utility["wrmse"] < 1e-9
     assert {e.attack for e in copied.risk.estimates} == {
-        "lcs", "lcs-expected", "lcs-outcomes", "transitions", "rare", "rare-bags",
+        "lcs", "lcs-expected", "lcs-outcomes", "transitions", "counts", "rare", "rare-bags",
     }  # fmt: skip
     strangers = audit_files(members, outsiders, log.select(~stage.member), rng)
     assert strangers.risk.worst.auc < 0.55

@@ -44,6 +44,8 @@ def parse_times(values: pl.Series, *, asked: bool, one_zone: bool = True) -> pl.
         if isinstance(values.dtype, pl.Datetime) and values.dtype.time_zone:
             values = values.dt.convert_time_zone("UTC").dt.replace_time_zone(None)
         return _complete(values.cast(pl.Datetime("us"), strict=False))
+    if values.dtype.is_numeric():
+        return _from_numbers(values.cast(pl.Float64), asked=asked)
     text = values.cast(pl.String).str.strip_chars()
     usual = text.str.to_datetime("%Y-%m-%d %H:%M:%S", time_unit="us", strict=False)
     if usual.null_count() == 0:
@@ -111,7 +113,7 @@ def _read(text: pl.Series, notation: str) -> pl.Series:
 
 
 def _from_numbers(numbers: pl.Series, *, asked: bool) -> pl.Series:
-    finite = numbers.is_finite()
+    finite = numbers.is_finite().fill_null(False)
     if not finite.all():
         raise UnreadableTimesError("are not all numbers", int((~finite).arg_max() or 0))
     largest = numbers.abs().max()
