@@ -211,17 +211,31 @@ def _rounded_up(share: float) -> float:
 def sampling_accuracy(synthetic: Interactions) -> list[dict[str, Any]]:
     """How exact the synthetic log can be by its size alone, computed from nothing but itself.
 
-    The method's own error comes on top. A share estimated from n synthetic rows is uncertain by up
-    to 1 / sqrt(n) (95 %, whatever the share); an action in the middle of the list by popularity
-    stands for a typical one.
+    The method's own error comes on top. A success rate is uncertain by 1.96 standard errors that
+    count learners, not rows, since the rows of a learner are alike; an action in the middle of
+    the list by popularity stands for a typical one.
     """
-    rows = np.sort(np.bincount(synthetic.action, minlength=synthetic.n_actions))[::-1]
-    rows = rows[rows > 0]
-    picks = (("the most frequent action", rows[0]), ("a typical action", rows[len(rows) // 2]))
+    rows = np.bincount(synthetic.action, minlength=synthetic.n_actions)
+    popular = np.argsort(-rows)[: int((rows > 0).sum())]
+    picks = (("the most frequent action", popular[0]), ("a typical action", popular[len(popular) // 2]))
     return [
-        {"of": f"success rate of {name}", "rows": int(n), "plus_minus": float(min(0.5, 1.0 / np.sqrt(n)))}
-        for name, n in picks
+        {
+            "of": f"success rate of {name}",
+            "rows": int(rows[code]),
+            "plus_minus": _uncertainty(synthetic, code),
+        }
+        for name, code in picks
     ]
+
+
+def _uncertainty(synthetic: Interactions, action: int) -> float:
+    """Half the width of a 95 % interval of an action's success rate, learners being the sample."""
+    mine = synthetic.action == action
+    attempts = np.bincount(synthetic.learner[mine], minlength=synthetic.n_learners)
+    successes = np.bincount(synthetic.learner[mine], synthetic.outcome[mine], synthetic.n_learners)
+    rate = (successes.sum() + 1.0) / (attempts.sum() + 2.0)
+    error = np.sqrt(((successes - rate * attempts) ** 2).sum()) / attempts.sum()
+    return float(min(0.5, 1.96 * error))
 
 
 def published(assessment: Assessment) -> dict[str, Any]:

@@ -26,7 +26,7 @@ class Markov:
     @property
     def guarantee(self) -> Guarantee:
         """None: the transition counts of the training log can be read off the output."""
-        return Guarantee.none("transition counts of the training log are released")
+        return Guarantee.none("how often one action followed another in the real log can be read off")
 
     def fit(self, log: Interactions, rng: np.random.Generator) -> Self:
         """Count the transitions; fit difficulties and the spread of abilities."""

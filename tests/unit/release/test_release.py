@@ -72,7 +72,7 @@ def test_what_is_shared_holds_nothing_measured_and_no_seed(bundle):
         *(a["auc"] for a in measured["attacks"]),
     ]:
         if value not in (0.0, 1.0, 0.5):
-            assert f"{value:.3f}" not in shared
+            assert f"{value:.6f}" not in shared
     assert str(report["seed"]) not in shared
     assert json.loads((bundle.folder / "share/card.json").read_text())["measured"] is None
 
