@@ -4,6 +4,7 @@ import csv
 import gzip
 import json
 import re
+import signal
 import subprocess
 import sys
 
@@ -102,6 +103,49 @@ def test_synthesize_writes_by_extension_and_states_the_guarantee(room, tmp_path,
     )
 
 
+def test_without_a_seed_no_two_files_are_the_same(room, tmp_path):
+    for name in ("a.csv", "b.csv"):
+        run("synthesize", room / "classroom.csv", "-o", name, "-m", "markov", cwd=tmp_path)
+    assert (tmp_path / "a.csv").read_text() != (tmp_path / "b.csv").read_text()
+
+
+@pytest.mark.parametrize("verb", ["synthesize", "inspect"])
+def test_the_data_itself_is_never_written_over(room, tmp_path, verb):
+    log = tmp_path / "log.csv"
+    log.write_bytes((room / "classroom.csv").read_bytes())
+    options = ["-o", "log.csv", "-m", "markov"] if verb == "synthesize" else ["--html", "log.csv"]
+    done = run(verb, "log.csv", *options, cwd=tmp_path)
+    assert done.returncode == 2
+    assert "the data itself" in done.stderr
+    assert log.read_bytes() == (room / "classroom.csv").read_bytes()
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGINT])
+def test_a_stopped_release_leaves_nothing_behind(room, tmp_path, number):
+    log = tmp_path / "log.csv"
+    log.write_bytes((room / "classroom.csv").read_bytes())
+    # Stops while the bundle is being written: the report is the last and slowest part.
+    code = (
+        "import os, signal, understudy.release.bundle as b\n"
+        f"b.report_page = lambda *a, **k: os.kill(os.getpid(), {int(number)}) or __import__('time').sleep(30)\n"
+        "import sys; sys.argv = ['understudy', *'release log.csv -o out -m drop:0 --accept-risk t'.split()]\n"
+        "from understudy.cli import main; main()"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=tmp_path)
+    assert done.returncode != 0
+    assert [path.name for path in tmp_path.iterdir()] == ["log.csv"]
+
+
+def test_what_a_killed_release_left_is_removed_by_the_next(tmp_path):
+    from understudy.pages.writing import new_folder
+
+    stale = tmp_path / ".out-unfinished-99999999-abc"
+    stale.mkdir()
+    with new_folder(tmp_path / "out"):
+        pass
+    assert [path.name for path in tmp_path.iterdir()] == ["out"]
+
+
 def test_the_same_seed_gives_the_same_file(room, tmp_path):
     for name in ("a.csv", "b.csv"):
         run("synthesize", room / "classroom.csv", "-o", name, "-m", "markov", "--seed", 4, cwd=tmp_path)
@@ -158,7 +202,8 @@ def test_release_is_refused_then_accepted_and_listed(room, tmp_path):
     result = json.loads(done.stdout)
     assert result["guarantee"]["formal"] is False
     entries = json.loads(run("ledger", log, "--json", cwd=tmp_path).stdout)["entries"]
-    assert [entry["card"] for entry in entries] == [result["id"]]
+    assert [entry["kind"] for entry in entries] == ["refused", "release"]
+    assert entries[1]["card"] == result["id"]
     again = run("release", log, "-o", "bundle", "-m", "markov", "--accept-risk", "pilot", cwd=tmp_path)
     assert again.returncode == 2
     assert "not empty" in again.stderr

@@ -87,6 +87,7 @@ def content_of(
         "version": "0.1.0",
         "custodian": text,
         "simulated": simulated,
+        "seeded": False,
     }
     return card_content(small_log(simulated=simulated), method, assessment(), options, provenance)
 
@@ -276,8 +277,12 @@ def test_a_report_of_attacks_that_only_guess_does_not_cry_wolf() -> None:
     log = small_log(simulated=False)
     report = {**card["provenance"], "seed": 1, "population": "p", "accepted_risk": "", "reading": []}
     report["guarantee"] = card["guarantee"]
-    words = words_of(report_page(log, log, replace(assessment(), low=0.45, groups=[]), card, report))
-    assert "was not shown to beat guessing" in words
+    guessing = replace(assessment(), low=0.45, high=0.54, groups=[])
+    assert "was not shown to beat guessing" in words_of(report_page(log, log, guessing, card, report))
+    too_few = replace(assessment(), low=0.45, high=0.9, groups=[])
+    words = words_of(report_page(log, log, too_few, card, report))
+    assert "was not shown to beat guessing" not in words
+    assert "may do better or worse than it looks" in words
     assert "Does every group fare the same?" not in words
 
 

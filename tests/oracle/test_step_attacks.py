@@ -143,13 +143,23 @@ def test_rare_bags_by_dictionary(scene):
 
 
 def test_learners_who_say_too_little_are_set_aside():
-    # a is 4 of 8 rows, b 3 of 8, c 1 of 8.
-    log = Interactions.from_sequences([[0], [0, 0], [1], [0, 1], [1, 2]])
-    share = {0: 4 / 8, 1: 3 / 8, 2: 1 / 8}
+    """The seed's limit by its formula, where every action is common."""
+    drawn = [[0], [0, 0], [1], [0, 1], [1, 2]] * (RARE + 1)
+    log = Interactions.from_sequences(drawn)
+    share = {a: sum(s.count(a) for s in drawn) / sum(map(len, drawn)) for a in range(3)}
     limit = -0.5 * math.log(0.5)
-    wanted = [sum(-share[a] * math.log(share[a]) for a in s) > limit for s in sequences_of(log)]
-    assert Knowledge(log, 2).judged.tolist() == wanted
+    wanted = [sum(-share[a] * math.log(share[a]) for a in s) > limit for s in drawn]
+    assert Knowledge(log, len(drawn) // 2).judged.tolist()[:4] == wanted[:4]
     assert 0 < sum(wanted) < len(wanted)
+
+
+def test_learners_with_a_rare_action_are_judged_whatever_their_entropy():
+    common, rare = [[0]] * 50, [[1]] * RARE
+    judged = Knowledge(Interactions.from_sequences(common + rare), 30).judged
+    assert not judged[:50].any()
+    assert judged[50:].all()
+    one_too_many = Knowledge(Interactions.from_sequences(common + [[1]] * (RARE + 1)), 30).judged
+    assert not one_too_many.any()
 
 
 def test_no_score_depends_on_the_order_of_synthetic_learners(scene):

@@ -3,6 +3,7 @@
 False-alarm rate: zero, the canaries are strings that occur nowhere else.
 """
 
+import os
 import subprocess
 import sys
 
@@ -28,48 +29,55 @@ def log_file(tmp_path_factory):
         learner=pl.when(canary).then(pl.lit(NAME)).otherwise("learner"),
         email=pl.when(canary).then(pl.lit(MAIL)).otherwise(pl.lit("nobody@example.org")),
         surname=pl.when(canary).then(pl.lit(OTHER)).otherwise(pl.lit("Nemo")),
+        mentor=pl.when(canary).then(pl.lit("Mentor of " + OTHER)).otherwise(pl.lit("Mentor of others")),
+        form=pl.col("learner").str.slice(-1),
+        report=pl.when(canary).then(pl.lit("report on " + OTHER)).otherwise("action"),
     )
     frame.write_csv(folder / "log.csv")
+    (folder / "withdrawn.txt").write_text(NAME + "\n")
     return folder / "log.csv"
 
 
+# Each command with the exit code it must have: a command that failed early would prove nothing.
 COMMANDS = {
-    "inspect": ["inspect", "FILE", "--html", "page.html"],
-    "inspect json": ["inspect", "FILE", "--json"],
-    "synthesize": ["synthesize", "FILE", "-o", "s.csv", "-m", "markov"],
-    "drop": ["synthesize", "FILE", "-o", "s.parquet", "-m", "drop:0"],
-    "study": ["study", "FILE", "-m", "drop:0", "--seeds", "1", "--shadows", "8", "-o", "study"],
-    "release": ["release", "FILE", "-o", "bundle", "-m", "markov", "--accept-risk", "test"],
-    "audit": ["audit", "--members", "FILE", "--outsiders", "FILE", "--synthetic", "FILE"],
-    "wrong outcome": ["inspect", "FILE", "--outcome", "surname"],
-    "wrong action": ["synthesize", "FILE", "-o", "s2.csv", "-m", "markov", "--action", "email"],
-    "name as action": [
-        "release",
-        "FILE",
-        "-o",
-        "b2",
-        "-m",
-        "markov",
-        "--action",
-        "learner",
-        "--learner",
-        "surname",
-    ],
-    "wrong time": ["inspect", "FILE", "--time", "surname"],
-    "wrong group": ["release", "FILE", "-o", "b3", "--group", "action", "--accept-risk", "test"],
+    "inspect": (0, ["inspect", "FILE", "--html", "page.html"]),
+    "inspect json": (0, ["inspect", "FILE", "--json"]),
+    "synthesize": (0, ["synthesize", "FILE", "-o", "s.csv", "-m", "markov"]),
+    "drop": (0, ["synthesize", "FILE", "-o", "s.parquet", "-m", "drop:0"]),
+    "study": (0, ["study", "FILE", "-m", "drop:0", "--seeds", "1", "--shadows", "8", "-o", "study"]),
+    "release": (0, ["release", "FILE", "-o", "bundle", "-m", "markov", "--accept-risk", "test"]),
+    "group": (0, ["release", "FILE", "-o", "b4", "-m", "markov", "--accept-risk", "t", "--group", "mentor"]),
+    "refused": (4, ["release", "FILE", "-o", "bundle", "-m", "drop:0"]),
+    "audit": (0, ["audit", "--members", "FILE", "--outsiders", "FILE", "--synthetic", "FILE"]),
+    "exclude": (0, ["synthesize", "FILE", "-o", "s3.csv", "-m", "markov", "--exclude", "LIST"]),
+    "wrong outcome": (3, ["inspect", "FILE", "--outcome", "surname"]),
+    "mail as action": (3, ["synthesize", "FILE", "-o", "s2.csv", "-m", "markov", "--action", "email"]),
+    "name as action": (
+        3,
+        ["synthesize", "FILE", "-o", "b2.csv", "-m", "markov", "--action", "learner", "--learner", "form"],
+    ),
+    "name in actions": (3, ["synthesize", "FILE", "-o", "b5.csv", "-m", "markov", "--action", "report"]),
+    "wrong time": (3, ["inspect", "FILE", "--time", "surname"]),
+    "wrong group": (3, ["release", "FILE", "-o", "b3", "--group", "report", "--accept-risk", "test"]),
 }
 
 
 @pytest.mark.parametrize("command", COMMANDS)
 def test_the_canary_is_nowhere(log_file, tmp_path, command):
-    arguments = [str(log_file) if word == "FILE" else word for word in COMMANDS[command]]
-    if "--ledger" not in arguments and arguments[0] in ("synthesize", "release"):
+    code, words = COMMANDS[command]
+    places = {"FILE": str(log_file), "LIST": str(log_file.with_name("withdrawn.txt"))}
+    arguments = [places.get(word, word) for word in words]
+    if arguments[0] in ("synthesize", "release"):
         arguments += ["--ledger", "the.ledger"]
+    # What goes to the temporary and home folders is looked at too.
+    environment = {**os.environ, "TMPDIR": str(tmp_path), "HOME": str(tmp_path)}
     done = subprocess.run(
         [sys.executable, "-c", "from understudy.cli import main; main()", *arguments],
         capture_output=True,
         cwd=tmp_path,
+        env=environment,
     )
+    assert done.returncode == code, done.stderr
     written = [path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()]
     parquet = [pl.read_parquet(path).write_csv().encode() for path in tmp_path.rglob("*.parquet")]
     for content in [done.stdout, done.stderr, *written, *parquet]:

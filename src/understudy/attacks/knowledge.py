@@ -20,6 +20,9 @@ from understudy.records.totals import totals
 
 Floats = NDArray[np.float64]
 
+# What at most this many learners of the population did is rare.
+RARE = 10
+
 
 class Knowledge:
     """The original sequences, prepared once for many attacks and many synthetic logs.
@@ -38,13 +41,22 @@ class Knowledge:
 
     @cached_property
     def judged(self) -> NDArray[np.bool_]:
-        """Learners with enough information to be recognised (seed, section 5.3)."""
+        """Learners with enough information to be recognised.
+
+        The seed's limit (section 5.3) weighs an action by -p log p, which is next to nothing for
+        a rare one; but whoever did what hardly anybody does is recognised by just that. So
+        learners with a rare action are judged whatever their entropy.
+        """
         log = self.population
         share = np.bincount(log.action, minlength=log.n_actions) / max(log.n_rows, 1)
         information = -share * np.log(np.where(share > 0, share, 1.0))
         entropy = totals(log.learner, information[log.action], log.n_learners)
         share_in = min(max(self.training_share, 1e-9), 1.0)
         enough: NDArray[np.bool_] = entropy > -share_in * np.log(share_in)
+        pair = np.unique(log.learner.astype(np.int64) * log.n_actions + log.action)
+        learner, action = pair // max(log.n_actions, 1), pair % max(log.n_actions, 1)
+        n_learners_with = np.bincount(action, minlength=log.n_actions)
+        enough[learner[n_learners_with[action] <= RARE]] = True
         return enough
 
     @cached_property

@@ -12,13 +12,10 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from understudy.attacks.knowledge import Knowledge
+from understudy.attacks.knowledge import RARE, Knowledge
 from understudy.records import Interactions
 from understudy.records.interactions import IntArray
 from understudy.records.totals import totals
-
-# Made by at most this many learners of the population.
-RARE = 10
 
 
 def rare_scores(knowledge: Knowledge, synthetic: Interactions) -> NDArray[np.float64]:

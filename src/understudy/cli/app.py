@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import sys
 import traceback
 from pathlib import Path
@@ -53,6 +54,9 @@ for verb in (inspect, synthesize, audit, study, release, ledger, simulate):
 def main() -> None:
     """Run a command; print what went wrong as a sentence, never with a learner's value."""
     code = 0
+    # A closed terminal or a polite kill ends like an error does: with temporary files removed.
+    for number in (signal.SIGTERM, getattr(signal, "SIGHUP", signal.SIGTERM)):
+        signal.signal(number, lambda *_: sys.exit(143))
     try:
         app()
     except UnderstudyError as error:

@@ -54,6 +54,10 @@ def audit(
     from understudy.utility import METRICS
 
     risk = result.risk
+    if result.strange_share:
+        typer.echo(
+            f"{100 * result.strange_share:.1f} % of the synthetic rows have actions that no real log has."
+        )
     print_table(
         "Risk (internal: computed from real learners, covered by no guarantee)",
         ["attack", "AUC", "interval", "TPR at 1 %"],
@@ -62,6 +66,7 @@ def audit(
             for e in risk.estimates
         ],
     )
+    typer.echo("Left out: shadow, which refits the generator; files cannot do that.")
     typer.echo(
         f"Strongest: {risk.worst.attack}, AUC {risk.worst.auc:.3f} "
         f"(simultaneous interval {risk.low:.3f}–{risk.high:.3f}; 0.5 is guessing)."

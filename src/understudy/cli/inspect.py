@@ -65,8 +65,9 @@ def inspect(
         **inspection.to_json(),
     }
     if html is not None:
-        from understudy.pages.writing import write_text
+        from understudy.pages.writing import check_not_input, write_text
 
+        check_not_input(html, file)
         write_text(html, inspection_page(inspection, content))
     if as_json:
         echo_json(content)

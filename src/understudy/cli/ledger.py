@@ -51,7 +51,7 @@ def ledger(
             }
         )
         return
-    others = [name for name in book.populations() if name != population]
+    others = [name for name in book.populations() if name != balance.population]
     if not entries:
         typer.echo(f"Nothing has been released about '{population}' according to {path}.")
     else:

@@ -34,6 +34,9 @@ Method = Annotated[
     str, typer.Option("-m", "--method", help="Method: name, name:value or name:key=value, e.g. drop:0.5.")
 ]
 Seed = Annotated[int, typer.Option(help="Seed of everything left to chance (noise of a guarantee aside).")]
+OptionalSeed = Annotated[
+    int | None, typer.Option(help="Seed of the sampling, for tests; drawn afresh by default.")
+]
 AsJson = Annotated[bool, typer.Option("--json", help="Print the result for a machine.")]
 LedgerPath = Annotated[
     Path | None, typer.Option("--ledger", help="Where the ledger is kept, if not beside the data.")

@@ -19,6 +19,7 @@ from understudy.cli.options import (
     LedgerPath,
     LogPath,
     Method,
+    OptionalSeed,
     Outcome,
     Population,
     Time,
@@ -56,9 +57,7 @@ def release(
     keep_skills: KeepSkills = False,
     ledger: LedgerPath = None,
     population: Population = DEFAULT_POPULATION,
-    seed: Annotated[
-        int | None, typer.Option(help="Seed of the sampling; drawn afresh by default and kept in keep/.")
-    ] = None,
+    seed: OptionalSeed = None,
     as_json: AsJson = False,
 ) -> None:
     """Make a bundle: synthetic data with a card in share/, what was measured in keep/.
@@ -113,7 +112,8 @@ def release(
             }
         )
         return
-    typer.echo(f"{released.synthetic.n_rows} rows of {released.synthetic.n_learners} synthetic learners.")
+    who = "renumbered real" if released.synthesizer.keeps_rows else "synthetic"
+    typer.echo(f"{released.synthetic.n_rows} rows of {released.synthetic.n_learners} {who} learners.")
     typer.echo(f"Guarantee: {released.synthesizer.guarantee}.")
     typer.echo(
         f"Strongest attack: {worst.attack}, AUC {worst.auc:.2f} "

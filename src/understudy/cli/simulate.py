@@ -51,7 +51,7 @@ def simulate(
     table = log.to_frame()
     assert log.group is not None
     table = table.with_columns(pl.Series("school", log.groups).gather(log.group[log.learner]))
-    write_table(table, out, kind="simulated")
+    write_table(table, out, kind="simulated data: these learners do not exist")
     if as_json:
         echo_json({"out": str(out), "rows": log.n_rows, "learners": log.n_learners, "actions": log.n_actions})
     else:

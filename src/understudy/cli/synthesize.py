@@ -18,9 +18,9 @@ from understudy.cli.options import (
     LedgerPath,
     LogPath,
     Method,
+    OptionalSeed,
     Outcome,
     Population,
-    Seed,
     Time,
     echo_json,
     read,
@@ -45,7 +45,7 @@ def synthesize(
     exclude: Exclude = None,
     ledger: LedgerPath = None,
     population: Population = DEFAULT_POPULATION,
-    seed: Seed = 0,
+    seed: OptionalSeed = None,
     as_json: AsJson = False,
 ) -> None:
     """Write a synthetic log, and say what is guaranteed about it.
@@ -54,15 +54,18 @@ def synthesize(
 
     Example: understudy synthesize log.csv -o synthetic.csv -m markov
     """
+    import secrets
+
     import numpy as np
 
-    from understudy.pages.writing import check_parent
-    from understudy.privacy.ledger import Ledger, ledger_path, new_card_id
+    from understudy.pages.writing import check_not_input, check_parent
+    from understudy.privacy.ledger import SIMULATED_POPULATION, Ledger, ledger_path, new_card_id
     from understudy.synthesis import make_method
-    from understudy.synthesis.writing import check_suffix, write_table
+    from understudy.synthesis.writing import check_suffix, kind_of, write_table
 
     check_suffix(out)
     check_parent(out)
+    check_not_input(out, file)
     synthesizer = make_method(method)
     log = read(
         file,
@@ -82,11 +85,16 @@ def synthesize(
     )
     card = new_card_id()
     book.record(
-        population=population, card=card, kind="synthesize", method=method, guarantee=synthesizer.guarantee
+        population=SIMULATED_POPULATION if real.simulated else population,
+        card=card,
+        kind="synthesize",
+        method=method,
+        guarantee=synthesizer.guarantee,
     )
-    rng = np.random.default_rng(seed)
+    # Whoever knows the seed can undo part of the randomness, so it is drawn afresh.
+    rng = np.random.default_rng(secrets.randbits(128) if seed is None else seed)
     synthetic = synthesizer.fit(real, rng).sample(learners, rng)
-    write_table(synthetic.to_frame("synthetic-"), out, kind="synthetic")
+    write_table(synthetic.to_frame("synthetic-"), out, kind=kind_of(synthesizer))
     if as_json:
         echo_json(
             {
@@ -99,9 +107,10 @@ def synthesize(
             }
         )
     else:
-        typer.echo(
-            f"{out}: {synthetic.n_rows} rows of {synthetic.n_learners} synthetic learners by {method}."
-        )
+        who = "renumbered real" if synthesizer.keeps_rows else "synthetic"
+        typer.echo(f"{out}: {synthetic.n_rows} rows of {synthetic.n_learners} {who} learners by {method}.")
         typer.echo(f"Guarantee: {synthesizer.guarantee}.")
+        if seed is not None:
+            typer.echo("Seeded: whoever knows the seed can undo part of the randomness.")
         if not synthesizer.guarantee.formal:
             typer.echo("Before you give it away: `understudy release` measures the risk.")

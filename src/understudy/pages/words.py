@@ -44,12 +44,17 @@ def verdict(attack: str, auc: float, low: float, high: float) -> str:
     )
 
 
-def certainty(low: float, tpr_at_1pct: float) -> str:
+def certainty(low: float, high: float, tpr_at_1pct: float) -> str:
     """What the strongest attack finds when it must be careful, and what the interval allows to say."""
     found = round(100 * tpr_at_1pct)
     careful = (
         f"Allowed one false alarm per 100 outsiders, it finds {found} of 100 members; guessing finds one."
     )
     if low <= GUESSING:
-        return f"{careful} The interval reaches {GUESSING}, so the attack was not shown to beat guessing."
+        return (
+            f"{careful} The interval reaches {GUESSING}: with so few learners the attack may do "
+            f"better or worse than it looks."
+            if high > 0.55
+            else f"{careful} The interval reaches {GUESSING}, so the attack was not shown to beat guessing."
+        )
     return f"{careful} The interval lies above {GUESSING}: this is more than luck."

@@ -51,7 +51,8 @@ def new_folder(path: Path) -> Iterator[Path]:
     """A temporary folder that becomes `path` when the block ends well, and vanishes when not."""
     check_absent(path)
     check_parent(path)
-    temporary = Path(tempfile.mkdtemp(dir=path.parent, prefix=f".{path.name}-unfinished-"))
+    _remove_stale(path)
+    temporary = Path(tempfile.mkdtemp(dir=path.parent, prefix=f".{path.name}-unfinished-{os.getpid()}-"))
     try:
         yield temporary
         temporary.chmod(0o777 & ~_umask())
@@ -60,6 +61,23 @@ def new_folder(path: Path) -> Iterator[Path]:
         temporary.replace(path)
     finally:
         shutil.rmtree(temporary, ignore_errors=True)
+
+
+def _remove_stale(path: Path) -> None:
+    """Remove what runs that were killed left behind; it may hold rows of real learners."""
+    for old in path.parent.glob(f".{path.name}-unfinished-*-*"):
+        process = old.name.split("-unfinished-")[1].split("-")[0]
+        if process.isdigit() and not Path(f"/proc/{process}").exists() and Path("/proc/self").exists():
+            shutil.rmtree(old, ignore_errors=True)
+
+
+def check_not_input(out: Path, *inputs: Path) -> None:
+    """Refuse to write over a file that is read."""
+    for path in inputs:
+        if out.exists() and path.exists() and out.samefile(path):
+            raise UsageError(
+                f"asked to write {out}, which is the data itself.", hint="choose another name for the result."
+            )
 
 
 def check_absent(path: Path) -> None:

@@ -2,8 +2,10 @@
 
 An SQLite file kept with the data, keyed by the population that the custodian declares and not
 by a file's hash: a re-export is the same people, and everything about the same learners adds
-up. Rows are only ever appended (triggers refuse changes), and spending happens inside one
-write transaction, so that two processes cannot spend the same budget.
+up. Rows are only ever appended (triggers refuse changes; they guard against accidents, not
+against the owner of the file), and spending happens inside one write transaction, so that two
+processes cannot spend the same budget. A copy of the data elsewhere has a ledger of its own:
+declare one place with --ledger.
 """
 
 from __future__ import annotations
@@ -20,12 +22,17 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from understudy.errors import DataError, MissingError, RefusedError
+from understudy.errors import DataError, MissingError, RefusedError, UsageError
 from understudy.privacy.guarantee import Guarantee
 
 FILE_NAME = "understudy.ledger"
 DEFAULT_POPULATION = "learners of this folder"
+SIMULATED_POPULATION = "simulated learners"
 DEFAULT_LIMIT = 10.0
+# Deltas add up too; beyond this the small chance that is not covered is no longer small.
+DELTA_LIMIT = 1e-4
+
+REFUSED = "refused"
 
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS entries (
@@ -52,6 +59,12 @@ CREATE TABLE IF NOT EXISTS limits (
 CREATE TRIGGER IF NOT EXISTS entries_stay BEFORE UPDATE ON entries
     BEGIN SELECT RAISE(ABORT, 'the ledger is append-only'); END;
 CREATE TRIGGER IF NOT EXISTS entries_remain BEFORE DELETE ON entries
+    BEGIN SELECT RAISE(ABORT, 'the ledger is append-only'); END;
+CREATE TRIGGER IF NOT EXISTS entries_append BEFORE INSERT ON entries
+    WHEN EXISTS (SELECT 1 FROM entries WHERE id = NEW.id)
+    BEGIN SELECT RAISE(ABORT, 'the ledger is append-only'); END;
+CREATE TRIGGER IF NOT EXISTS limits_append BEFORE INSERT ON limits
+    WHEN EXISTS (SELECT 1 FROM limits WHERE id = NEW.id)
     BEGIN SELECT RAISE(ABORT, 'the ledger is append-only'); END;
 CREATE TRIGGER IF NOT EXISTS limits_stay BEFORE UPDATE ON limits
     BEGIN SELECT RAISE(ABORT, 'the ledger is append-only'); END;
@@ -125,7 +138,7 @@ class Ledger:
             rows = connection.execute(
                 "SELECT at, who, population, card, kind, method, epsilon, delta, mu, statement, risk "
                 "FROM entries WHERE ?1 IS NULL OR population = ?1 ORDER BY id",
-                (population,),
+                (None if population is None else same_population(population),),
             ).fetchall()
         return [Entry(**{**dict(row), "risk": json.loads(row["risk"])}) for row in rows]
 
@@ -135,6 +148,7 @@ class Ledger:
 
     def balance(self, population: str = DEFAULT_POPULATION) -> Balance:
         """What has been spent on a population so far."""
+        population = same_population(population)
         if not self.path.exists():
             return Balance(population, DEFAULT_LIMIT, 0.0, 0.0, 0, 0)
         with self._connection() as connection:
@@ -142,11 +156,20 @@ class Ledger:
 
     def set_limit(self, population: str, epsilon: float) -> None:
         """Declare how much may be spent on a population; the newest declaration holds."""
+        if not math.isfinite(epsilon) or epsilon < 0:
+            raise UsageError(f"a limit is a number of at least 0, not {epsilon}.", hint="for example 10.")
         with self._connection() as connection, _writing(connection):
             connection.execute(
                 "INSERT INTO limits (at, who, population, epsilon) VALUES (?, ?, ?, ?)",
-                (_now(), _user(), population, epsilon),
+                (_now(), _user(), same_population(population), epsilon),
             )
+
+    def check(self, population: str, guarantee: Guarantee) -> Balance:
+        """Refuse what could not be charged, before anything is computed; also when the file cannot be written."""
+        with self._connection() as connection, _writing(connection):
+            balance = _balance(connection, same_population(population))
+            _refuse_overspending(balance, guarantee)
+            return balance
 
     def record(
         self,
@@ -158,19 +181,14 @@ class Ledger:
         guarantee: Guarantee,
         risk: dict[str, Any] | None = None,
     ) -> None:
-        """Append a release, or refuse it when its epsilon would pass the limit.
+        """Append an entry, or refuse it when it would pass the limit.
 
-        Call it before anything is computed with a guarantee: a refusal must cost nothing.
+        Call it before anything is released: what is computed from a charge that failed must not
+        exist.
         """
+        population = same_population(population)
         with self._connection() as connection, _writing(connection):
-            balance = _balance(connection, population)
-            if guarantee.formal and balance.epsilon + guarantee.epsilon > balance.limit * (1 + 1e-9):
-                raise RefusedError(
-                    f"epsilon {guarantee.epsilon:g} was asked for '{population}'; "
-                    f"{balance.epsilon:g} of {balance.limit:g} is spent, {balance.remaining:g} remains, "
-                    f"{guarantee.epsilon - balance.remaining:g} is missing.",
-                    hint="ask for a smaller epsilon; `understudy ledger FILE` shows what was spent.",
-                )
+            _refuse_overspending(_balance(connection, population), guarantee)
             connection.execute(
                 "INSERT INTO entries (at, who, population, card, kind, method, epsilon, delta, mu, "
                 "statement, risk) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
@@ -194,6 +212,8 @@ class Ledger:
         try:
             connection = sqlite3.connect(self.path, timeout=30, isolation_level=None)
             connection.row_factory = sqlite3.Row
+            # Who released what, and what was measured, is for the custodian.
+            self.path.chmod(0o600)
             try:
                 connection.executescript(_SCHEMA)
             except BaseException:
@@ -221,10 +241,33 @@ def _writing(connection: sqlite3.Connection) -> Iterator[None]:
     connection.execute("COMMIT")
 
 
+def same_population(name: str) -> str:
+    """The name as the ledger keeps it: spaces and capitals do not make other people of the same ones."""
+    return " ".join(name.split()).casefold()
+
+
+def _refuse_overspending(balance: Balance, guarantee: Guarantee) -> None:
+    if not guarantee.formal:
+        return
+    if balance.epsilon + guarantee.epsilon > balance.limit * (1 + 1e-9):
+        raise RefusedError(
+            f"epsilon {guarantee.epsilon:g} was asked for '{balance.population}'; "
+            f"{balance.epsilon:g} of {balance.limit:g} is spent, {balance.remaining:g} remains, "
+            f"{guarantee.epsilon - balance.remaining:g} is missing.",
+            hint="ask for a smaller epsilon; `understudy ledger FILE` shows what was spent.",
+        )
+    if balance.delta + guarantee.delta > DELTA_LIMIT:
+        raise RefusedError(
+            f"delta {guarantee.delta:.2e} was asked for '{balance.population}'; "
+            f"{balance.delta:.2e} of {DELTA_LIMIT:.0e} is spent.",
+            hint="ask for a smaller delta, far below one over the number of learners.",
+        )
+
+
 def _balance(connection: sqlite3.Connection, population: str) -> Balance:
     """Epsilons and deltas add up (basic composition, which holds for any mechanisms)."""
     costs = connection.execute(
-        "SELECT epsilon, delta FROM entries WHERE population = ?", (population,)
+        "SELECT epsilon, delta FROM entries WHERE population = ? AND kind != ?", (population, REFUSED)
     ).fetchall()
     limit = connection.execute(
         "SELECT epsilon FROM limits WHERE population = ? ORDER BY id DESC LIMIT 1", (population,)

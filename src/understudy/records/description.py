@@ -25,6 +25,7 @@ class Description:
     length_max: int
     n_always_right: int
     n_always_wrong: int
+    n_by_one_learner: int
     first_time: str | None
     last_time: str | None
 
@@ -50,9 +51,16 @@ def describe(log: Interactions) -> Description:
         length_max=int(log.lengths.max(initial=0)),
         n_always_right=int(((attempts > 0) & (successes == attempts)).sum()),
         n_always_wrong=int(((attempts > 0) & (successes == 0)).sum()),
+        n_by_one_learner=n_by_one_learner(log),
         first_time=None if log.time is None else str(log.time.min().astype("datetime64[D]")),
         last_time=None if log.time is None else str(log.time.max().astype("datetime64[D]")),
     )
+
+
+def n_by_one_learner(log: Interactions) -> int:
+    """Actions that a single learner attempted: their very names may tell who."""
+    key = np.unique(log.learner.astype(np.int64) * log.n_actions + log.action)
+    return int((np.bincount(key % max(log.n_actions, 1), minlength=log.n_actions) == 1).sum())
 
 
 def attempts_of_pairs(log: Interactions) -> tuple[IntArray, IntArray]:

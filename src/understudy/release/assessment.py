@@ -69,24 +69,30 @@ def assess(
     log: Interactions,
     method: str,
     *,
+    n_learners: int | None = None,
     n_halves: int = N_HALVES,
     n_shadows: int = N_SHADOWS,
     progress: Callable[[int], Callable[[], None]] | None = None,
 ) -> Assessment:
-    """Try the method on random halves of the log."""
-    log, n_constant = log.without_constant_actions()
+    """Try the method on random halves of the log, as if `n_learners` synthetic ones were released."""
     check_size(log)
     tick = progress(n_shadows + n_halves) if progress else lambda: None
     knowledge = everybody(log)
-    shadow = rehearsal(knowledge, method, n_shadows, tick)
+    # A larger synthetic log says more about its learners: try the size that will be released.
+    size = None if n_learners is None else max(1, round(n_learners * knowledge.training_share))
+    shadow = rehearsal(knowledge, method, n_shadows, tick, n_learners=size)
     stages = [Stage(log, seed, knowledge=knowledge) for seed in range(n_halves)]
     trials = run_tasks(
-        [partial(s.try_method, method, shadow, n_shadows=n_shadows, control=True) for s in stages], tick
+        [
+            partial(s.try_method, method, shadow, n_shadows=n_shadows, control=True, n_learners=size)
+            for s in stages
+        ],
+        tick,
     )
-    return _mean(trials, n_constant, log.n_learners)
+    return _mean(trials, log)
 
 
-def _mean(trials: list[Trial], n_constant: int, n_learners: int) -> Assessment:
+def _mean(trials: list[Trial], log: Interactions) -> Assessment:
     def mean(values: Any) -> float:
         return statistics.fmean(values)
 
@@ -122,8 +128,8 @@ def _mean(trials: list[Trial], n_constant: int, n_learners: int) -> Assessment:
         ),
         utility={name: mean(trial.utility[name] for trial in trials) for name in trials[0].utility},
         groups=averaged(trial.groups for trial in trials),
-        n_learners=n_learners,
+        n_learners=log.n_learners,
         n_set_aside=trials[0].risk.n_set_aside,
-        n_constant=n_constant,
+        n_constant=int(log.constant_actions().sum()),
         n_halves=len(trials),
     )

@@ -14,17 +14,19 @@ import numpy as np
 import understudy
 from understudy.errors import DataError, RefusedError
 from understudy.pages.writing import check_absent, check_parent, new_folder, write_json, write_text
-from understudy.privacy.ledger import DEFAULT_POPULATION, FILE_NAME, Ledger, new_card_id
+from understudy.privacy.ledger import DEFAULT_POPULATION, FILE_NAME, REFUSED, Ledger, new_card_id
 from understudy.records import Interactions
 from understudy.release.assessment import Assessment, assess
 from understudy.release.card import card_content, card_page
 from understudy.release.codebook import citation, codebook
 from understudy.release.report import report_page
 from understudy.synthesis import Synthesizer, make_method
-from understudy.synthesis.writing import write_table
+from understudy.synthesis.writing import kind_of, write_table
 
-# Without a guarantee, a release is refused when the strongest attack is surely above this AUC.
+# Without a guarantee, a release is refused when the strongest attack reaches more than this AUC...
 RISK_LIMIT = 0.55
+# ...or when fewer learners than this were judged on either side: then an audit shows nothing.
+FEWEST_JUDGED = 50
 
 
 @dataclass(frozen=True)
@@ -69,8 +71,8 @@ def make_release(
     check_absent(folder)
     check_parent(folder)
     synthesizer = make_method(options.method)
-    assessment = assess(log, options.method, progress=progress)
-    refuse_risk(assessment, synthesizer, options)
+    earlier = 0 if ledger is None else _check_ledger(ledger, options.population, synthesizer)
+    assessment = assess(log, options.method, n_learners=options.n_learners, progress=progress)
     card = new_card_id()
     entry: dict[str, Any] = {
         "population": options.population,
@@ -80,6 +82,13 @@ def make_release(
         "guarantee": synthesizer.guarantee,
         "risk": assessment.to_json(),
     }
+    try:
+        refuse_risk(assessment, synthesizer, options, earlier)
+    except RefusedError:
+        # Trying until an audit passes is a way of looking at the data: every try leaves a trace.
+        if ledger is not None:
+            ledger.record(**{**entry, "kind": REFUSED})
+        raise
     if ledger is not None:
         ledger.record(**entry)
     # Whoever knows the seed can undo part of the randomness, so it is drawn afresh and kept back.
@@ -97,6 +106,7 @@ def make_release(
         "version": understudy.__version__,
         "custodian": options.custodian,
         "simulated": log.simulated,
+        "seeded": options.seed is not None,
     }
     content = card_content(synthetic, synthesizer, assessment, options, provenance)
     report = {
@@ -113,28 +123,53 @@ def make_release(
         share.mkdir()
         keep.mkdir()
         table = synthetic.to_frame("synthetic-")
-        write_table(table, share / "synthetic.csv", kind="synthetic")
-        write_table(table, share / "synthetic.parquet", kind="synthetic")
-        write_text(share / "codebook.csv", codebook(synthetic))
+        kind = kind_of(synthesizer)
+        write_table(table, share / "synthetic.csv", kind=kind)
+        write_table(table, share / "synthetic.parquet", kind=kind)
+        write_text(share / "codebook.csv", codebook(synthetic, synthesizer.keeps_rows))
         write_text(share / "CITATION.cff", citation(content))
         write_json(share / "card.json", content)
         write_text(share / "card.html", card_page(content))
         write_json(keep / "report.json", report)
         write_text(keep / "report.html", report_page(log, synthetic, assessment, content, report))
+        # The report, its figures and the seed are for the custodian alone.
+        keep.chmod(0o700)
         if ledger is None:
             Ledger(temporary / FILE_NAME).record(**entry)
     return Released(folder, card, synthetic, synthesizer, assessment)
 
 
-def refuse_risk(assessment: Assessment, synthesizer: Synthesizer, options: Options) -> None:
-    """Refuse a method without a guarantee whose learners can be told, unless that is accepted."""
-    if synthesizer.guarantee.formal or options.accept_risk or assessment.low <= RISK_LIMIT:
+def _check_ledger(ledger: Ledger, population: str, synthesizer: Synthesizer) -> int:
+    """Refuse what could not be charged; otherwise the number of earlier releases without a guarantee."""
+    return ledger.check(population, synthesizer.guarantee).n_without_guarantee
+
+
+def refuse_risk(
+    assessment: Assessment, synthesizer: Synthesizer, options: Options, n_earlier: int = 0
+) -> None:
+    """Refuse a method without a guarantee unless its risk is shown to be small, or accepted.
+
+    That an attack was not shown to beat guessing is not enough: with few learners nothing is.
+    """
+    if synthesizer.guarantee.formal or options.accept_risk:
         return
     worst = assessment.worst
+    found = (
+        f"The strongest attack ('{worst.attack}') has AUC {worst.auc:.2f} "
+        f"(interval {assessment.low:.2f} to {assessment.high:.2f}; 0.5 is guessing)."
+    )
+    if synthesizer.keeps_rows:
+        reason = "it releases real rows."
+    elif worst.auc > RISK_LIMIT:
+        reason = f"its learners can be told from others: the limit is AUC {RISK_LIMIT:g}."
+    elif min(worst.n_members, worst.n_outsiders) < FEWEST_JUDGED:
+        reason = f"fewer than {FEWEST_JUDGED} learners could be judged on a side, too few to show anything."
+    elif n_earlier:
+        reason = f"{n_earlier} such release(s) about these learners exist, and their risks add up unmeasured."
+    else:
+        return
     raise RefusedError(
-        f"{options.method} has no formal guarantee, and the attack '{worst.attack}' tells its learners from "
-        f"others with AUC {worst.auc:.2f} (interval {assessment.low:.2f} to {assessment.high:.2f}; "
-        f"0.5 is guessing, {RISK_LIMIT:g} is the limit). Nothing was written or charged.",
+        f"{options.method} has no formal guarantee, and {reason} {found} Nothing was released.",
         hint="use a method with a guarantee, or override with --accept-risk 'your reason', "
         "which is printed on the card.",
     )

@@ -20,7 +20,7 @@ from understudy.pages.words import certainty, in_100, sentence, verdict
 from understudy.privacy import Guarantee
 from understudy.records import Interactions
 from understudy.release.assessment import Assessment
-from understudy.release.codebook import codebook
+from understudy.release.codebook import codebook, n_occurring
 from understudy.synthesis import Synthesizer
 from understudy.utility import METRICS
 
@@ -59,14 +59,14 @@ def card_content(
         "provenance": provenance,
         "n_learners": synthetic.n_learners,
         "n_rows": synthetic.n_rows,
-        "n_actions": synthetic.n_actions,
+        "n_actions": n_occurring(synthetic),
         "guarantee": synthesizer.guarantee.to_json(),
         "protection": protection(synthesizer.guarantee, synthesizer.keeps_rows),
         "accepted_risk": options.accept_risk,
         "uses": list(USES),
         "misuses": list(MISUSES),
         "accuracy": sampling_accuracy(synthetic),
-        "columns": list(csv.DictReader(io.StringIO(codebook(synthetic)))),
+        "columns": list(csv.DictReader(io.StringIO(codebook(synthetic, synthesizer.keeps_rows)))),
         "examples": synthetic.to_frame("synthetic-").head(N_EXAMPLE_ROWS).to_dicts(),
         "measured": published(assessment) if options.publish_figures else None,
         "measured_note": NOT_COVERED if options.publish_figures else NOT_PUBLISHED,
@@ -77,11 +77,11 @@ def what_it_is(synthetic: Interactions, keeps_rows: bool) -> str:
     """The first sentence of the card. Rows that were kept belong to learners who do exist."""
     source = "a simulated classroom" if synthetic.simulated else "real learners"
     size = (
-        f"{synthetic.n_rows:,} attempts at {synthetic.n_actions:,} actions with their outcomes, "
+        f"{synthetic.n_rows:,} attempts at {n_occurring(synthetic):,} actions with their outcomes, "
         f"by {synthetic.n_learners:,} learners"
     )
     if keeps_rows:
-        return f"What is left of a log of {source}: {size} under new numbers. Rows were left out, none was invented."
+        return f"What is left of a log of {source}: {size} under new numbers. No row was invented."
     return f"A synthetic log, made to resemble a log of {source}: {size} who do not exist."
 
 
@@ -92,9 +92,7 @@ def protection(guarantee: Guarantee, keeps_rows: bool) -> dict[str, Any]:
 
 def _unproved(guarantee: Guarantee, keeps_rows: bool) -> dict[str, Any]:
     made = "The learners were drawn from a model and not copied from records."
-    kept = (
-        "The rows are rows of learners in the original log: some were left out, and the learners renumbered."
-    )
+    kept = "The rows are rows of learners in the original log; only the learners were renumbered."
     return {
         "headline": "No formal guarantee",
         "explanation": [
@@ -115,7 +113,10 @@ def _unproved(guarantee: Guarantee, keeps_rows: bool) -> dict[str, Any]:
             *([kept] if keeps_rows else []),
             "Learners with a rare record. What only one or two of them ever did may show.",
             "Against somebody who knows more. Nothing limits what can be worked out, today or later.",
-            "The names of the actions. They are as in the original log.",
+            "The names of the actions. They are as in the original log, and one that a single learner "
+            "attempted may be among them.",
+            "The size of the original log. Unless the custodian chose otherwise, it had as many learners, "
+            "and no sequence here is longer than its longest.",
         ],
     }
 
@@ -247,7 +248,7 @@ def published(assessment: Assessment) -> dict[str, Any]:
     return {
         "statement": NOT_COVERED,
         "verdict": verdict(worst.attack, auc, low, high),
-        "certainty": certainty(low, tpr),
+        "certainty": certainty(low, high, tpr),
         "strongest_attack": worst.attack,
         "auc": auc,
         "auc_low": low,

@@ -10,8 +10,10 @@ from typing import Any
 from understudy.records import Interactions
 
 
-def codebook(synthetic: Interactions) -> str:
-    """What each column of the synthetic log means, as CSV."""
+def codebook(synthetic: Interactions, keeps_rows: bool) -> str:
+    """What each column of the log means, as CSV; a method may have kept rows of real learners."""
+    who = "A real learner under a new number" if keeps_rows else "A synthetic learner"
+    number = "is arbitrary." if keeps_rows else "is arbitrary and belongs to no real learner."
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(["column", "type", "meaning", "values"])
@@ -19,7 +21,7 @@ def codebook(synthetic: Interactions) -> str:
         [
             "learner",
             "text",
-            "A synthetic learner. The number is arbitrary and belongs to no real learner.",
+            f"{who}. The number {number}",
             f"{synthetic.n_learners} different values",
         ]
     )
@@ -27,12 +29,17 @@ def codebook(synthetic: Interactions) -> str:
         [
             "action",
             "text",
-            "What the synthetic learner attempted; rows of a learner are in order.",
-            f"one of {synthetic.n_actions} names",
+            "What the learner attempted; rows of a learner are in order.",
+            f"{n_occurring(synthetic)} different names",
         ]
     )
     writer.writerow(["outcome", "integer", "Whether the attempt succeeded.", "1 success, 0 failure"])
     return text.getvalue()
+
+
+def n_occurring(synthetic: Interactions) -> int:
+    """Actions that occur. The vocabulary may have more, but that would tell about the real log."""
+    return len(set(synthetic.action.tolist()))
 
 
 def citation(card: dict[str, Any]) -> str:

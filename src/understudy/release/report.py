@@ -11,6 +11,7 @@ from understudy.pages import Figure, render
 from understudy.pages.figures import ACCENT, INK, MUTED, WARNING, data
 from understudy.pages.words import GUESSING, certainty, verdict
 from understudy.records import Interactions
+from understudy.records.description import n_by_one_learner
 from understudy.release.assessment import Assessment
 from understudy.utility import METRICS
 
@@ -34,8 +35,9 @@ def report_page(
         assessment=assessment,
         metrics=METRICS,
         log=log,
+        n_single=n_by_one_learner(log),
         verdict=verdict(worst.attack, worst.auc, assessment.low, assessment.high),
-        certainty=certainty(assessment.low, worst.tpr_at_1pct),
+        certainty=certainty(assessment.low, assessment.high, worst.tpr_at_1pct),
         strongest_first=strongest_first(assessment),
         attacks_figure=attacks_figure(assessment),
         actions_figure=shares_figure(log, synthetic),

@@ -43,6 +43,7 @@ class Inspection:
                 f"{d.n_always_right} always right, {d.n_always_wrong} always wrong",
             ),
         ]
+        lines.append(("actions that only one learner attempted", f"{d.n_by_one_learner:,}"))
         if d.first_time is not None:
             lines.append(("from", f"{d.first_time} to {d.last_time}"))
         return lines

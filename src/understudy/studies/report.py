@@ -29,9 +29,7 @@ LETTER_WIDTH = 0.027
 LETTER_HEIGHT = 0.03
 
 
-def write_report(
-    folder: Path, rows: list[Row], log: Interactions, n_shadows: int, source: str, n_constant: int
-) -> None:
+def write_report(folder: Path, rows: list[Row], log: Interactions, n_shadows: int, source: str) -> None:
     """Write `tradeoff.svg`, `tradeoff.png` and `report.html`."""
     summaries = summarise(rows)
     figure = tradeoff(summaries)
@@ -46,7 +44,7 @@ def write_report(
         n_shadows=n_shadows,
         n_seeds=len({row["seed"] for row in rows}),
         source=source,
-        n_constant=n_constant,
+        n_constant=int(log.constant_actions().sum()),
     )
     write_text(folder / "report.html", page)
 

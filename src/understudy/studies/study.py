@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import csv
+import hashlib
 import io
 import json
 import math
+import secrets
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 import understudy
 from understudy.attacks import MEMBERSHIP_ATTACKS
@@ -82,7 +86,6 @@ def run_study(
 
     `progress` is told the number of steps and returns what to call after each.
     """
-    log, n_constant = log.without_constant_actions()
     check_size(log)
     _open_folder(log, plan, folder)
     missing = [
@@ -109,7 +112,7 @@ def run_study(
         if plan.control or not row["method"].startswith("control:")
     ]
     write_text(folder / "results.csv", table_of(rows))
-    write_report(folder, rows, log, plan.n_shadows, source, n_constant)
+    write_report(folder, rows, log, plan.n_shadows, source)
     return rows
 
 
@@ -117,8 +120,8 @@ def check_size(log: Interactions) -> None:
     """Refuse logs on which half against half means nothing."""
     if log.n_learners < SMALLEST or log.n_actions < 2:
         raise DataError(
-            f"a study splits learners in halves and needs {SMALLEST} learners and 2 actions at least "
-            f"(whose outcomes vary); found {log.n_learners} and {log.n_actions}.",
+            f"a study splits learners in halves and needs {SMALLEST} learners and 2 actions at least"
+            f"; found {log.n_learners} and {log.n_actions}.",
             hint="use a larger log; `understudy inspect` shows what is in this one.",
         )
 
@@ -150,13 +153,26 @@ def _open_folder(log: Interactions, plan: Plan, folder: Path) -> None:
         "control": plan.control,
     }
     path = folder / "study.json"
-    if path.exists() and json.loads(path.read_text(encoding="utf-8")) != identity:
+    before = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {"key": secrets.token_hex(16)}
+    identity["key"] = before["key"]
+    identity["data"] = _fingerprint(log, before["key"])
+    if path.exists() and before != identity:
         raise UsageError(
             f"{folder} holds another study (other data, options or version).",
             hint="choose another folder with -o, or remove this one.",
         )
-    (folder / "cells").mkdir(parents=True, exist_ok=True)
+    folder.mkdir(mode=0o700, exist_ok=True)
+    (folder / "cells").mkdir(exist_ok=True)
     write_json(path, identity)
+
+
+def _fingerprint(log: Interactions, key: str) -> str:
+    """Tells one log from another inside the study's folder; the random key makes it useless elsewhere."""
+    digest = hashlib.blake2b(key=key.encode(), digest_size=16)
+    for column in (log.action, log.outcome, log.offsets):
+        digest.update(np.ascontiguousarray(column).tobytes())
+    digest.update("\n".join(log.actions).encode())
+    return digest.hexdigest()
 
 
 def _cell(folder: Path, method: str, seed: int) -> Path:

@@ -97,15 +97,22 @@ class Stage:
         self.real = Real(log.select(self.member), log.select(~self.member))
 
     def try_method(
-        self, method: str, shadow: ShadowAttack, *, n_shadows: int, control: bool, workers: int = 1
+        self,
+        method: str,
+        shadow: ShadowAttack,
+        *,
+        n_shadows: int,
+        control: bool,
+        n_learners: int | None = None,
+        workers: int = 1,
     ) -> Trial:
-        """Fit, sample, measure, attack."""
+        """Fit, sample `n_learners`, measure, attack."""
         rng = _rng(self.seed, method)
         synthesizer = make_method(method)
         began = time.perf_counter()
         synthesizer.fit(self.real.training, rng)
         fitted = time.perf_counter()
-        synthetic = synthesizer.sample(None, rng)
+        synthetic = synthesizer.sample(n_learners, rng)
         sampled = time.perf_counter()
         scores = membership_scores(self.knowledge, synthetic, shadow, workers)
         risk = judged_risk(self.knowledge, self.member, scores, rng)
@@ -149,18 +156,28 @@ def everybody(log: Interactions) -> Knowledge:
     return Knowledge(log, log.n_learners // 2)
 
 
-def generator_of(method: str) -> Callable[[Interactions, np.random.Generator], Interactions]:
+def generator_of(
+    method: str, n_learners: int | None = None
+) -> Callable[[Interactions, np.random.Generator], Interactions]:
     """Fit and sample in one call, as the shadows need it."""
 
     def generate(log: Interactions, rng: np.random.Generator) -> Interactions:
-        return make_method(method).fit(log, rng).sample(None, rng)
+        return make_method(method).fit(log, rng).sample(n_learners, rng)
 
     return generate
 
 
-def rehearsal(knowledge: Knowledge, method: str, n_shadows: int, tick: Tick | None = None) -> ShadowAttack:
+def rehearsal(
+    knowledge: Knowledge,
+    method: str,
+    n_shadows: int,
+    tick: Tick | None = None,
+    *,
+    n_learners: int | None = None,
+) -> ShadowAttack:
     """The shadow attack on a method; the same for every seed of a study."""
-    return rehearse(knowledge, generator_of(method), _sequence(0, f"shadows {method}"), n_shadows, tick)
+    generate = generator_of(method, n_learners)
+    return rehearse(knowledge, generate, _sequence(0, f"shadows {method}"), n_shadows, tick)
 
 
 def _risk_columns(risk: Risk) -> dict[str, Any]:

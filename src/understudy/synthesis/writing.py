@@ -8,6 +8,7 @@ import polars as pl
 
 from understudy.errors import UsageError
 from understudy.pages.writing import write_with
+from understudy.synthesis.synthesizer import Synthesizer
 
 
 def check_suffix(path: Path) -> None:
@@ -19,11 +20,17 @@ def check_suffix(path: Path) -> None:
         )
 
 
+def kind_of(synthesizer: Synthesizer) -> str:
+    """What to call the rows that a method gives out."""
+    if synthesizer.keeps_rows:
+        return "rows of real learners under new numbers; no learner was invented"
+    return "synthetic data: these learners do not exist"
+
+
 def write_table(table: pl.DataFrame, path: Path, *, kind: str) -> None:
-    """Write a log whole or not at all; `kind` ("synthetic", "simulated") goes into the metadata."""
+    """Write a log whole or not at all; `kind` goes into the metadata."""
     check_suffix(path)
     if path.suffix.lower() == ".csv":
         write_with(path, lambda temporary: table.write_csv(temporary))
     else:
-        metadata = {"understudy": f"{kind} data: these learners do not exist"}
-        write_with(path, lambda temporary: table.write_parquet(temporary, metadata=metadata))
+        write_with(path, lambda temporary: table.write_parquet(temporary, metadata={"understudy": kind}))

@@ -16,7 +16,7 @@ from understudy.models.next_outcome import NextOutcome, fit_next_outcome
 from understudy.models.rasch import fit_rasch
 from understudy.records import Interactions
 from understudy.records.description import attempts_of_pairs
-from understudy.records.interactions import IntArray
+from understudy.records.interactions import IntArray, joined
 
 Floats = NDArray[np.float64]
 
@@ -36,6 +36,17 @@ class Real:
     def shares(self) -> Floats:
         """Share of each action among the rows."""
         return _shares(self.training)
+
+    @cached_property
+    def difficulty_weights(self) -> Floats:
+        """Share of each action that has a finite difficulty; 0 for those set aside (seed, section 5.1).
+
+        Actions that always or never succeed, in the training and the held-out rows together,
+        have none.
+        """
+        constant = joined(self.training, self.held_out).constant_actions()
+        weights: Floats = np.where(constant, 0.0, self.shares)
+        return weights / float(max(weights.sum(), 1e-12))
 
     @cached_property
     def difficulty(self) -> Floats:
@@ -90,19 +101,19 @@ def measure(real: Real, synthetic: Interactions) -> dict[str, float]:
 
 def rmse(comparison: Comparison) -> float:
     """Root mean squared error over the actions of the training log (seed, section 4.2)."""
-    present = comparison.real.shares > 0
-    return float(np.sqrt(np.mean(comparison.difficulty_error[present] ** 2)))
+    present = comparison.real.difficulty_weights > 0
+    return float(np.sqrt(np.mean(comparison.difficulty_error[present] ** 2))) if present.any() else 0.0
 
 
 def wrmse(comparison: Comparison) -> float:
     """The same, weighted by the share of each action in the training log (seed, section 4.2)."""
-    return float(np.sqrt(np.sum(comparison.real.shares * comparison.difficulty_error**2)))
+    return float(np.sqrt(np.sum(comparison.real.difficulty_weights * comparison.difficulty_error**2)))
 
 
 def wrmse_centred(comparison: Comparison) -> float:
     """The weighted error after the mean difference is taken out: the location of the scale is free."""
-    shares, error = comparison.real.shares, comparison.difficulty_error
-    return float(np.sqrt(np.sum(shares * (error - np.sum(shares * error)) ** 2)))
+    weights, error = comparison.real.difficulty_weights, comparison.difficulty_error
+    return float(np.sqrt(np.sum(weights * (error - np.sum(weights * error)) ** 2)))
 
 
 def action_tv(comparison: Comparison) -> float:

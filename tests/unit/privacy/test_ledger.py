@@ -59,6 +59,36 @@ def test_spending_past_the_limit_is_refused_with_all_numbers_and_writes_nothing(
     record(ledger, Guarantee(2.0))  # exactly what remains
 
 
+def test_deltas_add_up_too(ledger):
+    record(ledger, Guarantee(0.1, 9e-5))
+    with pytest.raises(RefusedError, match=r"delta 2.00e-05 was asked.*9.00e-05 of 1e-04 is spent"):
+        record(ledger, Guarantee(0.1, 2e-5))
+
+
+def test_spelling_makes_no_new_population(ledger):
+    record(ledger, Guarantee(8.0), "Class of 2026")
+    with pytest.raises(RefusedError):
+        record(ledger, Guarantee(8.0), " class  of 2026 ")
+
+
+def test_a_check_refuses_like_a_charge_and_charges_nothing(ledger):
+    assert ledger.check("x", Guarantee(8.0)).epsilon == 0
+    with pytest.raises(RefusedError):
+        ledger.check("x", Guarantee(11.0))
+    assert ledger.entries() == []
+
+
+@pytest.mark.parametrize("limit", [float("inf"), float("nan"), -1.0])
+def test_limits_that_are_none(ledger, limit):
+    with pytest.raises(UsageError):
+        ledger.set_limit("x", limit)
+
+
+def test_the_ledger_is_its_owners(ledger):
+    record(ledger, NONE)
+    assert ledger.path.stat().st_mode & 0o077 == 0
+
+
 def test_the_newest_limit_holds(ledger):
     ledger.set_limit("class of 2026", 1.0)
     with pytest.raises(RefusedError):
@@ -67,7 +97,15 @@ def test_the_newest_limit_holds(ledger):
     record(ledger, Guarantee(2.0))
 
 
-@pytest.mark.parametrize("statement", ["UPDATE entries SET epsilon = 0", "DELETE FROM entries"])
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "UPDATE entries SET epsilon = 0",
+        "DELETE FROM entries",
+        "INSERT OR REPLACE INTO entries SELECT id, at, who, population, card, kind, method, 0, 0, 0, '', '' "
+        "FROM entries",
+    ],
+)
 def test_rows_can_neither_be_changed_nor_removed(ledger, statement):
     record(ledger, Guarantee(8.0))
     with (

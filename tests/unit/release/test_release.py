@@ -2,18 +2,23 @@
 
 import csv
 import json
+from types import SimpleNamespace
 
 import numpy as np
 import polars as pl
 import pytest
 
+from understudy.attacks import RiskEstimate
 from understudy.errors import RefusedError, UsageError
-from understudy.privacy import Ledger
+from understudy.privacy import Guarantee, Ledger
 from understudy.records import Interactions
 from understudy.records.classroom import Classroom
 from understudy.release import Options, make_release
+from understudy.release import bundle as bundle_module
+from understudy.release.assessment import assess
 from understudy.release.bundle import refuse_risk
-from understudy.synthesis import make_method
+from understudy.studies.trial import everybody
+from understudy.synthesis.markov import Markov
 
 ACCEPTED = Options(method="markov", accept_risk="a test needs it")
 
@@ -116,23 +121,128 @@ def test_the_seed_is_drawn_afresh(log, tmp_path):
     assert len(seeds) == 2
 
 
-def test_a_risky_method_is_refused_before_anything_is_written_or_charged(log, tmp_path):
+def test_a_risky_method_is_refused_before_anything_is_released(log, tmp_path):
     ledger = Ledger(tmp_path / "l")
     with pytest.raises(RefusedError, match="no formal guarantee") as refusal:
         make_release(log, tmp_path / "bundle", Options(method="drop:0"), ledger=ledger)
     assert "--accept-risk" in refusal.value.hint
-    assert not (tmp_path / "bundle").exists()
-    assert ledger.entries() == []
-    assert list(tmp_path.iterdir()) == []
+    assert [path.name for path in tmp_path.iterdir()] == ["l"]
+    (entry,) = ledger.entries()
+    assert entry.kind == "refused"
+    assert ledger.balance("learners of this folder").n_entries == 0
 
 
-def test_a_method_that_hides_its_learners_is_not_refused(log, tmp_path):
-    """drop:0.999 leaves next to nothing, and next to nothing to attack."""
-    from understudy.release.assessment import assess
+def judged(auc, n=200):
+    """An assessment in which the strongest attack has this AUC, judged on n learners a side."""
+    estimate = RiskEstimate("counts", auc, auc - 0.05, auc + 0.05, 0.01, n, n)
+    return SimpleNamespace(worst=estimate, low=auc - 0.06, high=auc + 0.06)
 
-    assessment = assess(log, "drop:0.97", n_halves=2, n_shadows=16)
-    assert assessment.low <= 0.55
-    refuse_risk(assessment, make_method("drop:0.97"), Options(method="drop:0.97"))
+
+def invented(keeps_rows=False, guarantee=None):
+    return SimpleNamespace(keeps_rows=keeps_rows, guarantee=guarantee or Guarantee.none("a test"))
+
+
+@pytest.mark.parametrize(
+    ("assessment", "synthesizer", "earlier", "why"),
+    [
+        (judged(0.56), invented(), 0, "can be told from others"),
+        (judged(0.50), invented(keeps_rows=True), 0, "real rows"),
+        (judged(0.50, n=40), invented(), 0, "too few to show anything"),
+        (judged(0.50), invented(), 1, "risks add up"),
+    ],
+)
+def test_a_release_without_guarantee_needs_a_shown_small_risk(assessment, synthesizer, earlier, why):
+    with pytest.raises(RefusedError, match=why):
+        refuse_risk(assessment, synthesizer, Options(method="m"), earlier)
+    refuse_risk(assessment, synthesizer, Options(method="m", accept_risk="yes"), earlier)
+    formal = SimpleNamespace(keeps_rows=False, guarantee=Guarantee(1.0))
+    refuse_risk(assessment, formal, Options(method="m"), earlier)
+
+
+def test_a_shown_small_risk_is_let_pass():
+    refuse_risk(judged(0.52), invented(), Options(method="m"))
+
+
+def test_a_verbatim_copy_of_a_tiny_log_is_refused(tmp_path):
+    tiny = Classroom(n_learners=10, n_actions=6, shortest=8).simulate(np.random.default_rng(0))
+    with pytest.raises(RefusedError, match="real rows"):
+        make_release(tiny, tmp_path / "b", Options(method="drop:0"), ledger=None)
+    with pytest.raises(RefusedError, match=r"can be told|too few"):
+        make_release(tiny, tmp_path / "b", Options(method="markov"), ledger=None)
+
+
+def personal_log(n_learners=120):
+    """Everybody drills the same, and each learner has a task of their own that always succeeds."""
+    rng = np.random.default_rng(6)
+    sequences, outcomes = [], []
+    for i in range(n_learners):
+        drills = rng.integers(0, 2, 12)
+        sequences.append([*drills[:6], 2 + i, 2 + i, *drills[6:]])
+        outcomes.append([*rng.integers(0, 2, 6), 1, 1, *rng.integers(0, 2, 6)])
+    return Interactions.from_sequences(
+        sequences, outcomes, actions=[f"task {k}" for k in range(n_learners + 2)]
+    )
+
+
+def test_actions_without_a_finite_difficulty_are_attacked_all_the_same():
+    """What one learner did once always succeeded or never: the most telling rows must not be set aside."""
+    assessment = assess(personal_log(), "markov", n_halves=2, n_shadows=8)
+    assert assessment.worst.auc > 0.7
+    assert assessment.n_constant == 120
+
+
+def test_learners_who_do_nothing_but_their_own_are_judged():
+    rng = np.random.default_rng(7)
+    sequences = [list(rng.integers(0, 3, 10)) for _ in range(100)] + [[3 + k] * 8 for k in range(30)]
+    outcomes = [list(rng.integers(0, 2, len(s))) for s in sequences]
+    log = Interactions.from_sequences(sequences, outcomes)
+    assert everybody(log).judged[100:].all()
+
+
+def test_a_larger_release_is_attacked_at_its_size(log):
+    small = assess(log, "markov", n_learners=30, n_halves=2, n_shadows=8)
+    large = assess(log, "markov", n_learners=3000, n_halves=2, n_shadows=8)
+    assert large.worst.auc > small.worst.auc + 0.05
+
+
+def test_overspending_is_refused_before_anything_is_computed(log, tmp_path, monkeypatch):
+    class Private(Markov):
+        guarantee = Guarantee(50.0)
+
+    monkeypatch.setattr(bundle_module, "make_method", lambda text: Private())
+    monkeypatch.setattr(bundle_module, "assess", lambda *a, **k: pytest.fail("computed"))
+    with pytest.raises(RefusedError, match="epsilon 50 was asked"):
+        make_release(log, tmp_path / "b", Options(method="private"), ledger=Ledger(tmp_path / "l"))
+
+
+def test_real_rows_are_called_real_rows(log, tmp_path):
+    make_release(log, tmp_path / "b", Options(method="drop:0.2", accept_risk="test"), ledger=None)
+    metadata = pl.read_parquet_metadata(tmp_path / "b/share/synthetic.parquet")["understudy"]
+    assert "no learner was invented" in metadata
+    for name in ("codebook.csv", "card.html", "card.json", "CITATION.cff"):
+        text = (tmp_path / "b/share" / name).read_text()
+        assert "do not exist" not in text
+        assert "belongs to no real learner" not in text
+
+
+def test_what_stays_inside_is_readable_by_its_owner_only(bundle):
+    assert (bundle.folder / "keep").stat().st_mode & 0o077 == 0
+    assert (bundle.folder / "understudy.ledger").stat().st_mode & 0o077 == 0
+
+
+def test_a_seeded_release_says_so_on_its_card(bundle, log, tmp_path):
+    make_release(log, tmp_path / "b", Options(method="markov", accept_risk="test", seed=1), ledger=None)
+    assert "a seed chosen by the custodian" in (tmp_path / "b/share/card.html").read_text()
+    assert "a seed chosen by the custodian" not in (bundle.folder / "share/card.html").read_text()
+
+
+def test_the_number_of_actions_is_that_of_the_synthetic_log(tmp_path):
+    """A vocabulary counts what single learners did; the card must not."""
+    released = make_release(
+        personal_log(), tmp_path / "b", Options(method="markov", n_learners=5, accept_risk="t"), ledger=None
+    )
+    card = json.loads((tmp_path / "b/share/card.json").read_text())
+    assert card["n_actions"] == len(set(released.synthetic.action.tolist())) < 122
 
 
 def test_a_folder_in_use_is_not_overwritten(log, tmp_path):
@@ -154,8 +264,6 @@ def test_groups_are_shown_and_small_ones_pooled():
         groups=(*log.groups, "tiny"),
         simulated=True,
     )
-    from understudy.release.assessment import assess
-
     assessment = assess(changed, "markov", n_halves=2, n_shadows=16)
     assert [figures.group for figures in assessment.groups] == ["north", "south", "west"]
     assert all(figures.low <= figures.auc <= figures.high for figures in assessment.groups)

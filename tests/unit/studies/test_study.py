@@ -170,5 +170,16 @@ def test_an_audit_of_files_with_other_vocabularies(log):
     extra = Interactions.from_sequences([[0, 0, 1]], [[0, 1, 1]], actions=["an invention", "another"])
     result = audit_files(members, outsiders, joined(members, extra), rng)
     assert result.utility["action_tv"] > 0
-    with pytest.raises(DataError, match="shares no action"):
+    assert result.strange_share == pytest.approx(3 / (members.n_rows + 3))
+    with pytest.raises(DataError, match="100 % of the synthetic rows"):
         audit_files(members, outsiders, extra, rng)
+
+
+def test_a_study_is_not_resumed_with_other_data_of_the_same_size(folder, log):
+    turned = Interactions(log.action, 1 - log.outcome, log.offsets, log.actions)
+    with pytest.raises(UsageError, match="another study"):
+        run_study(turned, PLAN, folder)
+
+
+def test_a_study_is_its_owners(folder):
+    assert folder.stat().st_mode & 0o077 == 0
