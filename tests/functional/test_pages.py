@@ -120,7 +120,7 @@ def study_of(folder: Path, text: str) -> str:
         for name in ("drop:0.5", text, "control:drop:0.5")
         for seed in range(2)
     ]
-    write_report(folder, rows, small_log(simulated=False), 64, text, 1)
+    write_report(folder, rows, small_log(simulated=False), 64, text)
     return (folder / "report.html").read_text(encoding="utf-8")
 
 
