@@ -87,9 +87,9 @@ def refuse_identifiers(log: LogFile) -> None:
     for identifier in log.identifiers:
         if identifier.role == "action":
             raise DataError(
-                f"column '{identifier.column}' would reach the synthetic file and holds {identifier.kind}s "
-                f"({identifier.evidence}).",
-                hint="choose another column with --action, or replace these names first.",
+                f"column '{identifier.column}' would reach the synthetic file and points at people: "
+                f"{identifier.kind} ({identifier.evidence}).",
+                hint="choose another column with --action, or replace these names in the file first.",
             )
 
 

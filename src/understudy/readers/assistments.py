@@ -7,7 +7,6 @@ import polars as pl
 from understudy.errors import DataError
 from understudy.readers.columns import Columns, choose_columns, plain, reject_duplicates
 from understudy.readers.drafts import Draft, Request, used_columns
-from understudy.readers.identifiers import identifiers_in
 from understudy.readers.tables import Table
 
 _DEFAULTS = Columns(learner="user_id", action="skill_name", outcome="correct", item="problem_id")
@@ -37,7 +36,7 @@ def draft_assistments(table: Table, request: Request) -> Draft:
     if by_name and "skillid" in plains:
         extra["skill_id"] = plains.index("skillid")
     draft = Draft(table.file, table.read({**positions, **extra}), columns, list(table.notes), table.place)
-    draft.identifiers += identifiers_in(table, columns)
+    draft.find_people(table)
     draft.tidy(request)
 
     action = pl.col("action").replace(list(_NO_SKILL), None)

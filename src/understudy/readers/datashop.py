@@ -6,7 +6,6 @@ import polars as pl
 
 from understudy.readers.columns import Columns, choose_columns, plain, reject_duplicates
 from understudy.readers.drafts import Draft, Request, used_columns
-from understudy.readers.identifiers import identifiers_in
 from understudy.readers.tables import Table
 
 JOINT = "~~"
@@ -40,7 +39,7 @@ def draft_datashop(table: Table, request: Request) -> Draft:
     parts = components or problem
     extra = {f"part {number}": position for number, position in enumerate(parts)}
     draft = Draft(table.file, table.read({**positions, **extra}), columns, list(table.notes), table.place)
-    draft.identifiers += identifiers_in(table, columns)
+    draft.find_people(table)
     draft.tidy(request)
 
     _drop_hints(draft)

@@ -10,7 +10,8 @@ import polars as pl
 
 from understudy.errors import DataError, UsageError
 from understudy.readers.columns import Columns
-from understudy.readers.identifiers import Identifier
+from understudy.readers.identifiers import Identifier, NamedPeople, identifiers_in
+from understudy.readers.tables import Table
 from understudy.readers.withdrawn import Withdrawn
 from understudy.records import Interactions
 from understudy.records.frames import FALSE_WORDS, TRUE_WORDS
@@ -41,7 +42,8 @@ class Draft:
 
     `columns` says which column of the file plays which role; `place` what `line` counts;
     `instants` that the format defines every time as an instant, whatever zone it is written in.
-    Dropping rows adds a note, so that nothing is lost in silence.
+    Dropping rows adds a note, so that nothing is lost in silence. `learners` and `people`
+    hold whom the file and the list of withdrawals name, to be searched for in the actions.
     """
 
     file: str
@@ -51,6 +53,16 @@ class Draft:
     place: str = "line"
     identifiers: list[Identifier] = field(default_factory=list)
     instants: bool = False
+    learners: pl.Series = field(default_factory=lambda: pl.Series([], dtype=pl.String))
+    people: list[NamedPeople] = field(default_factory=list)
+    n_withdrawn: int = 0
+    n_absent: int = 0
+
+    def find_people(self, table: Table) -> None:
+        """Note which columns of the table identify people, and whom they name."""
+        identifiers, people = identifiers_in(table, self.columns)
+        self.identifiers += identifiers
+        self.people += people
 
     def tidy(self, request: Request) -> None:
         """Strip names, make empty ones null, and leave out those who withdrew."""
@@ -60,9 +72,14 @@ class Draft:
         self.frame = self.frame.with_columns(
             pl.col(names).cast(pl.String).str.strip_chars().replace("", None),
         )
+        # Before anybody is left out: an action may name them all the same.
+        known = [self.frame[name] for name in ("learner", "alias") if name in self.frame.columns]
         if request.withdrawn is not None:
-            self.frame, note = request.withdrawn.leave_out(self.frame, self.columns["learner"])
-            self.notes.append(note)
+            left = request.withdrawn.leave_out(self.frame, self.columns["learner"])
+            known.append(left.names)
+            self.frame, self.n_withdrawn, self.n_absent = left.frame, left.n_learners, left.n_absent
+            self.notes.append(left.note)
+        self.learners = pl.concat([names.drop_nulls().unique() for names in known])
 
     def drop(self, unwanted: pl.Expr, reason: str) -> None:
         """Drop rows for a reason that reads on from "n rows"."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from understudy.readers.columns import Columns, choose_columns, reject_duplicates
 from understudy.readers.drafts import Draft, Request, used_columns
-from understudy.readers.identifiers import identifiers_in
 from understudy.readers.tables import Table
 
 # In these files an item trains a skill, and the skill is what is learned.
@@ -17,6 +16,6 @@ def draft_table(table: Table, request: Request, *, defaults: Columns | None = No
     positions = choose_columns(table.names, request.columns, table.file, defaults=defaults or Columns())
     columns = used_columns(table.names, positions)
     draft = Draft(table.file, table.read(positions), columns, list(table.notes), table.place)
-    draft.identifiers += identifiers_in(table, columns)
+    draft.find_people(table)
     draft.tidy(request)
     return draft

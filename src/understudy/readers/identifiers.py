@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from understudy.readers.columns import plain
+from understudy.readers.columns import KNOWN_NAMES, count_known, plain
 from understudy.readers.tables import Table
 
 # As `plain` writes them; English, German, French, Spanish, Italian, Dutch, Portuguese.
@@ -75,31 +75,41 @@ _PERHAPS_PEOPLE = (
     *("person", "benutzer", "schueler", "schüler", "eleve", "élève", "etudiant", "étudiant", "alumno"),
     *("estudiante", "usuario", "utilisateur", "teacher", "lehrer", "lehrkraft", "professeur", "profesor"),
 )
+# Of these, names that a task's title may have too.
+_PERHAPS_TITLES = ("name", "nom", "nombre", "nome")
+_NOBODY = (
+    *("none", "null", "nan", "n/a", "unknown", "unbekannt", "other", "anonymous", "yes", "no", "true"),
+    *("false", "test", "admin", "guest", "user", "student", "learner", "teacher", "tutor", "system", "info"),
+    *("mail", "office", "school", "schule", "contact", "support", "noreply", "no-reply"),
+)
 _PERSON = r"^\p{Lu}[\p{L}'’.\-]*,?(?: \p{Lu}[\p{L}'’.\-]*){1,3}$"
 
-_EMAIL = r"[\w.+-]+@[\w-]+(?:\.[\w-]+)*\.[A-Za-z]{2,}"
+EMAIL = r"[\w.+-]+@[\w-]+(?:\.[\w-]+)*\.[A-Za-z]{2,}"
 _OCTET = r"(?:25[0-5]|2[0-4]\d|1?\d?\d)"
 # The first octet from 10 on, and a large one among the others: 1.2.3.4 is a section of a book.
 _IPV4 = rf"(?:^|[^\w.])(?:(?:1\d|[2-9]\d|1\d\d|2[0-4]\d|25[0-5])\.)(?:{_OCTET}\.){{2}}{_OCTET}(?:[^\w.]|\.?$)"
 _LARGE_OCTET = r"\b(?:3[2-9]|[4-9]\d|1\d\d|2[0-4]\d|25[0-5])\b"
 _IPV6 = r"(?i)^(?:(?:[0-9a-f]{1,4}:){7}[0-9a-f]{1,4}|(?:[0-9a-f]{1,4}:){1,6}(?::[0-9a-f]{1,4}){1,6})$"
 _GAP = r"[\s./()-]{0,2}"
-_PHONE_WITHIN = rf"(?:^|[^\w+])\+[1-9](?:{_GAP}\d){{8,14}}(?:\D|$)"
-_PHONES = (
+PHONES = (
     rf"^\+[1-9](?:{_GAP}\d){{7,14}}$",
     r"^\(?\d{3}\)?[\s.-]\d{3}[\s.-]\d{4}$",
     r"^0\d(?:[\s.-]\d{2}){4}$",
 )
 # A leading zero, a separator, and more digits than a date has: right for most of a column,
 # but a single task may be numbered like that.
-_PHONES_OF_A_COLUMN = (*_PHONES, r"^\(?0\d{1,4}\)?[\s./-]{1,2}\d{5,8}$")
+_PHONES_OF_A_COLUMN = (*PHONES, r"^\(?0\d{1,4}\)?[\s./-]{1,2}\d{5,8}$")
 MOST = 0.5
 SOME = 0.02
 
 
 @dataclass(frozen=True)
 class Identifier:
-    """A column that identifies people directly, why we think so, and what it is used for."""
+    """A column that identifies people directly, why we think so, and what it is used for.
+
+    `column` is the column's name where that is a name we know or one that the user chose,
+    else its position: the header of a column that nobody asked for may be a value itself.
+    """
 
     column: str
     kind: str
@@ -107,38 +117,57 @@ class Identifier:
     role: str
 
 
-def identifiers_in(table: Table, columns: Mapping[str, str]) -> list[Identifier]:
-    """The identifying columns of a table, by their names and by a sample of their content."""
+@dataclass(frozen=True, repr=False)
+class NamedPeople:
+    """The values of a column that identifies people, kept only until the actions are searched."""
+
+    column: str
+    kind: str
+    values: pl.Series
+    by_position: bool = False
+
+
+def identifiers_in(table: Table, columns: Mapping[str, str]) -> tuple[list[Identifier], list[NamedPeople]]:
+    """The identifying columns of a table, and the people whom those besides learner and action name.
+
+    Columns are known by their names and by a sample of their content.
+    """
     sample = table.sample()
     roles = {column: role for role, column in columns.items()}
-    found = []
+    found, people = [], []
     for position, name in enumerate(table.names):
-        values = sample[str(position)] if str(position) in sample.columns else pl.Series([], dtype=pl.String)
+        readable = str(position) in sample.columns
+        values = sample[str(position)] if readable else pl.Series([], dtype=pl.String)
         values = values.str.strip_chars().replace("", None).drop_nulls()
+        role = roles.get(name, "not read")
         verdict = _by_name(name, values) or _by_content(values)
-        if verdict is not None:
-            found.append(Identifier(name, *verdict, role=roles.get(name, "not read")))
-    return found
+        if verdict is None and role == "action" and plain(name) in KNOWN_NAMES["learner"]:
+            verdict = "learner id", "by its name"
+        if verdict is None:
+            continue
+        shown = name if role != "not read" or _known(name) else f"column {position + 1}"
+        found.append(Identifier(shown, *verdict, role=role))
+        if readable and role not in ("learner", "action"):
+            learner = table.names.index(columns["learner"])
+            named = table.read({"learner": learner, "person": position}).cast(pl.String)
+            if plain(name) not in _PERHAPS_TITLES or _one_each(named):
+                people.append(NamedPeople(shown, verdict[0], named["person"], by_position=shown != name))
+    return found, people
 
 
-def identifiers_in_actions(column: str, actions: pl.Series, learners: pl.Series) -> list[Identifier]:
-    """What in the names of actions points at people: synthetic data would carry it on.
+def without_nobody(values: pl.Series) -> pl.Series:
+    """Values of an identifying column without the words that stand there for nobody in particular."""
+    return values.filter(~values.is_in(_NOBODY))
 
-    Any single e-mail address, telephone number or IP address counts, and any learner's own
-    name or code. Codes that are numbers are left alone, since task numbers look the same.
-    """
-    found = []
-    for kind, matches in (
-        ("e-mail address", actions.str.contains(_EMAIL)),
-        ("IP address", _is_ipv4(actions) | actions.str.contains(_IPV6)),
-        ("phone number", actions.str.contains(_PHONE_WITHIN) | _is_any(actions, _PHONES)),
-        ("learner id", _mentions(actions, learners)),
-    ):
-        if n_matches := int(matches.sum()):
-            what = "a learner's id" if kind == "learner id" else ("an " if kind[0] in "eI" else "a ") + kind
-            evidence = f"{n_matches} of {len(actions)} actions contain {what}"
-            found.append(Identifier(column, kind, evidence, "action"))
-    return found
+
+def _known(name: str) -> bool:
+    return plain(name) in _KIND_OF_NAME or plain(name) in _PERHAPS_PEOPLE or count_known([name]) > 0
+
+
+def _one_each(named: pl.DataFrame) -> bool:
+    """Whether a learner has about one value of a column: a title's column has one per task."""
+    pairs = named.drop_nulls().select("learner", "person").unique()
+    return pairs.height <= 1.5 * pairs["learner"].n_unique()
 
 
 def _by_name(name: str, values: pl.Series) -> tuple[str, str] | None:
@@ -151,37 +180,28 @@ def _by_name(name: str, values: pl.Series) -> tuple[str, str] | None:
 
 def _by_content(values: pl.Series) -> tuple[str, str] | None:
     for kind, matches, enough in (
-        ("e-mail address", values.str.contains(_EMAIL), SOME),
-        ("IP address", _is_ipv4(values) | values.str.contains(_IPV6), MOST),
-        ("phone number", _is_any(values, _PHONES_OF_A_COLUMN), MOST),
+        ("e-mail address", values.str.contains(EMAIL), SOME),
+        ("IP address", is_ip_address(values), MOST),
+        ("phone number", is_any(values, _PHONES_OF_A_COLUMN), MOST),
     ):
         if (share := _share(matches)) >= enough:
             return kind, f"by its content ({share:.0%} of values)".replace("%", " %")
     return None
 
 
+def is_ip_address(values: pl.Series) -> pl.Series:
+    """Whether each value contains an IP address of version 4 or is one of version 6."""
+    return _is_ipv4(values) | values.str.contains(_IPV6)
+
+
 def _is_ipv4(values: pl.Series) -> pl.Series:
     return values.str.contains(_IPV4) & values.str.contains(_LARGE_OCTET)
 
 
-def _is_any(values: pl.Series, forms: tuple[str, ...]) -> pl.Series:
+def is_any(values: pl.Series, forms: tuple[str, ...]) -> pl.Series:
+    """Whether each value has one of the forms."""
     return pl.select(pl.any_horizontal([values.str.contains(form) for form in forms])).to_series()
 
 
 def _share(matches: pl.Series) -> float:
     return float(matches.sum()) / len(matches) if len(matches) else 0.0
-
-
-def _mentions(actions: pl.Series, learners: pl.Series) -> pl.Series:
-    names = learners.unique().str.to_lowercase()
-    names = names.filter((names.str.len_chars() >= 4) & names.str.contains(r"\p{L}"))
-    text = actions.str.to_lowercase()
-    # A short id of letters only may be part of an ordinary word; it has to stand alone.
-    wordlike = names.str.contains(r"^\p{L}{4,5}$")
-    words = " " + text.str.replace_all(r"[^\p{L}\p{N}]+", " ") + " "
-    inside = _contains_any(text, names.filter(~wordlike))
-    return inside | _contains_any(words, " " + names.filter(wordlike) + " ")
-
-
-def _contains_any(text: pl.Series, patterns: pl.Series) -> pl.Series:
-    return text.str.contains_any(patterns.to_list()) if len(patterns) else text.is_null()

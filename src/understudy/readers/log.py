@@ -18,7 +18,8 @@ from understudy.readers.delimited import guess_separator, read_delimited
 from understudy.readers.drafts import Draft, Request, interactions_of
 from understudy.readers.excel import read_workbook
 from understudy.readers.generic import USER_ITEM_SKILL, draft_table
-from understudy.readers.identifiers import Identifier, identifiers_in_actions
+from understudy.readers.identifiers import Identifier
+from understudy.readers.mentions import identifiers_in_actions
 from understudy.readers.parquet import read_parquet
 from understudy.readers.slam import draft_slam
 from understudy.readers.sniffing import first_lines, sniff
@@ -36,6 +37,8 @@ class LogFile:
 
     `columns` maps a role to the column used for it; `notes` are sentences with counts, on
     what was dropped, merged or assumed; `identifiers` are columns that identify people.
+    `n_withdrawn` learners were left out because a list says so; `n_absent` names of that
+    list are not in the log.
     """
 
     interactions: Interactions
@@ -43,6 +46,8 @@ class LogFile:
     columns: Mapping[str, str]
     notes: tuple[str, ...]
     identifiers: tuple[Identifier, ...]
+    n_withdrawn: int = 0
+    n_absent: int = 0
 
     def __repr__(self) -> str:
         return f"<LogFile: {self.format}, {self.interactions!r}>"
@@ -79,11 +84,9 @@ def read_log(
         note = f"Read as {format}, as asked."
     draft = _READERS[format](source, request)
     interactions = interactions_of(draft, request)
-    # The learners' names live in the draft only, and end with this function.
-    learners, actions = draft.frame["learner"], pl.Series(interactions.actions, dtype=pl.String)
-    if "alias" in draft.frame.columns:
-        learners = pl.concat([learners, draft.frame["alias"].drop_nulls()])
-    mentioned = identifiers_in_actions(draft.columns["action"], actions, learners)
+    # People's names live in the draft only, and end with this function.
+    actions = pl.Series(interactions.actions, dtype=pl.String)
+    mentioned = identifiers_in_actions(draft.columns["action"], actions, draft.learners, draft.people)
     known = {(found.column, found.kind, found.role) for found in mentioned}
     by_column = [f for f in draft.identifiers if (f.column, f.kind, f.role) not in known]
     return LogFile(
@@ -92,6 +95,8 @@ def read_log(
         MappingProxyType(dict(draft.columns)),
         (note, *draft.notes),
         (*by_column, *mentioned),
+        n_withdrawn=draft.n_withdrawn,
+        n_absent=draft.n_absent,
     )
 
 

@@ -59,6 +59,7 @@ def draft_three_line(text: Text, request: Request) -> Draft:
     if request.withdrawn is not None:
         draft.notes.append("A list of names of learners who withdrew means their number in the file.")
     draft.tidy(request)
+    draft.learners = draft.learners.clear()  # numbers that we gave: no action can mean them
     return draft
 
 

@@ -1,7 +1,13 @@
-"""Learners who withdrew: their rows go before anything else is done with the log."""
+"""Learners who withdrew: their rows go before anything else is done with the log.
+
+A name that is overlooked leaves a person in the data who asked to be left out. So names are
+also found when case or leading zeros got lost, as long as one learner only can be meant, and
+a list that removes nobody is an error.
+"""
 
 from __future__ import annotations
 
+import csv
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -14,58 +20,124 @@ from understudy.readers.source import Text, decode, open_source
 
 
 @dataclass(frozen=True, repr=False)
+class LeftOut:
+    """The rows of everybody else, the names that the list gives to people, and counts."""
+
+    frame: pl.DataFrame
+    names: pl.Series
+    n_learners: int
+    n_rows: int
+    n_absent: int
+    n_ambiguous: int
+
+    @property
+    def note(self) -> str:
+        """A sentence with counts, without names."""
+        note = f"{self.n_learners} learners who withdrew were left out, with {self.n_rows} rows"
+        if self.n_absent:
+            note += f"; {self.n_absent} names of the list are not in the log"
+        if self.n_ambiguous:
+            note += (
+                f"; {self.n_ambiguous} of these fit several learners but for case or leading zeros, "
+                "who were left in"
+            )
+        return note + "."
+
+
+@dataclass(frozen=True, repr=False)
 class Withdrawn:
-    """The names of learners who withdrew, as the list gives them."""
+    """A list of learners who withdrew: a name per line, several by commas, or a table."""
 
-    names: frozenset[str]
-    header: str | None = None  # a first line that may be a name or the name of the column
+    text: Text
 
-    def leave_out(self, frame: pl.DataFrame, column: str) -> tuple[pl.DataFrame, str]:
-        """The rows of everybody else, and a sentence with counts.
+    def leave_out(self, frame: pl.DataFrame, column: str) -> LeftOut:
+        """Remove the rows of those who are listed.
 
         `frame` has the column `learner`, and may have `alias`, a second name by which the
         list can mean a learner. `column` is the learner column's name in the file.
         """
-        names = set(self.names)
-        if self.header is not None and plain(self.header) not in {plain(column), *KNOWN_NAMES["learner"]}:
-            names.add(self.header)
-        listed = pl.Series(sorted(names), dtype=pl.String)
-        gone = frame["learner"].is_in(listed).fill_null(False)
-        found = set(frame["learner"].filter(gone).unique())
-        n_learners = len(found)
-        if "alias" in frame.columns:
-            by_alias = frame["alias"].is_in(listed).fill_null(False)
-            found |= set(frame["alias"].filter(by_alias).unique())
-            gone = gone | by_alias
-            n_learners = frame["learner"].filter(gone).n_unique()
-        absent = len(names - found)
-        note = f"{n_learners} learners who withdrew were left out, with {int(gone.sum())} rows"
-        note += f"; {absent} names of the list are not in the log." if absent else "."
-        return frame.filter(~gone), note
+        known = _known(frame)
+        names, people = self._names(column, known)
+        exact = known.join(names.to_frame("name"), on="name", how="semi")
+        rest = names.filter(~names.is_in(exact["name"].implode()))
+        # One learner only, whatever the case and the zeros, or it is nobody's key.
+        keys = known.group_by("key").agg(pl.col("learner").unique())
+        alike = pl.DataFrame({"name": rest, "key": _key(rest)}).join(keys, on="key")
+        one = alike.filter(pl.col("learner").list.len() == 1)
+        gone = pl.concat([exact["learner"], one["learner"].explode()]).drop_nulls().unique()
+        if not len(gone):
+            raise DataError(
+                f"{self.text.name}: the list of learners who withdrew removes nobody: none of its "
+                f"{len(names)} names is that of one learner in the log.",
+                hint=f"give one name per line, as column '{column}' writes it, and check that the list "
+                "belongs to this log.",
+            )
+        leaves = frame["learner"].is_in(gone.implode()).fill_null(False)
+        return LeftOut(
+            frame.filter(~leaves),
+            people,
+            n_learners=len(gone),
+            n_rows=int(leaves.sum()),
+            n_absent=len(rest) - one.height,
+            n_ambiguous=alike.height - one.height,
+        )
+
+    def _names(self, column: str, known: pl.DataFrame) -> tuple[pl.Series, pl.Series]:
+        """The entries of the list, and those among them that are names for all we can tell."""
+        lines = [line.strip() for line in self.text.lines if line.strip()]
+        headers = (plain(column), *KNOWN_NAMES["learner"])
+        separator = guess_separator(lines[0])
+        first = [plain(name) for name in header_names(lines[0], separator)]
+        fitting = [first.index(name) for name in headers if name in first]
+        if len(lines) > 1 and len(first) > 1 and fitting:
+            table = read_delimited(self.text, separator)
+            names = _entries(table.read({"learner": fitting[0]})["learner"].drop_nulls())
+            return names, names
+        in_log = set(known["key"])
+        # Where learners' names hold commas, a comma ends no name.
+        marks = [mark for mark in "\t;," if not known["name"].str.contains(mark, literal=True).any()]
+        rows = [_split(line, marks) for line in lines]
+        if rows[0] and plain(rows[0][0]) in headers:
+            rows[0] = rows[0][1:]
+        names = _entries([name for row in rows for name in row])
+        if len(rows) == 1 or len({len(row) for row in rows}) > 1:
+            return names, names
+        # A table without a header that fits: reasons and dates in it are nobody's names.
+        columns = [_entries(list(fields)) for fields in zip(*rows, strict=True)]
+        people = [fields for fields in columns if not in_log.isdisjoint(_key(fields))]
+        return names, pl.concat(people) if people else names
 
 
 def read_withdrawn(path: Path | str) -> Withdrawn:
-    """The list of those who withdrew: a name per line, or a table with a learner column."""
-    text = decode(open_source(path), latin=True)
-    lines = [line.strip() for line in text.lines if line.strip()]
-    if not lines:
-        raise DataError(f"{text.name}: the list of learners who withdrew is empty.", hint="check the file.")
-    separator = guess_separator(lines[0])
-    if len(lines) > 1 and len(header_names(lines[0], separator)) > 1:
-        return Withdrawn(frozenset(_from_table(text, separator)))
-    first, *others = (line.removeprefix('"').removesuffix('"').replace('""', '"') for line in lines)
-    return Withdrawn(frozenset(others), header=first)
+    """The list of those who withdrew; what its lines mean is settled with the log at hand."""
+    return Withdrawn(decode(open_source(path), latin=True))
 
 
-def _from_table(text: Text, separator: str) -> list[str]:
-    table = read_delimited(text, separator)
-    plains = [plain(name) for name in table.names]
-    positions = [plains.index(name) for name in KNOWN_NAMES["learner"] if name in plains]
-    if not positions:
-        raise DataError(
-            f"{text.name}: found no column for the learner among {len(plains)} columns.",
-            hint="give a list with one name per line, or call the column 'learner'.",
-        )
-    return [
-        name.strip() for name in table.read({"learner": positions[0]})["learner"] if name and name.strip()
+def _known(frame: pl.DataFrame) -> pl.DataFrame:
+    """Every name of a learner, with the learner and with the key that forgives case and zeros."""
+    names = [
+        frame.select(pl.col(role).alias("name"), "learner").unique()
+        for role in ("learner", "alias")
+        if role in frame.columns
     ]
+    known = pl.concat(names).unique().drop_nulls()
+    return known.with_columns(_key(known["name"]).alias("key"))
+
+
+def _key(names: pl.Series) -> pl.Series:
+    return names.str.normalize("NFC").str.to_lowercase().str.replace(r"^0+(\d+)$", "$1")
+
+
+def _entries(values: list[str] | pl.Series) -> pl.Series:
+    names = pl.Series(values, dtype=pl.String).str.strip_chars()
+    return names.filter(names != "").unique(maintain_order=True)
+
+
+def _split(line: str, marks: list[str]) -> list[str]:
+    """The names on a line; those that hold the separator stand in quotation marks."""
+    separator = next((mark for mark in marks if mark in line), "\x1f")
+    try:
+        parts = next(csv.reader([line], delimiter=separator, skipinitialspace=True), [])
+    except csv.Error:
+        parts = line.split(separator)
+    return [part.strip() for part in parts if part.strip()]

@@ -10,7 +10,7 @@ import polars as pl
 
 from understudy.errors import DataError
 from understudy.readers.drafts import Draft, Request
-from understudy.readers.identifiers import Identifier
+from understudy.readers.identifiers import Identifier, NamedPeople
 from understudy.readers.source import Text, keeping_values_inside
 from understudy.readers.statements import load_statements
 
@@ -30,6 +30,7 @@ def draft_xapi(text: Text, request: Request) -> Draft:
     request.refuse_columns("xapi")
     statements, place = load_statements(text)
     actors: Counter[str] = Counter()
+    names: set[str] = set()
     rows = []
     for number, statement in statements:
         if not isinstance(statement, dict):
@@ -37,15 +38,17 @@ def draft_xapi(text: Text, request: Request) -> Draft:
                 f"{text.name}: {place} {number} is JSON, but no statement.",
                 hint="a statement is an object with an actor, a verb and an object.",
             )
-        rows.append(_row(statement, number, actors, f"{text.name}: {place} {number}"))
+        rows.append(_row(statement, number, actors, names, f"{text.name}: {place} {number}"))
     with keeping_values_inside(
         f"{text.name}: a name or an id is not valid text.", hint="export the statements again, as UTF-8."
     ):
         frame = pl.DataFrame(rows, schema=_SCHEMA, orient="row")
+        called = NamedPeople("actor.name", "name", pl.Series(sorted(names), dtype=pl.String))
     columns = {"learner": "actor", "action": "object", "outcome": "result.success", "time": "timestamp"}
     rows_under_way = frame.with_columns(pl.lit("x").alias("action"))
     draft = Draft(text.name, rows_under_way, columns, list(text.notes), place, instants=True)
     draft.identifiers += _identifiers(actors)
+    draft.people.append(called)
     draft.tidy(request)
     draft.drop(pl.col("outcome").is_null(), "(statements) without a result.success")
     draft.drop(pl.col("learner").is_null(), "(statements) without an actor's id")
@@ -62,8 +65,10 @@ def draft_xapi(text: Text, request: Request) -> Draft:
     return draft
 
 
-def _row(statement: dict[str, Any], number: int, actors: Counter[str], where: str) -> tuple[Any, ...]:
-    learner, alias = _actor(statement.get("actor"), actors)
+def _row(
+    statement: dict[str, Any], number: int, actors: Counter[str], names: set[str], where: str
+) -> tuple[Any, ...]:
+    learner, alias = _actor(statement.get("actor"), actors, names)
     target = statement.get("object")
     result = statement.get("result")
     success = result.get("success") if isinstance(result, dict) else None
@@ -83,12 +88,13 @@ def _row(statement: dict[str, Any], number: int, actors: Counter[str], where: st
     )
 
 
-def _actor(actor: Any, actors: Counter[str]) -> tuple[str | None, str | None]:
+def _actor(actor: Any, actors: Counter[str], names: set[str]) -> tuple[str | None, str | None]:
     """The key of an actor, and a shorter name by which a list of withdrawn learners may know them."""
     if not isinstance(actor, dict):
         return None, None
-    if _text(actor.get("name")):
+    if called := _text(actor.get("name")):
         actors["name"] += 1
+        names.add(called)
     account = actor.get("account")
     if isinstance(account, dict) and _text(account.get("name")):
         actors["account"] += 1

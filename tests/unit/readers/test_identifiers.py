@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from understudy.readers import Identifier, read_log
+from understudy.readers import Columns, Identifier, read_log
 
 
 def log_with(column: str, values: list[str]) -> str:
@@ -77,7 +77,9 @@ def test_by_name(write, column, kind):
 )
 def test_by_content(write, column, values, kind, evidence):
     (found,) = read_log(write("log.csv", log_with(column, values * 2))).identifiers
-    assert (found.column, found.kind, found.role) == (column, kind, "not read")
+    # A header that we do not know, of a column that nobody asked for, may be a value itself.
+    shown = column if column in ("name", "teacher") else "column 4"
+    assert (found.column, found.kind, found.role) == (shown, kind, "not read")
     assert evidence is None or found.evidence == evidence
 
 
@@ -102,48 +104,18 @@ def test_no_false_alarm(write, column, values):
 
 def test_the_role_of_the_column_is_told(write):
     content = "email,skill,correct,class\na@b.org,x,1,k\nc@d.org,y,0,k\na@b.org,y,0,k\n"
-    from understudy.readers import Columns
-
     log = read_log(write("log.csv", content), columns=Columns(learner="email"))
     assert log.identifiers == (Identifier("email", "e-mail address", "by its name", "learner"),)
 
 
-def actions_log(actions: list[str], learners: list[str]) -> str:
-    rows = [f'{learner},"{action}",1' for action in actions for learner in learners]
-    return "\n".join(["user,skill,correct", *rows]) + "\n"
+@pytest.mark.parametrize("header", ["ana@kestrel.example", "+43 664 1234567", "Ana Kestrel", "note"])
+def test_a_header_that_may_be_a_value_is_not_told(write, header):
+    log = read_log(write("log.csv", log_with(header, ["a@b.org", "c@d.org"] * 3)))
+    assert [found.column for found in log.identifiers] == ["column 4"]
+    assert header not in repr(log.identifiers)
 
 
-@pytest.mark.parametrize(
-    ("actions", "learners", "kind", "evidence"),
-    [
-        (["ask a@b.org", "x", "y"], ["1", "2"], "e-mail address", "1 of 3 actions contain an e-mail address"),
-        (["from 192.168.1.7", "x"], ["1", "2"], "IP address", "1 of 2 actions contain an IP address"),
-        (["call +49 171 1234567", "x"], ["1", "2"], "phone number", "1 of 2 actions contain a phone number"),
-        (["essay_Stu77", "x"], ["stu77", "stu78"], "learner id", "1 of 2 actions contain a learner's id"),
-        (["essay of Anna", "x"], ["anna", "berta"], "learner id", "1 of 2 actions contain a learner's id"),
-        (
-            ["xkcd-9f3eab", "9F3E", "x"],
-            ["9f3e", "77ab"],
-            "learner id",
-            "2 of 3 actions contain a learner's id",
-        ),
-    ],
-)
-def test_actions_that_point_at_people(write, actions, learners, kind, evidence):
-    found = read_log(write("log.csv", actions_log(actions, learners))).identifiers
-    assert Identifier("skill", kind, evidence, "action") in found
-    assert all(one.role == "action" for one in found)
-
-
-@pytest.mark.parametrize(
-    ("actions", "learners"),
-    [
-        (["1001", "1002", "problem 1001"], ["1001", "1002"]),
-        (["add", "sub"], ["add", "sub"]),
-        (["Pretest", "Hannah's apples"], ["test", "anna"]),
-        (["1.2.3.4", "10.1.2.3", "Section 1.12.13.14"], ["u1", "u2"]),
-        (["3 + 4 = 7", "12345678 + 1", "100-20-3000", "2024-05-31"], ["u1", "u2"]),
-    ],
-)
-def test_actions_that_do_not(write, actions, learners):
-    assert read_log(write("log.csv", actions_log(actions, learners))).identifiers == ()
+def test_a_header_that_is_known_or_chosen_is_told(write):
+    content = log_with("thing", ["a@b.org", "c@d.org"] * 3).replace("skill", "problem name")
+    log = read_log(write("log.csv", content), columns=Columns(action="thing"))
+    assert {found.column for found in log.identifiers} == {"thing"}
