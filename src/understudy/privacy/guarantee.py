@@ -19,6 +19,10 @@ class Guarantee:
     With `epsilon` finite: whatever the release shows would have been shown with nearly the
     same probability (a factor e^epsilon, up to `delta`) had one learner been another one.
     With `epsilon` infinite nothing is promised, and `reason` says why.
+
+    `mu` is Gaussian DP and `rho` zero-concentrated DP, each given only where it is proved. The
+    discrete Gaussian has a rho and no mu: it is zCDP, and not exactly Gaussian DP. (epsilon,
+    delta) alone implies neither.
     """
 
     epsilon: float
@@ -28,6 +32,7 @@ class Guarantee:
     reason: str = ""
     unit: str = UNIT
     adjacency: str = ADJACENCY
+    rho: float | None = None
 
     def __post_init__(self) -> None:
         if not self.epsilon > 0 or not 0 <= self.delta < 1:
@@ -41,6 +46,11 @@ class Guarantee:
     def none(cls, reason: str) -> Guarantee:
         """No formal guarantee, and why."""
         return cls(math.inf, reason=reason)
+
+    @classmethod
+    def seeded(cls, claim: Guarantee) -> Guarantee:
+        """What is left of `claim` when its noise came from a seed: nothing, since it can be drawn again."""
+        return claim if not claim.formal else cls.none("test: the noise was seeded")
 
     @property
     def formal(self) -> bool:
@@ -61,6 +71,7 @@ class Guarantee:
             "epsilon": self.epsilon if self.formal else None,
             "delta": self.delta if self.formal else None,
             "mu": self.mu,
+            "rho": self.rho,
             "mechanisms": list(self.mechanisms),
             "unit": self.unit,
             "adjacency": self.adjacency,
