@@ -1,8 +1,9 @@
 """Noise: the one module that draws noise which carries a guarantee.
 
 `os_noise()` draws from the operating system's entropy, through OpenDP where it has the
-distribution and otherwise exactly, in integer arithmetic. It has no seed and stores no state:
-noise that could be drawn again could be subtracted. `test_noise(rng)` has the same
+distribution (its generator is OpenSSL's, which the system seeds) and otherwise exactly, in
+integer arithmetic. It has no seed and stores no state: noise that could be drawn again could
+be subtracted. `test_noise(rng)` has the same
 distributions up to rounding error, is reproducible, and carries no guarantee: it is for tests
 and for `study`, and whoever uses it says so (`Guarantee.seeded`).
 """
