@@ -1,0 +1,203 @@
+"""Composition: conversions agree with independent accountants, and never state less than is spent."""
+
+import math
+
+import numpy as np
+import pytest
+from dp_accounting import GaussianDpEvent
+from dp_accounting.pld import privacy_loss_distribution as pld
+from dp_accounting.rdp import RdpAccountant
+from scipy.stats import norm
+
+from understudy.privacy import Guarantee
+from understudy.privacy.composition import (
+    analytic_delta,
+    analytic_rho,
+    compose,
+    epsilon_for,
+    from_gaussians,
+    from_zcdp,
+    gaussian_mu,
+    mu_from_pure,
+    mu_to_delta,
+    rho_for,
+)
+
+EPSILONS = [0.01, 0.5, 1.0, 2.0, 8.0, 20.0]
+DELTAS = [1e-5, 1e-6, 1e-12]
+
+
+@pytest.mark.parametrize("epsilon", EPSILONS)
+@pytest.mark.parametrize("delta", DELTAS)
+def test_rho_is_the_largest_that_proves_epsilon(epsilon, delta):
+    rho = rho_for(epsilon, delta)
+    assert epsilon_for(rho, delta) <= epsilon
+    assert epsilon_for(rho * (1 + 1e-8), delta) > epsilon
+
+
+@pytest.mark.parametrize("epsilon", [0.5, 2.0, 8.0])
+def test_rho_is_between_the_classical_bound_and_the_exact_gaussian(epsilon):
+    # Bun and Steinke 2016: rho + 2 sqrt(rho log(1/delta)) is enough; and no conversion that holds
+    # for all of zCDP can do better than the Gaussian, which is one of it.
+    delta, rho = 1e-6, rho_for(epsilon, 1e-6)
+    assert rho + 2 * math.sqrt(rho * -math.log(delta)) > epsilon
+    assert mu_to_delta(math.sqrt(2 * rho), epsilon) < delta
+
+
+@pytest.mark.parametrize("rho", [1e-6, 0.01, 1.0, 30.0])
+def test_the_grid_of_orders_is_fine_enough(rho):
+    # The formula itself, minimised over a million orders.
+    orders = 1 + np.geomspace(0.011, 1e5, 1_000_000)
+    delta = 1e-6
+    best = np.min(orders * rho + np.log1p(-1 / orders) - np.log(delta * orders) / (orders - 1))
+    assert best - 1e-12 <= epsilon_for(rho, delta) <= best * 1.0001
+
+
+def test_zcdp_is_stated_as_dp_accounting_states_the_gaussian():
+    accountant = RdpAccountant()
+    accountant.compose(GaussianDpEvent(2.0))
+    ours = epsilon_for(1 / 8, 1e-6)
+    assert ours <= accountant.get_epsilon(1e-6) <= ours * 1.01
+
+
+def test_nothing_spent_is_epsilon_zero():
+    assert epsilon_for(0.0, 1e-6) == 0.0
+
+
+@pytest.mark.parametrize(("rho", "delta"), [(-1, 1e-6), (math.inf, 1e-6), (math.nan, 1e-6), (1, 0), (1, 1)])
+def test_conversions_that_mean_nothing(rho, delta):
+    with pytest.raises(ValueError, match="not"):
+        epsilon_for(rho, delta)
+
+
+@pytest.mark.parametrize("epsilon", [0.0, -1.0, math.inf, math.nan])
+def test_epsilons_that_mean_nothing(epsilon):
+    with pytest.raises(ValueError, match="epsilon"):
+        rho_for(epsilon, 1e-6)
+
+
+def test_a_guarantee_from_zcdp_has_rho_and_no_mu():
+    guarantee = from_zcdp(rho_for(8.0, 1e-6), 8.0, 1e-6, ("discrete Gaussian",))
+    assert (guarantee.epsilon, guarantee.delta, guarantee.mu) == (8.0, 1e-6, None)
+    assert guarantee.rho == rho_for(8.0, 1e-6)
+    assert guarantee.mechanisms == ("discrete Gaussian",)
+
+
+def test_a_claim_below_what_is_spent_is_refused():
+    with pytest.raises(ValueError, match=r"more than the 7\.9 stated"):
+        from_zcdp(rho_for(8.0, 1e-6), 7.9, 1e-6, ())
+
+
+@pytest.mark.parametrize("mu", [0.1, 1.0, 3.0])
+@pytest.mark.parametrize("epsilon", [0.0, 0.5, 4.0])
+def test_mu_to_delta_against_dp_accounting(mu, epsilon):
+    oracle = pld.from_gaussian_mechanism(1 / mu, value_discretization_interval=1e-4)
+    assert mu_to_delta(mu, epsilon) == pytest.approx(
+        oracle.get_delta_for_epsilon(epsilon), rel=1e-2, abs=1e-9
+    )
+
+
+def test_mu_to_delta_does_not_overflow():
+    assert mu_to_delta(1.0, 800.0) == 0.0
+    assert mu_to_delta(0.0, 1.0) == 0.0
+    assert mu_to_delta(60.0, 1.0) == pytest.approx(1.0)
+
+
+def test_mu_of_the_default_release():
+    # The figure of issue 3: epsilon 8 at delta 1e-6 is mu 1.53.
+    assert mu_to_delta(1.5315, 8.0) == pytest.approx(1e-6, rel=1e-3)
+
+
+@pytest.mark.parametrize("epsilon", [0.1, 1.0, 8.0, 500.0])
+def test_pure_epsilon_implies_this_mu(epsilon):
+    mu = mu_from_pure(epsilon)
+    # The corner of epsilon-DP's trade-off function, both errors 1 / (1 + e^epsilon), lies on mu's.
+    assert norm.logcdf(-mu / 2) == pytest.approx(-epsilon - math.log1p(math.exp(-epsilon)), rel=1e-9)
+    if epsilon < 10:
+        assert mu == pytest.approx(2 * norm.ppf(math.exp(epsilon) / (1 + math.exp(epsilon))))
+
+
+def test_mu_of_the_gaussian_mechanism():
+    assert gaussian_mu(2.0, 4.0) == 0.5
+    with pytest.raises(ValueError, match="sigma"):
+        gaussian_mu(1.0, 0.0)
+
+
+@pytest.mark.parametrize(("sigma", "shift"), [(4, 1), (20, 20), (50, 25), (10, 20)])
+@pytest.mark.parametrize("epsilon", [0.5, 1.0, 3.0])
+def test_the_analytic_delta_covers_the_exact_discrete_gaussian(sigma, shift, epsilon):
+    exact = pld.from_discrete_gaussian_mechanism(sigma, shift).get_delta_for_epsilon(epsilon)
+    stated = analytic_delta((shift / sigma) ** 2 / 2, epsilon, n_cells=1, sigma=sigma)
+    assert exact <= stated
+
+
+def test_the_analytic_delta_covers_a_composition_of_discrete_gaussians():
+    n_cells, sigma, shift, epsilon = 16, 60, 15, 3.0
+    exact = pld.from_discrete_gaussian_mechanism(sigma, shift).self_compose(n_cells)
+    stated = analytic_delta(n_cells * (shift / sigma) ** 2 / 2, epsilon, n_cells=n_cells, sigma=sigma)
+    assert exact.get_delta_for_epsilon(epsilon) <= stated <= 1.1 * exact.get_delta_for_epsilon(epsilon)
+
+
+def test_the_bounds_between_rounded_and_discrete_gaussian_that_the_proof_uses():
+    for sigma in (1.0, 2.0, 7.5):
+        k = np.arange(-int(8 * sigma), int(8 * sigma) + 1)
+        weights = np.exp(-(k**2) / (2 * sigma**2))
+        discrete = weights / np.exp(-(np.arange(-400, 401) ** 2) / (2 * sigma**2)).sum()
+        # The upper tail where k > 0 keeps its digits.
+        rounded = norm.sf((np.abs(k) - 0.5) / sigma) - norm.sf((np.abs(k) + 0.5) / sigma)
+        ratio = np.log(discrete / rounded)
+        slack = 1e-9
+        assert (ratio <= 1 / (24 * sigma**2) + slack).all()
+        assert (-ratio <= k**2 / (24 * sigma**4) + 3 * math.exp(-2 * (math.pi * sigma) ** 2) + slack).all()
+
+
+@pytest.mark.parametrize("epsilon", [0.5, 1.0, 2.0, 8.0])
+def test_the_analytic_rho_is_proved_and_spends_less_noise_than_zcdp(epsilon):
+    rho = analytic_rho(epsilon, 1e-6, n_cells=10_000, sigma=1e4)
+    assert analytic_delta(rho, epsilon, n_cells=10_000, sigma=1e4) <= 1e-6
+    assert 1.10 < rho / rho_for(epsilon, 1e-6) < 1.17
+    assert mu_to_delta(math.sqrt(2 * rho), epsilon) == pytest.approx(1e-6, rel=1e-3)
+
+
+def test_a_coarse_lattice_is_charged_for():
+    fine = analytic_rho(1.0, 1e-6, n_cells=10_000, sigma=1e4)
+    coarse = analytic_rho(1.0, 1e-6, n_cells=10_000, sigma=100.0)
+    assert coarse < 0.95 * fine
+    assert analytic_delta(0.01, 1.0, n_cells=10**6, sigma=10.0) == 1.0
+    with pytest.raises(ValueError, match="sigma"):
+        analytic_delta(0.01, 1.0, n_cells=1, sigma=0.5)
+
+
+def test_a_guarantee_from_gaussians():
+    rho = analytic_rho(8.0, 1e-6, n_cells=1000, sigma=1e4)
+    guarantee = from_gaussians(rho, 8.0, 1e-6, ("discrete Gaussian",), n_cells=1000, sigma=1e4)
+    assert (guarantee.epsilon, guarantee.delta, guarantee.rho, guarantee.mu) == (8.0, 1e-6, rho, None)
+    with pytest.raises(ValueError, match="stated"):
+        from_gaussians(1.01 * rho, 8.0, 1e-6, (), n_cells=1000, sigma=1e4)
+
+
+def test_composition_of_zcdp_is_tighter_than_adding_epsilons():
+    one = from_zcdp(rho_for(1.0, 1e-6), 1.0, 1e-6, ("discrete Gaussian",))
+    both = compose([one] * 4, 1e-6)
+    assert both.delta == 1e-6
+    assert both.epsilon == pytest.approx(epsilon_for(4 * one.rho, 1e-6))
+    assert both.epsilon < 2.2
+    assert both.mechanisms == ("discrete Gaussian",)
+
+
+def test_composition_with_a_pure_guarantee():
+    one = from_zcdp(rho_for(1.0, 1e-6), 1.0, 1e-6, ("discrete Gaussian",))
+    together = compose([one, one, Guarantee(0.1, mechanisms=("K-norm",))], 1e-6)
+    assert together.epsilon == pytest.approx(epsilon_for(2 * one.rho + 0.005, 1e-6))
+    assert together.mechanisms == ("discrete Gaussian", "K-norm")
+
+
+def test_basic_composition_where_nothing_more_is_known_or_where_it_is_better():
+    assert compose([Guarantee(1.0, 1e-7), Guarantee(2.0)], 1e-6) == Guarantee(3.0, 1e-7)
+    assert compose([Guarantee(1.0), Guarantee(2.0)], 1e-6) == Guarantee(3.0)
+
+
+def test_composition_with_something_unproved_proves_nothing():
+    assert not compose([Guarantee(1.0), Guarantee.none("a test")], 1e-6).formal
+    with pytest.raises(ValueError, match="nothing"):
+        compose([], 1e-6)
