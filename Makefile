@@ -31,8 +31,8 @@ $(VENV)/.browser: $(VENV)/.created
 demo: setup
 	@rm -rf demo && mkdir demo
 	@$(BIN)/understudy simulate demo/simulated-classroom.csv
-	@$(BIN)/understudy release demo/simulated-classroom.csv -o demo/bundle --group school \
-	  --title "A simulated classroom" --accept-risk "Demonstration: these learners are simulated."
+	@$(BIN)/understudy release demo/simulated-classroom.csv -o demo/bundle --group school --public-actions \
+	  --title "A simulated classroom"
 
 test: $(VENV)/.tools $(VENV)/.browser
 	@$(BIN)/python -m pytest -n 2 --dist loadfile

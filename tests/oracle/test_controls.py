@@ -12,13 +12,14 @@ import pytest
 
 from understudy.attacks import MEMBERSHIP_ATTACKS, attack, rehearse
 from understudy.attacks.knowledge import Knowledge
+from understudy.privacy.noise import test_noise as seeded_noise
 from understudy.synthesis import make_method
 
 SHAPE = {"n_learners": 80, "n_actions": 20, "mean_length": 15}
 
 
 def generate(name, log, rng):
-    return make_method(name).fit(log, rng).sample(None, rng)
+    return make_method(name).fit(log, rng, seeded_noise(rng)).sample(None, rng)
 
 
 def audit(make_log, name, seed, *, leak):

@@ -10,6 +10,7 @@ from sklearn.linear_model import LogisticRegression
 from understudy.attacks import attack, rehearse
 from understudy.attacks.knowledge import Knowledge
 from understudy.attacks.shadow import _fit_weights, _Laws
+from understudy.privacy.noise import test_noise as seeded_noise
 from understudy.synthesis import make_method
 
 N_LEARNERS = 60
@@ -81,7 +82,7 @@ def test_separable_evidence_gives_finite_weights():
 
 
 def generate(name, log, rng):
-    return make_method(name).fit(log, rng).sample(None, rng)
+    return make_method(name).fit(log, rng, seeded_noise(rng)).sample(None, rng)
 
 
 @pytest.fixture(scope="module")

@@ -13,6 +13,7 @@ from understudy.attacks.counts import STRAY_STEPS, UNEXPLAINED, count_scores
 from understudy.attacks.knowledge import Knowledge
 from understudy.attacks.rare import RARE, rare_bag_scores, rare_scores
 from understudy.attacks.transitions import PRIOR_STEPS, transition_scores
+from understudy.privacy.noise import test_noise as seeded_noise
 from understudy.records import Interactions
 from understudy.synthesis import make_method
 
@@ -101,7 +102,7 @@ def scene(request, make_log):
     release = {
         "copy": lambda: training,
         "thinned": lambda: training.keep_rows(rng.random(training.n_rows) < 0.5),
-        "markov": lambda: make_method("markov").fit(training, rng).sample(None, rng),
+        "markov": lambda: make_method("markov").fit(training, rng, seeded_noise(rng)).sample(None, rng),
         "other learners": lambda: make_log(np.random.default_rng(6), n_learners=30, n_actions=9),
         "empty": lambda: training.select(np.empty(0, dtype=int)),
     }[request.param]()

@@ -10,6 +10,7 @@ from sklearn.metrics import roc_auc_score
 
 from understudy.models.next_outcome import fit_next_outcome
 from understudy.models.rasch import fit_rasch
+from understudy.privacy.noise import test_noise as seeded_noise
 from understudy.records import Interactions
 from understudy.synthesis import make_method
 from understudy.utility import METRICS, Real, measure
@@ -23,7 +24,7 @@ def logs(make_log):
     training, held_out = make_log(rng, **SHAPE), make_log(rng, **SHAPE)
     # One action that nobody in training tried, one that the synthetic log lacks.
     training = training.keep_rows(training.action != 3)
-    synthetic = make_method("markov").fit(training, rng).sample(40, rng)
+    synthetic = make_method("markov").fit(training, rng, seeded_noise(rng)).sample(40, rng)
     return training, held_out, synthetic.keep_rows(synthetic.action != 5)
 
 

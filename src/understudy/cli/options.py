@@ -9,6 +9,7 @@ import typer
 
 if TYPE_CHECKING:
     from understudy.readers import LogFile
+    from understudy.records import Interactions
 
 LogPath = Annotated[
     Path,
@@ -34,6 +35,16 @@ Method = Annotated[
     str, typer.Option("-m", "--method", help="Method: name, name:value or name:key=value, e.g. drop:0.5.")
 ]
 Seed = Annotated[int, typer.Option(help="Seed of everything left to chance (noise of a guarantee aside).")]
+PublicActions = Annotated[
+    bool,
+    typer.Option(
+        "--public-actions", help="The names of the actions are public, as those of a curriculum are."
+    ),
+]
+ActionsFile = Annotated[
+    Path | None,
+    typer.Option("--actions", help="File with the public names of actions, one a line; others are pooled."),
+]
 OptionalSeed = Annotated[
     int | None, typer.Option(help="Seed of the sampling, for tests; drawn afresh by default.")
 ]
@@ -71,6 +82,18 @@ def read(
         skills="keep" if keep_skills else "merge",
         single_rows=single_rows,
     )
+
+
+def declared(log: Interactions, public: bool, names_file: Path | None) -> Interactions:
+    """The log with the vocabulary that the user declared, if any."""
+    if names_file is None:
+        return log.declare() if public else log
+    from understudy.errors import UsageError
+
+    if not names_file.is_file():
+        raise UsageError(f"there is no file {names_file}.", hint="give a file with one action's name a line.")
+    names = [line.strip() for line in names_file.read_text(encoding="utf-8").splitlines()]
+    return log.with_vocabulary([name for name in dict.fromkeys(names) if name])
 
 
 def say_notes(log: LogFile, quiet: bool) -> None:

@@ -10,6 +10,7 @@ import typer
 from understudy.cli.options import (
     DEFAULT_POPULATION,
     Action,
+    ActionsFile,
     AsJson,
     Exclude,
     Format,
@@ -22,7 +23,9 @@ from understudy.cli.options import (
     OptionalSeed,
     Outcome,
     Population,
+    PublicActions,
     Time,
+    declared,
     echo_json,
     read,
     refuse_identifiers,
@@ -34,7 +37,7 @@ from understudy.cli.progress import progress_bar
 def release(
     file: LogPath,
     out: Annotated[Path, typer.Option("-o", "--out", help="Folder for the bundle; must not be there yet.")],
-    method: Method = "markov",
+    method: Method = "markov-dp",
     learners: Annotated[
         int | None, typer.Option(min=1, help="Number of synthetic learners (default: as many as real ones).")
     ] = None,
@@ -55,17 +58,23 @@ def release(
     time: Time = None,
     format: Format = None,
     keep_skills: KeepSkills = False,
+    public_actions: PublicActions = False,
+    actions: ActionsFile = None,
     ledger: LedgerPath = None,
     population: Population = DEFAULT_POPULATION,
     seed: OptionalSeed = None,
+    explain: Annotated[
+        bool, typer.Option("--explain", help="Spend nothing: show what accuracy each epsilon would buy.")
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
     """Make a bundle: synthetic data with a card in share/, what was measured in keep/.
 
-    The risk is measured on halves of the learners. A method without a formal guarantee is
-    refused when its learners can be told (exit code 4).
+    The method is markov-dp with epsilon 8 unless another is given. The risk is measured on halves
+    of the learners; a method without a formal guarantee is refused when its learners can be told,
+    and one that would pass the budget always (exit code 4).
 
-    Example: understudy release log.csv -o bundle -m markov --accept-risk "pilot inside the school"
+    Example: understudy release log.csv -o bundle --public-actions
     """
     from understudy.privacy.ledger import Ledger, ledger_path
     from understudy.release import Options, make_release
@@ -83,6 +92,11 @@ def release(
     )
     say_notes(log, as_json)
     refuse_identifiers(log)
+    if explain:
+        from understudy.cli.explaining import explain_budget
+
+        explain_budget(declared(log.interactions, public_actions, actions), out, as_json)
+        return
     options = Options(
         method=method,
         n_learners=learners,
@@ -93,12 +107,11 @@ def release(
         population=population,
         seed=seed,
     )
-    inside = log.interactions.simulated and ledger is None
+    real = declared(log.interactions, public_actions, actions)
+    inside = real.simulated and ledger is None
     book = None if inside else Ledger(ledger_path(file, ledger))
     with progress_bar("Measuring the risk") as progress:
-        released = make_release(
-            log.interactions, out, options, ledger=book, notes=log.notes, progress=progress
-        )
+        released = make_release(real, out, options, ledger=book, notes=log.notes, progress=progress)
     worst = released.assessment.worst
     if as_json:
         echo_json(
@@ -107,14 +120,15 @@ def release(
                 "card": str(out / "share" / "card.html"),
                 "report": str(out / "keep" / "report.html"),
                 "id": released.card,
-                "guarantee": released.synthesizer.guarantee.to_json(),
+                "withdrawn": log.n_withdrawn,
+                "guarantee": released.guarantee.to_json(),
                 "measured": released.assessment.to_json(),
             }
         )
         return
     who = "renumbered real" if released.synthesizer.keeps_rows else "synthetic"
     typer.echo(f"{released.synthetic.n_rows} rows of {released.synthetic.n_learners} {who} learners.")
-    typer.echo(f"Guarantee: {released.synthesizer.guarantee}.")
+    typer.echo(f"Guarantee: {released.guarantee}.")
     typer.echo(
         f"Strongest attack: {worst.attack}, AUC {worst.auc:.2f} "
         f"(interval {released.assessment.low:.2f} to {released.assessment.high:.2f}; 0.5 is guessing)."

@@ -10,6 +10,7 @@ import typer
 from understudy.cli.options import (
     DEFAULT_POPULATION,
     Action,
+    ActionsFile,
     AsJson,
     Exclude,
     Format,
@@ -21,7 +22,9 @@ from understudy.cli.options import (
     OptionalSeed,
     Outcome,
     Population,
+    PublicActions,
     Time,
+    declared,
     echo_json,
     read,
     refuse_identifiers,
@@ -43,6 +46,8 @@ def synthesize(
     format: Format = None,
     keep_skills: KeepSkills = False,
     exclude: Exclude = None,
+    public_actions: PublicActions = False,
+    actions: ActionsFile = None,
     ledger: LedgerPath = None,
     population: Population = DEFAULT_POPULATION,
     seed: OptionalSeed = None,
@@ -60,6 +65,7 @@ def synthesize(
 
     from understudy.pages.writing import check_not_input, check_parent
     from understudy.privacy.ledger import SIMULATED_POPULATION, Ledger, ledger_path, new_card_id
+    from understudy.privacy.noise import os_noise
     from understudy.synthesis import make_method
     from understudy.synthesis.writing import check_suffix, kind_of, write_table
 
@@ -79,21 +85,22 @@ def synthesize(
     )
     say_notes(log, as_json)
     refuse_identifiers(log)
-    real = log.interactions
+    real = declared(log.interactions, public_actions, actions)
     book = Ledger(
         ledger_path(file, ledger, simulated_output=out.resolve().parent if real.simulated else None)
     )
     card = new_card_id()
+    guarantee = synthesizer.guarantee(real.n_learners)
     book.record(
         population=SIMULATED_POPULATION if real.simulated else population,
         card=card,
         kind="synthesize",
         method=method,
-        guarantee=synthesizer.guarantee,
+        guarantee=guarantee,
     )
     # Whoever knows the seed can undo part of the randomness, so it is drawn afresh.
     rng = np.random.default_rng(secrets.randbits(128) if seed is None else seed)
-    synthetic = synthesizer.fit(real, rng).sample(learners, rng)
+    synthetic = synthesizer.fit(real, rng, os_noise()).sample(learners, rng)
     write_table(synthetic.to_frame("synthetic-"), out, kind=kind_of(synthesizer))
     if as_json:
         echo_json(
@@ -103,14 +110,15 @@ def synthesize(
                 "card": card,
                 "rows": synthetic.n_rows,
                 "learners": synthetic.n_learners,
-                "guarantee": synthesizer.guarantee.to_json(),
+                "withdrawn": log.n_withdrawn,
+                "guarantee": guarantee.to_json(),
             }
         )
     else:
         who = "renumbered real" if synthesizer.keeps_rows else "synthetic"
         typer.echo(f"{out}: {synthetic.n_rows} rows of {synthetic.n_learners} {who} learners by {method}.")
-        typer.echo(f"Guarantee: {synthesizer.guarantee}.")
+        typer.echo(f"Guarantee: {guarantee}.")
         if seed is not None:
             typer.echo("Seeded: whoever knows the seed can undo part of the randomness.")
-        if not synthesizer.guarantee.formal:
+        if not guarantee.formal:
             typer.echo("Before you give it away: `understudy release` measures the risk.")

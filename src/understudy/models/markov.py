@@ -124,15 +124,17 @@ def sample_walks(
     tables: AliasTables,
     easiness: Floats,
     ability: Floats,
-    longest: int,
+    longest: int | IntArray,
     rng: np.random.Generator,
 ) -> tuple[NDArray[np.int32], NDArray[np.int8], NDArray[np.int64]]:
     """Walks and their outcomes, one for each ability: (action, outcome, offsets).
 
-    A walk ends where the chain ends it, or at `longest` rows. Success has the log-odds
-    `ability + easiness[action]`.
+    A walk ends where the chain ends it, or at `longest` rows (one number, or one per walk).
+    Success has the log-odds `ability + easiness[action]`.
     """
     n_learners = len(ability)
+    limits = np.broadcast_to(np.asarray(longest, dtype=np.int64), (n_learners,))
+    longest = int(limits.max(initial=0))
     n_actions = len(tables.begin) - 2
     offsets = np.zeros(n_learners + 1, dtype=np.int64)
     action = np.empty(max(1024, longest, 16 * n_learners), dtype=np.int32)
@@ -146,7 +148,7 @@ def sample_walks(
             rng,
             done,
             n_actions,
-            longest,
+            limits,
             tables.begin,
             tables.likely,
             tables.other,
@@ -218,7 +220,7 @@ def _walk(  # type: ignore[no-untyped-def]
     rng,
     first,
     n_actions,
-    longest,
+    limits,
     begin,
     likely,
     other,
@@ -234,10 +236,10 @@ def _walk(  # type: ignore[no-untyped-def]
     room = len(action)
     row = offsets[first]
     for i in range(first, n_learners):
-        if room - row < longest:
+        if room - row < limits[i]:
             return i
         state = n_actions
-        last = row + longest
+        last = row + limits[i]
         while row < last:
             low = begin[state]
             size = begin[state + 1] - low

@@ -30,7 +30,8 @@ class Interactions:
 
     Row r is the attempt at `actions[action[r]]` with success `outcome[r]`; the rows of
     learner i are `offsets[i]:offsets[i + 1]`. `item`, `time` and `group` are optional;
-    `group` has one code per learner.
+    `group` has one code per learner. `declared` says that the vocabulary is public: it was given
+    by somebody who knows, and does not depend on what the learners did.
     """
 
     action: IntArray
@@ -43,6 +44,7 @@ class Interactions:
     group: IntArray | None = None
     groups: tuple[str, ...] = ()
     simulated: bool = False
+    declared: bool = False
     _learner: list[IntArray] = field(default_factory=list, init=False)
 
     def __post_init__(self) -> None:
@@ -168,6 +170,16 @@ class Interactions:
         """The same as `to_frame`, for those who work with pandas."""
         return self.to_frame(prefix).to_pandas()
 
+    def declare(self) -> Interactions:
+        """The same log, its vocabulary declared to be public."""
+        return replace(self, declared=True)
+
+    def with_vocabulary(self, names: Sequence[str], pooled: str = "other actions") -> Interactions:
+        """The log with a declared vocabulary; actions that it lacks become one."""
+        position = {name: code for code, name in enumerate(names)}
+        code = np.array([position.get(name, len(names)) for name in self.actions], dtype=np.int32)
+        return replace(self, action=code[self.action], actions=(*names, pooled), declared=True)
+
     def select(self, learners: ArrayLike) -> Interactions:
         """The log of some learners, in the order given; the vocabulary stays."""
         chosen = np.asarray(learners)
@@ -206,7 +218,7 @@ class Interactions:
         action = table[self.action] if self.n_rows else self.action
         if self.n_rows and action.min() < 0:
             raise DataError("the log has actions that the wanted vocabulary lacks.")
-        return replace(self, action=action, actions=tuple(actions))
+        return replace(self, action=action, actions=tuple(actions), declared=False)
 
     def constant_actions(self) -> NDArray[np.bool_]:
         """Which actions occur and always or never succeed: they have no finite difficulty."""

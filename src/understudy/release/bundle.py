@@ -14,7 +14,9 @@ import numpy as np
 import understudy
 from understudy.errors import DataError, RefusedError
 from understudy.pages.writing import check_absent, check_parent, new_folder, write_json, write_text
+from understudy.privacy import Guarantee
 from understudy.privacy.ledger import DEFAULT_POPULATION, FILE_NAME, REFUSED, Ledger, new_card_id
+from understudy.privacy.noise import os_noise
 from understudy.records import Interactions
 from understudy.release.assessment import Assessment, assess
 from understudy.release.card import card_content, card_page
@@ -51,6 +53,7 @@ class Released:
     card: str
     synthetic: Interactions
     synthesizer: Synthesizer
+    guarantee: Guarantee
     assessment: Assessment
 
 
@@ -71,7 +74,8 @@ def make_release(
     check_absent(folder)
     check_parent(folder)
     synthesizer = make_method(options.method)
-    earlier = 0 if ledger is None else _check_ledger(ledger, options.population, synthesizer)
+    guarantee = synthesizer.guarantee(log.n_learners)
+    earlier = 0 if ledger is None else ledger.check(options.population, guarantee).n_without_guarantee
     assessment = assess(log, options.method, n_learners=options.n_learners, progress=progress)
     card = new_card_id()
     entry: dict[str, Any] = {
@@ -79,11 +83,11 @@ def make_release(
         "card": card,
         "kind": "release",
         "method": options.method,
-        "guarantee": synthesizer.guarantee,
+        "guarantee": guarantee,
         "risk": assessment.to_json(),
     }
     try:
-        refuse_risk(assessment, synthesizer, options, earlier)
+        refuse_risk(assessment, guarantee, synthesizer.keeps_rows, options, earlier)
     except RefusedError:
         # Trying until an audit passes is a way of looking at the data: every try leaves a trace.
         if ledger is not None:
@@ -94,7 +98,7 @@ def make_release(
     # Whoever knows the seed can undo part of the randomness, so it is drawn afresh and kept back.
     seed = secrets.randbits(64) if options.seed is None else options.seed
     rng = np.random.default_rng(seed)
-    synthetic = synthesizer.fit(log, rng).sample(options.n_learners, rng)
+    synthetic = synthesizer.fit(log, rng, os_noise()).sample(options.n_learners, rng)
     if not synthetic.n_rows:
         raise DataError(
             f"{options.method} left no row to release.", hint="use another method or a larger log."
@@ -108,13 +112,13 @@ def make_release(
         "simulated": log.simulated,
         "seeded": options.seed is not None,
     }
-    content = card_content(synthetic, synthesizer, assessment, options, provenance)
+    content = card_content(synthetic, synthesizer, guarantee, assessment, options, provenance)
     report = {
         **provenance,
         "seed": seed,
         "population": options.population,
         "accepted_risk": options.accept_risk,
-        "guarantee": synthesizer.guarantee.to_json(),
+        "guarantee": guarantee.to_json(),
         "reading": list(notes),
         "measured": assessment.to_json(),
     }
@@ -136,29 +140,24 @@ def make_release(
         keep.chmod(0o700)
         if ledger is None:
             Ledger(temporary / FILE_NAME).record(**entry)
-    return Released(folder, card, synthetic, synthesizer, assessment)
-
-
-def _check_ledger(ledger: Ledger, population: str, synthesizer: Synthesizer) -> int:
-    """Refuse what could not be charged; otherwise the number of earlier releases without a guarantee."""
-    return ledger.check(population, synthesizer.guarantee).n_without_guarantee
+    return Released(folder, card, synthetic, synthesizer, guarantee, assessment)
 
 
 def refuse_risk(
-    assessment: Assessment, synthesizer: Synthesizer, options: Options, n_earlier: int = 0
+    assessment: Assessment, guarantee: Guarantee, keeps_rows: bool, options: Options, n_earlier: int = 0
 ) -> None:
     """Refuse a method without a guarantee unless its risk is shown to be small, or accepted.
 
     That an attack was not shown to beat guessing is not enough: with few learners nothing is.
     """
-    if synthesizer.guarantee.formal or options.accept_risk:
+    if guarantee.formal or options.accept_risk:
         return
     worst = assessment.worst
     found = (
         f"The strongest attack ('{worst.attack}') has AUC {worst.auc:.2f} "
         f"(interval {assessment.low:.2f} to {assessment.high:.2f}; 0.5 is guessing)."
     )
-    if synthesizer.keeps_rows:
+    if keeps_rows:
         reason = "it releases real rows."
     elif worst.auc > RISK_LIMIT:
         reason = f"its learners can be told from others: the limit is AUC {RISK_LIMIT:g}."

@@ -48,6 +48,7 @@ MISUSES = (
 def card_content(
     synthetic: Interactions,
     synthesizer: Synthesizer,
+    guarantee: Guarantee,
     assessment: Assessment,
     options: Any,
     provenance: dict[str, Any],
@@ -60,8 +61,8 @@ def card_content(
         "n_learners": synthetic.n_learners,
         "n_rows": synthetic.n_rows,
         "n_actions": n_occurring(synthetic),
-        "guarantee": synthesizer.guarantee.to_json(),
-        "protection": protection(synthesizer.guarantee, synthesizer.keeps_rows),
+        "guarantee": guarantee.to_json(),
+        "protection": protection(guarantee, synthesizer.keeps_rows),
         "accepted_risk": options.accept_risk,
         "uses": list(USES),
         "misuses": list(MISUSES),

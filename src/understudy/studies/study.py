@@ -87,6 +87,8 @@ def run_study(
     `progress` is told the number of steps and returns what to call after each.
     """
     check_size(log)
+    # Every half is a part of this log, whose vocabulary is thus given: public for the game.
+    log = log.declare()
     _open_folder(log, plan, folder)
     missing = [
         (method, seed)

@@ -21,6 +21,7 @@ from understudy.attacks.audit import judged_risk, membership_scores
 from understudy.attacks.knowledge import Knowledge
 from understudy.attacks.shadow import ShadowAttack
 from understudy.privacy import Guarantee
+from understudy.privacy.noise import test_noise
 from understudy.records import Interactions
 from understudy.studies.groups import GroupFigures, group_figures
 from understudy.synthesis import make_method
@@ -110,7 +111,7 @@ class Stage:
         rng = _rng(self.seed, method)
         synthesizer = make_method(method)
         began = time.perf_counter()
-        synthesizer.fit(self.real.training, rng)
+        synthesizer.fit(self.real.training, rng, test_noise(rng))
         fitted = time.perf_counter()
         synthetic = synthesizer.sample(n_learners, rng)
         sampled = time.perf_counter()
@@ -133,7 +134,7 @@ class Stage:
                 self.real,
                 synthetic,
             ),
-            guarantee=synthesizer.guarantee,
+            guarantee=synthesizer.guarantee(self.real.training.n_learners),
             fit_seconds=fitted - began,
             sample_seconds=sampled - fitted,
         )
@@ -162,7 +163,7 @@ def generator_of(
     """Fit and sample in one call, as the shadows need it."""
 
     def generate(log: Interactions, rng: np.random.Generator) -> Interactions:
-        return make_method(method).fit(log, rng).sample(n_learners, rng)
+        return make_method(method).fit(log, rng, test_noise(rng)).sample(n_learners, rng)
 
     return generate
 

@@ -8,6 +8,7 @@ import numpy as np
 
 from understudy.errors import UsageError
 from understudy.privacy import Guarantee
+from understudy.privacy.noise import Noise
 from understudy.records import Interactions
 
 
@@ -27,12 +28,11 @@ class Drop:
             )
         self.ratio = ratio
 
-    @property
-    def guarantee(self) -> Guarantee:
+    def guarantee(self, n_learners: int) -> Guarantee:
         """None: what is not dropped is released as it is."""
         return Guarantee.none("real rows are released")
 
-    def fit(self, log: Interactions, rng: np.random.Generator) -> Self:
+    def fit(self, log: Interactions, rng: np.random.Generator, noise: Noise) -> Self:
         """Remember the log."""
         self.log_ = log
         return self

@@ -13,6 +13,7 @@ import numpy as np
 from understudy.models.markov import AliasTables, TransitionCounts, sample_walks
 from understudy.models.rasch import fit_rasch
 from understudy.privacy import Guarantee
+from understudy.privacy.noise import Noise
 from understudy.records import Interactions
 
 
@@ -23,12 +24,11 @@ class Markov:
     summary: ClassVar[str] = "random walks with the log's transition counts, Rasch outcomes (a baseline)"
     keeps_rows: ClassVar[bool] = False
 
-    @property
-    def guarantee(self) -> Guarantee:
+    def guarantee(self, n_learners: int) -> Guarantee:
         """None: the transition counts of the training log can be read off the output."""
         return Guarantee.none("how often one action followed another in the real log can be read off")
 
-    def fit(self, log: Interactions, rng: np.random.Generator) -> Self:
+    def fit(self, log: Interactions, rng: np.random.Generator, noise: Noise) -> Self:
         """Count the transitions; fit difficulties and the spread of abilities."""
         counts = TransitionCounts.of(log)
         rasch = fit_rasch(log)

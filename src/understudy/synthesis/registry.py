@@ -8,9 +8,10 @@ from typing import Any
 from understudy.errors import UsageError
 from understudy.synthesis.drop import Drop
 from understudy.synthesis.markov import Markov
+from understudy.synthesis.markov_dp import MarkovDP
 from understudy.synthesis.synthesizer import Synthesizer
 
-METHODS: dict[str, type[Any]] = {method.name: method for method in (Drop, Markov)}
+METHODS: dict[str, type[Any]] = {method.name: method for method in (Drop, Markov, MarkovDP)}
 
 
 def method_names() -> tuple[str, ...]:

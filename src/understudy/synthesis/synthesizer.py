@@ -7,6 +7,7 @@ from typing import ClassVar, Protocol, Self
 import numpy as np
 
 from understudy.privacy import Guarantee
+from understudy.privacy.noise import Noise
 from understudy.records import Interactions
 
 
@@ -22,13 +23,12 @@ class Synthesizer(Protocol):
     summary: ClassVar[str]
     keeps_rows: ClassVar[bool]
 
-    @property
-    def guarantee(self) -> Guarantee:
-        """What is proved about everything this method gives out."""
+    def guarantee(self, n_learners: int) -> Guarantee:
+        """What is proved about everything this method gives out; the number of learners is public."""
         ...
 
-    def fit(self, log: Interactions, rng: np.random.Generator) -> Self:
-        """Learn from a log."""
+    def fit(self, log: Interactions, rng: np.random.Generator, noise: Noise) -> Self:
+        """Learn from a log; noise that a guarantee needs comes from `noise` alone."""
         ...
 
     def sample(self, n_learners: int | None, rng: np.random.Generator) -> Interactions:

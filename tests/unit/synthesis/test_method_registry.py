@@ -48,7 +48,7 @@ def test_what_cannot_is_refused_with_a_hint(text, said):
 @pytest.mark.parametrize("ratio", [0.0, 0.3, 0.9])
 def test_drop_drops_its_share_and_keeps_the_order(make_log, ratio):
     log = make_log(np.random.default_rng(0), n_learners=200, mean_length=30)
-    sample = make_method(f"drop:{ratio}").fit(log, None).sample(None, np.random.default_rng(1))
+    sample = make_method(f"drop:{ratio}").fit(log, None, None).sample(None, np.random.default_rng(1))
     # Six standard deviations: a false alarm in one of a billion seeds.
     assert abs(sample.n_rows - (1 - ratio) * log.n_rows) <= 6 * np.sqrt(log.n_rows * ratio * (1 - ratio))
     rows = {
@@ -67,6 +67,6 @@ def test_drop_drops_its_share_and_keeps_the_order(make_log, ratio):
 
 def test_drop_shuffles_the_learners(make_log):
     log = make_log(np.random.default_rng(0), n_learners=50)
-    sample = make_method("drop:0").fit(log, None).sample(None, np.random.default_rng(1))
+    sample = make_method("drop:0").fit(log, None, None).sample(None, np.random.default_rng(1))
     assert sorted(sample.lengths) == sorted(log.lengths)
     assert sample.lengths.tolist() != log.lengths.tolist()

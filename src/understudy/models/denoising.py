@@ -1,0 +1,114 @@
+"""Makes noisy counts of a chain usable: post-processing, which costs no privacy.
+
+Everything here sees noisy totals and known noise scales, never a learner.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+
+# A cell is trusted by itself when it stands out by this many standard deviations of the noise.
+OUTSTANDING = 3.0
+# What is kept of the popularity model in a cell, whatever the noise says.
+FLOOR = 0.05
+
+
+def to_simplex(noisy: Floats, total: float) -> Floats:
+    """The closest non-negative vector with the given sum (Euclidean projection)."""
+    total = max(total, 1e-9)
+    ordered = np.sort(noisy)[::-1]
+    excess = (np.cumsum(ordered) - total) / np.arange(1, len(noisy) + 1)
+    last = np.flatnonzero(ordered > excess)[-1]
+    projected: Floats = np.maximum(noisy - excess[last], 0.0)
+    return projected
+
+
+def shrunk_shares(noisy: Floats, sigma: float, total: float, prior: Floats) -> tuple[Floats, float]:
+    """Shares out of noisy counts, drawn towards `prior` as far as they are noise; and how much is signal.
+
+    What the counts depart from the prior by has the variance of the noise and that of the signal
+    (James and Stein 1961): the signal's share of it is what is believed.
+    """
+    total = max(total, 1.0)
+    departure = noisy - total * prior
+    signal = max(0.0, 1.0 - len(noisy) * sigma**2 / max(float(departure @ departure), 1e-12))
+    return to_simplex(total * prior + signal * departure, total) / total, signal
+
+
+def shrink_jumps(noisy: Floats, sigma: float, popularity: Floats) -> Floats:
+    """Shares of jumps from each action to each other one, out of a noisy count matrix.
+
+    Popularity alone predicts a jump from a to b in proportion to both; the noisy matrix is believed
+    where it departs from that by more than noise does: in single cells that stand out, and in
+    the leading singular directions of the rest (singular values below 2 sigma sqrt(n) are noise,
+    larger ones are shrunk by it; Gavish and Donoho 2017).
+    """
+    n = len(noisy)
+    total = max(float(noisy.sum()), 1.0)
+    expected = np.outer(popularity, popularity)
+    np.fill_diagonal(expected, 0.0)
+    expected *= total / max(expected.sum(), 1e-12)
+    departure = noisy - expected
+    np.fill_diagonal(departure, 0.0)
+    single = np.where(np.abs(departure) > OUTSTANDING * sigma, departure, 0.0)
+    rest = departure - single
+    left, values, right = np.linalg.svd(rest)
+    limit = 2.0 * sigma * np.sqrt(n)
+    kept = np.where(values > limit, np.sqrt(np.maximum(values**2 - limit**2, 0.0)), 0.0)
+    shrunk = expected + single + (left * kept) @ right
+    np.fill_diagonal(shrunk, 0.0)
+    floored: Floats = np.maximum(shrunk, FLOOR * expected) / total
+    return floored
+
+
+def fit_margins(table: Floats, margin: Floats, n_rounds: int = 50) -> Floats:
+    """The table scaled by rows and columns until both margins are as wanted (iterative fitting)."""
+    fitted = table.copy()
+    wanted = np.maximum(margin, 1e-9)
+    wanted = wanted / wanted.sum()
+    for _ in range(n_rounds):
+        fitted *= (wanted / np.maximum(fitted.sum(axis=1), 1e-15))[:, None]
+        fitted *= (wanted / np.maximum(fitted.sum(axis=0), 1e-15))[None, :]
+    return fitted
+
+
+def match_popularity(
+    start: Floats,
+    stay: Floats,
+    jump: Floats,
+    survival: Floats,
+    wanted: Floats,
+    n_rounds: int = 25,
+) -> Floats:
+    """Jump probabilities whose walks visit each action in the wanted share of rows.
+
+    Walks start by `start`, stay with probability `stay`, else jump; row t exists with probability
+    `survival[t]`. The visits of all rows together are computed and compared with the wanted ones,
+    and each action's arrivals scaled accordingly.
+    """
+    arrivals = np.ones(len(wanted))
+    chain = jump / np.maximum(jump.sum(axis=1, keepdims=True), 1e-15)
+    for _ in range(n_rounds):
+        visits = _visits(start, stay, chain, survival)
+        arrivals *= np.clip((wanted + 1e-6) / (visits + 1e-6), 0.2, 5.0) ** 0.5
+        chain = jump * arrivals
+        chain /= np.maximum(chain.sum(axis=1, keepdims=True), 1e-15)
+    matched: Floats = chain
+    return matched
+
+
+def _visits(start: Floats, stay: Floats, chain: Floats, survival: Floats) -> Floats:
+    step = chain * (1.0 - stay)[:, None]
+    step[np.diag_indices(len(stay))] += stay
+    here = start.copy()
+    visits = np.zeros(len(stay))
+    for share in survival:
+        if share < 1e-3:
+            break
+        visits += share * here
+        here = here @ step
+    total: Floats = visits / visits.sum()
+    return total

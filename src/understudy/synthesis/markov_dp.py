@@ -1,0 +1,266 @@
+"""`markov-dp`: a chain of actions with Rasch outcomes, differentially private for each learner.
+
+What the fit needs to know about the log is a handful of sums over learners, each learner's part
+bounded (`contributions`), each sum released once with discrete Gaussian noise (`private_budget`).
+Everything after the noise is post-processing. The proof, statistic by statistic, is in
+docs/explanation/guarantee.md.
+
+The model: a walk has a length of its own; it starts somewhere, stays at an action or jumps to
+another; outcomes follow a Rasch model. Staying is modelled apart from jumping, since most rows
+stay and only jumps need a matrix.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import logit
+
+from understudy.errors import UsageError
+from understudy.models.ability_rounds import unexplained
+from understudy.models.denoising import fit_margins, match_popularity, shrink_jumps, shrunk_shares, to_simplex
+from understudy.models.markov import AliasTables, TransitionCounts, sample_walks
+from understudy.models.rasch import PairCounts
+from understudy.privacy import Guarantee
+from understudy.privacy.noise import Noise
+from understudy.records import Interactions
+from understudy.records.interactions import IntArray
+from understudy.records.totals import totals
+from understudy.synthesis.contributions import bounded_sum, clip_factors, clipped_slopes, moments_of
+from understudy.synthesis.private_budget import (
+    Noisy,
+    Spending,
+    budget,
+    choose_norm,
+    default_delta,
+    stated,
+    vocabulary_threshold,
+)
+from understudy.synthesis.walk_statistics import WalkStatistics, bin_centres, bin_edges, first_rows
+
+Floats = NDArray[np.float64]
+
+POOLED = "other actions"
+# At most so many different actions of a learner count when the vocabulary is looked for.
+MOST_OWN_ACTIONS = 64
+# Jumps are counted between the most popular actions only; a larger matrix would be all noise.
+MOST_JUMP_ACTIONS = 300
+# Norm of a learner's residuals, and bound of a learner's curvature, in the Newton rounds.
+SLOPE_NORM = 4.0
+MOST_CURVATURE = 20.0
+MOST_ABILITY = 4.0
+
+
+class MarkovDP:
+    """Learner-level (epsilon, delta) differential privacy under replace-one adjacency.
+
+    `delta` is by default the smaller of 1e-6 and one over the squared number of learners. Rows of a
+    learner past the first `longest` are ignored. The number of learners is public, and so is
+    the vocabulary of a log that is declared; otherwise names are told when enough learners share
+    them, for a part of the budget, and other actions are pooled.
+    """
+
+    name: ClassVar[str] = "markov-dp"
+    summary: ClassVar[str] = "a chain with Rasch outcomes, differentially private for each learner"
+    keeps_rows: ClassVar[bool] = False
+
+    def __init__(self, epsilon: float = 8.0, delta: float = 0.0, longest: float = 1000.0) -> None:
+        if not 0 < epsilon < 100 or not 0 <= delta < 0.1 or not 2 <= longest <= 100_000:
+            raise UsageError(
+                "markov-dp needs an epsilon above 0 and below 100, a delta below 0.1 and a longest sequence of 2 "
+                f"to 100,000 rows; got epsilon {epsilon:g}, delta {delta:.2e}, longest {longest:g}.",
+                hint="for example markov-dp:epsilon=2.",
+            )
+        self.epsilon = epsilon
+        self.delta = delta
+        self.longest = int(longest)
+
+    def guarantee(self, n_learners: int) -> Guarantee:
+        """Proved for the sums below and for whatever is computed from them."""
+        delta = self.delta or default_delta(n_learners)
+        return stated(self.epsilon, delta, "discrete Gaussian mechanism on clipped sums over learners")
+
+    def fit(self, log: Interactions, rng: np.random.Generator, noise: Noise) -> Self:
+        """Release the noisy sums, then make a chain and difficulties of them."""
+        self.n_learners_ = log.n_learners
+        self.simulated_ = log.simulated
+        delta = self.delta or default_delta(log.n_learners)
+        # Telling names needs a delta of its own.
+        found = not log.declared
+        spending = Spending(budget(self.epsilon, delta / 2 if found else delta), noise, vocabulary=found)
+        log = first_rows(log, self.longest)
+        if found:
+            log = _with_private_vocabulary(log, spending, delta / 2)
+        self.actions_ = log.actions
+        self.signal_: dict[str, float] = {}
+        self._fit_chain(log, spending)
+        self._fit_outcomes(log, spending)
+        assert not spending.unspent
+        return self
+
+    def sample(self, n_learners: int | None, rng: np.random.Generator) -> Interactions:
+        """Walks of invented learners."""
+        n = self.n_learners_ if n_learners is None else n_learners
+        lengths = 1 + rng.choice(len(self.length_law_), n, p=self.length_law_)
+        ability = rng.normal(self.ability_mean_, self.ability_spread_, n)
+        action, outcome, offsets = sample_walks(self.tables_, self.easiness_, ability, lengths, rng)
+        return Interactions(action, outcome, offsets, self.actions_, simulated=self.simulated_)
+
+    def _fit_chain(self, log: Interactions, spending: Spending) -> None:
+        n_learners, n_actions = log.n_learners, log.n_actions
+        walks, edges = WalkStatistics(log), bin_edges(self.longest)
+        (lengths,) = spending.spend("lengths", walks.lengths(edges))
+        (starts,) = spending.spend("starts", walks.starts())
+        even = np.full(len(edges) - 1, 1.0 / (len(edges) - 1))
+        lengths = _without_stray_tail(lengths)
+        shares, self.signal_["lengths"] = _believed(lengths, n_learners, even)
+        self.length_law_ = _length_law(shares, edges)
+        # Rates need no long sequences: nine learners of ten count in full, the others as much as they.
+        usual = 1 + float(np.searchsorted(np.cumsum(self.length_law_), 0.9))
+        (overall,) = spending.spend("totals", walks.totals(usual))
+        n_runs, successes, failures = np.maximum(overall.values, 1.0)
+        self.success_rate_ = float(np.clip(successes / (successes + failures), 0.02, 0.98))
+        stay_share = float(np.clip(1.0 - n_runs / (successes + failures), 0.0, 0.98))
+
+        norms = spending.spend("norms", walks.row_norms(edges), walks.run_norms(edges))
+        n_rows = n_learners * float(self.length_law_ @ np.arange(1, self.longest + 1))
+        row_norm, run_norm = (
+            choose_norm(
+                bin_centres(edges),
+                to_simplex(noisy.values, n_learners),
+                mass,
+                n_actions,
+                spending.rho_of(name),
+            )
+            for noisy, mass, name in zip(
+                norms, (n_rows, n_rows * (1 - stay_share)), ("rows", "runs"), strict=True
+            )
+        )
+        (rows,) = spending.spend("rows", walks.rows(row_norm))
+        (runs,) = spending.spend("runs", walks.runs(run_norm))
+        same = np.full(n_actions, 1.0 / n_actions)
+        self.popularity_, self.signal_["actions"] = _believed(rows, float(rows.values.sum()), same)
+        run_shares, _ = _believed(runs, float(runs.values.sum()), self.popularity_)
+        # Noise of an action's share of the rows, in shares.
+        self.share_noise_ = float(np.max(rows.sigma)) / max(float(rows.values.sum()), 1.0)
+        stay = _stay_chances(self.popularity_, run_shares, stay_share, self.share_noise_)
+        arrivals = self.popularity_ * (1.0 - stay) + 1e-12
+        arrivals /= arrivals.sum()
+        some = np.sort(np.argsort(-self.popularity_)[:MOST_JUMP_ACTIONS])
+        (jumps,) = spending.spend("jumps", walks.jumps(run_norm, some))
+        start, _ = _believed(starts, n_learners, self.popularity_)
+        survival = 1.0 - np.concatenate([[0.0], np.cumsum(self.length_law_)[:-1]])
+        jump = _jump_chances(jumps, some, arrivals)
+        chain = match_popularity(start, stay, jump, survival, self.popularity_)
+        self.tables_ = _tables(start, stay, chain, n_learners, self.longest)
+
+    def _fit_outcomes(self, log: Interactions, spending: Spending) -> None:
+        """Two Newton rounds on the penalised likelihood of difficulties, each learner's ability taken out."""
+        pairs = PairCounts.of(log)
+        learner = np.repeat(np.arange(log.n_learners), np.diff(pairs.offsets))
+        shape = (log.n_learners, log.n_actions)
+        # An action's error counts by its popularity p, and equal noise would make it fall with p:
+        # weights 1 / sqrt(p) balance the two; rare actions are held in check.
+        weight = 1.0 / np.sqrt(self.popularity_ + 0.5 / log.n_actions)
+        weight /= np.sqrt(np.sum(self.popularity_ * weight**2))
+        easiness = np.full(log.n_actions, float(logit(self.success_rate_)))
+        doubt: Floats | None = None
+        for turn in ("first", "second"):
+            state = unexplained(pairs, easiness)
+            factor = clip_factors(learner, state.residual * weight[pairs.action], log.n_learners, SLOPE_NORM)
+            bend = totals(learner, state.curvature, log.n_learners) * factor
+            (slope,) = spending.spend(
+                f"{turn} slopes",
+                clipped_slopes(learner, pairs.action, state.residual, weight, shape, SLOPE_NORM),
+            )
+            (curvature,) = spending.spend(f"{turn} curvature", bounded_sum(bend, MOST_CURVATURE))
+            bends = np.maximum(curvature.values[0], 1.0) * self.popularity_ + 1.0
+            step, error = slope.values / bends, (slope.sigma / bends) ** 2
+            if doubt is None:
+                spread = np.sum(self.popularity_ * (step**2 - error))
+                doubt = np.full(log.n_actions, float(np.clip(spread, 0.05, 2.0)))
+            gain = doubt / (doubt + error)
+            easiness = easiness + gain * step
+            # A step is linear where the likelihood is not: some doubt stays however small the noise.
+            doubt = doubt * (1.0 - gain) + 0.02
+        self.easiness_ = easiness
+        spread = float(np.sum(self.popularity_ * (easiness - self.popularity_ @ easiness) ** 2))
+        remaining = float(np.sum(self.popularity_ * doubt)) if doubt is not None else 1.0
+        self.signal_["difficulties"] = spread / (spread + remaining)
+        (moments,) = spending.spend(
+            "abilities", moments_of(unexplained(pairs, easiness).ability, MOST_ABILITY)
+        )
+        mean, square = moments.values / log.n_learners
+        self.ability_mean_ = float(np.clip(mean, -2.0, 2.0))
+        self.ability_spread_ = float(np.sqrt(np.clip(square - mean**2, 0.05, 4.0)))
+
+
+def _with_private_vocabulary(log: Interactions, spending: Spending, delta: float) -> Interactions:
+    """The log with actions that enough learners share; the others become one."""
+    (shared,) = spending.spend("vocabulary", WalkStatistics(log).shared_actions(MOST_OWN_ACTIONS))
+    threshold = vocabulary_threshold(float(np.max(shared.sigma)), delta, MOST_OWN_ACTIONS)
+    told = shared.values > threshold
+    names = [name for name, is_told in zip(log.actions, told, strict=True) if is_told]
+    pooled = next(name for name in (POOLED, f"{POOLED} (pooled)") if name not in names)
+    code = np.where(told, np.cumsum(told) - 1, len(names)).astype(np.int32)
+    return Interactions(code[log.action], log.outcome, log.offsets, (*names, pooled), simulated=log.simulated)
+
+
+def _without_stray_tail(lengths: Noisy) -> Noisy:
+    """Counts of lengths with long ones believed only where they stand out from the noise.
+
+    A stray learner in a bin of long sequences would add hundreds of rows; one too few costs little.
+    """
+    usual = int(np.argmax(lengths.values))
+    stray = (np.arange(len(lengths.values)) > usual) & (lengths.values < 2.0 * lengths.sigma)
+    return Noisy(np.where(stray, 0.0, lengths.values), lengths.sigma)
+
+
+def _length_law(shares: Floats, edges: IntArray) -> Floats:
+    """Probability of each length from 1 on; within a bin, shorter ones are likelier."""
+    law = np.zeros(int(edges[-1]) - 1)
+    for share, low, high in zip(shares, edges[:-1], edges[1:], strict=True):
+        weight = 1.0 / np.arange(low, high)
+        law[low - 1 : high - 1] = share * weight / weight.sum()
+    normed: Floats = law / law.sum()
+    return normed
+
+
+def _believed(noisy: Noisy, total: float, prior: Floats) -> tuple[Floats, float]:
+    """Shares of a noisy count vector and how much of them is signal; without any, the prior."""
+    return shrunk_shares(noisy.values, float(np.max(noisy.sigma)), total, prior)
+
+
+def _stay_chances(popularity: Floats, runs: Floats, stay_share: float, share_noise: float) -> Floats:
+    """Chance to stay at each action: by its own rows and runs as far as they stand out from noise."""
+    own = 1.0 - (1.0 - stay_share) * runs / np.maximum(popularity, 1e-12)
+    trust = popularity / (popularity + 2.0 * share_noise)
+    chances: Floats = np.clip(trust * own + (1.0 - trust) * stay_share, 0.02, 0.98)
+    return chances
+
+
+def _jump_chances(jumps: Noisy, some: IntArray, arrivals: Floats) -> Floats:
+    """Where a jump leads: by the noisy matrix between popular actions, elsewhere by popularity."""
+    jump = np.tile(arrivals, (len(arrivals), 1))
+    if len(some) > 1:
+        among = arrivals[some] / arrivals[some].sum()
+        matrix = jumps.values.reshape(len(some), len(some))
+        known = fit_margins(shrink_jumps(matrix, float(np.max(jumps.sigma)), among), among)
+        known /= np.maximum(known.sum(axis=1, keepdims=True), 1e-15)
+        jump[np.ix_(some, some)] = known * arrivals[some].sum()
+        np.fill_diagonal(jump, 0.0)
+    return jump
+
+
+def _tables(start: Floats, stay: Floats, chain: Floats, n_learners: int, longest: int) -> AliasTables:
+    n = len(start)
+    step = chain * (1.0 - stay)[:, None]
+    step[np.diag_indices(n)] += stay
+    whole = np.vstack([step, start])
+    source, target = np.nonzero(whole > 1e-9)
+    counts = TransitionCounts(
+        source.astype(np.int32), target.astype(np.int32), whole[source, target], n, longest, n_learners
+    )
+    return AliasTables.of(counts)
