@@ -100,7 +100,13 @@ def analytic_delta(rho: float, epsilon: float, *, n_cells: int, sigma: float) ->
 
 
 def analytic_rho(epsilon: float, delta: float, *, n_cells: int, sigma: float) -> float:
-    """The largest rho, rounded down, with analytic_delta(rho, epsilon) <= delta."""
+    """The largest rho, rounded down, for which `from_gaussians` states (epsilon, delta).
+
+    On a lattice that is too coarse for so small an epsilon that is what zCDP proves.
+    """
+    by_zcdp = rho_for(epsilon, delta)
+    if analytic_delta(by_zcdp, epsilon, n_cells=n_cells, sigma=sigma) > delta:
+        return by_zcdp
     return _largest_rho(
         lambda rho: analytic_delta(rho, epsilon, n_cells=n_cells, sigma=sigma) <= delta, 4 * epsilon + 4
     )
@@ -109,12 +115,9 @@ def analytic_rho(epsilon: float, delta: float, *, n_cells: int, sigma: float) ->
 def from_gaussians(
     rho: float, epsilon: float, delta: float, mechanisms: tuple[str, ...], *, n_cells: int, sigma: float
 ) -> Guarantee:
-    """The guarantee of discrete Gaussians with total `rho`, stated as (epsilon, delta); see `analytic_delta`."""
-    proved = analytic_delta(rho, epsilon, n_cells=n_cells, sigma=sigma)
-    if proved > delta * (1 + _TOLERANCE):
-        raise ValueError(
-            f"rho {rho:g} proves delta {proved:.3e} at epsilon {epsilon:g}, more than the {delta:.3e} stated"
-        )
+    """The guarantee of discrete Gaussians with total `rho`, by `analytic_delta` or else by zCDP."""
+    if analytic_delta(rho, epsilon, n_cells=n_cells, sigma=sigma) > delta * (1 + _TOLERANCE):
+        return from_zcdp(rho, epsilon, delta, mechanisms)
     return Guarantee(epsilon, delta, rho=rho, mechanisms=mechanisms)
 
 

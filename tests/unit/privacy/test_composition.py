@@ -168,6 +168,14 @@ def test_a_coarse_lattice_is_charged_for():
         analytic_delta(0.01, 1.0, n_cells=1, sigma=0.5)
 
 
+def test_on_a_lattice_too_coarse_for_epsilon_zcdp_is_what_is_proved():
+    lattice = {"n_cells": 10_000_000, "sigma": 2.0**13}
+    for epsilon in (1e-4, 0.01, 0.1, 1.0):
+        rho = analytic_rho(epsilon, 1e-6, **lattice)
+        assert rho >= rho_for(epsilon, 1e-6) > 0
+        assert from_gaussians(rho, epsilon, 1e-6, (), **lattice).rho == rho
+
+
 def test_a_guarantee_from_gaussians():
     rho = analytic_rho(8.0, 1e-6, n_cells=1000, sigma=1e4)
     guarantee = from_gaussians(rho, 8.0, 1e-6, ("discrete Gaussian",), n_cells=1000, sigma=1e4)
