@@ -79,7 +79,7 @@ def content_of(
     accept_risk: str = "",
 ) -> dict[str, Any]:
     options = SimpleNamespace(title=text, accept_risk=accept_risk, publish_figures=publish)
-    method: Any = SimpleNamespace(guarantee=guarantee, keeps_rows=keeps_rows)
+    method: Any = SimpleNamespace(keeps_rows=keeps_rows)
     provenance = {
         "card": "0123456789abcdef",
         "method": "markov",
@@ -89,7 +89,7 @@ def content_of(
         "simulated": simulated,
         "seeded": False,
     }
-    return card_content(small_log(simulated=simulated), method, assessment(), options, provenance)
+    return card_content(small_log(simulated=simulated), method, guarantee, assessment(), options, provenance)
 
 
 def report_of(card: dict[str, Any], text: str = "plain") -> str:

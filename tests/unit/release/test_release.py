@@ -138,29 +138,27 @@ def judged(auc, n=200):
     return SimpleNamespace(worst=estimate, low=auc - 0.06, high=auc + 0.06)
 
 
-def invented(keeps_rows=False, guarantee=None):
-    return SimpleNamespace(keeps_rows=keeps_rows, guarantee=guarantee or Guarantee.none("a test"))
+NONE = Guarantee.none("a test")
 
 
 @pytest.mark.parametrize(
-    ("assessment", "synthesizer", "earlier", "why"),
+    ("assessment", "keeps_rows", "earlier", "why"),
     [
-        (judged(0.56), invented(), 0, "can be told from others"),
-        (judged(0.50), invented(keeps_rows=True), 0, "real rows"),
-        (judged(0.50, n=40), invented(), 0, "too few to show anything"),
-        (judged(0.50), invented(), 1, "risks add up"),
+        (judged(0.56), False, 0, "can be told from others"),
+        (judged(0.50), True, 0, "real rows"),
+        (judged(0.50, n=40), False, 0, "too few to show anything"),
+        (judged(0.50), False, 1, "risks add up"),
     ],
 )
-def test_a_release_without_guarantee_needs_a_shown_small_risk(assessment, synthesizer, earlier, why):
+def test_a_release_without_guarantee_needs_a_shown_small_risk(assessment, keeps_rows, earlier, why):
     with pytest.raises(RefusedError, match=why):
-        refuse_risk(assessment, synthesizer, Options(method="m"), earlier)
-    refuse_risk(assessment, synthesizer, Options(method="m", accept_risk="yes"), earlier)
-    formal = SimpleNamespace(keeps_rows=False, guarantee=Guarantee(1.0))
-    refuse_risk(assessment, formal, Options(method="m"), earlier)
+        refuse_risk(assessment, NONE, keeps_rows, Options(method="m"), earlier)
+    refuse_risk(assessment, NONE, keeps_rows, Options(method="m", accept_risk="yes"), earlier)
+    refuse_risk(assessment, Guarantee(1.0), False, Options(method="m"), earlier)
 
 
 def test_a_shown_small_risk_is_let_pass():
-    refuse_risk(judged(0.52), invented(), Options(method="m"))
+    refuse_risk(judged(0.52), NONE, False, Options(method="m"))
 
 
 def test_a_verbatim_copy_of_a_tiny_log_is_refused(tmp_path):
@@ -207,7 +205,8 @@ def test_a_larger_release_is_attacked_at_its_size(log):
 
 def test_overspending_is_refused_before_anything_is_computed(log, tmp_path, monkeypatch):
     class Private(Markov):
-        guarantee = Guarantee(50.0)
+        def guarantee(self, n_learners):
+            return Guarantee(50.0)
 
     monkeypatch.setattr(bundle_module, "make_method", lambda text: Private())
     monkeypatch.setattr(bundle_module, "assess", lambda *a, **k: pytest.fail("computed"))
