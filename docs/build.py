@@ -20,6 +20,7 @@ DATA = DOCS.parents[1] / "shared" / "data" / "assistments2009.csv.gz"
 TABLES = DOCS / "reproductions" / "synthetic-logs"
 RATIOS = ("0", "0.25", "0.5", "0.75", "0.99", "0.999")
 METHODS = (*(f"drop:{ratio}" for ratio in RATIOS), "markov")
+PRIVATE_METHODS = ("drop:0.5", "markov", *(f"markov-dp:epsilon={e}" for e in (1, 2, 4, 8)))
 LONG_METHODS = ("drop:0", "drop:0.5", "drop:0.75", "drop:0.99", "markov")
 VERBS = ("inspect", "synthesize", "audit", "study", "release", "ledger", "simulate")
 
@@ -67,6 +68,34 @@ def measure() -> None:
         long_log = DUOLINGO_SHAPE.simulate(np.random.default_rng(1))
         plan = Plan(LONG_METHODS, n_seeds=1, n_shadows=32)
         _keep(summarise(run_study(long_log, plan, Path(scratch) / "d")), "duolingo-shape")
+
+
+def measure_private() -> None:
+    """The private generator beside the baselines, and the small, hard case."""
+    import tempfile
+
+    from understudy.readers import read_log
+    from understudy.records.classroom import RARE_PATHS
+    from understudy.studies import Plan, run_study
+    from understudy.studies.report import summarise, tradeoff
+
+    with tempfile.TemporaryDirectory() as scratch:
+        log = read_log(DATA).interactions
+        summaries = summarise(run_study(log, Plan(PRIVATE_METHODS, n_seeds=5), Path(scratch) / "p"))
+        _keep(summaries, "private")
+        tradeoff(summaries).save(TABLES, "private")
+        rare = RARE_PATHS.simulate(np.random.default_rng(1))
+        plan = Plan(("markov", "markov-dp:epsilon=8"), n_seeds=10, n_shadows=32, control=False)
+        rows = run_study(rare, plan, Path(scratch) / "r")
+        with open(TABLES / "rare-paths.csv", "w", newline="", encoding="utf-8") as file:
+            writer = csv.writer(file, lineterminator="\n")
+            writer.writerow(["method", "attack", "mean_auc"])
+            for summary in summarise(rows):
+                # The attack with the highest mean over the seeds, not the mean of the highest.
+                areas = {k: v for k, v in summary.items() if k.startswith("auc_") and "worst" not in k}
+                areas.pop("auc_attribute", None)
+                best = max(areas, key=lambda name: areas[name])
+                writer.writerow([summary["method"], best.removeprefix("auc_"), f"{areas[best]:.3f}"])
 
 
 def _keep(summaries: list[dict[str, object]], name: str) -> None:
@@ -189,6 +218,30 @@ def _controls(name: str) -> str:
     return "\n".join(lines)
 
 
+def _private_table() -> str:
+    lines = [
+        "| method | weighted RMSE, centred | actions: total variation | transitions: total variation "
+        "| strongest attack: AUC | interval |",
+        "|---|---|---|---|---|---|",
+    ]
+    for method, row in _table("private").items():
+        if not method.startswith("control:"):
+            lines.append(
+                f"| `{method}` | {row['wrmse_centred']} | {row['action_tv']} | {row['transition_tv']} "
+                f"| **{row['auc_worst']}** | {row['auc_worst_low']} to {row['auc_worst_high']} |"
+            )
+    return "\n".join(lines)
+
+
+def _rare_table() -> str:
+    lines = ["| method | attack with the highest mean | mean AUC of 10 seeds |", "|---|---|---|"]
+    lines += [
+        f"| `{method}` | {row['attack']} | **{row['mean_auc']}** |"
+        for method, row in _table("rare-paths").items()
+    ]
+    return "\n".join(lines)
+
+
 def _examples() -> str:
     """Sequences of a simulated classroom beside generated ones: no real learner is shown."""
     from itertools import groupby
@@ -242,6 +295,8 @@ def reproduction_page() -> str:
         .replace("{{markov_lcs}}", markov["auc_lcs"])
         .replace("{{markov_worst}}", markov["auc_worst"])
         .replace("{{markov_found}}", f"{100 * float(markov['tpr_at_1pct']):.0f}")
+        .replace("{{private}}", _private_table())
+        .replace("{{rare}}", _rare_table())
         .replace("{{long_drop}}", long["drop:0.75"]["auc_worst"])
         .replace("{{long_markov}}", long["markov"]["auc_worst"])
     )
@@ -251,6 +306,8 @@ def main() -> None:
     """Measure if asked, then write every page."""
     if sys.argv[1:] == ["measure"]:
         measure()
+    if sys.argv[1:] in (["measure"], ["measure", "private"]):
+        measure_private()
     for path, text in render().items():
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text, encoding="utf-8")

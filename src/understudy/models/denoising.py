@@ -105,10 +105,13 @@ def _visits(start: Floats, stay: Floats, chain: Floats, survival: Floats) -> Flo
     step[np.diag_indices(len(stay))] += stay
     here = start.copy()
     visits = np.zeros(len(stay))
-    for share in survival:
-        if share < 1e-3:
-            break
+    for t, share in enumerate(survival):
         visits += share * here
-        here = here @ step
+        following = here @ step
+        if share < 1e-3 or np.abs(following - here).sum() < 1e-4:
+            # Long walks have settled: the remaining rows are like this one.
+            visits += survival[t + 1 :].sum() * following
+            break
+        here = following
     total: Floats = visits / visits.sum()
     return total

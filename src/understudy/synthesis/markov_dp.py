@@ -97,7 +97,8 @@ class MarkovDP:
         self.signal_: dict[str, float] = {}
         self._fit_chain(log, spending)
         self._fit_outcomes(log, spending)
-        assert not spending.unspent
+        if spending.unspent:
+            raise ValueError(f"the budget of {spending.unspent} was not spent")
         return self
 
     def sample(self, n_learners: int | None, rng: np.random.Generator) -> Interactions:

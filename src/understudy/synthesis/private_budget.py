@@ -6,6 +6,7 @@ Everything here is computed from public numbers and from noisy totals that were 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 from math import log, sqrt
 
 import numpy as np
@@ -59,6 +60,7 @@ class Noisy:
     sigma: float | Floats
 
 
+@lru_cache
 def budget(epsilon: float, delta: float) -> float:
     """The rho that discrete Gaussians on a fine lattice may spend in all for (epsilon, delta)."""
     return analytic_rho(epsilon, delta, n_cells=MOST_CELLS, sigma=LEAST_SIGMA)
@@ -98,8 +100,8 @@ class Spending:
         released = []
         for total in totals:
             self._n_cells += total.values.size
-            assert self._n_cells <= MOST_CELLS
-            assert total.sensitivity / sqrt(2.0 * rho) >= LEAST_SIGMA
+            if self._n_cells > MOST_CELLS or total.sensitivity / sqrt(2.0 * rho) < LEAST_SIGMA:
+                raise ValueError("the accounting does not cover so many cells or so fine a noise")
             noisy = gaussian(total.values, sensitivity=total.sensitivity, rho=rho, noise=self._noise)
             sigma = total.step * (total.sensitivity / sqrt(2.0 * rho))
             released.append(Noisy(noisy.astype(np.float64) * total.step, sigma))
