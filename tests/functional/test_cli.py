@@ -209,6 +209,34 @@ def test_release_is_refused_then_accepted_and_listed(room, tmp_path):
     assert "not empty" in again.stderr
 
 
+def test_the_default_release_is_private_and_charged_once(room, tmp_path):
+    log = tmp_path / "log.csv"
+    log.write_bytes((room / "log.csv").read_bytes())
+    explained = run("release", log, "-o", "bundle", "--explain", "--json", cwd=tmp_path)
+    assert json.loads(explained.stdout)["spent"] == 0
+    assert not (tmp_path / "understudy.ledger").exists()
+    done = run("release", log, "-o", "bundle", "--json", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["guarantee"]["epsilon"] == 8
+    again = run("release", log, "-o", "second", cwd=tmp_path)
+    assert again.returncode == 4
+    assert "8 of 10 is spent" in again.stderr
+    assert not (tmp_path / "second").exists()
+    listed = tmp_path / "names.txt"
+    listed.write_text("\n".join(pl.read_csv(log)["skill"].unique().sort().head(5)) + "\n")
+    small = run(
+        "synthesize", log, "-o", "s.csv", "-m", "markov-dp:epsilon=1", "--actions", listed, cwd=tmp_path
+    )
+    assert small.returncode == 0, small.stderr
+    assert set(pl.read_csv(tmp_path / "s.csv")["action"]) <= {
+        *listed.read_text().split("\n"),
+        "other actions",
+    }
+    wrong = run("ledger", tmp_path / "bundle", cwd=tmp_path)
+    assert wrong.returncode == 2
+    assert "holds no ledger" in wrong.stderr
+
+
 def test_those_who_withdrew_are_left_out(room, tmp_path):
     names = pl.read_csv(room / "log.csv")["learner"].unique().sort()
     (tmp_path / "out.csv").write_text("learner\n" + "\n".join(names.head(20)) + "\nnobody-we-know\n")

@@ -23,8 +23,8 @@ def explain_budget(log: Interactions, out: Path, as_json: bool) -> None:
         echo_json({"spent": 0, "predictions": [vars(p) for p in predictions]})
         return
     print_table(
-        f"Expected from the noise alone, for {log.n_learners:,} learners, {log.n_actions:,} actions and "
-        f"{ROWS_PER_LEARNER} rows a learner; nothing was spent",
+        f"Expected errors for {log.n_learners:,} learners, {log.n_actions:,} actions and "
+        f"{ROWS_PER_LEARNER} rows a learner (a guess: the real number is not public); nothing was spent",
         ["epsilon", "delta", "action shares off by", "difficulty of a typical action off by"],
         [
             [

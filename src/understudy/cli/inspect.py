@@ -82,6 +82,7 @@ def _print(inspection: Any, content: dict[str, Any]) -> None:
 
     for note in content["notes"]:
         typer.echo(note)
+    typer.echo("Columns: " + ", ".join(f"{role} = {name}" for role, name in content["columns"].items()) + ".")
     print_table(content["file"], ["what", "value"], [list(line) for line in inspection.lines()])
     if content["identifiers"]:
         print_table(

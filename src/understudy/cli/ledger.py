@@ -32,6 +32,11 @@ def ledger(
     if not file.exists():
         raise UsageError(f"there is no {file}.", hint="give the data set whose ledger you want to see.")
     inside = file / FILE_NAME
+    if ledger is None and file.is_dir() and not inside.exists():
+        raise UsageError(
+            f"{file} holds no ledger; only bundles of simulated data do.",
+            hint="give the data file: its ledger lies beside it, unless --ledger said otherwise.",
+        )
     path = inside if ledger is None and file.is_dir() else ledger_path(file, ledger)
     book = Ledger(path)
     if limit is not None:

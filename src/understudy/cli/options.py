@@ -21,7 +21,13 @@ Learner = Annotated[str | None, typer.Option(help="Column that names the learner
 Action = Annotated[str | None, typer.Option(help="Column that names the action (skill, task, word).")]
 Outcome = Annotated[str | None, typer.Option(help="Column with the outcome, 0 or 1.")]
 Time = Annotated[str | None, typer.Option(help="Column with the time, when rows are not in order.")]
-Format = Annotated[str | None, typer.Option(help="Format of the file, when it is not recognised.")]
+Format = Annotated[
+    str | None,
+    typer.Option(
+        help="csv, tsv, excel, parquet, assistments, user-item-skill, three-line, slam, datashop or xapi, "
+        "when the file is not recognised."
+    ),
+]
 KeepSkills = Annotated[
     bool, typer.Option("--keep-skills", help="ASSISTments: one row per skill of an item, not merged.")
 ]
@@ -32,7 +38,13 @@ Group = Annotated[
     str | None, typer.Option(help="Column with a group of each learner; figures are shown for each group.")
 ]
 Method = Annotated[
-    str, typer.Option("-m", "--method", help="Method: name, name:value or name:key=value, e.g. drop:0.5.")
+    str,
+    typer.Option(
+        "-m",
+        "--method",
+        help="markov-dp (options epsilon, delta, longest: markov-dp:epsilon=2:longest=200), "
+        "or without a guarantee markov, drop:RATIO. Choose longest by what is plausible, not from the data.",
+    ),
 ]
 Seed = Annotated[int, typer.Option(help="Seed of everything left to chance (noise of a guarantee aside).")]
 PublicActions = Annotated[

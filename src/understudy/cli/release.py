@@ -71,7 +71,7 @@ def release(
     """Make a bundle: synthetic data with a card in share/, what was measured in keep/.
 
     The method is markov-dp with epsilon 8 unless another is given. The risk is measured on halves
-    of the learners; a method without a formal guarantee is refused when its learners can be told,
+    of the learners; a method without a formal guarantee is refused when its learners can be told from others,
     and one that would pass the budget always (exit code 4).
 
     Example: understudy release log.csv -o bundle --public-actions

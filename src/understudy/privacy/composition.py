@@ -90,13 +90,18 @@ def analytic_delta(rho: float, epsilon: float, *, n_cells: int, sigma: float) ->
     """
     if n_cells < 1 or not (sigma >= 1 and rho >= 0 and epsilon >= 0):
         raise ValueError(f"no proof for {n_cells} cells, sigma {sigma}, rho {rho}, epsilon {epsilon}")
-    distance = math.sqrt(2 * (epsilon - math.log(_TAIL)))  # e^epsilon tau = _TAIL
-    radius = math.sqrt(n_cells) * (1 + 1 / (2 * sigma)) + distance
-    first = n_cells / (24 * sigma**2)
-    second = radius**2 / (24 * sigma**2) + 3 * n_cells * math.exp(-2 * (math.pi * sigma) ** 2)
+    first, second = _lattice_slack(epsilon, n_cells, sigma)
     if first + second >= epsilon:
         return 1.0
     return min(1.0, math.exp(first) * (mu_to_delta(math.sqrt(2 * rho), epsilon - first - second) + _TAIL))
+
+
+def _lattice_slack(epsilon: float, n_cells: int, sigma: float) -> tuple[float, float]:
+    """c1 and c2 of `analytic_delta`."""
+    distance = math.sqrt(2 * (epsilon - math.log(_TAIL)))  # e^epsilon tau = _TAIL
+    radius = math.sqrt(n_cells) * (1 + 1 / (2 * sigma)) + distance
+    second = radius**2 / (24 * sigma**2) + 3 * n_cells * math.exp(-2 * (math.pi * sigma) ** 2)
+    return n_cells / (24 * sigma**2), second
 
 
 def analytic_rho(epsilon: float, delta: float, *, n_cells: int, sigma: float) -> float:
@@ -118,7 +123,8 @@ def from_gaussians(
     """The guarantee of discrete Gaussians with total `rho`, by `analytic_delta` or else by zCDP."""
     if analytic_delta(rho, epsilon, n_cells=n_cells, sigma=sigma) > delta * (1 + _TOLERANCE):
         return from_zcdp(rho, epsilon, delta, mechanisms)
-    return Guarantee(epsilon, delta, rho=rho, mechanisms=mechanisms)
+    slack = sum(_lattice_slack(epsilon, n_cells, sigma))
+    return Guarantee(epsilon, delta, rho=rho, slack=slack, mechanisms=mechanisms)
 
 
 def gaussian_mu(sensitivity: float, sigma: float) -> float:

@@ -22,7 +22,9 @@ class Guarantee:
 
     `mu` is Gaussian DP and `rho` zero-concentrated DP, each given only where it is proved. The
     discrete Gaussian has a rho and no mu: it is zCDP, and not exactly Gaussian DP. (epsilon,
-    delta) alone implies neither.
+    delta) alone implies neither. `slack` says how close to Gaussian it is: with mu = sqrt(2 rho),
+    probabilities differ from those of a mu-Gaussian-DP mechanism by a factor of at most
+    e^slack, and by delta.
     """
 
     epsilon: float
@@ -33,6 +35,7 @@ class Guarantee:
     unit: str = UNIT
     adjacency: str = ADJACENCY
     rho: float | None = None
+    slack: float | None = None
 
     def __post_init__(self) -> None:
         if not self.epsilon > 0 or not 0 <= self.delta < 1:
@@ -72,6 +75,7 @@ class Guarantee:
             "delta": self.delta if self.formal else None,
             "mu": self.mu,
             "rho": self.rho,
+            "slack": self.slack,
             "mechanisms": list(self.mechanisms),
             "unit": self.unit,
             "adjacency": self.adjacency,

@@ -22,6 +22,8 @@ IntArray = NDArray[np.integer[Any]]
 
 SIMULATED_PREFIX = "simulated-"
 SYNTHETIC_PREFIX = "synthetic-"
+# The action that stands for all those whose names are not told.
+POOLED = "other actions"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -174,11 +176,12 @@ class Interactions:
         """The same log, its vocabulary declared to be public."""
         return replace(self, declared=True)
 
-    def with_vocabulary(self, names: Sequence[str], pooled: str = "other actions") -> Interactions:
+    def with_vocabulary(self, names: Sequence[str]) -> Interactions:
         """The log with a declared vocabulary; actions that it lacks become one."""
+        names = [name for name in names if name != POOLED]
         position = {name: code for code, name in enumerate(names)}
         code = np.array([position.get(name, len(names)) for name in self.actions], dtype=np.int32)
-        return replace(self, action=code[self.action], actions=(*names, pooled), declared=True)
+        return replace(self, action=code[self.action], actions=(*names, POOLED), declared=True)
 
     def select(self, learners: ArrayLike) -> Interactions:
         """The log of some learners, in the order given; the vocabulary stays."""
@@ -213,6 +216,8 @@ class Interactions:
 
     def recode(self, actions: Sequence[str]) -> Interactions:
         """The same log with codes of another vocabulary, which has to hold every action that occurs."""
+        if tuple(actions) == self.actions:
+            return self
         position = {name: code for code, name in enumerate(actions)}
         table = np.array([position.get(name, -1) for name in self.actions], dtype=np.int32)
         action = table[self.action] if self.n_rows else self.action

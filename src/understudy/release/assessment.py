@@ -18,6 +18,7 @@ from understudy.attacks.estimate import RiskEstimate
 from understudy.attacks.shadow import N_SHADOWS
 from understudy.engine import run_tasks
 from understudy.records import Interactions
+from understudy.records.interactions import POOLED
 from understudy.studies.groups import GroupFigures, averaged
 from understudy.studies.study import check_size
 from understudy.studies.trial import Stage, Trial, everybody, rehearsal
@@ -76,6 +77,9 @@ def assess(
 ) -> Assessment:
     """Try the method on random halves of the log, as if `n_learners` synthetic ones were released."""
     check_size(log)
+    if not log.declared:
+        # A method that has to find the vocabulary pools what it may not tell: make room for that.
+        log = log.recode(tuple(dict.fromkeys((*log.actions, POOLED))))
     tick = progress(n_shadows + n_halves) if progress else lambda: None
     knowledge = everybody(log)
     # A larger synthetic log says more about its learners: try the size that will be released.

@@ -22,6 +22,7 @@ from understudy.records import Interactions
 from understudy.release.assessment import Assessment
 from understudy.release.codebook import codebook, n_occurring
 from understudy.synthesis import Synthesizer
+from understudy.synthesis.private_budget import predict
 from understudy.utility import METRICS
 
 NOT_COVERED = "These figures were computed from the real data, and no guarantee covers them."
@@ -66,6 +67,7 @@ def card_content(
         "accepted_risk": options.accept_risk,
         "uses": list(USES),
         "misuses": list(MISUSES),
+        "expected": expected_errors(synthetic, synthesizer, guarantee),
         "accuracy": sampling_accuracy(synthetic),
         "columns": list(csv.DictReader(io.StringIO(codebook(synthetic, synthesizer.keeps_rows)))),
         "examples": synthetic.to_frame("synthetic-").head(N_EXAMPLE_ROWS).to_dicts(),
@@ -143,7 +145,8 @@ def _proved(guarantee: Guarantee) -> dict[str, Any]:
             "What is true of learners in general. If most fail at an action, the data tells, and that says "
             "something about everybody who tried it.",
             "Against other releases about the same learners. Their epsilons add up; the custodian keeps count.",
-            "The names of the actions and the number of learners, which are taken as public.",
+            "The number of learners, which is taken as public, and the names of actions, which were declared "
+            "to be public or are shared by many learners.",
         ],
     }
 
@@ -170,7 +173,7 @@ def _worst_case_in_words(bound: dict[str, float]) -> str:
         for limit, words in (
             (0.60, "That is close to guessing."),
             (0.80, "That is better than guessing and far from certain."),
-            (0.95, "That is far better than guessing."),
+            (0.95, "Such an attacker may do far better than guessing; a smaller epsilon promises more."),
             (1.00, "Against such an attacker this guarantee alone promises little."),
         )
         if auc <= limit
@@ -190,7 +193,9 @@ def worst_case(guarantee: Guarantee) -> dict[str, float]:
     rate alpha, where f(alpha) = max(0, 1 - delta - e^epsilon alpha, e^-epsilon (1 - delta - alpha))
     (Wasserman and Zhou 2010; Kairouz et al. 2015): the area under it is
     1 - (1 - delta)^2 / (1 + e^epsilon). With mu, f(alpha) = Phi(Phi^-1(1 - alpha) - mu) and the
-    area is Phi(mu / sqrt 2) (Dong et al. 2022). Both hold, so the smaller one does.
+    area is Phi(mu / sqrt 2) (Dong et al. 2022). Where a mechanism is Gaussian up to a factor
+    e^slack, the power is at most e^slack Phi(Phi^-1(e^slack alpha) + mu) + delta. All that is known
+    holds, so the smallest does.
     """
     epsilon, delta, alpha = guarantee.epsilon, guarantee.delta, 0.01
     # In terms of e^-epsilon, which a large epsilon does not overflow.
@@ -202,12 +207,37 @@ def worst_case(guarantee: Guarantee) -> dict[str, float]:
     if guarantee.mu is not None:
         auc = min(auc, float(norm.cdf(guarantee.mu / math.sqrt(2))))
         power = min(power, float(norm.cdf(norm.ppf(alpha) + guarantee.mu)))
+    if guarantee.rho is not None and guarantee.slack is not None:
+        mu, factor = math.sqrt(2.0 * guarantee.rho), math.exp(guarantee.slack)
+        # Right ends of ten thousand steps: the power grows with alpha, so the sum is above the area.
+        steps = np.append(np.arange(1, 10_001) / 10_000, alpha)
+        powers = np.minimum(1.0, factor * norm.cdf(norm.ppf(np.minimum(1.0, factor * steps)) + mu) + delta)
+        auc, power = min(auc, float(powers[:-1].mean())), min(power, float(powers[-1]))
     return {"auc": _rounded_up(auc), "tpr_at_1pct": _rounded_up(power)}
 
 
 def _rounded_up(share: float) -> float:
     # A bound may not shrink by rounding; the allowance is for 0.57 * 100 = 56.99999999999999 and its like.
     return min(1.0, math.ceil(100 * share - 1e-9) / 100)
+
+
+def expected_errors(
+    synthetic: Interactions, synthesizer: Synthesizer, guarantee: Guarantee
+) -> dict[str, Any] | None:
+    """Errors predicted from the guarantee and the synthetic log alone; None without a guarantee.
+
+    How much of a fit is signal is computed from noisy sums only, so it may be told.
+    """
+    if not guarantee.formal:
+        return None
+    rows = synthetic.n_rows / max(synthetic.n_learners, 1)
+    prediction = predict(synthetic.n_learners, n_occurring(synthetic), rows, guarantee.epsilon)
+    signal: dict[str, float] = getattr(synthesizer, "signal_", {})
+    return {
+        "action_shares": prediction.action_shares,
+        "difficulty": prediction.difficulty,
+        "signal": {name: round(share, 2) for name, share in signal.items()},
+    }
 
 
 def sampling_accuracy(synthetic: Interactions) -> list[dict[str, Any]]:

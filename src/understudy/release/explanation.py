@@ -8,7 +8,7 @@ from understudy.synthesis.private_budget import Prediction, predict
 
 EPSILONS = (0.5, 1.0, 2.0, 4.0, 8.0)
 # Rows that a learner is taken to have: the log's own number is not public.
-ROWS_PER_LEARNER = 50
+ROWS_PER_LEARNER = 20
 
 
 def explain(n_learners: int, n_actions: int) -> list[Prediction]:

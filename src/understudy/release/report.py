@@ -12,6 +12,7 @@ from understudy.pages.figures import ACCENT, INK, MUTED, WARNING, data
 from understudy.pages.words import GUESSING, certainty, verdict
 from understudy.records import Interactions
 from understudy.records.description import n_by_one_learner
+from understudy.records.interactions import common_vocabulary
 from understudy.release.assessment import Assessment
 from understudy.utility import METRICS
 
@@ -27,6 +28,7 @@ def report_page(
     report: dict[str, Any],
 ) -> str:
     """The report as a page."""
+    log, synthetic = common_vocabulary(log, synthetic)
     worst = assessment.worst
     return render(
         "release/report.html",

@@ -122,7 +122,7 @@ def check_size(log: Interactions) -> None:
     """Refuse logs on which half against half means nothing."""
     if log.n_learners < SMALLEST or log.n_actions < 2:
         raise DataError(
-            f"a study splits learners in halves and needs {SMALLEST} learners and 2 actions at least"
+            f"learners are split in halves, which needs {SMALLEST} learners and 2 actions at least"
             f"; found {log.n_learners} and {log.n_actions}.",
             hint="use a larger log; `understudy inspect` shows what is in this one.",
         )

@@ -113,7 +113,7 @@ class Stage:
         began = time.perf_counter()
         synthesizer.fit(self.real.training, rng, test_noise(rng))
         fitted = time.perf_counter()
-        synthetic = synthesizer.sample(n_learners, rng)
+        synthetic = synthesizer.sample(n_learners, rng).recode(self.log.actions)
         sampled = time.perf_counter()
         scores = membership_scores(self.knowledge, synthetic, shadow, workers)
         risk = judged_risk(self.knowledge, self.member, scores, rng)
@@ -163,7 +163,7 @@ def generator_of(
     """Fit and sample in one call, as the shadows need it."""
 
     def generate(log: Interactions, rng: np.random.Generator) -> Interactions:
-        return make_method(method).fit(log, rng, test_noise(rng)).sample(n_learners, rng)
+        return make_method(method).fit(log, rng, test_noise(rng)).sample(n_learners, rng).recode(log.actions)
 
     return generate
 

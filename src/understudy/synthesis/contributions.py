@@ -23,7 +23,7 @@ from understudy.records.totals import totals
 Floats = NDArray[np.float64]
 
 # Lattice steps within a clipping norm: what rounding towards zero loses is far below the noise.
-RESOLUTION = 2**16
+RESOLUTION = 2**18
 
 
 @dataclass(frozen=True)

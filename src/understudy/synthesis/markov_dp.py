@@ -17,6 +17,7 @@ from typing import ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import logit
+from scipy.stats import norm
 
 from understudy.errors import UsageError
 from understudy.models.ability_rounds import unexplained
@@ -42,7 +43,6 @@ from understudy.synthesis.walk_statistics import WalkStatistics, bin_centres, bi
 
 Floats = NDArray[np.float64]
 
-POOLED = "other actions"
 # At most so many different actions of a learner count when the vocabulary is looked for.
 MOST_OWN_ACTIONS = 64
 # Jumps are counted between the most popular actions only; a larger matrix would be all noise.
@@ -57,7 +57,8 @@ class MarkovDP:
     """Learner-level (epsilon, delta) differential privacy under replace-one adjacency.
 
     `delta` is by default the smaller of 1e-6 and one over the squared number of learners. Rows of a
-    learner past the first `longest` are ignored. The number of learners is public, and so is
+    learner past the first `longest` are ignored; it is public, so choose what is plausible for the
+    course and do not read it off the data. The number of learners is public, and so is
     the vocabulary of a log that is declared; otherwise names are told when enough learners share
     them, for a part of the budget, and other actions are pooled.
     """
@@ -69,9 +70,11 @@ class MarkovDP:
     def __init__(self, epsilon: float = 8.0, delta: float = 0.0, longest: float = 1000.0) -> None:
         if not 0 < epsilon < 100 or not 0 <= delta < 0.1 or not 2 <= longest <= 100_000:
             raise UsageError(
-                "markov-dp needs an epsilon above 0 and below 100, a delta below 0.1 and a longest sequence of 2 "
-                f"to 100,000 rows; got epsilon {epsilon:g}, delta {delta:.2e}, longest {longest:g}.",
-                hint="for example markov-dp:epsilon=2.",
+                f"markov-dp cannot have epsilon {epsilon:g}"
+                + (f", delta {delta:.2e}" if delta else "")
+                + f" and a longest sequence of {longest:g} rows.",
+                hint="epsilon lies above 0 and below 100, delta below 0.1, longest between 2 and 100,000: "
+                "for example markov-dp:epsilon=2:longest=200.",
             )
         self.epsilon = epsilon
         self.delta = delta
@@ -112,12 +115,11 @@ class MarkovDP:
     def _fit_chain(self, log: Interactions, spending: Spending) -> None:
         n_learners, n_actions = log.n_learners, log.n_actions
         walks, edges = WalkStatistics(log), bin_edges(self.longest)
+        (moments,) = spending.spend("length moments", walks.length_moments(self.longest))
         (lengths,) = spending.spend("lengths", walks.lengths(edges))
         (starts,) = spending.spend("starts", walks.starts())
-        even = np.full(len(edges) - 1, 1.0 / (len(edges) - 1))
-        lengths = _without_stray_tail(lengths)
-        shares, self.signal_["lengths"] = _believed(lengths, n_learners, even)
-        self.length_law_ = _length_law(shares, edges)
+        usual_lengths = _usual_lengths(moments.values / n_learners, edges, self.longest)
+        self.length_law_ = _length_law(_outstanding(lengths, n_learners, usual_lengths), edges)
         # Rates need no long sequences: nine learners of ten count in full, the others as much as they.
         usual = 1 + float(np.searchsorted(np.cumsum(self.length_law_), 0.9))
         (overall,) = spending.spend("totals", walks.totals(usual))
@@ -203,20 +205,27 @@ def _with_private_vocabulary(log: Interactions, spending: Spending, delta: float
     (shared,) = spending.spend("vocabulary", WalkStatistics(log).shared_actions(MOST_OWN_ACTIONS))
     threshold = vocabulary_threshold(float(np.max(shared.sigma)), delta, MOST_OWN_ACTIONS)
     told = shared.values > threshold
-    names = [name for name, is_told in zip(log.actions, told, strict=True) if is_told]
-    pooled = next(name for name in (POOLED, f"{POOLED} (pooled)") if name not in names)
-    code = np.where(told, np.cumsum(told) - 1, len(names)).astype(np.int32)
-    return Interactions(code[log.action], log.outcome, log.offsets, (*names, pooled), simulated=log.simulated)
+    return log.with_vocabulary([name for name, is_told in zip(log.actions, told, strict=True) if is_told])
 
 
-def _without_stray_tail(lengths: Noisy) -> Noisy:
-    """Counts of lengths with long ones believed only where they stand out from the noise.
+def _usual_lengths(moments: Floats, edges: IntArray, longest: int) -> Floats:
+    """Shares of learners by length if the logarithm of length is normal, with these moments."""
+    mean = float(np.clip(moments[0], 0.05, 0.95))
+    spread = float(np.sqrt(np.clip(moments[1] - mean**2, 0.05**2, 0.3**2)))
+    position = np.log(edges) / np.log(longest)
+    shares = np.diff(norm.cdf(position, mean, spread)) + 1e-9
+    usual: Floats = shares / shares.sum()
+    return usual
 
-    A stray learner in a bin of long sequences would add hundreds of rows; one too few costs little.
+
+def _outstanding(noisy: Noisy, total: float, prior: Floats) -> Floats:
+    """The prior's shares, but for bins whose noisy counts stand out from it by twice their noise.
+
+    One stray learner in a bin of long sequences would add hundreds of rows.
     """
-    usual = int(np.argmax(lengths.values))
-    stray = (np.arange(len(lengths.values)) > usual) & (lengths.values < 2.0 * lengths.sigma)
-    return Noisy(np.where(stray, 0.0, lengths.values), lengths.sigma)
+    departure = noisy.values - total * prior
+    believed = np.where(np.abs(departure) > 2.0 * noisy.sigma, departure, 0.0)
+    return to_simplex(total * prior + believed, total) / total
 
 
 def _length_law(shares: Floats, edges: IntArray) -> Floats:

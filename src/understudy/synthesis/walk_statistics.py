@@ -29,6 +29,15 @@ class WalkStatistics:
         """Learners by length; bin b holds edges[b] to edges[b + 1] - 1."""
         return one_of(_bins(self.log.lengths, edges), len(edges) - 1)
 
+    def length_moments(self, longest: int) -> Total:
+        """Sums of learners' logarithm of length, from 0 (one row) to 1 (`longest`), and of its square.
+
+        Both entries of a learner lie in [0, 1], so replacing one moves the pair by sqrt(2) at most.
+        """
+        share = np.log(np.clip(self.log.lengths, 1, longest)) / np.log(longest)
+        lattice = np.trunc(np.stack([share, share**2]) * RESOLUTION).sum(axis=1)
+        return Total(lattice.astype(np.int64), np.sqrt(2.0) * RESOLUTION, 1.0 / RESOLUTION)
+
     def starts(self) -> Total:
         """Learners by first action."""
         return one_of(self.log.action[self.log.offsets[:-1]], self.log.n_actions)

@@ -224,6 +224,23 @@ def test_real_rows_are_called_real_rows(log, tmp_path):
         assert "belongs to no real learner" not in text
 
 
+@pytest.mark.parametrize("declared", [True, False])
+def test_a_private_release_needs_no_accepted_risk(log, tmp_path, declared):
+    """With the vocabulary declared, or found by the method, which then pools what few learners share."""
+    source = log.declare() if declared else log
+    ledger = Ledger(tmp_path / "l")
+    released = make_release(source, tmp_path / "b", Options(method="markov-dp:epsilon=4"), ledger=ledger)
+    assert released.guarantee.formal
+    assert ("other actions" in released.synthetic.actions) is not declared
+    assert ledger.balance("learners of this folder").epsilon == 4
+    card = json.loads((tmp_path / "b/share/card.json").read_text())
+    assert card["guarantee"]["epsilon"] == 4
+    assert 0 < card["expected"]["action_shares"] <= 1
+    assert card["protection"]["worst_case"]["auc"] < 0.8
+    with pytest.raises(RefusedError, match="epsilon 8 was asked"):
+        make_release(source, tmp_path / "c", Options(method="markov-dp:epsilon=8"), ledger=ledger)
+
+
 def test_what_stays_inside_is_readable_by_its_owner_only(bundle):
     assert (bundle.folder / "keep").stat().st_mode & 0o077 == 0
     assert (bundle.folder / "understudy.ledger").stat().st_mode & 0o077 == 0
