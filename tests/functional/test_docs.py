@@ -85,6 +85,23 @@ def test_every_attack_is_explained():
         assert f"`{name}`" in text
 
 
+def test_the_guarantee_page_states_the_budget_that_is_spent():
+    from understudy.synthesis.private_budget import SHARES
+
+    text = (ROOT / "docs/explanation/guarantee.md").read_text(encoding="utf-8")
+    stated = {
+        "length moments": "2 %", "lengths": "3, 3, 2 %", "starts": "3, 3, 2 %", "norms": "3, 3, 2 %",
+        "totals": "5 %", "rows": "18 %", "runs": "6 %", "jumps": "20 %",
+        "first slopes": "11 and 30 %", "second slopes": "11 and 30 %",
+        "first curvature": "1 % each", "second curvature": "1 % each", "abilities": "1 %",
+    }  # fmt: skip
+    assert set(stated) == set(SHARES)
+    for name, share in SHARES.items():
+        assert f"{100 * share:.0f}" in stated[name]
+        assert f"| {stated[name]} |" in text
+    assert f"{sum(SHARES.values()):.2f}" in text
+
+
 def test_the_changelog_has_a_privacy_heading():
     assert "### Privacy" in (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
 

@@ -138,8 +138,19 @@ def auc_with_error(score: Floats, member: Flags) -> tuple[float, float]:
     # Chance that this member beats an outsider, and that a member beats this outsider.
     beats = (ranks[:n_in] - rankdata(inside)) / n_out
     beaten = 1.0 - (ranks[n_in:] - rankdata(outside)) / n_in
-    variance = beats.var(ddof=1) / n_in + beaten.var(ddof=1) / n_out
+    # A single learner shows no spread: the largest there can be is taken.
+    spread_in = beats.var(ddof=1) if n_in > 1 else 0.25
+    spread_out = beaten.var(ddof=1) if n_out > 1 else 0.25
+    variance = spread_in / n_in + spread_out / n_out
     return float(beats.mean()), float(max(np.sqrt(variance), _least_error(n_in, n_out)))
+
+
+def auc_with_interval(score: Floats, member: Flags) -> tuple[float, float, float]:
+    """Area under the ROC curve with its 95 % interval."""
+    area, error = auc_with_error(score, member)
+    critical = float(norm.ppf(0.5 + LEVEL / 2))
+    low, high = _bands(np.array([area]), np.array([error]), critical, member)
+    return area, float(low[0]), float(high[0])
 
 
 def true_positive_rate(score: Floats, member: Flags, false_positive_rate: float) -> float:

@@ -20,7 +20,7 @@ def explanation_figure(predictions: list[Prediction]) -> Figure:
     """Expected errors against epsilon."""
     import altair as alt
 
-    kinds = ("action shares (total variation)", "difficulty (log-odds)")
+    kinds = ("action shares", "difficulty")
     values = [
         {"epsilon": p.epsilon, "error": error, "of": kind}
         for p in predictions

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from understudy.attacks.estimate import auc_with_error
+from understudy.attacks.estimate import auc_with_interval
 from understudy.models.next_outcome import fit_next_outcome
 from understudy.records import Interactions
 from understudy.utility.metrics import Real, prediction_auc_on
@@ -53,7 +53,7 @@ def group_figures(
     figures = []
     for name, inside in pooled_groups(log, member, judged):
         mine = inside & judged
-        area, error = auc_with_error(scores[mine], member[mine])
+        area, low, high = auc_with_interval(scores[mine], member[mine])
         held_out = real.held_out.select(inside[outsiders])
         reached = prediction_auc_on(from_synthetic, held_out)
         figures.append(
@@ -61,8 +61,8 @@ def group_figures(
                 group=name,
                 n_learners=int(inside.sum()),
                 auc=area,
-                low=max(0.0, area - 1.96 * error),
-                high=min(1.0, area + 1.96 * error),
+                low=low,
+                high=high,
                 prediction_auc=reached,
                 prediction_loss=prediction_auc_on(from_real, held_out) - reached,
             )
