@@ -214,6 +214,7 @@ def test_the_default_release_is_private_and_charged_once(room, tmp_path):
     log.write_bytes((room / "log.csv").read_bytes())
     explained = run("release", log, "-o", "bundle", "--explain", "--json", cwd=tmp_path)
     assert json.loads(explained.stdout)["spent"] == 0
+    assert not list(tmp_path.glob("*explained*"))
     assert not (tmp_path / "understudy.ledger").exists()
     done = run("release", log, "-o", "bundle", "--json", cwd=tmp_path)
     assert done.returncode == 0, done.stderr

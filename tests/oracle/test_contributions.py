@@ -18,6 +18,7 @@ EDGES = bin_edges(500)
 ACTIONS = tuple("abcdefg")
 STATISTICS = {
     "lengths": lambda log: WalkStatistics(log).lengths(EDGES),
+    "length moments": lambda log: WalkStatistics(log).length_moments(500),
     "starts": lambda log: WalkStatistics(log).starts(),
     "row norms": lambda log: WalkStatistics(log).row_norms(EDGES),
     "run norms": lambda log: WalkStatistics(log).run_norms(EDGES),

@@ -7,12 +7,14 @@ most 5 % of audits; the pair of logs is far from the worst case, which makes it 
 import numpy as np
 import pytest
 
+from understudy.errors import DataError
 from understudy.privacy.audit import mu_lower_bound
 from understudy.privacy.noise import os_noise
 from understudy.privacy.noise import test_noise as seeded_noise
 from understudy.records import Interactions
 from understudy.records.classroom import RARE_PATHS, Classroom
-from understudy.synthesis.markov_dp import POOLED, MarkovDP
+from understudy.records.interactions import POOLED
+from understudy.synthesis.markov_dp import MarkovDP
 from understudy.synthesis.private_budget import SHARES, Spending, budget, default_delta, vocabulary_threshold
 
 N_RUNS = 1000
@@ -69,8 +71,16 @@ def evidence(side, epsilon, seed, factor):
     method = MarkovDP(epsilon, delta=1e-6, longest=200)
     noise = Recording(rng, factor)
     method.fit(logs[side], rng, noise)
+    shown = [method.popularity_, method.length_law_, method.easiness_, method.tables_.threshold]
     other = Replaying(noise.transcript)
     method.fit(logs[1 - side], rng, other)
+    # The same noisy sums give the same release: nothing of a log goes past the noise.
+    for before, after in zip(
+        shown,
+        [method.popularity_, method.length_law_, method.easiness_, method.tables_.threshold],
+        strict=True,
+    ):
+        np.testing.assert_array_equal(before, after)
     ratio = 0.0
     for (own, noisy, sigma), theirs in zip(noise.transcript, other.values, strict=True):
         ratio += (((noisy - theirs) / sigma) ** 2 - ((noisy - own) / sigma) ** 2).sum() / 2
@@ -126,6 +136,44 @@ def test_a_name_that_one_learner_used_is_not_told():
     assert POOLED in fitted.actions_
     assert set(fitted.actions_) - {POOLED} <= set(log.actions)
     assert len(fitted.actions_) >= 5  # names that hundreds share are told
+
+
+class Shouting:
+    """Noise that lifts every sum far above any threshold."""
+
+    secret = False
+
+    def discrete_gaussian(self, values, sigma):
+        return np.asarray(values) + int(1000 * sigma)
+
+
+def test_a_learner_has_no_more_candidates_than_the_proof_allows():
+    """Whatever the noise, of 300 names that one learner used at most 64 can be told."""
+    many = Interactions.from_sequences(
+        [[0, 1, 0], [1, 0, 1], list(range(2, 302))], [[1, 0, 1], [0, 1, 0], [1] * 300]
+    )
+    fitted = MarkovDP(8.0).fit(many, np.random.default_rng(0), Shouting())
+    assert len(set(fitted.actions_) - {POOLED, "0", "1"}) == 64
+    late = Interactions.from_sequences([[0, 1] * 10 + [2], [1, 0] * 3], [[1, 0] * 10 + [1], [0, 1] * 3])
+    assert "2" not in MarkovDP(8.0, longest=5).fit(late, np.random.default_rng(0), Shouting()).actions_
+
+
+def test_the_order_of_told_names_does_not_depend_on_untold_ones():
+    orders = []
+    for untold in ("7", "abc"):
+        names = ["10", "2", untold]
+        sequences = [[0, 1, 0, 1]] * 400 + [[2, 2]]
+        outcomes = [[0, 1, 1, 0]] * 400 + [[1, 0]]
+        log = Interactions.from_sequences(sequences, outcomes, actions=names)
+        fitted = MarkovDP(8.0).fit(log, np.random.default_rng(0), seeded_noise(np.random.default_rng(0)))
+        orders.append(fitted.actions_)
+    assert orders[0] == orders[1] == ("2", "10", POOLED)
+
+
+def test_learners_without_rows_are_refused():
+    empty = Interactions.from_sequences([[0, 1], [], [1]], [[1, 0], [], [1]]).declare()
+    with pytest.raises(DataError, match="without rows"):
+        MarkovDP().fit(empty, np.random.default_rng(0), seeded_noise(np.random.default_rng(0)))
 
 
 @pytest.mark.parametrize("sigma", [1.0, 7.0, 50.0])

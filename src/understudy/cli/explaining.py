@@ -16,11 +16,11 @@ def explain_budget(log: Interactions, out: Path, as_json: bool) -> None:
     from understudy.release.explanation import ROWS_PER_LEARNER, explain, explanation_figure
 
     predictions = explain(log.n_learners, log.n_actions)
-    figure = explanation_figure(predictions)
     folder = out.resolve().parent
-    figure.save(folder, f"{out.name}-explained")
+    if log.declared:
+        explanation_figure(predictions).save(folder, f"{out.name}-explained")
     if as_json:
-        echo_json({"spent": 0, "predictions": [vars(p) for p in predictions]})
+        echo_json({"spent": 0, "internal": not log.declared, "predictions": [vars(p) for p in predictions]})
         return
     print_table(
         f"Expected errors for {log.n_learners:,} learners, {log.n_actions:,} actions and "
@@ -36,4 +36,10 @@ def explain_budget(log: Interactions, out: Path, as_json: bool) -> None:
             for p in predictions
         ],
     )
-    typer.echo(f"Figure: {folder / (out.name + '-explained.svg')}")
+    if log.declared:
+        typer.echo(f"Figure: {folder / (out.name + '-explained.svg')}")
+    else:
+        typer.echo("Keep this inside: the number of actions is not public unless --public-actions says so.")
+        typer.echo(
+            "Without that, a tenth of the budget goes to names, and what few learners share is pooled."
+        )

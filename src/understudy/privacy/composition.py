@@ -186,7 +186,8 @@ def compose(guarantees: Sequence[Guarantee], delta: float) -> Guarantee:
 
 
 def _rho(guarantee: Guarantee) -> float | None:
-    if guarantee.rho is not None:
+    # With slack, delta may cover more than the tails of Gaussians: rho is not all that was spent.
+    if guarantee.rho is not None and guarantee.slack is None:
         return guarantee.rho
     return guarantee.epsilon**2 / 2 if guarantee.delta == 0 else None
 

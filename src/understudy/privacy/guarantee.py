@@ -24,7 +24,7 @@ class Guarantee:
     discrete Gaussian has a rho and no mu: it is zCDP, and not exactly Gaussian DP. (epsilon,
     delta) alone implies neither. `slack` says how close to Gaussian it is: with mu = sqrt(2 rho),
     probabilities differ from those of a mu-Gaussian-DP mechanism by a factor of at most
-    e^slack, and by delta.
+    e^slack, and by delta; `rho` alone is then no zCDP claim for the whole.
     """
 
     epsilon: float

@@ -84,7 +84,7 @@ def make_release(
         "kind": "release",
         "method": options.method,
         "guarantee": guarantee,
-        "risk": assessment.to_json(),
+        "risk": {**assessment.to_json(), "figures_published": options.publish_figures},
     }
     try:
         refuse_risk(assessment, guarantee, synthesizer.keeps_rows, options, earlier)

@@ -194,8 +194,8 @@ def worst_case(guarantee: Guarantee) -> dict[str, float]:
     (Wasserman and Zhou 2010; Kairouz et al. 2015): the area under it is
     1 - (1 - delta)^2 / (1 + e^epsilon). With mu, f(alpha) = Phi(Phi^-1(1 - alpha) - mu) and the
     area is Phi(mu / sqrt 2) (Dong et al. 2022). Where a mechanism is Gaussian up to a factor
-    e^slack, the power is at most e^slack Phi(Phi^-1(e^slack alpha) + mu) + delta. All that is known
-    holds, so the smallest does.
+    e^slack, the power is at most e^slack Phi(Phi^-1(e^slack alpha) + mu) + delta (the proof's far tail is
+    part of delta, since the curve is concave). All that is known holds, so the smallest does.
     """
     epsilon, delta, alpha = guarantee.epsilon, guarantee.delta, 0.01
     # In terms of e^-epsilon, which a large epsilon does not overflow.
@@ -231,7 +231,9 @@ def expected_errors(
     if not guarantee.formal:
         return None
     rows = synthetic.n_rows / max(synthetic.n_learners, 1)
-    prediction = predict(synthetic.n_learners, n_occurring(synthetic), rows, guarantee.epsilon)
+    # The fit is as exact as its learners make it, however many synthetic ones are drawn.
+    n_learners: int = getattr(synthesizer, "n_learners_", synthetic.n_learners)
+    prediction = predict(n_learners, n_occurring(synthetic), rows, guarantee.epsilon)
     signal: dict[str, float] = getattr(synthesizer, "signal_", {})
     return {
         "action_shares": prediction.action_shares,

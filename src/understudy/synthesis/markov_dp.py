@@ -12,6 +12,8 @@ stay and only jumps need a matrix.
 
 from __future__ import annotations
 
+from dataclasses import replace
+from math import log1p
 from typing import ClassVar, Self
 
 import numpy as np
@@ -19,7 +21,7 @@ from numpy.typing import NDArray
 from scipy.special import logit
 from scipy.stats import norm
 
-from understudy.errors import UsageError
+from understudy.errors import DataError, UsageError
 from understudy.models.ability_rounds import unexplained
 from understudy.models.denoising import fit_margins, match_popularity, shrink_jumps, shrunk_shares, to_simplex
 from understudy.models.markov import AliasTables, TransitionCounts, sample_walks
@@ -27,7 +29,7 @@ from understudy.models.rasch import PairCounts
 from understudy.privacy import Guarantee
 from understudy.privacy.noise import Noise
 from understudy.records import Interactions
-from understudy.records.interactions import IntArray
+from understudy.records.interactions import IntArray, natural_order
 from understudy.records.totals import totals
 from understudy.synthesis.contributions import bounded_sum, clip_factors, clipped_slopes, moments_of
 from understudy.synthesis.private_budget import (
@@ -87,12 +89,15 @@ class MarkovDP:
 
     def fit(self, log: Interactions, rng: np.random.Generator, noise: Noise) -> Self:
         """Release the noisy sums, then make a chain and difficulties of them."""
+        if not log.lengths.all():
+            raise DataError("a learner without rows has no part in a log.", hint="leave such learners out.")
         self.n_learners_ = log.n_learners
         self.simulated_ = log.simulated
         delta = self.delta or default_delta(log.n_learners)
-        # Telling names needs a delta of its own.
+        # Telling names needs a delta of its own, d = delta / 2, and a factor 1 / (1 - d) of epsilon's.
         found = not log.declared
-        spending = Spending(budget(self.epsilon, delta / 2 if found else delta), noise, vocabulary=found)
+        rho = budget(self.epsilon + log1p(-delta / 2), delta / 2) if found else budget(self.epsilon, delta)
+        spending = Spending(rho, noise, vocabulary=found)
         log = first_rows(log, self.longest)
         if found:
             log = _with_private_vocabulary(log, spending, delta / 2)
@@ -201,11 +206,18 @@ class MarkovDP:
 
 
 def _with_private_vocabulary(log: Interactions, spending: Spending, delta: float) -> Interactions:
-    """The log with actions that enough learners share; the others become one."""
-    (shared,) = spending.spend("vocabulary", WalkStatistics(log).shared_actions(MOST_OWN_ACTIONS))
+    """The log with actions that enough learners share; the others become one.
+
+    Only names that somebody's first actions count for are candidates: so one learner has at most
+    `MOST_OWN_ACTIONS` of their own, which is what the threshold's union bound rests on. Told names
+    are put in an order that does not depend on those that are not.
+    """
+    total = WalkStatistics(log).shared_actions(MOST_OWN_ACTIONS)
+    candidate = np.flatnonzero(total.values > 0)
+    (shared,) = spending.spend("vocabulary", replace(total, values=total.values[candidate]))
     threshold = vocabulary_threshold(float(np.max(shared.sigma)), delta, MOST_OWN_ACTIONS)
-    told = shared.values > threshold
-    return log.with_vocabulary([name for name, is_told in zip(log.actions, told, strict=True) if is_told])
+    told = {log.actions[code] for code in candidate[shared.values > threshold]}
+    return log.with_vocabulary(natural_order(told))
 
 
 def _usual_lengths(moments: Floats, edges: IntArray, longest: int) -> Floats:
