@@ -24,8 +24,8 @@ PUBLISHED = "published attack (lcs)"
 # Left, right, bottom and top in the figure.
 Box = tuple[float, float, float, float]
 
-# What a letter of a method's name takes there on a telephone, where it is widest.
-LETTER_WIDTH = 0.027
+# What a letter of a method's name takes there; on a telephone names come closer to each other.
+LETTER_WIDTH = 0.014
 LETTER_HEIGHT = 0.03
 
 
@@ -73,9 +73,10 @@ def tradeoff(summaries: list[Row]) -> Figure:
     widest = max(summary["wrmse"] for summary in compared) or 0.1
     points = [point for summary in compared for point in _points(summary)]
     # The root spreads the small errors apart; room on the right for the names.
+    room = 1.5
     x = alt.X(
         "error:Q",
-        scale=alt.Scale(type="sqrt", domain=[0.0, 1.3 * widest], nice=False),
+        scale=alt.Scale(type="sqrt", domain=[0.0, room * widest], nice=False),
         axis=alt.Axis(tickCount=5),
         title=["error of the difficulties (weighted RMSE)", "further left is more useful"],
     )
@@ -91,13 +92,13 @@ def tradeoff(summaries: list[Row]) -> Figure:
     shape = alt.Shape("attack:N", scale=alt.Scale(domain=domain, range=["diamond", "circle"]), legend=legend)
     base = alt.Chart(data(points))
     strongest = base.transform_filter(f"datum.attack == '{STRONGEST}'")
-    line = alt.Chart(data([{"auc": GUESSING, "error": 1.3 * widest, "word": "guessing"}]))
+    line = alt.Chart(data([{"auc": GUESSING, "error": room * widest, "word": "guessing"}]))
     guessing = line.mark_rule(color=MUTED, strokeDash=[4, 4]).encode(y=y)
     word = line.mark_text(color=INK, align="right", dy=11, fontSize=13).encode(x=x, y=y, text="word:N")
     joined = base.mark_line(color="#b9c3cd", strokeWidth=1).encode(x=x, y=y, detail="method:N")
     interval = strongest.mark_rule(color=WARNING, strokeWidth=2).encode(x=x, y="low:Q", y2="high:Q")
     dots = base.mark_point(filled=True, size=100, opacity=1).encode(x=x, y=y, color=colour, shape=shape)
-    names = alt.Chart(data(name_places(compared, 1.3 * widest))).encode(x=x, y=y, text="method:N")
+    names = alt.Chart(data(name_places(compared, room * widest))).encode(x=x, y=y, text="method:N")
     style: dict[str, Any] = {"fontSize": 13, "fontWeight": 600, "color": INK}
     right = names.transform_filter("!datum.left").mark_text(align="left", dx=10, **style)
     left = names.transform_filter("datum.left").mark_text(align="right", dx=-10, **style)
@@ -120,6 +121,12 @@ def _points(summary: Row) -> list[Row]:
     ]
 
 
+def short_name(method: str) -> str:
+    """A method's name for a figure: of a private one its epsilon, which is what differs."""
+    name, _, epsilon = method.partition(":epsilon=")
+    return f"epsilon {epsilon}" if name == "markov-dp" and epsilon else method
+
+
 def name_places(summaries: list[Row], widest: float) -> list[Row]:
     """Where the methods' names go: beside their points, where they cover no point and no other name.
 
@@ -128,15 +135,17 @@ def name_places(summaries: list[Row], widest: float) -> list[Row]:
     taken = [box for summary in summaries for box in _marks(summary, widest)]
     places = []
     for summary in sorted(summaries, key=lambda s: -s["auc_worst"]):
-        across, width = math.sqrt(summary["wrmse"] / widest), LETTER_WIDTH * len(summary["method"])
-        for step, left in product(range(8), (across > 0.6, across <= 0.6)):
+        name = short_name(summary["method"])
+        across, width = math.sqrt(summary["wrmse"] / widest), LETTER_WIDTH * len(name)
+        for step, left in product((0, 1, -1, 2, -2, 3, -3, -4, -5, -6), (across > 0.6, across <= 0.6)):
             height = summary["auc_worst"] - step * LETTER_HEIGHT
             start = across - 0.03 - width if left else across + 0.03
             box = (start, start + width, height - LETTER_HEIGHT / 2, height + LETTER_HEIGHT / 2)
-            if start >= 0 and not any(_overlap(box, other) for other in taken):
+            inside = start >= 0 and start + width <= 1 and 0.42 <= height <= 0.99
+            if inside and not any(_overlap(box, other) for other in taken):
                 break
         taken.append(box)
-        place = {"method": summary["method"], "error": summary["wrmse"], "auc": height, "left": left}
+        place = {"method": name, "error": summary["wrmse"], "auc": height, "left": left}
         places.append(place)
     return places
 
