@@ -226,21 +226,11 @@ class Interactions:
         return replace(self, action=action, actions=tuple(actions), declared=False)
 
     def constant_actions(self) -> NDArray[np.bool_]:
-        """Which actions occur and always or never succeed: they have no finite difficulty."""
+        """Which actions occur and always or never succeed: they have no finite difficulty (seed, section 5.1)."""
         attempts = np.bincount(self.action, minlength=self.n_actions)
         successes = np.bincount(self.action, weights=self.outcome, minlength=self.n_actions)
         constant: NDArray[np.bool_] = (attempts > 0) & ((successes == 0) | (successes == attempts))
         return constant
-
-    def without_actions(self, gone: NDArray[np.bool_]) -> Interactions:
-        """The log without some actions, which also leave the vocabulary."""
-        kept = self.keep_rows(~gone[self.action])
-        return kept.recode([name for name, is_gone in zip(self.actions, gone, strict=True) if not is_gone])
-
-    def without_constant_actions(self) -> tuple[Interactions, int]:
-        """The log without actions that have no finite difficulty, and their number (seed, section 5.1)."""
-        constant = self.constant_actions()
-        return (self.without_actions(constant), int(constant.sum())) if constant.any() else (self, 0)
 
 
 def offsets_of(lengths: ArrayLike) -> IntArray:

@@ -111,16 +111,10 @@ def test_recode_refuses_to_lose_an_action():
 
 @examples
 @given(logs)
-def test_actions_that_always_or_never_succeed_are_removed(learners):
-    log = made(learners)
+def test_actions_that_always_or_never_succeed_are_known(learners):
     results = {j: {o for rows in learners for a, o in rows if a == j} for j in range(4)}
-    gone = {j for j, seen in results.items() if len(seen) == 1}
-    kept, n_gone = log.without_constant_actions()
-    wanted = [[(VOCABULARY[a], o) for a, o in rows if a not in gone] for rows in learners]
-    found = [[(kept.actions[a], o) for a, o in rows] for rows in rows_of(kept)]
-    assert found == [rows for rows in wanted if rows]
-    assert n_gone == len(gone)
-    assert kept.actions == tuple(name for j, name in enumerate(VOCABULARY) if j not in gone)
+    wanted = [len(results[j]) == 1 for j in range(4)]
+    assert made(learners).constant_actions().tolist() == wanted
 
 
 @examples
