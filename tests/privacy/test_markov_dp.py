@@ -15,7 +15,15 @@ from understudy.records import Interactions
 from understudy.records.classroom import RARE_PATHS, Classroom
 from understudy.records.interactions import POOLED
 from understudy.synthesis.markov_dp import MarkovDP
-from understudy.synthesis.private_budget import SHARES, Spending, budget, default_delta, vocabulary_threshold
+from understudy.synthesis.private_budget import (
+    SHARES,
+    Spending,
+    budget,
+    default_delta,
+    predict,
+    vocabulary_threshold,
+)
+from understudy.utility import Real, measure
 
 N_RUNS = 1000
 
@@ -202,6 +210,22 @@ def test_at_a_tiny_epsilon_nothing_is_taken_for_signal():
     assert fitted.signal_["actions"] < 0.5
     clear = MarkovDP(60.0).fit(log, rng, seeded_noise(rng))
     assert clear.signal_["actions"] > 0.9
+
+
+@pytest.mark.parametrize("epsilon", [2.0, 8.0])
+def test_errors_are_about_as_predicted(epsilon):
+    """What the card and --explain expect is within a factor of 2 of what is measured, mean of four fits."""
+    log = Classroom(n_learners=600).simulate(np.random.default_rng(1)).declare()
+    found = []
+    for seed in range(4):
+        rng = np.random.default_rng(seed)
+        synthetic = MarkovDP(epsilon).fit(log, rng, seeded_noise(rng)).sample(None, rng)
+        metrics = measure(Real(log, log), synthetic)
+        found.append((metrics["action_tv"], metrics["wrmse_centred"]))
+    shares, difficulty = np.mean(found, axis=0)
+    expected = predict(600, log.n_actions, log.n_rows / 600, epsilon)
+    assert 0.5 < expected.action_shares / shares < 2
+    assert 0.5 < expected.difficulty / difficulty < 2
 
 
 def test_rare_paths_are_hidden(make_log):

@@ -90,10 +90,6 @@ class Spending:
         """What a statistic may spend."""
         return self.rho * self._shares[name]
 
-    def sigma_of(self, name: str, total: Total) -> float | Floats:
-        """The noise that a statistic will get, in its own units."""
-        return total.step * (total.sensitivity / sqrt(2.0 * self.rho_of(name)))
-
     def spend(self, name: str, *totals: Total) -> list[Noisy]:
         """Add noise to totals that share a budget equally; a budget can be spent once."""
         rho = self.rho_of(name) / len(totals)
