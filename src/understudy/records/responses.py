@@ -59,12 +59,12 @@ class Responses:
     @property
     def n_learners(self) -> int:
         """Number of learners, whether or not they answered anything."""
-        return self.correct.shape[0]
+        return int(self.correct.shape[0])
 
     @property
     def n_items(self) -> int:
         """Number of items, whether or not anybody answered them."""
-        return self.correct.shape[1]
+        return int(self.correct.shape[1])
 
     @property
     def n_missing(self) -> int:
