@@ -14,10 +14,10 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from understudy.privacy import mechanisms
+from understudy.privacy import knorm, mechanisms
 from understudy.privacy.audit import audit_mu, mu_lower_bound
 from understudy.privacy.composition import analytic_delta, gaussian_mu, mu_from_pure, mu_to_delta
-from understudy.privacy.noise import _cube_weights, os_noise
+from understudy.privacy.noise import _CUBE, _HEXAGON, _hexagon_points, _radius_weights, os_noise
 from understudy.privacy.noise import test_noise as seeded_noise
 
 FALSE_ALARM = 1e-7
@@ -46,9 +46,9 @@ def laplace_pmf(scale, reach):
     return (1 - q) / (1 + q) * q ** np.abs(z)
 
 
-def radius_pmf(n_cells, epsilon):
+def radius_pmf(n_cells, epsilon, body=_CUBE):
     """P(T = t) as the module's own enclosures give it, from t = 0, up to 2^-256."""
-    first, lower, _, total = _cube_weights(n_cells, Fraction(epsilon), 256)
+    first, lower, _, total = _radius_weights(body, n_cells, Fraction(epsilon), 256)
     weights = [high - low for low, high in itertools.pairwise(lower)]
     return [Fraction(0)] * first + [Fraction(weight, total[0]) for weight in weights]
 
@@ -171,6 +171,136 @@ def test_the_cube_needs_the_noise_that_the_findings_state():
     assert math.sqrt(radius_moment(20, 1.0)) == pytest.approx(12.4, abs=0.05)
 
 
+def norm(z):
+    """H of pairs in the last two axes: the largest of |c|, |a|, |c - a|."""
+    c, a = z[..., 0], z[..., 1]
+    return np.max([np.abs(c), np.abs(a), np.abs(c - a)], axis=0).max(axis=-1)
+
+
+def all_pairs(n_items, reach):
+    """All integer arrays of shape (n_items, 2) with cells up to `reach`."""
+    axis = np.arange(-reach, reach + 1)
+    grid = np.meshgrid(*[axis] * (2 * n_items), indexing="ij")
+    return np.stack(grid, axis=-1).reshape(-1, n_items, 2)
+
+
+def drawn_hexagon_pmf(n_items, epsilon, reach):
+    """P(z) of an array with H(z) = m, summed over T as it is drawn: T, then uniform in its hexagons."""
+    pmf = radius_pmf(n_items, epsilon, _HEXAGON)
+    per_radius = [p / (3 * t * t + 3 * t + 1) ** n_items for t, p in enumerate(pmf)]
+    return np.array([float(sum(per_radius[m:])) for m in range(reach + 1)])
+
+
+@pytest.mark.parametrize("kind", NOISES)
+@pytest.mark.parametrize(("n_items", "epsilon", "reach"), [(1, 1.0, 12), (2, 3.0, 3)])
+def test_the_hexagon_has_its_distribution_at_every_point(kind, n_items, epsilon, reach):
+    # Every point of the lattice is a cell of the chi-square where 10 draws or more are expected.
+    noise = source(kind)
+    zeros = np.zeros((n_items, 2), dtype=np.int64)
+    drawn = np.array([mechanisms.knorm_hexagon(zeros, epsilon=epsilon, noise=noise) for _ in range(N_RUNS)])
+    points = all_pairs(n_items, reach)
+    weights = np.exp(-epsilon * norm(points))
+    shells = np.arange(400)
+    inside = (3.0 * shells**2 + 3 * shells + 1) ** n_items
+    total = (inside * np.exp(-epsilon * shells)).sum() * (1 - math.exp(-epsilon))
+    expected = N_RUNS * weights / total
+    place = np.ravel_multi_index(
+        tuple((np.clip(drawn, -reach, reach) + reach).reshape(N_RUNS, -1).T), [2 * reach + 1] * (2 * n_items)
+    )
+    within = np.abs(drawn).max(axis=(1, 2)) <= reach
+    observed = np.bincount(place[within], minlength=len(points))
+    keep = expected >= 10
+    assert keep.sum() >= 19
+    observed = np.append(observed[keep], N_RUNS - observed[keep].sum())
+    expected = np.append(expected[keep], N_RUNS - expected[keep].sum())
+    assert stats.chisquare(observed, expected).pvalue > FALSE_ALARM
+
+
+def test_the_hexagon_at_another_epsilon_has_another_distribution():
+    # The mutant draws with 1.2 epsilon: the distances alone give it away.
+    noise, zeros = source("seeded"), np.zeros((2, 2), dtype=np.int64)
+    m = np.arange(400)
+    inside = (3.0 * m**2 + 3 * m + 1) ** 2
+    pmf = np.diff(inside, prepend=0) * np.exp(-m)
+    pmf = np.append(pmf[:12], pmf[12:].sum()) / pmf.sum()
+    for epsilon, right in ((1.0, True), (1.2, False)):
+        drawn = [norm(mechanisms.knorm_hexagon(zeros, epsilon=epsilon, noise=noise)) for _ in range(5000)]
+        observed = np.bincount(np.minimum(drawn, 12), minlength=13)
+        assert bool(stats.chisquare(observed, 5000 * pmf).pvalue > FALSE_ALARM) is right
+
+
+@pytest.mark.parametrize("radius", [0, 1, 2, 5, 9])
+def test_the_second_moments_of_a_hexagons_points(radius):
+    n_points = 3 * radius**2 + 3 * radius + 1
+    c, a = _hexagon_points(np.arange(n_points), radius).T
+    square = radius * (radius + 1)
+    assert (c.sum(), a.sum()) == (0, 0)
+    assert (c * c).sum() == (a * a).sum() == square * (5 * square + 2) // 6
+    assert 2 * (c * a).sum() == (c * c).sum()
+
+
+@pytest.mark.parametrize(("n_items", "epsilon"), [(1, 0.3), (1, 40.0), (2, 1.0), (20, 1.0), (100, 4.0)])
+def test_variances_agree_with_the_exact_distribution(n_items, epsilon):
+    assert knorm.cube_variance(n_items, epsilon) == pytest.approx(radius_moment(n_items, epsilon), rel=1e-9)
+    exact = 0.0
+    for t, p in enumerate(radius_pmf(n_items, epsilon, _HEXAGON)):
+        exact += float(p) * t * (t + 1) * (5 * t * t + 5 * t + 2) / (6 * (3 * t * t + 3 * t + 1))
+    covariance = knorm.hexagon_covariance(n_items, epsilon)
+    assert covariance == pytest.approx(exact * np.array([[1, 0.5], [0.5, 1]]), rel=1e-9)
+
+
+def test_the_hexagons_covariance_by_enumeration_of_the_noise():
+    z = all_pairs(1, 90)
+    pmf = np.exp(-0.5 * norm(z))
+    pmf /= pmf.sum()
+    covariance = np.einsum("p,pi,pj->ij", pmf, z[:, 0], z[:, 0])
+    assert covariance == pytest.approx(knorm.hexagon_covariance(1, 0.5), rel=1e-9)
+
+
+@pytest.mark.parametrize(("n_items", "epsilon"), [(20, 1.0), (50, 8.0)])
+def test_the_hexagon_has_its_covariance(n_items, epsilon):
+    noise, n = source("os"), 1000
+    zeros = np.zeros((n_items, 2), dtype=np.int64)
+    drawn = np.array([mechanisms.knorm_hexagon(zeros, epsilon=epsilon, noise=noise) for _ in range(n)])
+    covariance = knorm.hexagon_covariance(n_items, epsilon)
+    for i, j in ((0, 0), (0, 1), (1, 1)):
+        products = (drawn[:, :, i] * drawn[:, :, j]).mean(axis=1)
+        assert abs(products.mean() - covariance[i, j]) < 7 * products.std() / math.sqrt(n)
+
+
+def test_the_laplaces_variance():
+    q = math.exp(-0.25)
+    assert knorm.laplace_variance(4, 1.0) == pytest.approx(2 * q / (1 - q) ** 2)
+    z = np.arange(-400, 401)
+    assert knorm.laplace_variance(4, 1.0) == pytest.approx(laplace_pmf(4.0, 400) @ z**2)
+
+
+@pytest.mark.parametrize(("n_items", "epsilon"), [(1, 0.01), (3, 2.0), (20, 1.0), (50, 60.0)])
+@pytest.mark.parametrize("body", [_CUBE, _HEXAGON])
+def test_the_weights_of_the_radius_cover_it(n_items, epsilon, body):
+    weights = knorm.cube_radius_weights if body == _CUBE else knorm.hexagon_radius_weights
+    radius, probability = weights(n_items, epsilon)
+    exact = np.array([float(p) for p in radius_pmf(n_items, epsilon, body)])
+    assert exact[radius].sum() > 1 - 1e-12
+    assert probability == pytest.approx(exact[radius], rel=1e-9, abs=1e-18)
+    assert (np.diff(radius) == 1).all()
+
+
+def test_the_weights_of_the_radius_for_many_items():
+    # Gamma(I + 1) of the continuous mechanism, mean and variance (I + 1), up to the lattice's corrections.
+    radius, probability = knorm.cube_radius_weights(5000, 1.0)
+    mean = probability @ radius
+    assert mean == pytest.approx(5001 - 0.5, abs=0.01)
+    assert probability @ (radius - mean) ** 2 == pytest.approx(5001, rel=1e-3)
+    assert len(radius) < 1500
+
+
+@pytest.mark.parametrize(("n_items", "epsilon"), [(0, 1.0), (3, 0.0), (3, math.inf), (3, math.nan)])
+def test_a_radius_that_is_none(n_items, epsilon):
+    with pytest.raises(ValueError, match="a radius needs"):
+        knorm.cube_radius_weights(n_items, epsilon)
+
+
 @pytest.mark.parametrize("kind", NOISES)
 def test_the_exponential_mechanism_has_its_probabilities(kind):
     scores, sensitivity, epsilon = np.array([0.0, 1.0, 1.5, 4.0, -30.0]), 2.0, 3.0
@@ -200,6 +330,27 @@ def test_the_cube_loses_at_most_epsilon_at_every_point_for_every_neighbour(n_cel
             there = by_distance[max(abs(a + b) for a, b in zip(z, shift, strict=True))]
             worst = max(worst, abs(math.log(here / there)))
     assert worst == pytest.approx(epsilon, abs=1e-12)  # never more, and reached: no noise is wasted
+
+
+@pytest.mark.parametrize(("n_items", "reach"), [(1, 6), (2, 3)])
+@pytest.mark.parametrize("epsilon", [0.3, 1.0, 4.0])
+def test_the_hexagon_loses_at_most_epsilon_at_every_point_for_every_neighbour(n_items, reach, epsilon):
+    contributions = ((0, 0), (0, 1), (1, 1))
+    shifts = {
+        tuple((a[0] - b[0], a[1] - b[1]) for a, b in zip(one, other, strict=True))
+        for one in itertools.product(contributions, repeat=n_items)
+        for other in itertools.product(contributions, repeat=n_items)
+    }
+    assert len(shifts) == 7**n_items
+    points = all_pairs(n_items, reach)
+
+    def worst(loss_of):
+        log_pmf = np.log(drawn_hexagon_pmf(n_items, loss_of, 2 * reach + 1))
+        here = log_pmf[norm(points)]
+        return max(np.abs(here - log_pmf[norm(points + np.array(shift))]).max() for shift in shifts)
+
+    assert worst(epsilon) == pytest.approx(epsilon, abs=1e-12)  # never more, and reached: no noise is wasted
+    assert worst(1.01 * epsilon) > epsilon * (1 + 1e-3)  # a mechanism with the wrong epsilon is caught
 
 
 @pytest.mark.parametrize("sigma", [0.5, 1.0, 3.0])

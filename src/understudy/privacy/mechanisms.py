@@ -89,6 +89,45 @@ def knorm_cube(values: IntArray, *, epsilon: float, noise: Noise) -> IntArray:
     return noise.cube(values, epsilon)
 
 
+def knorm_hexagon(values: IntArray, *, epsilon: float, noise: Noise) -> IntArray:
+    """K-norm mechanism over a product of hexagons, on integers: epsilon-DP.
+
+    For responses of which some are missing: row i of `values` is (correct, answered) of item i,
+    shape (I, 2), both numbers of learners.
+
+    Distribution: values + Z with P(z) proportional to exp(-epsilon H(z)) on the integer arrays of
+    this shape, H(z) = max_i h(z_i), h(c, a) = max(|c|, |a|, |c - a|). Drawn as T with weight
+    (3t^2+3t+1)^I e^(-epsilon t), t = 0, 1, ..., then the rows of Z independently uniform on the
+    lattice points with h <= T. `knorm.hexagon_covariance` gives the covariance.
+
+    Norm and adjacency: when one learner is replaced, H of the difference of `values` is at most 1.
+    A learner adds one of (0, 0), (0, 1), (1, 1) to each item: not answered, wrong, correct. So a
+    difference is (0, 0), +-(0, 1), +-(1, 1) or +-(1, 0), the lattice points of h <= 1. Correct
+    answers that are not counted as answered, or one item answered twice, break this.
+
+    Proof. There are 3t^2+3t+1 lattice points with h <= t: the centre, and for every u from 1 to t
+    the 6u points with h = u. Of I rows, (3t^2+3t+1)^I arrays have H <= t, so for every z
+
+        P(Z = z) = sum over t >= H(z) of P(T = t) (3t^2+3t+1)^-I
+                 = sum over t >= H(z) of e^(-epsilon t) / C = e^(-epsilon H(z)) / (C (1 - e^-epsilon)),
+
+    C the sum of all weights. h is a norm on the plane (a maximum of absolute values of linear
+    functions, zero only at zero), so H is one. For neighbours v and w and any result y, by the
+    triangle inequality H(y - w) <= H(y - v) + H(v - w) <= H(y - v) + 1, hence
+    P(w + Z = y) = P(Z = y - w) >= e^-epsilon P(v + Z = y).
+
+    Source: Hardt and Talwar (2010) and Awan and Slavkovic (2021) as for the cube; findings,
+    section 2, for the hexagon.
+    """
+    values = _integers(values)
+    if values.ndim != 2 or values.shape[1] != 2 or not values.size:
+        raise ValueError(
+            f"the hexagon mechanism takes rows of (correct, answered), shape (items, 2), not {values.shape}"
+        )
+    _positive("epsilon", epsilon)
+    return noise.hexagon(values, epsilon)
+
+
 def exponential(scores: FloatArray, *, sensitivity: float, epsilon: float, noise: Noise) -> int:
     """Exponential mechanism: the index of a high score, epsilon-DP (and epsilon^2/8-zCDP).
 

@@ -56,6 +56,13 @@ class Noise(Protocol):
         """Add one vector z with P(z) proportional to exp(-epsilon max|z|) on the integer lattice."""
         ...
 
+    def hexagon(self, values: IntArray, epsilon: float) -> IntArray:
+        """Add one z to pairs (c, a), shape (I, 2), with P(z) proportional to exp(-epsilon max h(z_i)).
+
+        h(c, a) = max(|c|, |a|, |c - a|), on the integer lattice.
+        """
+        ...
+
     def gumbel_argmax(self, scores: FloatArray, scale: float) -> int:
         """Index of the largest score after adding Gumbel noise: i with P(i) proportional to exp(score_i / scale)."""
         ...
@@ -98,9 +105,16 @@ class _OperatingSystemNoise:
     def cube(self, values: IntArray, epsilon: float) -> IntArray:
         # OpenDP has no K-norm mechanism.
         values = np.asarray(values, dtype=np.int64)
-        radius = _cube_radius(values.size, Fraction(epsilon), secrets.randbits)
+        radius = _radius(_CUBE, values.size, Fraction(epsilon), secrets.randbits)
         points = [secrets.randbelow(2 * radius + 1) - radius for _ in range(values.size)]
         return values + np.array(points, dtype=np.int64).reshape(values.shape)
+
+    def hexagon(self, values: IntArray, epsilon: float) -> IntArray:
+        values = np.asarray(values, dtype=np.int64)
+        radius = _radius(_HEXAGON, len(values), Fraction(epsilon), secrets.randbits)
+        n_points = _n_points(_HEXAGON, radius)
+        places = [secrets.randbelow(n_points) for _ in range(len(values))]
+        return values + _hexagon_points(np.array(places, dtype=np.int64), radius)
 
     def gumbel_argmax(self, scores: FloatArray, scale: float) -> int:
         dp = _opendp()
@@ -133,16 +147,21 @@ class _SeededNoise:
 
     def cube(self, values: IntArray, epsilon: float) -> IntArray:
         values = np.asarray(values, dtype=np.int64)
-
-        def bits(count: int) -> int:
-            return int.from_bytes(self._rng.bytes((count + 7) // 8)) >> (-count % 8)
-
-        radius = _cube_radius(values.size, Fraction(epsilon), bits)
+        radius = _radius(_CUBE, values.size, Fraction(epsilon), self._bits)
         drawn = self._rng.integers(-radius, radius, values.shape, endpoint=True)
         return np.asarray(values + drawn, dtype=np.int64)
 
+    def hexagon(self, values: IntArray, epsilon: float) -> IntArray:
+        values = np.asarray(values, dtype=np.int64)
+        radius = _radius(_HEXAGON, len(values), Fraction(epsilon), self._bits)
+        places = self._rng.integers(0, _n_points(_HEXAGON, radius), len(values))
+        return values + _hexagon_points(places, radius)
+
     def gumbel_argmax(self, scores: FloatArray, scale: float) -> int:
         return int(np.argmax(np.asarray(scores) / scale + self._rng.gumbel(size=len(scores))))
+
+    def _bits(self, count: int) -> int:
+        return int.from_bytes(self._rng.bytes((count + 7) // 8)) >> (-count % 8)
 
 
 def _opendp() -> Any:
@@ -168,23 +187,56 @@ def _added(measurement: Measurement, values: IntArray) -> IntArray:
     return np.array(drawn, dtype=np.int64).reshape(np.shape(values))
 
 
-# The rest draws T with weight w(t) = (2t+1)^n e^(-epsilon t) exactly. The weights are irrational,
-# so they are enclosed between integers of growing precision, and a uniform number is drawn bit by
-# bit until it lies in one t's interval for certain. Almost always the first precision decides.
+# The hexagon h(c, a) <= T without its centre is three half-open rhombi, each spanned by two of
+# these directions, a third of a turn apart: every lattice point other than the origin is
+# i * direction[k] + j * direction[k + 1] for exactly one k, i >= 1 and j >= 0, and its h is max(i, j).
+# So they are 3 T (T + 1) points and the centre.
+_DIRECTIONS: IntArray = np.array([[1, 0], [0, 1], [-1, -1], [1, 0]], dtype=np.int64)
+
+
+def _hexagon_points(places: IntArray, radius: int) -> IntArray:
+    """The lattice points (c, a) of `radius` times the hexagon that have the numbers 0 ... 3T^2+3T."""
+    if radius == 0:
+        return np.zeros((len(places), 2), dtype=np.int64)
+    rhombus, cell = np.divmod(places - 1, radius * (radius + 1))
+    i, j = np.divmod(cell, radius + 1)
+    centre = places == 0
+    i, j, rhombus = np.where(centre, 0, i + 1), np.where(centre, 0, j), np.where(centre, 0, rhombus)
+    return np.asarray(i[:, None] * _DIRECTIONS[rhombus] + j[:, None] * _DIRECTIONS[rhombus + 1])
+
+
+# The rest draws T with weight w(t) = f(t)^n e^(-epsilon t) exactly, f(t) the number of lattice
+# points of a cell's body times t: a polynomial, given by its coefficients from the constant on.
+# The weights are irrational, so they are enclosed between integers of growing precision, and a
+# uniform number is drawn bit by bit until it lies in one t's interval for certain. Almost always
+# the first precision decides.
+#
+# Both f are log-concave on t >= 0, and so is w: (log f)'' has the sign of f f'' - f'^2, which is
+# -4 for the cube and -(18 t^2 + 18 t + 3) for the hexagon.
+
+Body = tuple[int, ...]
+_CUBE: Body = (1, 2)  # 2t + 1
+_HEXAGON: Body = (1, 3, 3)  # 3t^2 + 3t + 1
+
+
+def _n_points(body: Body, t: int) -> int:
+    return sum(coefficient * t**power for power, coefficient in enumerate(body))
+
 
 Interval = tuple[int, int]  # lower and upper bound, in units of 2^-precision
 
 
-def _cube_radius(n_cells: int, epsilon: Fraction, bits: Callable[[int], int]) -> int:
+def _radius(body: Body, n_cells: int, epsilon: Fraction, bits: Callable[[int], int]) -> int:
     """Draw T; `bits(n)` gives n independent fair bits as an integer."""
-    if n_cells > (2e5 * float(epsilon)) ** 2:
+    # The standard deviation of T is about sqrt(degree * n) / epsilon, and a table has some 20 of them.
+    if (len(body) - 1) * n_cells > (2e5 * float(epsilon)) ** 2:
         raise ValueError(
             f"epsilon {float(epsilon):g} is too small for {n_cells} cells: all of it would be noise"
         )
     drawn, n_bits = 0, 0
     digits = 64
     while True:
-        first, lower, upper, total = _cube_weights(n_cells, epsilon, digits)
+        first, lower, upper, total = _radius_weights(body, n_cells, epsilon, digits)
         drawn, n_bits = drawn << (2 * digits - n_bits) | bits(2 * digits - n_bits), 2 * digits
         # u is in [drawn, drawn + 1) / 2^n_bits; t is certain when cumulated(t-1) <= u Z < cumulated(t).
         place = bisect_left(lower, -((-(drawn + 1) * total[1]) >> n_bits))
@@ -194,7 +246,9 @@ def _cube_radius(n_cells: int, epsilon: Fraction, bits: Callable[[int], int]) ->
 
 
 @functools.lru_cache(maxsize=8)
-def _cube_weights(n_cells: int, epsilon: Fraction, digits: int) -> tuple[int, list[int], list[int], Interval]:
+def _radius_weights(
+    body: Body, n_cells: int, epsilon: Fraction, digits: int
+) -> tuple[int, list[int], list[int], Interval]:
     """First t, bounds of the cumulated weights from there on, and bounds of their total.
 
     Weights are relative to the one near the mode; what is left out at both ends is below
@@ -203,7 +257,10 @@ def _cube_weights(n_cells: int, epsilon: Fraction, digits: int) -> tuple[int, li
     precision = 2 * digits + 64 + math.ceil(2 * epsilon)
     decay = _exp_minus(epsilon, precision)
     growth = (1 << 2 * precision) // decay[1], -(-(1 << 2 * precision) // decay[0])
-    mode = max(0, math.floor(n_cells / epsilon - Fraction(1, 2)))
+    # w has its maximum next to degree * n / epsilon - 1/2: exactly so for the cube, up to
+    # epsilon / (24 n) for the hexagon. The walks start at the nearest integer; the bounds need
+    # no exact mode.
+    mode = math.floor((len(body) - 1) * n_cells / epsilon)
 
     def walk(step: int) -> tuple[list[Interval], int]:
         """Weights from the mode in one direction, and a bound of all that follow."""
@@ -212,7 +269,7 @@ def _cube_weights(n_cells: int, epsilon: Fraction, digits: int) -> tuple[int, li
         while True:
             if t + step < 0:
                 return weights, 0
-            base = _quotient(2 * (t + step) + 1, 2 * t + 1, precision)
+            base = _quotient(_n_points(body, t + step), _n_points(body, t), precision)
             ratio = _times(_power(base, n_cells, precision), decay if step > 0 else growth, precision)
             weight = weights[-1]
             # w is log-concave: ratios only shrink on the way out, so a geometric series bounds the rest.

@@ -29,6 +29,7 @@ def draw(source):
         mechanisms.gaussian(zeros, sensitivity=1e6, rho=0.1, noise=source),
         mechanisms.laplace(zeros, sensitivity=1e6, epsilon=0.1, noise=source),
         mechanisms.knorm_cube(zeros, epsilon=0.001, noise=source),
+        mechanisms.knorm_hexagon(zeros.reshape(10, 2), epsilon=0.001, noise=source),
         np.array([mechanisms.exponential(zeros, sensitivity=1, epsilon=1, noise=source) for _ in range(60)]),
     )
 
@@ -78,6 +79,8 @@ def test_shapes_and_types_stay(source):
             assert (result.shape, result.dtype) == (shape, np.int64)
     result = mechanisms.knorm_cube(np.arange(5), epsilon=1, noise=source)
     assert (result.shape, result.dtype) == ((5,), np.int64)
+    result = mechanisms.knorm_hexagon(np.arange(10).reshape(5, 2), epsilon=1, noise=source)
+    assert (result.shape, result.dtype) == ((5, 2), np.int64)
 
 
 @pytest.mark.parametrize("source", both_noises())
@@ -89,6 +92,8 @@ def test_noise_is_added_to_the_values(source):
         mechanisms.knorm_cube(values, epsilon=1, noise=source),
     ):
         assert (np.abs(result - values) < 200).all()  # false alarm below 1e-80
+    pairs = np.array([[-(10**12), 0], [10**12, 10**15]])
+    assert (np.abs(mechanisms.knorm_hexagon(pairs, epsilon=1, noise=source) - pairs) < 250).all()
     assert mechanisms.exponential(np.array([0, 500, 0]), sensitivity=1, epsilon=1, noise=source) == 1
 
 
@@ -97,6 +102,7 @@ def test_values_are_not_changed_in_place():
     draw_from = seeded_noise(np.random.default_rng(0))
     mechanisms.gaussian(values, sensitivity=100, rho=0.1, noise=draw_from)
     mechanisms.knorm_cube(values, epsilon=0.1, noise=draw_from)
+    mechanisms.knorm_hexagon(values.reshape(2, 2), epsilon=0.1, noise=draw_from)
     assert not values.any()
 
 
@@ -119,6 +125,8 @@ def test_parameters_that_guarantee_nothing_are_refused(bad):
         mechanisms.laplace(zeros, sensitivity=1, epsilon=bad, noise=source)
     with pytest.raises(ValueError, match="above 0"):
         mechanisms.knorm_cube(zeros, epsilon=bad, noise=source)
+    with pytest.raises(ValueError, match="above 0"):
+        mechanisms.knorm_hexagon(zeros[:2, None] + zeros[:2], epsilon=bad, noise=source)
     with pytest.raises(ValueError, match="above 0"):
         mechanisms.exponential(zeros, sensitivity=bad, epsilon=1, noise=source)
 
@@ -205,19 +213,24 @@ def test_the_exponential_is_enclosed(x, precision):
     assert high - low <= 4
 
 
-def exact_cube_weights(n_cells, epsilon, stop):
-    return [mpmath.mpf(2 * t + 1) ** n_cells * mpmath.exp(-epsilon * t) for t in range(stop)]
+BODIES = {"cube": noise._CUBE, "hexagon": noise._HEXAGON}
 
 
+def exact_weights(body, n_cells, epsilon, stop):
+    n_points = {"cube": lambda t: 2 * t + 1, "hexagon": lambda t: 3 * t * t + 3 * t + 1}[body]
+    return [mpmath.mpf(n_points(t)) ** n_cells * mpmath.exp(-epsilon * t) for t in range(stop)]
+
+
+@pytest.mark.parametrize("body", BODIES)
 @pytest.mark.parametrize(
     ("n_cells", "epsilon"), [(1, 1.0), (2, 0.1), (3, 7.5), (20, 1.0), (50, 8.0), (5, 60.0), (300, 40.0)]
 )
-def test_the_radius_is_the_inverse_of_its_exact_distribution(n_cells, epsilon):
+def test_the_radius_is_the_inverse_of_its_exact_distribution(body, n_cells, epsilon):
     # 100 uniform numbers of 128 bits: the t whose interval of the exact distribution holds them.
     rng = np.random.default_rng(3)
     with mpmath.workprec(600):
-        weights = exact_cube_weights(
-            n_cells, mpmath.mpf(epsilon), 100 + int(8 * n_cells / epsilon + 40 / epsilon)
+        weights = exact_weights(
+            body, n_cells, mpmath.mpf(epsilon), 100 + int(9 * n_cells / epsilon + 40 / epsilon)
         )
         total = mpmath.fsum(weights)
         ends, ended = [], mpmath.mpf(0)
@@ -227,17 +240,37 @@ def test_the_radius_is_the_inverse_of_its_exact_distribution(n_cells, epsilon):
         for _ in range(100):
             bits = int.from_bytes(rng.bytes(16))
             expected = next(t for t, end in enumerate(ends) if mpmath.mpf(bits) / 2**128 < end)
-            assert noise._cube_radius(n_cells, Fraction(epsilon), lambda n, bits=bits: bits) == expected
+            drawn = noise._radius(BODIES[body], n_cells, Fraction(epsilon), lambda n, bits=bits: bits)
+            assert drawn == expected
+
+
+@pytest.mark.parametrize("body", BODIES)
+def test_numbers_of_points_are_log_concave(body):
+    # What bounds the tails; the comment in `noise` has the argument for all t.
+    count = [noise._n_points(BODIES[body], t) for t in range(2000)]
+    assert all(b * b > a * c for a, b, c in zip(count, count[1:], count[2:], strict=False))
+
+
+@pytest.mark.parametrize("radius", [0, 1, 2, 3, 10])
+def test_the_hexagons_points_are_numbered_once_each(radius):
+    n_points = 3 * radius**2 + 3 * radius + 1
+    reach = range(-radius, radius + 1)
+    inside = {(c, a) for c in reach for a in reach if abs(c - a) <= radius}
+    numbered = noise._hexagon_points(np.arange(n_points), radius)
+    assert len(inside) == n_points
+    assert set(map(tuple, numbered.tolist())) == inside
 
 
 def test_a_number_on_the_border_asks_for_more_bits():
     # The 128 bits just below the end of t = 0 do not decide; the bits that follow do.
     with mpmath.workprec(600):
-        weights = exact_cube_weights(3, mpmath.mpf(1), 400)
+        weights = exact_weights("cube", 3, mpmath.mpf(1), 400)
         border = int(mpmath.floor(weights[0] / mpmath.fsum(weights) * 2**128))
     for following, expected in ((0, 0), (2**128 - 1, 1)):
         answers = iter([border, following])
-        assert noise._cube_radius(3, Fraction(1), lambda n, answers=answers: next(answers)) == expected
+        assert (
+            noise._radius(noise._CUBE, 3, Fraction(1), lambda n, answers=answers: next(answers)) == expected
+        )
         assert next(answers, None) is None
 
 
@@ -250,6 +283,17 @@ def test_a_hopeless_epsilon_for_the_cube_is_refused():
 def test_the_cube_takes_one_vector(shape):
     with pytest.raises(ValueError, match="one vector"):
         mechanisms.knorm_cube(np.zeros(shape, dtype=np.int64), epsilon=1, noise=os_noise())
+
+
+@pytest.mark.parametrize("shape", [(0, 2), (2,), (2, 3), (2, 2, 2)])
+def test_the_hexagon_takes_pairs(shape):
+    with pytest.raises(ValueError, match="correct, answered"):
+        mechanisms.knorm_hexagon(np.zeros(shape, dtype=np.int64), epsilon=1, noise=os_noise())
+
+
+def test_a_hopeless_epsilon_for_the_hexagon_is_refused():
+    with pytest.raises(ValueError, match="too small for 100 cells"):
+        mechanisms.knorm_hexagon(np.zeros((100, 2), dtype=np.int64), epsilon=1e-7, noise=os_noise())
 
 
 def test_the_heavy_libraries_are_imported_only_to_draw():
