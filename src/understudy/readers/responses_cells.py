@@ -31,40 +31,45 @@ HINTS = {
 }
 _TRUE = tuple(word for word in TRUE_WORDS if word.isalpha())
 _FALSE = tuple(word for word in FALSE_WORDS if word.isalpha())
-# Points are decimal fractions, which binary numbers miss by a little: 0.55 x 20 must be reached by 11.
-_ROUNDING = 1e-9
+# Points are decimal fractions, which binary numbers (of 32 bits, too) miss by a little: 0.55 x 20 is reached by 11.
+_ROUNDING = 1e-6
 
 
 def code_of(values: pl.Series, item: Heading, pass_share: float) -> pl.Expr:
-    """Each cell as 1, 0 or -1, or as the problem that it is."""
+    """Each cell of a column as 1, 0 or -1, or as the problem that it is; under the column's name."""
+    return _code(values, item, pass_share).alias(values.name)
+
+
+def _code(values: pl.Series, item: Heading, pass_share: float) -> pl.Expr:
     cell = pl.col(values.name)
     if values.dtype == pl.Boolean:
         return cell.cast(pl.Int8).fill_null(NOT_ANSWERED)
     if values.dtype.is_numeric():
         missing = cell.is_null() | cell.is_nan() if values.dtype.is_float() else cell.is_null()
-        # A Decimal compares exactly, and then not with a maximum that is a binary number.
-        number = cell.cast(pl.Float64) if values.dtype.is_decimal() else cell
-        return pl.when(missing).then(_lit(NOT_ANSWERED)).otherwise(_scored(number, item, pass_share))
+        return pl.when(missing).then(_lit(NOT_ANSWERED)).otherwise(_scored(cell, item, pass_share))
     if values.dtype == pl.Null:
-        return pl.repeat(NOT_ANSWERED, pl.len(), dtype=pl.Int8).alias(values.name)
+        return pl.repeat(NOT_ANSWERED, pl.len(), dtype=pl.Int8)
     if values.dtype not in (pl.String, pl.Categorical, pl.Enum):
-        return (
-            pl.when(cell.is_null()).then(_lit(NOT_ANSWERED)).otherwise(_lit(_UNREADABLE)).alias(values.name)
-        )
-    word = cell.cast(pl.String).str.strip_chars().str.to_lowercase()
-    number = word.str.replace(r"^([+-]?\d+),(\d+)$", "$1.$2").cast(pl.Float64, strict=False)
-    return (
-        pl.when(word.is_null() | word.is_in(MISSING_WORDS))
+        return pl.when(cell.is_null()).then(_lit(NOT_ANSWERED)).otherwise(_lit(_UNREADABLE))
+    # A column has few different texts, so that these are understood once and then looked up.
+    texts = values.unique()
+    return cell.replace_strict(texts, _code_of_texts(texts, item, pass_share), return_dtype=pl.Int8)
+
+
+def _code_of_texts(texts: pl.Series, item: Heading, pass_share: float) -> pl.Series:
+    word = texts.cast(pl.String).str.strip_chars().str.to_lowercase().alias("word").to_frame()
+    number = pl.col("word").str.replace(r"^([+-]?\d+),(\d+)$", "$1.$2").cast(pl.Float64, strict=False)
+    return word.select(
+        pl.when(pl.col("word").is_null() | pl.col("word").is_in(MISSING_WORDS))
         .then(_lit(NOT_ANSWERED))
-        .when(word.is_in(_TRUE))
+        .when(pl.col("word").is_in(_TRUE))
         .then(_lit(1))
-        .when(word.is_in(_FALSE))
+        .when(pl.col("word").is_in(_FALSE))
         .then(_lit(0))
         .when(number.is_finite().fill_null(False))
         .then(_scored(number, item, pass_share))
         .otherwise(_lit(_UNREADABLE))
-        .alias(values.name)
-    )
+    ).to_series()
 
 
 def _scored(number: pl.Expr, item: Heading, pass_share: float) -> pl.Expr:
@@ -72,7 +77,7 @@ def _scored(number: pl.Expr, item: Heading, pass_share: float) -> pl.Expr:
         return (
             pl.when(number == 0).then(_lit(0)).when(number == 1).then(_lit(1)).otherwise(_lit(_OTHER_NUMBER))
         )
-    margin = _ROUNDING * item.maximum
+    margin, number = _ROUNDING * item.maximum, number.cast(pl.Float64)
     return (
         pl.when(number < 0)
         .then(_lit(_NEGATIVE))

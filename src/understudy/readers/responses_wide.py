@@ -229,7 +229,10 @@ def _answers(
         frame = sheet.read({str(item.position): item.position for item in group})
         if rows.chosen is not None:
             frame = frame[rows.chosen]
-        codes = frame.select(code_of(frame[str(item.position)], item, pass_share) for item in group)
+        with keeping_values_inside(
+            f"{sheet.file}: the answers cannot be read.", hint="keep one plain value per cell."
+        ):
+            codes = frame.select(code_of(frame[str(item.position)], item, pass_share) for item in group)
         found = []
         for item, column in zip(group, codes, strict=True):
             if holds_answers(column, item):
