@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,8 +26,11 @@ class Sitting:
         return chances(self.ability, self.difficulty)
 
     def again(self, rng: np.random.Generator) -> Responses:
-        """The same students at the same items another time: new data from the same distribution."""
-        return _answers(self.chances, rng)
+        """The same students at the same items another time: new answers from the same distribution.
+
+        Who was not given an item is not given it this time either.
+        """
+        return _hidden(_answers(self.chances, rng), self.responses.correct < 0)
 
 
 @dataclass(frozen=True)
@@ -49,9 +52,7 @@ class Exam:
         difficulty = rng.normal(0.0, self.difficulty_sd, self.n_items)
         responses = _answers(chances(ability, difficulty), rng)
         if self.missing:
-            hidden = rng.random(responses.correct.shape) < self.missing
-            matrix = np.where(hidden, np.int8(NOT_ANSWERED), responses.correct)
-            responses = Responses(matrix, responses.items, declared=True, simulated=True)
+            responses = _hidden(responses, rng.random(responses.correct.shape) < self.missing)
         return Sitting(responses, ability, difficulty)
 
 
@@ -64,3 +65,7 @@ def _answers(chance: Floats, rng: np.random.Generator) -> Responses:
     correct = (rng.random(chance.shape) < chance).astype(np.int8)
     names = tuple(f"item {i + 1}" for i in range(chance.shape[1]))
     return Responses(correct, names, declared=True, simulated=True)
+
+
+def _hidden(responses: Responses, hidden: NDArray[np.bool_]) -> Responses:
+    return replace(responses, correct=np.where(hidden, np.int8(NOT_ANSWERED), responses.correct))

@@ -75,11 +75,13 @@ class Responses:
     def from_matrix(cls, correct: ArrayLike, items: Sequence[str] | None = None) -> Responses:
         """Responses from a matrix of 0, 1 and -1 or nan (missing), items numbered unless named."""
         matrix = np.asarray(correct)
+        if matrix.ndim != 2:
+            raise DataError("responses are a matrix of learners by items.")
         if np.issubdtype(matrix.dtype, np.floating):
             matrix = np.where(np.isnan(matrix), NOT_ANSWERED, matrix)
         if not np.isin(matrix, (NOT_ANSWERED, 0, 1)).all():
             raise DataError("responses are 0 or 1, or missing.")
-        names = items if items is not None else [f"item {i + 1}" for i in range(matrix.shape[-1])]
+        names = items if items is not None else [f"item {i + 1}" for i in range(matrix.shape[1])]
         return cls(np.ascontiguousarray(matrix, dtype=np.int8), tuple(names), declared=True)
 
     @classmethod
@@ -90,9 +92,14 @@ class Responses:
         if attempt == "best":
             np.maximum.at(matrix, (learner, action), log.outcome.astype(np.int8))
         else:
-            # Later assignments to the same cell win, so the first attempt has to come last.
-            order = slice(None, None, -1) if attempt == "first" else slice(None)
-            matrix[learner[order], action[order]] = log.outcome[order]
+            # Rows are chosen before anything is assigned: numpy walks through reversed indices
+            # in the order that it likes best, so that a later assignment need not win.
+            cell = learner.astype(np.int64) * log.n_actions + action
+            if attempt == "first":
+                rows = np.unique(cell, return_index=True)[1]
+            else:
+                rows = len(cell) - 1 - np.unique(cell[::-1], return_index=True)[1]
+            matrix[learner[rows], action[rows]] = log.outcome[rows]
         return cls(matrix, log.actions, declared=log.declared, simulated=log.simulated)
 
     def declare(self) -> Responses:
@@ -110,7 +117,9 @@ class Responses:
 
     def select(self, learners: ArrayLike) -> Responses:
         """The responses of some learners, by position or mask; the items stay."""
-        return replace(self, correct=self.correct[np.asarray(learners)])
+        chosen = np.asarray(learners)
+        chosen = chosen if chosen.dtype == bool else chosen.astype(np.int64)  # an empty list has no type
+        return replace(self, correct=self.correct[chosen])
 
     def missing_as_wrong(self) -> Responses:
         """The responses as an exam counts them: what was not answered is wrong."""
@@ -118,6 +127,8 @@ class Responses:
 
     def at_most(self, n_answers: int, rng: np.random.Generator) -> Responses:
         """At most so many answers of each learner, chosen at random where there are more."""
+        if n_answers < 1:
+            return replace(self, correct=np.full_like(self.correct, NOT_ANSWERED))
         answered = self.correct >= 0
         if n_answers >= self.n_items or answered.sum(axis=1).max(initial=0) <= n_answers:
             return self
