@@ -11,9 +11,12 @@ from pathlib import Path
 import typer
 
 import understudy
+from understudy.cli.ability import ability
 from understudy.cli.audit import audit
+from understudy.cli.difficulties import difficulties
 from understudy.cli.inspect import inspect
 from understudy.cli.ledger import ledger
+from understudy.cli.page import page
 from understudy.cli.release import release
 from understudy.cli.simulate import simulate
 from understudy.cli.study import study
@@ -47,7 +50,7 @@ def _options(
     pass
 
 
-for verb in (inspect, synthesize, audit, study, release, ledger, simulate):
+for verb in (inspect, synthesize, audit, study, release, difficulties, ability, page, ledger, simulate):
     app.command()(verb)
 
 

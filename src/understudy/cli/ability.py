@@ -1,0 +1,174 @@
+"""`understudy ability`: what a student can make of released difficulties."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from understudy.cli.options import AsJson, echo_json
+
+if TYPE_CHECKING:
+    from understudy.difficulty.ability import Abilities
+
+DifficultiesPath = Annotated[
+    Path, typer.Argument(metavar="DIFFICULTIES", help="The file that `understudy difficulties` wrote.")
+]
+PassMark = Annotated[
+    float, typer.Option("--pass-mark", help="Share of the items that must be right to pass.")
+]
+
+# More than a screen of students is for a file.
+_MOST_SHOWN = 20
+
+
+def ability(
+    file: DifficultiesPath,
+    answers: Annotated[
+        Path,
+        typer.Option(
+            "--answers",
+            help="A table with a row per student and a column per item, or with learner, item and correct, "
+            "or one student's own with item and correct.",
+        ),
+    ],
+    pass_mark: PassMark = 0.5,
+    out: Annotated[Path | None, typer.Option("-o", "--out", help="File for the table, csv.")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Compute abilities and the chance of passing, from one's own answers and released difficulties.
+
+    Needs nothing but the two files, sends nothing and spends nothing of a budget: the
+    difficulties were paid for when they were released. Items that were not answered do not count.
+
+    Example: understudy ability difficulties.json --answers answers.csv
+    """
+    from understudy.difficulty.ability import abilities
+    from understudy.difficulty.answers import read_answers
+    from understudy.difficulty.released import Difficulties
+    from understudy.errors import UsageError
+    from understudy.pages.writing import check_not_input, check_parent
+
+    if out is not None:
+        if out.suffix.lower() != ".csv":
+            raise UsageError(
+                f"asked to write {out.name}; abilities are written as .csv.", hint="choose a name with .csv."
+            )
+        check_parent(out)
+        check_not_input(out, file, answers)
+    released = Difficulties.read(file)
+    given = read_answers(answers)
+    found = abilities(released, given.responses, pass_mark)
+    if not as_json:
+        for note in given.notes:
+            typer.echo(note, err=True)
+    if out is not None:
+        _write(out, given.students, found)
+    if as_json:
+        echo_json(_for_machines(given.students, found, str(released.guarantee)))
+        return
+    if found.left_out:
+        typer.echo(
+            f"{len(found.left_out)} of {len(released.items)} items have no finite difficulty and are left out.",
+            err=True,
+        )
+    if out is not None:
+        typer.echo(f"{out}: abilities of {len(given.students)} students.")
+    else:
+        _show(given.students, found)
+    if len(given.students) == 1:
+        _show_items(found, given.responses.with_items(found.items).correct[0].tolist())
+    typer.echo(
+        f"Passing: at least {found.needed} of {len(found.items)} items right in another sitting. "
+        f"Intervals hold the ability with 95 % certainty."
+    )
+
+
+def _rows(students: tuple[str, ...], found: Abilities) -> list[dict[str, Any]]:
+    return [
+        {
+            "learner": student,
+            "answered": int(found.n_answered[k]),
+            "right": int(found.n_right[k]),
+            "ability": float(found.ability[k]),
+            "sd": float(found.sd[k]),
+            "low": float(found.low[k]),
+            "high": float(found.high[k]),
+            "pass_chance": float(found.passing[k]),
+        }
+        for k, student in enumerate(students)
+    ]
+
+
+def _write(path: Path, students: tuple[str, ...], found: Abilities) -> None:
+    import polars as pl
+
+    from understudy.pages.writing import write_with
+
+    columns = ("learner", "answered", "right", "ability", "sd", "low", "high", "pass_chance")
+    rows = _rows(students, found)
+    table = pl.DataFrame({name: [row[name] for row in rows] for name in columns})
+    write_with(path, lambda temporary: table.write_csv(temporary, float_precision=6))
+
+
+def _items(found: Abilities) -> list[dict[str, Any]]:
+    return [
+        {
+            "item": name,
+            "chance": float(found.chances[0, k]),
+            "chance_by_other_answers": float(found.by_others[0, k]),
+            "stands_out": _stands_out(found, k),
+        }
+        for k, name in enumerate(found.items)
+    ]
+
+
+def _stands_out(found: Abilities, k: int) -> str | None:
+    if found.should_have[0, k]:
+        return "should have passed"
+    return "surprisingly passed" if found.surprising[0, k] else None
+
+
+def _for_machines(students: tuple[str, ...], found: Abilities, guarantee: str) -> dict[str, Any]:
+    content: dict[str, Any] = {
+        "guarantee_of_difficulties": guarantee,
+        "items": len(found.items),
+        "left_out": list(found.left_out),
+        "needed_to_pass": found.needed,
+        "students": _rows(students, found),
+    }
+    if len(students) == 1:
+        content["chances"] = _items(found)
+    return content
+
+
+def _show(students: tuple[str, ...], found: Abilities) -> None:
+    from understudy.cli.tables import print_table
+
+    lines = [
+        (
+            student,
+            str(found.n_answered[k]),
+            str(found.n_right[k]),
+            f"{found.ability[k]:.2f}",
+            f"{found.low[k]:.2f} to {found.high[k]:.2f}",
+            f"{100 * found.passing[k]:.0f} %",
+        )
+        for k, student in enumerate(students[:_MOST_SHOWN])
+    ]
+    columns = ("student", "answered", "right", "ability", "interval", "chance of passing")
+    print_table("Abilities on the scale of the difficulties", columns, lines)
+    if len(students) > _MOST_SHOWN:
+        typer.echo(f"... and {len(students) - _MOST_SHOWN} more students: -o FILE.csv writes all of them.")
+
+
+def _show_items(found: Abilities, answers: list[int]) -> None:
+    from understudy.cli.tables import print_table
+
+    words = {1: "right", 0: "wrong", -1: "not answered"}
+    lines = [
+        (name, words[answers[k]], f"{100 * found.chances[0, k]:.0f} %", _stands_out(found, k) or "")
+        for k, name in enumerate(found.items)
+    ]
+    print_table("Chances in another sitting", ("item", "answer", "chance next time", "stands out"), lines)

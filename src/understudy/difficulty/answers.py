@@ -1,0 +1,100 @@
+"""Answers of students, from a sheet, a list, or the two columns that one student writes down."""
+
+from __future__ import annotations
+
+import csv
+import io
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from understudy.errors import DataError
+from understudy.readers import read_responses
+from understudy.readers.columns import KNOWN_NAMES, plain
+from understudy.readers.delimited import guess_separator
+from understudy.readers.responses_cells import MISSING_WORDS
+from understudy.readers.source import Text, decode, open_source
+from understudy.records import Responses
+from understudy.records.frames import FALSE_WORDS, TRUE_WORDS
+from understudy.records.responses import NOT_ANSWERED
+
+_BINARY = (".xlsx", ".xls", ".parquet")
+
+
+@dataclass(frozen=True, repr=False)
+class Answers:
+    """Responses with what to call each student: their name in the file, or their place in it."""
+
+    responses: Responses
+    students: tuple[str, ...]
+    notes: tuple[str, ...] = ()
+
+
+def read_answers(path: Path) -> Answers:
+    """The answers in a file, with the names of the students: this is their own side."""
+    own = _two_columns(path)
+    if own is not None:
+        return own
+    found = read_responses(path, keep_names=True)
+    numbered = tuple(str(k + 1) for k in range(found.responses.n_learners))
+    return Answers(found.responses, found.learners or numbered, found.notes)
+
+
+def _two_columns(path: Path) -> Answers | None:
+    """A file of item and outcome without a learner: one student's own. None if it is not such a file."""
+    source = open_source(path)
+    if path.suffix.lower() in _BINARY or b"\0" in source.data[:4096]:
+        return None
+    text = decode(source, latin=True)
+    first = next((line for line in text.lines if line.strip()), "")
+    rows = _rows(text, guess_separator(first))
+    header = [plain(name) for name in rows[0][1]]
+    roles = [
+        "item" if name in (*KNOWN_NAMES["item"], *KNOWN_NAMES["action"]) else "outcome"
+        for name in header
+        if name in (*KNOWN_NAMES["item"], *KNOWN_NAMES["action"], *KNOWN_NAMES["outcome"])
+    ]
+    if len(header) != 2 or sorted(roles) != ["item", "outcome"]:
+        return None
+    item, outcome = roles.index("item"), roles.index("outcome")
+    answers: dict[str, int] = {}
+    for line, row in rows[1:]:
+        if len(row) != 2:
+            raise DataError(
+                f"{text.name}: line {line} has {len(row)} fields, the header has 2.",
+                hint="write an item and its outcome on each line; quote names that hold the separator.",
+            )
+        name, answer = " ".join(row[item].split()), _answer(row[outcome])
+        if answer is None:
+            raise DataError(
+                f"{text.name}: line {line} holds an outcome that is neither right nor wrong.",
+                hint="write 1 for right and 0 for wrong, and leave it empty for what was not answered.",
+            )
+        if name in answers:
+            raise DataError(
+                f"{text.name}: line {line} names an item for a second time.", hint="keep one line per item."
+            )
+        answers[name] = answer
+    if not answers:
+        raise DataError(f"{text.name}: there is a header but no answer.", hint="write a line per item.")
+    matrix = np.array([list(answers.values())], dtype=np.int8)
+    note = "Read as the answers of one student: a line per item."
+    return Answers(Responses(matrix, tuple(answers), declared=True), ("you",), (*text.notes, note))
+
+
+def _rows(text: Text, separator: str) -> list[tuple[int, list[str]]]:
+    """The rows with their line numbers; a file that is no table has one row without a field."""
+    reader = csv.reader(io.StringIO(text.data.decode(), newline=""), delimiter=separator)
+    try:
+        rows = [(reader.line_num, [cell.strip() for cell in row]) for row in reader if any(row)]
+    except csv.Error:
+        rows = []
+    return rows or [(1, [])]
+
+
+def _answer(cell: str) -> int | None:
+    word = cell.casefold()
+    if word in MISSING_WORDS:
+        return NOT_ANSWERED
+    return 1 if word in TRUE_WORDS else 0 if word in FALSE_WORDS else None
