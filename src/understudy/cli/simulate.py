@@ -1,60 +1,116 @@
-"""`understudy simulate`: a classroom of learners who never existed."""
+"""`understudy simulate`: a classroom of learners, or an exam, that never existed."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 from enum import Enum
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from understudy.cli.options import AsJson, Seed, echo_json
 
+if TYPE_CHECKING:
+    import numpy as np
+
 
 class Shape(Enum):
-    """Kinds of logs that can be simulated."""
+    """Kinds of data that can be simulated."""
 
     classroom = "classroom"
     duolingo = "duolingo"
     rare_paths = "rare-paths"
+    exam = "exam"
 
 
 def simulate(
     out: Annotated[Path, typer.Argument(metavar="OUT", help="File to write, csv or parquet.")],
     shape: Annotated[
-        Shape, typer.Option(help="A small classroom, a log like Duolingo's, or few learners on rare paths.")
+        Shape,
+        typer.Option(
+            help="A small classroom, a log like Duolingo's, few learners on rare paths, or the sheet of an exam."
+        ),
     ] = Shape.classroom,
     learners: Annotated[
         int | None, typer.Option(min=2, help="Number of learners (default: the shape's).")
     ] = None,
     actions: Annotated[
-        int | None, typer.Option(min=2, help="Number of actions (default: the shape's).")
+        int | None,
+        typer.Option(min=2, help="Number of actions, or of an exam's items (default: the shape's)."),
     ] = None,
+    items: Annotated[int | None, typer.Option(min=2, help="Number of an exam's items (default: 20).")] = None,
     seed: Seed = 1,
     as_json: AsJson = False,
 ) -> None:
-    """Write the log of a simulated classroom, to try things without anybody's data.
+    """Write the log of a simulated classroom or the sheet of an exam, to try things without anybody's data.
 
     Example: understudy simulate classroom.csv --learners 600
     """
     import numpy as np
+
+    from understudy.errors import UsageError
+    from understudy.synthesis.writing import check_suffix
+
+    check_suffix(out)
+    rng = np.random.default_rng(seed)
+    if shape is Shape.exam:
+        if None not in (actions, items) and actions != items:
+            raise UsageError(
+                f"an exam has either {actions} or {items} items.", hint="give --items or --actions, not both."
+            )
+        facts = _write_exam(out, learners, items or actions, rng)
+        said = "answers of {learners} simulated learners to {items} items."
+    else:
+        if items is not None:
+            raise UsageError(
+                f"--items was given, but the shape {shape.value} has actions.",
+                hint="give --actions, or --shape exam.",
+            )
+        facts = _write_log(out, shape, learners, actions, rng)
+        said = "{rows} rows of {learners} simulated learners, {actions} actions."
+    if as_json:
+        echo_json({"out": str(out), **facts})
+    else:
+        typer.echo(f"{out}: " + said.format(**facts))
+
+
+_KIND = "simulated data: these learners do not exist"
+
+
+def _write_log(
+    out: Path, shape: Shape, learners: int | None, actions: int | None, rng: np.random.Generator
+) -> dict[str, int]:
+    """Write a log with a row per attempt; returns its sizes."""
     import polars as pl
 
     from understudy.records.classroom import SHAPES
-    from understudy.synthesis.writing import check_suffix, write_table
+    from understudy.synthesis.writing import write_table
 
-    check_suffix(out)
     chosen = SHAPES[shape.value]
     chosen = replace(chosen, n_learners=learners or chosen.n_learners, n_actions=actions or chosen.n_actions)
-    log = chosen.simulate(np.random.default_rng(seed))
-    table = log.to_frame()
+    log = chosen.simulate(rng)
     assert log.group is not None
-    table = table.with_columns(pl.Series("school", log.groups).gather(log.group[log.learner]))
-    write_table(table, out, kind="simulated data: these learners do not exist")
-    if as_json:
-        echo_json({"out": str(out), "rows": log.n_rows, "learners": log.n_learners, "actions": log.n_actions})
-    else:
-        typer.echo(
-            f"{out}: {log.n_rows} rows of {log.n_learners} simulated learners, {log.n_actions} actions."
-        )
+    school = pl.Series("school", log.groups).gather(log.group[log.learner])
+    write_table(log.to_frame().with_columns(school), out, kind=_KIND)
+    return {"rows": log.n_rows, "learners": log.n_learners, "actions": log.n_actions}
+
+
+def _write_exam(
+    out: Path, learners: int | None, items: int | None, rng: np.random.Generator
+) -> dict[str, int]:
+    """Write a sheet with a row per learner and a column per item; returns its sizes."""
+    import polars as pl
+
+    from understudy.records.exam import Exam
+    from understudy.records.interactions import SIMULATED_PREFIX
+    from understudy.synthesis.writing import write_table
+
+    usual = Exam()
+    exam = replace(usual, n_learners=learners or usual.n_learners, n_items=items or usual.n_items)
+    responses = exam.simulate(rng).responses
+    sheet = pl.DataFrame(responses.correct, schema=list(responses.items))
+    number = pl.int_range(1, sheet.height + 1, eager=True).cast(pl.String)
+    names = (SIMULATED_PREFIX + number).alias("learner")
+    write_table(sheet.insert_column(0, names), out, kind=_KIND)
+    return {"rows": sheet.height, "learners": responses.n_learners, "items": responses.n_items}
