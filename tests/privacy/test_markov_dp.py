@@ -9,6 +9,7 @@ import pytest
 
 from understudy.errors import DataError
 from understudy.privacy.audit import mu_lower_bound
+from understudy.privacy.composition import default_delta
 from understudy.privacy.noise import os_noise
 from understudy.privacy.noise import test_noise as seeded_noise
 from understudy.records import Interactions
@@ -19,7 +20,6 @@ from understudy.synthesis.private_budget import (
     SHARES,
     Spending,
     budget,
-    default_delta,
     predict,
     vocabulary_threshold,
 )

@@ -157,6 +157,11 @@ def mu_to_delta(mu: float, epsilon: float) -> float:
     return max(0.0, first - second)
 
 
+def default_delta(n_learners: int) -> float:
+    """One over the squared number of learners, and no more than a millionth."""
+    return min(1e-6, 1.0 / max(n_learners, 1) ** 2)
+
+
 def compose(guarantees: Sequence[Guarantee], delta: float) -> Guarantee:
     """One guarantee for everything that was released about the same learners.
 

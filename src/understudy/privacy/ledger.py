@@ -27,6 +27,7 @@ from understudy.privacy.guarantee import Guarantee
 
 FILE_NAME = "understudy.ledger"
 DEFAULT_POPULATION = "learners of this folder"
+_FILE_POPULATION = "learners of the file "
 SIMULATED_POPULATION = "simulated learners"
 DEFAULT_LIMIT = 10.0
 # Deltas add up too; beyond this the small chance that is not covered is no longer small.
@@ -117,6 +118,11 @@ def ledger_path(data: Path, given: Path | None = None, *, simulated_output: Path
     if simulated_output is not None:
         return simulated_output / FILE_NAME
     return data.resolve().parent / FILE_NAME
+
+
+def file_population(data: Path) -> str:
+    """The learners of one file, such as a class's exam; they count as learners of its folder too."""
+    return _FILE_POPULATION + data.name
 
 
 def new_card_id() -> str:
@@ -265,21 +271,44 @@ def _refuse_overspending(balance: Balance, guarantee: Guarantee) -> None:
 
 
 def _balance(connection: sqlite3.Connection, population: str) -> Balance:
-    """Epsilons and deltas add up (basic composition, which holds for any mechanisms)."""
-    costs = connection.execute(
-        "SELECT epsilon, delta FROM entries WHERE population = ? AND kind != ?", (population, REFUSED)
-    ).fetchall()
+    """Epsilons and deltas add up (basic composition, which holds for any mechanisms).
+
+    What was released about everybody of the folder is about the learners of each of its files
+    as well. Files hold different learners unless the custodian declares one population for them,
+    so the learners of the folder bear at most what the file with the largest sum bears.
+    """
+    costs = _costs(connection, population)
+    if population.startswith(_FILE_POPULATION):
+        costs += _costs(connection, DEFAULT_POPULATION)
+    elif population == DEFAULT_POPULATION:
+        files = connection.execute(
+            "SELECT DISTINCT population FROM entries WHERE substr(population, 1, ?) = ?",
+            (len(_FILE_POPULATION), _FILE_POPULATION),
+        ).fetchall()
+        by_file = [_costs(connection, name) for (name,) in files]
+        costs += max(by_file, key=_total_epsilon, default=[])
     limit = connection.execute(
         "SELECT epsilon FROM limits WHERE population = ? ORDER BY id DESC LIMIT 1", (population,)
     ).fetchone()
     return Balance(
         population=population,
         limit=limit[0] if limit else DEFAULT_LIMIT,
-        epsilon=math.fsum(epsilon for epsilon, _ in costs if epsilon is not None),
+        epsilon=_total_epsilon(costs),
         delta=math.fsum(delta for _, delta in costs if delta is not None),
         n_entries=len(costs),
         n_without_guarantee=sum(epsilon is None for epsilon, _ in costs),
     )
+
+
+def _costs(connection: sqlite3.Connection, population: str) -> list[tuple[float | None, float | None]]:
+    rows = connection.execute(
+        "SELECT epsilon, delta FROM entries WHERE population = ? AND kind != ?", (population, REFUSED)
+    )
+    return [(epsilon, delta) for epsilon, delta in rows]
+
+
+def _total_epsilon(costs: list[tuple[float | None, float | None]]) -> float:
+    return math.fsum(epsilon for epsilon, _ in costs if epsilon is not None)
 
 
 def _explained(path: Path, error: sqlite3.DatabaseError) -> Exception:

@@ -27,6 +27,7 @@ from understudy.models.denoising import fit_margins, match_popularity, shrink_ju
 from understudy.models.markov import AliasTables, TransitionCounts, sample_walks
 from understudy.models.rasch import PairCounts
 from understudy.privacy import Guarantee
+from understudy.privacy.composition import default_delta
 from understudy.privacy.noise import Noise
 from understudy.records import Interactions
 from understudy.records.interactions import IntArray, natural_order
@@ -37,7 +38,6 @@ from understudy.synthesis.private_budget import (
     Spending,
     budget,
     choose_norm,
-    default_delta,
     stated,
     vocabulary_threshold,
 )

@@ -12,7 +12,7 @@ from math import log, sqrt
 import numpy as np
 from numpy.typing import NDArray
 
-from understudy.privacy.composition import analytic_rho, from_gaussians
+from understudy.privacy.composition import analytic_rho, default_delta, from_gaussians
 from understudy.privacy.guarantee import Guarantee
 from understudy.privacy.mechanisms import gaussian
 from understudy.privacy.noise import Noise
@@ -46,11 +46,6 @@ LEAST_SIGMA = 2.0**15
 
 # Clipping moves less mass than it takes: learners who are clipped do much the same as others.
 CLIPPED_MATTERS = 0.35
-
-
-def default_delta(n_learners: int) -> float:
-    """One over the squared number of learners, and no more than a millionth."""
-    return min(1e-6, 1.0 / max(n_learners, 1) ** 2)
 
 
 @dataclass(frozen=True)

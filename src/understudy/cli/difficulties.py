@@ -1,0 +1,374 @@
+"""`understudy difficulties`: how hard each item of an exam is, released privately."""
+
+from __future__ import annotations
+
+from enum import Enum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from understudy.cli.options import AsJson, Exclude, Format, Learner, LedgerPath, Outcome, echo_json
+
+if TYPE_CHECKING:
+    from understudy.difficulty.estimate import Prior
+    from understudy.difficulty.fitting import Request
+    from understudy.difficulty.released import Difficulties
+    from understudy.records import Responses
+
+_SHOWN = 40
+
+
+class Missing(Enum):
+    """What a missing answer means."""
+
+    wrong = "wrong"
+    skipped = "skipped"
+
+
+class Attempts(Enum):
+    """Which of several attempts counts."""
+
+    first = "first"
+    last = "last"
+    best = "best"
+
+
+def difficulties(
+    file: Annotated[
+        Path,
+        typer.Argument(
+            metavar="FILE",
+            help="Responses: a row per learner and a column per item, or rows of learner, item, correct; or a log.",
+        ),
+    ],
+    out: Annotated[Path, typer.Option("-o", "--out", help="File to write, json.")],
+    epsilon: Annotated[
+        float | None,
+        typer.Option(help="The privacy loss allowed, for example 1. Without it the fit is not private."),
+    ] = None,
+    method: Annotated[
+        str | None,
+        typer.Option(
+            "-m",
+            "--method",
+            help="knorm (pure epsilon, the default) or gaussian (with delta, better beyond some 50 items); "
+            "without epsilon marginal, conditional or joint; as published, without a guarantee: "
+            "objective, statistics.",
+        ),
+    ] = None,
+    delta: Annotated[
+        float | None,
+        typer.Option(help="For gaussian (default: 1e-6, or one over the squared number of learners)."),
+    ] = None,
+    missing: Annotated[
+        Missing | None,
+        typer.Option(
+            help="A missing answer is wrong (default for sheets) or was skipped (default for long files and logs)."
+        ),
+    ] = None,
+    answers_at_most: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            help="Count at most so many answers of a learner, chosen at random. Choose it by what "
+            "is plausible, not from the data. Only matters with skipped answers.",
+        ),
+    ] = None,
+    ability_sd: Annotated[
+        str,
+        typer.Option(
+            help="How much abilities differ: a standard deviation, or `estimate` or `choose` to find it "
+            "privately for a fifth of epsilon."
+        ),
+    ] = "1",
+    prior: Annotated[
+        str | None,
+        typer.Option(
+            help="What difficulties to expect: MEAN,SD or the difficulties file of an earlier exam "
+            "(default: found from the noisy totals, which costs nothing)."
+        ),
+    ] = None,
+    passing: Annotated[
+        float, typer.Option("--pass", help="Share of an item's points from which on it counts as correct.")
+    ] = 0.5,
+    attempts: Annotated[
+        Attempts | None, typer.Option(help="Which of several attempts at an item counts.")
+    ] = None,
+    public_items: Annotated[
+        bool, typer.Option("--public-items", help="The items of a long file or a log are public.")
+    ] = False,
+    items: Annotated[
+        Path | None,
+        typer.Option(help="File with the public list of items, one a line; answers to others are left out."),
+    ] = None,
+    learner: Learner = None,
+    item: Annotated[str | None, typer.Option(help="Column that names the item of a long file.")] = None,
+    outcome: Outcome = None,
+    format: Format = None,
+    exclude: Exclude = None,
+    title: Annotated[str, typer.Option(help="What the students see as the exam's name.")] = "",
+    explain: Annotated[
+        bool,
+        typer.Option("--explain", help="Show what precision each epsilon buys; spend and write nothing."),
+    ] = False,
+    ledger: LedgerPath = None,
+    population: Annotated[
+        str | None,
+        typer.Option(
+            help="Whose data this is (default: the learners of this file). If the same learners are in "
+            "another file, give both the same population: it all adds up."
+        ),
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Release how hard each item of an exam is, without giving anybody's answers away.
+
+    Example: understudy difficulties responses.csv --epsilon 1 -o difficulties.json
+    """
+    import secrets
+
+    import numpy as np
+
+    from understudy.difficulty.fitting import fit_difficulties, plan
+    from understudy.errors import DataError, UsageError
+    from understudy.pages.writing import check_not_input, check_parent, write_json
+    from understudy.privacy.ledger import (
+        SIMULATED_POPULATION,
+        Ledger,
+        file_population,
+        ledger_path,
+        new_card_id,
+    )
+    from understudy.privacy.noise import os_noise
+    from understudy.readers import Columns, read_responses
+
+    if out.suffix != ".json":
+        raise UsageError(
+            f"asked to write {out}; difficulties are written as json.", hint="end it with .json."
+        )
+    check_parent(out)
+    check_not_input(out, file)
+    # Wrong options are found before a large file is read.
+    request = _request(method, epsilon, delta, missing, answers_at_most, ability_sd, prior)
+    source = read_responses(
+        file,
+        format=format,
+        columns=Columns(learner=learner, item=item, outcome=outcome),
+        pass_share=passing,
+        attempt=None if attempts is None else attempts.value,
+        exclude=exclude,
+    )
+    if not as_json:
+        for note in source.notes:
+            typer.echo(note, err=True)
+    if missing is None and source.layout != "wide":
+        request = _request(method, epsilon, delta, Missing.skipped, answers_at_most, ability_sd, prior)
+    responses = _declared(source.responses, public_items, items)
+    settled = plan(request, responses.n_items, responses.n_learners)
+    if settled.guarantee.formal and not responses.declared:
+        raise DataError(
+            f"{file.name}: which items occur depends on the learners' answers, and item names are released.",
+            hint="give the list with --items FILE, or say with --public-items that everybody knows it.",
+        )
+    if explain:
+        _explain(request, responses, as_json)
+        return
+    if responses.n_missing and not as_json:
+        _say_missing(request, responses)
+    people = SIMULATED_POPULATION if responses.simulated else population or file_population(file)
+    book = Ledger(
+        ledger_path(file, ledger, simulated_output=out.resolve().parent if responses.simulated else None)
+    )
+    card = new_card_id()
+    _refuse_few(responses)
+    book.record(
+        population=people,
+        card=card,
+        kind="difficulties",
+        method=request.method,
+        guarantee=settled.guarantee,
+    )
+    found = fit_difficulties(
+        responses, settled, os_noise(), np.random.default_rng(secrets.randbits(128)), title=title
+    )
+    found.provenance["card"] = card
+    write_json(out, found.to_json())
+    balance = book.balance(people)
+    if as_json:
+        echo_json(
+            {
+                "out": str(out),
+                "card": card,
+                "ledger": str(book.path),
+                "population": people,
+                "spent": balance.epsilon,
+                "limit": balance.limit,
+                **found.to_json(),
+            }
+        )
+        return
+    _show(found)
+    typer.echo(f"Guarantee: {found.guarantee}.")
+    if found.guarantee.formal:
+        typer.echo(f"Charged to '{people}': epsilon {balance.epsilon:g} of {balance.limit:g} is spent.")
+        if population is None and not responses.simulated:
+            typer.echo("If the same learners are in another file, give both the same --population.")
+        typer.echo(f"Written: {out}. For the students: understudy page {out} -o page.html")
+    else:
+        typer.echo(f"Written: {out}. NOT PRIVATE: keep it inside; --epsilon 1 makes it private.", err=True)
+
+
+def _request(
+    method: str | None,
+    epsilon: float | None,
+    delta: float | None,
+    missing: Missing | None,
+    at_most: int | None,
+    ability_sd: str,
+    prior: str | None,
+) -> Request:
+    from understudy.difficulty.fitting import Request
+    from understudy.errors import UsageError
+
+    sd: float | str = ability_sd
+    if ability_sd not in ("estimate", "choose"):
+        try:
+            sd = float(ability_sd)
+        except ValueError:
+            raise UsageError(
+                f"--ability-sd is a number, `estimate` or `choose`, not '{ability_sd}'.", hint="1 is usual."
+            ) from None
+    return Request(
+        method=method or ("marginal" if epsilon is None else "knorm"),
+        epsilon=epsilon,
+        delta=delta,
+        missing="wrong" if missing is None else missing.value,
+        at_most=at_most,
+        ability_sd=sd,  # type: ignore[arg-type]
+        prior=_prior(prior),
+    )
+
+
+def _prior(given: str | None) -> Prior | None:
+    from understudy.difficulty.estimate import Prior, prior_of
+    from understudy.difficulty.released import Difficulties
+    from understudy.errors import UsageError
+
+    if given is None:
+        return None
+    if given.endswith(".json"):
+        return prior_of(Difficulties.read(Path(given)))
+    mean, _, spread = given.partition(",")
+    try:
+        prior = Prior(float(mean), float(spread))
+    except ValueError:
+        raise UsageError(
+            f"--prior is MEAN,SD or a difficulties file, not '{given}'.", hint="for example --prior 0,2."
+        ) from None
+    if not (abs(prior.mean) <= 10 and 0.01 <= prior.spread <= 20):
+        raise UsageError(
+            f"difficulties around {prior.mean:g} that spread by {prior.spread:g} were asked for.",
+            hint="the mean lies between -10 and 10, the standard deviation between 0.01 and 20.",
+        )
+    return prior
+
+
+def _declared(responses: Responses, public: bool, names_file: Path | None) -> Responses:
+    from understudy.errors import UsageError
+
+    if names_file is None:
+        return responses.declare() if public else responses
+    if not names_file.is_file():
+        raise UsageError(f"there is no file {names_file}.", hint="give a file with one item's name a line.")
+    names = [line.strip() for line in names_file.read_text(encoding="utf-8").splitlines()]
+    names = [name for name in dict.fromkeys(names) if name]
+    if not names:
+        raise UsageError(f"{names_file} lists no item.", hint="give one item's name a line.")
+    return responses.with_items(names)
+
+
+def _refuse_few(responses: Responses) -> None:
+    """Before anything is charged."""
+    from understudy.errors import DataError
+
+    if responses.n_learners < 2:
+        raise DataError(
+            f"difficulties describe a class; this file has {responses.n_learners} learner.",
+            hint="a student's own answers go to `understudy ability`.",
+        )
+
+
+def _say_missing(request: Request, responses: Responses) -> None:
+    share = responses.n_missing / responses.correct.size
+    if request.missing == "wrong":
+        typer.echo(
+            f"{responses.n_missing} answers ({share:.0%}) are missing and count as wrong; if these learners "
+            "were not asked, say --missing skipped.",
+            err=True,
+        )
+    else:
+        typer.echo(
+            f"{responses.n_missing} answers ({share:.0%}) are missing and count as not asked.", err=True
+        )
+
+
+def _show(found: Difficulties) -> None:
+    from understudy.cli.tables import print_table
+
+    place = {
+        name: (step, found.steps[step].index(name))
+        for step in range(len(found.steps))
+        for name in found.steps[step]
+    }
+    ordered = sorted(found.items, key=lambda item: place[item.name])
+    print_table(
+        f"{len(ordered)} items from easy to hard"
+        + (f", the first {_SHOWN}" if len(ordered) > _SHOWN else ""),
+        ["item", "difficulty", "standard error", "reading", "place"],
+        [
+            [
+                item.name,
+                "unbounded" if item.difficulty is None else f"{item.difficulty:.2f}",
+                "" if item.standard_error is None else f"{item.standard_error:.2f}",
+                item.reading,
+                str(item.rank_from)
+                if item.rank_from == item.rank_to
+                else f"{item.rank_from} to {item.rank_to}",
+            ]
+            for item in ordered[:_SHOWN]
+        ],
+    )
+    n_ties = sum(len(step) for step in found.steps if len(step) > 1)
+    typer.echo(
+        f"{n_ties} items share a step with others: their order cannot be told at this precision."
+        if n_ties
+        else "Each item can be told from its neighbours."
+    )
+
+
+def _explain(request: Request, responses: Responses, as_json: bool) -> None:
+    from dataclasses import replace
+
+    from understudy.cli.tables import print_table
+    from understudy.difficulty.explanation import explain
+
+    rows = explain(replace(request, method="knorm", epsilon=1.0), responses.n_items, responses.n_learners)
+    if as_json:
+        echo_json({"spent": 0, "predictions": [vars(row) for row in rows]})
+        return
+    print_table(
+        f"Expected precision for {responses.n_learners:,} learners and {responses.n_items:,} items; nothing was spent",
+        ["epsilon", "method", "noise of a total", "error at even chances", "at 1 in 10", "apart by at least"],
+        [
+            [
+                f"{row.epsilon:g}",
+                row.method,
+                f"{row.total_noise:.1f} learners",
+                f"{row.even:.2f}",
+                f"{row.hard:.2f}",
+                f"{row.apart:.2f}",
+            ]
+            for row in rows
+        ],
+    )
