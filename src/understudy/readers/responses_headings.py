@@ -119,7 +119,8 @@ def read_header(names: Sequence[str], columns: Columns, file: str) -> Header:
     asked = {role: _position_of(name, names, file) for role, name in columns.given().items()}
     learner = asked.get("learner", _learner_among(names))
     parts = [_parse(name, file, position) for position, name in enumerate(names)]
-    trusted = any(_is_header(name, maximum) for name, (_, maximum) in zip(names, parts, strict=True))
+    likely = [maximum is not None or _is_heading(title) for title, maximum in parts]
+    trusted = sum(likely) > 1 or any(maximum is not None for _, maximum in parts)
     headings = []
     for position, (title, maximum) in enumerate(parts):
         kind: Kind = "item"
@@ -130,17 +131,16 @@ def read_header(names: Sequence[str], columns: Columns, file: str) -> Header:
         elif position in asked.values() or (maximum is None and _no_item(title)):
             kind = "other"
         # In a file without a header the "names" are somebody's values, which no message may tell.
-        shown = f"'{title}'" if trusted and not _is_value(title) else str(position + 1)
+        named = (trusted or likely[position]) and not _is_value(title)
+        shown = f"'{title}'" if named else str(position + 1)
         headings.append(
             Heading(position, title, f"column {shown}", kind, maximum, bool(_UNNAMED.match(names[position])))
         )
-    header = Header(
+    return Header(
         None if learner is None else headings[learner],
         tuple(heading for heading in headings if heading.kind == "item"),
         tuple(heading for heading in headings if heading.kind in ("total", "other")),
     )
-    _refuse_answers(header.items, file)
-    return header
 
 
 def _parse(name: str, file: str, position: int) -> tuple[str, float | None]:
@@ -184,17 +184,17 @@ def _no_item(title: str) -> bool:
     return plain(title) in _NO_ITEMS or plain(title) in KNOWN_NAMES["learner"]
 
 
-def _is_header(name: str, maximum: float | None) -> bool:
+def _is_heading(title: str) -> bool:
     """Whether a name is one that a header has and a row of data hardly."""
-    known = plain(name) in _TOTALS or _no_item(name) or plain(name) in _LEARNERS_TOO
-    return maximum is not None or known or bool(_NUMBERED_ITEM.match(name))
+    known = plain(title) in _TOTALS or _no_item(title) or plain(title) in _LEARNERS_TOO
+    return known or bool(_NUMBERED_ITEM.match(title))
 
 
 def _is_value(title: str) -> bool:
     return re.fullmatch(r"[\d.,:;/+\-\s%]*", title) is not None or bool(_UNNAMED.match(title))
 
 
-def _refuse_answers(items: Sequence[Heading], file: str) -> None:
+def refuse_answers(items: Sequence[Heading], file: str) -> None:
     """Refuse a header that is a learner's row: the answers of the first learner would be the items' names."""
     if items and all(item.title.casefold() in _ANSWER or item.unnamed for item in items):
         raise DataError(

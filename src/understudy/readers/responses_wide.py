@@ -15,7 +15,7 @@ from understudy.errors import DataError
 from understudy.readers.columns import Columns
 from understudy.readers.parquet import ParquetTable
 from understudy.readers.responses_cells import HINTS, PROBLEMS, code_of, holds_answers
-from understudy.readers.responses_headings import Header, Heading, read_header
+from understudy.readers.responses_headings import Header, Heading, read_header, refuse_answers
 from understudy.readers.source import Source, keeping_values_inside
 from understudy.readers.withdrawn import Withdrawn
 from understudy.records import Responses
@@ -110,6 +110,7 @@ def read_wide(sheet: Sheet, columns: Columns, withdrawn: Withdrawn | None, pass_
     matrix, items, dropped = _answers(sheet, header.items, rows, pass_share)
     if not items:
         raise _no_items(sheet)
+    refuse_answers(items, sheet.file)
     _refuse_same_names(items, sheet.file)
     names, matrix, nobody = _settle_learners(rows, matrix, sheet, header.learner)
     notes = [*sheet.notes, *rows.notes, *nobody]
