@@ -16,7 +16,6 @@ from dataclasses import dataclass
 import numpy as np
 from numba import njit
 from numpy.typing import NDArray
-from scipy.sparse import csr_array
 from scipy.sparse.csgraph import breadth_first_order, connected_components
 
 from understudy.models.score_groups import ScoreGroups
@@ -83,16 +82,21 @@ def _bounded(correct: NDArray[np.int8]) -> tuple[NDArray[np.intp], Floats]:
     for start in range(0, len(correct), _BLOCK):
         block = correct[start : start + _BLOCK]
         easier += (block > 0).T.astype(np.float32) @ (block == 0).astype(np.float32)
-    graph = csr_array(easier > 0)
+    graph = easier > 0
     _, label = connected_components(graph, directed=True, connection="strong")
     kept = np.flatnonzero(label == np.argmax(np.bincount(label)))
     difficulty = np.full(n_items, np.nan)
-    difficulty[breadth_first_order(graph, kept[0], return_predecessors=False)] = np.inf
-    difficulty[breadth_first_order(csr_array(graph.T), kept[0], return_predecessors=False)] = -np.inf
+    difficulty[_reached(graph, kept[0])] = np.inf
+    difficulty[_reached(graph.T, kept[0])] = -np.inf
     difficulty[kept] = np.nan
     if len(kept) == 1:
-        difficulty = _one_sided(easier > 0)
+        difficulty = _one_sided(graph)
     return kept, difficulty
+
+
+def _reached(graph: NDArray[np.bool_], start: int) -> NDArray[np.int32]:
+    reached, _ = breadth_first_order(graph, int(start))
+    return reached
 
 
 def _one_sided(easier: NDArray[np.bool_]) -> Floats:
@@ -101,9 +105,7 @@ def _one_sided(easier: NDArray[np.bool_]) -> Floats:
     return np.where(is_hard & ~is_easy, np.inf, np.where(is_easy & ~is_hard, -np.inf, np.nan))
 
 
-def _newton(
-    groups: ScoreGroups, tolerance: float, max_iterations: int
-) -> tuple[Floats, Floats, float, int]:
+def _newton(groups: ScoreGroups, tolerance: float, max_iterations: int) -> tuple[Floats, Floats, float, int]:
     # log((wrong + 1/2) / (right + 1/2)): close enough for Newton's method.
     right = groups.right_by_item
     difficulty = np.log((groups.answered_by_item - right + 0.5) / (right + 0.5))
@@ -128,7 +130,7 @@ def _newton(
 
 def _regular(information: Floats) -> Floats:
     """The information with a constant added, which makes it regular and leaves steps of mean zero as they are."""
-    return information + np.trace(information) / len(information) ** 2
+    return np.asarray(information + np.trace(information) / len(information) ** 2)
 
 
 def _evaluate(groups: ScoreGroups, difficulty: Floats) -> tuple[float, Floats, Floats]:

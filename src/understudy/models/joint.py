@@ -79,9 +79,7 @@ def fit_joint(
     return Joint(ability[group], difficulty, n_iterations)
 
 
-def estimate_ability(
-    correct: NDArray[np.int8], difficulty: ArrayLike, *, penalty: float = PENALTY
-) -> Floats:
+def estimate_ability(correct: NDArray[np.int8], difficulty: ArrayLike, *, penalty: float = PENALTY) -> Floats:
     """Each learner's ability given the difficulties: what a student computes at home (seed, section 3).
 
     `correct` is one learner's row or a matrix of rows: 1 right, 0 wrong, below 0 not answered.
@@ -219,7 +217,15 @@ def _newton(score, size, answered, target, penalty, place, accuracy, max_iterati
         for _ in range(60):
             trial = place + scale * step
             _gradient(
-                score, size, answered, target, penalty, trial[:n_groups], trial[n_groups:], weight, trial_gradient
+                score,
+                size,
+                answered,
+                target,
+                penalty,
+                trial[:n_groups],
+                trial[n_groups:],
+                weight,
+                trial_gradient,
             )
             slope = trial_gradient @ step
             if abs(slope) <= 0.5 * abs(start):

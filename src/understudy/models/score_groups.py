@@ -5,11 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from numba import njit
 from numpy.typing import NDArray
 
 Ints = NDArray[np.int64]
-
-_BLOCK = 8192
 
 
 @dataclass(frozen=True)
@@ -34,29 +33,39 @@ class ScoreGroups:
     def of(cls, correct: NDArray[np.int8]) -> ScoreGroups:
         """The groups of a matrix of learners by items: 1 right, 0 wrong, below 0 not answered."""
         n_learners, n_items = correct.shape
-        score = np.empty(n_learners, dtype=np.int64)
-        right = np.zeros(n_items, dtype=np.int64)
-        answered = np.zeros(n_items, dtype=np.int64)
-        packed = np.empty((n_learners, (n_items + 7) // 8), dtype=np.uint8)
-        for start in range(0, n_learners, _BLOCK):
-            block = slice(start, start + _BLOCK)
-            is_right, is_answered = correct[block] > 0, correct[block] >= 0
-            score[block] = np.count_nonzero(is_right, axis=1)
-            right += np.count_nonzero(is_right, axis=0)
-            answered += np.count_nonzero(is_answered, axis=0)
-            packed[block] = np.packbits(is_answered, axis=1)
+        correct = np.ascontiguousarray(correct)
+        score, right, answered = _count(correct)
         if (answered == n_learners).all():
-            patterns, pattern = packed[:1], np.zeros(n_learners, dtype=np.int64)
+            patterns, pattern = np.ones((1, n_items), dtype=np.bool_), np.zeros(n_learners, dtype=np.int64)
         else:
+            packed = np.packbits(correct >= 0, axis=1)
             rows = packed.view(np.dtype((np.void, packed.shape[1]))).ravel()
             _, first, inverse = np.unique(rows, return_index=True, return_inverse=True)
-            patterns, pattern = packed[first], inverse.astype(np.int64)
+            patterns, pattern = correct[first] >= 0, inverse.astype(np.int64)
         key, size = np.unique(pattern * (n_items + 1) + score, return_counts=True)
         return cls(
-            answered=np.unpackbits(patterns, axis=1, count=n_items).astype(np.bool_),
+            answered=patterns,
             pattern=key // (n_items + 1),
             score=key % (n_items + 1),
             size=size.astype(np.int64),
             right_by_item=right,
             answered_by_item=answered,
         )
+
+
+@njit(cache=True, nogil=True)
+def _count(correct):  # type: ignore[no-untyped-def]
+    """Right answers by learner and by item, and answers by item, in one pass over the matrix."""
+    n_learners, n_items = correct.shape
+    score = np.zeros(n_learners, dtype=np.int64)
+    right = np.zeros(n_items, dtype=np.int64)
+    answered = np.zeros(n_items, dtype=np.int64)
+    for n in range(n_learners):
+        total = 0
+        for i in range(n_items):
+            is_right = correct[n, i] > 0
+            total += is_right
+            right[i] += is_right
+            answered[i] += correct[n, i] >= 0
+        score[n] = total
+    return score, right, answered
