@@ -99,7 +99,8 @@
   const inPercent = formatter({ style: "percent", maximumFractionDigits: 0 });
   const plain = formatter({ maximumSignificantDigits: 3 });
   const counted = formatter({ maximumFractionDigits: 0 });
-  const place = (value) => onScale.format(Math.abs(value) < 0.05 ? 0 : value);
+  // A minus sign, not a hyphen; and no zero with a sign.
+  const place = (value) => onScale.format(Math.abs(value) < 0.05 ? 0 : value).replace("-", "−");
   function percent(share) {
     if (share < 0.01) return fill(strings.below_one, { percent: inPercent.format(0.01) });
     if (share > 0.99) return fill(strings.above_99, { percent: inPercent.format(0.99) });
@@ -172,15 +173,14 @@
   }
 
   function shorten(text, width) {
-    const full = text.textContent;
-    let kept = full.length;
-    // Proportional first guess, then letter by letter.
+    const letters = [...text.textContent];
     const long = text.getComputedTextLength();
     if (long <= width) return;
-    kept = Math.min(kept, Math.ceil((kept * width) / long) + 1);
+    // A proportional first guess, then letter by letter.
+    let kept = Math.min(letters.length, Math.ceil((letters.length * width) / long) + 1);
     do {
       kept -= 1;
-      text.textContent = `${[...full.slice(0, kept)].join("").trimEnd()}…`;
+      text.textContent = `${letters.slice(0, kept).join("").trimEnd()}…`;
     } while (kept > 1 && text.getComputedTextLength() > width);
   }
 
@@ -189,7 +189,7 @@
   function drawLadder(answers, found, anyone) {
     const holder = byId("ladder");
     const width = Math.max(240, Math.floor(holder.clientWidth));
-    const height = TOP + ladder.length * (2 * INSET / 2 + GAP) - GAP + items.length * ROW + BOTTOM;
+    const height = TOP + ladder.length * (INSET + GAP) - GAP + items.length * ROW + BOTTOM;
     const labels = Math.min(190, Math.floor(0.34 * width));
     const [left, right] = [labels + 18, width - 16];
     const ends = [...items.map((item) => item.difficulty), found.low, found.high];
@@ -286,6 +286,7 @@
     shown = { answers, found, anyone: entered === 0 };
     byId("entered").textContent = fill(strings.entered, { n: entered, total: items.length });
     byId("empty").hidden = entered > 0;
+    byId("outstanding").hidden = entered === 0;
     byId("passing").textContent = words.passing;
     byId("ability").textContent = words.ability;
     byId("interval").textContent = fill(strings.ability_interval, words);
