@@ -89,17 +89,18 @@ def estimate_ability(correct: NDArray[np.int8], difficulty: ArrayLike, *, penalt
     right (wrong) has an infinite ability.
     """
     rows = np.atleast_2d(np.asarray(correct, dtype=np.int8))
-    difficulty = np.asarray(difficulty, dtype=np.float64)
+    hardness: Floats = np.asarray(difficulty, dtype=np.float64)
     if not penalty >= 0:
         raise ValueError(f"a penalty is at least 0, not {penalty}")
-    finite = np.isfinite(difficulty)
+    finite = np.isfinite(hardness)
     if not finite.all():
-        rows, difficulty = rows[:, finite], difficulty[finite]
+        rows, hardness = rows[:, finite], hardness[finite]
     if (rows >= 0).all():
-        by_score = _abilities(np.tri(len(difficulty) + 1, len(difficulty), -1, np.int8), difficulty, penalty)
-        abilities: Floats = by_score[np.count_nonzero(rows > 0, axis=1)]
-        return abilities
-    return np.asarray(_abilities(np.ascontiguousarray(rows), difficulty, penalty))
+        # One ability for each score from 0 to everything right.
+        stairs = np.tri(len(hardness) + 1, len(hardness), -1, np.int8)
+        by_score = np.asarray(_abilities(stairs, hardness, penalty))
+        return np.asarray(by_score[np.count_nonzero(rows > 0, axis=1)])
+    return np.asarray(_abilities(np.ascontiguousarray(rows), hardness, penalty))
 
 
 @njit(cache=True, nogil=True)

@@ -152,7 +152,7 @@ def _nodes(sd: float, n_items: int) -> tuple[Floats, Floats]:
     """
     spacing = min(0.5, 0.9 / math.sqrt(1 / sd**2 + n_items / 4))
     half = math.ceil(_REACH * sd / spacing)
-    ability = spacing * np.arange(-half, half + 1)
+    ability = spacing * np.arange(-half, half + 1, dtype=np.float64)
     log_weight = -0.5 * (ability / sd) ** 2
     return ability, log_weight - logsumexp(log_weight)
 
