@@ -313,6 +313,18 @@ def test_the_guarantee_is_explained(open_page: Any, guarantee: Guarantee, words:
     assert "times as likely" not in again
 
 
+def test_the_bar_is_there_while_the_result_is_out_of_sight(open_page: Any) -> None:
+    opened = open_page(student_page(SIXTY), width=390, reduced_motion="reduce")
+    opened.page.click("#all-right")
+    assert opened.page.is_visible("#bar")
+    # Nothing lies over it, wherever the page is scrolled to.
+    over = "scrollTo(0, 900), document.elementFromPoint(60, innerHeight - 20).closest('#bar') !== null"
+    assert opened.page.evaluate(over)
+    opened.page.click("#bar")
+    opened.page.wait_for_selector("#bar", state="hidden")
+    assert opened.page.locator("#passing").is_visible()
+
+
 def test_it_prints(open_page: Any) -> None:
     opened = open_page(student_page(SIXTY))
     opened.page.emulate_media(media="print", color_scheme="dark")
