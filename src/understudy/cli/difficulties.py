@@ -8,7 +8,16 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from understudy.cli.options import AsJson, Exclude, Format, Learner, LedgerPath, Outcome, echo_json
+from understudy.cli.options import (
+    AsJson,
+    Exclude,
+    Format,
+    Learner,
+    LedgerPath,
+    Outcome,
+    echo_json,
+    refuse_identifiers,
+)
 
 if TYPE_CHECKING:
     from understudy.difficulty.estimate import Prior
@@ -162,6 +171,7 @@ def difficulties(
     if not as_json:
         for note in source.notes:
             typer.echo(note, err=True)
+    refuse_identifiers(source.identifiers, "the difficulties", "--item")
     if missing is None and source.layout != "wide":
         request = _request(method, epsilon, delta, Missing.skipped, answers_at_most, ability_sd, prior)
     responses = _declared(source.responses, public_items, items)

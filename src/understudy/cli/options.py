@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 if TYPE_CHECKING:
-    from understudy.readers import LogFile
+    from collections.abc import Sequence
+
+    from understudy.readers import Identifier, LogFile
     from understudy.records import Interactions
 
 LogPath = Annotated[
@@ -115,16 +117,16 @@ def say_notes(log: LogFile, quiet: bool) -> None:
             typer.echo(note, err=True)
 
 
-def refuse_identifiers(log: LogFile) -> None:
-    """Action names reach the synthetic file; names of people must not."""
+def refuse_identifiers(identifiers: Sequence[Identifier], result: str, option: str = "--action") -> None:
+    """Names of actions and items reach the result; names of people must not."""
     from understudy.errors import DataError
 
-    for identifier in log.identifiers:
+    for identifier in identifiers:
         if identifier.role == "action":
             raise DataError(
-                f"column '{identifier.column}' would reach the synthetic file and points at people: "
+                f"column '{identifier.column}' would reach {result} and points at people: "
                 f"{identifier.kind} ({identifier.evidence}).",
-                hint="choose another column with --action, or replace these names in the file first.",
+                hint=f"choose another column with {option}, or replace these names in the file first.",
             )
 
 

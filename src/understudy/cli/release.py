@@ -91,7 +91,7 @@ def release(
         exclude=exclude,
     )
     say_notes(log, as_json)
-    refuse_identifiers(log)
+    refuse_identifiers(log.identifiers, "the synthetic file")
     if explain:
         from understudy.cli.explaining import explain_budget
 

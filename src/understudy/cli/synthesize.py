@@ -84,7 +84,7 @@ def synthesize(
         exclude=exclude,
     )
     say_notes(log, as_json)
-    refuse_identifiers(log)
+    refuse_identifiers(log.identifiers, "the synthetic file")
     real = declared(log.interactions, public_actions, actions)
     book = Ledger(
         ledger_path(file, ledger, simulated_output=out.resolve().parent if real.simulated else None)

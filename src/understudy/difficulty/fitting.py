@@ -191,8 +191,9 @@ def _conditional(responses: Responses, plan: Plan, noise: Noise, rng: np.random.
     # Conditional estimates say nothing about abilities: mean and spread are those of the marginal fit,
     # moved to the same zero.
     other = fit_marginal(correct, sd=None)
-    shift = fit.difficulty - other.difficulty
-    mean = float(shift[np.isfinite(shift)].mean()) if np.isfinite(shift).any() else 0.0
+    bounded = np.isfinite(fit.difficulty) & np.isfinite(other.difficulty)
+    shift = fit.difficulty[bounded] - other.difficulty[bounded]
+    mean = float(shift.mean()) if bounded.any() else 0.0
     return _Fit(fit.difficulty, fit.standard_error, Ability(mean, other.sd, "estimated without noise"))
 
 

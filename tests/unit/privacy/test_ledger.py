@@ -7,7 +7,13 @@ import pytest
 
 from understudy.errors import DataError, MissingError, RefusedError, UsageError
 from understudy.privacy import Guarantee, Ledger
-from understudy.privacy.ledger import DEFAULT_LIMIT, DEFAULT_POPULATION, ledger_path, new_card_id
+from understudy.privacy.ledger import (
+    DEFAULT_LIMIT,
+    DEFAULT_POPULATION,
+    file_population,
+    ledger_path,
+    new_card_id,
+)
 
 NONE = Guarantee.none("a test")
 
@@ -177,3 +183,25 @@ def test_a_guarantee_prints_its_delta_in_scientific_notation():
     assert "replace one learner; Gaussian mechanism" in text
     assert str(Guarantee.none("why")) == "no formal guarantee (why)"
     assert Guarantee.none("why").to_json()["epsilon"] is None
+
+
+def test_what_is_told_about_a_folder_is_told_about_each_of_its_files(ledger, tmp_path):
+    first, second = (file_population(tmp_path / name) for name in ("Exam-1.csv", "exam-2.csv"))
+    record(ledger, Guarantee(4.0), first)
+    record(ledger, Guarantee(1.0), second)
+    record(ledger, Guarantee(5.0), DEFAULT_POPULATION)
+    assert ledger.balance(first).epsilon == 9.0
+    assert ledger.balance(second).epsilon == 6.0
+    # The folder's learners are those of its files; nobody bears more than the first file's.
+    assert ledger.balance().epsilon == 9.0
+    with pytest.raises(RefusedError):
+        record(ledger, Guarantee(2.0), DEFAULT_POPULATION)
+    record(ledger, Guarantee(4.0), second)
+    assert ledger.balance().remaining == 0.0
+    assert ledger.balance(first).remaining == 1.0
+
+
+def test_a_declared_population_is_nobody_elses(ledger, tmp_path):
+    record(ledger, Guarantee(4.0), file_population(tmp_path / "exam.csv"))
+    record(ledger, Guarantee(3.0), DEFAULT_POPULATION)
+    assert ledger.balance("class of 2026").epsilon == 0.0

@@ -18,7 +18,15 @@ PLAIN_RECORDS = [[("add", 1), ("sub", 0)], [("add", 0), ("mul", 1)]]
 
 
 def test_exported_names():
-    assert understudy.readers.__all__ == ["Columns", "Identifier", "LogFile", "formats", "read_log"]
+    assert understudy.readers.__all__ == [
+        "Columns",
+        "Identifier",
+        "LogFile",
+        "ResponsesFile",
+        "formats",
+        "read_log",
+        "read_responses",
+    ]
     assert formats() == (
         *("assistments", "csv", "datashop", "excel", "parquet", "slam", "three-line", "tsv"),
         *("user-item-skill", "xapi"),

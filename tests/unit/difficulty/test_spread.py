@@ -1,0 +1,103 @@
+"""How much abilities differ, found privately."""
+
+import itertools
+
+import numpy as np
+import pytest
+
+from understudy.difficulty.measurement import Cube
+from understudy.difficulty.spread import CANDIDATES, _expected, choose_spread, estimate_spread
+from understudy.errors import DataError
+from understudy.privacy.noise import test_noise as seeded_noise
+from understudy.records.exam import Exam
+
+
+@pytest.mark.parametrize("sd", [0.5, 1.0, 2.0])
+def test_many_learners_show_their_spread(sd):
+    rng = np.random.default_rng(1)
+    sitting = Exam(20_000, 20, ability_sd=sd).simulate(rng)
+    totals = Cube(20, 0.8).measure(sitting.responses.totals(), seeded_noise(rng))
+    found = estimate_spread(sitting.responses, totals, 0.2, seeded_noise(rng))
+    assert found == pytest.approx(sd, rel=0.1)
+
+
+def test_few_learners_leave_it_near_one():
+    rng = np.random.default_rng(1)
+    sitting = Exam(30, 20, ability_sd=1.0).simulate(rng)
+    totals = Cube(20, 0.8).measure(sitting.responses.totals(), seeded_noise(rng))
+    found = [estimate_spread(sitting.responses, totals, 0.2, seeded_noise(rng)) for _ in range(20)]
+    assert min(found) >= 0.3
+    assert max(found) <= 3.0
+    assert np.median(found) == pytest.approx(1.0, abs=0.5)
+
+
+def test_the_statistic_moves_by_at_most_the_squared_number_of_items():
+    """The noise is asked for a sensitivity of I^2; enumerate all learners over five items."""
+    scores = np.array([sum(answers) for answers in itertools.product((0, 1), repeat=5)])
+    contribution = (2 * scores - 5) ** 2
+    assert contribution.max() - contribution.min() <= 25
+    assert contribution.min() >= 0
+
+
+def test_the_expected_spread_of_scores_agrees_with_simulation():
+    rng = np.random.default_rng(2)
+    sitting = Exam(200_000, 12, ability_sd=1.5).simulate(rng)
+    score = sitting.responses.correct.sum(axis=1).astype(float)
+    statistic = (2 * score - 12) ** 2
+    mean, variance = _expected(sitting.difficulty, 1.5)
+    assert statistic.mean() == pytest.approx(mean, rel=0.02)
+    assert statistic.var() == pytest.approx(variance, rel=0.15)
+
+
+def test_the_choice_is_a_candidate_and_with_much_data_not_the_worst():
+    rng = np.random.default_rng(3)
+    sitting = Exam(4000, 20, ability_sd=2.0).simulate(rng)
+    chosen = [choose_spread(sitting.responses, "wrong", 1.0, seeded_noise(rng), rng) for _ in range(10)]
+    assert set(chosen) <= set(CANDIDATES)
+    assert np.mean(chosen) > 1.0
+
+
+def test_a_replaced_judge_moves_every_score_by_at_most_one():
+    """Errors are divided by I: equation 7 as published counts one error per student, findings 2."""
+
+    class Recorder:
+        """Seeded noise that keeps the scores it was shown."""
+
+        secret = False
+
+        def __init__(self, seed):
+            self._noise = seeded_noise(np.random.default_rng(seed))
+            self.scores = None
+
+        def __getattr__(self, name):
+            return getattr(self._noise, name)
+
+        def gumbel_argmax(self, scores, scale):
+            self.scores, self.scale = np.asarray(scores), scale
+            return 0
+
+    responses = Exam(100, 6).simulate(np.random.default_rng(4)).responses
+    judge = int(np.array_split(np.random.default_rng(9).permutation(100), 5)[-1][0])
+    largest = 0.0
+    for row in itertools.product((0, 1), repeat=6):
+        scores = []
+        for replaced in (False, True):
+            matrix = responses.correct.copy()
+            if replaced:
+                matrix[judge] = row
+            recorder = Recorder(1)
+            choose_spread(
+                type(responses)(matrix, responses.items), "wrong", 0.5, recorder, np.random.default_rng(9)
+            )
+            assert recorder.scale == pytest.approx(2 / 0.5)
+            scores.append(recorder.scores)
+        largest = max(largest, np.abs(scores[0] - scores[1]).max())
+    assert 0 < largest <= 1
+
+
+def test_too_few_learners_to_choose_are_refused():
+    responses = Exam(20, 4).simulate(np.random.default_rng(5)).responses
+    with pytest.raises(DataError, match="at least 50 learners"):
+        choose_spread(
+            responses, "wrong", 1.0, seeded_noise(np.random.default_rng(1)), np.random.default_rng(1)
+        )
