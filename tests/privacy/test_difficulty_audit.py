@@ -166,6 +166,7 @@ def test_usual_releases_lose_more_than_the_claim():
     draws = objective_draws(right, wrong, n_draws=1500, rng=np.random.default_rng(1))
     assert 0.15 < draws.share < 0.35
     assert 0.05 < draws.delta < draws.share
+    assert 3 < draws.largest < 7.3
     same = objective_draws(right, right, n_draws=50, rng=np.random.default_rng(1))
     assert (same.share, same.delta) == (0, 0)
 
@@ -297,13 +298,13 @@ def test_an_epsilon_that_cannot_be_bounded(one, other, confidence):
 
 def test_the_whole_audit():
     told = []
-    findings = run_audit(items=(3,), n_runs=4000, noise=noise(), progress=told.append)
+    findings = run_audit(items=(3,), exams=(40,), n_runs=4000, noise=noise(), progress=told.append)
     verdicts = {(found.mechanism, found.setting): found.verdict for found in findings}
     broken = [found for found in findings if found.verdict == BREAKS]
     assert {found.verdict for found in findings} == {BREAKS, HOLDS}
     assert all((found.found > found.claimed) == (found.verdict == BREAKS) for found in findings)
     assert len(verdicts) == len(findings)
-    assert len(told) == 2 + 1 + 7
+    assert len(told) == 2 + 1 + 1 + 7
     holding = [found.mechanism for found in findings if found.verdict == HOLDS]
     assert holding == [
         "private choice of the penalty, errors divided by the number of items",

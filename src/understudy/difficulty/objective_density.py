@@ -65,11 +65,13 @@ class ObjectiveDraws:
     """Releases of one data set compared with its neighbour, over draws of the noise.
 
     `share` of them have a loss above the claimed epsilon; the mechanism is (epsilon, delta)-DP
-    for no delta below `delta`, the mean of 1 - e^(epsilon - loss) where that is positive.
+    for no delta below `delta`, the mean of 1 - e^(epsilon - loss) where that is positive (up to
+    the draws' own chance). `largest` is the largest loss among them.
     """
 
     share: float
     delta: float
+    largest: float
     n_draws: int
 
 
@@ -192,7 +194,8 @@ def objective_draws(
     difficulty = release_difficulties(responses, epsilon, penalty, n_draws=n_draws, rng=rng)
     loss = log_ratio(difficulty, responses, neighbour, epsilon, penalty)
     delta = np.maximum(0.0, -np.expm1(np.minimum(0.0, epsilon - loss)))
-    return ObjectiveDraws(float(np.mean(loss > epsilon * (1 + 1e-9))), float(delta.mean()), n_draws)
+    share = float(np.mean(loss > epsilon * (1 + 1e-9)))
+    return ObjectiveDraws(share, float(delta.mean()), float(loss.max()), n_draws)
 
 
 def release_difficulties(
