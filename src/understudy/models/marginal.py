@@ -35,7 +35,8 @@ class Marginal:
     """Difficulties on the scale of log-odds, standard errors, and the spread of abilities.
 
     An item that everybody (nobody) who answered got right has difficulty -inf (+inf) and
-    standard error inf; one that nobody answered has nan. `sd_error` is 0 where sd was given.
+    standard error inf; one that nobody answered has nan. `sd_error` is 0 where sd was given,
+    and nan where its estimate is at `SMALLEST_SD` or `LARGEST_SD` or the responses do not bound it.
     """
 
     difficulty: Floats
@@ -75,7 +76,8 @@ def fit_marginal(
         return Marginal(difficulty, standard_error, sd, 0.0, -fit.value, fit.n_iterations)
     fitted = math.exp(fit.parameters[-1])
     # The delta method: sd is the exponential of the parameter.
-    return Marginal(difficulty, standard_error, fitted, fitted * errors[-1], -fit.value, fit.n_iterations)
+    sd_error = fitted * errors[-1] if len(errors) > len(kept) else math.nan
+    return Marginal(difficulty, standard_error, fitted, sd_error, -fit.value, fit.n_iterations)
 
 
 def log_likelihood(correct: NDArray[np.int8], difficulty: Floats, sd: float) -> tuple[float, Floats, Floats]:
@@ -105,9 +107,9 @@ def _newton(groups: ScoreGroups, sd: float | None, tolerance: float, max_iterati
     n_learners = int(groups.size.sum())
     iteration = 0
     while iteration < max_iterations:
-        # A spread at its smallest that would shrink further is where it has to be.
-        at_limit = sd is None and parameters[-1] <= limits[0] and gradient[-1] > 0
-        free = n_free - 1 if at_limit else n_free
+        # A spread at its smallest (largest) that would shrink (grow) further is where it has to be.
+        at_limit = sd is None and bool(parameters[-1] == limits[0 if gradient[-1] > 0 else 1])
+        free = len(difficulty) if at_limit else n_free
         if np.abs(gradient[:free]).max() <= tolerance * n_learners:
             break
         iteration += 1
@@ -127,7 +129,16 @@ def _newton(groups: ScoreGroups, sd: float | None, tolerance: float, max_iterati
             scale /= 2
         parameters = moved
         value, gradient, information = trial
+    if sd is None and (parameters[-1] in limits or np.linalg.eigvalsh(_correlated(information))[0] < 1e-9):
+        # At a limit, or where responses say nothing about it (one item), the spread has no standard error.
+        information = information[:-1, :-1]
     return _Fit(parameters, information, value, iteration)
+
+
+def _correlated(information: Floats) -> Floats:
+    """The matrix scaled to a diagonal of ones, so that its smallest eigenvalue means something."""
+    scale = 1.0 / np.sqrt(np.maximum(np.diag(information), 1e-300))
+    return np.asarray(information * np.outer(scale, scale))
 
 
 def _solve(information: Floats, gradient: Floats, *, n_items: int) -> Floats:

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from understudy.models.marginal import SMALLEST_SD, fit_marginal
+from understudy.models.marginal import LARGEST_SD, SMALLEST_SD, fit_marginal
 from understudy.records.exam import Exam
 
 INF = np.inf
@@ -58,7 +58,16 @@ def test_equal_learners_have_no_spread():
     """Fair coins, and every learner with the same score: less variation than any spread gives."""
     found = fit([[1, 0], [0, 1]] * 20, sd=None)
     assert found.sd == pytest.approx(SMALLEST_SD)
+    assert np.isnan(found.sd_error)
     np.testing.assert_allclose(found.difficulty, 0, atol=1e-6)
+    # Forty fair coins: their log-odds have a standard error of 2 / sqrt(40).
+    np.testing.assert_allclose(found.standard_error, 2 / np.sqrt(40), rtol=1e-3)
+
+
+def test_learners_who_know_all_or_nothing_have_the_largest_spread():
+    found = fit([[1] * 6, [0] * 6] * 20 + [[1, 1, 1, 0, 0, 0]], sd=None)
+    assert found.sd == pytest.approx(LARGEST_SD)
+    assert found.n_iterations < 50
 
 
 def test_a_wide_spread_is_found():
