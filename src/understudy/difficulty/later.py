@@ -148,8 +148,10 @@ def spectral(
     sqrt(2 * number of pairs) if that is smaller.
 
     As in the authors' code, noisy counts are raised to `least` and `smoothing` is added. On the
-    seed's simulation a quarter or half of the pairs lost 0.03 to 0.08 of correlation; `least` from 0.1 to 20
-    and smoothing by up to twice the noise's standard deviation gained at most 0.01.
+    seed's simulation (40, 120 and 200 learners, 20 items) a quarter or half of the pairs were
+    worse at every epsilon; `least` from 0.1 to 20 changed the sum of the two correlations by
+    0.01 or less for the better; smoothing by up to twice the noise's standard deviation gained
+    up to 0.03 for the difficulties and lost more for the chances.
     """
     n_items = responses.n_items
     used = np.ones((n_items, n_items), dtype=np.bool_) if pairs is None else pairs | pairs.T
