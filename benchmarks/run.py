@@ -99,9 +99,99 @@ def sampler(log: Interactions) -> None:
     )
 
 
+def exam_fits() -> None:
+    """Difficulties of a complete exam without privacy, against what people use for that."""
+    from girth import rasch_mml
+    from scipy.sparse import csr_matrix, hstack
+    from sklearn.linear_model import LogisticRegression
+
+    from understudy.models.joint import fit_joint
+    from understudy.models.marginal import fit_marginal
+    from understudy.records.exam import Exam
+
+    sitting = Exam(5000, 50).simulate(np.random.default_rng(1))
+    correct = sitting.responses.correct
+    fit_marginal(correct, sd=None)
+    ours = best_seconds(lambda: fit_marginal(correct, sd=None))
+    by_item = np.ascontiguousarray(correct.T)
+    rasch_mml(by_item[:, :100])
+    theirs = best_seconds(lambda: rasch_mml(by_item), 1)
+    print(
+        f"Marginal fit, 5,000 x 50: {ours * 1e3:.0f} ms; girth {theirs * 1e3:.0f} ms: {theirs / ours:.0f} times"
+    )
+
+    n_learners, n_items = 1000, 20
+    few = Exam(n_learners, n_items).simulate(np.random.default_rng(2)).responses.correct
+    rows = np.arange(few.size)
+    ones = np.ones(few.size)
+    design = hstack(
+        [
+            csr_matrix((ones, (rows, rows // n_items)), shape=(few.size, n_learners)),
+            csr_matrix((-ones, (rows, rows % n_items)), shape=(few.size, n_items)),
+        ]
+    ).tocsr()
+    model = LogisticRegression(C=100.0, fit_intercept=False, tol=1e-6, max_iter=5000)
+    theirs = best_seconds(lambda: model.fit(design, few.ravel()), 1)
+    scores = few.sum(axis=1), few.sum(axis=0)
+    fit_joint(*scores)
+    ours = best_seconds(lambda: fit_joint(*scores))
+    assert np.allclose(fit_joint(*scores).difficulty, model.coef_[0][n_learners:], atol=1e-2), (
+        "the fits disagree"
+    )
+    print(
+        f"Joint fit, 1,000 x 20, lambda 0.01: {ours * 1e3:.1f} ms; scikit-learn {theirs * 1e3:.0f} ms, "
+        f"same difficulties: {theirs / ours:.0f} times"
+    )
+
+
+def large_exam() -> None:
+    """A million learners from Parquet to private difficulties, as the command does it."""
+    import subprocess
+    import sys
+    import tempfile
+
+    import polars as pl
+
+    from understudy.records.exam import Exam
+
+    with tempfile.TemporaryDirectory() as folder:
+        sheet = Path(folder) / "exam.parquet"
+        correct = Exam(1_000_000, 100).simulate(np.random.default_rng(1)).responses.correct
+        learners = pl.select(pl.format("simulated-{}", pl.int_range(len(correct)))).to_series()
+        items = {f"item {i + 1}": correct[:, i] for i in range(100)}
+        pl.DataFrame({"learner": learners, **items}).write_parquet(sheet)
+        code = (
+            "import sys; from understudy.cli import main\n"
+            "try: main()\n"
+            "finally: print(open('/proc/self/status').read().split('VmHWM:')[1].split()[0], file=sys.stderr)"
+        )
+        began = time.perf_counter()
+        done = subprocess.run(
+            [
+                sys.executable,
+                "-c",
+                code,
+                "difficulties",
+                sheet,
+                "--epsilon",
+                "1",
+                "-o",
+                Path(folder) / "d.json",
+            ],
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        seconds = time.perf_counter() - began
+        gigabytes = int(done.stderr.split()[-1]) / 1e6
+    print(f"1,000,000 x 100 from Parquet to private difficulties: {seconds:.1f} s, {gigabytes:.1f} GB")
+
+
 if __name__ == "__main__":
     name, the_log = load()
     print(f"On {name}: {the_log.n_rows} rows, {the_log.n_learners} learners, {the_log.n_actions} actions.")
     solver(the_log)
     matcher(the_log)
     sampler(the_log)
+    exam_fits()
+    large_exam()
