@@ -1,0 +1,372 @@
+"""One repetition of the study of difficulties: every method on the same class, judged by the same answers.
+
+Seed dp-rasch, section 4. A repetition simulates a class (or draws students of a real one with
+replacement), fits every method at every epsilon to it, estimates the students' abilities from
+each method's difficulties and compares the success probabilities that follow. All methods see
+the same class and are judged on the same new answers, so that their differences are paired.
+
+Noise is seeded (`privacy.noise.test_noise`): what comes out has no formal guarantee and is for
+comparison only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+from scipy.special import expit
+
+from understudy.difficulty.estimate import estimate_difficulties
+from understudy.difficulty.fitting import Request, plan
+from understudy.difficulty.later import gradients, spectral
+from understudy.difficulty.measurement import NoisyTotals
+from understudy.difficulty.published import objective, statistics
+from understudy.models.joint import PENALTY, estimate_ability, fit_joint
+from understudy.privacy.noise import test_noise
+from understudy.records.exam import Exam, Sitting
+from understudy.records.responses import Responses
+
+Floats = NDArray[np.float64]
+Measures = dict[str, float]
+
+# How a student's ability is found from difficulties. The product's way: the posterior under
+# abilities N(0, 1). The seed's way (section 3): the joint fit's own objective, penalty 0.01.
+POSTERIOR = "posterior"
+REESTIMATED = "reestimated"
+WAYS = (POSTERIOR, REESTIMATED)
+
+# The spread of abilities on the released difficulties' own scale, see `difficulty.ability`.
+_ABILITY_SD = 1.0
+
+# Cells along each axis of the histogram of probabilities (the seed's Figure 6).
+N_BINS = 20
+
+
+@dataclass(frozen=True, eq=False)
+class Fitted:
+    """What a method gives: difficulties, and their standard errors (0 where it has none).
+
+    `centre` is where the scale has the mean of abilities.
+    """
+
+    difficulty: Floats
+    standard_error: Floats
+    centre: float = 0.0
+
+    @classmethod
+    def exactly(cls, difficulty: Floats) -> Fitted:
+        """Difficulties of a method that does not say how sure they are."""
+        return cls(difficulty, np.zeros(len(difficulty)))
+
+    @classmethod
+    def adrift(cls, difficulty: Floats) -> Fitted:
+        """Difficulties of a joint fit with noise, whose common place on the scale is lost.
+
+        Only the penalty holds the scale: summing equation 6's derivatives over everything, noise b
+        moves all abilities and difficulties together by sum(b) / (penalty (N + I)), many units at
+        epsilon 1. Their median is the best guess of the zero that anybody has; with it,
+        abilities N(0, 1) can be used with published difficulties at all.
+        """
+        return cls(difficulty, np.zeros(len(difficulty)), float(np.median(difficulty)))
+
+
+@dataclass(frozen=True)
+class Method:
+    """A method of the study: how it fits, and the way its own authors find abilities."""
+
+    name: str
+    fit: Callable[[Responses, float, np.random.Generator], Fitted]
+    way: str
+    formal: bool
+
+
+@dataclass(frozen=True, eq=False)
+class Outcome:
+    """The measures of one method in one repetition; epsilon is None where there is none."""
+
+    method: str
+    epsilon: float | None
+    measures: Measures
+    pairs: NDArray[np.int64] | None = None
+
+
+def _measured(name: str) -> Callable[[Responses, float, np.random.Generator], Fitted]:
+    def fit(responses: Responses, epsilon: float, rng: np.random.Generator) -> Fitted:
+        measurement = plan(
+            Request(name, epsilon=epsilon), responses.n_items, responses.n_learners
+        ).measurement
+        assert measurement is not None
+        totals = measurement.measure(responses.totals(), test_noise(rng))
+        found = estimate_difficulties(totals, _ABILITY_SD)
+        return Fitted(found.difficulty, found.standard_error)
+
+    return fit
+
+
+def _objective(responses: Responses, epsilon: float, rng: np.random.Generator) -> Fitted:
+    return Fitted.adrift(objective(responses, epsilon, rng).difficulty)
+
+
+def _statistics(responses: Responses, epsilon: float, rng: np.random.Generator) -> Fitted:
+    return Fitted.adrift(statistics(responses, epsilon, rng).difficulty)
+
+
+def _gradients(responses: Responses, epsilon: float, rng: np.random.Generator) -> Fitted:
+    return Fitted.exactly(gradients(responses, epsilon, test_noise(rng)).difficulty)
+
+
+def _spectral(responses: Responses, epsilon: float, rng: np.random.Generator) -> Fitted:
+    return Fitted.exactly(spectral(responses, epsilon, test_noise(rng)).difficulty)
+
+
+# Of the two later methods' papers neither says how a student finds an ability: they get the way
+# that gives them the better probabilities.
+METHODS = {
+    method.name: method
+    for method in (
+        Method("knorm", _measured("knorm"), POSTERIOR, formal=True),
+        Method("gaussian", _measured("gaussian"), POSTERIOR, formal=True),
+        Method("objective", _objective, REESTIMATED, formal=False),
+        Method("statistics", _statistics, REESTIMATED, formal=False),
+        Method("gradients", _gradients, POSTERIOR, formal=True),
+        Method("spectral", _spectral, POSTERIOR, formal=True),
+    )
+}
+# Without noise: the seed's fit, and knorm's estimator on exact totals.
+NOT_PRIVATE = {"joint": REESTIMATED, "totals": POSTERIOR}
+
+
+def way_of(method: str) -> str:
+    """The way of finding abilities that goes with a method."""
+    return METHODS[method].way if method in METHODS else NOT_PRIVATE[method]
+
+
+def fit_joint_to(responses: Responses) -> Floats:
+    """The seed's difficulties without noise (equation 6, penalty 0.01)."""
+    right = responses.correct
+    return fit_joint(right.sum(axis=1, dtype=np.int64), right.sum(axis=0, dtype=np.int64)).difficulty
+
+
+def fit_totals_to(responses: Responses) -> Fitted:
+    """The estimator of `knorm` on exact totals: what its noise costs is the difference from this."""
+    totals = responses.totals()
+    exact = NoisyTotals(
+        totals.correct.astype(np.float64),
+        totals.answered.astype(np.float64),
+        np.zeros((2, 2)),
+        totals.n_learners,
+    )
+    found = estimate_difficulties(exact, _ABILITY_SD)
+    return Fitted(found.difficulty, found.standard_error)
+
+
+# A student's probabilities
+
+
+def chances(fitted: Fitted, correct: NDArray[np.int8], way: str) -> Floats:
+    """Each student's success probabilities, from their own complete answers and the difficulties."""
+    if way == POSTERIOR:
+        return posterior_chances(fitted, correct)
+    ability = estimate_ability(correct, fitted.difficulty, penalty=PENALTY)
+    return np.asarray(expit(ability[:, None] - fitted.difficulty[None, :]))
+
+
+def references(difficulty: Floats, correct: NDArray[np.int8]) -> dict[str, Floats]:
+    """The probabilities without privacy: the seed's fit, with the abilities found in each way.
+
+    A private method is compared with the one that finds abilities as it does, so that what is
+    seen is the cost of privacy. For the published methods that is the seed's own comparison.
+    """
+    return {way: chances(Fitted.exactly(difficulty), correct, way) for way in WAYS}
+
+
+def posterior_chances(fitted: Fitted, correct: NDArray[np.int8]) -> Floats:
+    """The chances of `difficulty.ability.abilities` for abilities N(0, 1), without the rest of its results.
+
+    Item i counts with k_i = 1 / sqrt(1 + pi s_i^2 / 8) (`ability.slope`). The likelihood of ability
+    t is exp(t * sum of k_i over right answers) / product of (1 + exp(k_i (t - d_i))), up to a
+    constant, so one number stands for a student's answers.
+    """
+    slope = 1.0 / np.sqrt(1.0 + np.pi * fitted.standard_error**2 / 8.0)
+    # The mode lies within the sum of the slopes; sums over a step of half the narrowest posterior's
+    # standard deviation are exact to rounding.
+    half = 9.0 + float(slope.sum())
+    difficulty = fitted.difficulty - fitted.centre
+    step = 0.5 / np.sqrt(1.0 + float((slope**2).sum()) / 4.0)
+    points = np.linspace(-half, half, 1 + 2 * int(np.ceil(half / step)))
+    return np.asarray(_posterior_chances(points, difficulty, slope, (correct > 0).astype(np.float64) @ slope))
+
+
+@njit(cache=True, nogil=True)
+def _posterior_chances(points, difficulty, slope, statistic):  # type: ignore[no-untyped-def]
+    n_points, n_items = len(points), len(difficulty)
+    chance = np.empty((n_points, n_items))
+    base = np.empty(n_points)
+    for g in range(n_points):
+        base[g] = -0.5 * points[g] * points[g]
+        for i in range(n_items):
+            logit = slope[i] * (points[g] - difficulty[i])
+            small = np.exp(-abs(logit))
+            chance[g, i] = (1.0 if logit >= 0 else small) / (1.0 + small)
+            base[g] -= np.log1p(small) + max(logit, 0.0)
+    result = np.zeros((len(statistic), n_items))
+    weight = np.empty(n_points)
+    for n in range(len(statistic)):
+        highest = -np.inf
+        for g in range(n_points):
+            weight[g] = base[g] + points[g] * statistic[n]
+            highest = max(highest, weight[g])
+        total = 0.0
+        for g in range(n_points):
+            if weight[g] > highest - 45.0:
+                share = np.exp(weight[g] - highest)
+                total += share
+                for i in range(n_items):
+                    result[n, i] += share * chance[g, i]
+        for i in range(n_items):
+            result[n, i] /= total
+    return result
+
+
+# Measures
+
+
+def correlation(a: Floats, b: Floats) -> float:
+    """Pearson's correlation over all entries; 0 where one of them is constant and tells nothing."""
+    a, b = a.ravel() - a.mean(), b.ravel() - b.mean()
+    # Sums and not products of matrices: these would start threads of their own in every thread.
+    size = float(np.sqrt((a * a).sum() * (b * b).sum()))
+    return float((a * b).sum()) / size if size > 0 else 0.0
+
+
+def misclassification(chance: Floats, correct: NDArray[np.int8]) -> float:
+    """Share of answers that the rounded probability gets wrong."""
+    return float(np.count_nonzero((chance > 0.5) != (correct > 0))) / correct.size
+
+
+def joint_histogram(a: Floats, b: Floats) -> NDArray[np.int64]:
+    """Counts of pairs of probabilities in square cells; rows by `a`, columns by `b`."""
+    row, column = (np.minimum((values.ravel() * N_BINS).astype(np.int64), N_BINS - 1) for values in (a, b))
+    counts = np.bincount(row * N_BINS + column, minlength=N_BINS * N_BINS)
+    return counts.reshape(N_BINS, N_BINS)
+
+
+# Repetitions
+
+
+def child(seed: int, *key: int) -> np.random.Generator:
+    """The generator of one part of the study: the same whatever else runs, in any order."""
+    return np.random.default_rng(np.random.SeedSequence(seed, spawn_key=key))
+
+
+# Of the first part of a repetition's key. Real data counts on from the third experiment.
+SIMULATED = 2
+# Where a key names a method, those without noise need no generator.
+_PLACES = {name: place for place, name in enumerate(METHODS)}
+
+
+def simulated_trial(
+    seed: int, n_learners: int, n_items: int, repetition: int, methods: tuple[str, ...], epsilons: Floats
+) -> list[Outcome]:
+    """Experiments 1 and 2 on one simulated class: seed's N(0, 1) abilities, N(0, 2^2) difficulties."""
+    key = (SIMULATED, n_learners, repetition)
+    rng = child(seed, *key)
+    sitting = Exam(n_learners=n_learners, n_items=n_items).simulate(rng)
+    again = sitting.again(rng).correct
+    correct = sitting.responses.correct
+    right = sitting.responses.totals().correct
+    joint = fit_joint(correct.sum(axis=1, dtype=np.int64), right)
+    reference = references(joint.difficulty, correct)
+    together = np.asarray(expit(joint.ability[:, None] - joint.difficulty[None, :]))
+    truth = sitting.chances
+    outcomes = [
+        Outcome("global", None, _experiment_1(together, truth, again)),
+        Outcome("re-estimated", None, _experiment_1(reference[REESTIMATED], truth, again)),
+        Outcome("true model", None, {"misclassification": misclassification(truth, again)}),
+    ]
+
+    def judged(name: str, epsilon: float | None, fitted: Fitted) -> Outcome:
+        return Outcome(name, epsilon, _judged(name, fitted, sitting, reference, again))
+
+    outcomes.append(judged("joint", None, Fitted.exactly(joint.difficulty)))
+    outcomes.append(judged("totals", None, fit_totals_to(sitting.responses)))
+    for epsilon in epsilons.tolist():
+        for name in methods:
+            noise = child(seed, *key, _PLACES[name], round(1000 * epsilon))
+            outcomes.append(judged(name, epsilon, METHODS[name].fit(sitting.responses, epsilon, noise)))
+    return outcomes
+
+
+def _experiment_1(chance: Floats, truth: Floats, again: NDArray[np.int8]) -> Measures:
+    return {
+        "probabilities_true": correlation(chance, truth),
+        "misclassification": misclassification(chance, again),
+    }
+
+
+def _judged(
+    name: str, fitted: Fitted, sitting: Sitting, reference: dict[str, Floats], again: NDArray[np.int8]
+) -> Measures:
+    measures = {"difficulties_true": correlation(fitted.difficulty, sitting.difficulty)}
+    for way in WAYS:
+        chance = chances(fitted, sitting.responses.correct, way)
+        measures |= _named(
+            name,
+            way,
+            {
+                "probabilities_true": correlation(chance, sitting.chances),
+                "probabilities_nonprivate": correlation(chance, reference[way]),
+                "misclassification": misclassification(chance, again),
+            },
+        )
+    return measures
+
+
+def _named(method: str, way: str, measures: Measures) -> Measures:
+    """The method's own way has the plain name, the other one says which it is."""
+    suffix = "" if way == way_of(method) else f"_{way}"
+    return {name + suffix: value for name, value in measures.items()}
+
+
+def real_trial(
+    seed: int,
+    experiment: int,
+    responses: Responses,
+    n_learners: int,
+    repetition: int,
+    methods: tuple[str, ...],
+    epsilon: float,
+) -> list[Outcome]:
+    """Experiments 3 and 4: one bootstrap sample of so many students; a missing answer is wrong.
+
+    As in the seed, misclassification is that of the answers which the fit has seen.
+    """
+    key = (experiment, n_learners, repetition)
+    drawn = child(seed, *key).integers(responses.n_learners, size=n_learners)
+    sample = responses.missing_as_wrong().select(drawn)
+    correct = sample.correct
+    reference = references(fit_joint_to(sample), correct)
+    outcomes = [
+        Outcome("joint", None, {"misclassification": misclassification(reference[REESTIMATED], correct)})
+    ]
+    for name in methods:
+        fitted = METHODS[name].fit(sample, epsilon, child(seed, *key, _PLACES[name], round(1000 * epsilon)))
+        measures: Measures = {}
+        pairs = None
+        for way in WAYS:
+            chance = chances(fitted, correct, way)
+            measures |= _named(
+                name,
+                way,
+                {
+                    "probabilities_nonprivate": correlation(chance, reference[way]),
+                    "misclassification": misclassification(chance, correct),
+                },
+            )
+            if way == way_of(name):
+                pairs = joint_histogram(chance, reference[way])
+        outcomes.append(Outcome(name, epsilon, measures, pairs))
+    return outcomes
