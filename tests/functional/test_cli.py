@@ -11,7 +11,18 @@ import sys
 import polars as pl
 import pytest
 
-VERBS = ("inspect", "synthesize", "audit", "study", "release", "ledger", "simulate")
+VERBS = (
+    "inspect",
+    "synthesize",
+    "audit",
+    "study",
+    "release",
+    "difficulties",
+    "ability",
+    "page",
+    "ledger",
+    "simulate",
+)
 
 
 def run(*arguments, cwd):

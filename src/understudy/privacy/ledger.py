@@ -277,38 +277,55 @@ def _balance(connection: sqlite3.Connection, population: str) -> Balance:
     as well. Files hold different learners unless the custodian declares one population for them,
     so the learners of the folder bear at most what the file with the largest sum bears.
     """
-    costs = _costs(connection, population)
+    spent = [_spent(connection, population)]
+    limit = _limit(connection, population)
     if population.startswith(_FILE_POPULATION):
-        costs += _costs(connection, DEFAULT_POPULATION)
+        spent.append(_spent(connection, DEFAULT_POPULATION))
+        limit = limit if limit is not None else _limit(connection, DEFAULT_POPULATION)
     elif population == DEFAULT_POPULATION:
-        files = connection.execute(
-            "SELECT DISTINCT population FROM entries WHERE substr(population, 1, ?) = ?",
-            (len(_FILE_POPULATION), _FILE_POPULATION),
-        ).fetchall()
-        by_file = [_costs(connection, name) for (name,) in files]
-        costs += max(by_file, key=_total_epsilon, default=[])
-    limit = connection.execute(
-        "SELECT epsilon FROM limits WHERE population = ? ORDER BY id DESC LIMIT 1", (population,)
-    ).fetchone()
+        rows = connection.execute("SELECT DISTINCT population FROM entries").fetchall()
+        files = [_spent(connection, name) for (name,) in rows if name.startswith(_FILE_POPULATION)]
+        if files:
+            spent.append(
+                Balance(
+                    population,
+                    limit=0.0,
+                    epsilon=max(one.epsilon for one in files),
+                    delta=max(one.delta for one in files),
+                    n_entries=sum(one.n_entries for one in files),
+                    n_without_guarantee=sum(one.n_without_guarantee for one in files),
+                )
+            )
     return Balance(
         population=population,
-        limit=limit[0] if limit else DEFAULT_LIMIT,
-        epsilon=_total_epsilon(costs),
+        limit=DEFAULT_LIMIT if limit is None else limit,
+        epsilon=math.fsum(one.epsilon for one in spent),
+        delta=math.fsum(one.delta for one in spent),
+        n_entries=sum(one.n_entries for one in spent),
+        n_without_guarantee=sum(one.n_without_guarantee for one in spent),
+    )
+
+
+def _spent(connection: sqlite3.Connection, population: str) -> Balance:
+    """What the entries of one name add up to."""
+    costs = connection.execute(
+        "SELECT epsilon, delta FROM entries WHERE population = ? AND kind != ?", (population, REFUSED)
+    ).fetchall()
+    return Balance(
+        population=population,
+        limit=0.0,
+        epsilon=math.fsum(epsilon for epsilon, _ in costs if epsilon is not None),
         delta=math.fsum(delta for _, delta in costs if delta is not None),
         n_entries=len(costs),
         n_without_guarantee=sum(epsilon is None for epsilon, _ in costs),
     )
 
 
-def _costs(connection: sqlite3.Connection, population: str) -> list[tuple[float | None, float | None]]:
-    rows = connection.execute(
-        "SELECT epsilon, delta FROM entries WHERE population = ? AND kind != ?", (population, REFUSED)
-    )
-    return [(epsilon, delta) for epsilon, delta in rows]
-
-
-def _total_epsilon(costs: list[tuple[float | None, float | None]]) -> float:
-    return math.fsum(epsilon for epsilon, _ in costs if epsilon is not None)
+def _limit(connection: sqlite3.Connection, population: str) -> float | None:
+    row = connection.execute(
+        "SELECT epsilon FROM limits WHERE population = ? ORDER BY id DESC LIMIT 1", (population,)
+    ).fetchone()
+    return None if row is None else float(row[0])
 
 
 def _explained(path: Path, error: sqlite3.DatabaseError) -> Exception:

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import expit
 
 from understudy.records.responses import NOT_ANSWERED, Responses
 
@@ -58,7 +59,7 @@ class Exam:
 
 def chances(ability: Floats, difficulty: Floats) -> Floats:
     """The Rasch model: the chance of each ability at each difficulty (seed, equation 4)."""
-    return np.asarray(1.0 / (1.0 + np.exp(difficulty[None, :] - ability[:, None])))
+    return np.asarray(expit(ability[:, None] - difficulty))
 
 
 def _answers(chance: Floats, rng: np.random.Generator) -> Responses:

@@ -205,3 +205,11 @@ def test_a_declared_population_is_nobody_elses(ledger, tmp_path):
     record(ledger, Guarantee(4.0), file_population(tmp_path / "exam.csv"))
     record(ledger, Guarantee(3.0), DEFAULT_POPULATION)
     assert ledger.balance("class of 2026").epsilon == 0.0
+
+
+def test_a_limit_of_the_folder_holds_for_its_files(ledger, tmp_path):
+    ledger.set_limit(DEFAULT_POPULATION, 3.0)
+    with pytest.raises(RefusedError):
+        record(ledger, Guarantee(4.0), file_population(tmp_path / "exam.csv"))
+    ledger.set_limit(file_population(tmp_path / "exam.csv"), 5.0)
+    record(ledger, Guarantee(4.0), file_population(tmp_path / "exam.csv"))
