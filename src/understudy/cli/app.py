@@ -13,6 +13,7 @@ import typer
 import understudy
 from understudy.cli.ability import ability
 from understudy.cli.audit import audit
+from understudy.cli.audit_difficulties import audit_difficulties
 from understudy.cli.difficulties import difficulties
 from understudy.cli.inspect import inspect
 from understudy.cli.ledger import ledger
@@ -20,6 +21,7 @@ from understudy.cli.page import page
 from understudy.cli.release import release
 from understudy.cli.simulate import simulate
 from understudy.cli.study import study
+from understudy.cli.study_difficulties import study_difficulties
 from understudy.cli.synthesize import synthesize
 from understudy.errors import UnderstudyError
 
@@ -50,7 +52,21 @@ def _options(
     pass
 
 
-for verb in (inspect, synthesize, audit, study, release, difficulties, ability, page, ledger, simulate):
+for verb in (
+    inspect,
+    synthesize,
+    audit,
+    study,
+    release,
+    difficulties,
+    ability,
+    page,
+    study_difficulties,
+    audit_difficulties,
+    ledger,
+    simulate,
+):
+    # typer writes a hyphen for an underscore.
     app.command()(verb)
 
 

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 from numba import njit
@@ -38,9 +39,6 @@ POSTERIOR = "posterior"
 REESTIMATED = "reestimated"
 WAYS = (POSTERIOR, REESTIMATED)
 
-# The spread of abilities on the released difficulties' own scale, see `difficulty.ability`.
-_ABILITY_SD = 1.0
-
 # Cells along each axis of the histogram of probabilities (the seed's Figure 6).
 N_BINS = 20
 
@@ -49,12 +47,13 @@ N_BINS = 20
 class Fitted:
     """What a method gives: difficulties, and their standard errors (0 where it has none).
 
-    `centre` is where the scale has the mean of abilities.
+    `centre` and `ability_sd` say where on the scale abilities are, and how much they differ.
     """
 
     difficulty: Floats
     standard_error: Floats
     centre: float = 0.0
+    ability_sd: float = 1.0
 
     @classmethod
     def exactly(cls, difficulty: Floats) -> Fitted:
@@ -75,12 +74,12 @@ class Fitted:
 
 @dataclass(frozen=True)
 class Method:
-    """A method of the study: how it fits, and the way its own authors find abilities."""
+    """A method of the study: how it fits, the way its authors find abilities, and its fit without noise."""
 
     name: str
     fit: Callable[[Responses, float, np.random.Generator], Fitted]
     way: str
-    formal: bool
+    noiseless: str | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,17 +92,22 @@ class Outcome:
     pairs: NDArray[np.int64] | None = None
 
 
-def _measured(name: str) -> Callable[[Responses, float, np.random.Generator], Fitted]:
+def _measured(
+    name: str, ability_sd: float = 1.0
+) -> Callable[[Responses, float, np.random.Generator], Fitted]:
     def fit(responses: Responses, epsilon: float, rng: np.random.Generator) -> Fitted:
         measurement = plan(
             Request(name, epsilon=epsilon), responses.n_items, responses.n_learners
         ).measurement
         assert measurement is not None
-        totals = measurement.measure(responses.totals(), test_noise(rng))
-        found = estimate_difficulties(totals, _ABILITY_SD)
-        return Fitted(found.difficulty, found.standard_error)
+        return _estimated(measurement.measure(responses.totals(), test_noise(rng)), ability_sd)
 
     return fit
+
+
+def _estimated(totals: NoisyTotals, ability_sd: float) -> Fitted:
+    found = estimate_difficulties(totals, ability_sd)
+    return Fitted(found.difficulty, found.standard_error, ability_sd=ability_sd)
 
 
 def _objective(responses: Responses, epsilon: float, rng: np.random.Generator) -> Fitted:
@@ -122,45 +126,46 @@ def _spectral(responses: Responses, epsilon: float, rng: np.random.Generator) ->
     return Fitted.exactly(spectral(responses, epsilon, test_noise(rng)).difficulty)
 
 
+def _joint(responses: Responses) -> Fitted:
+    """The seed's difficulties without noise (equation 6, penalty 0.01)."""
+    right = responses.correct
+    fit = fit_joint(right.sum(axis=1, dtype=np.int64), right.sum(axis=0, dtype=np.int64))
+    return Fitted.exactly(fit.difficulty)
+
+
+def _totals(responses: Responses, ability_sd: float = 1.0) -> Fitted:
+    """The estimator of `knorm` on exact totals."""
+    totals = responses.totals()
+    right, answered = totals.correct.astype(np.float64), totals.answered.astype(np.float64)
+    return _estimated(NoisyTotals(right, answered, np.zeros((2, 2)), totals.n_learners), ability_sd)
+
+
+# Fits without noise, by name, and the way to abilities that goes with each.
+NOISELESS: dict[str, tuple[Callable[[Responses], Fitted], str]] = {
+    "joint": (_joint, REESTIMATED),
+    "totals": (_totals, POSTERIOR),
+    "totals:ability-sd=2": (partial(_totals, ability_sd=2.0), POSTERIOR),
+}
+
 # Of the two later methods' papers neither says how a student finds an ability: they get the way
 # that gives them the better probabilities.
 METHODS = {
     method.name: method
     for method in (
-        Method("knorm", _measured("knorm"), POSTERIOR, formal=True),
-        Method("gaussian", _measured("gaussian"), POSTERIOR, formal=True),
-        Method("objective", _objective, REESTIMATED, formal=False),
-        Method("statistics", _statistics, REESTIMATED, formal=False),
-        Method("gradients", _gradients, POSTERIOR, formal=True),
-        Method("spectral", _spectral, POSTERIOR, formal=True),
+        Method("knorm", _measured("knorm"), POSTERIOR, "totals"),
+        Method("gaussian", _measured("gaussian"), POSTERIOR, "totals"),
+        Method("objective", _objective, REESTIMATED, "joint"),
+        Method("statistics", _statistics, REESTIMATED, "joint"),
+        Method("gradients", _gradients, POSTERIOR),
+        Method("spectral", _spectral, POSTERIOR),
+        Method("knorm:ability-sd=2", _measured("knorm", 2.0), POSTERIOR, "totals:ability-sd=2"),
     )
 }
-# Without noise: the seed's fit, and knorm's estimator on exact totals.
-NOT_PRIVATE = {"joint": REESTIMATED, "totals": POSTERIOR}
 
 
 def way_of(method: str) -> str:
     """The way of finding abilities that goes with a method."""
-    return METHODS[method].way if method in METHODS else NOT_PRIVATE[method]
-
-
-def fit_joint_to(responses: Responses) -> Floats:
-    """The seed's difficulties without noise (equation 6, penalty 0.01)."""
-    right = responses.correct
-    return fit_joint(right.sum(axis=1, dtype=np.int64), right.sum(axis=0, dtype=np.int64)).difficulty
-
-
-def fit_totals_to(responses: Responses) -> Fitted:
-    """The estimator of `knorm` on exact totals: what its noise costs is the difference from this."""
-    totals = responses.totals()
-    exact = NoisyTotals(
-        totals.correct.astype(np.float64),
-        totals.answered.astype(np.float64),
-        np.zeros((2, 2)),
-        totals.n_learners,
-    )
-    found = estimate_difficulties(exact, _ABILITY_SD)
-    return Fitted(found.difficulty, found.standard_error)
+    return METHODS[method].way if method in METHODS else NOISELESS[method][1]
 
 
 # A student's probabilities
@@ -174,39 +179,33 @@ def chances(fitted: Fitted, correct: NDArray[np.int8], way: str) -> Floats:
     return np.asarray(expit(ability[:, None] - fitted.difficulty[None, :]))
 
 
-def references(difficulty: Floats, correct: NDArray[np.int8]) -> dict[str, Floats]:
-    """The probabilities without privacy: the seed's fit, with the abilities found in each way.
-
-    A private method is compared with the one that finds abilities as it does, so that what is
-    seen is the cost of privacy. For the published methods that is the seed's own comparison.
-    """
-    return {way: chances(Fitted.exactly(difficulty), correct, way) for way in WAYS}
-
-
 def posterior_chances(fitted: Fitted, correct: NDArray[np.int8]) -> Floats:
-    """The chances of `difficulty.ability.abilities` for abilities N(0, 1), without the rest of its results.
+    """The chances of `difficulty.ability.abilities`, without the rest of its results.
 
     Item i counts with k_i = 1 / sqrt(1 + pi s_i^2 / 8) (`ability.slope`). The likelihood of ability
     t is exp(t * sum of k_i over right answers) / product of (1 + exp(k_i (t - d_i))), up to a
     constant, so one number stands for a student's answers.
     """
     slope = 1.0 / np.sqrt(1.0 + np.pi * fitted.standard_error**2 / 8.0)
-    # The mode lies within the sum of the slopes; sums over a step of half the narrowest posterior's
-    # standard deviation are exact to rounding.
-    half = 9.0 + float(slope.sum())
+    precision = fitted.ability_sd**-2
+    # No answers pull the mode further than sd^2 times the sum of the slopes; sums over a step of half the
+    # narrowest posterior's standard deviation are exact to rounding.
+    half = 9.0 * fitted.ability_sd + float(slope.sum()) / precision
+    step = 0.5 / np.sqrt(precision + float((slope**2).sum()) / 4.0)
     difficulty = fitted.difficulty - fitted.centre
-    step = 0.5 / np.sqrt(1.0 + float((slope**2).sum()) / 4.0)
     points = np.linspace(-half, half, 1 + 2 * int(np.ceil(half / step)))
-    return np.asarray(_posterior_chances(points, difficulty, slope, (correct > 0).astype(np.float64) @ slope))
+    return np.asarray(
+        _posterior_chances(points, precision, difficulty, slope, (correct > 0).astype(np.float64) @ slope)
+    )
 
 
 @njit(cache=True, nogil=True)
-def _posterior_chances(points, difficulty, slope, statistic):  # type: ignore[no-untyped-def]
+def _posterior_chances(points, precision, difficulty, slope, statistic):  # type: ignore[no-untyped-def]
     n_points, n_items = len(points), len(difficulty)
     chance = np.empty((n_points, n_items))
     base = np.empty(n_points)
     for g in range(n_points):
-        base[g] = -0.5 * points[g] * points[g]
+        base[g] = -0.5 * precision * points[g] * points[g]
         for i in range(n_items):
             logit = slope[i] * (points[g] - difficulty[i])
             small = np.exp(-abs(logit))
@@ -275,60 +274,22 @@ def simulated_trial(
     key = (SIMULATED, n_learners, repetition)
     rng = child(seed, *key)
     sitting = Exam(n_learners=n_learners, n_items=n_items).simulate(rng)
-    again = sitting.again(rng).correct
-    correct = sitting.responses.correct
-    right = sitting.responses.totals().correct
-    joint = fit_joint(correct.sum(axis=1, dtype=np.int64), right)
-    reference = references(joint.difficulty, correct)
-    together = np.asarray(expit(joint.ability[:, None] - joint.difficulty[None, :]))
-    truth = sitting.chances
+    judge = _Judge(sitting.responses, sitting.again(rng).correct, sitting)
+    right = sitting.responses.correct.sum(axis=1, dtype=np.int64)
+    together = fit_joint(right, sitting.responses.totals().correct)
+    both = np.asarray(expit(together.ability[:, None] - together.difficulty[None, :]))
     outcomes = [
-        Outcome("global", None, _experiment_1(together, truth, again)),
-        Outcome("re-estimated", None, _experiment_1(reference[REESTIMATED], truth, again)),
-        Outcome("true model", None, {"misclassification": misclassification(truth, again)}),
+        Outcome("global", None, judge.compared(both)),
+        Outcome("re-estimated", None, judge.compared(judge.seeds)),
+        Outcome("true model", None, {"misclassification": misclassification(sitting.chances, judge.answers)}),
+        *(judge.outcome(name, None, judge.noiseless(name)) for name in ("joint", "totals")),
     ]
-
-    def judged(name: str, epsilon: float | None, fitted: Fitted) -> Outcome:
-        return Outcome(name, epsilon, _judged(name, fitted, sitting, reference, again))
-
-    outcomes.append(judged("joint", None, Fitted.exactly(joint.difficulty)))
-    outcomes.append(judged("totals", None, fit_totals_to(sitting.responses)))
     for epsilon in epsilons.tolist():
         for name in methods:
             noise = child(seed, *key, _PLACES[name], round(1000 * epsilon))
-            outcomes.append(judged(name, epsilon, METHODS[name].fit(sitting.responses, epsilon, noise)))
+            fitted = METHODS[name].fit(sitting.responses, epsilon, noise)
+            outcomes.append(judge.outcome(name, epsilon, fitted))
     return outcomes
-
-
-def _experiment_1(chance: Floats, truth: Floats, again: NDArray[np.int8]) -> Measures:
-    return {
-        "probabilities_true": correlation(chance, truth),
-        "misclassification": misclassification(chance, again),
-    }
-
-
-def _judged(
-    name: str, fitted: Fitted, sitting: Sitting, reference: dict[str, Floats], again: NDArray[np.int8]
-) -> Measures:
-    measures = {"difficulties_true": correlation(fitted.difficulty, sitting.difficulty)}
-    for way in WAYS:
-        chance = chances(fitted, sitting.responses.correct, way)
-        measures |= _named(
-            name,
-            way,
-            {
-                "probabilities_true": correlation(chance, sitting.chances),
-                "probabilities_nonprivate": correlation(chance, reference[way]),
-                "misclassification": misclassification(chance, again),
-            },
-        )
-    return measures
-
-
-def _named(method: str, way: str, measures: Measures) -> Measures:
-    """The method's own way has the plain name, the other one says which it is."""
-    suffix = "" if way == way_of(method) else f"_{way}"
-    return {name + suffix: value for name, value in measures.items()}
 
 
 def real_trial(
@@ -347,26 +308,65 @@ def real_trial(
     key = (experiment, n_learners, repetition)
     drawn = child(seed, *key).integers(responses.n_learners, size=n_learners)
     sample = responses.missing_as_wrong().select(drawn)
-    correct = sample.correct
-    reference = references(fit_joint_to(sample), correct)
-    outcomes = [
-        Outcome("joint", None, {"misclassification": misclassification(reference[REESTIMATED], correct)})
-    ]
+    judge = _Judge(sample, sample.correct)
+    outcomes = [judge.outcome("joint", None, judge.noiseless("joint"))]
     for name in methods:
-        fitted = METHODS[name].fit(sample, epsilon, child(seed, *key, _PLACES[name], round(1000 * epsilon)))
-        measures: Measures = {}
-        pairs = None
-        for way in WAYS:
-            chance = chances(fitted, correct, way)
-            measures |= _named(
-                name,
-                way,
-                {
-                    "probabilities_nonprivate": correlation(chance, reference[way]),
-                    "misclassification": misclassification(chance, correct),
-                },
-            )
-            if way == way_of(name):
-                pairs = joint_histogram(chance, reference[way])
-        outcomes.append(Outcome(name, epsilon, measures, pairs))
+        noise = child(seed, *key, _PLACES[name], round(1000 * epsilon))
+        fitted = METHODS[name].fit(sample, epsilon, noise)
+        outcomes.append(judge.outcome(name, epsilon, fitted, pairs=True))
     return outcomes
+
+
+class _Judge:
+    """Compares the probabilities of a class with those of the truth (if known) and of fits without noise.
+
+    `answers` are those on which misclassification is counted; `seeds` are the probabilities of
+    the seed's fit without privacy.
+    """
+
+    def __init__(self, responses: Responses, answers: NDArray[np.int8], sitting: Sitting | None = None):
+        self.responses, self.answers, self.sitting = responses, answers, sitting
+        self._fits: dict[str, Fitted] = {}
+        self._chances: dict[tuple[str, str], Floats] = {}
+        self.truth = None if sitting is None else sitting.chances
+        self.seeds = self._without_noise("joint", REESTIMATED)
+
+    def noiseless(self, name: str) -> Fitted:
+        """A fit without noise, made once."""
+        if name not in self._fits:
+            self._fits[name] = NOISELESS[name][0](self.responses)
+        return self._fits[name]
+
+    def outcome(self, name: str, epsilon: float | None, fitted: Fitted, *, pairs: bool = False) -> Outcome:
+        """All measures of a fit, with the abilities found in each way.
+
+        The method's own way has the plain name, the other one says which it is.
+        """
+        measures: Measures = {}
+        if self.sitting is not None:
+            measures["difficulties_true"] = correlation(fitted.difficulty, self.sitting.difficulty)
+        histogram = None
+        for way in WAYS:
+            chance = chances(fitted, self.responses.correct, way)
+            found = self.compared(chance) | {"probabilities_nonprivate": correlation(chance, self.seeds)}
+            counterpart = METHODS[name].noiseless if name in METHODS else None
+            if counterpart is not None:
+                exact = self._without_noise(counterpart, way)
+                found["probabilities_noiseless"] = correlation(chance, exact)
+                if pairs and way == way_of(name):
+                    histogram = joint_histogram(chance, exact)
+            own = way == way_of(name)
+            measures |= {measure if own else f"{measure}_{way}": value for measure, value in found.items()}
+        return Outcome(name, epsilon, measures, histogram)
+
+    def compared(self, chance: Floats) -> Measures:
+        """Against the truth, and against answers."""
+        found = {"misclassification": misclassification(chance, self.answers)}
+        if self.truth is not None:
+            found["probabilities_true"] = correlation(chance, self.truth)
+        return found
+
+    def _without_noise(self, name: str, way: str) -> Floats:
+        if (name, way) not in self._chances:
+            self._chances[name, way] = chances(self.noiseless(name), self.responses.correct, way)
+        return self._chances[name, way]
