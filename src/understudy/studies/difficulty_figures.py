@@ -18,6 +18,9 @@ from understudy.studies.difficulty_panels import (
 from understudy.studies.difficulty_study import REAL_EPSILON, Findings, Histogram
 from understudy.studies.difficulty_trials import N_BINS
 
+# Cells below this share of their column would not be seen.
+_FAINTEST = 0.005
+
 COMPARED = ("knorm", "objective", "statistics")
 
 
@@ -282,7 +285,7 @@ def histograms(found: Sequence[Histogram], name: str) -> Figure:
                 }
                 for i in range(N_BINS)
                 for j in range(N_BINS)
-                if column[j] > 0
+                if column[j] > 0 and mine.share[i, j] > _FAINTEST * column[j]
             ]
             scale = alt.Scale(domain=[0, 1], nice=False)
             axis = alt.Axis(values=[0, 0.5, 1], format=".1~f", grid=False)

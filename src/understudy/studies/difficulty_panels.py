@@ -128,7 +128,12 @@ def lines_panel(
         "n:Q",
         title="learners",
         scale=alt.Scale(domain=[sizes[0] - 0.4 * step, last], nice=False),
-        axis=alt.Axis(values=sizes, format="d", grid=False, titleAnchor="start" if labelled else "middle"),
+        axis=alt.Axis(
+            values=sizes[::2] if len(sizes) > 3 else sizes,
+            format="d",
+            grid=False,
+            titleAnchor="start" if labelled else "middle",
+        ),
     )
     axis = alt.Axis(format=".0%" if percent else ".2~f", tickCount=5)
     height = alt.Scale(domain=domain, nice=False, clamp=True, zero=False)
