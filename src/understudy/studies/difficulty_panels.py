@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -57,6 +58,9 @@ class Panels(Figure):
             {**part, "width": max(60, round(room * shares[place % columns] / sum(shares)))}
             for place, part in enumerate(self.specification["concat"])
         ]
+        if columns == 1:
+            # Names that stand once beside a row of panels are needed at each when they are stacked.
+            parts = json.loads(json.dumps(parts).replace('"labels": false', '"labels": true'))
         return {**self.specification, "concat": parts, "columns": columns}
 
 

@@ -44,7 +44,12 @@ REAL_METHODS = ("knorm", "knorm:ability-sd=2", "gaussian", "objective", "statist
 
 SIMULATED_DATA = "simulated"
 # Pairs whose difference is reported, the first minus the second.
-PAIRS = (("knorm", "objective"), ("knorm", "statistics"), ("re-estimated", "global"))
+PAIRS = (
+    ("knorm", "objective"),
+    ("knorm", "statistics"),
+    ("objective", "statistics"),
+    ("re-estimated", "global"),
+)
 GUARANTEE = "no formal guarantee (test)"
 
 # Thirds of a class smaller than this are no classes.

@@ -228,7 +228,8 @@ def test_another_seed_gives_other_results(findings):
 
 def test_re_estimated_abilities_are_as_good_as_global_ones(findings):
     (row,) = findings.of(experiment=1, method="re-estimated - global", measure="probabilities_true")
-    assert abs(row.mean) < 0.002
+    # At the joint optimum an ability solves the very equation that re-estimation solves.
+    assert max(abs(row.low), abs(row.high)) < 1e-6
 
 
 def test_knorm_beats_objective_perturbation():
