@@ -196,3 +196,68 @@ def test_a_log_is_accepted(tmp_path):
     )
     assert done.returncode == 0, done.stderr
     assert json.loads((tmp_path / "d.json").read_text())["provenance"]["simulated"] is True
+
+
+def test_a_prior_that_is_not_private_is_refused_unless_it_is_public(exam):
+    assert difficulties(exam, "exam.csv", "-o", "plain.json").returncode == 0
+    arguments = ("exam.csv", "--epsilon", 1, "-o", "d.json", "--prior", "plain.json")
+    done = difficulties(exam, *arguments)
+    assert done.returncode == 4
+    assert "no formal guarantee" in done.stderr
+    assert not (exam / "d.json").exists()
+    assert difficulties(exam, *arguments, "--public-prior").returncode == 0
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        ("task,Anna Canary,Ben Canary\nQ1,1,0\nQ2,0,1\nQ3,1,1\n", "--rows-are-learners"),
+        ("Canary,1,0,NA\nBob,0,1,1\nCid,1,1,1\n", ""),
+        ("student,q1,anna@example.org\nx,1,0\ny,0,1\n", "points at people"),
+        ("student,q1,remark\nx,1,good\ny,0,bad\n", "--items"),
+    ],
+)
+def test_doubtful_sheets_are_refused_before_anything_is_charged(tmp_path, content, words):
+    (tmp_path / "sheet.csv").write_text(content)
+    done = difficulties(tmp_path, "sheet.csv", "--epsilon", 1, "-o", "d.json")
+    assert done.returncode == 3
+    assert words in done.stderr
+    assert "Canary" not in done.stdout + done.stderr
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["sheet.csv"]
+
+
+def test_rows_may_be_declared_to_be_learners(tmp_path):
+    (tmp_path / "sheet.csv").write_text("q1,q2\n1,0\n0,1\n,\n1,1\n")
+    done = difficulties(tmp_path, "sheet.csv", "--epsilon", 1, "-o", "d.json", "--rows-are-learners")
+    assert done.returncode == 0, done.stderr
+    assert json.loads((tmp_path / "d.json").read_text())["provenance"]["learners"] == 4
+
+
+def test_numbered_learners_and_numbered_items_are_not_confused(tmp_path):
+    rows = [[n, *(n % 2, 1, 0)] for n in range(1, 31)]
+    write(tmp_path / "exam.csv", ["Student ID", "1", "2", "item 3 (2 points)"], rows)
+    assert difficulties(tmp_path, "exam.csv", "--epsilon", 1, "-o", "d.json").returncode == 0
+
+
+def test_too_few_learners_for_a_choice_cost_nothing(exam):
+    write(exam / "few.csv", ["student", "q1"], [[f"s{n}", n % 2] for n in range(30)])
+    done = difficulties(exam, "few.csv", "--epsilon", 1, "-o", "d.json", "--ability-sd", "choose")
+    assert done.returncode == 3
+    assert not (exam / "understudy.ledger").exists()
+
+
+@pytest.mark.parametrize("epsilon", ["1e-9", "1e-5", "5000"])
+def test_an_epsilon_out_of_range_costs_nothing(exam, epsilon):
+    for method in ("knorm", "gaussian"):
+        done = difficulties(exam, "exam.csv", "--epsilon", epsilon, "-m", method, "-o", "d.json")
+        assert done.returncode == 2
+    assert sorted(path.name for path in exam.iterdir()) == ["exam.csv"]
+
+
+def test_another_name_for_the_population_does_not_refill_the_budget(exam):
+    assert difficulties(exam, "exam.csv", "--epsilon", 8, "-o", "d.json").returncode == 0
+    done = difficulties(exam, "exam.csv", "--epsilon", 8, "-o", "e.json", "--population", "7b")
+    assert done.returncode == 4
+    shown = run("ledger", "exam.csv", cwd=exam).stdout
+    assert "difficulties" in shown
+    assert "Spent: epsilon 8 of 10" in shown

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -60,7 +59,7 @@ class Opened:
         self.page.goto(self.path.as_uri())
 
     def numbers(self) -> dict[str, Any]:
-        found: dict[str, Any] = json.loads(self.page.get_attribute("#numbers", "data-numbers"))
+        found: dict[str, Any] = self.page.evaluate("document.getElementById('spoken').figures")
         return found
 
     def answer(self, item: int, value: int) -> None:

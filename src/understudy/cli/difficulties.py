@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from understudy.difficulty.estimate import Prior
     from understudy.difficulty.fitting import Request
     from understudy.difficulty.released import Difficulties
+    from understudy.readers import ResponsesFile
     from understudy.records import Responses
 
 _SHOWN = 40
@@ -87,17 +88,21 @@ def difficulties(
     ability_sd: Annotated[
         str,
         typer.Option(
-            help="How much abilities differ: a standard deviation, or `estimate` or `choose` to find it "
-            "privately for a fifth of epsilon."
+            help="How much abilities differ: a standard deviation; or `estimate` to find it privately for a fifth "
+            "of epsilon, or `choose` to do so as published (weak, for comparison)."
         ),
     ] = "1",
     prior: Annotated[
         str | None,
         typer.Option(
-            help="What difficulties to expect: MEAN,SD or the difficulties file of an earlier exam "
-            "(default: found from the noisy totals, which costs nothing)."
+            help="What difficulties to expect: MEAN,SD or the difficulties file of an earlier exam, private or "
+            "public; never from these learners' data (default: found from the noisy totals, at no cost)."
         ),
     ] = None,
+    public_prior: Annotated[
+        bool,
+        typer.Option("--public-prior", help="The earlier exam's difficulties are public though not private."),
+    ] = False,
     passing: Annotated[
         float, typer.Option("--pass", help="Share of an item's points from which on it counts as correct.")
     ] = 0.5,
@@ -111,6 +116,12 @@ def difficulties(
         Path | None,
         typer.Option(help="File with the public list of items, one a line; answers to others are left out."),
     ] = None,
+    rows_are_learners: Annotated[
+        bool,
+        typer.Option(
+            "--rows-are-learners", help="No column of the sheet names the learners: each row is one of them."
+        ),
+    ] = False,
     learner: Learner = None,
     item: Annotated[str | None, typer.Option(help="Column that names the item of a long file.")] = None,
     outcome: Outcome = None,
@@ -148,6 +159,7 @@ def difficulties(
         file_population,
         ledger_path,
         new_card_id,
+        same_population,
     )
     from understudy.privacy.noise import os_noise
     from understudy.readers import Columns, read_responses
@@ -159,7 +171,8 @@ def difficulties(
     check_parent(out)
     check_not_input(out, file)
     # Wrong options are found before a large file is read.
-    request = _request(method, epsilon, delta, missing, answers_at_most, ability_sd, prior)
+    expected = _prior(prior, epsilon, public_prior)
+    request = _request(method, epsilon, delta, missing, answers_at_most, ability_sd, expected)
     source = read_responses(
         file,
         format=format,
@@ -173,7 +186,8 @@ def difficulties(
             typer.echo(note, err=True)
     refuse_identifiers(source.identifiers, "the difficulties", "--item")
     if missing is None and source.layout != "wide":
-        request = _request(method, epsilon, delta, Missing.skipped, answers_at_most, ability_sd, prior)
+        request = _request(method, epsilon, delta, Missing.skipped, answers_at_most, ability_sd, expected)
+    _refuse_doubtful(source, rows_are_learners, items)
     responses = _declared(source.responses, public_items, items)
     settled = plan(request, responses.n_items, responses.n_learners)
     if settled.guarantee.formal and not responses.declared:
@@ -186,18 +200,27 @@ def difficulties(
         return
     if responses.n_missing and not as_json:
         _say_missing(request, responses)
+    if responses.simulated and population is not None:
+        raise UsageError(
+            f"{file.name} holds simulated learners, who belong to no population.",
+            hint="leave --population out; if they are real, rename them: simulated-… marks simulated ones.",
+        )
     people = SIMULATED_POPULATION if responses.simulated else population or file_population(file)
     book = Ledger(
         ledger_path(file, ledger, simulated_output=out.resolve().parent if responses.simulated else None)
     )
     card = new_card_id()
     _refuse_few(responses)
+    others = book.populations()
+    if not as_json:
+        _say_population(people, population, others, responses.simulated)
     book.record(
         population=people,
         card=card,
         kind="difficulties",
         method=request.method,
         guarantee=settled.guarantee,
+        file=None if responses.simulated else file,
     )
     found = fit_difficulties(
         responses, settled, os_noise(), np.random.default_rng(secrets.randbits(128)), title=title
@@ -212,6 +235,7 @@ def difficulties(
                 "card": card,
                 "ledger": str(book.path),
                 "population": people,
+                "other_populations": [name for name in others if name != same_population(people)],
                 "spent": balance.epsilon,
                 "limit": balance.limit,
                 **found.to_json(),
@@ -222,8 +246,6 @@ def difficulties(
     typer.echo(f"Guarantee: {found.guarantee}.")
     if found.guarantee.formal:
         typer.echo(f"Charged to '{people}': epsilon {balance.epsilon:g} of {balance.limit:g} is spent.")
-        if population is None and not responses.simulated:
-            typer.echo("If the same learners are in another file, give both the same --population.")
         typer.echo(f"Written: {out}. For the students: understudy page {out} -o page.html")
     else:
         typer.echo(f"Written: {out}. NOT PRIVATE: keep it inside; --epsilon 1 makes it private.", err=True)
@@ -236,7 +258,7 @@ def _request(
     missing: Missing | None,
     at_most: int | None,
     ability_sd: str,
-    prior: str | None,
+    prior: Prior | None,
 ) -> Request:
     from understudy.difficulty.fitting import Request
     from understudy.errors import UsageError
@@ -256,19 +278,27 @@ def _request(
         missing="wrong" if missing is None else missing.value,
         at_most=at_most,
         ability_sd=sd,  # type: ignore[arg-type]
-        prior=_prior(prior),
+        prior=prior,
     )
 
 
-def _prior(given: str | None) -> Prior | None:
+def _prior(given: str | None, epsilon: float | None, public: bool) -> Prior | None:
     from understudy.difficulty.estimate import Prior, prior_of
     from understudy.difficulty.released import Difficulties
-    from understudy.errors import UsageError
+    from understudy.errors import RefusedError, UsageError
 
     if given is None:
         return None
     if given.endswith(".json"):
-        return prior_of(Difficulties.read(Path(given)))
+        earlier = Difficulties.read(Path(given))
+        private = earlier.guarantee.formal or earlier.provenance.get("simulated") is True
+        if epsilon is not None and not private and not public:
+            # What it says of its learners would leave with a guarantee that does not cover it.
+            raise RefusedError(
+                f"{given} carries no formal guarantee, so it cannot be the prior of a private release.",
+                hint="take a private one; or say --public-prior if it was published and is about other learners.",
+            )
+        return prior_of(earlier)
     mean, _, spread = given.partition(",")
     try:
         prior = Prior(float(mean), float(spread))
@@ -298,6 +328,26 @@ def _declared(responses: Responses, public: bool, names_file: Path | None) -> Re
     return responses.with_items(names)
 
 
+def _refuse_doubtful(source: ResponsesFile, rows_are_learners: bool, items: Path | None) -> None:
+    """Refuse a sheet of which it is not certain that rows are learners and columns are items."""
+    from understudy.errors import DataError
+
+    if not source.named and not rows_are_learners:
+        raise DataError(
+            "no column of the sheet names the learners, so it may be that its columns are learners, "
+            "or that it has no header.",
+            hint="name the column with --learner, or say --rows-are-learners if each row is one.",
+        )
+    if source.dropped and items is None:
+        # What is in the cells must not decide which items are released.
+        raise DataError(
+            f"{source.dropped[0]} and {len(source.dropped) - 1} other columns hold no answers."
+            if len(source.dropped) > 1
+            else f"{source.dropped[0]} holds no answers.",
+            hint="remove what is no item from the sheet, or give the list of items with --items FILE.",
+        )
+
+
 def _refuse_few(responses: Responses) -> None:
     """Before anything is charged."""
     from understudy.errors import DataError
@@ -306,6 +356,24 @@ def _refuse_few(responses: Responses) -> None:
         raise DataError(
             f"difficulties describe a class; this file has {responses.n_learners} learner.",
             hint="a student's own answers go to `understudy ability`.",
+        )
+
+
+def _say_population(people: str, declared: str | None, others: list[str], simulated: bool) -> None:
+    """Whom this is charged to, before it is."""
+    from understudy.privacy.ledger import same_population
+
+    if simulated:
+        typer.echo(
+            "All learners are called simulated-…: taken for simulated, nobody's budget is used.", err=True
+        )
+    elif declared is None:
+        rest = [name for name in others if name != same_population(people)]
+        typer.echo(
+            f"Charged to '{people}'. If the same learners are in another file, under whatever name, give both the "
+            "same --population, or their losses do not add up."
+            + (f" This ledger also knows: {', '.join(rest[:5])}." if rest else ""),
+            err=True,
         )
 
 

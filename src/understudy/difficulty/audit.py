@@ -330,7 +330,7 @@ def _empirical_finding(audited: Empirical, factor: float) -> Finding:
         found=audited.found,
         verdict=_verdict(audited.breaks),
         story=(
-            f"A learner with everything right replaced by the opposite: {measure} is at least "
+            f"A learner with everything right replaced by one with nothing right: {measure} is at least "
             f"{audited.found:.2f}{bound}, with a false-alarm rate of {1 - audited.mu.confidence:.0e}."
         ),
         measure=measure,

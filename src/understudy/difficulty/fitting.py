@@ -17,7 +17,7 @@ from understudy.difficulty.measurement import Measurement, Missing, choose_measu
 from understudy.difficulty.published import OBJECTIVE_REASON, STATISTICS_REASON, objective, statistics
 from understudy.difficulty.reading import order_of, reading
 from understudy.difficulty.released import Ability, Difficulties, Item
-from understudy.difficulty.spread import choose_spread, estimate_spread
+from understudy.difficulty.spread import check_choice, choose_spread, estimate_spread
 from understudy.errors import DataError, UsageError
 from understudy.models.conditional import fit_conditional
 from understudy.models.joint import PENALTY, fit_joint
@@ -35,6 +35,10 @@ NOT_PRIVATE = ("marginal", "conditional", "joint")
 METHODS = (*PRIVATE, *NOT_PRIVATE, *PUBLISHED)
 
 NO_EPSILON = "no epsilon was given: the difficulties are fitted without any noise"
+
+# Below, there is nothing but noise; above, nothing of it; both leave the range of the samplers.
+LEAST_EPSILON, MOST_EPSILON = 0.001, 100.0
+MOST_ITEMS = 20_000
 
 # What finding the spread of abilities takes of epsilon when it is asked for.
 SPREAD_SHARE = 0.2
@@ -57,9 +61,11 @@ class Request:
             raise UsageError(
                 f"there is no method '{self.method}'.", hint="the methods are " + ", ".join(METHODS) + "."
             )
-        if self.epsilon is not None and not (self.epsilon > 0 and math.isfinite(self.epsilon)):
+        if self.epsilon is not None and not LEAST_EPSILON <= self.epsilon <= MOST_EPSILON:
             raise UsageError(
-                f"epsilon {self.epsilon:g} was asked for; it has to be above 0.", hint="1 is a good start."
+                f"epsilon {self.epsilon:g} was asked for; it has to be above 0, from {LEAST_EPSILON:g} to "
+                f"{MOST_EPSILON:g}.",
+                hint="1 is a good start.",
             )
         if self.method in NOT_PRIVATE and self.epsilon is not None:
             raise UsageError(
@@ -82,6 +88,11 @@ class Request:
                 f"the method {self.method} does not spend epsilon on the spread of abilities.",
                 hint="leave --ability-sd out.",
             )
+        if self.ability_sd == "estimate" and self.missing == "skipped":
+            raise UsageError(
+                "the spread of abilities cannot be estimated from scores when learners skipped items.",
+                hint="give --ability-sd as a number; 1 is usual.",
+            )
 
 
 @dataclass(frozen=True)
@@ -102,6 +113,13 @@ def plan(request: Request, n_items: int, n_learners: int) -> Plan:
         reason = OBJECTIVE_REASON if request.method == "objective" else STATISTICS_REASON
         return Plan(request, Guarantee.none(reason))
     assert request.epsilon is not None
+    if n_items > MOST_ITEMS:
+        raise UsageError(
+            f"private difficulties of {n_items} items were asked for; {MOST_ITEMS} are possible.",
+            hint="release them in parts; their epsilons add up.",
+        )
+    if request.ability_sd == "choose":
+        check_choice(n_learners)
     share = SPREAD_SHARE if isinstance(request.ability_sd, str) else 0.0
     measurement = choose_measurement(
         request.method,

@@ -2,7 +2,11 @@
 
 An SQLite file kept with the data, keyed by the population that the custodian declares and not
 by a file's hash: a re-export is the same people, and everything about the same learners adds
-up. Rows are only ever appended (triggers refuse changes; they guard against accidents, not
+up. "Learners of this folder" are everybody the ledger knows: what is released about them counts
+for every population, and the other way round. A release about one file is charged to the file's
+learners, or to a declared population, which the file is linked to from then on.
+
+Rows are only ever appended (triggers refuse changes; they guard against accidents, not
 against the owner of the file), and spending happens inside one write transaction, so that two
 processes cannot spend the same budget. A copy of the data elsewhere has a ledger of its own:
 declare one place with --ledger.
@@ -57,12 +61,23 @@ CREATE TABLE IF NOT EXISTS limits (
     population TEXT NOT NULL,
     epsilon REAL NOT NULL
 );
+CREATE TABLE IF NOT EXISTS links (
+    id INTEGER PRIMARY KEY,
+    at TEXT NOT NULL,
+    who TEXT NOT NULL,
+    population TEXT NOT NULL,
+    file TEXT NOT NULL
+);
 CREATE TRIGGER IF NOT EXISTS entries_stay BEFORE UPDATE ON entries
     BEGIN SELECT RAISE(ABORT, 'the ledger is append-only'); END;
 CREATE TRIGGER IF NOT EXISTS entries_remain BEFORE DELETE ON entries
     BEGIN SELECT RAISE(ABORT, 'the ledger is append-only'); END;
 CREATE TRIGGER IF NOT EXISTS entries_append BEFORE INSERT ON entries
     WHEN EXISTS (SELECT 1 FROM entries WHERE id = NEW.id)
+    BEGIN SELECT RAISE(ABORT, 'the ledger is append-only'); END;
+CREATE TRIGGER IF NOT EXISTS links_stay BEFORE UPDATE ON links
+    BEGIN SELECT RAISE(ABORT, 'the ledger is append-only'); END;
+CREATE TRIGGER IF NOT EXISTS links_remain BEFORE DELETE ON links
     BEGIN SELECT RAISE(ABORT, 'the ledger is append-only'); END;
 CREATE TRIGGER IF NOT EXISTS limits_append BEFORE INSERT ON limits
     WHEN EXISTS (SELECT 1 FROM limits WHERE id = NEW.id)
@@ -122,7 +137,7 @@ def ledger_path(data: Path, given: Path | None = None, *, simulated_output: Path
 
 def file_population(data: Path) -> str:
     """The learners of one file, such as a class's exam; they count as learners of its folder too."""
-    return _FILE_POPULATION + data.name
+    return _FILE_POPULATION + data.resolve().name
 
 
 def new_card_id() -> str:
@@ -137,15 +152,17 @@ class Ledger:
         self.path = path
 
     def entries(self, population: str | None = None) -> list[Entry]:
-        """All entries, oldest first; of one population if given."""
+        """All entries, oldest first; if a population is given, those that count for its learners."""
         if not self.path.exists():
             return []
         with self._connection() as connection:
             rows = connection.execute(
                 "SELECT at, who, population, card, kind, method, epsilon, delta, mu, statement, risk "
-                "FROM entries WHERE ?1 IS NULL OR population = ?1 ORDER BY id",
-                (None if population is None else same_population(population),),
+                "FROM entries ORDER BY id"
             ).fetchall()
+            if population is not None:
+                names = _counted(connection, same_population(population))
+                rows = [row for row in rows if row["population"] in names]
         return [Entry(**{**dict(row), "risk": json.loads(row["risk"])}) for row in rows]
 
     def populations(self) -> list[str]:
@@ -173,9 +190,7 @@ class Ledger:
     def check(self, population: str, guarantee: Guarantee) -> Balance:
         """Refuse what could not be charged, before anything is computed; also when the file cannot be written."""
         with self._connection() as connection, _writing(connection):
-            balance = _balance(connection, same_population(population))
-            _refuse_overspending(balance, guarantee)
-            return balance
+            return _checked(connection, same_population(population), guarantee)
 
     def record(
         self,
@@ -186,15 +201,22 @@ class Ledger:
         method: str,
         guarantee: Guarantee,
         risk: dict[str, Any] | None = None,
+        file: Path | None = None,
     ) -> None:
         """Append an entry, or refuse it when it would pass the limit.
+
+        A `file` holds the data of this population: whatever was or will be charged to the file's
+        own learners is charged to it as well.
 
         Call it before anything is released: what is computed from a charge that failed must not
         exist.
         """
         population = same_population(population)
         with self._connection() as connection, _writing(connection):
-            _refuse_overspending(_balance(connection, population), guarantee)
+            name = None if file is None else same_population(file_population(file))
+            if name is not None and population not in (name, DEFAULT_POPULATION):
+                _link(connection, population, name)
+            _checked(connection, population, guarantee)
             connection.execute(
                 "INSERT INTO entries (at, who, population, card, kind, method, epsilon, delta, mu, "
                 "statement, risk) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
@@ -270,49 +292,88 @@ def _refuse_overspending(balance: Balance, guarantee: Guarantee) -> None:
         )
 
 
+def _checked(connection: sqlite3.Connection, population: str, guarantee: Guarantee) -> Balance:
+    """The balance, if nobody whom the release is about would pass a limit."""
+    balance = _balance(connection, population)
+    _refuse_overspending(balance, guarantee)
+    if population == DEFAULT_POPULATION:
+        for names in _groups(connection):
+            for name in names:
+                _refuse_overspending(_balance(connection, name), guarantee)
+    return balance
+
+
 def _balance(connection: sqlite3.Connection, population: str) -> Balance:
     """Epsilons and deltas add up (basic composition, which holds for any mechanisms).
 
-    What was released about everybody of the folder is about the learners of each of its files
-    as well. Files hold different learners unless the custodian declares one population for them,
-    so the learners of the folder bear at most what the file with the largest sum bears.
+    What was released about everybody is about each population as well. Populations hold different
+    learners unless a file links them, so everybody bears at most what the group of linked
+    populations with the largest sum bears.
     """
-    spent = [_spent(connection, population)]
+    everybody = _spent(connection, {DEFAULT_POPULATION})
+    if population == DEFAULT_POPULATION:
+        groups = [_spent(connection, names) for names in _groups(connection)]
+    elif population == SIMULATED_POPULATION:
+        everybody = _spent(connection, set())
+        groups = [_spent(connection, {population})]
+    else:
+        groups = [_spent(connection, _group(connection, population))]
     limit = _limit(connection, population)
-    if population.startswith(_FILE_POPULATION):
-        spent.append(_spent(connection, DEFAULT_POPULATION))
-        limit = limit if limit is not None else _limit(connection, DEFAULT_POPULATION)
-    elif population == DEFAULT_POPULATION:
-        rows = connection.execute("SELECT DISTINCT population FROM entries").fetchall()
-        files = [_spent(connection, name) for (name,) in rows if name.startswith(_FILE_POPULATION)]
-        if files:
-            spent.append(
-                Balance(
-                    population,
-                    limit=0.0,
-                    epsilon=max(one.epsilon for one in files),
-                    delta=max(one.delta for one in files),
-                    n_entries=sum(one.n_entries for one in files),
-                    n_without_guarantee=sum(one.n_without_guarantee for one in files),
-                )
-            )
+    if limit is None and population != SIMULATED_POPULATION:
+        limit = _limit(connection, DEFAULT_POPULATION)
     return Balance(
         population=population,
         limit=DEFAULT_LIMIT if limit is None else limit,
-        epsilon=math.fsum(one.epsilon for one in spent),
-        delta=math.fsum(one.delta for one in spent),
-        n_entries=sum(one.n_entries for one in spent),
-        n_without_guarantee=sum(one.n_without_guarantee for one in spent),
+        epsilon=everybody.epsilon + max((one.epsilon for one in groups), default=0.0),
+        delta=everybody.delta + max((one.delta for one in groups), default=0.0),
+        n_entries=everybody.n_entries + sum(one.n_entries for one in groups),
+        n_without_guarantee=everybody.n_without_guarantee + sum(one.n_without_guarantee for one in groups),
     )
 
 
-def _spent(connection: sqlite3.Connection, population: str) -> Balance:
-    """What the entries of one name add up to."""
-    costs = connection.execute(
-        "SELECT epsilon, delta FROM entries WHERE population = ? AND kind != ?", (population, REFUSED)
-    ).fetchall()
+def _link(connection: sqlite3.Connection, population: str, file: str) -> None:
+    known = connection.execute(
+        "SELECT 1 FROM links WHERE population = ? AND file = ?", (population, file)
+    ).fetchone()
+    if known is None:
+        connection.execute(
+            "INSERT INTO links (at, who, population, file) VALUES (?, ?, ?, ?)",
+            (_now(), _user(), population, file),
+        )
+
+
+def _groups(connection: sqlite3.Connection) -> list[set[str]]:
+    """The populations of the ledger, those together that share learners through a file."""
+    rows = connection.execute(
+        "SELECT DISTINCT population FROM entries UNION SELECT population FROM links UNION SELECT file FROM links "
+        "UNION SELECT population FROM limits"
+    )
+    groups = [{name} for (name,) in rows if name not in (DEFAULT_POPULATION, SIMULATED_POPULATION)]
+    for population, file in connection.execute("SELECT population, file FROM links").fetchall():
+        linked = [group for group in groups if population in group or file in group]
+        groups = [group for group in groups if group not in linked] + [set().union(*linked)]
+    return groups
+
+
+def _group(connection: sqlite3.Connection, population: str) -> set[str]:
+    return next((names for names in _groups(connection) if population in names), {population})
+
+
+def _counted(connection: sqlite3.Connection, population: str) -> set[str]:
+    """The names whose entries count for a population."""
+    if population == SIMULATED_POPULATION:
+        return {population}
+    if population == DEFAULT_POPULATION:
+        return {population}.union(*_groups(connection))
+    return {DEFAULT_POPULATION} | _group(connection, population)
+
+
+def _spent(connection: sqlite3.Connection, names: set[str]) -> Balance:
+    """What the entries of some names add up to."""
+    rows = connection.execute("SELECT population, epsilon, delta FROM entries WHERE kind != ?", (REFUSED,))
+    costs = [(epsilon, delta) for name, epsilon, delta in rows if name in names]
     return Balance(
-        population=population,
+        population="",
         limit=0.0,
         epsilon=math.fsum(epsilon for epsilon, _ in costs if epsilon is not None),
         delta=math.fsum(delta for _, delta in costs if delta is not None),

@@ -38,6 +38,8 @@ class ResponsesFile:
     of the rows only if they were asked for. `n_withdrawn` learners were left out because a
     list says so; `n_absent` names of that list are not in the file. `identifiers` are columns
     that identify people; those in the role of the action are items whose names would tell.
+    `named` says whether a column names the learners; `dropped` are columns that were left out
+    because of what is in their cells, not of their header.
     """
 
     responses: Responses
@@ -48,6 +50,8 @@ class ResponsesFile:
     n_withdrawn: int = 0
     n_absent: int = 0
     identifiers: tuple[Identifier, ...] = ()
+    named: bool = True
+    dropped: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
         return f"<ResponsesFile: {self.format}, {self.layout}, {self.responses!r}>"
@@ -117,6 +121,9 @@ def read_responses(
         () if names is None else tuple(names),
         wide.n_withdrawn,
         wide.n_absent,
+        wide.identifiers,
+        wide.learners is not None,
+        wide.dropped,
     )
 
 

@@ -13,6 +13,8 @@ from numpy.typing import NDArray
 
 from understudy.errors import DataError
 from understudy.readers.columns import Columns
+from understudy.readers.identifiers import Identifier
+from understudy.readers.mentions import identifiers_in_actions
 from understudy.readers.parquet import ParquetTable
 from understudy.readers.responses_cells import HINTS, PROBLEMS, code_of, holds_answers
 from understudy.readers.responses_headings import Header, Heading, read_header, refuse_answers
@@ -94,6 +96,8 @@ class WideSheet:
     notes: tuple[str, ...]
     n_withdrawn: int = 0
     n_absent: int = 0
+    identifiers: tuple[Identifier, ...] = ()
+    dropped: tuple[str, ...] = ()
 
 
 def typed_parquet(table: ParquetTable, source: Source) -> TypedParquet:
@@ -126,7 +130,16 @@ def read_wide(sheet: Sheet, columns: Columns, withdrawn: Withdrawn | None, pass_
         tuple(notes),
         rows.n_withdrawn,
         rows.n_absent,
+        _people_in(items, names),
+        tuple(heading.shown for heading in dropped),
     )
+
+
+def _people_in(items: Sequence[Heading], names: pl.Series | None) -> tuple[Identifier, ...]:
+    """Items' names that point at people, as those of a sheet with rows and columns exchanged do."""
+    titles = pl.Series([item.title for item in items], dtype=pl.String)
+    known = pl.Series([], dtype=pl.String) if names is None else names.drop_nulls()
+    return tuple(identifiers_in_actions("the header", titles, known))
 
 
 @dataclass(frozen=True, repr=False)
@@ -176,7 +189,8 @@ def _settle_learners(
 ) -> tuple[pl.Series | None, NDArray[np.int8], list[str]]:
     """The learners, once each, and their answers; rows with neither a name nor an answer are nobody's."""
     names, lines, notes = rows.learners, rows.lines, []
-    nameless = np.ones(len(lines), dtype=bool) if names is None else names.is_null().to_numpy()
+    # Without a column of names every row is a learner: whether there is one must not depend on the answers.
+    nameless = np.zeros(len(lines), dtype=bool) if names is None else names.is_null().to_numpy()
     if nameless.any():
         somebody = ~nameless
         somebody[nameless] = (matrix[nameless] >= 0).any(axis=1)

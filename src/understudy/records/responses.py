@@ -135,8 +135,11 @@ class Responses:
         # Each answer gets a random place in its learner's row; missing ones come last.
         keys = rng.random(self.correct.shape)
         keys[~answered] = 2.0
-        cut = np.partition(keys, n_answers - 1, axis=1)[:, n_answers - 1 : n_answers]
-        return replace(self, correct=np.where(keys <= cut, self.correct, np.int8(NOT_ANSWERED)))
+        # By position and not by comparing keys: equal keys must not let an answer more through.
+        beyond = np.argpartition(keys, n_answers, axis=1)[:, n_answers:]
+        kept = self.correct.copy()
+        np.put_along_axis(kept, beyond, np.int8(NOT_ANSWERED), axis=1)
+        return replace(self, correct=kept)
 
     def totals(self) -> ItemTotals:
         """How many answered each item, and how many of them correctly."""

@@ -1,6 +1,5 @@
 """Noisy totals: what each mechanism adds, what it costs, and which one is chosen."""
 
-import itertools
 import math
 
 import numpy as np
@@ -60,23 +59,6 @@ def test_every_mechanism_runs_on_the_noise_that_carries_a_guarantee(measurement)
     totals = Exam(60, 5).simulate(np.random.default_rng(1)).responses.totals()
     noisy = measurement.measure(totals, os_noise())
     assert noisy.correct.shape == noisy.answered.shape == (5,)
-
-
-def test_sensitivities_by_brute_force():
-    """All pairs of learners over three items, each right, wrong or missing."""
-    learners = np.array(list(itertools.product((-1, 0, 1), repeat=3)), dtype=np.int8)
-
-    def cells(learner):
-        return np.concatenate([learner == 1, learner == 0]).astype(int)
-
-    for most in (1, 2, 3):
-        few = [one for one in learners if (one >= 0).sum() <= most]
-        steps = np.array([cells(a) - cells(b) for a in few for b in few])
-        assert np.abs(steps).sum(axis=1).max() == min(2 * most, 6)
-        assert np.linalg.norm(steps, axis=1).max() == pytest.approx(math.sqrt(min(2 * most, 6)))
-    right = np.array([np.maximum(a, 0) - np.maximum(b, 0) for a in learners for b in learners], dtype=int)
-    assert np.abs(right).max() == 1
-    assert np.linalg.norm(right, axis=1).max() == pytest.approx(math.sqrt(3))
 
 
 def test_the_choice_follows_the_predicted_error():

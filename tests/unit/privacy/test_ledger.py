@@ -10,6 +10,7 @@ from understudy.privacy import Guarantee, Ledger
 from understudy.privacy.ledger import (
     DEFAULT_LIMIT,
     DEFAULT_POPULATION,
+    SIMULATED_POPULATION,
     file_population,
     ledger_path,
     new_card_id,
@@ -201,10 +202,80 @@ def test_what_is_told_about_a_folder_is_told_about_each_of_its_files(ledger, tmp
     assert ledger.balance(first).remaining == 1.0
 
 
-def test_a_declared_population_is_nobody_elses(ledger, tmp_path):
-    record(ledger, Guarantee(4.0), file_population(tmp_path / "exam.csv"))
+def test_a_file_links_the_populations_that_it_was_charged_to(ledger, tmp_path):
+    exam = tmp_path / "exam.csv"
+    ledger.record(
+        population=file_population(exam),
+        card="c",
+        kind="difficulties",
+        method="knorm",
+        guarantee=Guarantee(4.0),
+        file=exam,
+    )
+    ledger.record(
+        population="Class 7b",
+        card="c",
+        kind="difficulties",
+        method="knorm",
+        guarantee=Guarantee(3.0),
+        file=exam,
+    )
+    other = tmp_path / "other.csv"
+    ledger.record(
+        population="class 7b",
+        card="c",
+        kind="difficulties",
+        method="knorm",
+        guarantee=Guarantee(2.0),
+        file=other,
+    )
+    for name in ("class 7b", file_population(exam), file_population(other), DEFAULT_POPULATION):
+        assert ledger.balance(name).epsilon == 9.0
+    assert ledger.balance("somebody else").epsilon == 0.0
+    assert len(ledger.entries(file_population(other))) == 3
+    with pytest.raises(RefusedError):
+        record(ledger, Guarantee(2.0), file_population(exam))
+
+
+def test_a_link_of_the_file_itself_cannot_be_a_way_around(ledger, tmp_path):
+    exam = tmp_path / "exam.csv"
+    record(ledger, Guarantee(10.0), file_population(exam))
+    with pytest.raises(RefusedError):
+        ledger.record(
+            population="fresh",
+            card="c",
+            kind="difficulties",
+            method="knorm",
+            guarantee=Guarantee(1.0),
+            file=exam,
+        )
+
+
+def test_a_symbolic_link_is_the_same_file(tmp_path):
+    (tmp_path / "exam.csv").write_text("x")
+    (tmp_path / "alias.csv").symlink_to(tmp_path / "exam.csv")
+    assert file_population(tmp_path / "alias.csv") == file_population(tmp_path / "exam.csv")
+
+
+def test_everybody_includes_declared_populations(ledger):
+    record(ledger, Guarantee(4.0), "class of 2026")
     record(ledger, Guarantee(3.0), DEFAULT_POPULATION)
-    assert ledger.balance("class of 2026").epsilon == 0.0
+    assert ledger.balance("class of 2026").epsilon == 7.0
+    assert ledger.balance().epsilon == 7.0
+
+
+def test_simulated_learners_are_nobody(ledger):
+    record(ledger, Guarantee(9.0), SIMULATED_POPULATION)
+    assert ledger.balance().epsilon == 0.0
+    record(ledger, Guarantee(9.0), DEFAULT_POPULATION)
+    assert ledger.balance(SIMULATED_POPULATION).epsilon == 9.0
+
+
+def test_a_files_own_limit_holds_for_what_is_released_about_everybody(ledger, tmp_path):
+    ledger.set_limit(file_population(tmp_path / "exam.csv"), 2.0)
+    record(ledger, Guarantee(2.0), file_population(tmp_path / "exam.csv"))
+    with pytest.raises(RefusedError):
+        record(ledger, Guarantee(1.0), DEFAULT_POPULATION)
 
 
 def test_a_limit_of_the_folder_holds_for_its_files(ledger, tmp_path):

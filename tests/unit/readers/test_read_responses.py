@@ -90,9 +90,10 @@ def test_names_are_kept_only_for_those_who_ask(write):
 
 def test_a_sheet_without_learners(write):
     read = read_responses(write("sheet.csv", "Q1,Q2\n1,0\n1,0\n,\n0,\n"))
-    assert matrix(read) == [[1, 0], [1, 0], [0, -1]]
+    # An empty row is a learner who answered nothing: who counts must not depend on the answers.
+    assert matrix(read) == [[1, 0], [1, 0], [-1, -1], [0, -1]]
+    assert not read.named
     assert "No column names the learner: each row was taken for one learner." in read.notes
-    assert "1 rows without a name and without an answer were left out." in read.notes
     with pytest.raises(DataError, match="no column names the learners"):
         read_responses(write("sheet.csv", "Q1,Q2\n1,0\n"), exclude=write("gone.txt", "ana\n"))
 
