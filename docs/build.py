@@ -1,8 +1,9 @@
 """Builds the pages that tests keep true.
 
 `python docs/build.py` renders the pages from the measured tables beside them and from the
-commands' own help. `python docs/build.py measure` measures again (minutes; needs ASSISTments in
-../shared/data) and then renders. A test compares the pages with what this file renders.
+commands' own help. `python docs/build.py measure` measures again (minutes; needs the data sets in
+../shared/data) and then renders; `measure private` and `measure difficulties` measure a part. A test
+compares the pages with what this file renders.
 """
 
 from __future__ import annotations
@@ -16,13 +17,21 @@ from pathlib import Path
 import numpy as np
 
 DOCS = Path(__file__).resolve().parent
+sys.path.append(str(DOCS))
+
+import dp_rasch  # noqa: E402
+
 DATA = DOCS.parents[1] / "shared" / "data" / "assistments2009.csv.gz"
 TABLES = DOCS / "reproductions" / "synthetic-logs"
 RATIOS = ("0", "0.25", "0.5", "0.75", "0.99", "0.999")
 METHODS = (*(f"drop:{ratio}" for ratio in RATIOS), "markov")
 PRIVATE_METHODS = ("drop:0.5", "markov", *(f"markov-dp:epsilon={e}" for e in (1, 2, 4, 8)))
 LONG_METHODS = ("drop:0", "drop:0.5", "drop:0.75", "drop:0.99", "markov")
-VERBS = ("inspect", "synthesize", "audit", "study", "release", "ledger", "simulate")
+VERBS = (
+    *("inspect", "synthesize", "audit", "study", "release"),
+    *("difficulties", "ability", "page", "study-difficulties", "audit-difficulties"),
+    *("ledger", "simulate"),
+)
 
 # Table 4 of the seed: RMSE, weighted RMSE, re-identification AUC.
 PUBLISHED = {
@@ -167,6 +176,7 @@ def render() -> dict[Path, str]:
     """Every built page by its path."""
     return {
         DOCS / "reproductions" / "synthetic-logs.md": reproduction_page(),
+        DOCS / "reproductions" / "dp-rasch.md": dp_rasch.page(),
         DOCS / "reference" / "commands.md": commands_page(),
     }
 
@@ -308,6 +318,8 @@ def main() -> None:
         measure()
     if sys.argv[1:] in (["measure"], ["measure", "private"]):
         measure_private()
+    if sys.argv[1:] in (["measure"], ["measure", "difficulties"]):
+        dp_rasch.measure()
     for path, text in render().items():
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text, encoding="utf-8")

@@ -1,0 +1,380 @@
+"""The reproduction of the seed dp-rasch: measures its tables and figures, and renders its page.
+
+Part of `docs/build.py`. What is kept of the real classes are means, intervals and histograms over
+bootstrap samples, never a student's row.
+"""
+
+from __future__ import annotations
+
+import csv
+import re
+import time
+from functools import lru_cache
+from pathlib import Path
+
+from understudy.records.responses import Responses
+from understudy.studies.difficulty_study import DifficultyPlan, Findings, Result, read_table
+
+PAGES = Path(__file__).resolve().parent / "reproductions"
+TABLES = PAGES / "dp-rasch"
+DATA = PAGES.parents[2] / "shared" / "data"
+CLASSES = {"EPM": "epm_exam_second.csv", "fraction": "fraction.csv"}
+
+EPSILONS = (1.0, 5.0, 10.0)
+SIZES = (40, 80, 120, 160, 200)
+BOTH = ("probabilities_true", "difficulties_true")
+
+# The table of findings, section 2 (12 runs): probabilities / difficulties, by epsilon and learners.
+FIRST = {
+    (1.0, 40): {"objective": (0.49, 0.42), "statistics": (0.32, 0.32), "knorm": (0.69, 0.64)},
+    (1.0, 120): {"objective": (0.82, 0.51), "statistics": (0.68, 0.74), "knorm": (0.93, 0.93)},
+    (1.0, 200): {"objective": (0.89, 0.46), "statistics": (0.73, 0.81), "knorm": (0.95, 0.95)},
+    (5.0, 40): {"objective": (0.91, 0.53), "statistics": (0.80, 0.51), "knorm": (0.93, 0.94)},
+    (5.0, 120): {"objective": (0.95, 0.84), "statistics": (0.92, 0.74), "knorm": (0.96, 0.98)},
+}
+FIRST_NOT_PRIVATE = {
+    (1.0, 40): (0.94, 0.97),
+    (1.0, 120): (0.96, 0.99),
+    (1.0, 200): (0.95, 0.99),
+    (5.0, 40): (0.94, 0.96),
+    (5.0, 120): (0.95, 0.99),
+}
+
+
+# Measuring
+
+
+def measure() -> None:
+    """All experiments (some ten minutes), the audit, and the time of 1,000 repetitions."""
+    from understudy.difficulty.audit import run_audit
+    from understudy.readers import read_responses
+    from understudy.studies.difficulty_figures import figures
+    from understudy.studies.difficulty_study import run_experiments, table_of
+
+    TABLES.mkdir(parents=True, exist_ok=True)
+    classes = {name: read_responses(DATA / file).responses for name, file in CLASSES.items()}
+    measure_classes(classes)
+    findings = run_experiments(DifficultyPlan(), classes)
+    (TABLES / "results.csv").write_text(table_of(findings.results), encoding="utf-8")
+    for name, figure in figures(findings).items():
+        if name.startswith("probabilities-"):
+            # Thousands of cells: only as an image, and only the one that the page shows.
+            if name == "probabilities-epm":
+                (TABLES / f"{name}.png").write_bytes(figure.png())
+        else:
+            figure.save(TABLES, name)
+    with open(TABLES / "audit.csv", "w", newline="", encoding="utf-8") as file:
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow(["mechanism", "setting", "measure", "claimed", "found", "verdict", "story"])
+        for f in run_audit():
+            found = f"{f.found:.2f}"
+            writer.writerow(
+                [f.mechanism, f.setting, f.measure, f"{f.claimed:.2f}", found, f.verdict, f.story]
+            )
+    (TABLES / "seconds.csv").write_text(f"repetitions,seconds\n1000,{_seconds():.0f}\n", encoding="utf-8")
+
+
+def measure_classes(classes: dict[str, Responses]) -> None:
+    """How much abilities spread in each real class, fitted without noise."""
+    from understudy.models.marginal import fit_marginal
+
+    with open(TABLES / "classes.csv", "w", newline="", encoding="utf-8") as file:
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow(["class", "learners", "items", "ability_sd"])
+        for name, responses in classes.items():
+            sd = fit_marginal(responses.missing_as_wrong().correct, sd=None).sd
+            writer.writerow([name, responses.n_learners, responses.n_items, f"{sd:.1f}"])
+
+
+def _seconds() -> float:
+    """The time of 1,000 repetitions with 200 learners: simulate, knorm, abilities, every measure."""
+    from understudy.studies.difficulty_study import run_experiments
+
+    plan = DifficultyPlan(repetitions=1000, sizes=(200,), epsilons=(1.0,), methods=("knorm",))
+    start = time.perf_counter()
+    run_experiments(plan)
+    return time.perf_counter() - start
+
+
+# Rendering
+
+
+@lru_cache
+def _findings() -> Findings:
+    return read_table((TABLES / "results.csv").read_text(encoding="utf-8"))
+
+
+def _one(**wanted: object) -> Result:
+    row = _findings().one(**wanted)
+    assert row is not None, wanted
+    return row
+
+
+def _simulated(method: str, epsilon: float | None, n: int, measure: str) -> Result:
+    return _one(experiment=2, method=method, epsilon=epsilon, n_learners=n, measure=measure)
+
+
+def _table(header: list[str], rows: list[list[str]]) -> str:
+    lines = ["| " + " | ".join(header) + " |", "|" + "---|" * len(header)]
+    return "\n".join(lines + ["| " + " | ".join(row) + " |" for row in rows])
+
+
+def _with(row: Result, digits: int = 3, *, sign: bool = False) -> str:
+    plus = "+" if sign else ""
+    return f"{row.mean:{plus}.{digits}f} ({row.low:{plus}.{digits}f} to {row.high:{plus}.{digits}f})"
+
+
+def _percent(row: Result) -> str:
+    return f"{100 * row.mean:.1f} % ({100 * row.low:.1f} to {100 * row.high:.1f})"
+
+
+def _experiment_1() -> str:
+    rows = []
+    for n in SIZES:
+        of = {
+            m: _one(experiment=1, method=m, n_learners=n, measure="misclassification") for m in _FIRST_METHODS
+        }
+        correlations = [
+            _one(experiment=1, method=m, n_learners=n, measure="probabilities_true")
+            for m in ("global", "re-estimated")
+        ]
+        rows.append(
+            [str(n), *(_with(row) for row in correlations)] + [_percent(of[m]) for m in _FIRST_METHODS]
+        )
+    header = ["learners", "global: correlation", "re-estimated: correlation"]
+    return _table(
+        [*header, "global: misclassified", "re-estimated: misclassified", "true model: misclassified"], rows
+    )
+
+
+_FIRST_METHODS = ("global", "re-estimated", "true model")
+
+
+def _first_table() -> str:
+    """The findings' table with 50 repetitions; the figures of the first 12 runs in parentheses."""
+    rows = []
+    for (epsilon, n), first in FIRST.items():
+        row = [f"{epsilon:g}, {n}"]
+        for method, at in (
+            ("objective", epsilon),
+            ("statistics", epsilon),
+            ("knorm", epsilon),
+            ("joint", None),
+        ):
+            pair = [_simulated(method, at, n, measure).mean for measure in BOTH]
+            before = first.get(method, FIRST_NOT_PRIVATE[epsilon, n])
+            text = f"{pair[0]:.2f} / {pair[1]:.2f}"
+            text = f"**{text}**" if method == "knorm" else text
+            row.append(f"{text} ({before[0]:.2f} / {before[1]:.2f})")
+        rows.append(row)
+    header = ["epsilon, learners", "objective (published)", "statistics (published)", "knorm", "not private"]
+    return _table(header, rows)
+
+
+def _all_table() -> str:
+    methods = ("knorm", "gaussian", "gradients", "spectral", "objective", "statistics")
+    rows = [
+        [f"{epsilon:g}", str(n)]
+        + [
+            " / ".join(f"{_simulated(m, e, n, measure).mean:.2f}" for measure in BOTH)
+            for m, e in (*((m, epsilon) for m in methods), ("joint", None))
+        ]
+        for epsilon in EPSILONS
+        for n in SIZES
+    ]
+    names = [
+        "knorm",
+        "gaussian",
+        "per-learner gradients",
+        "spectral",
+        "objective",
+        "statistics",
+        "not private",
+    ]
+    return _table(["epsilon", "learners", *names], rows)
+
+
+def _gains() -> str:
+    rows = [
+        [
+            f"{epsilon:g}",
+            str(n),
+            *(_with(_simulated("knorm - objective", epsilon, n, m), sign=True) for m in BOTH),
+            *(
+                _with(_simulated("knorm - objective", epsilon, n, f"probabilities_{kind}"), sign=True)
+                for kind in ("noiseless", "nonprivate")
+            ),
+        ]
+        for epsilon in EPSILONS
+        for n in SIZES
+    ]
+    header = ["epsilon", "learners", "probabilities, with the true ones", "difficulties, with the true ones"]
+    header += [f"probabilities, with the {which} fit without noise" for which in ("same", "published")]
+    return _table(header, rows)
+
+
+def _ways() -> str:
+    """Does the prior make the difference? Both methods with both ways of finding abilities."""
+    columns = (
+        ("knorm", "probabilities_true"),
+        ("objective", "probabilities_true_posterior"),
+        ("knorm", "probabilities_true_reestimated"),
+        ("objective", "probabilities_true"),
+        ("statistics", "probabilities_true_posterior"),
+        ("statistics", "probabilities_true"),
+    )
+    rows = [
+        [
+            f"{epsilon:g}",
+            str(n),
+            *(f"{_simulated(m, epsilon, n, measure).mean:.3f}" for m, measure in columns[:2]),
+            _with(_simulated("knorm - objective", epsilon, n, "probabilities_true_posterior"), sign=True),
+            *(f"{_simulated(m, epsilon, n, measure).mean:.3f}" for m, measure in columns[2:4]),
+            _with(_simulated("knorm - objective", epsilon, n, "probabilities_true_reestimated"), sign=True),
+            *(f"{_simulated(m, epsilon, n, measure).mean:.3f}" for m, measure in columns[4:]),
+        ]
+        for epsilon in EPSILONS
+        for n in (40, 120, 200)
+    ]
+    header = ["epsilon", "learners"]
+    header += ["knorm, posterior", "objective, posterior", "difference"]
+    header += ["knorm, re-estimated", "objective, re-estimated", "difference"]
+    return _table([*header, "statistics, posterior", "statistics, re-estimated"], rows)
+
+
+def _misclassified() -> str:
+    rows = []
+    for epsilon in EPSILONS:
+        for n in (40, 120, 200):
+            found = [
+                _simulated(m, epsilon, n, "misclassification") for m in ("knorm", "objective", "statistics")
+            ]
+            found.append(_simulated("joint", None, n, "misclassification"))
+            found.append(_one(experiment=1, method="true model", n_learners=n, measure="misclassification"))
+            rows.append([f"{epsilon:g}", str(n), *(_percent(row) for row in found)])
+    return _table(
+        ["epsilon", "learners", "knorm", "objective", "statistics", "not private", "true model"], rows
+    )
+
+
+def _real(name: str) -> str:
+    methods = ("knorm", "knorm:ability-sd=2", "gaussian", "objective", "statistics")
+    sizes = sorted({row.n_learners for row in _findings().of(data=name)})
+    rows = []
+    for n in sizes:
+        for method in methods:
+            found = {
+                m: _one(data=name, method=method, n_learners=n, measure=m)
+                for m in ("probabilities_noiseless", "probabilities_nonprivate", "misclassification")
+            }
+            rows.append(
+                [
+                    str(n),
+                    f"`{method}`",
+                    _with(found["probabilities_noiseless"]),
+                    _with(found["probabilities_nonprivate"]),
+                    _percent(found["misclassification"]),
+                ]
+            )
+        joint = _one(data=name, method="joint", n_learners=n, measure="misclassification")
+        rows.append([str(n), "not private", "–", "–", _percent(joint)])
+    header = ["students", "method", "correlation with the same fit without noise"]
+    return _table([*header, "correlation with the published fit without noise", "misclassified"], rows)
+
+
+def _real_mean(data: str, method: str, n: int, kind: str) -> str:
+    return f"{_one(data=data, method=method, n_learners=n, measure=f'probabilities_{kind}').mean:.3f}"
+
+
+def _audit_rows() -> list[dict[str, str]]:
+    with open(TABLES / "audit.csv", newline="", encoding="utf-8") as file:
+        return list(csv.DictReader(file))
+
+
+def _audit() -> str:
+    rows = [
+        [
+            row["mechanism"],
+            row["setting"],
+            f"{row['measure']} {row['claimed']}",
+            f"**{row['found']}**",
+            row["verdict"],
+        ]
+        for row in _audit_rows()
+    ]
+    return _table(["mechanism", "setting", "claimed", "found", "verdict"], rows)
+
+
+def _audit_stories() -> str:
+    """How often usual releases lose more than claimed, out of the audit's own words."""
+    lines = []
+    for row in _audit_rows():
+        share = re.search(r"([0-9.]+)% of the releases", row["story"])
+        if "simulated exam" in row["mechanism"] and share:
+            lines.append(
+                f"- {row['setting']}: {share[1]} % lose more than epsilon, the worst {row['found']}."
+            )
+    return "\n".join(lines)
+
+
+def wins(pair: str = "knorm - objective", measures: tuple[str, ...] = BOTH) -> tuple[int, int, int]:
+    """Of all (epsilon, size, measure): the first ahead of the second, not told apart, behind."""
+    rows = [_simulated(pair, e, n, m) for e in EPSILONS for n in SIZES for m in measures]
+    ahead, behind = sum(row.low > 0 for row in rows), sum(row.high < 0 for row in rows)
+    return ahead, len(rows) - ahead - behind, behind
+
+
+def page() -> str:
+    """The seed's results beside ours."""
+    text = (PAGES / "dp-rasch.template.md").read_text(encoding="utf-8")
+    ahead, untold, behind = wins()
+    published = {
+        name: wins("objective - statistics", (f"{name}_true",)) for name in ("probabilities", "difficulties")
+    }
+    gaps = _findings().of(experiment=1, method="re-estimated - global", measure="probabilities_true")
+    with open(TABLES / "seconds.csv", newline="", encoding="utf-8") as file:
+        (seconds,) = csv.DictReader(file)
+    with open(TABLES / "classes.csv", newline="", encoding="utf-8") as file:
+        spread = {row["class"]: row["ability_sd"] for row in csv.DictReader(file)}
+    knorm = [_simulated("knorm", 1.0, 120, measure) for measure in BOTH]
+    parts = {
+        "experiment_1": _experiment_1(),
+        "first": _first_table(),
+        "all": _all_table(),
+        "gains": _gains(),
+        "ways": _ways(),
+        "misclassified": _misclassified(),
+        "epm": _real("EPM"),
+        "fraction": _real("fraction"),
+        "audit": _audit(),
+        "audit_stories": _audit_stories(),
+        "epm_spread": spread["EPM"],
+        "fraction_spread": spread["fraction"],
+        **{f"published_{name}_ahead": str(counts[0]) for name, counts in published.items()},
+        **{f"published_{name}_behind": str(counts[2]) for name, counts in published.items()},
+        "ahead": str(ahead),
+        "untold": str(untold),
+        "behind": str(behind),
+        "compared": str(ahead + untold + behind),
+        "largest_gap": f"{max(abs(row.mean) for row in gaps):.0e}",
+        "knorm_probabilities": _with(knorm[0]),
+        "knorm_difficulties": _with(knorm[1]),
+        "seconds": seconds["seconds"],
+        "audit_objective": next(
+            row["found"] for row in _audit_rows() if row["setting"].startswith("9 items, 1")
+        ),
+        "objective_difficulties": f"{_simulated('objective', 1.0, 120, 'difficulties_true').mean:.2f}",
+        "statistics_difficulties": f"{_simulated('statistics', 1.0, 120, 'difficulties_true').mean:.2f}",
+        "epm_objective_small": _real_mean("EPM", "objective", 21, "nonprivate"),
+        "epm_objective_large": _real_mean("EPM", "objective", 62, "nonprivate"),
+        "epm_knorm_small": _real_mean("EPM", "knorm", 21, "noiseless"),
+        "epm_knorm_large": _real_mean("EPM", "knorm", 62, "noiseless"),
+        "fraction_knorm": _real_mean("fraction", "knorm", 536, "nonprivate"),
+        "fraction_knorm_2": _real_mean("fraction", "knorm:ability-sd=2", 536, "nonprivate"),
+        "fraction_objective": _real_mean("fraction", "objective", 536, "nonprivate"),
+    }
+    for name, value in parts.items():
+        assert f"{{{{{name}}}}}" in text, f"the template does not use {name}"
+        text = text.replace(f"{{{{{name}}}}}", value)
+    assert "{{" not in text, "the template asks for something that is not measured"
+    return text
