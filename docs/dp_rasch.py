@@ -369,6 +369,8 @@ def page() -> str:
         "epm_objective_large": _real_mean("EPM", "objective", 62, "nonprivate"),
         "epm_knorm_small": _real_mean("EPM", "knorm", 21, "noiseless"),
         "epm_knorm_large": _real_mean("EPM", "knorm", 62, "noiseless"),
+        "epm_knorm": _real_mean("EPM", "knorm", 62, "nonprivate"),
+        "epm_knorm_2": _real_mean("EPM", "knorm:ability-sd=2", 62, "nonprivate"),
         "fraction_knorm": _real_mean("fraction", "knorm", 536, "nonprivate"),
         "fraction_knorm_2": _real_mean("fraction", "knorm:ability-sd=2", 536, "nonprivate"),
         "fraction_objective": _real_mean("fraction", "objective", 536, "nonprivate"),
