@@ -98,17 +98,20 @@ def test_published_methods_say_why_they_promise_nothing(exam, method):
 
 
 def test_explain_spends_and_writes_nothing(exam):
-    done = difficulties(exam, "exam.csv", "--epsilon", 1, "-o", "d.json", "--explain")
-    assert done.returncode == 0
+    done = difficulties(exam, "exam.csv", "--explain")
+    assert done.returncode == 0, done.stderr
     assert "nothing was spent" in done.stdout
+    assert "task 1, task 2" in done.stdout
     assert sorted(path.name for path in exam.iterdir()) == ["exam.csv"]
 
 
 @pytest.mark.parametrize(
     ("arguments", "code", "words"),
     [
-        (["--epsilon", "0", "-o", "d.json"], 2, "above 0"),
-        (["--epsilon", "-1", "-o", "d.json"], 2, "above 0"),
+        (["--epsilon", "0", "-o", "d.json"], 2, "between"),
+        (["--epsilon", "-1", "-o", "d.json"], 2, "between"),
+        (["--epsilon", "1"], 2, "-o"),
+        (["--epsilon", "1", "--delta", "0.1", "-o", "d.json"], 2, "gaussian"),
         (["--epsilon", "1", "-o", "d.csv"], 2, "json"),
         (["--epsilon", "1", "-o", "nowhere/d.json"], 2, "no folder"),
         (["--epsilon", "1", "-o", "d.json", "-m", "magic"], 2, "no method"),
@@ -261,3 +264,27 @@ def test_another_name_for_the_population_does_not_refill_the_budget(exam):
     shown = run("ledger", "exam.csv", cwd=exam).stdout
     assert "difficulties" in shown
     assert "Spent: epsilon 8 of 10" in shown
+
+
+def test_what_was_paid_for_is_not_overwritten(exam):
+    assert difficulties(exam, "exam.csv", "--epsilon", 1, "-o", "d.json").returncode == 0
+    before = (exam / "d.json").read_text()
+    done = difficulties(exam, "exam.csv", "--epsilon", 1, "-o", "d.json")
+    assert done.returncode == 2
+    assert (exam / "d.json").read_text() == before
+    assert "Spent: epsilon 1 of 10" in run("ledger", "exam.csv", cwd=exam).stdout
+
+
+def test_items_that_a_sheet_does_not_have_are_named(exam):
+    (exam / "items.txt").write_text("task 1\ntask 9\n")
+    done = difficulties(exam, "exam.csv", "--epsilon", 1, "-o", "d.json", "--items", "items.txt")
+    assert done.returncode == 2
+    assert "'task 9'" in done.stderr
+
+
+def test_a_tiny_class_is_told_that_it_gets_noise(tmp_path):
+    write(
+        tmp_path / "few.csv", ["student", "q1", "q2", "q3"], [["a", 1, 0, 1], ["b", 0, 0, 1], ["c", 1, 1, 1]]
+    )
+    done = difficulties(tmp_path, "few.csv", "--epsilon", 1, "-o", "d.json")
+    assert "nearly everything is noise" in done.stderr

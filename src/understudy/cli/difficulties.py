@@ -52,7 +52,9 @@ def difficulties(
             help="Responses: a row per learner and a column per item, or rows of learner, item, correct; or a log.",
         ),
     ],
-    out: Annotated[Path, typer.Option("-o", "--out", help="File to write, json.")],
+    out: Annotated[
+        Path | None, typer.Option("-o", "--out", help="File to write, json; it must not be there yet.")
+    ] = None,
     epsilon: Annotated[
         float | None,
         typer.Option(help="The privacy loss allowed, for example 1. Without it the fit is not private."),
@@ -152,7 +154,7 @@ def difficulties(
 
     from understudy.difficulty.fitting import fit_difficulties, plan
     from understudy.errors import DataError, UsageError
-    from understudy.pages.writing import check_not_input, check_parent, write_json
+    from understudy.pages.writing import write_json
     from understudy.privacy.ledger import (
         SIMULATED_POPULATION,
         Ledger,
@@ -164,12 +166,7 @@ def difficulties(
     from understudy.privacy.noise import os_noise
     from understudy.readers import Columns, read_responses
 
-    if out.suffix != ".json":
-        raise UsageError(
-            f"asked to write {out}; difficulties are written as json.", hint="end it with .json."
-        )
-    check_parent(out)
-    check_not_input(out, file)
+    out = _checked(out, explain)
     # Wrong options are found before a large file is read.
     expected = _prior(prior, epsilon, public_prior)
     request = _request(method, epsilon, delta, missing, answers_at_most, ability_sd, expected)
@@ -188,7 +185,7 @@ def difficulties(
     if missing is None and source.layout != "wide":
         request = _request(method, epsilon, delta, Missing.skipped, answers_at_most, ability_sd, expected)
     _refuse_doubtful(source, rows_are_learners, items)
-    responses = _declared(source.responses, public_items, items)
+    responses = _declared(source, public_items, items)
     settled = plan(request, responses.n_items, responses.n_learners)
     if settled.guarantee.formal and not responses.declared:
         raise DataError(
@@ -212,7 +209,7 @@ def difficulties(
     card = new_card_id()
     _refuse_few(responses)
     others = book.populations()
-    if not as_json:
+    if not as_json and settled.guarantee.formal:
         _say_population(people, population, others, responses.simulated)
     book.record(
         population=people,
@@ -225,7 +222,7 @@ def difficulties(
     found = fit_difficulties(
         responses, settled, os_noise(), np.random.default_rng(secrets.randbits(128)), title=title
     )
-    found.provenance["card"] = card
+    found.provenance.update(card=card, pass_share=passing if source.layout == "wide" else None)
     write_json(out, found.to_json())
     balance = book.balance(people)
     if as_json:
@@ -245,10 +242,35 @@ def difficulties(
     _show(found)
     typer.echo(f"Guarantee: {found.guarantee}.")
     if found.guarantee.formal:
-        typer.echo(f"Charged to '{people}': epsilon {balance.epsilon:g} of {balance.limit:g} is spent.")
+        if not responses.simulated:
+            typer.echo(f"Charged to '{people}': epsilon {balance.epsilon:g} of {balance.limit:g} is spent.")
+        _say_small(found)
         typer.echo(f"Written: {out}. For the students: understudy page {out} -o page.html")
     else:
-        typer.echo(f"Written: {out}. NOT PRIVATE: keep it inside; --epsilon 1 makes it private.", err=True)
+        private = "--epsilon 1" if epsilon is None else "-m knorm"
+        typer.echo(f"Written: {out}. NOT PRIVATE: keep it inside; {private} makes it private.", err=True)
+
+
+def _checked(out: Path | None, explain: bool) -> Path:
+    """Where to write; what was paid for is not overwritten."""
+    from understudy.errors import UsageError
+    from understudy.pages.writing import check_parent
+
+    if out is None:
+        if explain:
+            return Path("difficulties.json")
+        raise UsageError("no file to write was given.", hint="add -o difficulties.json.")
+    if out.suffix != ".json":
+        raise UsageError(
+            f"asked to write {out}; difficulties are written as json.", hint="end it with .json."
+        )
+    check_parent(out)
+    if out.exists() and not explain:
+        raise UsageError(
+            f"asked to write {out}, which is there already.",
+            hint="choose another name; every release costs, so an earlier one is not overwritten.",
+        )
+    return out
 
 
 def _request(
@@ -314,9 +336,10 @@ def _prior(given: str | None, epsilon: float | None, public: bool) -> Prior | No
     return prior
 
 
-def _declared(responses: Responses, public: bool, names_file: Path | None) -> Responses:
+def _declared(source: ResponsesFile, public: bool, names_file: Path | None) -> Responses:
     from understudy.errors import UsageError
 
+    responses = source.responses
     if names_file is None:
         return responses.declare() if public else responses
     if not names_file.is_file():
@@ -325,6 +348,13 @@ def _declared(responses: Responses, public: bool, names_file: Path | None) -> Re
     names = [name for name in dict.fromkeys(names) if name]
     if not names:
         raise UsageError(f"{names_file} lists no item.", hint="give one item's name a line.")
+    unknown = [name for name in names if name not in responses.items]
+    # A sheet's header is public; that nobody answered an item of a long file is not.
+    if source.layout == "wide" and unknown:
+        raise UsageError(
+            f"{names_file} lists {len(unknown)} items that no column of the sheet has, '{unknown[0]}' among them.",
+            hint="write the items as in the header, without the points.",
+        )
     return responses.with_items(names)
 
 
@@ -364,14 +394,12 @@ def _say_population(people: str, declared: str | None, others: list[str], simula
     from understudy.privacy.ledger import same_population
 
     if simulated:
-        typer.echo(
-            "All learners are called simulated-…: taken for simulated, nobody's budget is used.", err=True
-        )
+        typer.echo("All learners are called simulated-…: taken for simulated, who have no budget.", err=True)
     elif declared is None:
         rest = [name for name in others if name != same_population(people)]
         typer.echo(
-            f"Charged to '{people}'. If the same learners are in another file, under whatever name, give both the "
-            "same --population, or their losses do not add up."
+            f"To be charged to '{people}'. If the same learners are in another file, under whatever name, "
+            "give both the same --population, or their losses do not add up."
             + (f" This ledger also knows: {', '.join(rest[:5])}." if rest else ""),
             err=True,
         )
@@ -388,6 +416,16 @@ def _say_missing(request: Request, responses: Responses) -> None:
     else:
         typer.echo(
             f"{responses.n_missing} answers ({share:.0%}) are missing and count as not asked.", err=True
+        )
+
+
+def _say_small(found: Difficulties) -> None:
+    errors = [item.standard_error for item in found.items if item.standard_error is not None]
+    if errors and sorted(errors)[len(errors) // 2] > 1.0:
+        typer.echo(
+            "With so few learners and this epsilon nearly everything is noise: half of the items have a standard "
+            "error above 1.",
+            err=True,
         )
 
 
@@ -419,9 +457,9 @@ def _show(found: Difficulties) -> None:
     )
     n_ties = sum(len(step) for step in found.steps if len(step) > 1)
     typer.echo(
-        f"{n_ties} items share a step with others: their order cannot be told at this precision."
+        f"{n_ties} items are ties: their order cannot be told at this precision (see the places)."
         if n_ties
-        else "Each item can be told from its neighbours."
+        else "No two neighbours are ties."
     )
 
 
@@ -437,7 +475,7 @@ def _explain(request: Request, responses: Responses, as_json: bool) -> None:
         return
     print_table(
         f"Expected precision for {responses.n_learners:,} learners and {responses.n_items:,} items; nothing was spent",
-        ["epsilon", "method", "noise of a total", "error at even chances", "at 1 in 10", "apart by at least"],
+        ["epsilon", "method", "noise", "error, medium item", "error, hard item", "told apart from"],
         [
             [
                 f"{row.epsilon:g}",
@@ -445,8 +483,13 @@ def _explain(request: Request, responses: Responses, as_json: bool) -> None:
                 f"{row.total_noise:.1f} learners",
                 f"{row.even:.2f}",
                 f"{row.hard:.2f}",
-                f"{row.apart:.2f}",
+                f"{row.apart:.2f} (50 % and {row.other:.0%})",
             ]
             for row in rows
         ],
     )
+    typer.echo(
+        "Errors are standard errors of difficulties, in log-odds. A medium item is solved by half of the learners, a "
+        "hard one by a tenth. Told apart from: how far two items must differ (solved by how many) to be put in order."
+    )
+    typer.echo("Items: " + ", ".join(responses.items[:30]) + (", …" if responses.n_items > 30 else "."))

@@ -56,22 +56,24 @@ def ledger(
             }
         )
         return
-    others = [name for name in book.populations() if name != balance.population]
+    counted = {entry.population for entry in entries} | {balance.population}
+    others = [name for name in book.populations() if name not in counted]
     if not entries:
         typer.echo(f"Nothing has been released about '{population}' according to {path}.")
     else:
         print_table(
-            f"{population} ({path})",
-            ["when", "who", "what", "method", "epsilon", "delta", "strongest attack (AUC)", "card"],
+            f"What counts for {population} ({path})",
+            ["when", "who", "about", "what", "method", "epsilon", "delta", "strongest attack (AUC)", "card"],
             [
                 [
                     entry.at,
                     entry.who,
+                    entry.population,
                     entry.kind,
                     entry.method,
                     "no guarantee" if entry.epsilon is None else f"{entry.epsilon:g}",
                     "" if entry.delta is None else f"{entry.delta:.1e}",
-                    f"{entry.risk['auc_worst']:.3f}" if "auc_worst" in entry.risk else "not measured",
+                    f"{entry.risk['auc_worst']:.3f}" if "auc_worst" in entry.risk else "",
                     entry.card,
                 ]
                 for entry in entries
@@ -81,5 +83,7 @@ def ledger(
         f"Spent: epsilon {balance.epsilon:g} of {balance.limit:g}; remaining {balance.remaining:g}; "
         f"releases without a guarantee: {balance.n_without_guarantee}."
     )
+    if len(counted) > 2 and balance.population == DEFAULT_POPULATION:
+        typer.echo("Populations hold different learners, so of several the one with the largest sum counts.")
     if others:
         typer.echo(f"Other populations in this ledger: {', '.join(others)}.")

@@ -21,7 +21,8 @@ class Precision:
 
     `total_noise` is the standard deviation of the noise in learners; `even` and `hard` are the
     errors of items that half and a tenth of the learners solve; two items of medium difficulty
-    can be told apart when they differ by `apart`.
+    can be told apart when they differ by `apart`: one solved by half of the learners and one solved
+    by a share of `other`.
     """
 
     epsilon: float
@@ -30,6 +31,7 @@ class Precision:
     even: float
     hard: float
     apart: float
+    other: float
 
 
 def explain(request: Request, n_items: int, n_learners: int) -> list[Precision]:
@@ -69,4 +71,5 @@ def _precision(request: Request, n_items: int, n_learners: int) -> Precision:
         even,
         error(0.1),
         TELLING * math.sqrt(2.0) * even,
+        float(curve(max(-15.0, -TELLING * math.sqrt(2.0) * even))),
     )

@@ -63,8 +63,7 @@ class Request:
             )
         if self.epsilon is not None and not LEAST_EPSILON <= self.epsilon <= MOST_EPSILON:
             raise UsageError(
-                f"epsilon {self.epsilon:g} was asked for; it has to be above 0, from {LEAST_EPSILON:g} to "
-                f"{MOST_EPSILON:g}.",
+                f"epsilon {self.epsilon:g} was asked for; it lies between {LEAST_EPSILON:g} and {MOST_EPSILON:g}.",
                 hint="1 is a good start.",
             )
         if self.method in NOT_PRIVATE and self.epsilon is not None:
@@ -74,6 +73,10 @@ class Request:
             )
         if self.method not in NOT_PRIVATE and self.epsilon is None:
             raise UsageError(f"the method {self.method} needs an epsilon.", hint="give --epsilon 1.")
+        if self.delta is not None and self.method != "gaussian":
+            raise UsageError(
+                f"delta was given, but the method {self.method} has none.", hint="delta is for -m gaussian."
+            )
         if self.delta is not None and not 0 < self.delta < 1:
             raise UsageError(
                 f"delta {self.delta:.3g} was asked for; it lies between 0 and 1.", hint="1e-6 is usual."

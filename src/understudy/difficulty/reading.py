@@ -13,7 +13,7 @@ Floats = NDArray[np.float64]
 # Two difficulties are told apart when their difference exceeds this many of its standard errors.
 TELLING = 1.96
 
-_PARTS = ((1, 2), (1, 3), (2, 3), (1, 4), (3, 4), (1, 5), (2, 5), (3, 5), (4, 5), (1, 10), (9, 10))
+_PARTS = ((2, 3), (3, 4), (3, 5), (4, 5), (9, 10))
 
 
 @dataclass(frozen=True)
@@ -65,8 +65,8 @@ def reading(chance: float) -> str:
         return "solved by nearly all students"
     if chance <= 0.05:
         return "hard for nearly all students"
-    verb, share = ("solved by", chance) if chance > 0.5 else ("hard for", 1.0 - chance)
-    if abs(share - 0.5) < 0.03:
+    if 0.45 < chance < 0.55:
         return "solved by half of the students"
+    verb, share = ("solved by", chance) if chance > 0.5 else ("hard for", 1.0 - chance)
     part, whole = min(_PARTS, key=lambda fraction: abs(fraction[0] / fraction[1] - share))
     return f"{verb} {part} of {whole} students"

@@ -268,7 +268,8 @@ def test_simulated_learners_are_nobody(ledger):
     record(ledger, Guarantee(9.0), SIMULATED_POPULATION)
     assert ledger.balance().epsilon == 0.0
     record(ledger, Guarantee(9.0), DEFAULT_POPULATION)
-    assert ledger.balance(SIMULATED_POPULATION).epsilon == 9.0
+    record(ledger, Guarantee(9.0), SIMULATED_POPULATION)
+    assert ledger.balance(SIMULATED_POPULATION).epsilon == 18.0
 
 
 def test_a_files_own_limit_holds_for_what_is_released_about_everybody(ledger, tmp_path):

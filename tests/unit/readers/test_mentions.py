@@ -231,7 +231,7 @@ def test_names_of_actors_in_statements(write):
 def test_commands_refuse_and_name_nobody(write):
     path = write("log.csv", log_of_people("fullname", ["Ana Kestrel", "Ben Lund"], ["for Ana Kestrel", "x"]))
     with pytest.raises(DataError, match=r"column 'skill' .* points at people: name \(1 of 2") as caught:
-        refuse_identifiers(read_log(path))
+        refuse_identifiers(read_log(path).identifiers, "the synthetic file")
     assert "Kestrel" not in str(caught.value)
 
 
