@@ -152,8 +152,14 @@ def test_a_page_in_two_languages_and_in_one_of_ones_own(room):
     (room / "fr.json").write_text(json.dumps(strings))
     done = run("page", "difficulties.json", "-o", "x.html", "--strings", "fr.json", cwd=room)
     assert done.returncode == 3
-    assert "1 texts are missing (wrong)" in done.stderr
+    assert "1 text is missing (wrong)" in done.stderr
     assert not (room / "x.html").exists()
+
+
+def test_the_texts_to_translate_are_printed_without_anything_else(tmp_path):
+    done = run("page", "--print-strings", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout) == read_strings("en")
 
 
 def test_a_page_without_a_guarantee_is_refused_or_says_why_not(room):

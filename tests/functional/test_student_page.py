@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -268,10 +270,15 @@ def test_it_says_in_words_what_it_found(open_page: Any) -> None:
     opened = open_page(student_page(made))
     assert opened.page.is_visible("#empty")
     assert not opened.page.is_visible("#outstanding")
+    # Whose chance it is would not be clear before anything is entered.
+    assert opened.page.text_content("#next-0") == ""
+    assert not opened.page.is_visible("#next-0")
     for item, value in enumerate((0, 1, 1, 1, -1)):
         opened.answer(item, value)
     words = opened.page.inner_text("body")
     assert not opened.page.is_visible("#empty")
+    assert re.fullmatch(r"Next time \d+%", opened.page.text_content("#next-0"))
+    assert "neighbouring boxes may overlap too" in words
     assert "Entered: 4 of 5" in words
     assert "You could have had this" in opened.page.inner_text("#stand-out")
     assert "Task 1" in opened.page.inner_text("#stand-out")
@@ -286,6 +293,39 @@ def test_it_says_in_words_what_it_found(open_page: Any) -> None:
         assert word not in words
     opened.page.click("#clear")
     assert opened.page.is_visible("#empty")
+    assert not opened.page.is_visible("#next-0")
+
+
+def test_ordinary_answers_are_called_so(open_page: Any) -> None:
+    opened = open_page(student_page(MIXED))
+    opened.answer(2, 1)
+    assert "about what your other answers suggest" in opened.page.inner_text("#stand-out")
+
+
+@pytest.mark.parametrize(
+    ("language", "blank", "right"),
+    [
+        ("en", "counts as wrong here: tick Wrong.", "Right means at least 62.5% of the points."),
+        ("de", "zählt hier als falsch", "mindestens 62,5\u00a0% der Punkte."),
+    ],
+)
+def test_what_counts_as_right_stands_by_the_tasks(
+    open_page: Any, language: str, blank: str, right: str
+) -> None:
+    made = replace(MIXED, provenance={"missing": "counted as wrong", "pass_share": 0.625})
+    words = open_page(student_page(made, strings=read_strings(language))).page.inner_text(".form-head")
+    assert blank in words
+    assert right in words
+    plain = open_page(student_page(MIXED, strings=read_strings(language)))
+    assert blank not in plain.page.inner_text("body")
+    assert not plain.page.is_visible("#right-means")
+
+
+def test_the_exact_statement_is_there_for_those_who_want_it(open_page: Any) -> None:
+    opened = open_page(student_page(MIXED))
+    assert "in the words of the file" not in opened.page.inner_text(".about")
+    opened.page.click("summary")
+    assert "in the words of the file: epsilon 2" in opened.page.inner_text(".about")
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,14 @@ from understudy.cli.ability import DifficultiesPath, PassMark
 from understudy.cli.options import AsJson, echo_json
 
 
+def _print_strings(asked: bool) -> None:
+    if asked:
+        from understudy.difficulty.page import english_strings
+
+        typer.echo(english_strings(), nl=False)
+        raise typer.Exit
+
+
 def page(
     file: DifficultiesPath,
     out: Annotated[Path, typer.Option("-o", "--out", help="File for the page, html.")],
@@ -20,9 +28,18 @@ def page(
     strings: Annotated[
         Path | None,
         typer.Option(
-            help="File with all texts of the page, for another language; see the hint of its error."
+            help="File with all texts of the page, for another language: a translation of --print-strings."
         ),
     ] = None,
+    print_strings: Annotated[
+        bool,
+        typer.Option(
+            "--print-strings",
+            callback=_print_strings,
+            is_eager=True,
+            help="Print the English texts as JSON, to be translated for --strings, and stop.",
+        ),
+    ] = False,
     title: Annotated[str, typer.Option(help="Title of the page (default: that of the difficulties).")] = "",
     pass_mark: PassMark = 0.5,
     accept_risk: Annotated[

@@ -82,6 +82,19 @@ def usable(difficulties: Difficulties) -> tuple[Item, ...]:
     return items
 
 
+def blanks_are_wrong(difficulties: Difficulties) -> bool:
+    """Whether the difficulties are those of tasks where a missing answer is a wrong one."""
+    return difficulties.provenance.get("missing") == "counted as wrong"
+
+
+def pass_share(difficulties: Difficulties) -> float | None:
+    """The share of an item's points from which on the difficulties count it as right; None without points."""
+    share = difficulties.provenance.get("pass_share")
+    if isinstance(share, bool) or not isinstance(share, int | float) or not 0 < share <= 1:
+        return None
+    return float(share)
+
+
 def n_needed(pass_mark: float, n_items: int) -> int:
     """How many of the items must be right to pass."""
     if not 0 < pass_mark <= 1:

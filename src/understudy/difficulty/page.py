@@ -10,11 +10,20 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from understudy.difficulty.ability import PASS_MARK, grid_of, n_needed, slope, usable
+from understudy.difficulty.ability import (
+    PASS_MARK,
+    blanks_are_wrong,
+    grid_of,
+    n_needed,
+    pass_share,
+    slope,
+    usable,
+)
 from understudy.difficulty.released import Difficulties
 from understudy.errors import DataError, RefusedError, UsageError
 from understudy.pages import render
 from understudy.privacy.guarantee import ADJACENCY, UNIT, Guarantee
+from understudy.readers.responses_words import counted
 
 _TEMPLATES = Path(__file__).parent / "templates"
 _PLACEHOLDER = re.compile(r"\{\w+\}")
@@ -24,6 +33,11 @@ _LANGUAGE = re.compile(r"[A-Za-z]{2,3}(-[A-Za-z0-9]{2,8})*")
 def languages() -> tuple[str, ...]:
     """The languages that the page comes in."""
     return tuple(sorted(path.name.split(".")[1] for path in _TEMPLATES.glob("strings.*.json")))
+
+
+def english_strings() -> str:
+    """The English texts as they stand in their file: what a translation begins with."""
+    return (_TEMPLATES / "strings.en.json").read_text(encoding="utf-8")
 
 
 def read_strings(source: str | Path) -> dict[str, str]:
@@ -50,7 +64,7 @@ def read_strings(source: str | Path) -> dict[str, str]:
 
 def check_strings(content: Any, source: str) -> dict[str, str]:
     """The texts, if they have the keys and the placeholders of the English ones."""
-    model = json.loads((_TEMPLATES / "strings.en.json").read_text(encoding="utf-8"))
+    model = json.loads(english_strings())
     if not isinstance(content, dict) or not all(isinstance(text, str) for text in content.values()):
         raise DataError(f"{source} does not hold texts by their keys.", hint=_how_to_translate())
     missing, unknown = [k for k in model if k not in content], [k for k in content if k not in model]
@@ -59,12 +73,14 @@ def check_strings(content: Any, source: str) -> dict[str, str]:
         for key in model
         if key in content and set(_PLACEHOLDER.findall(content[key])) != set(_PLACEHOLDER.findall(model[key]))
     ]
+    other = "other {placeholders} than the English ones"
     problems = [
-        f"{len(keys)} {what} ({', '.join(keys[:10])}{', ...' if len(keys) > 10 else ''})"
-        for keys, what in (
-            (missing, "texts are missing"),
-            (unknown, "keys are unknown"),
-            (wrong, "texts have other {placeholders} than the English ones"),
+        f"{counted(len(keys), what)} {is_not if len(keys) == 1 else are_not} "
+        f"({', '.join(keys[:10])}{', ...' if len(keys) > 10 else ''})"
+        for keys, what, is_not, are_not in (
+            (missing, "text", "is missing", "are missing"),
+            (unknown, "key", "is unknown", "are unknown"),
+            (wrong, "text", f"has {other}", f"have {other}"),
         )
         if keys
     ]
@@ -80,7 +96,8 @@ def check_strings(content: Any, source: str) -> dict[str, str]:
 
 def _how_to_translate() -> str:
     return (
-        f"copy {_TEMPLATES / 'strings.en.json'} and translate its texts, keeping keys and {{placeholders}}."
+        "`understudy page --print-strings > strings.json` writes the English texts (strings.en.json): "
+        "translate them, keeping keys and {placeholders}."
     )
 
 
@@ -123,6 +140,7 @@ def student_page(
         title=title or difficulties.title or texts["title"],
         simulated=difficulties.provenance.get("simulated") is True,
         formal=guarantee.formal,
+        blanks_are_wrong=blanks_are_wrong(difficulties),
         # A reason on a page whose difficulties need none would only confuse.
         accept_risk="" if guarantee.formal else accept_risk,
         policy=policy,
@@ -151,6 +169,7 @@ def _content(difficulties: Difficulties, texts: Mapping[str, str], pass_mark: fl
         "prior": {"mean": difficulties.ability.mean, "sd": difficulties.ability.sd},
         "grid": {"low": grid.low, "high": grid.high, "n_points": grid.n_points},
         "needed": n_needed(pass_mark, len(items)),
+        "pass_share": pass_share(difficulties),
         "guarantee": {
             "formal": guarantee.formal,
             "epsilon": guarantee.epsilon if guarantee.formal else None,

@@ -4,13 +4,14 @@ import base64
 import hashlib
 import json
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 import understudy.difficulty.page as page_module
 from made_difficulties import make_difficulties
-from understudy.difficulty.page import check_strings, languages, read_strings, student_page
+from understudy.difficulty.page import check_strings, english_strings, languages, read_strings, student_page
 from understudy.errors import DataError, RefusedError, UsageError
 from understudy.privacy.guarantee import Guarantee
 
@@ -57,9 +58,9 @@ def test_texts_that_do_not_fit_are_named(tmp_path):
     message = caught.value.message
     assert "fr.json" in message
     assert "2 texts are missing (right, wrong)" in message
-    assert "1 keys are unknown (extra)" in message
-    assert "1 texts have other {placeholders} than the English ones (entered)" in message
-    assert "strings.en.json" in caught.value.hint
+    assert "1 key is unknown (extra)" in message
+    assert "1 text has other {placeholders} than the English ones (entered)" in message
+    assert "--print-strings" in caught.value.hint
 
 
 @pytest.mark.parametrize("content", ["", "[]", '{"lang": 1}', "[" * 100_000, '{"lang": "\\ud800"}'])
@@ -114,6 +115,43 @@ def test_difficulties_without_a_guarantee_need_a_reason():
     assert "a drill" not in student_page(make_difficulties(), accept_risk="a drill")
 
 
+def with_provenance(**entries):
+    made = make_difficulties()
+    return replace(made, provenance={**made.provenance, **entries})
+
+
+@pytest.mark.parametrize("language", ["en", "de"])
+def test_a_band_says_that_there_is_no_guarantee(language):
+    strings = read_strings(language)
+    bare = make_difficulties(guarantee=Guarantee.none("an exact fit"))
+    page = student_page(bare, strings=strings, accept_risk="a drill")
+    assert f'<p class="unguarded">{strings["unguarded"]}</p>' in page
+    assert page.index('class="unguarded"') < page.index("<main>")
+    assert '<p class="unguarded">' not in student_page(make_difficulties(), strings=strings)
+
+
+@pytest.mark.parametrize("language", ["en", "de"])
+def test_blanks_count_as_the_file_says(language):
+    strings = read_strings(language)
+    wrong = student_page(with_provenance(missing="counted as wrong"), strings=strings)
+    assert f'<p id="blanks" class="rule">{strings["blanks_are_wrong"]}</p>' in wrong
+    for made in (with_provenance(missing="not asked"), make_difficulties()):
+        assert 'id="blanks"' not in student_page(made, strings=strings)
+
+
+@pytest.mark.parametrize(
+    ("written", "share"),
+    [(0.6, 0.6), (1, 1.0), (None, None), ("half", None), (True, None), (0, None), (7, None)],
+)
+def test_the_share_of_points_is_told_if_there_is_one(written, share):
+    (data,) = re.findall(r'id="data">(.*?)</script>', student_page(with_provenance(pass_share=written)), re.S)
+    assert json.loads(data)["pass_share"] == share
+
+
+def test_the_texts_to_translate_are_the_english_ones():
+    assert json.loads(english_strings()) == read_strings("en")
+
+
 def test_the_page_is_for_the_released_items_and_pass_mark():
     made = make_difficulties((None, -1.0, 0.5, 1.0), title="Test one")
     (data,) = re.findall(r'id="data">(.*?)</script>', student_page(made, pass_mark=0.6), re.DOTALL)
@@ -123,4 +161,6 @@ def test_the_page_is_for_the_released_items_and_pass_mark():
     assert content["needed"] == 2
     assert "<h1>Test one</h1>" in student_page(made)
     assert "<h1>Another</h1>" in student_page(made, title="Another")
-    assert "<h1>Wie ist es gelaufen?</h1>" in student_page(make_difficulties(), strings=read_strings("de"))
+    assert "<h1>Die Aufgaben, eine nach der anderen</h1>" in student_page(
+        make_difficulties(), strings=read_strings("de")
+    )

@@ -97,6 +97,7 @@
   }
   const onScale = formatter({ minimumFractionDigits: 1, maximumFractionDigits: 1, signDisplay: "exceptZero" });
   const inPercent = formatter({ style: "percent", maximumFractionDigits: 0 });
+  const inPercentExactly = formatter({ style: "percent", maximumFractionDigits: 1 });
   const plain = formatter({ maximumSignificantDigits: 3 });
   const counted = formatter({ maximumFractionDigits: 0 });
   // A minus sign, not a hyphen; and no zero with a sign.
@@ -136,7 +137,7 @@
   ];
 
   const tasks = items.map((item, i) => {
-    const next = element("strong");
+    const next = element("p", { class: "next", id: `next-${i}`, hidden: "" });
     const flag = element("p", { class: "flag", hidden: "" });
     const choices = CHOICES.map(({ value, text, mark, kind }) => {
       const input = element("input", { type: "radio", name: `task-${i}`, value: String(value) });
@@ -150,7 +151,7 @@
       { class: "task", "aria-describedby": `reading-${i} next-${i}` },
       element("legend", {}, item.name),
       element("p", { class: "reading", id: `reading-${i}` }, reading(item.chance)),
-      element("p", { class: "next", id: `next-${i}` }, `${strings.next_time} `, next),
+      next,
       element("div", { class: "choices" }, ...choices.map((choice) => choice.label)),
       flag,
     );
@@ -294,7 +295,10 @@
     byId("ability-meaning").hidden = entered === 0;
     byId("bar-text").textContent = fill(strings.bar, words);
     tasks.forEach((task, i) => {
-      task.next.textContent = percent(found.chances[i]);
+      // Before anything is entered it would be anybody's chance; empty, as it describes the task to a screen reader.
+      task.next.hidden = entered === 0;
+      task.next.replaceChildren(
+        ...(entered ? [`${strings.next_time} `, element("strong", {}, percent(found.chances[i]))] : []));
       const kind = found.should_have[i] ? "should_have" : found.surprising[i] ? "surprising" : "";
       task.flag.hidden = !kind;
       task.flag.className = `flag ${kind}`;
@@ -314,6 +318,7 @@
 
   function explainGuarantee() {
     const paragraphs = [];
+    let exact = null;
     if (guarantee.formal) {
       paragraphs.push(strings.blurred);
       const factor = Math.exp(guarantee.epsilon);
@@ -329,12 +334,18 @@
         const sentence = fill(guarantee.delta ? strings.epsilon_delta : strings.epsilon, words);
         paragraphs.push(guarantee.epsilon > 5 ? `${sentence} ${strings.epsilon_weak}` : sentence);
       }
-      paragraphs.push(fill(strings.statement, { statement: guarantee.statement }));
+      exact = element(
+        "details",
+        // Open where no plainer sentence says what is guaranteed.
+        guarantee.usual || guarantee.epsilon > 14 ? {} : { open: "" },
+        element("summary", {}, strings.exact_statement),
+        element("p", {}, fill(strings.statement, { statement: guarantee.statement })),
+      );
     } else {
       paragraphs.push(strings.no_guarantee);
       if (guarantee.reason) paragraphs.push(fill(strings.no_guarantee_reason, { reason: guarantee.reason }));
     }
-    byId("guarantee").append(...paragraphs.map((text) => element("p", {}, text)));
+    byId("guarantee").append(...paragraphs.map((text) => element("p", {}, text)), ...(exact ? [exact] : []));
   }
 
   function explainMarks() {
@@ -361,6 +372,10 @@
   }
 
   byId("passing-meaning").textContent = fill(strings.passing_meaning, { needed, total: items.length });
+  if (data.pass_share !== null) {
+    byId("right-means").textContent = fill(strings.right_means, { share: inPercentExactly.format(data.pass_share) });
+    byId("right-means").hidden = false;
+  }
   if (data.left_out.length) {
     byId("left-out").textContent = fill(strings.left_out, { items: data.left_out.join(", ") });
     byId("left-out").hidden = false;

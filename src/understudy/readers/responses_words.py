@@ -1,0 +1,15 @@
+"""How messages about responses count and name shares: "1 column", "2 columns", "half of the points"."""
+
+from __future__ import annotations
+
+
+def counted(number: int, noun: str) -> str:
+    """A number with its noun in the right form: the last word of `noun` takes the s."""
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
+def share_of_points(share: float) -> str:
+    """A share of an item's points in words."""
+    if share == 1:
+        return "all points"
+    return "half of the points" if share == 0.5 else f"{100 * share:.4g} % of the points"
