@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+from dataclasses import replace
 
 import numpy as np
 import polars as pl
@@ -90,6 +91,79 @@ def test_a_sheet_and_a_list_give_the_same_table(room):
     assert "Chances in another sitting" not in shown.stdout
 
 
+def ability_of(room, made, text, *arguments):
+    write_difficulties(room / "made.json", made)
+    (room / "answers.csv").write_text(text)
+    command = ("ability", "made.json", "--answers", "answers.csv", *arguments)
+    shown = run(*command, cwd=room)
+    assert shown.returncode == 0, shown.stderr
+    return json.loads(run(*command, "--json", cwd=room).stdout), shown
+
+
+WIDE = "learner,Task 1,Task 2,Task 3\nana,1,,0\n"
+OWN = "item,correct\nTask 1,1\nTask 2,\nTask 3,0\n"
+LISTED = "learner,item,correct\nana,Task 1,1\nana,Task 2,\nana,Task 3,0\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "said", "arguments", "wrong", "note"),
+    [
+        (WIDE, "counted as wrong", (), True, "1 missing answer counts as wrong, as in the difficulties"),
+        (WIDE, "not asked", (), False, "1 missing answer is left out; --missing wrong"),
+        (WIDE, None, (), False, "1 missing answer is left out"),
+        (
+            WIDE,
+            "counted as wrong",
+            ("--missing", "skipped"),
+            False,
+            "1 missing answer is left out, as asked.",
+        ),
+        (WIDE, "not asked", ("--missing", "wrong"), True, "1 missing answer counts as wrong, as asked."),
+        (OWN, "counted as wrong", (), True, "1 missing answer counts as wrong"),
+        (LISTED, "counted as wrong", (), False, "a list does not tell who left a task blank"),
+        (LISTED, "counted as wrong", ("--missing", "wrong"), True, "1 missing answer counts as wrong"),
+    ],
+)
+def test_blanks_count_as_in_the_difficulties_or_as_asked(room, text, said, arguments, wrong, note):
+    made = replace(MADE, provenance={} if said is None else {"missing": said})
+    content, shown = ability_of(room, made, text, *arguments)
+    # The fourth task is not in the file, and stays unanswered.
+    found = expected([1, 0 if wrong else -1, 0, -1])
+    assert content["students"][0]["ability"] == pytest.approx(found.ability[0], abs=1e-12)
+    assert content["missing_answers"] == {"count": 1, "counted_as": "wrong" if wrong else "skipped"}
+    assert note in shown.stderr
+    assert ("blank: wrong" in shown.stdout) == wrong
+
+
+def test_points_are_right_from_the_share_of_the_difficulties_on(room):
+    text = "learner,Task 1 (10 points),Task 2 (10 points)\nana,6,8\n"
+    for share, arguments, answers in (
+        (0.7, (), [0, 1, -1, -1]),
+        (None, (), [1, 1, -1, -1]),
+        (0.7, ("--pass", "0.9"), [0, 0, -1, -1]),
+    ):
+        content, _ = ability_of(room, replace(MADE, provenance={"pass_share": share}), text, *arguments)
+        assert content["students"][0]["ability"] == pytest.approx(expected(answers).ability[0], abs=1e-12)
+
+
+def test_one_student_without_a_name_is_you(room):
+    content, shown = ability_of(room, MADE, "task 1,TASK2\n1,0\n")
+    assert content["students"][0]["learner"] == "you"
+    assert content["students"][0]["ability"] == pytest.approx(expected([1, 0, -1, -1]).ability[0], abs=1e-12)
+    assert "each row was taken" not in shown.stderr
+    content, shown = ability_of(room, MADE, "Task 1,Task 2\n1,0\n0,0\n")
+    assert [one["learner"] for one in content["students"]] == ["1", "2"]
+    assert "each row was taken for one student" in shown.stderr
+
+
+@pytest.mark.parametrize("text", ["Task 1,1\nTask 2,0\n", "was,wie\nTask 1,gut\n", "Task 1\n1\n"])
+def test_hints_begin_with_what_one_student_writes(room, text):
+    (room / "mine.csv").write_text(text)
+    done = run("ability", "difficulties.json", "--answers", "mine.csv", cwd=room)
+    assert done.returncode == 3
+    assert "item,correct" in done.stderr.partition("Hint: ")[2][:70]
+
+
 def test_a_long_class_is_cut_on_the_screen(room):
     rng = np.random.default_rng(1)
     pl.DataFrame(rng.integers(0, 2, (30, 4)), schema=NAMES).write_csv(room / "class.csv")
@@ -102,7 +176,8 @@ def test_unknown_items_and_wrong_use_are_told(room):
     (room / "mine.csv").write_text("item,correct\nEssay,1\nTask 1,0\n")
     done = run("ability", "difficulties.json", "--answers", "mine.csv", cwd=room)
     assert done.returncode == 3
-    assert "1 of the 2 items of the answers have no released difficulty: 'Essay'" in done.stderr
+    assert "1 of the 2 items of the answers has no released difficulty: 'Essay'" in done.stderr
+    assert "The items of the exam: 'Task 1', 'Task 2'" in done.stderr
     (room / "mine.csv").write_text("item,correct\nTask 1,0\n")
     for arguments, code, words in (
         (("--pass-mark", "0"), 2, "pass mark"),

@@ -7,10 +7,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from understudy.cli.difficulties import Missing
 from understudy.cli.options import AsJson, echo_json
 
 if TYPE_CHECKING:
     from understudy.difficulty.ability import Abilities
+    from understudy.difficulty.answers import Answers
+    from understudy.difficulty.released import Difficulties
+    from understudy.records import Responses
 
 DifficultiesPath = Annotated[
     Path, typer.Argument(metavar="DIFFICULTIES", help="The file that `understudy difficulties` wrote.")
@@ -33,6 +37,20 @@ def ability(
             "or one student's own with item and correct.",
         ),
     ],
+    missing: Annotated[
+        Missing | None,
+        typer.Option(
+            help="A blank answer is wrong or was skipped (default: as in the difficulties; what a list of "
+            "learner, item and correct lacks is skipped). Items that the file does not name never count."
+        ),
+    ] = None,
+    passing: Annotated[
+        float | None,
+        typer.Option(
+            "--pass",
+            help="Share of an item's points from which on it counts as right (default: as in the difficulties).",
+        ),
+    ] = None,
     pass_mark: PassMark = 0.5,
     out: Annotated[Path | None, typer.Option("-o", "--out", help="File for the table, csv.")] = None,
     as_json: AsJson = False,
@@ -40,15 +58,16 @@ def ability(
     """Compute abilities and the chance of passing, from one's own answers and released difficulties.
 
     Needs nothing but the two files, sends nothing and spends nothing of a budget: the
-    difficulties were paid for when they were released. Items that were not answered do not count.
+    difficulties were paid for when they were released.
 
     Example: understudy ability difficulties.json --answers answers.csv
     """
-    from understudy.difficulty.ability import abilities
+    from understudy.difficulty.ability import abilities, matched, pass_share
     from understudy.difficulty.answers import read_answers
     from understudy.difficulty.released import Difficulties
     from understudy.errors import UsageError
     from understudy.pages.writing import check_not_input, check_parent
+    from understudy.readers.responses_words import counted
 
     if out is not None:
         if out.suffix.lower() != ".csv":
@@ -58,31 +77,69 @@ def ability(
         check_parent(out)
         check_not_input(out, file, answers)
     released = Difficulties.read(file)
-    given = read_answers(answers)
-    found = abilities(released, given.responses, pass_mark)
+    given = read_answers(answers, passing if passing is not None else pass_share(released) or 0.5)
+    responses = matched(released, given.responses)
+    n_blank = responses.n_missing
+    wrong = _blanks_are_wrong(missing, released, given)
+    correct = responses.missing_as_wrong() if wrong else responses
+    found = abilities(released, correct, pass_mark)
     if not as_json:
         for note in given.notes:
             typer.echo(note, err=True)
+        if n_blank:
+            typer.echo(_about_blanks(n_blank, wrong, missing, released, given), err=True)
     if out is not None:
         _write(out, given.students, found)
     if as_json:
-        echo_json(_for_machines(given.students, found, str(released.guarantee)))
+        blanks = {"count": n_blank, "counted_as": "wrong" if wrong else "skipped"}
+        echo_json(_for_machines(given.students, found, str(released.guarantee), blanks))
         return
     if found.left_out:
         typer.echo(
-            f"{len(found.left_out)} of {len(released.items)} items have no finite difficulty and are left out.",
+            f"{len(found.left_out)} of {counted(len(released.items), 'item')} "
+            f"{'has' if len(found.left_out) == 1 else 'have'} no finite difficulty and "
+            f"{'is' if len(found.left_out) == 1 else 'are'} left out.",
             err=True,
         )
     if out is not None:
-        typer.echo(f"{out}: abilities of {len(given.students)} students.")
+        typer.echo(f"{out}: abilities of {counted(len(given.students), 'student')}.")
     else:
         _show(given.students, found)
     if len(given.students) == 1:
-        _show_items(found, given.responses.with_items(found.items).correct[0].tolist())
+        _show_items(found, responses.with_items(found.items).correct[0].tolist(), correct)
     typer.echo(
         f"Passing: at least {found.needed} of {len(found.items)} items right in another sitting. "
         f"Intervals hold the ability with 95 % certainty."
     )
+
+
+def _blanks_are_wrong(missing: Missing | None, released: Difficulties, given: Answers) -> bool:
+    from understudy.difficulty.ability import blanks_are_wrong
+
+    if missing is not None:
+        return missing is Missing.wrong
+    return given.lists_blanks and blanks_are_wrong(released)
+
+
+def _about_blanks(
+    n_blank: int, wrong: bool, missing: Missing | None, released: Difficulties, given: Answers
+) -> str:
+    from understudy.difficulty.ability import blanks_are_wrong
+    from understudy.readers.responses_words import counted
+
+    one = n_blank == 1
+    does = (
+        ("counts as wrong" if one else "count as wrong") if wrong else ("is" if one else "are") + " left out"
+    )
+    if missing is not None:
+        why = ", as asked."
+    elif wrong:
+        why = ", as in the difficulties; --missing skipped leaves blanks out."
+    elif blanks_are_wrong(released) and not given.lists_blanks:
+        why = ": a list does not tell who left a task blank; --missing wrong counts it as wrong."
+    else:
+        why = "; --missing wrong counts blanks as wrong."
+    return f"{counted(n_blank, 'missing answer')} {does}{why}"
 
 
 def _rows(students: tuple[str, ...], found: Abilities) -> list[dict[str, Any]]:
@@ -130,12 +187,15 @@ def _stands_out(found: Abilities, k: int) -> str | None:
     return "surprisingly passed" if found.surprising[0, k] else None
 
 
-def _for_machines(students: tuple[str, ...], found: Abilities, guarantee: str) -> dict[str, Any]:
+def _for_machines(
+    students: tuple[str, ...], found: Abilities, guarantee: str, blanks: dict[str, Any]
+) -> dict[str, Any]:
     content: dict[str, Any] = {
         "guarantee_of_difficulties": guarantee,
         "items": len(found.items),
         "left_out": list(found.left_out),
         "needed_to_pass": found.needed,
+        "missing_answers": blanks,
         "students": _rows(students, found),
     }
     if len(students) == 1:
@@ -163,12 +223,18 @@ def _show(students: tuple[str, ...], found: Abilities) -> None:
         typer.echo(f"... and {len(students) - _MOST_SHOWN} more students: -o FILE.csv writes all of them.")
 
 
-def _show_items(found: Abilities, answers: list[int]) -> None:
+def _show_items(found: Abilities, answers: list[int], counted_as: Responses) -> None:
     from understudy.cli.tables import print_table
 
+    counts = counted_as.with_items(found.items).correct[0].tolist()
     words = {1: "right", 0: "wrong", -1: "not answered"}
     lines = [
-        (name, words[answers[k]], f"{100 * found.chances[0, k]:.0f} %", _stands_out(found, k) or "")
+        (
+            name,
+            words[answers[k]] if answers[k] == counts[k] else "blank: wrong",
+            f"{100 * found.chances[0, k]:.0f} %",
+            _stands_out(found, k) or "",
+        )
         for k, name in enumerate(found.items)
     ]
     print_table("Chances in another sitting", ("item", "answer", "chance next time", "stands out"), lines)

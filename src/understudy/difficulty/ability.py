@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from understudy.difficulty.released import Difficulties, Item
 from understudy.errors import DataError, UsageError
+from understudy.readers.responses_words import counted
 from understudy.records.responses import Responses
 
 Floats = NDArray[np.float64]
@@ -178,7 +181,7 @@ def abilities(difficulties: Difficulties, responses: Responses, pass_mark: float
     """
     items = usable(difficulties)
     needed = n_needed(pass_mark, len(items))
-    _refuse_unknown(difficulties, responses)
+    responses = matched(difficulties, responses)
     grid = grid_of(difficulties)
     points = grid.points
     correct = responses.with_items([item.name for item in items]).correct
@@ -220,18 +223,41 @@ def abilities(difficulties: Difficulties, responses: Responses, pass_mark: float
     )
 
 
-def _refuse_unknown(difficulties: Difficulties, responses: Responses) -> None:
-    known = {item.name for item in difficulties.items}
-    unknown = [name for name in responses.items if name not in known]
+def matched(difficulties: Difficulties, responses: Responses) -> Responses:
+    """The responses with their items called as in the exam; case and spaces do not matter where that is certain."""
+    exam = [item.name for item in difficulties.items]
+    known = set(exam)
+    alike: dict[str, list[str]] = {}
+    for name in exam:
+        alike.setdefault(_spelling(name), []).append(name)
+    given = Counter(_spelling(name) for name in responses.items)
+    names, unknown = [], []
+    for name in responses.items:
+        candidates = alike.get(_spelling(name), [])
+        if name in known:
+            names.append(name)
+        elif len(candidates) == 1 and given[_spelling(name)] == 1:
+            names.append(candidates[0])
+        else:
+            unknown.append(name)
     if unknown:
-        shown = ", ".join(f"'{name}'" for name in unknown[:10]) + (
-            f" and {len(unknown) - 10} more" if len(unknown) > 10 else ""
-        )
+        has = "has" if len(unknown) == 1 else "have"
         raise DataError(
-            f"{len(unknown)} of the {len(responses.items)} items of the answers have no released "
-            f"difficulty: {shown}.",
-            hint="spell the items as in the file of difficulties, and leave out those of another test.",
+            f"{len(unknown)} of the {counted(len(responses.items), 'item')} of the answers {has} no released "
+            f"difficulty: {_listed(unknown, 5)}. The items of the exam: {_listed(exam, 10)}.",
+            hint="spell the items as in the exam, and leave out those of another one. One student's own answers "
+            "are two columns named item,correct, a line per item; a sheet has a row per student.",
         )
+    return replace(responses, items=tuple(names))
+
+
+def _spelling(name: str) -> str:
+    return "".join(name.split()).casefold()
+
+
+def _listed(names: Sequence[str], most: int) -> str:
+    more = f" and {len(names) - most} more" if len(names) > most else ""
+    return ", ".join(f"'{name}'" for name in names[:most]) + more
 
 
 @dataclass(frozen=True, eq=False)

@@ -21,34 +21,58 @@ from understudy.records.responses import NOT_ANSWERED
 
 _BINARY = (".xlsx", ".xls", ".parquet")
 
+# So few columns may be one student's own list rather than the sheet of a class.
+_NARROW = 3
+_OWN = "one student's own answers are two columns named item,correct, with 1 or 0 on a line per item"
+
 
 @dataclass(frozen=True, repr=False)
 class Answers:
-    """Responses with what to call each student: their name in the file, or their place in it."""
+    """Responses with what to call each student: their name in the file, or their place in it.
+
+    `layout` is "own" for the two columns of one student, else that of the `ResponsesFile`.
+    """
 
     responses: Responses
     students: tuple[str, ...]
     notes: tuple[str, ...] = ()
+    layout: str = "own"
+
+    @property
+    def lists_blanks(self) -> bool:
+        """Whether a blank is written down: in a list of answers, what is not listed may not have been asked."""
+        return self.layout in ("own", "wide")
 
 
-def read_answers(path: Path) -> Answers:
+def read_answers(path: Path, pass_share: float = 0.5) -> Answers:
     """The answers in a file, with the names of the students: this is their own side."""
-    own = _two_columns(path)
-    if own is not None:
-        return own
-    found = read_responses(path, keep_names=True)
-    numbered = tuple(str(k + 1) for k in range(found.responses.n_learners))
-    return Answers(found.responses, found.learners or numbered, found.notes)
-
-
-def _two_columns(path: Path) -> Answers | None:
-    """A file of item and outcome without a learner: one student's own. None if it is not such a file."""
     source = open_source(path)
-    if path.suffix.lower() in _BINARY or b"\0" in source.data[:4096]:
-        return None
-    text = decode(source, latin=True)
-    first = next((line for line in text.lines if line.strip()), "")
-    rows = _rows(text, guess_separator(first))
+    narrow = False
+    if path.suffix.lower() not in _BINARY and b"\0" not in source.data[:4096]:
+        text = decode(source, latin=True)
+        first = next((line for line in text.lines if line.strip()), "")
+        rows = _rows(text, guess_separator(first))
+        own = _two_columns(text, rows)
+        if own is not None:
+            return own
+        narrow = len(rows[0][1]) <= _NARROW
+    try:
+        found = read_responses(path, keep_names=True, pass_share=pass_share)
+    except DataError as error:
+        if not narrow:
+            raise
+        raise DataError(error.message, hint=f"{_OWN}. For a class: {error.hint}") from None
+    n_students, notes = found.responses.n_learners, list(found.notes)
+    students = found.learners or tuple(str(k + 1) for k in range(n_students))
+    if not found.learners and n_students == 1:
+        students = ("you",)
+    elif not found.named:
+        notes.append("No column names the student: each row was taken for one student.")
+    return Answers(found.responses, students, tuple(notes), found.layout)
+
+
+def _two_columns(text: Text, rows: list[tuple[int, list[str]]]) -> Answers | None:
+    """A file of item and outcome without a learner: one student's own. None if it is not such a file."""
     header = [plain(name) for name in rows[0][1]]
     roles = [
         "item" if name in (*KNOWN_NAMES["item"], *KNOWN_NAMES["action"]) else "outcome"

@@ -118,9 +118,7 @@ def read_wide(sheet: Sheet, columns: Columns, withdrawn: Withdrawn | None, pass_
     _refuse_same_names(items, sheet.file)
     names, matrix, nobody = _settle_learners(rows, matrix, sheet, header.learner)
     notes = [*sheet.notes, *rows.notes, *nobody]
-    if header.learner is None:
-        notes.append("No column names the learner: each row was taken for one learner.")
-    else:
+    if header.learner is not None:
         notes.append(f"The learner is in {header.learner.shown}.")
     notes += _told(items, header.others, dropped, pass_share)
     simulated = names is not None and bool(names.str.starts_with(SIMULATED_PREFIX).all())

@@ -1,10 +1,21 @@
 """Abilities: which answers count, which stand out, and what is refused."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from made_difficulties import make_difficulties
-from understudy.difficulty.ability import abilities, at_least, grid_of, n_needed, slope
+from understudy.difficulty.ability import (
+    abilities,
+    at_least,
+    blanks_are_wrong,
+    grid_of,
+    matched,
+    n_needed,
+    pass_share,
+    slope,
+)
 from understudy.errors import DataError, UsageError
 from understudy.records import Responses
 
@@ -50,8 +61,44 @@ def test_items_of_another_test_are_named_and_counted():
     with pytest.raises(DataError, match=r"2 of the 3 items .* 'Essay', 'Oral'") as caught:
         judged(make_difficulties(), [1, 0, 1], names=["Essay", "Task 1", "Oral"])
     assert "leave out" in caught.value.hint
-    with pytest.raises(DataError, match=r"'extra 9' and 2 more\."):
-        judged(make_difficulties(), [1] * 12, names=[f"extra {k}" for k in range(12)])
+    assert "item,correct" in caught.value.hint
+    with pytest.raises(
+        DataError, match=r"^1 of the 1 item of the answers has no .*: 'Oral'\. .*: 'Task 1', "
+    ):
+        judged(make_difficulties(), [1], names=["Oral"])
+    many = make_difficulties([0.1 * k for k in range(14)])
+    with pytest.raises(DataError, match=r"'extra 4' and 7 more\. .*'Task 10' and 4 more\.\n"):
+        judged(many, [1] * 12, names=[f"extra {k}" for k in range(12)])
+
+
+def test_case_and_spaces_of_an_item_do_not_matter_where_that_is_certain():
+    difficulties = make_difficulties()
+    given = Responses.from_matrix([[1, 0, 1]], ["task 3", "Task1", "TASK  2"])
+    assert matched(difficulties, given).items == ("Task 3", "Task 1", "Task 2")
+    assert abilities(difficulties, given).ability == judged(difficulties, [0, 1, 1, -1]).ability
+    for names in (["Task 1", "task 1"], ["task 1", "TASK1"]):
+        with pytest.raises(DataError, match="no released difficulty"):
+            matched(difficulties, Responses.from_matrix([[1, 0]], names))
+    twins = make_difficulties((0.0, 1.0), names=["a b", "AB"])
+    with pytest.raises(DataError, match="'ab'"):
+        matched(twins, Responses.from_matrix([[1]], ["ab"]))
+    assert matched(twins, Responses.from_matrix([[1, 0]], ["AB", "a b"])).items == ("AB", "a b")
+
+
+@pytest.mark.parametrize(
+    ("provenance", "wrong", "share"),
+    [
+        ({"missing": "counted as wrong", "pass_share": 0.6}, True, 0.6),
+        ({"missing": "not asked", "pass_share": None}, False, None),
+        ({}, False, None),
+        ({"missing": 1, "pass_share": True}, False, None),
+        ({"pass_share": 60}, False, None),
+    ],
+)
+def test_what_the_file_says_about_blanks_and_points(provenance, wrong, share):
+    made = replace(make_difficulties(), provenance=provenance)
+    assert blanks_are_wrong(made) is wrong
+    assert pass_share(made) == share
 
 
 def test_answers_that_stand_out_are_judged_by_the_others():
