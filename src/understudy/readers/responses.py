@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
-from understudy.errors import UsageError
+from understudy.errors import DataError, UsageError
 from understudy.readers.columns import Columns
 from understudy.readers.delimited import guess_separator, read_delimited
 from understudy.readers.excel import read_workbook
@@ -14,6 +14,7 @@ from understudy.readers.identifiers import Identifier
 from understudy.readers.log import formats, read_log
 from understudy.readers.parquet import ParquetTable, read_parquet
 from understudy.readers.responses_long import looks_long, read_long, responses_of
+from understudy.readers.responses_title import refuse_title, refuse_title_line
 from understudy.readers.responses_wide import read_wide, typed_parquet
 from understudy.readers.sniffing import first_lines, sniff
 from understudy.readers.source import Source, decode, open_source
@@ -80,7 +81,11 @@ def read_responses(
     source = open_source(path)
     asked = format is not None
     if format is None:
-        format, why = sniff(source)
+        try:
+            format, why = sniff(source)
+        except DataError:
+            refuse_title_line(source)
+            raise
         if layout is not None:
             format = _ALSO_TABLES.get(format, format)
         note = f"Read as {format}: {why}."
@@ -89,7 +94,7 @@ def read_responses(
     if format not in _TABLES:
         _refuse_layout(format, layout)
         return _from_log(path, format if asked else None, columns, attempt, exclude, keep_names)
-    table = _table(source, format)
+    table = _table(source, format, told=not asked)
     withdrawn = None if exclude is None else read_withdrawn(exclude)
     if layout is None:
         layout = "long" if looks_long(table.names, columns) else "wide"
@@ -153,13 +158,26 @@ def _refuse_layout(format: str, layout: str | None) -> None:
         )
 
 
-def _table(source: Source, format: str) -> Table:
+def _table(source: Source, format: str, *, told: bool) -> Table:
+    """The table in a file; `told` says that the separator was named already, as the reason for the format."""
     if format == "parquet":
         return read_parquet(source)
     if format == "excel":
-        return read_workbook(source)
+        sheet = read_workbook(source)
+        refuse_title(sheet)
+        return sheet
     text = decode(source, latin=True)
-    return read_delimited(text, "\t" if format == "tsv" else guess_separator(first_lines(text, 1)[0]))
+    try:
+        table = read_delimited(text, "\t" if format == "tsv" else guess_separator(first_lines(text, 1)[0]))
+    except DataError:
+        refuse_title_line(source)
+        raise
+    refuse_title(table)
+    if told:
+        table = replace(
+            table, notes=tuple(note for note in table.notes if not note.startswith("Fields were separated"))
+        )
+    return table
 
 
 def _from_log(

@@ -19,8 +19,9 @@ PROBLEMS = {
     _UNREADABLE: "holds something that is neither a number nor true or false",
 }
 _NOTATION = (
-    "if these are points, write the maximum into the header, as in 'Q1 (15 points)' or 'Q1 /15.00'; --pass says "
-    "which share of it counts as correct. If the column is no item, remove it."
+    "if these are points, write the maximum into the header, as in 'Q1 (15 points)' or 'Q1 /15.00' (--pass says "
+    "which share of it counts as correct), and delete the row of maxima if there is one. "
+    "If the column is no item, remove it."
 )
 HINTS = {
     _OTHER_NUMBER: _NOTATION,

@@ -98,6 +98,11 @@ class Heading:
     maximum: float | None = None
     unnamed: bool = False
 
+    @property
+    def numbered(self) -> bool:
+        """Whether it is called as items are: Q1, Task 2."""
+        return bool(_NUMBERED_ITEM.match(self.title))
+
 
 @dataclass(frozen=True, repr=False)
 class Header:

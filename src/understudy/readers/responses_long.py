@@ -14,6 +14,7 @@ from understudy.readers.drafts import Draft, Request, interactions_of, used_colu
 from understudy.readers.identifiers import Identifier
 from understudy.readers.mentions import identifiers_in_actions
 from understudy.readers.responses_cells import MISSING_WORDS
+from understudy.readers.responses_words import counted
 from understudy.readers.tables import Table
 from understudy.readers.withdrawn import Withdrawn
 from understudy.records import Interactions, Responses
@@ -96,7 +97,8 @@ def responses_of(log: Interactions, attempt: Attempt, file: str) -> tuple[Respon
     _check_size(log.n_learners, log.n_actions, file)
     responses = Responses.from_log(log, attempt)
     n_repeats = log.n_rows - (responses.correct.size - responses.n_missing)
-    which = f"{n_repeats} repeated attempts do not count: the {attempt} one at each item does."
+    do_not = "does not" if n_repeats == 1 else "do not"
+    which = f"{counted(n_repeats, 'repeated attempt')} {do_not} count: the {attempt} one at each item does."
     return responses, (which,) if n_repeats else ()
 
 
@@ -121,7 +123,8 @@ def _drop_missing(draft: Draft) -> None:
     missing = draft.frame.select(word.is_null() | word.is_in(MISSING_WORDS)).to_series()
     if n_missing := int(missing.sum()):
         draft.frame = draft.frame.filter(~missing)
-        draft.notes.append(f"{n_missing} rows without an outcome count as not answered.")
+        rows, count = ("row", "counts") if n_missing == 1 else ("rows", "count")
+        draft.notes.append(f"{n_missing} {rows} without an outcome {count} as not answered.")
 
 
 def _refuse_repeated(draft: Draft) -> None:
@@ -156,6 +159,7 @@ def _among_all(
 def _check_size(n_learners: int, n_items: int, file: str) -> None:
     if n_learners * n_items > _MOST_CELLS:
         raise DataError(
-            f"{file}: {n_learners} learners and {n_items} items are more than a matrix of responses can hold.",
+            f"{file}: {counted(n_learners, 'learner')} and {counted(n_items, 'item')} are more "
+            "than a matrix of responses can hold.",
             hint="check which column names the item (--item), or give the exam's part of the file only.",
         )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
@@ -18,6 +19,7 @@ from understudy.readers.mentions import identifiers_in_actions
 from understudy.readers.parquet import ParquetTable
 from understudy.readers.responses_cells import HINTS, PROBLEMS, code_of, holds_answers
 from understudy.readers.responses_headings import Header, Heading, read_header, refuse_answers
+from understudy.readers.responses_words import counted, share_of_points
 from understudy.readers.source import Source, keeping_values_inside
 from understudy.readers.withdrawn import Withdrawn
 from understudy.records import Responses
@@ -29,6 +31,18 @@ _FOOTERS = (
     *("durchschnitt", "mittelwert", "moyenne globale", "moyenne", "promedio general", "promedio"),
 )
 _FOOTER_ROWS = 2
+# A row of points that can be reached. "Max" alone may be somebody's name.
+_MAXIMA = (
+    *("maximum", "max points", "maximum points", "max score", "maximum score", "out of", "points possible"),
+    *("maximalpunktzahl", "maximale punktzahl", "maximale punkte", "max. punkte", "erreichbare punkte"),
+)
+_NUMBER = re.compile(r"[\d.,\s]*")
+# A table of so many columns may have a row per answer.
+_LEAST_LONG, _MOST_LONG = 3, 6
+_LIST = (
+    "if each row is one answer, call the columns learner, item and correct, or name them with --learner, --item "
+    "and --outcome."
+)
 # So many cells are read at a time: as text they take about 20 bytes each, typed at most 8.
 _CELLS_AT_A_TIME = 1 << 24
 
@@ -108,6 +122,15 @@ def typed_parquet(table: ParquetTable, source: Source) -> TypedParquet:
 def read_wide(sheet: Sheet, columns: Columns, withdrawn: Withdrawn | None, pass_share: float) -> WideSheet:
     """The responses in a sheet; those who withdrew are gone before a cell is looked at."""
     header = read_header(sheet.names, columns, sheet.file)
+    try:
+        return _read(sheet, header, withdrawn, pass_share)
+    except DataError as error:
+        if error.hint.startswith(_LIST) or not _seems_long(sheet, header):
+            raise
+        raise DataError(error.message, hint=f"{_LIST} Otherwise: {error.hint}") from None
+
+
+def _read(sheet: Sheet, header: Header, withdrawn: Withdrawn | None, pass_share: float) -> WideSheet:
     if not header.items:
         raise _no_items(sheet)
     rows = _Rows.of(sheet, header, withdrawn)
@@ -115,6 +138,8 @@ def read_wide(sheet: Sheet, columns: Columns, withdrawn: Withdrawn | None, pass_
     if not items:
         raise _no_items(sheet)
     refuse_answers(items, sheet.file)
+    if header.learner is None and len(items) == 1 and any(heading.position == 0 for heading in dropped):
+        _refuse_long(sheet, header)
     _refuse_same_names(items, sheet.file)
     names, matrix, nobody = _settle_learners(rows, matrix, sheet, header.learner)
     notes = [*sheet.notes, *rows.notes, *nobody]
@@ -131,6 +156,27 @@ def read_wide(sheet: Sheet, columns: Columns, withdrawn: Withdrawn | None, pass_
         _people_in(items, names),
         tuple(heading.shown for heading in dropped),
     )
+
+
+def _seems_long(sheet: Sheet, header: Header) -> bool:
+    """Whether a table of few columns repeats what should name its rows, so that a row may be one answer."""
+    first = header.learner or next(one for one in (*header.items, *header.others) if one.position == 0)
+    if not _LEAST_LONG <= len(sheet.names) <= _MOST_LONG or first.maximum is not None or first.numbered:
+        return False
+    values = sheet.read({"first": first.position})["first"].drop_nulls()
+    if values.dtype.is_nested():
+        return False
+    texts = values.cast(pl.String, strict=False).str.strip_chars()
+    return 1 < 2 * texts.n_unique() <= len(texts) and not texts.is_in(("0", "1", "")).all()
+
+
+def _refuse_long(sheet: Sheet, header: Header) -> None:
+    if _seems_long(sheet, header):
+        raise DataError(
+            f"{sheet.file}: no column names the learners, one column holds answers, and the first one repeats "
+            "its values: each row seems to be one answer.",
+            hint=_LIST,
+        )
 
 
 def _people_in(items: Sequence[Heading], names: pl.Series | None) -> tuple[Identifier, ...]:
@@ -159,20 +205,24 @@ class _Rows:
         wanted = {str(at): at for at in sorted({*texts, *([learner.position] if learner else [])})}
         frame = sheet.read(wanted)
         n_rows, notes = frame.height, []
+        row_of = pl.int_range(n_rows, eager=True)
         if n_footers := _count_footers(frame):
-            frame = frame.head(frame.height - n_footers)
-            notes.append(f"{n_footers} rows of averages below the learners were left out.")
+            frame, row_of = frame.head(n_rows - n_footers), row_of.head(n_rows - n_footers)
+            notes.append(_left_out(n_footers, "of averages below the learners"))
+        maxima = _rows_of_maxima(frame, sheet)
+        if maxima.any():
+            frame, row_of = frame.filter(~maxima), row_of.filter(~maxima)
+            notes.append(_left_out(int(maxima.sum()), "of maxima"))
         if learner is None and withdrawn is not None:
             raise DataError(
                 f"{sheet.file}: a list of learners who withdrew was given, but no column names the learners.",
                 hint="name the column with --learner, or remove their rows from the file.",
             )
-        row = pl.int_range(frame.height, eager=True)
         if learner is None:
-            kept = None if frame.height == n_rows else row
+            kept = None if frame.height == n_rows else row_of
             return cls(frame["line"], None, kept, tuple(notes))
         names = _as_names(frame[str(learner.position)], sheet.file, learner)
-        table = pl.DataFrame({"learner": names, "line": frame["line"], "row": row})
+        table = pl.DataFrame({"learner": names, "line": frame["line"], "row": row_of})
         n_withdrawn = n_absent = 0
         if withdrawn is not None:
             left = withdrawn.leave_out(table, learner.title)
@@ -195,7 +245,7 @@ def _settle_learners(
         if n_nobody := int((~somebody).sum()):
             matrix, lines = matrix[somebody], lines.filter(pl.Series(somebody))
             names = None if names is None else names.filter(pl.Series(somebody))
-            notes.append(f"{n_nobody} rows without a name and without an answer were left out.")
+            notes.append(_left_out(n_nobody, "without a name and without an answer"))
     if not len(lines):
         raise DataError(f"{sheet.file}: no learner is left to read.", hint="check the export.")
     if names is not None and learner is not None:
@@ -220,6 +270,29 @@ def _count_footers(frame: pl.DataFrame) -> int:
         return 0
     footer = texts.select(pl.any_horizontal(pl.all())).to_series().to_list()
     return next((n for n, is_footer in enumerate(reversed(footer)) if not is_footer), len(footer))
+
+
+def _rows_of_maxima(frame: pl.DataFrame, sheet: Sheet) -> pl.Series:
+    """Whether a row, the first or the last, holds the points that can be reached and nobody's answers."""
+    named = pl.Series([False] * frame.height, dtype=pl.Boolean)
+    for at in {0, frame.height - 1} if frame.height else ():
+        cells = [cell.strip().casefold() for cell in frame.drop("line").row(at) if isinstance(cell, str)]
+        # A learner whose first name it is has other names, too.
+        words = [cell.rstrip(":.") for cell in cells if not _NUMBER.fullmatch(cell)]
+        if len(set(words)) != 1:
+            continue
+        if words[0] == "max":
+            raise DataError(
+                f"{sheet.file}: {sheet.place} {frame['line'][at]} is named like a row of maxima.",
+                hint="delete it and write the maxima into the header, as in 'Q1 (15 points)'; if it is a learner, "
+                "write their name in full.",
+            )
+        named[at] = words[0] in _MAXIMA
+    return named
+
+
+def _left_out(n_rows: int, which: str) -> str:
+    return f"{counted(n_rows, 'row')} {which} {'was' if n_rows == 1 else 'were'} left out."
 
 
 def _as_names(values: pl.Series, file: str, learner: Heading) -> pl.Series:
@@ -272,7 +345,7 @@ def _refuse_problems(codes: pl.Series, item: Heading, sheet: Sheet, lines: pl.Se
 
 
 def _at(bad: NDArray[np.bool_], lines: pl.Series, place: str) -> str:
-    return f"on {place} {lines[int(bad.argmax())]} ({int(bad.sum())} such rows)"
+    return f"on {place} {lines[int(bad.argmax())]} ({counted(int(bad.sum()), 'such row')})"
 
 
 def _refuse_same_names(items: Sequence[Heading], file: str) -> None:
@@ -302,13 +375,19 @@ def _told(
     notes = []
     if n_points := sum(item.maximum is not None for item in items):
         notes.append(
-            f"The points of {n_points} items were rounded: correct from {pass_share:g} of the maximum on."
+            f"The points of {counted(n_points, 'item')} were rounded: correct from "
+            f"{share_of_points(pass_share)} on."
         )
     totals = [heading for heading in others if heading.kind == "total"]
     rest = [heading for heading in others if heading.kind == "other"]
-    for left_out, why in ((totals, "sum up items"), (rest, "are no items"), (dropped, "hold no answers")):
+    for left_out, one, several in (
+        (totals, "sums up items", "sum up items"),
+        (rest, "is no item", "are no items"),
+        (dropped, "holds no answers", "hold no answers"),
+    ):
         if left_out:
             shown = ", ".join(heading.shown.removeprefix("column ") for heading in left_out[:12])
             more = f" and {len(left_out) - 12} more" if len(left_out) > 12 else ""
-            notes.append(f"{len(left_out)} columns that {why} were left out: {shown}{more}.")
+            why = f"that {one} was" if len(left_out) == 1 else f"that {several} were"
+            notes.append(f"{counted(len(left_out), 'column')} {why} left out: {shown}{more}.")
     return notes

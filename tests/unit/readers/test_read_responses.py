@@ -115,7 +115,7 @@ def test_the_learner_column_as_asked(write):
     path = write("sheet.csv", "Kennung,user,Q1\nx,1,1\ny,1,0\n")
     read = read_responses(path, columns=Columns(learner="kennung"), keep_names=True)
     assert read.learners == ("x", "y")
-    assert "1 columns that are no items were left out: 'user'." in read.notes
+    assert "1 column that is no item was left out: 'user'." in read.notes
     with pytest.raises(DataError, match="asked for column 'nobody', which none of the 3 columns is"):
         read_responses(path, columns=Columns(learner="nobody"))
 
@@ -143,7 +143,7 @@ def test_points_are_rounded(write, heading, title, maximum):
     read = read_responses(write("sheet.csv", header + body))
     assert read.responses.items == (title,)
     assert matrix(read) == [[1], [1], [0], [0], [-1], [-1]]
-    assert "The points of 1 items were rounded: correct from 0.5 of the maximum on." in read.notes
+    assert "The points of 1 item were rounded: correct from half of the points on." in read.notes
     # Decimal commas.
     assert matrix(read_responses(write("comma.csv", header + body.replace(".", ",")))) == matrix(read)
 
@@ -178,8 +178,8 @@ def test_a_quiz_from_moodle(write):
     assert matrix(read) == [[1, 1], [0, 0], [-1, -1]]
     assert read.learners == ("ana@school.example", "ben@school.example", "zoe@school.example")
     notes = read.notes
-    assert "1 rows of averages below the learners were left out." in notes
-    assert "1 columns that sum up items were left out: 'Grade'." in notes
+    assert "1 row of averages below the learners was left out." in notes
+    assert "1 column that sums up items was left out: 'Grade'." in notes
     dropped = "'Last name', 'First name', 'Status', 'Started on', 'Completed', 'Time taken'"
     assert f"6 columns that are no items were left out: {dropped}." in notes
     # Two attempts of one person are not two learners.
@@ -196,7 +196,7 @@ def test_columns_that_are_no_items(write):
     assert read.responses.items == ("Q1", "Empty")
     assert matrix(read) == [[1, -1], [0, -1]]
     assert "2 columns that sum up items were left out: 'TOTAL', 'Sum'." in read.notes
-    assert "1 columns that are no items were left out: 'Gender'." in read.notes
+    assert "1 column that is no item was left out: 'Gender'." in read.notes
     assert "2 columns that hold no answers were left out: 'Remark', 'Born'." in read.notes
 
 
@@ -225,7 +225,7 @@ def test_columns_of_a_parquet_file_that_are_no_items(write):
         ("learner,Q1,Q2\na,1,0\nb,2,0\n", "column 'Q1' holds a number other than 0 and 1.* on line 3"),
         (
             "learner,Q1 (2 points)\na,1\n\nb,2.1\n",
-            r"column 'Q1' holds more points .* on line 4 \(1 such rows",
+            r"column 'Q1' holds more points .* on line 4 \(1 such row\)",
         ),
         ("learner,Q1 (2 points)\na,-1\nb,-2\n", r"'Q1' holds a negative number of points on line 2 \(2 such"),
         ("learner,Q1 (2 points)\na,well\nb,2\n", "'Q1' holds something that is neither .* on line 2"),
@@ -257,6 +257,86 @@ def test_numbers_without_a_maximum_are_explained(write):
         read_responses(write("sheet.csv", "learner,Q1\na,7\n"))
     assert "'Q1 (15 points)'" in caught.value.hint
     assert "--pass" in caught.value.hint
+    assert "delete the row of maxima if there is one" in caught.value.hint
+
+
+@pytest.mark.parametrize(
+    ("share", "words"), [(0.5, "half of the points"), (1, "all points"), (0.6, "60 % of the")]
+)
+def test_the_share_is_told_in_words(write, share, words):
+    read = read_responses(write("sheet.csv", "learner,Q1 (2 points)\na,1\nb,2\n"), pass_share=share)
+    assert any(f"correct from {words}" in note for note in read.notes)
+
+
+def test_a_separator_is_told_once(write):
+    content = SHEET.replace(",", ";")
+    read = read_responses(write("sheet.csv", content))
+    assert read.notes[0] == "Read as csv: its first line has semicolons."
+    assert not any("separated" in note for note in read.notes)
+    asked = read_responses(write("sheet.csv", content), format="csv")
+    assert "Fields were separated by semicolons." in asked.notes
+
+
+@pytest.mark.parametrize("name", ["Maximum", "OUT OF", "   Points Possible", "Maximalpunktzahl:"])
+@pytest.mark.parametrize("last", [False, True])
+def test_a_row_of_maxima_is_left_out(write, name, last):
+    rows = ["ana,,1,0", "ben,,0,2"]
+    rows.insert(2 if last else 0, f"{name},,1,2")
+    content = "learner,comment,Q1,Q2 (2 points)\n" + "\n".join(rows) + "\n"
+    read = read_responses(write("sheet.csv", content), keep_names=True)
+    assert matrix(read) == [[1, 0], [0, 1]]
+    assert read.learners == ("ana", "ben")
+    assert "1 row of maxima was left out." in read.notes
+
+
+def test_max_may_be_somebody(write):
+    with pytest.raises(DataError, match="line 2 is named like a row of maxima") as caught:
+        read_responses(write("sheet.csv", "learner,Q1\nMax,1\nana,0\n"))
+    assert "in full" in caught.value.hint
+    full = "First name,Last name,Email,Q1\nMax,Lund,m@x.example,1\nana,Yu,a@x.example,0\n"
+    assert matrix(read_responses(write("sheet.csv", full))) == [[1], [0]]
+    within = "learner,Q1\nana,0\nmax,1\nzoe,1\n"
+    assert matrix(read_responses(write("sheet.csv", within))) == [[0], [1], [1]]
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "header"),
+    [
+        ("a.csv", "Midterm,,,\nStudent ID,Q1,Q2,Q3\nana,1,0,1\n", "line 2"),
+        ("a.csv", "Midterm\n\nStudent ID,Q1,Q2,Q3\nana,1,0,1\n", "line 3"),
+        ("a.csv", "Midterm;;\nMay 2024;;\nlearner;Q1;Q2\nana;1;0\n", "line 3"),
+        ("a.tsv", "Midterm exam\nlearner\tQ1\nana\t1\n", "line 2"),
+        ("a.xlsx", workbook([["Midterm", None, None], ["learner", "Q1", "Q2"], ["ana", 1, 0]]), "row 2"),
+    ],
+)
+def test_a_title_above_the_header_is_told(write, name, content, header):
+    place = header.split()[0]
+    with pytest.raises(DataError, match=rf"{place} 1 looks like a title; .* on {header}\.") as caught:
+        read_responses(write(name, content))
+    assert "remove the lines above" in caught.value.hint
+    assert "Midterm" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        "wer,was,wie\nana,x,1\nana,y,0\nben,x,1\nben,y,1\n",
+        "wer,was,wie\n17,x,1\n17,y,0\n18,x,1\n18,y,1\n",
+        "student,was,wie\nana,x,1\nana,y,0\nben,x,1\nben,y,1\n",
+    ],
+)
+def test_a_list_of_answers_with_unknown_names(write, content):
+    with pytest.raises(DataError) as caught:
+        read_responses(write("own.csv", content))
+    for option in ("--learner", "--item", "--outcome"):
+        assert option in caught.value.hint
+
+
+def test_a_sheet_that_repeats_its_first_column_is_no_list(write):
+    assert matrix(read_responses(write("a.csv", "a,b,c\n1,0,1\n1,0,1\n"))) == [[1, 0, 1], [1, 0, 1]]
+    with pytest.raises(DataError) as caught:
+        read_responses(write("a.csv", "Q1,Q2,Q3\n3,0,1\n3,0,1\n"))
+    assert "--item" not in caught.value.hint
 
 
 def test_who_withdrew_is_gone_before_a_cell_is_looked_at(write):
@@ -312,7 +392,7 @@ def test_tables_of_answers(write, name, content):
     assert matrix(read) == [[0, 1], [1, -1]]
     assert read.learners == ("ana", "ben")
     assert not read.responses.declared
-    assert "1 rows without an outcome count as not answered." in read.notes
+    assert "1 row without an outcome counts as not answered." in read.notes
 
 
 def test_learners_and_items_without_an_answer_stay(write):
