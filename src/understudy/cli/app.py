@@ -14,6 +14,7 @@ import understudy
 from understudy.cli.ability import ability
 from understudy.cli.audit import audit
 from understudy.cli.audit_difficulties import audit_difficulties
+from understudy.cli.cohort import cohort
 from understudy.cli.difficulties import difficulties
 from understudy.cli.inspect import inspect
 from understudy.cli.ledger import ledger
@@ -68,6 +69,8 @@ for verb in (
 ):
     # typer writes a hyphen for an underscore.
     app.command()(verb)
+
+app.add_typer(cohort)
 
 
 def main() -> None:

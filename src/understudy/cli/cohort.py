@@ -1,0 +1,20 @@
+"""`understudy cohort`: from learners' habits to cohorts that stand in for them; one module per step."""
+
+from __future__ import annotations
+
+import typer
+
+from understudy.cli.cohort_build import build
+
+cohort = typer.Typer(
+    name="cohort",
+    help="Share the habits of a small cohort: a table, a private summary, synthetic learners.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+for step in (build,):
+    cohort.command()(step)
