@@ -371,9 +371,7 @@ def _refuse_doubtful(source: ResponsesFile, rows_are_learners: bool, items: Path
     if source.dropped and items is None:
         # What is in the cells must not decide which items are released.
         raise DataError(
-            f"{source.dropped[0]} and {len(source.dropped) - 1} other columns hold no answers."
-            if len(source.dropped) > 1
-            else f"{source.dropped[0]} holds no answers.",
+            f"columns without answers: {', '.join(name.removeprefix('column ') for name in source.dropped[:5])}.",
             hint="remove what is no item from the sheet, or give the list of items with --items FILE.",
         )
 
