@@ -19,6 +19,10 @@ def ledger(
     limit: Annotated[
         float | None, typer.Option(min=0, help="Declare how much epsilon may be spent from now on.")
     ] = None,
+    delta_limit: Annotated[
+        float | None,
+        typer.Option(help="Declare what deltas may add up to from now on (1e-4 if nobody does)."),
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Show every release about these learners, what it cost and what remains.
@@ -41,6 +45,8 @@ def ledger(
     book = Ledger(path)
     if limit is not None:
         book.set_limit(population, limit)
+    if delta_limit is not None:
+        book.set_delta_limit(population, delta_limit)
     balance = book.balance(population)
     entries = book.entries(population)
     if as_json:
@@ -51,6 +57,7 @@ def ledger(
                 "limit": balance.limit,
                 "epsilon": balance.epsilon,
                 "delta": balance.delta,
+                "delta_limit": balance.delta_limit,
                 "remaining": balance.remaining,
                 "entries": [vars(entry) for entry in entries],
             }

@@ -61,6 +61,13 @@ CREATE TABLE IF NOT EXISTS limits (
     population TEXT NOT NULL,
     epsilon REAL NOT NULL
 );
+CREATE TABLE IF NOT EXISTS delta_limits (
+    id INTEGER PRIMARY KEY,
+    at TEXT NOT NULL,
+    who TEXT NOT NULL,
+    population TEXT NOT NULL,
+    delta REAL NOT NULL
+);
 CREATE TABLE IF NOT EXISTS links (
     id INTEGER PRIMARY KEY,
     at TEXT NOT NULL,
@@ -116,6 +123,7 @@ class Balance:
     delta: float
     n_entries: int
     n_without_guarantee: int
+    delta_limit: float = DELTA_LIMIT
 
     @property
     def remaining(self) -> float:
@@ -176,6 +184,16 @@ class Ledger:
             return Balance(population, DEFAULT_LIMIT, 0.0, 0.0, 0, 0)
         with self._connection() as connection:
             return _balance(connection, population)
+
+    def set_delta_limit(self, population: str, delta: float) -> None:
+        """Declare what the deltas of a population may add up to; the newest declaration holds."""
+        if not 0 <= delta < 1:
+            raise UsageError(f"a limit of delta lies in [0, 1), not {delta}.", hint="for example 1e-4.")
+        with self._connection() as connection, _writing(connection):
+            connection.execute(
+                "INSERT INTO delta_limits (at, who, population, delta) VALUES (?, ?, ?, ?)",
+                (_now(), _user(), same_population(population), delta),
+            )
 
     def set_limit(self, population: str, epsilon: float) -> None:
         """Declare how much may be spent on a population; the newest declaration holds."""
@@ -284,11 +302,12 @@ def _refuse_overspending(balance: Balance, guarantee: Guarantee) -> None:
             f"{guarantee.epsilon - balance.remaining:g} is missing.",
             hint="ask for a smaller epsilon; `understudy ledger FILE` shows what was spent.",
         )
-    if balance.delta + guarantee.delta > DELTA_LIMIT:
+    if balance.delta + guarantee.delta > balance.delta_limit * (1 + 1e-9):
         raise RefusedError(
             f"delta {guarantee.delta:.2e} was asked for '{balance.population}'; "
-            f"{balance.delta:.2e} of {DELTA_LIMIT:.0e} is spent.",
-            hint="ask for a smaller delta, far below one over the number of learners.",
+            f"{balance.delta:.2e} of {balance.delta_limit:.0e} is spent.",
+            hint="ask for a smaller delta, far below one over the number of learners; "
+            "`understudy ledger FILE --delta-limit` declares another limit.",
         )
 
 
@@ -321,8 +340,11 @@ def _balance(connection: sqlite3.Connection, population: str) -> Balance:
     else:
         groups = [_spent(connection, _group(connection, population))]
     limit = _limit(connection, population)
-    if limit is None and population != SIMULATED_POPULATION:
-        limit = _limit(connection, DEFAULT_POPULATION)
+    delta_limit = _limit(connection, population, "delta_limits", "delta")
+    if population != SIMULATED_POPULATION:
+        limit = _limit(connection, DEFAULT_POPULATION) if limit is None else limit
+        if delta_limit is None:
+            delta_limit = _limit(connection, DEFAULT_POPULATION, "delta_limits", "delta")
     return Balance(
         population=population,
         limit=DEFAULT_LIMIT if limit is None else limit,
@@ -330,6 +352,7 @@ def _balance(connection: sqlite3.Connection, population: str) -> Balance:
         delta=everybody.delta + max((one.delta for one in groups), default=0.0),
         n_entries=everybody.n_entries + sum(one.n_entries for one in groups),
         n_without_guarantee=everybody.n_without_guarantee + sum(one.n_without_guarantee for one in groups),
+        delta_limit=DELTA_LIMIT if delta_limit is None else delta_limit,
     )
 
 
@@ -384,9 +407,12 @@ def _spent(connection: sqlite3.Connection, names: set[str]) -> Balance:
     )
 
 
-def _limit(connection: sqlite3.Connection, population: str) -> float | None:
+def _limit(
+    connection: sqlite3.Connection, population: str, table: str = "limits", column: str = "epsilon"
+) -> float | None:
+    """The newest declared limit; table and column are names of the schema, never a user's."""
     row = connection.execute(
-        "SELECT epsilon FROM limits WHERE population = ? ORDER BY id DESC LIMIT 1", (population,)
+        f"SELECT {column} FROM {table} WHERE population = ? ORDER BY id DESC LIMIT 1", (population,)
     ).fetchone()
     return None if row is None else float(row[0])
 

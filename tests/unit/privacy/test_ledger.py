@@ -285,3 +285,15 @@ def test_a_limit_of_the_folder_holds_for_its_files(ledger, tmp_path):
         record(ledger, Guarantee(4.0), file_population(tmp_path / "exam.csv"))
     ledger.set_limit(file_population(tmp_path / "exam.csv"), 5.0)
     record(ledger, Guarantee(4.0), file_population(tmp_path / "exam.csv"))
+
+
+def test_deltas_have_a_limit_that_can_be_declared(ledger):
+    with pytest.raises(RefusedError, match="--delta-limit|delta"):
+        record(ledger, Guarantee(1.0, 1e-3))
+    ledger.set_delta_limit(DEFAULT_POPULATION, 1e-3)
+    record(ledger, Guarantee(1.0, 1e-3))
+    assert ledger.balance("class of 2026").delta_limit == 1e-3
+    with pytest.raises(RefusedError):
+        record(ledger, Guarantee(1.0, 1e-6))
+    with pytest.raises(UsageError):
+        ledger.set_delta_limit(DEFAULT_POPULATION, 1.0)
