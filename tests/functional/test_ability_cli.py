@@ -1,14 +1,13 @@
 """`understudy ability` and `understudy page` as a student and a teacher run them."""
 
 import json
-import subprocess
-import sys
 from dataclasses import replace
 
 import numpy as np
 import polars as pl
 import pytest
 
+from command import run
 from made_difficulties import make_difficulties, write_difficulties
 from understudy.difficulty.ability import abilities
 from understudy.difficulty.page import read_strings
@@ -17,17 +16,6 @@ from understudy.records import Responses
 
 MADE = make_difficulties((-2.0, -0.5, 0.4, 2.2), 0.2)
 NAMES = [item.name for item in MADE.items]
-
-
-def run(*arguments, cwd):
-    done = subprocess.run(
-        [sys.executable, "-c", "from understudy.cli import main; main()", *map(str, arguments)],
-        capture_output=True,
-        text=True,
-        cwd=cwd,
-    )
-    assert "Traceback" not in done.stderr
-    return done
 
 
 @pytest.fixture

@@ -11,6 +11,8 @@ import sys
 import polars as pl
 import pytest
 
+from command import run
+
 VERBS = (
     "inspect",
     "synthesize",
@@ -23,17 +25,6 @@ VERBS = (
     "ledger",
     "simulate",
 )
-
-
-def run(*arguments, cwd):
-    done = subprocess.run(
-        [sys.executable, "-c", "from understudy.cli import main; main()", *map(str, arguments)],
-        capture_output=True,
-        text=True,
-        cwd=cwd,
-    )
-    assert "Traceback" not in done.stderr
-    return done
 
 
 @pytest.fixture(scope="module")

@@ -2,24 +2,12 @@
 
 import csv
 import json
-import subprocess
-import sys
 
 import numpy as np
 import pytest
 
+from command import run
 from understudy.records.exam import Exam
-
-
-def run(*arguments, cwd):
-    done = subprocess.run(
-        [sys.executable, "-c", "from understudy.cli import main; main()", *map(str, arguments)],
-        capture_output=True,
-        text=True,
-        cwd=cwd,
-    )
-    assert "Traceback" not in done.stderr
-    return done
 
 
 def write(path, header, rows):

@@ -2,29 +2,17 @@
 
 import csv
 import json
-import subprocess
-import sys
 
 import numpy as np
 import pytest
 from typer.testing import CliRunner
 
+from command import run
 from understudy.cli.app import app
 from understudy.difficulty import audit
 from understudy.records.exam import Exam
 
 CANARY = "Quetzalcoatl"
-
-
-def run(*arguments, cwd):
-    done = subprocess.run(
-        [sys.executable, "-c", "from understudy.cli import main; main()", *map(str, arguments)],
-        capture_output=True,
-        text=True,
-        cwd=cwd,
-    )
-    assert "Traceback" not in done.stderr
-    return done
 
 
 @pytest.fixture(scope="module")
