@@ -288,7 +288,7 @@ def test_a_limit_of_the_folder_holds_for_its_files(ledger, tmp_path):
 
 
 def test_deltas_have_a_limit_that_can_be_declared(ledger):
-    with pytest.raises(RefusedError, match="delta 1.00e-03 was asked"):
+    with pytest.raises(RefusedError, match=r"delta 1\.00e-03 was asked"):
         record(ledger, Guarantee(1.0, 1e-3))
     ledger.set_delta_limit(DEFAULT_POPULATION, 1e-3)
     record(ledger, Guarantee(1.0, 1e-3))

@@ -82,7 +82,11 @@ RUBBISH = bytes(range(256)) * 20
             b"learner,action,outcome,action\na,x,1,y\na,x,1,y\n",
             "columns 2 and 4 have the same name",
         ),
-        ("log.csv.gz", gzip.compress((HEADER + ROWS * 100).encode(), mtime=0)[:-12], "gzip compression is damaged"),
+        (
+            "log.csv.gz",
+            gzip.compress((HEADER + ROWS * 100).encode(), mtime=0)[:-12],
+            "gzip compression is damaged",
+        ),
         ("log.csv", b"\x1f\x8brubbish", "gzip compression is damaged"),
         ("log.parquet", parquet()[:-20], "Parquet file is damaged or cut short"),
         ("log.parquet", b"PAR1" + RUBBISH + b"PAR1", "Parquet file is damaged or cut short"),
