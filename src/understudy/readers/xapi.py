@@ -90,22 +90,27 @@ def _row(
 
 def _actor(actor: Any, actors: Counter[str], names: set[str]) -> tuple[str | None, str | None]:
     """The key of an actor, and a shorter name by which a list of withdrawn learners may know them."""
-    if not isinstance(actor, dict):
-        return None, None
-    if called := _text(actor.get("name")):
+    if isinstance(actor, dict) and (called := _text(actor.get("name"))):
         actors["name"] += 1
         names.add(called)
+    kind, learner, alias = learner_of(actor)
+    if kind is not None:
+        actors[kind] += 1
+    return learner, alias
+
+
+def learner_of(actor: Any) -> tuple[str | None, str | None, str | None]:
+    """What identifies an actor: the kind of key, the key, and another name; nothing if there is no key."""
+    if not isinstance(actor, dict):
+        return None, None, None
     account = actor.get("account")
     if isinstance(account, dict) and _text(account.get("name")):
-        actors["account"] += 1
         name = str(account["name"])
-        return f"{account.get('homePage') or ''} {name}", name
+        return "account", f"{account.get('homePage') or ''} {name}", name
     for key in ("mbox", "mbox_sha1sum", "openid"):
         if value := _text(actor.get(key)):
-            actors[key] += 1
-            bare = value.removeprefix("mailto:")
-            return bare, value
-    return None, None
+            return key, value.removeprefix("mailto:"), value
+    return None, None, None
 
 
 def _english_name(target: dict[str, Any]) -> str | None:

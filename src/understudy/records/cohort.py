@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import math
 import tomllib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -23,21 +23,44 @@ if TYPE_CHECKING:
     import polars as pl
 
 Floats = NDArray[np.float64]
+Number = TypeVar("Number", int, float)
 
 LEARNER = "learner"
+# Ten years: more is a typing error.
+MOST_WEEKS = 520
+CUTS_SOURCES = ("declared", "private", "data")
+_NOT_PRIVATE = (
+    "# NOT PRIVATE: the cuts below were computed from the learners' scores. Keep this file inside.\n"
+)
+_KEYS = ("title", "context", "weeks", "label", "labels", "cuts", "cuts_source", "score_bounds", "feature")
+_FEATURE_KEYS = ("name", "high", "unit", "hours")
 
 
 @dataclass(frozen=True)
 class Feature:
     """One feature of each week, such as the minutes in the morning, from 0 to `high`.
 
-    `hours` are the first hour that belongs to a window of the day and the first that does not.
+    `hours` are the first hour that belongs to a window of the day and the first that does not; a
+    window such as (22, 5) goes over midnight.
     """
 
     name: str
     high: float
     unit: str = "minutes"
     hours: tuple[int, int] | None = None
+
+    def __post_init__(self) -> None:
+        if not (self.high > 0 and math.isfinite(self.high)):
+            raise DataError("every feature needs a bound above 0.", hint="give `high` for each [[feature]].")
+        if not self.name.strip():
+            raise DataError("every feature needs a name.", hint="give `name` for each [[feature]].")
+        if self.hours is not None:
+            first, end = self.hours
+            if not (0 <= first < 24 and 0 < end <= 24 and first != end):
+                raise DataError(
+                    f"feature '{self.name}' has the hours {first} to {end}.",
+                    hint="give the first hour of the window, 0 to 23, and the first behind it, 1 to 24.",
+                )
 
 
 # The windows of the day of the seed (two-stage-sharing, section IV-A), at most their whole length a day.
@@ -54,8 +77,10 @@ class Schema:
     """What is public about a cohort: `cohort.toml`.
 
     `labels` are the bins of `label` from low to high; `cuts` are the scores from which on a
-    learner is in the next bin. `context` says in words what was collected, for whoever writes a
-    generator.
+    learner is in the next bin. `cuts_source` says where they are from: declared by the custodian,
+    estimated privately (and charged), or computed from the data, with which no guarantee holds: a
+    replaced score moves other learners across them. `context` says in words what was collected,
+    for whoever writes a generator.
     """
 
     features: tuple[Feature, ...] = WINDOWS
@@ -66,6 +91,7 @@ class Schema:
     score_bounds: tuple[float, float] = (0.0, 100.0)
     title: str = ""
     context: str = ""
+    cuts_source: str = "declared"
 
     def __post_init__(self) -> None:
         names = [feature.name for feature in self.features]
@@ -73,22 +99,42 @@ class Schema:
             raise DataError(
                 "a cohort needs features with different names.", hint="see [[feature]] in cohort.toml."
             )
-        if not all(feature.high > 0 and math.isfinite(feature.high) for feature in self.features):
-            raise DataError("every feature needs a bound above 0.", hint="give `high` for each [[feature]].")
-        if self.n_weeks < 2:
+        if not 2 <= self.n_weeks <= MOST_WEEKS:
             raise DataError(
-                f"a series of {self.n_weeks} weeks was declared.", hint="declare at least 2 weeks."
+                f"a series of {self.n_weeks} weeks was declared.", hint=f"declare 2 to {MOST_WEEKS} weeks."
             )
         if len(self.labels) < 2 or len(set(self.labels)) < len(self.labels):
             raise DataError(
                 "a cohort needs at least two different labels.", hint="see `labels` in cohort.toml."
             )
-        if self.cuts is not None and (
-            len(self.cuts) != len(self.labels) - 1 or list(self.cuts) != sorted(set(self.cuts))
-        ):
+        if self.label in (LEARNER, *self.columns()) or not self.label.strip():
+            raise DataError(
+                f"the label cannot be called '{self.label}'.", hint="no column may have its name already."
+            )
+        low, high = self.score_bounds
+        if not (math.isfinite(low) and math.isfinite(high) and low < high):
+            raise DataError(
+                f"scores from {low:g} to {high:g} were declared.", hint="see `score_bounds` in cohort.toml."
+            )
+        self._check_cuts()
+
+    def _check_cuts(self) -> None:
+        if self.cuts_source not in CUTS_SOURCES:
+            raise DataError(
+                f"cuts are {', '.join(CUTS_SOURCES)}, not '{self.cuts_source}'.", hint="see `cuts_source`."
+            )
+        if self.cuts is None:
+            return
+        if len(self.cuts) != len(self.labels) - 1 or list(self.cuts) != sorted(set(self.cuts)):
             raise DataError(
                 f"{len(self.labels)} labels need {len(self.labels) - 1} growing cuts; got {len(self.cuts)}.",
                 hint="leave `cuts` out to have them estimated privately.",
+            )
+        low, high = self.score_bounds
+        if not all(low <= cut <= high for cut in self.cuts):
+            raise DataError(
+                f"the cuts do not all lie within the scores' bounds, {low:g} to {high:g}.",
+                hint="see `cuts` and `score_bounds` in cohort.toml.",
             )
 
     @property
@@ -129,20 +175,16 @@ class Schema:
     @classmethod
     def from_dict(cls, content: dict[str, Any], source: str = "cohort.toml") -> Schema:
         """The schema from a parsed file; a key that is not known is an error."""
-        known = {"title", "context", "weeks", "label", "labels", "cuts", "score_bounds", "feature"}
-        unknown = sorted(set(content) - known)
-        if unknown:
-            raise DataError(
-                f"{source}: unknown key '{unknown[0]}'.",
-                hint="the keys are " + ", ".join(sorted(known)) + ".",
-            )
+        _refuse_unknown(content, _KEYS, source)
         try:
+            for entry in content.get("feature", []):
+                _refuse_unknown(entry, _FEATURE_KEYS, f"{source}, [[feature]]")
             features = tuple(
                 Feature(
                     str(entry["name"]),
                     float(entry["high"]),
                     str(entry.get("unit", "minutes")),
-                    None if "hours" not in entry else (int(entry["hours"][0]), int(entry["hours"][1])),
+                    None if "hours" not in entry else _pair(entry["hours"], int),
                 )
                 for entry in content.get("feature", [])
             )
@@ -151,16 +193,14 @@ class Schema:
                 features=features or WINDOWS,
                 n_weeks=int(content.get("weeks", default.n_weeks)),
                 label=str(content.get("label", default.label)),
-                labels=tuple(str(name) for name in content.get("labels", default.labels)),
-                cuts=None if "cuts" not in content else tuple(float(cut) for cut in content["cuts"]),
-                score_bounds=(
-                    float(content.get("score_bounds", default.score_bounds)[0]),
-                    float(content.get("score_bounds", default.score_bounds)[1]),
-                ),
+                labels=tuple(str(name) for name in _listed(content.get("labels", default.labels))),
+                cuts=None if "cuts" not in content else tuple(float(cut) for cut in _listed(content["cuts"])),
+                cuts_source=str(content.get("cuts_source", default.cuts_source)),
+                score_bounds=_pair(content.get("score_bounds", default.score_bounds), float),
                 title=str(content.get("title", "")),
                 context=str(content.get("context", "")),
             )
-        except (KeyError, IndexError, TypeError, ValueError):
+        except (KeyError, IndexError, TypeError, ValueError, OverflowError):
             raise DataError(
                 f"{source}: a value has the wrong form.",
                 hint="each [[feature]] has a name and a number `high`; cuts and score_bounds are lists of numbers.",
@@ -174,7 +214,7 @@ class Schema:
             "weeks": self.n_weeks,
             "label": self.label,
             "labels": list(self.labels),
-            **({} if self.cuts is None else {"cuts": list(self.cuts)}),
+            **({} if self.cuts is None else {"cuts": list(self.cuts), "cuts_source": self.cuts_source}),
             "score_bounds": list(self.score_bounds),
             "feature": [
                 {
@@ -191,14 +231,44 @@ class Schema:
         """The file itself."""
         import json
 
-        lines = []
-        for key, value in self.to_dict().items():
-            if key != "feature":
-                lines.append(f"{key} = {json.dumps(value, ensure_ascii=False)}")
+        def written(value: Any) -> str:
+            # What JSON escapes, TOML reads; the one character that only TOML escapes is added.
+            return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
+
+        lines = [f"{key} = {written(value)}" for key, value in self.to_dict().items() if key != "feature"]
         for feature in self.to_dict()["feature"]:
             lines += ["", "[[feature]]"]
-            lines += [f"{key} = {json.dumps(value, ensure_ascii=False)}" for key, value in feature.items()]
-        return "\n".join(lines) + "\n"
+            lines += [f"{key} = {written(value)}" for key, value in feature.items()]
+        warning = _NOT_PRIVATE if self.cuts is not None and self.cuts_source == "data" else ""
+        return warning + "\n".join(lines) + "\n"
+
+    def bin(self, scores: ArrayLike) -> NDArray[np.int8]:
+        """The label of each score, cut to the bounds."""
+        if self.cuts is None:
+            raise DataError("no cuts are declared.", hint="see `cuts` in cohort.toml.")
+        within = np.clip(np.asarray(scores, dtype=np.float64), *self.score_bounds)
+        return np.searchsorted(self.cuts, within, side="right").astype(np.int8)
+
+
+def _refuse_unknown(content: dict[str, Any], known: Sequence[str], source: str) -> None:
+    unknown = sorted(set(content) - set(known))
+    if unknown:
+        raise DataError(
+            f"{source}: unknown key '{unknown[0]}'.", hint="the keys are " + ", ".join(known) + "."
+        )
+
+
+def _listed(value: Any) -> Sequence[Any]:
+    if not isinstance(value, list | tuple):
+        raise TypeError
+    return value
+
+
+def _pair(value: Any, kind: Callable[[Any], Number]) -> tuple[Number, Number]:
+    first, second = _listed(value)
+    if kind(first) != first or kind(second) != second:
+        raise ValueError
+    return kind(first), kind(second)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -247,6 +317,8 @@ class Cohort:
     @classmethod
     def joined(cls, cohorts: Sequence[Cohort]) -> Cohort:
         """One cohort of all learners of some with the same schema."""
+        if not cohorts or any(one.schema.columns() != cohorts[0].schema.columns() for one in cohorts):
+            raise DataError("cohorts of different schemas cannot be joined.", hint="build them alike.")
         return cls(
             np.concatenate([one.values for one in cohorts]),
             np.concatenate([one.label for one in cohorts]),
@@ -318,7 +390,7 @@ def read_cohort(path: Path, schema: Path | None = None) -> Cohort:
     try:
         frame = (
             pl.read_parquet(path)
-            if path.suffix == ".parquet"
+            if path.suffix.lower() == ".parquet"
             else pl.read_csv(path, infer_schema_length=None)
         )
     except (pl.exceptions.PolarsError, OSError) as error:

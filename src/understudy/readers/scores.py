@@ -1,0 +1,171 @@
+"""Lists of scores: one per learner, and who of an activity log they belong to."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from understudy.errors import DataError, UsageError
+from understudy.readers.activity import Activity
+from understudy.readers.columns import KNOWN_NAMES, plain
+from understudy.readers.delimited import guess_separator, read_delimited
+from understudy.readers.excel import MAGICS as EXCEL_MAGICS
+from understudy.readers.excel import read_workbook
+from understudy.readers.parquet import MAGIC as PARQUET_MAGIC
+from understudy.readers.parquet import read_parquet
+from understudy.readers.roles import find_column
+from understudy.readers.sniffing import first_lines
+from understudy.readers.source import decode, open_source
+from understudy.readers.tables import Table
+
+_SCORES = (
+    *("score", "grade", "finalgrade", "finalscore", "overall", "total", "coursetotal", "mark", "marks"),
+    *("points", "exam", "result", "note", "punkte", "punktzahl", "nota", "calificacion", "calificación"),
+)
+# How a grade book says that there is no score.
+_NONE = ("", "-", "–", "na", "n/a", "null", "none", "nan")
+
+
+class Match(Enum):
+    """How names in a log and in a list of scores are compared."""
+
+    name = "name"
+    number = "number"
+
+
+@dataclass(frozen=True, repr=False)
+class Scores:
+    """A score per learner; no message holds a name."""
+
+    names: pl.Series
+    values: NDArray[np.float64]
+    n_without: int
+    notes: tuple[str, ...] = ()
+
+    def __repr__(self) -> str:
+        return f"<Scores: {len(self.values)} learners>"
+
+
+def read_scores(path: Path | str, *, learner: str | None = None, score: str | None = None) -> Scores:
+    """The scores in a csv, tsv, Excel or Parquet file; a learner without one is left out and counted."""
+    table = _table(path)
+    fitting = [name for name in _SCORES if name in {plain(column) for column in table.names}]
+    if score is None and len(fitting) > 1:
+        raise UsageError(
+            f"{table.file}: {len(fitting)} columns could be the score.", hint="choose one with --score."
+        )
+    known = (*KNOWN_NAMES["learner"], "fullname", "name", "idnumber", "email", "emailaddress")
+    who = find_column(table.names, learner, known, table.file, role="learner", option="--scores-learner")
+    what = find_column(table.names, score, _SCORES, table.file, role="score", option="--score")
+    if who == what:
+        raise UsageError("one column was named for two roles.", hint="give --scores-learner and --score.")
+    frame = table.read({"learner": who, "score": what}).with_columns(
+        pl.col("learner").cast(pl.String).str.strip_chars().replace("", None)
+    )
+    text = frame["score"].cast(pl.String).str.strip_chars()
+    # 12,5 is a decimal comma; 85 % is 85.
+    number = text.str.replace(r"\s*%$", "").str.replace(r"^(-?\d+),(\d+)$", "$1.$2")
+    values = number.cast(pl.Float64, strict=False)
+    absent = text.is_null() | text.str.to_lowercase().is_in(_NONE)
+    wrong = ~absent & ~values.is_finite().fill_null(False)
+    if wrong.any():
+        raise DataError(
+            f"{table.file}: column '{table.names[what]}' holds something other than a number on {table.place} "
+            f"{frame['line'][int(wrong.arg_max() or 0)]} ({int(wrong.sum())} such rows)."
+            if score is not None
+            else f"{table.file}: a score is not a number on {table.place} "
+            f"{frame['line'][int(wrong.arg_max() or 0)]} ({int(wrong.sum())} such rows).",
+            hint="choose the column with --score; leave the cell empty where there is none.",
+        )
+    nameless = frame["learner"].is_null()
+    notes = [*table.notes]
+    if nameless.any():
+        notes.append(f"{int(nameless.sum())} rows of {table.file} name no learner and were dropped.")
+    scored = frame.with_columns(values.alias("value")).filter(~nameless)
+    n_listed = scored["learner"].n_unique()
+    scored = scored.filter(~absent.filter(~nameless)).unique(["learner", "value"], maintain_order=True)
+    several = scored["learner"].is_duplicated()
+    if several.any():
+        raise DataError(
+            f"{table.file}: {scored.filter(several)['learner'].n_unique()} learners have several scores "
+            f"(first on {table.place} {scored['line'][int(several.arg_max() or 0)]}).",
+            hint="keep one score for each learner.",
+        )
+    if not scored.height:
+        raise DataError(f"{table.file}: there is no score.", hint="choose the column with --score.")
+    return Scores(scored["learner"], scored["value"].to_numpy(), n_listed - scored.height, tuple(notes))
+
+
+@dataclass(frozen=True, repr=False)
+class Matched:
+    """For each score the position of its learner in the log, or -1, and counts of the others."""
+
+    position: NDArray[np.int64]
+    n_without_events: int
+    n_without_score: int
+    n_ambiguous: int
+
+
+def match_scores(activity: Activity, scores: Scores, match: Match = Match.name) -> Matched:
+    """Find the learners of the scores in the log.
+
+    Names that are the same come first; then those that are but for case, spaces and leading
+    zeros (`Match.number`: but for everything around one number), where only one learner on
+    either side can be meant.
+    """
+    position = np.full(len(scores.values), -1, dtype=np.int64)
+    codes = pl.int_range(activity.n_learners, eager=True)
+    known = pl.DataFrame(
+        {"name": pl.concat([activity.names, activity.aliases]), "code": pl.concat([codes, codes])}
+    ).drop_nulls()
+    n_ambiguous = 0
+    for exact in (True, False):
+        open_rows = np.flatnonzero(position < 0)
+        free = known.filter(~pl.col("code").is_in(position[position >= 0].tolist()))
+        wanted = pl.DataFrame({"name": scores.names, "row": pl.int_range(len(position), eager=True)})
+        wanted = wanted.filter(pl.col("row").is_in(open_rows.tolist()))
+        if not exact:
+            free = free.with_columns(_key(free["name"], match).alias("name"))
+            wanted = wanted.with_columns(_key(wanted["name"], match).alias("name"))
+        pairs = wanted.drop_nulls().join(free.drop_nulls(), on="name").select("row", "code").unique()
+        alone = ~(pairs["row"].is_duplicated() | pairs["code"].is_duplicated())
+        n_ambiguous = pairs.filter(~alone)["row"].n_unique()
+        sure = pairs.filter(alone)
+        position[sure["row"].to_numpy()] = sure["code"].to_numpy()
+    found = int((position >= 0).sum())
+    if not found:
+        raise DataError(
+            f"none of {len(position)} learners with a score is one of {activity.n_learners} learners in the log.",
+            hint="choose the columns with --learner and --scores-learner, or try --match number.",
+        )
+    return Matched(position, len(position) - found, activity.n_learners - found, n_ambiguous)
+
+
+def _key(names: pl.Series, match: Match) -> pl.Series:
+    if match is Match.number:
+        one = names.str.count_matches(r"\d+") == 1
+        digits = names.str.extract(r"(\d+)").str.replace(r"^0+(\d)", "$1")
+        return pl.select(pl.when(one).then(digits).alias("name")).to_series()
+    return (
+        names.str.normalize("NFKC")
+        .str.to_lowercase()
+        .str.replace_all(r"\s+", " ")
+        .str.strip_chars()
+        .str.replace(r"^mailto:", "")
+        .str.replace(r"^0+(\d+)$", "$1")
+    )
+
+
+def _table(path: Path | str) -> Table:
+    source = open_source(path)
+    if source.data.startswith(PARQUET_MAGIC):
+        return read_parquet(source)
+    if source.data.startswith(EXCEL_MAGICS):
+        return read_workbook(source)
+    text = decode(source, latin=True)
+    return read_delimited(text, guess_separator(first_lines(text, 1)[0]))
