@@ -1,15 +1,360 @@
-"""`understudy cohort build`: event logs and scores to a cohort table."""
+"""`understudy cohort build`: a log of events and a list of scores to a cohort table."""
 
 from __future__ import annotations
 
+from datetime import datetime
+from enum import Enum
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from understudy.cli.options import AsJson, Exclude, LedgerPath, echo_json
+
+if TYPE_CHECKING:
+    from understudy.privacy.guarantee import Guarantee
+    from understudy.readers.cohort_building import Joined
+    from understudy.records.cohort import Cohort, Schema
+
+
+class Cuts(Enum):
+    """Where the cuts between the labels come from."""
+
+    declared = "declared"
+    private = "private"
+    even = "even"
+
+
+class Dates(Enum):
+    """What comes first in a date such as 3/4."""
+
+    day_first = "day-first"
+    month_first = "month-first"
+
+
+class MatchBy(Enum):
+    """How learners of the log and of the scores are compared."""
+
+    name = "name"
+    number = "number"
+
+
+class WithoutEvents(Enum):
+    """What becomes of learners without an event."""
+
+    keep = "keep"
+    drop = "drop"
+
 
 def build(
-    events: Annotated[Path, typer.Argument(metavar="EVENTS", help="The log of events.")],
+    events: Annotated[
+        Path,
+        typer.Argument(
+            metavar="EVENTS", help="The log: xAPI statements, Moodle's csv, csv, xlsx or parquet."
+        ),
+    ],
+    scores: Annotated[
+        Path, typer.Option(help="List of scores: csv, xlsx or parquet, a learner in each row.")
+    ],
+    schema: Annotated[Path, typer.Option(help="Declaration of the cohort: windows, bounds, weeks, labels.")],
+    out: Annotated[
+        Path,
+        typer.Option("-o", "--out", help="Cohort to write, csv or parquet; its schema is written beside."),
+    ],
+    term_start: Annotated[
+        datetime, typer.Option(formats=["%Y-%m-%d"], help="First day of the term's first week: 2024-09-02.")
+    ],
+    time_zone: Annotated[
+        str | None, typer.Option(help="Where the learners' clocks were: Europe/Berlin.")
+    ] = None,
+    format: Annotated[
+        str | None,
+        typer.Option(help="csv, tsv, excel, parquet, moodle or xapi, when the log is not recognised."),
+    ] = None,
+    learner: Annotated[str | None, typer.Option(help="The log's column that names the learner.")] = None,
+    time: Annotated[str | None, typer.Option(help="The log's column with the time.")] = None,
+    dates: Annotated[
+        Dates | None, typer.Option(help="What comes first in dates such as 3/4, when the log does not tell.")
+    ] = None,
+    scores_learner: Annotated[
+        str | None, typer.Option(help="The scores' column that names the learner.")
+    ] = None,
+    score: Annotated[str | None, typer.Option(help="The scores' column with the score.")] = None,
+    match: Annotated[
+        MatchBy,
+        typer.Option(help="Compare learners by name, or by the one number in it: 'Student 12' and '12'."),
+    ] = MatchBy.name,
+    gap: Annotated[
+        float, typer.Option(help="Minutes without an event after which a session has ended.")
+    ] = 30.0,
+    last_event: Annotated[float, typer.Option(help="Minutes counted for the last event of a session.")] = 1.0,
+    without_events: Annotated[
+        WithoutEvents,
+        typer.Option(help="Learners with a score and no event: keep them with zeros, or drop them."),
+    ] = WithoutEvents.keep,
+    exclude: Exclude = None,
+    cuts: Annotated[
+        Cuts | None,
+        typer.Option(
+            help="Cuts between the labels: declared in the schema, private (estimated, and charged), or even "
+            "(computed from the data, for non-private use only)."
+        ),
+    ] = None,
+    epsilon: Annotated[
+        float | None, typer.Option(help="Price of private cuts, shared by all of them.")
+    ] = None,
+    not_private: Annotated[
+        bool, typer.Option("--not-private", help="Accept that even cuts carry no guarantee.")
+    ] = False,
+    ledger: LedgerPath = None,
+    population: Annotated[
+        str | None, typer.Option(help="Whose data this is: everything about the same learners adds up.")
+    ] = None,
+    as_json: AsJson = False,
 ) -> None:
-    """Turn a log of events and a list of scores into a cohort table."""
-    raise NotImplementedError
+    """Turn a log of events and a list of scores into a table of minutes per window and week, and a label.
+
+    Example: understudy cohort build log.csv --scores grades.csv --schema cohort.toml --term-start 2024-09-02
+    -o cohort.parquet
+    """
+    from understudy.pages.writing import check_not_input, check_parent
+    from understudy.readers.activity import read_activity
+    from understudy.readers.cohort_building import join
+    from understudy.readers.moments import DateOrder
+    from understudy.readers.scores import Match, read_scores
+    from understudy.readers.sessions import Rule, Term, check_hours
+    from understudy.readers.withdrawn import read_withdrawn
+    from understudy.records.cohort import Schema
+    from understudy.synthesis.cohort_writing import REAL, schema_path, write_cohort
+    from understudy.synthesis.writing import check_suffix
+
+    # Everything that may be wrong with the options is found before a large file is read.
+    check_suffix(out)
+    check_parent(out)
+    check_not_input(out, events, scores, schema)
+    check_not_input(schema_path(out), events, scores)
+    declared = Schema.read(schema)
+    check_hours(declared)
+    chosen = _cuts(declared, cuts, epsilon, not_private)
+    _check_overwriting(out, schema, chosen)
+    term = Term(term_start.date(), declared.n_weeks, time_zone)
+    rule = Rule(gap, last_event)
+    withdrawn = None if exclude is None else read_withdrawn(exclude)
+    activity = read_activity(
+        events,
+        term,
+        format=format,
+        learner=learner,
+        time=time,
+        order=None if dates is None else DateOrder(dates.value),
+    )
+    listed = read_scores(scores, learner=scores_learner, score=score)
+    joined = join(
+        activity,
+        listed,
+        declared,
+        term,
+        rule=rule,
+        match=Match(match.value),
+        keep_without_events=without_events is WithoutEvents.keep,
+        withdrawn=withdrawn,
+    )
+    notes = (*activity.notes, *listed.notes, *joined.notes)
+    if not as_json:
+        for note in notes:
+            typer.echo(note, err=True)
+    cohort, guarantee = _binned(joined, chosen, epsilon, out, scores, ledger, population, as_json)
+    write_cohort(
+        cohort,
+        out,
+        kind="simulated data: these learners do not exist" if cohort.simulated else REAL,
+        real=not cohort.simulated,
+    )
+    if as_json:
+        echo_json(
+            {
+                "out": str(out),
+                "schema": str(schema_path(out)),
+                **_facts(cohort, joined),
+                "gap": gap,
+                "last_event": last_event,
+                "guarantee": None if guarantee is None else guarantee.to_json(),
+                "notes": list(notes),
+            }
+        )
+        return
+    _show(cohort, joined, rule.gap, rule.credit)
+    if guarantee is not None:
+        typer.echo(
+            f"Cuts: {', '.join(f'{cut:g}' for cut in cohort.schema.cuts or ())}. Guarantee: {guarantee}."
+        )
+    owner = "" if cohort.simulated else " It holds real learners: keep it inside."
+    typer.echo(f"Written: {out} and {schema_path(out)}.{owner}")
+    if cohort.schema.cuts_source == "data":
+        typer.echo(
+            "NOT PRIVATE: the cuts were computed from the scores; no private summary takes them.", err=True
+        )
+
+
+def _cuts(schema: Schema, cuts: Cuts | None, epsilon: float | None, not_private: bool) -> Cuts:
+    from understudy.errors import UsageError
+
+    if cuts is None and schema.cuts is not None:
+        cuts = Cuts.declared
+    if cuts is None or (cuts is Cuts.declared and schema.cuts is None):
+        raise UsageError(
+            "the schema declares no cuts between the labels.",
+            hint="write `cuts` in it; or estimate them with --cuts private --epsilon 0.5; "
+            "or, for use inside only, --cuts even --not-private.",
+        )
+    if cuts is not Cuts.declared and schema.cuts is not None:
+        raise UsageError(
+            f"--cuts {cuts.value} was asked for, and the schema has cuts already.",
+            hint="remove `cuts` from the schema, or leave --cuts out.",
+        )
+    if (epsilon is not None) != (cuts is Cuts.private):
+        raise UsageError(
+            "private cuts have a price."
+            if epsilon is None
+            else "--epsilon is the price of private cuts only.",
+            hint="say --cuts private --epsilon 0.5.",
+        )
+    if epsilon is not None and not 0 < epsilon <= 100:
+        raise UsageError(f"epsilon {epsilon:g} was asked for.", hint="between 0.1 and 2 is usual for cuts.")
+    if not_private != (cuts is Cuts.even):
+        raise UsageError(
+            "--not-private is for even cuts."
+            if not_private
+            else "even cuts are a function of the scores, and one replaced score moves others across them.",
+            hint="say --cuts even --not-private together, or --cuts private --epsilon 0.5.",
+        )
+    return cuts
+
+
+def _check_overwriting(out: Path, schema: Path, cuts: Cuts) -> None:
+    """What was declared by hand or paid for is not overwritten."""
+    from understudy.errors import UsageError
+    from understudy.synthesis.cohort_writing import schema_path
+
+    beside = schema_path(out)
+    if cuts is Cuts.declared:
+        same = beside.exists() and schema.exists() and beside.samefile(schema)
+        if beside.exists() and not same and not out.exists():
+            raise UsageError(
+                f"asked to write {beside}, which is there already.", hint="choose another name with -o."
+            )
+        return
+    for path in (out, beside):
+        if path.exists():
+            raise UsageError(
+                f"asked to write {path}, which is there already.",
+                hint="choose another name with -o: the cuts are written into the schema beside it.",
+            )
+
+
+def _binned(
+    joined: Joined,
+    cuts: Cuts,
+    epsilon: float | None,
+    out: Path,
+    scores: Path,
+    ledger: Path | None,
+    population: str | None,
+    quiet: bool,
+) -> tuple[Cohort, Guarantee | None]:
+    from understudy.readers.cohort_building import even_cuts
+
+    n_labels = joined.schema.n_labels
+    if cuts is Cuts.declared:
+        return joined.binned(), None
+    if cuts is Cuts.even:
+        return joined.binned(lambda values: even_cuts(values, n_labels), "data"), None
+    from understudy.errors import UsageError
+    from understudy.privacy.ledger import (
+        SIMULATED_POPULATION,
+        Ledger,
+        file_population,
+        ledger_path,
+        new_card_id,
+    )
+    from understudy.privacy.noise import os_noise
+    from understudy.privacy.quantiles import cuts_guarantee, private_cuts, rank_error
+
+    assert epsilon is not None
+    if joined.simulated and population is not None:
+        raise UsageError(
+            "these learners are simulated and belong to no population.", hint="leave --population out."
+        )
+    people = SIMULATED_POPULATION if joined.simulated else population or file_population(out)
+    guarantee = cuts_guarantee(epsilon)
+    # The ledger lies with the cohort: from now on that is the data, and what follows adds up there.
+    book = Ledger(ledger_path(out, ledger))
+    book.record(
+        population=people,
+        card=new_card_id(),
+        kind="cohort build",
+        method="cuts by the exponential mechanism",
+        guarantee=guarantee,
+        file=None if joined.simulated else scores if population is None else out,
+    )
+    cohort = joined.binned(
+        lambda values: private_cuts(
+            values, joined.schema.score_bounds, n_labels, epsilon=epsilon, noise=os_noise()
+        ),
+        "private",
+    )
+    if not quiet:
+        balance = book.balance(people)
+        typer.echo(
+            f"Charged to '{people}': epsilon {balance.epsilon:g} of {balance.limit:g} is spent. With 95 % no cut "
+            f"is off by more than {rank_error(n_labels, epsilon):.0f} of {joined.n_learners} learners.",
+            err=True,
+        )
+    return cohort, guarantee
+
+
+def _facts(cohort: Cohort, joined: Joined) -> dict[str, object]:
+    from dataclasses import asdict
+
+    schema = cohort.schema
+    labels = {name: int((cohort.label == code).sum()) for code, name in enumerate(schema.labels)}
+    return {
+        "learners": cohort.n_learners,
+        "weeks": schema.n_weeks,
+        "labels": labels,
+        "cuts": list(schema.cuts or ()),
+        "cuts_source": schema.cuts_source,
+        "counts": asdict(joined.counts),
+        "windows": [
+            {
+                "name": feature.name,
+                "minutes": round(float(cohort.values[:, place].sum()), 1),
+                "share_of_weeks_without": round(float((cohort.values[:, place] == 0).mean()), 4),
+            }
+            for place, feature in enumerate(schema.features)
+        ],
+    }
+
+
+def _show(cohort: Cohort, joined: Joined, gap: float, credit: float) -> None:
+    from understudy.cli.tables import print_table
+
+    print_table(
+        f"{cohort.n_learners} learners over {cohort.schema.n_weeks} weeks",
+        ["window", "minutes", "weeks without"],
+        [
+            [
+                feature.name,
+                f"{cohort.values[:, place].sum():,.0f}",
+                f"{(cohort.values[:, place] == 0).mean():.0%}",
+            ]
+            for place, feature in enumerate(cohort.schema.features)
+        ],
+    )
+    labels = ", ".join(
+        f"{name} {int((cohort.label == code).sum())}" for code, name in enumerate(cohort.schema.labels)
+    )
+    typer.echo(
+        f"{joined.counts.sessions:,} sessions (ended by {gap:g} minutes without an event; the last event counts "
+        f"{credit:g}). {cohort.schema.label}: {labels}."
+    )

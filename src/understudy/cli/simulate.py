@@ -1,4 +1,4 @@
-"""`understudy simulate`: a classroom of learners, or an exam, that never existed."""
+"""`understudy simulate`: a classroom of learners, an exam, or a cohort, that never existed."""
 
 from __future__ import annotations
 
@@ -22,6 +22,7 @@ class Shape(Enum):
     duolingo = "duolingo"
     rare_paths = "rare-paths"
     exam = "exam"
+    cohort = "cohort"
 
 
 def simulate(
@@ -29,7 +30,8 @@ def simulate(
     shape: Annotated[
         Shape,
         typer.Option(
-            help="A small classroom, a log like Duolingo's, few learners on rare paths, or the sheet of an exam."
+            help="A small classroom, a log like Duolingo's, few learners on rare paths, the sheet of an exam, "
+            "or a school's cohort."
         ),
     ] = Shape.classroom,
     learners: Annotated[
@@ -40,6 +42,9 @@ def simulate(
         typer.Option(min=2, help="Number of actions, or of an exam's items (default: the shape's)."),
     ] = None,
     items: Annotated[int | None, typer.Option(min=2, help="Number of an exam's items (default: 20).")] = None,
+    year: Annotated[
+        int | None, typer.Option(min=0, max=99, help="Year of a cohort, whose habits drift (default: 0).")
+    ] = None,
     seed: Seed = 1,
     as_json: AsJson = False,
 ) -> None:
@@ -54,7 +59,18 @@ def simulate(
 
     check_suffix(out)
     rng = np.random.default_rng(seed)
-    if shape is Shape.exam:
+    if year is not None and shape is not Shape.cohort:
+        raise UsageError(
+            f"--year was given, but the shape {shape.value} has none.", hint="give --shape cohort."
+        )
+    if shape is Shape.cohort:
+        if actions is not None or items is not None:
+            raise UsageError(
+                "a cohort has neither actions nor items.", hint="leave --actions and --items out."
+            )
+        facts = _write_cohort(out, learners, year or 0, rng)
+        said = "{learners} simulated learners over {weeks} weeks, year {year}; its schema lies beside it."
+    elif shape is Shape.exam:
         if None not in (actions, items) and actions != items:
             raise UsageError(
                 f"an exam has either {actions} or {items} items.", hint="give --items or --actions, not both."
@@ -114,3 +130,16 @@ def _write_exam(
     names = (SIMULATED_PREFIX + number).alias("learner")
     write_table(sheet.insert_column(0, names), out, kind=_KIND)
     return {"rows": sheet.height, "learners": responses.n_learners, "items": responses.n_items}
+
+
+def _write_cohort(out: Path, learners: int | None, year: int, rng: np.random.Generator) -> dict[str, int]:
+    """Write a cohort of the simulated school and its schema; returns its sizes."""
+    from understudy.pages.writing import check_parent
+    from understudy.records.school import School
+    from understudy.synthesis.cohort_writing import write_cohort
+
+    check_parent(out)
+    usual = School()
+    cohort = replace(usual, n_learners=learners or usual.n_learners).simulate(year, rng)
+    write_cohort(cohort, out, kind=_KIND)
+    return {"learners": cohort.n_learners, "weeks": cohort.schema.n_weeks, "year": year}

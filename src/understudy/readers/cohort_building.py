@@ -1,0 +1,159 @@
+"""An activity log and a list of scores to a cohort: joined, binned, and everything left out counted."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from understudy.errors import DataError
+from understudy.readers.activity import Activity
+from understudy.readers.scores import Match, Scores, match_scores
+from understudy.readers.sessions import Rule, Term, find_sessions, minutes_per_week
+from understudy.readers.withdrawn import Withdrawn
+from understudy.records.cohort import Cohort, Schema
+from understudy.records.interactions import SIMULATED_PREFIX
+
+# Scores to cuts: what `--cuts` chooses.
+ChooseCuts = Callable[[NDArray[np.float64]], tuple[float, ...]]
+
+
+@dataclass(frozen=True)
+class Counts:
+    """What went into a cohort and what did not; all of it measured on the learners, so kept inside."""
+
+    events: int
+    events_outside: int
+    sessions: int
+    without_events: int
+    without_events_kept: bool
+    without_score: int
+    listed_without_score: int
+    ambiguous: int
+    withdrawn: int
+    scores_cut: int
+    cells_cut: int
+
+
+@dataclass(frozen=True, repr=False)
+class Joined:
+    """Learners with minutes and a score, before anybody is binned."""
+
+    minutes: NDArray[np.float64]
+    scores: NDArray[np.float64]
+    schema: Schema
+    simulated: bool
+    counts: Counts
+    notes: tuple[str, ...]
+
+    @property
+    def n_learners(self) -> int:
+        """Number of learners."""
+        return len(self.scores)
+
+    def binned(self, choose: ChooseCuts | None = None, source: str = "declared") -> Cohort:
+        """The cohort, by the declared cuts or by those that `choose` finds in the scores."""
+        schema = self.schema
+        if choose is not None:
+            schema = replace(schema, cuts=choose(self.scores), cuts_source=source)
+        return Cohort(self.minutes, schema.bin(self.scores), schema, simulated=self.simulated)
+
+
+def join(
+    activity: Activity,
+    scores: Scores,
+    schema: Schema,
+    term: Term,
+    *,
+    rule: Rule = Rule(),  # noqa: B008 (frozen)
+    match: Match = Match.name,
+    keep_without_events: bool = True,
+    withdrawn: Withdrawn | None = None,
+) -> Joined:
+    """The learners of the list of scores, with their minutes; in the order of the list.
+
+    Who has no event did nothing, and is kept with zeros unless asked otherwise; who has no score
+    has no label and is left out.
+    """
+    in_term = term.contains(activity.time)
+    if not in_term.any():
+        raise DataError(
+            f"none of {activity.n_events} events lies in the {schema.n_weeks} weeks from {term.start} on.",
+            hint="check --term-start, and `weeks` in cohort.toml.",
+        )
+    matched = match_scores(activity, scores, match)
+    keep = np.ones(len(scores.values), dtype=bool)
+    notes: list[str] = []
+    n_withdrawn = 0
+    if withdrawn is not None:
+        known = activity.names.gather(np.maximum(matched.position, 0))
+        alias = pl.select(
+            pl.when(pl.Series(matched.position >= 0)).then(known).otherwise(scores.names)
+        ).to_series()
+        rows = pl.int_range(len(keep), eager=True)
+        frame = pl.DataFrame({"learner": scores.names, "alias": alias, "row": rows})
+        left = withdrawn.leave_out(frame, "learner")
+        keep = np.zeros(len(keep), dtype=bool)
+        keep[left.frame["row"].to_numpy()] = True
+        n_withdrawn = left.n_learners
+        notes.append(left.note)
+    active = np.zeros(activity.n_learners, dtype=bool)
+    active[activity.learner[in_term]] = True
+    has_events = (matched.position >= 0) & active[np.maximum(matched.position, 0)]
+    without_events = int((keep & ~has_events).sum())
+    if not keep_without_events:
+        keep &= has_events
+    if not keep.any():
+        raise DataError("no learner is left.", hint="keep learners without events, or check the term.")
+    sessions = find_sessions(activity.learner, activity.time, rule)
+    minutes = minutes_per_week(sessions, activity.n_learners, schema, term)
+    position = matched.position[keep]
+    values = np.where(position[:, None, None] >= 0, minutes[np.maximum(position, 0)], 0.0)
+    low, high = schema.score_bounds
+    chosen = scores.values[keep]
+    counts = Counts(
+        events=activity.n_events,
+        events_outside=int((~in_term).sum()),
+        sessions=sessions.n_sessions,
+        without_events=without_events,
+        without_events_kept=keep_without_events,
+        without_score=matched.n_without_score,
+        listed_without_score=scores.n_without,
+        ambiguous=matched.n_ambiguous,
+        withdrawn=n_withdrawn,
+        scores_cut=int(((chosen < low) | (chosen > high)).sum()),
+        cells_cut=int((values > schema.highs[None, :, None]).sum()),
+    )
+    simulated = bool(scores.names.str.starts_with(SIMULATED_PREFIX).all())
+    return Joined(
+        values, np.clip(chosen, low, high), schema, simulated, counts, (*notes, *_sentences(counts, schema))
+    )
+
+
+def even_cuts(scores: NDArray[np.float64], n_groups: int) -> tuple[float, ...]:
+    """Cuts that split these scores evenly: a function of the data that no guarantee covers."""
+    shares = np.arange(1, n_groups) / n_groups
+    cuts = np.quantile(scores, shares, method="higher")
+    if len(np.unique(cuts)) < len(cuts) or cuts[0] <= scores.min():
+        raise DataError(
+            f"the scores cannot be split into {n_groups} groups: too many are the same.",
+            hint="declare fewer `labels`, or `cuts`, in cohort.toml.",
+        )
+    return tuple(float(cut) for cut in cuts)
+
+
+def _sentences(counts: Counts, schema: Schema) -> list[str]:
+    kept = "kept with zeros" if counts.without_events_kept else "dropped"
+    sentences = (
+        (counts.events_outside, "events lie outside the term and were not counted"),
+        (counts.without_events, f"learners with a score have no event in the term and were {kept}"),
+        (counts.without_score, "learners of the log are not in the list of scores and were left out"),
+        (counts.listed_without_score, "learners of the list have no score and were left out"),
+        (counts.ambiguous, "names of the list fit several learners and were not matched"),
+        (counts.scores_cut, "scores beyond the declared bounds were cut to them"),
+        (counts.cells_cut, "weekly values beyond a feature's declared bound were cut to it"),
+    )
+    return [f"{number} {text}." for number, text in sentences if number]
