@@ -1,0 +1,297 @@
+"""Runs a panel: everybody writes independently, scripts are checked and run, and the pool is drawn from.
+
+As in the seed (two-stage-sharing, sections III-B and IV-B2): each panelist's script gives 1,000
+learners of each label, the tables are pooled, and the wanted number is drawn label by label. A
+script that fails goes back once with the kind of its error and the line; then it is dropped, and
+the report says so.
+"""
+
+from __future__ import annotations
+
+import queue
+import threading
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from understudy.errors import DataError, UsageError
+from understudy.records.cohort import Cohort
+from understudy.sandbox.jobs import Job, Limits, Outcome
+from understudy.synthesis.cohorts.panel.brief import Brief, for_scripts, repair_request, write_brief
+from understudy.synthesis.cohorts.panel.checks import check_script
+from understudy.synthesis.cohorts.panel.findings import ENTRY, Finding
+from understudy.synthesis.cohorts.panel.pool import check_pool, counts_of, draw_cohort, label_shares
+from understudy.synthesis.cohorts.panel.providers import Answer, PanelistError
+from understudy.synthesis.cohorts.panel.report import PanelistReport, PanelReport, total_cost
+from understudy.synthesis.cohorts.panel.scripts import NO_TOKENS, Script, Tokens, check_names, extract_code
+from understudy.synthesis.cohorts.panel.tables import read_table
+from understudy.synthesis.cohorts.summary import PrivateSummary
+
+Floats = NDArray[np.float64]
+
+N_LEARNERS = 120
+N_EACH = 1000
+# A script is sent back once.
+MOST_ATTEMPTS = 2
+# For one label's rows: more than the brief allows, since a loaded machine is slower.
+LIMITS = Limits(wall_seconds=20.0, cpu_seconds=20, memory_bytes=1024 * 1024 * 1024)
+# Rows of the second run that shows whether the same seed gives the same table.
+_N_REPEATED = 50
+
+
+class Panelist(Protocol):
+    """Whoever answers a brief: a language model, a person's chat, or a program of ours."""
+
+    @property
+    def name(self) -> str:
+        """What the panelist is called in this panel, and its files."""
+
+    @property
+    def provider(self) -> str:
+        """Where the answers come from."""
+
+    @property
+    def model(self) -> str:
+        """Which model answers, as far as is known before."""
+
+    @property
+    def can_repair(self) -> bool:
+        """Whether it makes sense to send a script back."""
+
+    def write(self, conversation: Sequence[str]) -> Answer:
+        """The answer to a conversation: our words and the panelist's in turn, ours first and last."""
+
+
+class Runner(Protocol):
+    """What runs code that nobody here wrote: the sandbox."""
+
+    def run(self, job: Job) -> Outcome:
+        """Run a job."""
+
+
+@dataclass(frozen=True)
+class WrittenPanelist:
+    """A script that is there already: one of our own (`offline`), or one from a chat (`manual`)."""
+
+    name: str
+    source: str
+    provider: str
+    model: str = ""
+
+    can_repair = False
+
+    def write(self, conversation: Sequence[str]) -> Answer:
+        """The script, whatever is asked."""
+        return Answer(f"```python\n{self.source.rstrip()}\n```\n", self.model or self.provider, cost=0.0)
+
+
+@dataclass(frozen=True)
+class PanelResult:
+    """A synthetic cohort, the brief, the scripts behind it (also of those dropped) and the report."""
+
+    cohort: Cohort
+    brief: Brief
+    scripts: tuple[Script, ...]
+    report: PanelReport
+
+
+class EmptyPanelError(DataError):
+    """No panelist gave a script that can be used; the scripts and the report are there to look at."""
+
+    def __init__(self, brief: Brief, scripts: tuple[Script, ...], report: PanelReport) -> None:
+        why = "; ".join(f"{one.name}: {one.failures[-1]}" for one in report.panelists if one.failures)
+        super().__init__(
+            f"no panelist gave a script that can be used ({why}).",
+            hint="see the scripts and the report, or work with the offline panelists (no --panel, no --script).",
+        )
+        self.brief, self.scripts, self.report = brief, scripts, report
+
+
+@dataclass
+class _Work:
+    """Where a panelist stands."""
+
+    panelist: Panelist
+    seeds: Sequence[int]
+    conversation: list[str]
+    begun: float
+    seconds: float = 0.0
+    attempts: int = 0
+    failures: list[str] = field(default_factory=list)
+    tokens: Tokens = NO_TOKENS
+    costs: list[float | None] = field(default_factory=list)
+    script: Script | None = None
+    tables: list[Floats] | None = None
+
+    def report(self) -> PanelistReport:
+        """What the panelist did."""
+        used = "repaired" if self.attempts > 1 else "used"
+        return PanelistReport(
+            name=self.panelist.name,
+            provider=self.panelist.provider,
+            model=self.script.model if self.script else self.panelist.model,
+            status="dropped" if self.tables is None else used,
+            attempts=self.attempts,
+            failures=tuple(self.failures),
+            tokens=self.tokens,
+            cost=total_cost(self.costs),
+            seconds=self.seconds,
+            n_rows=sum(len(table) for table in self.tables or ()),
+        )
+
+
+def run_panel(
+    summary: PrivateSummary,
+    panelists: Sequence[Panelist],
+    sandbox: Runner,
+    *,
+    rng: np.random.Generator,
+    n_learners: int = N_LEARNERS,
+    n_each: int = N_EACH,
+    suggestions: Sequence[str] = (),
+    static_checks: bool = True,
+    advance: Callable[[], None] = lambda: None,
+) -> PanelResult:
+    """A synthetic cohort by a panel: post-processing of the summary, whose guarantee it keeps.
+
+    Panelists write at the same time; scripts run one after the other, each with seeds of its own
+    that come from `rng`, so that neither order nor speed changes what a script gives.
+    `static_checks` help reviewers and can be switched off; the sandbox cannot. `advance` is called
+    when a panelist is done.
+    """
+    if not panelists:
+        raise UsageError(
+            "a panel without panelists was asked for.", hint="leave --panel out to work offline."
+        )
+    check_names([one.name for one in panelists])
+    schema = summary.schema
+    counts = counts_of(label_shares(summary), n_learners)
+    check_pool(counts, n_each)
+    brief = write_brief(summary, suggestions)
+    trial = _Trial(sandbox, summary, brief.prompt_hash, n_each, static_checks)
+    seeds = rng.integers(0, 2**63, (len(panelists), schema.n_labels)).tolist()
+    work = [
+        _Work(panelist, own, [brief.text], time.monotonic())
+        for panelist, own in zip(panelists, seeds, strict=True)
+    ]
+
+    answers: _Answers = queue.SimpleQueue()
+    for one in work:
+        _ask(one, answers)
+    unfinished = len(work)
+    while unfinished:
+        one, answer = answers.get()
+        one.attempts += 1
+        if isinstance(answer, Answer):
+            finding = trial.judge(one, answer)
+            if finding is not None:
+                one.failures.append(str(finding))
+                if one.panelist.can_repair and one.attempts < MOST_ATTEMPTS:
+                    one.conversation += [answer.text, repair_request(finding)]
+                    _ask(one, answers)
+                    continue
+        elif isinstance(answer, PanelistError):
+            one.failures.append(answer.kind)
+        else:
+            raise answer
+        one.seconds = time.monotonic() - one.begun
+        unfinished -= 1
+        advance()
+
+    scripts = tuple(one.script for one in work if one.script is not None)
+    reports = tuple(one.report() for one in work)
+    pools = [one.tables for one in work if one.tables is not None]
+    if not pools:
+        raise EmptyPanelError(brief, scripts, PanelReport(brief.prompt_hash, reports, n_each))
+    cohort = draw_cohort(pools, counts, schema, rng)
+    drawn = dict(zip(schema.labels, counts, strict=True))
+    return PanelResult(cohort, brief, scripts, PanelReport(brief.prompt_hash, reports, n_each, drawn))
+
+
+_Answers = queue.SimpleQueue[tuple[_Work, Answer | BaseException]]
+
+
+def _ask(one: _Work, answers: _Answers) -> None:
+    """Have a panelist write, in a thread that does not keep an interrupted program alive."""
+
+    def write() -> None:
+        answer: Answer | BaseException
+        try:
+            answer = one.panelist.write(tuple(one.conversation))
+        except BaseException as error:
+            answer = error
+        answers.put((one, answer))
+
+    threading.Thread(target=write, name=f"panelist {one.panelist.name}", daemon=True).start()
+
+
+class _Trial:
+    """Puts answers to the test: is there a script, does it read well, does it run, does its table fit."""
+
+    def __init__(
+        self, sandbox: Runner, summary: PrivateSummary, prompt_hash: str, n_each: int, static_checks: bool
+    ) -> None:
+        self._sandbox = sandbox
+        self._schema = summary.schema
+        self._given: dict[str, Any] = for_scripts(summary)
+        self._prompt_hash = prompt_hash
+        self._n_each = n_each
+        self._static_checks = static_checks
+
+    def judge(self, one: _Work, answer: Answer) -> Finding | None:
+        """What is wrong with the answer; None when its tables are now in `one`."""
+        one.tokens += answer.tokens
+        one.costs.append(answer.cost)
+        source = extract_code(answer.text)
+        if source is None:
+            return Finding("NoScript")
+        one.script = Script(
+            source=source,
+            author=one.panelist.name,
+            model=answer.model,
+            prompt_hash=self._prompt_hash,
+            written_at=datetime.now(UTC).isoformat(timespec="seconds"),
+            tokens=one.tokens,
+            cost=total_cost(one.costs),
+        )
+        if self._static_checks and (findings := check_script(source)):
+            return findings[0]
+        tables = []
+        for label, seed in zip(self._schema.labels, one.seeds, strict=True):
+            table = self._run(source, label, self._n_each, seed)
+            if isinstance(table, Finding):
+                return table
+            tables.append(table)
+        finding = self._repeated(source, one.seeds[0])
+        if finding is None:
+            one.tables = tables
+        return finding
+
+    def _run(self, source: str, label: str, n: int, seed: int) -> Floats | Finding:
+        arguments = {"n": n, "label": label, "summary": self._given}
+        outcome = self._sandbox.run(Job(source, ENTRY, arguments, seed=seed))
+        if outcome.status == "error":
+            return Finding.of_error(outcome.error_type, outcome.error_line)
+        if outcome.status != "done":
+            return Finding(_STATUSES[outcome.status])
+        if set(outcome.tables) != {"result"}:
+            return Finding("NoTable")
+        return read_table(outcome.tables["result"], self._schema, n)
+
+    def _repeated(self, source: str, seed: int) -> Finding | None:
+        """Whether chance comes from somewhere else than the seed."""
+        first = self._run(source, self._schema.labels[0], _N_REPEATED, seed)
+        second = self._run(source, self._schema.labels[0], _N_REPEATED, seed)
+        if isinstance(first, Finding):
+            return first
+        if isinstance(second, Finding):
+            return second
+        return None if np.array_equal(first, second) else Finding("NotDeterministic")
+
+
+_STATUSES = {"time": "TimedOut", "memory": "TooMuchMemory", "output": "Stopped", "killed": "Stopped"}

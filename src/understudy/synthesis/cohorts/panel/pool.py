@@ -1,0 +1,57 @@
+"""Draws a cohort from the panel's pool, label by label, with the shares of the private summary."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from understudy.errors import UsageError
+from understudy.records.cohort import Cohort, Schema
+from understudy.synthesis.cohorts.summary import PrivateSummary
+
+Floats = NDArray[np.float64]
+
+
+def label_shares(summary: PrivateSummary) -> Floats:
+    """The share of each label by the summary's noisy counts; equal ones when it has no usable counts."""
+    equal = np.full(summary.schema.n_labels, 1.0 / summary.schema.n_labels)
+    if "labels" not in summary.statistics:
+        return equal
+    counts = np.maximum(summary.statistics["labels"].values.ravel(), 0.0)
+    if counts.shape != equal.shape or counts.sum() <= 0:
+        return equal
+    return np.asarray(counts / counts.sum(), dtype=np.float64)
+
+
+def counts_of(shares: Floats, n_learners: int) -> list[int]:
+    """Whole numbers that add up to `n_learners` and are nearest to the shares (largest remainders)."""
+    exact = shares * n_learners
+    counts = np.floor(exact).astype(int)
+    order = np.argsort(counts - exact, kind="stable")
+    counts[order[: n_learners - int(counts.sum())]] += 1
+    return [int(count) for count in counts]
+
+
+def check_pool(counts: Sequence[int], n_each: int) -> None:
+    """Refuse to draw more of a label than a single panelist gives: others may be dropped."""
+    if max(counts) > n_each:
+        raise UsageError(
+            f"{max(counts)} learners of one label were asked for; each panelist gives {n_each}.",
+            hint=f"ask for --per-panelist {max(counts)} or more.",
+        )
+
+
+def draw_cohort(
+    pools: Sequence[Sequence[Floats]], counts: Sequence[int], schema: Schema, rng: np.random.Generator
+) -> Cohort:
+    """`counts` learners of each label without replacement from `pools[panelist][label]`, in random order."""
+    rows, labels = [], []
+    for label, count in enumerate(counts):
+        pool = np.concatenate([tables[label] for tables in pools])
+        rows.append(pool[rng.choice(len(pool), count, replace=False)])
+        labels.append(np.full(count, label, dtype=np.int8))
+    order = rng.permutation(sum(counts))
+    values = np.concatenate(rows)[order].reshape(-1, schema.n_features, schema.n_weeks)
+    return Cohort(values, np.concatenate(labels)[order], schema)
