@@ -1,0 +1,110 @@
+"""The sandbox as callers use it: a few warm processes, any number of jobs."""
+
+from __future__ import annotations
+
+import os
+import queue
+import threading
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from types import TracebackType
+from typing import Self
+
+from understudy.errors import UsageError
+from understudy.sandbox.jobs import Job, Limits, Outcome
+from understudy.sandbox.requirement import require_sandbox
+from understudy.sandbox.worker import GoneError, Worker
+
+
+class Sandbox:
+    """Runs jobs that nobody here wrote; every run begins from the same clean state.
+
+    Use it as a context manager. Starting takes some seconds (the libraries are imported once per worker);
+    after that a run costs a fork. `run` may be called from several threads.
+    """
+
+    def __init__(self, limits: Limits | None = None, *, workers: int | None = None) -> None:
+        self._limits = limits or Limits()
+        self._n_workers = workers or min(2, os.cpu_count() or 1)
+        self._idle: queue.SimpleQueue[Worker] = queue.SimpleQueue()
+        self._workers: list[Worker] = []
+        self._lock = threading.Lock()
+
+    def __enter__(self) -> Self:
+        require_sandbox()
+        try:
+            for _ in range(self._n_workers):
+                self._workers.append(Worker(self._limits))
+            for worker in self._workers:
+                worker.wait_until_warm()
+        except BaseException:
+            self.close()
+            raise
+        for worker in self._workers:
+            self._idle.put(worker)
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """End all warm processes."""
+        with self._lock:
+            workers, self._workers = self._workers, []
+        for worker in workers:
+            worker.stop()
+
+    def run(self, job: Job) -> Outcome:
+        """Run one job and wait for its outcome."""
+        if not self._workers:
+            raise UsageError("the sandbox is not open.", hint="use it in a with statement.")
+        worker = self._idle.get()
+        try:
+            try:
+                return worker.run(job)
+            except GoneError:
+                worker.stop()
+                worker = self._replaced(worker)
+                return worker.run(job)
+        except BaseException:
+            # Interrupted in the middle: what this worker is doing is not known any more.
+            worker.stop()
+            raise
+        finally:
+            self._idle.put(self._replaced(worker) if worker.stopped and self._workers else worker)
+
+    def run_many(
+        self, jobs: Sequence[Job], progress: Callable[[int, int], None] | None = None
+    ) -> list[Outcome]:
+        """Run jobs side by side; outcomes in the jobs' order. `progress` hears how many of how many are done."""
+        done = 0
+
+        def one(job: Job) -> Outcome:
+            nonlocal done
+            outcome = self.run(job)
+            with self._lock:
+                done += 1
+                if progress is not None:
+                    progress(done, len(jobs))
+            return outcome
+
+        with ThreadPoolExecutor(self._n_workers) as pool:
+            futures = [pool.submit(one, job) for job in jobs]
+            try:
+                return [future.result() for future in futures]
+            except BaseException:
+                for future in futures:
+                    future.cancel()
+                raise
+
+    def _replaced(self, worker: Worker) -> Worker:
+        fresh = Worker(self._limits)
+        with self._lock:
+            self._workers = [fresh if other is worker else other for other in self._workers]
+        fresh.wait_until_warm()
+        return fresh

@@ -1,0 +1,294 @@
+"""One warm process in its sandbox, seen from outside: start it, give it runs, watch them, end it."""
+
+from __future__ import annotations
+
+import json
+import os
+import select
+import signal
+import socket
+import subprocess
+import sys
+import time
+from base64 import b64encode
+from contextlib import ExitStack, suppress
+from dataclasses import replace
+from pathlib import Path
+
+from understudy.errors import MissingError
+from understudy.sandbox import filters, runtime
+from understudy.sandbox.jobs import Job, Limits, Outcome, Status, packed, sealed
+from understudy.sandbox.results import read_result
+
+_HERE = Path(__file__).parent
+LAUNCHER = _HERE / "launcher.py"
+_START_SECONDS = 120.0
+_GRACE_SECONDS = 5.0
+_WATCH_SECONDS = 0.02
+_PIPE_BYTES = 1 << 20
+
+
+class GoneError(Exception):
+    """The warm process ended by itself."""
+
+
+class Worker:
+    """A sandbox with one warm process; one run at a time."""
+
+    def __init__(self, limits: Limits) -> None:
+        self._limits = limits
+        self._started = 0.0
+        self._control: socket.socket
+        self._process: subprocess.Popen[bytes]
+        self._status: int
+        self._warm: int | None = None
+        self._address_bytes = 0
+        self._start()
+
+    def _start(self) -> None:
+        found = runtime.find_runtime()
+        program = runtime.bubblewrap()
+        as_root = os.geteuid() == 0
+        uid, gid = runtime.unprivileged()
+        with ExitStack() as stack:
+
+            def closing(descriptor: int) -> int:
+                stack.callback(os.close, descriptor)
+                return descriptor
+
+            ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+            stack.callback(theirs.close)
+            self._status, status = os.pipe2(os.O_CLOEXEC)
+            closing(status)
+            source = closing(os.open(_HERE / "inside.py", os.O_RDONLY | os.O_CLOEXEC))
+            outer = closing(sealed(filters.outer(), "filter"))
+            arguments = runtime.bubblewrap_arguments(
+                found, self._limits, program=source, outer_filter=outer, status=status, as_root=as_root
+            )
+            told = closing(sealed(b"\0".join(part.encode() for part in arguments) + b"\0", "arguments"))
+            inside = [found.interpreter, "-s", "-S", "-P", "-B", f"{runtime.RUNTIME}/inside.py"]
+            descriptors = [theirs.fileno(), status, source, outer, told]
+            order = closing(
+                sealed(
+                    json.dumps(
+                        {
+                            "program": program,
+                            "arguments": ["--args", str(told), "--", *inside, str(theirs.fileno())],
+                            "descriptors": descriptors,
+                            "stage": runtime.stage(),
+                            "trees": [tree.source for tree in found.trees],
+                            "uid": uid,
+                            "gid": gid,
+                        }
+                    ).encode(),
+                    "order",
+                )
+            )
+            self._control = ours
+            self._process = subprocess.Popen(
+                [sys.executable, "-I", "-S", str(LAUNCHER), str(order)],
+                env={},
+                cwd="/",
+                pass_fds=[*descriptors, order],
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+            )
+        settings = {
+            "sites": list(found.sites),
+            "warm_filter": b64encode(filters.warm()).decode(),
+            "run_filter": b64encode(filters.run()).decode(),
+        }
+        with suppress(OSError):  # gone already: wait_until_warm says so
+            self._control.send(json.dumps(settings).encode())
+
+    def wait_until_warm(self) -> None:
+        """Return when it can take a run."""
+        self._control.settimeout(_START_SECONDS)
+        try:
+            answer = self._control.recv(1 << 16)
+        except OSError:
+            answer = b""
+        if not answer:
+            self.stop()
+            raise MissingError(
+                "the sandbox does not start on this machine.",
+                hint="'understudy sandbox check' says what is missing; nothing is run outside of it.",
+            )
+        with suppress(ValueError, KeyError):
+            self._warm = int(json.loads(os.read(self._status, 1 << 16).split(b"\n")[0])["child-pid"])
+        if self._warm is None or (used := _memory(self._warm)) is None:
+            self.stop()
+            raise MissingError(
+                "the sandbox's memory cannot be watched on this machine.",
+                hint="/proc has to show your own processes.",
+            )
+        self._address_bytes = used.address_bytes
+
+    def run(self, job: Job) -> Outcome:
+        """Run one job; raises GoneError when the warm process has to be replaced and the job was not run."""
+        limits = self._limits
+        order = {
+            "cpu_seconds": limits.cpu_seconds,
+            "address_bytes": self._address_bytes + limits.memory_bytes,
+            "processes": limits.processes,
+            "output_bytes": limits.output_bytes,
+            "scratch_bytes": limits.scratch_bytes,
+            "scratch_files": limits.scratch_files,
+        }
+        content = sealed(packed(job))
+        reading, writing = os.pipe2(os.O_CLOEXEC)
+        self._started = time.monotonic()
+        try:
+            try:
+                socket.send_fds(self._control, [json.dumps(order).encode()], [content, writing])
+            except OSError as error:
+                raise GoneError from error
+            finally:
+                os.close(content)
+                os.close(writing)
+            reason, answer, result = self._watch(reading)
+        finally:
+            os.close(reading)
+        seconds = time.monotonic() - self._started
+        if answer is None:
+            # It no longer answers: whatever the run did, nothing of this sandbox is used again.
+            self.stop()
+            return Outcome(reason or "killed", seconds=seconds)
+        if not answer["clean"]:
+            self.stop()
+        if reason is None and answer["flooded"]:
+            reason = "killed"
+        if reason is None and answer["signal"]:
+            at_limit = answer["cpu_seconds"] >= limits.cpu_seconds - 0.1
+            reason = "time" if at_limit and answer["signal"] == signal.SIGKILL else "killed"
+        if reason is not None:
+            return Outcome(reason, seconds=seconds)
+        return replace(read_result(result, job.code.count("\n") + 1), seconds=seconds)
+
+    def _watch(self, reading: int) -> tuple[Status | None, dict[str, float] | None, bytes]:
+        """Collect the result and the warm process's report; end the run at its limits."""
+        os.set_blocking(reading, False)
+        poll = select.poll()
+        poll.register(reading, select.POLLIN)
+        poll.register(self._control.fileno(), select.POLLIN)
+        deadline = self._started + self._limits.wall_seconds
+        reason: Status | None = None
+        parts: list[bytes] = []
+        size = 0
+        answer: dict[str, float] | None = None
+        reads = True
+        next_look = self._started + _WATCH_SECONDS
+        while answer is None or reads:
+            for ready, _ in poll.poll(1000 * _WATCH_SECONDS):
+                if ready == reading:
+                    part = os.read(reading, _PIPE_BYTES)
+                    if not part:
+                        poll.unregister(reading)
+                        reads = False
+                    elif reason is None:
+                        parts.append(part)
+                        size += len(part)
+                else:
+                    try:
+                        message = self._control.recv(1 << 16)
+                    except OSError:
+                        message = b""
+                    if not message:
+                        return reason, None, b""
+                    answer = json.loads(message)
+                    poll.unregister(self._control.fileno())
+            now = time.monotonic()
+            found: Status | None = None
+            if size > self._limits.output_bytes:
+                found = "output"
+            elif now > deadline:
+                found = "time"
+            elif now > next_look and answer is None:
+                next_look = now + _WATCH_SECONDS
+                if self._used_bytes() > self._limits.memory_bytes:
+                    found = "memory"
+            if found is not None and reason is None:
+                reason = found
+                parts.clear()
+                deadline = now + _GRACE_SECONDS
+                with suppress(OSError):
+                    self._control.send(b"end")
+            elif reason is not None and now > deadline:
+                return reason, None, b""
+        return reason, answer, b"".join(parts)
+
+    def _used_bytes(self) -> int:
+        """What the run's processes have taken on top of what they share with the warm process."""
+        assert self._warm is not None
+        warm = _memory(self._warm)
+        if warm is None:
+            return 0
+        total = 0
+        for process in _descendants(self._warm):
+            if (used := _memory(process)) is not None:
+                total += max(0, used.own_bytes - warm.own_bytes)
+        return total
+
+    @property
+    def stopped(self) -> bool:
+        """Whether it takes no more runs."""
+        return self._control.fileno() < 0
+
+    def stop(self) -> None:
+        """End the warm process and everything in its sandbox."""
+        if self.stopped:
+            return
+        # The inside ends at the end of its control socket; the kill is for one that does not.
+        self._control.close()
+        os.close(self._status)
+        try:
+            self._process.wait(0.5 if self._warm is not None else 0.0)
+        except subprocess.TimeoutExpired:
+            if self._warm is not None:
+                with suppress(ProcessLookupError, PermissionError):
+                    os.kill(self._warm, signal.SIGKILL)
+            self._process.kill()
+            self._process.wait()
+
+
+class _Memory:
+    """A process's memory as /proc/PID/status tells it."""
+
+    def __init__(self, address_bytes: int, own_bytes: int) -> None:
+        self.address_bytes = address_bytes
+        self.own_bytes = own_bytes
+
+
+def _memory(process: int) -> _Memory | None:
+    try:
+        text = Path(f"/proc/{process}/status").read_text()
+    except OSError:
+        return None
+    sizes = {
+        name: 1024 * int(rest.split()[0])
+        for name, _, rest in (line.partition(":") for line in text.splitlines())
+        if name in ("VmSize", "RssAnon", "RssShmem")
+    }
+    if "VmSize" not in sizes:  # it has ended and waits to be collected
+        return None
+    return _Memory(sizes["VmSize"], sizes.get("RssAnon", 0) + sizes.get("RssShmem", 0))
+
+
+def _descendants(process: int) -> list[int]:
+    found: list[int] = []
+    for task in _listed(f"/proc/{process}/task"):
+        try:
+            children = Path(f"/proc/{process}/task/{task}/children").read_text().split()
+        except OSError:
+            continue
+        for child in children:
+            found += [int(child), *_descendants(int(child))]
+    return found
+
+
+def _listed(path: str) -> list[str]:
+    try:
+        return os.listdir(path)
+    except OSError:
+        return []
