@@ -5,6 +5,8 @@ from __future__ import annotations
 import typer
 
 from understudy.cli.cohort_build import build
+from understudy.cli.cohort_summarize import summarize
+from understudy.cli.cohort_synthesize import prompt, synthesize
 
 cohort = typer.Typer(
     name="cohort",
@@ -16,5 +18,5 @@ cohort = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 
-for step in (build,):
+for step in (build, summarize, prompt, synthesize):
     cohort.command()(step)

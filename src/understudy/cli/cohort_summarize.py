@@ -1,0 +1,209 @@
+"""`understudy cohort summarize`: the private summary of a cohort, charged to the ledger."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from understudy.cli.options import AsJson, LedgerPath, echo_json
+
+if TYPE_CHECKING:
+    from understudy.records.cohort import Cohort
+    from understudy.synthesis.cohorts.budget import Plan
+
+
+def summarize(
+    file: Annotated[
+        Path,
+        typer.Argument(
+            metavar="FILE", help="The cohort, csv or parquet; its schema lies beside it, as toml."
+        ),
+    ],
+    out: Annotated[
+        Path | None, typer.Option("-o", "--out", help="File to write, json; it must not be there yet.")
+    ] = None,
+    epsilon: Annotated[float, typer.Option(help="The privacy loss allowed.")] = 3.0,
+    delta: Annotated[
+        float | None,
+        typer.Option(
+            help="The small chance beyond it (default: 1e-6, or one over the squared number of learners)."
+        ),
+    ] = None,
+    analyses: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--analyses",
+            help="What the summary should serve, may be repeated: habits by time of day against outcome, weekly "
+            "rhythm, regularity, time-of-day mix, overall distribution (default: all of these).",
+        ),
+    ] = None,
+    statistics: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--statistics", help="Statistics to measure as well, may be repeated; --explain names them."
+        ),
+    ] = None,
+    schema: Annotated[
+        Path | None, typer.Option(help="Declaration of the cohort, if not beside the file.")
+    ] = None,
+    explain: Annotated[
+        bool,
+        typer.Option(
+            "--explain", help="Show the split of the budget and the errors; spend and write nothing."
+        ),
+    ] = False,
+    ledger: LedgerPath = None,
+    population: Annotated[
+        str | None,
+        typer.Option(
+            help="Whose data this is (default: the learners of this file). If the same learners are in "
+            "another file, or in another year's, give both the same population: it all adds up."
+        ),
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Release noisy sums about a cohort, each with the scale of its noise.
+
+    Example: understudy cohort summarize cohort.parquet --epsilon 3 --delta 1e-5 -o summary.json
+    """
+    from understudy.errors import DataError, UsageError
+    from understudy.pages.writing import write_json
+    from understudy.privacy.composition import default_delta
+    from understudy.privacy.ledger import (
+        SIMULATED_POPULATION,
+        Ledger,
+        file_population,
+        ledger_path,
+        new_card_id,
+    )
+    from understudy.privacy.noise import os_noise
+    from understudy.records.cohort import read_cohort
+    from understudy.synthesis.cohorts import measuring
+    from understudy.synthesis.cohorts.budget import propose
+
+    out = _checked(out, explain)
+    cohort = read_cohort(file, schema)
+    measuring.refuse_cuts_from_data(cohort)
+    if cohort.n_learners < 2:
+        raise DataError(
+            f"a summary describes a cohort; this file has {cohort.n_learners} learners.",
+            hint="give the table that `understudy cohort build` made.",
+        )
+    plan = propose(
+        cohort.schema,
+        cohort.n_learners,
+        epsilon,
+        default_delta(cohort.n_learners) if delta is None else delta,
+        analyses=analyses or (),
+        statistics=statistics or (),
+    )
+    if explain:
+        _explain(plan, as_json)
+        return
+    if cohort.simulated and population is not None:
+        raise UsageError(
+            f"{file.name} holds simulated learners, who belong to no population.",
+            hint="leave --population out; if they are real, rename them: simulated-… marks simulated ones.",
+        )
+    people = SIMULATED_POPULATION if cohort.simulated else population or file_population(file)
+    book = Ledger(
+        ledger_path(file, ledger, simulated_output=out.resolve().parent if cohort.simulated else None)
+    )
+    card = new_card_id()
+    book.record(
+        population=people,
+        card=card,
+        kind="cohort summarize",
+        method="discrete Gaussian",
+        guarantee=plan.guarantee,
+        file=None if cohort.simulated else file,
+    )
+    found = measuring.summarize(cohort, plan, os_noise(), {"card": card})
+    write_json(out, found.to_json())
+    balance = book.balance(people)
+    if as_json:
+        echo_json(
+            {
+                "out": str(out),
+                "card": card,
+                "ledger": str(book.path),
+                "population": people,
+                "spent": balance.epsilon,
+                "limit": balance.limit,
+                "predictions": [vars(one) for one in plan.predictions()],
+                "guarantee": found.guarantee.to_json(),
+            }
+        )
+        return
+    _show(plan)
+    typer.echo(f"Guarantee: {found.guarantee}.")
+    _say_charged(cohort, people, balance.epsilon, balance.limit)
+    typer.echo(f"Written: {out}. Next: understudy cohort synthesize {out}")
+
+
+def _checked(out: Path | None, explain: bool) -> Path:
+    """Where to write; what was paid for is not overwritten."""
+    from understudy.errors import UsageError
+    from understudy.pages.writing import check_parent
+
+    if out is None:
+        if explain:
+            return Path("summary.json")
+        raise UsageError("no file to write was given.", hint="add -o summary.json.")
+    if out.suffix != ".json":
+        raise UsageError(f"asked to write {out}; a summary is written as json.", hint="end it with .json.")
+    check_parent(out)
+    if out.exists() and not explain:
+        raise UsageError(
+            f"asked to write {out}, which is there already.",
+            hint="choose another name; every release costs, so an earlier one is not overwritten.",
+        )
+    return out
+
+
+def _explain(plan: Plan, as_json: bool) -> None:
+    if as_json:
+        echo_json(
+            {
+                "spent": 0,
+                "epsilon": plan.epsilon,
+                "delta": plan.delta,
+                "rho": plan.rho,
+                "analyses": list(plan.analyses),
+                "predictions": [vars(one) for one in plan.predictions()],
+            }
+        )
+        return
+    from understudy.synthesis.cohorts.budget import ANALYSES
+    from understudy.synthesis.cohorts.statistics import MEASURES
+
+    _show(plan)
+    typer.echo("Nothing was spent.")
+    typer.echo("Analyses: " + "; ".join(ANALYSES) + ".")
+    typer.echo("Statistics: " + ", ".join(MEASURES) + ".")
+
+
+def _show(plan: Plan) -> None:
+    from understudy.cli.tables import print_table
+
+    print_table(
+        f"Private summary of {plan.n_learners} learners at epsilon {plan.epsilon:g}, delta {plan.delta:.1e}",
+        ["statistic", "share of the budget", "values", "noise of a value", "noise of a mean over learners"],
+        [
+            [
+                one.statistic,
+                f"{one.share:.0%}",
+                str(one.n_cells),
+                f"{one.noise_sd:.1f}",
+                f"{one.error:.3f}",
+            ]
+            for one in plan.predictions()
+        ],
+    )
+
+
+def _say_charged(cohort: Cohort, people: str, spent: float, limit: float) -> None:
+    if not cohort.simulated:
+        typer.echo(f"Charged to '{people}': epsilon {spent:g} of {limit:g} is spent.")

@@ -1,0 +1,167 @@
+"""How a summary's budget is split for the analyses that are expected, and the errors that follow.
+
+Everything here is computed from public numbers, before anything is spent.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+from understudy.errors import UsageError
+from understudy.privacy.composition import analytic_rho, from_gaussians
+from understudy.privacy.guarantee import Guarantee
+from understudy.records.cohort import Schema
+from understudy.synthesis.cohorts.statistics import MEASURES, Measure
+
+# What the accounting rests on: no more noisy integers than this in all, none with less noise than
+# this many lattice steps. Both are checked.
+MOST_CELLS = 20_000
+LEAST_SIGMA = 2.0**12
+
+MECHANISM = "discrete Gaussian mechanism on sums over learners"
+
+# What each kind of analysis needs, in shares of the budget (rho); several add up. Chosen on simulated
+# schools, never on the data at hand.
+ANALYSES: dict[str, dict[str, float]] = {
+    "habits by time of day against outcome": {"labels": 0.06, "levels": 0.08, "habits": 0.60, "zeros": 0.06},
+    "weekly rhythm": {"rhythm": 0.20, "levels": 0.02},
+    "regularity": {"persistence": 0.12, "spread": 0.04, "habits": 0.06},
+    "time-of-day mix": {"levels": 0.12, "habits": 0.08},
+    "overall distribution": {"sketch": 0.16, "levels": 0.04, "spread": 0.02},
+}
+
+
+@dataclass(frozen=True)
+class Prediction:
+    """The error to expect of one statistic: the noise of a value, and the same per learner.
+
+    A mean over learners that is computed from the value is off by `error` (one standard deviation).
+    """
+
+    statistic: str
+    share: float
+    sensitivity: float
+    noise_sd: float
+    error: float
+    n_cells: int
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Which statistics are measured, with which share of the budget, for which guarantee."""
+
+    schema: Schema
+    n_learners: int
+    epsilon: float
+    delta: float
+    shares: dict[str, float]
+    analyses: tuple[str, ...] = ()
+
+    @property
+    def rho(self) -> float:
+        """What all statistics may spend together."""
+        return _rho(self.epsilon, self.delta)
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """What is proved about the summary: see `gaussian` and `analytic_delta`."""
+        return from_gaussians(
+            self.rho, self.epsilon, self.delta, (MECHANISM,), n_cells=MOST_CELLS, sigma=LEAST_SIGMA
+        )
+
+    def rho_of(self, statistic: str) -> float:
+        """What one statistic may spend."""
+        return self.rho * self.shares[statistic]
+
+    def predictions(self) -> list[Prediction]:
+        """The noise of every statistic, which is known beforehand."""
+        found = []
+        for name in self.shares:
+            measure: Measure = MEASURES[name](self.schema, {})
+            noise = measure.sensitivity / math.sqrt(2.0 * self.rho_of(name))
+            found.append(
+                Prediction(
+                    name,
+                    self.shares[name],
+                    measure.sensitivity,
+                    noise,
+                    noise / max(self.n_learners, 1),
+                    measure.n_cells,
+                )
+            )
+        return found
+
+
+def propose(
+    schema: Schema,
+    n_learners: int,
+    epsilon: float,
+    delta: float,
+    *,
+    analyses: Sequence[str] = (),
+    statistics: Sequence[str] = (),
+) -> Plan:
+    """The split for the expected analyses (all that are known, unless some are named).
+
+    `statistics` are measured whatever the analyses need: beside the analyses' own, each with a tenth;
+    without analyses only these, each with the share that it has by default or an equal one.
+    """
+    for name in analyses:
+        if name not in ANALYSES:
+            raise UsageError(f"no analysis is called '{name}'.", hint="known: " + "; ".join(ANALYSES) + ".")
+    for name in statistics:
+        if name not in MEASURES:
+            raise UsageError(f"no statistic is called '{name}'.", hint="known: " + ", ".join(MEASURES) + ".")
+    if not (epsilon > 0 and math.isfinite(epsilon)) or not 0 < delta < 1:
+        raise UsageError(
+            f"a summary needs epsilon above 0 and delta between 0 and 1; got {epsilon:g} and {delta:.3g}.",
+            hint="for example --epsilon 3 --delta 1e-5.",
+        )
+    if delta * n_learners >= 1:
+        raise UsageError(
+            f"delta {delta:.1e} is not below one over the number of learners ({n_learners}).",
+            hint="choose a smaller delta.",
+        )
+    expected = tuple(analyses) if analyses or statistics else tuple(ANALYSES)
+    wanted: dict[str, float] = {}
+    for analysis in expected:
+        for name, share in ANALYSES[analysis].items():
+            wanted[name] = wanted.get(name, 0.0) + share
+    defaults = _defaults()
+    for name in statistics:
+        extra = 0.1 * max(sum(wanted.values()), 1.0) if expected else defaults.get(name, 0.1)
+        wanted[name] = wanted.get(name, extra)
+    total = sum(wanted.values())
+    shares = {name: wanted[name] / total for name in MEASURES if name in wanted}
+    plan = Plan(schema, n_learners, epsilon, delta, shares, expected)
+    _check(plan)
+    return plan
+
+
+def _defaults() -> dict[str, float]:
+    together: dict[str, float] = {}
+    for needs in ANALYSES.values():
+        for name, share in needs.items():
+            together[name] = together.get(name, 0.0) + share
+    return together
+
+
+def _check(plan: Plan) -> None:
+    """Refuse what the accounting does not cover."""
+    measures = [MEASURES[name](plan.schema, {}) for name in plan.shares]
+    if sum(measure.n_cells for measure in measures) > MOST_CELLS:
+        raise UsageError("the cohort has too many features and weeks for this summary.", hint="use fewer.")
+    for measure in measures:
+        if measure.sensitivity / math.sqrt(2.0 * plan.rho_of(measure.name)) / measure.step < LEAST_SIGMA:
+            raise UsageError(
+                "the accounting of Gaussian noise does not cover so large an epsilon.",
+                hint="choose an epsilon below 100.",
+            )
+
+
+@lru_cache
+def _rho(epsilon: float, delta: float) -> float:
+    return analytic_rho(epsilon, delta, n_cells=MOST_CELLS, sigma=LEAST_SIGMA)
