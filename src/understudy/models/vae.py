@@ -96,6 +96,18 @@ def gated_gamma_log_likelihood(values: Tensor, gate: Tensor, log_mean: Tensor, l
     return total
 
 
+def _moments(transformed: Floats) -> Floats:
+    """Gate, log-mean and log-shape (rows) that fit each feature (columns) as a whole."""
+    found = []
+    for feature in np.moveaxis(transformed, 1, 0):
+        positive = feature[feature > 0]
+        share = (len(positive) + 1) / (feature.size + 2)
+        mean = positive.mean() if len(positive) else 0.5
+        variance = max(float(positive.var()), 1e-4) if len(positive) > 1 else 0.1
+        found.append([math.log(share / (1 - share)), math.log(mean), math.log(mean**2 / variance)])
+    return np.array(found).T
+
+
 def _normal_divergence(mean: Tensor, log_variance: Tensor) -> Tensor:
     """KL of a diagonal normal from the standard one, by row."""
     total: Tensor = 0.5 * (mean**2 + log_variance.exp() - 1.0 - log_variance).sum(dim=1)
@@ -132,12 +144,12 @@ class SeriesSettings:
     hidden: tuple[int, int] = (32, 64)
     encoder_dropout: float = 0.2
     decoder_dropout: float = 0.5
-    learning_rate: float = 2e-3
-    batch_size: int = 256
-    epochs: int = 12
+    learning_rate: float = 5e-3
+    batch_size: int = 128
+    epochs: int = 10
     n_cycles: int = 4
-    beta: float = 1.0
-    stretch: float = 100.0
+    beta: float = 0.3
+    stretch: float = 20.0
 
 
 class SeriesVae:
@@ -153,8 +165,12 @@ class SeriesVae:
 
     def fit(self, values: Floats, rng: np.random.Generator) -> SeriesVae:
         """Train from fresh weights; `values` are learners by features by weeks, 0 to `highs`."""
+        torch = load_torch()
         with _seeded(rng):
             self.encoder_, self.decoder_ = self._networks()
+        with torch.no_grad():
+            # Start from the moments of each feature: training then only has to learn what differs.
+            self.decoder_[-1].bias.copy_(torch.as_tensor(_moments(self.transformed(values)).ravel()))
         return self.update(values, rng)
 
     def update(self, values: Floats, rng: np.random.Generator) -> SeriesVae:
@@ -177,7 +193,7 @@ class SeriesVae:
                 latent = mean + (0.5 * log_variance).exp() * torch.randn_like(mean)
                 likelihood = gated_gamma_log_likelihood(batch, *self._places(latent)).sum(dim=(1, 2))
                 beta = cyclical_beta(step, n_steps, setting.n_cycles, setting.beta)
-                loss = (beta * _normal_divergence(mean, log_variance) - likelihood).mean()
+                loss: Any = (beta * _normal_divergence(mean, log_variance) - likelihood).mean()
                 optimizer.zero_grad()
                 loss.backward()
                 torch.nn.utils.clip_grad_norm_(networks.parameters(), 20.0 * self.n_weeks)
@@ -410,7 +426,7 @@ class LatentVae:
         # All learners, taken or not: the shape of the computation, and so each learner's rounding
         # and share of the stream of `rng`, does not depend on who takes part.
         latent, label = self._drawn(private, np.arange(len(private)))
-        loss = self.losses(
+        loss: Any = self.losses(
             parts, latent, label, torch.randn(len(private), self.settings.latent), self.settings.beta
         )
         loss.sum().backward()
@@ -424,7 +440,7 @@ class LatentVae:
         optimizer.step()
         optimizer.zero_grad()
 
-    def _public_loss(self, parts: Any, public: Latents, beta: float) -> Tensor:
+    def _public_loss(self, parts: Any, public: Latents, beta: float) -> Any:
         torch = load_torch()
         chosen = torch.randint(len(public), (min(self.settings.public_batch_size, len(public)),)).numpy()
         latent, label = self._drawn(public, chosen)
@@ -441,8 +457,7 @@ class LatentVae:
             ],
             dim=1,
         )
-        loss: Tensor = (scores.exp() * (by_label + scores)).sum(dim=1).mean()
-        return loss
+        return (scores.exp() * (by_label + scores)).sum(dim=1).mean()
 
     def _reconstruction(
         self, parts: Any, latent: Tensor, known: Tensor, hidden_noise: Tensor, beta: float
@@ -518,7 +533,7 @@ def lattice_optimizer_class() -> Any:
     torch = load_torch()
     _, private_optimizer = load_opacus()
 
-    class LatticeOptimizer(private_optimizer):  # type: ignore[misc]
+    class LatticeOptimizer(private_optimizer):  # type: ignore[misc,valid-type]
         """DP optimizer whose noise is the discrete Gaussian of `noise`.
 
         The sum of `taking_part` learners' rows has sensitivity LATTICE when a learner's row is
