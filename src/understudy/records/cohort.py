@@ -124,6 +124,8 @@ class Schema:
                 f"cuts are {', '.join(CUTS_SOURCES)}, not '{self.cuts_source}'.", hint="see `cuts_source`."
             )
         if self.cuts is None:
+            if self.cuts_source != "declared":
+                raise DataError("`cuts_source` was given without `cuts`.", hint="leave it out.")
             return
         if len(self.cuts) != len(self.labels) - 1 or list(self.cuts) != sorted(set(self.cuts)):
             raise DataError(
