@@ -158,7 +158,7 @@ def synthesize(
         typer.echo(f"{one}.")
     drawn = ", ".join(f"{count} {label}" for label, count in result.report.drawn.items())
     typer.echo(f"{out}: {result.cohort.n_learners} synthetic learners ({drawn}).")
-    typer.echo(f"Schema: {schema_file}. Prompt, scripts and report: {folder}{'/'}")
+    typer.echo(f"Schema: {schema_file}. Prompt, scripts and report: {folder}/.")
     typer.echo(f"Guarantee of the summary, which the cohort keeps: {private.guarantee}.")
 
 
@@ -190,6 +190,7 @@ def _export(brief: Brief, out: Path, summary: Path) -> None:
 def _panelists(panel: Path | None, scripts: list[Path], quiet: bool) -> list[Panelist]:
     """Who was asked for: a panel file, scripts from chats, or all of our own programs."""
     import re
+    from datetime import UTC, datetime
 
     from understudy.errors import UsageError
     from understudy.synthesis.cohorts import offline
@@ -213,7 +214,9 @@ def _panelists(panel: Path | None, scripts: list[Path], quiet: bool) -> list[Pan
             )
     for path in scripts:
         name = re.sub(r"[^A-Za-z0-9_-]+", "-", path.stem).strip("-_") or "script"
-        panelists.append(WrittenPanelist(name, read_script(path), "manual"))
+        source = read_script(path)
+        saved = datetime.fromtimestamp(path.stat().st_mtime, UTC).isoformat(timespec="seconds")
+        panelists.append(WrittenPanelist(name, source, "manual", written_at=saved))
     if panel is None and not scripts:
         panelists = [WrittenPanelist(name, source, "offline") for name, source in own.items()]
     check_names([one.name for one in panelists])

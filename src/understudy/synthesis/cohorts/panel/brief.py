@@ -107,7 +107,7 @@ plausible and must not carry an effect. Nobody's record is available, to you or 
 
 _NOISE = """\
 These numbers were computed from the real group under differential privacy: noise was added to each, once, and its
-scale (a standard deviation) stands beside it. Read a number as "value, give or take twice its scale". Do not build an
+scale (a standard deviation, `noise_sd`) stands beside it. Read a number as "value, give or take twice its scale". Do not build an
 effect that the noise could have made: where two numbers differ by less than about twice the scale of their difference,
 treat them as equal, and shrink uncertain numbers towards what the groups have in common. A missed effect costs less
 than an invented one. Numbers may lie outside their possible range because of the noise; bring them back into it."""
@@ -178,8 +178,9 @@ Write one Python 3.11 script with the function
 - The table has exactly n rows and these {len(columns)} columns, in this order: {columns[0]}, {columns[1]}, ...,
   {columns[-1]} (feature by feature, week by week, as in the schema). Nothing else, no label column.
 - Every value is a finite number of at least 0 and at most the feature's bound. Rows differ from each other.
-- Imports, at the top: {", ".join(ALLOWED_IMPORTS)} and nothing else. No files, no network, no printing, no other
-  programs, no attributes that begin with an underscore; outside functions only imports and constants without calls.
+- Imports: {", ".join(ALLOWED_IMPORTS)} and nothing else. No files, no network, no printing,
+  no other programs, no attributes that begin with an underscore; outside functions only imports and constants
+  without calls, no `if __name__` block.
 - 1,000 rows take less than 10 seconds and 500 MB. Helper functions are welcome. A person reviews the
   script: say briefly why you do what you do.
 

@@ -22,35 +22,20 @@ from understudy.synthesis.cohorts.panel.findings import (
 _FORBIDDEN_NAMES = frozenset(
     {
         *("eval", "exec", "compile", "open", "input", "print", "getattr", "setattr", "delattr", "hasattr"),
-        *("globals", "locals", "vars", "dir", "breakpoint", "help", "memoryview", "object", "super"),
-        *("classmethod", "staticmethod", "property", "exit", "quit", "id"),
+        *("globals", "locals", "vars", "dir", "breakpoint", "help", "memoryview", "exit", "quit"),
     }
 )
 _FORBIDDEN_ATTRIBUTES = frozenset(
     {
         *("open", "system", "popen", "eval", "query", "exec", "compile", "fromfile", "tofile", "memmap"),
-        *(
-            "genfromtxt",
-            "fromregex",
-            "DataSource",
-            "load",
-            "loads",
-            "loadtxt",
-            "save",
-            "savez",
-            "savez_compressed",
-        ),
-        *("savetxt", "dump", "dumps", "ctypeslib", "ctypes", "f2py", "distutils", "testing", "lib"),
-        *("io", "os", "sys", "subprocess", "socket", "builtins", "importlib", "inspect", "modules"),
-        *("environ", "pickle", "marshal", "compat", "util", "errors", "plotting"),
+        *("genfromtxt", "fromregex", "DataSource", "load", "loads", "loadtxt", "save", "savez", "savetxt"),
+        *("savez_compressed", "dump", "dumps", "ctypeslib", "ctypes", "f2py", "distutils", "testing"),
+        *("lib", "io", "os", "sys", "subprocess", "socket", "builtins", "importlib", "inspect", "modules"),
+        *("environ", "pickle", "marshal", "compat", "util", "errors", "plotting", "types", "functools"),
     }
 )
 # Frames turn into arrays and other frames; every other `to_...` writes something.
-_HARMLESS_TO = frozenset(
-    {
-        *("to_numpy", "to_list", "to_dict", "to_frame", "to_series", "to_records", "to_flat_index"),
-    }
-)
+_HARMLESS_TO = ("to_numpy", "to_list", "to_dict", "to_frame", "to_series", "to_records", "to_flat_index")
 _TYPES_OF_RNG = ("Generator", "BitGenerator")
 
 
@@ -79,66 +64,92 @@ def _structure(tree: ast.Module) -> Iterator[Finding]:
         given = tuple(one.arg for one in names.posonlyargs + names.args)
         if given != PARAMETERS or names.vararg or names.kwarg or names.kwonlyargs:
             yield Finding("WrongEntry", entry.lineno)
-    for place, statement in enumerate(tree.body):
+    yield from _at_import(tree.body)
+
+
+def _at_import(body: list[ast.stmt]) -> Iterator[Finding]:
+    """What runs when a module or a class is made, and is more than definitions and constants."""
+    for place, statement in enumerate(body):
+        if isinstance(statement, ast.ClassDef):
+            if statement.bases or statement.keywords:
+                yield Finding("ForbiddenStatement", statement.lineno)
+            yield from _at_import(statement.body)
+            continue
         docstring = (
             place == 0 and isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant)
         )
-        plain = isinstance(statement, ast.Import | ast.ImportFrom | ast.FunctionDef)
+        plain = isinstance(statement, ast.Import | ast.ImportFrom | ast.FunctionDef | ast.Pass)
         if not (docstring or plain or _is_constant(statement)):
             yield Finding("ForbiddenStatement", statement.lineno)
 
 
 def _is_constant(statement: ast.stmt) -> bool:
-    """An assignment to names of something computed without a call."""
+    """Names that are declared, or assigned something computed without a call."""
+    value: ast.expr | None
     if isinstance(statement, ast.Assign):
-        targets = statement.targets
-    elif isinstance(statement, ast.AnnAssign) and statement.value is not None:
-        targets = [statement.target]
+        targets, value = statement.targets, statement.value
+    elif isinstance(statement, ast.AnnAssign):
+        targets, value = [statement.target], statement.value
     else:
         return False
-    value = statement.value
-    assert value is not None
     calls = (ast.Call, ast.Await, ast.NamedExpr, ast.Lambda, ast.GeneratorExp, ast.ListComp)
     names = all(isinstance(one, ast.Name) and one.id != ENTRY for one in targets)
-    return names and not any(isinstance(one, calls) for one in ast.walk(value))
+    return names and (value is None or not any(isinstance(one, calls) for one in ast.walk(value)))
 
 
 def _contents(tree: ast.Module) -> Iterator[Finding]:
-    top = {id(one) for one in tree.body}
     for node in ast.walk(tree):
         line = getattr(node, "lineno", None)
-        if isinstance(node, ast.Import | ast.ImportFrom):
-            if id(node) not in top or not _import_allowed(node):
-                yield Finding("ForbiddenImport", line)
-            of_random = isinstance(node, ast.ImportFrom) and node.module == "numpy.random"
-            if of_random and any(one.name not in _TYPES_OF_RNG for one in node.names):
-                yield Finding("OtherRandomness", line)
-        elif isinstance(node, ast.Name):
-            if node.id in _FORBIDDEN_NAMES or node.id.startswith("__"):
-                yield Finding("ForbiddenName", line)
-        elif isinstance(node, ast.Attribute):
-            if _attribute_forbidden(node.attr):
-                yield Finding("ForbiddenAttribute", line)
-            if _other_randomness(node):
-                yield Finding("OtherRandomness", line)
-        elif isinstance(node, ast.Constant):
-            if isinstance(node.value, str) and "__" in node.value:
-                yield Finding("ForbiddenString", line)
-        elif isinstance(node, ast.Call):
-            if (
-                isinstance(node.func, ast.Attribute)
-                and node.func.attr == "rvs"
-                and not any(keyword.arg == "random_state" for keyword in node.keywords)
-            ):
-                yield Finding("OtherRandomness", line)
-        elif isinstance(node, ast.FunctionDef):
-            if node.decorator_list:
-                yield Finding("ForbiddenStatement", line)
-            defaults = [*node.args.defaults, *(one for one in node.args.kw_defaults if one is not None)]
-            if any(isinstance(part, ast.Call) for one in defaults for part in ast.walk(one)):
-                yield Finding("ForbiddenStatement", line)
-        elif isinstance(node, ast.Global | ast.ClassDef | ast.AsyncFunctionDef | ast.Await):
-            yield Finding("ForbiddenStatement", line)
+        for kind in _kinds(node):
+            yield Finding(kind, line)
+
+
+def _kinds(node: ast.AST) -> Iterator[str]:
+    """What is wrong with a node by itself."""
+    if isinstance(node, ast.Import | ast.ImportFrom):
+        if not _import_allowed(node):
+            yield "ForbiddenImport"
+        of_random = isinstance(node, ast.ImportFrom) and node.module == "numpy.random"
+        if of_random and any(one.name not in _TYPES_OF_RNG for one in node.names):
+            yield "OtherRandomness"
+    elif isinstance(node, ast.Name):
+        if node.id in _FORBIDDEN_NAMES or node.id.startswith("__"):
+            yield "ForbiddenName"
+    elif isinstance(node, ast.Attribute):
+        own = isinstance(node.value, ast.Name) and node.value.id == "self" and not node.attr.startswith("__")
+        if _attribute_forbidden(node.attr.lstrip("_") if own else node.attr):
+            yield "ForbiddenAttribute"
+        if _other_randomness(node):
+            yield "OtherRandomness"
+    elif isinstance(node, ast.Constant):
+        if isinstance(node.value, str) and "__" in node.value:
+            yield "ForbiddenString"
+    elif isinstance(node, ast.Call):
+        drawn = isinstance(node.func, ast.Attribute) and node.func.attr == "rvs"
+        if drawn and not any(keyword.arg == "random_state" for keyword in node.keywords):
+            yield "OtherRandomness"
+    elif isinstance(node, ast.FunctionDef):
+        defaults = [*node.args.defaults, *(one for one in node.args.kw_defaults if one is not None)]
+        special = node.name.startswith("__") and node.name not in ("__init__", "__post_init__")
+        if (
+            special
+            or not all(map(_decorator_allowed, node.decorator_list))
+            or any(isinstance(part, ast.Call) for one in defaults for part in ast.walk(one))
+        ):
+            yield "ForbiddenStatement"
+    elif isinstance(node, ast.ClassDef):
+        if not all(map(_decorator_allowed, node.decorator_list)):
+            yield "ForbiddenStatement"
+    elif isinstance(node, ast.Global | ast.AsyncFunctionDef | ast.Await):
+        yield "ForbiddenStatement"
+
+
+def _decorator_allowed(node: ast.expr) -> bool:
+    if isinstance(node, ast.Call):
+        if node.args or not all(isinstance(one.value, ast.Constant) for one in node.keywords):
+            return False
+        node = node.func
+    return isinstance(node, ast.Name) and node.id in ("dataclass", "property", "staticmethod", "classmethod")
 
 
 def _import_allowed(node: ast.Import | ast.ImportFrom) -> bool:

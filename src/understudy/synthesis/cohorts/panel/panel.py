@@ -13,7 +13,6 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from typing import Any, Protocol
 
 import numpy as np
@@ -60,8 +59,8 @@ class Panelist(Protocol):
         """Which model answers, as far as is known before."""
 
     @property
-    def can_repair(self) -> bool:
-        """Whether it makes sense to send a script back."""
+    def reads_brief(self) -> bool:
+        """Whether it writes for this brief, and again when its script failed; else the script is there already."""
 
     def write(self, conversation: Sequence[str]) -> Answer:
         """The answer to a conversation: our words and the panelist's in turn, ours first and last."""
@@ -70,8 +69,8 @@ class Panelist(Protocol):
 class Runner(Protocol):
     """What runs code that nobody here wrote: the sandbox."""
 
-    def run(self, job: Job) -> Outcome:
-        """Run a job."""
+    def run_many(self, jobs: Sequence[Job]) -> list[Outcome]:
+        """Run jobs side by side; outcomes in the jobs' order."""
 
 
 @dataclass(frozen=True)
@@ -82,12 +81,14 @@ class WrittenPanelist:
     source: str
     provider: str
     model: str = ""
+    written_at: str = ""
 
-    can_repair = False
+    reads_brief = False
 
     def write(self, conversation: Sequence[str]) -> Answer:
         """The script, whatever is asked."""
-        return Answer(f"```python\n{self.source.rstrip()}\n```\n", self.model or self.provider, cost=0.0)
+        text = f"```python\n{self.source.rstrip()}\n```\n"
+        return Answer(text, self.model or self.provider, cost=0.0, written_at=self.written_at)
 
 
 @dataclass(frozen=True)
@@ -191,7 +192,7 @@ def run_panel(
             finding = trial.judge(one, answer)
             if finding is not None:
                 one.failures.append(str(finding))
-                if one.panelist.can_repair and one.attempts < MOST_ATTEMPTS:
+                if one.panelist.reads_brief and one.attempts < MOST_ATTEMPTS:
                     one.conversation += [answer.text, repair_request(finding)]
                     _ask(one, answers)
                     continue
@@ -254,27 +255,37 @@ class _Trial:
             source=source,
             author=one.panelist.name,
             model=answer.model,
-            prompt_hash=self._prompt_hash,
-            written_at=datetime.now(UTC).isoformat(timespec="seconds"),
+            prompt_hash=self._prompt_hash if one.panelist.reads_brief else "",
+            written_at=answer.written_at,
             tokens=one.tokens,
             cost=total_cost(one.costs),
         )
         if self._static_checks and (findings := check_script(source)):
             return findings[0]
+        sizes = [
+            (label, self._n_each, seed) for label, seed in zip(self._schema.labels, one.seeds, strict=True)
+        ]
+        # The first label once more, small and twice: the same seed has to give the same table.
+        sizes += [(self._schema.labels[0], _N_REPEATED, one.seeds[0])] * 2
+        outcomes = self._sandbox.run_many(
+            [
+                Job(source, ENTRY, {"n": n, "label": label, "summary": self._given}, seed=seed)
+                for label, n, seed in sizes
+            ]
+        )
         tables = []
-        for label, seed in zip(self._schema.labels, one.seeds, strict=True):
-            table = self._run(source, label, self._n_each, seed)
+        for outcome, (_, n, _) in zip(outcomes, sizes, strict=True):
+            table = self._table(outcome, n)
             if isinstance(table, Finding):
                 return table
             tables.append(table)
-        finding = self._repeated(source, one.seeds[0])
-        if finding is None:
-            one.tables = tables
-        return finding
+        *tables, first, second = tables
+        if not np.array_equal(first, second):
+            return Finding("NotDeterministic")
+        one.tables = tables
+        return None
 
-    def _run(self, source: str, label: str, n: int, seed: int) -> Floats | Finding:
-        arguments = {"n": n, "label": label, "summary": self._given}
-        outcome = self._sandbox.run(Job(source, ENTRY, arguments, seed=seed))
+    def _table(self, outcome: Outcome, n: int) -> Floats | Finding:
         if outcome.status == "error":
             return Finding.of_error(outcome.error_type, outcome.error_line)
         if outcome.status != "done":
@@ -282,16 +293,6 @@ class _Trial:
         if set(outcome.tables) != {"result"}:
             return Finding("NoTable")
         return read_table(outcome.tables["result"], self._schema, n)
-
-    def _repeated(self, source: str, seed: int) -> Finding | None:
-        """Whether chance comes from somewhere else than the seed."""
-        first = self._run(source, self._schema.labels[0], _N_REPEATED, seed)
-        second = self._run(source, self._schema.labels[0], _N_REPEATED, seed)
-        if isinstance(first, Finding):
-            return first
-        if isinstance(second, Finding):
-            return second
-        return None if np.array_equal(first, second) else Finding("NotDeterministic")
 
 
 _STATUSES = {"time": "TimedOut", "memory": "TooMuchMemory", "output": "Stopped", "killed": "Stopped"}

@@ -15,13 +15,21 @@ Floats = NDArray[np.float64]
 
 
 def label_shares(summary: PrivateSummary) -> Floats:
-    """The share of each label by the summary's noisy counts; equal ones when it has no usable counts."""
-    equal = np.full(summary.schema.n_labels, 1.0 / summary.schema.n_labels)
-    if "labels" not in summary.statistics:
+    """The share of each label by the summary's noisy counts; equal ones when it has no counts.
+
+    The number of learners is public, so the counts are moved to add up to it. What the noise could have
+    made is shrunk towards equal shares (James and Stein, positive part, around the mean).
+    """
+    n_labels = summary.schema.n_labels
+    equal = np.full(n_labels, 1.0 / n_labels)
+    found = summary.statistics.get("labels")
+    if found is None or found.values.shape != equal.shape:
         return equal
-    counts = np.maximum(summary.statistics["labels"].values.ravel(), 0.0)
-    if counts.shape != equal.shape or counts.sum() <= 0:
-        return equal
+    excess = found.values - found.values.mean()
+    noise = float(np.mean(np.square(found.noise_sd))) * max(n_labels - 3, 1)
+    size = float((excess**2).sum())
+    kept = max(0.0, 1.0 - noise / size) if size > 0 else 0.0
+    counts = np.maximum(summary.n_learners / n_labels + kept * excess, 0.0)
     return np.asarray(counts / counts.sum(), dtype=np.float64)
 
 

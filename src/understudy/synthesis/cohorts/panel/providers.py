@@ -14,6 +14,7 @@ import re
 import tomllib
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
@@ -50,12 +51,13 @@ class PanelistError(Exception):
 
 @dataclass(frozen=True)
 class Answer:
-    """What a panelist said, and what it took; `cost` in US dollars, None when no price is known."""
+    """What a panelist said and when, and what it took; `cost` in US dollars, None when no price is known."""
 
     text: str
     model: str
     tokens: Tokens = NO_TOKENS
     cost: float | None = None
+    written_at: str = ""
 
 
 @dataclass(frozen=True)
@@ -77,7 +79,7 @@ class ModelPanelist:
     retries: int = 2
     pause: float = 1.0
 
-    can_repair = True
+    reads_brief = True
 
     def __post_init__(self) -> None:
         if self.provider not in BASE_URLS:
@@ -217,6 +219,7 @@ class ModelPanelist:
             model=response.model_name or self.model,
             tokens=Tokens(response.usage.input_tokens, response.usage.output_tokens),
             cost=cost,
+            written_at=datetime.now(UTC).isoformat(timespec="seconds"),
         )
 
     def _model(self, client: Any) -> Model[Any]:

@@ -40,7 +40,8 @@ class Script:
     """A generator that somebody wrote, with its provenance.
 
     `author` is the panelist's name in this panel, `model` what it says it is, `prompt_hash` the
-    SHA-256 of the exact text it was given, `cost` in US dollars (None: no price is known).
+    SHA-256 of the exact text it was given (empty when we did not give it one), `cost` in US dollars
+    (None: no price is known).
     """
 
     source: str
@@ -56,8 +57,8 @@ class Script:
         return {
             "author": self.author,
             "model": self.model,
-            "prompt_sha256": self.prompt_hash,
-            "written_at": self.written_at,
+            "prompt_sha256": self.prompt_hash or None,
+            "written_at": self.written_at or None,
             "tokens_read": self.tokens.read,
             "tokens_written": self.tokens.written,
             "cost_usd": self.cost,
