@@ -1,0 +1,202 @@
+"""`understudy cohort build` and `simulate --shape cohort` as a custodian meets them."""
+
+from __future__ import annotations
+
+import json
+import stat
+
+import numpy as np
+import polars as pl
+import pytest
+from test_cli import run
+
+from understudy.privacy.ledger import Ledger, file_population
+from understudy.records.cohort import Schema, read_cohort
+from understudy.records.school import School
+
+CANARY = "Zq7canary"
+
+
+@pytest.fixture
+def room(tmp_path):
+    """A log of 60 learners over three weeks, their scores, and a schema with and without cuts."""
+    rng = np.random.default_rng(2)
+    names = [CANARY, *(f"pupil {n}" for n in range(1, 60))]
+    minutes = np.sort(rng.integers(0, 21 * 24 * 60, 3000))
+    times = np.datetime64("2024-09-02T00:00") + minutes.astype("timedelta64[m]")
+    who = rng.integers(0, 60, 3000)
+    pl.DataFrame({"user": [names[n] for n in who], "time": times}).write_csv(
+        tmp_path / "log.csv", datetime_format="%Y-%m-%d %H:%M:%S"
+    )
+    pl.DataFrame({"user": names, "score": np.clip(rng.normal(55, 15, 60), 0, 100).round(1)}).write_csv(
+        tmp_path / "scores.csv"
+    )
+    (tmp_path / "declared.toml").write_text(Schema(n_weeks=3, cuts=(45.0, 60.0)).to_toml())
+    (tmp_path / "open.toml").write_text(Schema(n_weeks=3).to_toml())
+    return tmp_path
+
+
+def build(room, *more, schema="declared.toml", out="cohort.parquet"):
+    return run(
+        "cohort", "build", "log.csv", "--scores", "scores.csv", "--schema", schema, "-o", out,
+        "--term-start", "2024-09-02", *more, cwd=room,
+    )  # fmt: skip
+
+
+def everything(room, done):
+    """All that was printed or written, but for the two files of the custodian."""
+    made = [path for path in room.iterdir() if path.name not in ("log.csv", "scores.csv")]
+    return (done.stdout + done.stderr).encode() + b"".join(path.read_bytes() for path in made)
+
+
+@pytest.mark.parametrize("out", ["cohort.parquet", "cohort.csv"])
+def test_declared_cuts(room, out):
+    done = build(room, out=out)
+    assert done.returncode == 0, done.stderr
+    assert "60 learners over 3 weeks" in done.stdout
+    assert "keep it inside" in done.stdout
+    cohort = read_cohort(room / out)
+    assert cohort.n_learners == 60
+    assert not cohort.simulated
+    assert cohort.schema == Schema.read(room / "declared.toml")
+    assert stat.S_IMODE((room / out).stat().st_mode) == 0o600
+    assert CANARY.encode() not in everything(room, done)
+    assert not list(room.glob("*.ledger"))
+
+
+def test_the_schema_beside_may_be_the_declaration_itself(room):
+    text = "# by hand\n" + (room / "declared.toml").read_text()
+    (room / "cohort.toml").write_text(text)
+    for _ in range(2):
+        done = build(room, schema="cohort.toml")
+        assert done.returncode == 0, done.stderr
+    assert (room / "cohort.toml").read_text() == text
+
+
+def test_another_schema_is_not_overwritten(room):
+    (room / "cohort.toml").write_text("weeks = 5\n")
+    assert build(room).returncode == 2
+    assert (room / "cohort.toml").read_text() == "weeks = 5\n"
+
+
+def test_private_cuts_are_charged(room):
+    done = build(room, "--cuts", "private", "--epsilon", "0.5", schema="open.toml")
+    assert done.returncode == 0, done.stderr
+    schema = Schema.read(room / "cohort.toml")
+    assert schema.cuts_source == "private"
+    (entry,) = Ledger(room / "understudy.ledger").entries(file_population(room / "cohort.parquet"))
+    assert (entry.kind, entry.epsilon, entry.delta) == ("cohort build", 0.5, 0)
+    # The list of scores holds the same learners.
+    assert Ledger(room / "understudy.ledger").balance(file_population(room / "scores.csv")).epsilon == 0.5
+    assert "epsilon 0.5 of 10 is spent" in done.stderr
+    assert CANARY.encode() not in everything(room, done)
+    again = build(room, "--cuts", "private", "--epsilon", "0.5", schema="open.toml")
+    assert again.returncode == 2
+    assert len(Ledger(room / "understudy.ledger").entries()) == 1
+
+
+def test_private_cuts_beyond_the_limit_are_refused_before_anything_is_written(room):
+    done = build(room, "--cuts", "private", "--epsilon", "11", schema="open.toml")
+    assert done.returncode == 4
+    assert not (room / "cohort.parquet").exists()
+    assert not (room / "cohort.toml").exists()
+
+
+def test_a_declared_population_bears_the_cost(room):
+    done = build(
+        room,
+        "--cuts",
+        "private",
+        "--epsilon",
+        1,
+        "--population",
+        "Class 7",
+        "--ledger",
+        "l",
+        schema="open.toml",
+    )
+    assert done.returncode == 0, done.stderr
+    assert Ledger(room / "l").balance("class 7").epsilon == 1
+    assert Ledger(room / "l").balance(file_population(room / "cohort.parquet")).epsilon == 1
+
+
+def test_even_cuts_are_marked_as_not_private(room):
+    done = build(room, "--cuts", "even", "--not-private", "--json", schema="open.toml")
+    assert done.returncode == 0, done.stderr
+    result = json.loads(done.stdout)
+    assert result["labels"] == {"low": 20, "average": 20, "high": 20}
+    assert result["cuts_source"] == "data"
+    assert (room / "cohort.toml").read_text().startswith("# NOT PRIVATE")
+    assert Schema.read(room / "cohort.toml").cuts_source == "data"
+    assert stat.S_IMODE((room / "cohort.toml").stat().st_mode) == 0o600
+    assert CANARY not in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("more", "schema", "message"),
+    [
+        ((), "open.toml", "declares no cuts"),
+        (("--cuts", "declared"), "open.toml", "declares no cuts"),
+        (("--cuts", "private", "--epsilon", "1"), "declared.toml", "has cuts already"),
+        (("--cuts", "private"), "open.toml", "have a price"),
+        (("--cuts", "private", "--epsilon", "nan"), "open.toml", "epsilon nan"),
+        (("--epsilon", "1"), "declared.toml", "price of private cuts only"),
+        (("--cuts", "even"), "open.toml", "moves others across them"),
+        (("--not-private",), "declared.toml", "for even cuts"),
+        (("--gap", "0"), "declared.toml", "a gap of 0"),
+        (("--last-event", "31"), "declared.toml", "last event"),
+        (("--time-zone", "Moon"), "declared.toml", "no time zone"),
+        (("--format", "pdf"), "declared.toml", "no format"),
+        ((), "none.toml", "no file"),
+    ],
+)
+def test_wrong_use_is_said_before_anything_is_spent_or_written(room, more, schema, message):
+    before = sorted(room.iterdir())
+    done = build(room, *more, schema=schema)
+    assert done.returncode == 2
+    assert message in done.stderr
+    assert "Hint:" in done.stderr
+    assert sorted(room.iterdir()) == before
+
+
+def test_inputs_are_not_overwritten(room):
+    for out in ("log.csv", "scores.csv"):
+        assert build(room, out=out).returncode == 2
+    assert build(room, out="cohort.json").returncode == 2
+
+
+def test_facts_for_machines(room):
+    done = build(room, "--json", "--gap", "45", "--last-event", "2", "--time-zone", "Europe/Berlin")
+    result = json.loads(done.stdout)
+    assert (result["learners"], result["weeks"], result["gap"], result["last_event"]) == (60, 3, 45, 2)
+    assert sum(result["labels"].values()) == 60
+    assert [window["name"] for window in result["windows"]] == [
+        "morning",
+        "afternoon",
+        "evening",
+        "overnight",
+    ]
+    assert result["counts"]["events"] == 3000
+    assert result["guarantee"] is None
+
+
+@pytest.mark.parametrize("name", ["cohort.parquet", "cohort.csv"])
+def test_a_simulated_cohort(tmp_path, name):
+    done = run(
+        "simulate", name, "--shape", "cohort", "--learners", 40, "--year", 2, "--seed", 3, cwd=tmp_path
+    )
+    assert done.returncode == 0, done.stderr
+    assert "40 simulated learners over 17 weeks, year 2" in done.stdout
+    cohort = read_cohort(tmp_path / name)
+    expected = School(n_learners=40).simulate(2, np.random.default_rng(3))
+    assert cohort.simulated
+    assert cohort.schema == expected.schema
+    np.testing.assert_allclose(cohort.values, expected.values, atol=0.005)
+    assert cohort.label.tolist() == expected.label.tolist()
+
+
+def test_a_simulated_cohort_has_120_learners_and_no_actions(tmp_path):
+    done = run("simulate", "c.parquet", "--shape", "cohort", "--json", cwd=tmp_path)
+    assert json.loads(done.stdout) == {"out": "c.parquet", "learners": 120, "weeks": 17, "year": 0}
+    for wrong in (("--shape", "cohort", "--items", 3), ("--shape", "cohort", "--actions", 3), ("--year", 1)):
+        assert run("simulate", "d.parquet", *wrong, cwd=tmp_path).returncode == 2

@@ -1,0 +1,495 @@
+"""Logs of events and lists of scores: notations, formats, joins, and nobody's name in a message."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import json
+from datetime import date, datetime
+
+import numpy as np
+import polars as pl
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from understudy.errors import DataError, UnderstudyError, UsageError
+from understudy.readers.activity import FORMATS, read_activity
+from understudy.readers.cohort_building import even_cuts, join
+from understudy.readers.moments import DateOrder, read_moments
+from understudy.readers.scores import Match, match_scores, read_scores
+from understudy.readers.sessions import MINUTE, Rule, Term, check_hours, find_sessions
+from understudy.readers.withdrawn import read_withdrawn
+from understudy.records.cohort import Feature, Schema
+from understudy.records.times import UnreadableTimesError
+
+START = date(2024, 9, 2)
+TERM = Term(START, 3)
+BERLIN = Term(START, 3, "Europe/Berlin")
+SCHEMA = Schema(n_weeks=3, cuts=(40.0, 60.0))
+CANARY = "Zq7canary"
+
+
+def times_of(activity):
+    return [str(np.datetime64(int(time), "us"))[:19] for time in activity.time]
+
+
+# --- notations of times ------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("11 Sep, 09:44", "2024-09-11T09:44:00"),
+        ("1 Sep, 09:44", "2025-09-01T09:44:00"),  # before the term: a year later
+        ("2 Sep, 00:00", "2024-09-02T00:00:00"),
+        ("3 Jan, 23:59:58", "2025-01-03T23:59:58"),
+        ("11. Mai 2018, 09:44", "2018-05-11T09:44:00"),
+        ("Friday, 11 May 2018, 9:44 AM", "2018-05-11T09:44:00"),
+        ("Friday, 11 May 2018, 12:44\u202fAM", "2018-05-11T00:44:00"),
+        ("May 11, 2018, 12:05 p.m.", "2018-05-11T12:05:00"),
+        ("Sep 3, 9:44 PM", "2024-09-03T21:44:00"),
+        ("11 de mayo de 2018, 09:44", "2018-05-11T09:44:00"),
+        ("3 juin 2018, 09:44", "2018-06-03T09:44:00"),
+        ("3 juillet 2018, 09:44", "2018-07-03T09:44:00"),
+        ("3 août 2018 09:44", "2018-08-03T09:44:00"),
+        ("1. März 2018 09:44", "2018-03-01T09:44:00"),
+        ("13/05/24, 09:44:10", "2024-05-13T09:44:10"),
+        ("5/13/2024 9:44 PM", "2024-05-13T21:44:00"),
+        ("3.4.2024 09:44", "2024-04-03T09:44:00"),
+        ("03.10., 09:44", "2024-10-03T09:44:00"),
+        ("4/4/2024 09:44", "2024-04-04T09:44:00"),
+        ("2024-05-31 14:05:09", "2024-05-31T14:05:09"),
+    ],
+)
+def test_notations(text, expected):
+    moments = read_moments(pl.Series([text]), START)
+    assert moments.times.dt.to_string("%Y-%m-%dT%H:%M:%S").to_list() == [expected]
+    assert not moments.instants
+
+
+@pytest.mark.parametrize(
+    "text", ["2024-05-31T14:05:09Z", "2024-05-31T16:05:09+02:00", "1717164309", "1717164309000"]
+)
+def test_instants(text):
+    moments = read_moments(pl.Series([text]), START)
+    assert moments.instants
+    assert moments.times[0] == datetime(2024, 5, 31, 14, 5, 9)
+
+
+def test_the_order_of_day_and_month_is_found_or_given_and_never_guessed():
+    unclear = pl.Series(["3/4/2024 10:00", "5/6/2024 10:00"])
+    with pytest.raises(UnreadableTimesError, match="day/month or month/day"):
+        read_moments(unclear, START)
+    assert read_moments(unclear, START, DateOrder.day_first).times[0].month == 4
+    assert read_moments(unclear, START, DateOrder.month_first).times[0].month == 3
+    assert read_moments(pl.Series(["3/4/2024 10:00", "15/4/2024 10:00"]), START).times[0].month == 4
+    assert read_moments(pl.Series(["3/4/2024 10:00", "3/15/2024 10:00"]), START).times[0].month == 3
+    with pytest.raises(UnreadableTimesError, match="mix") as caught:
+        read_moments(pl.Series(["13/4/2024 10:00", "1/1/2024 10:00", "4/13/2024 10:00"]), START)
+    assert caught.value.row in (1, 2)
+    with pytest.raises(UnreadableTimesError, match="does not exist"):
+        read_moments(pl.Series(["13/4/2024 10:00"]), START, DateOrder.month_first)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "yesterday",
+        "11 Foo, 09:44",
+        "31 Feb, 10:00",
+        "29 Feb 2023, 10:00",
+        "11 May, 25:00",
+        "11 May, 13:00 PM",
+        "",
+        "11 May",
+    ],
+)
+def test_times_that_do_not_exist(text):
+    with pytest.raises(UnreadableTimesError) as caught:
+        read_moments(pl.Series(["11 May, 09:44", text]), START)
+    assert caught.value.row in (0, 1)
+
+
+def test_a_leap_day_without_a_year_needs_a_leap_year_in_the_term():
+    assert read_moments(pl.Series(["29 Feb, 10:00"]), date(2023, 9, 4)).times[0].year == 2024
+    with pytest.raises(UnreadableTimesError):
+        read_moments(pl.Series(["29 Feb, 10:00"]), date(2024, 9, 2))
+
+
+# --- formats -----------------------------------------------------------------------------------
+
+MOODLE = (
+    "Affected user,Time,User full name,Event context,Component,Event name,Description,IP address,Origin\r"
+    '-,"11 Sep, 09:44",Ana,Course: x,System,Course viewed,secret,127.0.0.1,web\r'
+    '-,"11 Sep, 09:50",-,Course: x,System,Cron,secret,127.0.0.1,cli\r'
+    '-,"3 Sep, 23:59",Ben,Course: x,System,Course viewed,secret,127.0.0.1,web\r'
+)
+
+
+@pytest.mark.parametrize("name", ["log.csv", "log.csv.gz"])
+def test_moodle(write, name):
+    activity = read_activity(write(name, MOODLE), TERM)
+    assert activity.format == "moodle"
+    assert activity.names.to_list() == ["Ana", "Ben"]
+    assert times_of(activity) == ["2024-09-11T09:44:00", "2024-09-03T23:59:00"]
+    assert any("1 events with no learner" in note for note in activity.notes)
+    assert any("no year" in note for note in activity.notes)
+    assert repr(activity) == "<Activity: moodle, 2 events, 2 learners>"
+
+
+def frame_of_events():
+    return pl.DataFrame(
+        {
+            "student": ["a", "b", "a"],
+            "timestamp": [datetime(2024, 9, 3, 10), datetime(2024, 9, 4, 11), datetime(2024, 9, 5, 12)],
+            "mail": ["x@y.z"] * 3,
+        }
+    )
+
+
+@pytest.mark.parametrize("suffix", ["csv", "tsv", "parquet", "xlsx"])
+def test_tables(write, suffix):
+    frame, buffer = frame_of_events(), io.BytesIO()
+    if suffix == "parquet":
+        frame.write_parquet(buffer)
+    elif suffix == "xlsx":
+        frame.write_excel(buffer)
+    else:
+        frame.write_csv(
+            buffer, separator="\t" if suffix == "tsv" else ",", datetime_format="%Y-%m-%d %H:%M:%S"
+        )
+    activity = read_activity(write(f"log.{suffix}", buffer.getvalue()), TERM)
+    assert activity.names.to_list() == ["a", "b"]
+    assert activity.learner.tolist() == [0, 1, 0]
+    assert times_of(activity) == ["2024-09-03T10:00:00", "2024-09-04T11:00:00", "2024-09-05T12:00:00"]
+
+
+def test_a_parquet_column_with_a_zone_is_instants(write):
+    buffer = io.BytesIO()
+    frame_of_events().with_columns(pl.col("timestamp").dt.replace_time_zone("Europe/Berlin")).write_parquet(
+        buffer
+    )
+    path = write("log.parquet", buffer.getvalue())
+    assert times_of(read_activity(path, BERLIN))[0] == "2024-09-03T08:00:00"
+    with pytest.raises(UsageError, match="instants"):
+        read_activity(path, TERM)
+
+
+def statement(name, time, **more):
+    actor = {"account": {"homePage": "https://lms", "name": name}}
+    return {"actor": actor, "verb": {"id": "v"}, "object": {"id": "o"}, "timestamp": time, **more}
+
+
+def test_xapi(write):
+    lines = [
+        statement("ana", "2024-09-03T10:00:00Z"),
+        statement("ben", "2024-09-03T12:00:00+02:00", result={"success": True}),
+        {"actor": {"mbox": "mailto:cid@x.y"}, "timestamp": "2024-09-03T10:01:00.5Z"},
+        {"actor": {"name": "nobody"}, "timestamp": "2024-09-03T10:01:00Z"},
+        {"actor": {"mbox": "mailto:cid@x.y"}},
+    ]
+    path = write("log.jsonl", "\n".join(map(json.dumps, lines)))
+    activity = read_activity(path, BERLIN)
+    assert times_of(activity) == ["2024-09-03T10:00:00", "2024-09-03T10:00:00", "2024-09-03T10:01:00"]
+    assert activity.aliases.to_list() == ["ana", "ben", "mailto:cid@x.y"]
+    assert any("1 events with no learner" in note for note in activity.notes)
+    assert any("1 events with no time" in note for note in activity.notes)
+    with pytest.raises(UsageError, match="instants"):
+        read_activity(path, TERM)
+    with pytest.raises(UsageError, match="no columns"):
+        read_activity(path, BERLIN, learner="x")
+    scores = read_scores(write("s.csv", "student,score\nANA,1\ncid@x.y,2\nben,3\n"))
+    assert match_scores(activity, scores).position.tolist() == [0, 2, 1]
+
+
+def test_statements_without_a_zone_are_utc(write):
+    path = write(
+        "log.json", json.dumps([statement("a", "2024-09-03T10:00:00"), statement("b", "2024-09-03T11:00:00")])
+    )
+    activity = read_activity(path, BERLIN)
+    assert times_of(activity)[0] == "2024-09-03T10:00:00"
+    assert any("as xAPI does" in note for note in activity.notes)
+
+
+def test_clock_times_in_a_zone_and_in_an_hour_that_comes_twice(write):
+    path = write(
+        "log.csv", "user,time\na,2024-10-27 02:30:00\na,2024-10-27 12:00:00\na,2024-03-31 02:30:00\n"
+    )
+    activity = read_activity(path, BERLIN)
+    assert times_of(activity) == ["2024-10-27T00:30:00", "2024-10-27T11:00:00", "2024-03-31T01:30:00"]
+    assert any("2 events lie in an hour" in note for note in activity.notes)
+
+
+@pytest.mark.parametrize(
+    ("content", "error", "message"),
+    [
+        ("user,time\na,3/4/2024 10:00\n", DataError, "could be day/month or month/day"),
+        ("user,time\na,2024-09-03 10:00\nb,never\n", DataError, "line 3"),
+        ("user,action\na,b\n", DataError, "found no column for the time"),
+        ("who,time\na,b\n", DataError, "found no column for the learner"),
+        ("user,time,TIME\na,1,2\n", DataError, "2 columns could be the time"),
+        ("user,time\n-,2024-09-03 10:00\n", DataError, "no event is left"),
+        ('[{"actor": 1}]', DataError, "no event is left"),
+        ("[1]", DataError, "no statement"),
+    ],
+)
+def test_what_cannot_be_read(write, content, error, message):
+    with pytest.raises(error, match=message) as caught:
+        read_activity(write("log", content), BERLIN)
+    assert caught.value.hint
+
+
+def test_wrong_options(write):
+    path = write("log.csv", "user,time\na,2024-09-03 10:00\n")
+    with pytest.raises(UsageError, match="no format"):
+        read_activity(path, TERM, format="pdf")
+    with pytest.raises(DataError, match="not there"):
+        read_activity(path, TERM, learner="pupil")
+    with pytest.raises(UsageError, match="two roles"):
+        read_activity(path, TERM, learner="time")
+    with pytest.raises(UsageError, match="time zone"):
+        Term(START, 3, "Europe/Nowhere")
+    with pytest.raises(UsageError):
+        Term(date(1000, 1, 1), 3)
+    for gap, credit in ((0, 0), (30, 31), (30, -1), (float("nan"), 1), (1e6, 1)):
+        with pytest.raises(UsageError):
+            Rule(gap, credit)
+    with pytest.raises(DataError, match="hours"):
+        check_hours(Schema(features=(Feature("a", 1.0),)))
+
+
+# --- sessions ----------------------------------------------------------------------------------
+
+
+def test_a_gap_ends_a_session_and_doubles_count_once():
+    time = np.array([0, 30, 30, 61, 200]) * MINUTE
+    sessions = find_sessions(np.zeros(5, dtype=np.int64), time, Rule(30, 2))
+    assert (sessions.start // MINUTE).tolist() == [0, 61, 200]
+    assert (sessions.end // MINUTE).tolist() == [32, 63, 202]
+
+
+# --- scores ------------------------------------------------------------------------------------
+
+
+def test_scores(write):
+    path = write("s.csv", "StudentId;Exam\nana;12,5\nben; 85 %\ncid;-\ndan;\n;7\nana;12.5\n")
+    scores = read_scores(path)
+    assert scores.names.to_list() == ["ana", "ben"]
+    assert scores.values.tolist() == [12.5, 85]
+    assert scores.n_without == 2
+    assert any("1 rows of s.csv name no learner" in note for note in scores.notes)
+
+
+@pytest.mark.parametrize(
+    ("content", "options", "message"),
+    [
+        ("user,exam,overall\na,1,2\n", {}, "2 columns could be the score"),
+        ("user,x\na,1\n", {}, "no column for the score"),
+        ("user,score\na,b\n", {}, "line 2"),
+        ("user,score\na,1\na,2\n", {}, "1 learners have several scores"),
+        ("user,score\na,\n", {}, "no score"),
+        ("user,score\na,1\n", {"score": "user", "learner": "user"}, "two roles"),
+        ("user,score\na,inf\n", {"score": "score"}, "something other than a number"),
+    ],
+)
+def test_scores_that_cannot_be_read(write, content, options, message):
+    with pytest.raises(UnderstudyError, match=message) as caught:
+        read_scores(write("s.csv", content), **options)
+    assert caught.value.hint
+
+
+def log_of(write, *names):
+    rows = "".join(f"{name},2024-09-0{3 + place % 5} 10:00\n" for place, name in enumerate(names))
+    return read_activity(write("log.csv", "user,time\n" + rows), TERM)
+
+
+def test_names_are_matched_as_they_are_then_but_for_case_spaces_and_zeros(write):
+    activity = log_of(write, "Ana  Maria", "007", "ben", "Ben", "Dö", "eve", "EVE")
+    listed = "user,score\nana maria,1\n7,2\nben,3\nBen,4\nDO\u0308,5\nnobody,6\nEve,7\n"
+    matched = match_scores(activity, read_scores(write("s.csv", listed)))
+    assert matched.position.tolist() == [0, 1, 2, 3, 4, -1, -1]
+    assert (matched.n_without_events, matched.n_without_score, matched.n_ambiguous) == (2, 2, 1)
+
+
+def test_names_are_matched_by_their_number_if_asked(write):
+    activity = log_of(write, "Student 12", "Student 7", "Student 3 b 4")
+    scores = read_scores(write("s.csv", "user,score\n12,1\n007,2\n3,3\n"))
+    with pytest.raises(DataError, match="none of 3 learners"):
+        match_scores(activity, scores)
+    assert match_scores(activity, scores, Match.number).position.tolist() == [0, 1, -1]
+
+
+# --- the cohort --------------------------------------------------------------------------------
+
+EVENTS = (
+    "user,time\n"
+    "ana,2024-09-02 08:00\nana,2024-09-02 08:10\nana,2024-09-09 23:55\nana,2024-09-10 00:05\n"
+    "ben,2024-08-30 08:00\nteacher,2024-09-02 08:00\ndan,2024-09-22 12:00\n"
+)
+SCORES = "user,score\nana,70\nben,50\ncid,110\ndan,-\n"
+
+
+def made(write, **options):
+    activity = read_activity(write("log.csv", EVENTS), TERM)
+    return join(activity, read_scores(write("s.csv", SCORES)), SCHEMA, TERM, **options)
+
+
+def test_a_cohort_is_built_and_everything_left_out_is_counted(write):
+    joined = made(write)
+    cohort = joined.binned()
+    assert cohort.n_learners == 3
+    assert cohort.label.tolist() == [2, 1, 2]
+    expected = np.zeros((3, 4, 3))
+    expected[0, 0, 0] = 11  # ten minutes and one for the last event
+    expected[0, 2, 1] = 5
+    expected[0, 3, 1] = 6
+    np.testing.assert_allclose(cohort.values, expected)
+    counts = joined.counts
+    assert (counts.events, counts.events_outside, counts.sessions) == (7, 1, 5)
+    assert (counts.without_events, counts.without_score, counts.listed_without_score) == (2, 2, 1)
+    assert (counts.scores_cut, counts.cells_cut, counts.ambiguous) == (1, 0, 0)
+    assert not joined.simulated
+
+
+def test_learners_without_events_can_be_dropped(write):
+    joined = made(write, keep_without_events=False)
+    assert joined.n_learners == 1
+    assert any("were dropped" in note for note in joined.notes)
+
+
+def test_who_withdrew_is_left_out_of_both_files(write):
+    joined = made(write, withdrawn=read_withdrawn(write("gone.txt", "ANA\n")))
+    assert joined.n_learners == 2
+    assert joined.minutes.sum() == 0
+    assert joined.counts.withdrawn == 1
+
+
+def test_a_term_without_events(write):
+    activity = read_activity(write("log.csv", EVENTS), TERM)
+    with pytest.raises(DataError, match="none of 7 events"):
+        join(activity, read_scores(write("s.csv", SCORES)), SCHEMA, Term(date(2020, 1, 6), 3))
+
+
+def test_values_beyond_a_bound_are_counted(write):
+    small = Schema(features=(Feature("day", 5.0, hours=(0, 24)),), n_weeks=3, cuts=(40.0, 60.0))
+    activity = read_activity(write("log.csv", EVENTS), TERM)
+    joined = join(activity, read_scores(write("s.csv", SCORES)), small, TERM)
+    assert joined.counts.cells_cut == 2
+    assert joined.binned().values.max() == 5
+
+
+def test_even_cuts():
+    scores = np.arange(90.0)
+    cuts = even_cuts(scores, 3)
+    assert np.bincount(np.searchsorted(cuts, scores, side="right")).tolist() == [30, 30, 30]
+    with pytest.raises(DataError):
+        even_cuts(np.ones(9), 3)
+
+
+# --- nobody's name, whatever happens -----------------------------------------------------------
+
+quick = settings(
+    max_examples=60,
+    deadline=None,
+    derandomize=True,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
+)
+PIECES = (
+    *(b"learner user time score Time 1 0 nan a - { } [ ] : null PAR1 PK \xc3\xa9 \xff \x00 1e999".split()),
+    *(
+        b",",
+        b"\t",
+        b"\n",
+        b"\r",
+        b'"',
+        b";",
+        b" ",
+        b"User full name",
+        b"11 May, 09:44",
+        b'"11 May, 09:44"',
+        b"3/4, 9:44",
+    ),
+    *(
+        b"2024-09-03 10:00",
+        b"+01:00",
+        b'"actor"',
+        b'{"mbox":"m"}',
+        b'"timestamp"',
+        b"\\ud800",
+        b"9/9/9999 99:99",
+    ),
+)
+contents = st.one_of(st.binary(max_size=200), st.lists(st.sampled_from(PIECES), max_size=40).map(b"".join))
+
+
+def outcome(read, *arguments, **options):
+    try:
+        return read(*arguments, **options)
+    except UnderstudyError as error:
+        return error
+
+
+@pytest.mark.parametrize("format", [None, *FORMATS])
+@quick
+@given(content=contents, header=st.sampled_from([b"", b"user,time\n", b'[{"actor":', b"user,score\n"]))
+def test_arbitrary_bytes(tmp_path, format, content, header):
+    path = tmp_path / "log"
+    path.write_bytes(header + content)
+    for result in (outcome(read_activity, path, BERLIN, format=format), outcome(read_scores, path)):
+        assert not isinstance(result, UnderstudyError) or result.hint
+
+
+texts = st.text(max_size=12) | st.sampled_from(
+    ["11 May, 09:44", "3/4, 10:00", "2024-09-03 10:00", "29 Feb, 00:00"]
+)
+
+
+@quick
+@given(rows=st.lists(st.tuples(st.text(max_size=8), texts), min_size=1, max_size=5))
+def test_arbitrary_cells(tmp_path, rows):
+    path = tmp_path / "log.parquet"
+    pl.DataFrame(rows, schema=["user", "time"], orient="row").write_parquet(path)
+    result = outcome(read_activity, path, BERLIN)
+    if isinstance(result, UnderstudyError):
+        assert result.hint
+    else:
+        assert result.n_events <= len(rows)
+        assert (result.learner < result.n_learners).all()
+
+
+@pytest.mark.parametrize(
+    ("log", "scores"),
+    [
+        (f"user,time\n{CANARY},{CANARY}\n", "user,score\na,1\n"),
+        (f"{CANARY},x\n{CANARY},2024-09-03 10:00\n", "user,score\na,1\n"),
+        (f"user,time\n{CANARY},2024-09-03 10:00\n", "user,score\nother,1\n"),
+        (f"user,time\n{CANARY},2024-09-03 10:00\n", f"user,score\n{CANARY},{CANARY}\n"),
+        (f"user,time\n{CANARY},2024-09-03 10:00\n", f"user,score\n{CANARY},1\n{CANARY},2\n"),
+        (f"user,time\n{CANARY},2024-09-03 10:00\n", f"{CANARY},{CANARY} x\n{CANARY},1\n"),
+        (
+            f"user,time\n{CANARY},2024-09-03 10:00\n{CANARY.upper()},2024-09-03 10:00\n",
+            f"user,score\n{CANARY.lower()},1\n",
+        ),
+        (f"user,time\n{CANARY},1950-09-03 10:00\n", f"user,score\n{CANARY},1\n"),
+        (f'[{{"actor": {{"mbox": "{CANARY}"}}, "timestamp": "{CANARY}"}}]', "user,score\na,1\n"),
+        (f"user,time\n{CANARY},2024-09-03 10:00\n", f"user,score\n{CANARY},1\n"),
+    ],
+)
+def test_no_message_holds_a_name(write, log, scores):
+    said = ""
+    try:
+        activity = read_activity(write("log.csv", log), BERLIN)
+        listed = read_scores(write("s.csv", scores))
+        joined = join(activity, listed, SCHEMA, BERLIN)
+        said = f"{activity!r} {activity.notes} {listed!r} {listed.notes} {joined!r} {joined.notes} {joined.counts}"
+        said += repr(find_sessions(activity.learner, activity.time))
+    except UnderstudyError as error:
+        said = f"{error} {error.message} {error.hint} {error.__cause__}"
+    assert said
+    assert CANARY.lower() not in said.lower()
+
+
+def test_gzip_is_unpacked(tmp_path):
+    (tmp_path / "log.gz").write_bytes(gzip.compress(EVENTS.encode()))
+    assert read_activity(tmp_path / "log.gz", TERM).n_events == 7
