@@ -170,7 +170,8 @@ class SeriesVae:
             self.encoder_, self.decoder_ = self._networks()
         with torch.no_grad():
             # Start from the moments of each feature: training then only has to learn what differs.
-            self.decoder_[-1].bias.copy_(torch.as_tensor(_moments(self.transformed(values)).ravel()))
+            last: Any = self.decoder_[-1]
+            last.bias.copy_(torch.as_tensor(_moments(self.transformed(values)).ravel()))
         return self.update(values, rng)
 
     def update(self, values: Floats, rng: np.random.Generator) -> SeriesVae:

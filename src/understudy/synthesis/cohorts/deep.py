@@ -18,6 +18,7 @@ import functools
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,6 +33,7 @@ from understudy.models.vae import (
     SeriesSettings,
     SeriesVae,
 )
+from understudy.privacy.composition import mu_to_delta
 from understudy.privacy.guarantee import Guarantee
 from understudy.privacy.noise import Noise, os_noise
 from understudy.records.cohort import Cohort, Schema
@@ -111,17 +113,21 @@ def _delta_replacing(steps: PrivateSteps, epsilon: float) -> float:
     everybody takes part in each step there is no sampling, and the gradient moves by at most
     2 `clip`: mu doubles.
     """
+    if steps.rate >= 1:
+        return mu_to_delta(2 * math.sqrt(steps.n_steps) / steps.noise_multiplier, epsilon)
+    losses = _losses(steps.rate, steps.noise_multiplier, steps.n_steps)
+    return (1 + math.exp(epsilon / 2)) * float(losses.get_delta(epsilon / 2))
+
+
+@functools.lru_cache(maxsize=8)
+def _losses(rate: float, noise_multiplier: float, n_steps: int) -> Any:
+    """The privacy losses of all steps when a learner's contribution becomes zero, or comes from it."""
     from dp_accounting import GaussianDpEvent, PoissonSampledDpEvent
     from dp_accounting.pld import PLDAccountant
 
-    if steps.rate >= 1:
-        whole = PLDAccountant()
-        whole.compose(GaussianDpEvent(steps.noise_multiplier / 2 / math.sqrt(steps.n_steps)))
-        return float(whole.get_delta(epsilon))
     accountant = PLDAccountant(value_discretization_interval=1e-3)
-    event = PoissonSampledDpEvent(steps.rate, GaussianDpEvent(steps.noise_multiplier))
-    accountant.compose(event, steps.n_steps)
-    return (1 + math.exp(epsilon / 2)) * float(accountant.get_delta(epsilon / 2))
+    accountant.compose(PoissonSampledDpEvent(rate, GaussianDpEvent(noise_multiplier)), n_steps)
+    return accountant
 
 
 def _epsilon_renyi(steps: PrivateSteps, delta: float) -> float:
