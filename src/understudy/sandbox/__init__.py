@@ -1,7 +1,8 @@
 """Runs code nobody here wrote: isolation, limits, many runs from one warm process."""
 
+from understudy.sandbox.battery import Probe, check
 from understudy.sandbox.jobs import Job, Limits, Outcome
 from understudy.sandbox.pool import Sandbox
 from understudy.sandbox.requirement import require_sandbox
 
-__all__ = ["Job", "Limits", "Outcome", "Sandbox", "require_sandbox"]
+__all__ = ["Job", "Limits", "Outcome", "Probe", "Sandbox", "check", "require_sandbox"]

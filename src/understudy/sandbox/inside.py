@@ -93,6 +93,8 @@ def _only_descriptor(number: int) -> socket.socket:
 
 def _import_everything() -> None:
     warnings.simplefilter("ignore")
+    # A library of formulas would import it, and it starts threads, which no fork survives.
+    sys.modules["polars"] = None  # type: ignore[assignment]
     import numpy as np
     import pandas as pd
 

@@ -25,7 +25,7 @@ class Sandbox:
 
     def __init__(self, limits: Limits | None = None, *, workers: int | None = None) -> None:
         self._limits = limits or Limits()
-        self._n_workers = workers or min(2, os.cpu_count() or 1)
+        self.n_workers = workers or min(2, os.cpu_count() or 1)
         self._idle: queue.SimpleQueue[Worker] = queue.SimpleQueue()
         self._workers: list[Worker] = []
         self._lock = threading.Lock()
@@ -33,7 +33,7 @@ class Sandbox:
     def __enter__(self) -> Self:
         require_sandbox()
         try:
-            for _ in range(self._n_workers):
+            for _ in range(self.n_workers):
                 self._workers.append(Worker(self._limits))
             for worker in self._workers:
                 worker.wait_until_warm()
@@ -93,7 +93,7 @@ class Sandbox:
                     progress(done, len(jobs))
             return outcome
 
-        with ThreadPoolExecutor(self._n_workers) as pool:
+        with ThreadPoolExecutor(self.n_workers) as pool:
             futures = [pool.submit(one, job) for job in jobs]
             try:
                 return [future.result() for future in futures]
@@ -101,6 +101,10 @@ class Sandbox:
                 for future in futures:
                     future.cancel()
                 raise
+
+    def outside_users(self) -> list[int]:
+        """Who the warm processes are on this machine, outside of their namespaces."""
+        return [user for worker in self._workers for user in worker.outside_users()]
 
     def _replaced(self, worker: Worker) -> Worker:
         fresh = Worker(self._limits)

@@ -138,6 +138,7 @@ def _environment() -> dict[str, str]:
     return {
         **{f"{name}_NUM_THREADS": "1" for name in threads},
         "ARROW_DEFAULT_MEMORY_POOL": "system",
+        "JE_ARROW_MALLOC_CONF": "background_thread:false",
         "HOME": "/scratch",
         "TMPDIR": "/scratch",
         "LANG": "C.UTF-8",
