@@ -28,13 +28,18 @@ $(VENV)/.browser: $(VENV)/.created
 	@.ci/browser
 	@touch $@
 
+# Bubblewrap, for the tests that run submitted code; without root they are skipped and say so.
+$(VENV)/.sandbox: $(VENV)/.created
+	@.ci/sandbox
+	@touch $@
+
 demo: setup
 	@rm -rf demo && mkdir demo
 	@$(BIN)/understudy simulate demo/simulated-classroom.csv
 	@$(BIN)/understudy release demo/simulated-classroom.csv -o demo/bundle --group school --public-actions \
 	  --title "A simulated classroom"
 
-test: $(VENV)/.tools $(VENV)/.browser
+test: $(VENV)/.tools $(VENV)/.browser $(VENV)/.sandbox
 	@$(BIN)/python -m pytest -n 2 --dist loadfile
 
 check: $(VENV)/.tools

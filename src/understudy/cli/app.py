@@ -20,6 +20,7 @@ from understudy.cli.inspect import inspect
 from understudy.cli.ledger import ledger
 from understudy.cli.page import page
 from understudy.cli.release import release
+from understudy.cli.sandbox import sandbox
 from understudy.cli.simulate import simulate
 from understudy.cli.study import study
 from understudy.cli.study_difficulties import study_difficulties
@@ -70,6 +71,7 @@ for verb in (
     # typer writes a hyphen for an underscore.
     app.command()(verb)
 
+app.add_typer(sandbox)
 app.add_typer(cohort)
 
 

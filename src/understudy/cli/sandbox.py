@@ -1,0 +1,57 @@
+"""`understudy sandbox check`: whether code nobody here wrote can be run on this machine."""
+
+from __future__ import annotations
+
+import typer
+
+from understudy.cli.options import AsJson, echo_json
+
+sandbox = typer.Typer(
+    name="sandbox",
+    help="The sandbox that submitted code and panelists' scripts run in.",
+    no_args_is_help=True,
+    rich_markup_mode=None,
+)
+
+
+@sandbox.callback()
+def _group() -> None:
+    pass
+
+
+@sandbox.command()
+def check(as_json: AsJson = False) -> None:
+    """Try every escape and every excess we know on this machine's sandbox.
+
+    Exit code 5 when there is no sandbox here, or when one attempt gets through: then nothing is to be run.
+
+    Example: understudy sandbox check
+    """
+    from understudy.errors import MissingError
+    from understudy.sandbox import check as battery
+    from understudy.sandbox import require_sandbox
+
+    require_sandbox()
+    probes = battery()
+    through = [probe for probe in probes if not probe.holds]
+    if as_json:
+        echo_json(
+            {"holds": not through, "probes": [{**vars(probe), "holds": probe.holds} for probe in probes]}
+        )
+    else:
+        from understudy.cli.tables import print_table
+
+        print_table(
+            "Attempts on the sandbox",
+            ["attempt", "expected", "found", ""],
+            [
+                [probe.name, probe.expected, probe.found, "" if probe.holds else "GOT THROUGH"]
+                for probe in probes
+            ],
+        )
+        typer.echo(f"{len(probes) - len(through)} of {len(probes)} attempts were stopped.")
+    if through:
+        raise MissingError(
+            f"the sandbox does not hold on this machine: {', '.join(probe.name for probe in through[:5])}.",
+            hint="run nothing in it; use another Linux machine, and report the table above.",
+        )
