@@ -107,10 +107,11 @@ plausible and must not carry an effect. Nobody's record is available, to you or 
 
 _NOISE = """\
 These numbers were computed from the real group under differential privacy: noise was added to each, once, and its
-scale (a standard deviation, `noise_sd`) stands beside it. Read a number as "value, give or take twice its scale". Do not build an
-effect that the noise could have made: where two numbers differ by less than about twice the scale of their difference,
-treat them as equal, and shrink uncertain numbers towards what the groups have in common. A missed effect costs less
-than an invented one. Numbers may lie outside their possible range because of the noise; bring them back into it."""
+scale (a standard deviation, `noise_sd`) stands beside it. Read a number as "value, give or take twice its scale". Do
+not build an effect that the noise could have made: where two numbers differ by less than about twice the scale of
+their difference, treat them as equal, and shrink uncertain numbers towards what the groups have in common. A
+missed effect costs less than an invented one. Numbers may lie outside their possible range because of the noise;
+bring them back into it."""
 
 _SUGGESTIONS = """\
 Researchers compared findings on the last synthetic data with published ones on the real data. Use these suggestions

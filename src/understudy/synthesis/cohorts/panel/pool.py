@@ -18,7 +18,8 @@ def label_shares(summary: PrivateSummary) -> Floats:
     """The share of each label by the summary's noisy counts; equal ones when it has no counts.
 
     The number of learners is public, so the counts are moved to add up to it. What the noise could have
-    made is shrunk towards equal shares (James and Stein, positive part, around the mean).
+    made is shrunk towards equal shares: the excesses have the variance sd^2 + tau^2 in n_labels - 1
+    dimensions, and tau^2 / (sd^2 + tau^2) of them is kept (empirical Bayes by moments).
     """
     n_labels = summary.schema.n_labels
     equal = np.full(n_labels, 1.0 / n_labels)
@@ -26,7 +27,7 @@ def label_shares(summary: PrivateSummary) -> Floats:
     if found is None or found.values.shape != equal.shape:
         return equal
     excess = found.values - found.values.mean()
-    noise = float(np.mean(np.square(found.noise_sd))) * max(n_labels - 3, 1)
+    noise = float(np.mean(np.square(found.noise_sd))) * (n_labels - 1)
     size = float((excess**2).sum())
     kept = max(0.0, 1.0 - noise / size) if size > 0 else 0.0
     counts = np.maximum(summary.n_learners / n_labels + kept * excess, 0.0)
