@@ -10,8 +10,8 @@ from understudy.utility.findings.registry import Finding, register
 from understudy.utility.findings.statistics import (
     gini,
     inequality_difference,
-    mean_away_from_zero,
     rank_correlation,
+    serial_correlation,
     sobel,
 )
 
@@ -41,23 +41,22 @@ def time_mediates_activity(cohort: Cohort) -> list[Finding]:
 
 @register("persistence", "Does a busy week follow a busy week?", "weeks")
 def minutes_persist(cohort: Cohort) -> list[Finding]:
-    """t test of learners' autocorrelation of log-minutes between successive weeks, in all and by window."""
+    """Serial correlation of log-minutes between successive weeks, in all and by window."""
     habits = Habits(cohort)
-    found = [Finding.of("all windows", mean_away_from_zero(week_to_week(habits.log_weeks)))]
-    persistence = week_to_week(habits.log_values)
+    found = [Finding.of("all windows", serial_correlation(habits.log_weeks))]
     for place, window in enumerate(habits.windows):
-        found.append(Finding.of(window, mean_away_from_zero(persistence[:, place])))
+        found.append(Finding.of(window, serial_correlation(habits.log_values[:, place])))
     return found
 
 
 @register("persistence", "Does an active week follow an active week?", "weeks")
 def activity_persists(cohort: Cohort) -> list[Finding]:
-    """t test of learners' autocorrelation of being active between successive weeks, by window."""
+    """Serial correlation of being active between successive weeks, by window."""
     habits = Habits(cohort)
-    persistence = week_to_week((habits.values > 0).astype(np.float64))
+    active = (habits.values > 0).astype(np.float64)
     return [
-        Finding.of(window, mean_away_from_zero(column))
-        for window, column in zip(habits.windows, persistence.T, strict=True)
+        Finding.of(window, serial_correlation(active[:, place]))
+        for place, window in enumerate(habits.windows)
     ]
 
 

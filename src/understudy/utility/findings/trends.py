@@ -91,7 +91,7 @@ def _rhythm(weeks: Floats) -> Evidence:
     rhythm = weeks.mean(axis=0) - weeks.mean()
     rest = weeks - weeks.mean(axis=1, keepdims=True) - rhythm
     between, within = n * float((rhythm**2).sum()), float((rest**2).sum())
-    if within <= 0:
+    if within <= 1e-12 * weeks.size:
         return NOTHING
     freedom = (n_weeks - 1, (n - 1) * (n_weeks - 1))
     f = (between / freedom[0]) / (within / freedom[1])
