@@ -1,0 +1,166 @@
+"""Last year's private summary as prior information for this year's: less noise at the same price.
+
+Both summaries are private already, and they are about different learners: combining them is
+post-processing, and each year's learners keep the guarantee that they have. What two years have in
+common is not assumed but estimated: per learner, this year's number is last year's plus a drift with
+the variance tau^2 (habits that change, and other learners), and the two released numbers differ by
+the drift and by both noises. tau^2 is its posterior mean with a flat prior on tau, for each group of
+like cells, and the two are weighted by their precision, 1 / sd^2 and 1 / (last sd^2 + tau^2).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from understudy.errors import DataError
+from understudy.synthesis.cohorts.summary import PrivateSummary, Statistic, _mechanism_token
+
+Floats = NDArray[np.float64]
+
+# Points of the grid over tau, and how many times the largest difference it reaches.
+_N_GRID = 200
+# What a context may differ in without being about something else.
+_OWN = frozenset(
+    {"n_learners", "years", "centre_active", "scale_active", "centre_l", "scale_l", "validated_cells"}
+)
+
+
+def with_previous(summary: PrivateSummary, previous: PrivateSummary) -> PrivateSummary:
+    """This year's summary with last year's as prior information, where both measured the same.
+
+    The noise scale of a combined number holds the drift. `previous` may itself be combined, so that
+    a third year builds on two. Never give two summaries of the same learners: their noise scales
+    would be right, but the learners have then paid twice, which only the ledger knows.
+    """
+    if (
+        summary.schema.columns() != previous.schema.columns()
+        or summary.schema.labels != previous.schema.labels
+    ):
+        raise DataError(
+            "last year's summary has other features, weeks or labels.",
+            hint="only summaries of the same cohort.toml can be combined.",
+        )
+    if _card(summary) is not None and _card(summary) == _card(previous):
+        raise DataError("the two summaries are the same one.", hint="give last year's.")
+    statistics = {
+        name: _combined(name, one, summary.n_learners, previous.statistics[name], previous.n_learners)
+        if name in previous.statistics
+        else one
+        for name, one in summary.statistics.items()
+    }
+    return remade(summary, statistics, {"previous": _card(previous) or "a file without a card"})
+
+
+def remade(
+    summary: PrivateSummary, statistics: Mapping[str, Statistic], more: Mapping[str, Any]
+) -> PrivateSummary:
+    """The summary after post-processing: other numbers, the same guarantee."""
+    return PrivateSummary._made(
+        _mechanism_token(),
+        summary.schema,
+        summary.guarantee,
+        summary.n_learners,
+        statistics,
+        {**summary.provenance, **more},
+    )
+
+
+def _card(summary: PrivateSummary) -> str | None:
+    card = summary.provenance.get("card")
+    return None if card is None else str(card)
+
+
+def _combined(name: str, now: Statistic, n_now: int, before: Statistic, n_before: int) -> Statistic:
+    if not _alike(now, before):
+        return now
+    value, sd = now.values / n_now, np.broadcast_to(now.noise_sd, now.values.shape) / n_now
+    old, old_sd = before.values / n_before, np.broadcast_to(before.noise_sd, before.values.shape) / n_before
+    if name == "habits":
+        old, old_sd = _recentred(old, old_sd, before, now)
+    combined, combined_sd = np.array(value), np.array(sd)
+    for cells in _groups(name, now):
+        drift = drift_variance(value[cells] - old[cells], sd[cells] ** 2 + old_sd[cells] ** 2)
+        fresh, known = 1.0 / np.maximum(sd[cells], 1e-12) ** 2, 1.0 / (old_sd[cells] ** 2 + drift)
+        combined[cells] = (fresh * value[cells] + known * old[cells]) / (fresh + known)
+        combined_sd[cells] = 1.0 / np.sqrt(fresh + known)
+    years = int(before.context.get("years", 1)) + 1
+    return replace(
+        now,
+        values=combined * n_now,
+        noise_sd=combined_sd * n_now,
+        context={**now.context, "years": years},
+    )
+
+
+def _alike(now: Statistic, before: Statistic) -> bool:
+    """Whether two statistics mean the same, whatever noisy centres they were measured around."""
+
+    def public(one: Statistic) -> dict[str, Any]:
+        return {key: value for key, value in one.context.items() if key not in _OWN}
+
+    return (now.axes, now.names, public(now)) == (before.axes, before.names, public(before))
+
+
+def drift_variance(differences: Floats, noise: Floats) -> float:
+    """Posterior mean of tau^2 from differences of variance `noise` + tau^2, with a flat prior on tau.
+
+    With few cells it stays above 0 even where the differences are no larger than their noise.
+    """
+    reach = 2.0 * float(np.sqrt((differences**2 + noise).mean()))
+    tau = np.linspace(0.0, reach, _N_GRID)
+    total = noise.ravel()[None, :] + tau[:, None] ** 2
+    log_likelihood = -0.5 * (np.log(total) + differences.ravel()[None, :] ** 2 / total).sum(axis=1)
+    weight = np.exp(log_likelihood - log_likelihood.max())
+    return float((weight * tau**2).sum() / weight.sum())
+
+
+def _groups(name: str, one: Statistic) -> list[NDArray[np.bool_]]:
+    """Cells that may be expected to drift alike."""
+    shape = one.values.shape
+    if name == "habits":
+        # Means drift with the level of activity; products with the label and with each other hardly do.
+        means, label = np.zeros(shape, dtype=bool), np.zeros(shape, dtype=bool)
+        means[0, :] = means[:, 0] = True
+        label[-1, :] = label[:, -1] = True
+        label &= ~means
+        return [means, label, ~means & ~label]
+    if one.axes and one.axes[-1] == "what":
+        places = np.broadcast_to(np.arange(shape[-1]), shape)
+        return [places == place for place in range(shape[-1])]
+    return [np.ones(shape, dtype=bool)]
+
+
+def _recentred(old: Floats, old_sd: Floats, before: Statistic, now: Statistic) -> tuple[Floats, Floats]:
+    """Last year's matrix of products around this year's centres and scales.
+
+    z' = (z scale + centre - centre') / scale' is linear in u = (constant, z, label), so u' = A u and the
+    matrix becomes A M A'. For sizes of values this leaves out that a learner with few active weeks
+    has less of the shift; that error is part of the drift.
+    """
+    constant = float(now.context["constant"])
+    scale, centre = (
+        np.array(before.context[f"{what}_active"] + before.context[f"{what}_l"]) for what in _TWO
+    )
+    new_scale, new_centre = (
+        np.array(now.context[f"{what}_active"] + now.context[f"{what}_l"]) for what in _TWO
+    )
+    n = len(scale)
+    change = np.eye(n + 2)
+    change[1 : n + 1, 1 : n + 1] = np.diag(scale / new_scale)
+    change[1 : n + 1, 0] = (centre - new_centre) / new_scale / constant
+    variance = np.zeros(old.shape)
+    for k in range(n + 2):
+        for m in range(k, n + 2):
+            part = np.outer(change[:, k], change[:, m])
+            # Both halves of the matrix carry the same noise.
+            part = part if k == m else part + part.T
+            variance += part**2 * old_sd[k, m] ** 2
+    return change @ old @ change.T, np.sqrt(variance)
+
+
+_TWO = ("scale", "centre")
