@@ -97,9 +97,8 @@ class Measure:
         if self.kind == "non-negative":
             vectors = np.maximum(vectors, 0.0)
         bound, steps = (math.sqrt(self.norm), _ROOT_STEPS) if self.kind == "products" else (self.norm, _STEPS)
-        length = np.linalg.norm(vectors, axis=1, keepdims=True)
-        cut = vectors * np.minimum(1.0, bound / np.maximum(length, 1e-300))
-        rows: NDArray[np.int64] = np.trunc(cut * (steps * _ROUND_DOWN / bound)).astype(np.int64)
+        scaled = _cut(vectors, bound) * (steps * _ROUND_DOWN / bound)
+        rows: NDArray[np.int64] = np.trunc(scaled).astype(np.int64)
         return rows
 
     def statistic(self, noisy: NDArray[np.int64], sigma: float) -> Statistic:
@@ -115,6 +114,12 @@ class Measure:
             sd = np.full(values.shape, sigma / math.sqrt(2.0))
             np.fill_diagonal(sd, sigma)
         return Statistic(values, sd, self.axes, self.meaning, self.names, self.context)
+
+
+def _cut(vectors: Floats, bound: float) -> Floats:
+    """Rows that are longer than `bound`, scaled down to it."""
+    length = np.linalg.norm(vectors, axis=1, keepdims=True)
+    return np.asarray(vectors * np.minimum(1.0, bound / np.maximum(length, 1e-300)), dtype=np.float64)
 
 
 def log_share(cohort: Cohort) -> Floats:
@@ -371,9 +376,7 @@ def habits(schema: Schema, earlier: Earlier) -> Measure:
         weeks = active.sum(axis=2)
         z_a = (active.mean(axis=2) - centre_a) / scale_a
         z_l = (share.sum(axis=2) - weeks * centre_l) / (weeks + _PRIOR_WEEKS) / scale_l
-        z = np.concatenate([z_a, z_l], axis=1)
-        length = np.linalg.norm(z, axis=1, keepdims=True)
-        z = z * np.minimum(1.0, math.sqrt(most) / np.maximum(length, 1e-300))
+        z = _cut(np.concatenate([z_a, z_l], axis=1), math.sqrt(most))
         ones = np.full((cohort.n_learners, 1), _CONSTANT)
         return np.concatenate([ones, z, _LABEL * code[cohort.label][:, None]], axis=1)
 

@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 from scipy.linalg import toeplitz
 from scipy.special import expit, logit, ndtr, ndtri
-from scipy.stats import multivariate_normal
 
 from understudy.synthesis.cohorts.offline.reading import Floats, read_summary, table
 
@@ -54,15 +53,15 @@ def _learners_part(picture: dict[str, Any]) -> Floats:
     Two weeks are both active with the chance that two normal variables of this correlation exceed the
     threshold; its excess over the squared share is the variance between learners.
     """
-    grid = np.linspace(0.005, 0.9, 60)
+    points, weights = np.polynomial.hermite_e.hermegauss(60)
+    weights = weights / weights.sum()
+    grid = np.linspace(0.005, 0.9, 120)
     parts = []
     for share, sd in zip(picture["active"], picture["between"], strict=False):
-        cut = float(ndtri(share))
-        both = [
-            multivariate_normal.cdf([cut, cut], mean=[0.0, 0.0], cov=[[1.0, part], [part, 1.0]])
-            for part in grid
-        ]
-        parts.append(float(np.interp(sd**2, np.array(both) - share**2, grid)))
+        chance = ndtr(
+            (ndtri(share) - np.sqrt(grid)[:, None] * points[None, :]) / np.sqrt(1.0 - grid)[:, None]
+        )
+        parts.append(float(np.interp(sd**2, (chance**2) @ weights - share**2, grid)))
     return np.array(parts)
 
 

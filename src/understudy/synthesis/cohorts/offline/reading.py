@@ -36,6 +36,12 @@ def weighted_mean(found: Floats, sd: Floats) -> float:
     return float((weight * found).sum() / weight.sum())
 
 
+def sure_mean(found: Floats, sd: Floats, belief: float = 0.0) -> float:
+    """The weighted mean, pulled towards `belief` as far as the noise could have made it differ."""
+    sd_of_mean = np.array([1.0 / np.sqrt((np.maximum(sd, 1e-12) ** -2.0).sum())])
+    return float(shrunk(np.array([weighted_mean(found, sd)]), sd_of_mean, belief)[0])
+
+
 def combined(*estimates: tuple[Floats, Floats]) -> tuple[Floats, Floats]:
     """Several estimates (value, standard deviation) of the same, weighted by their precision."""
     weight = sum(1.0 / np.maximum(sd, 1e-12) ** 2 for _, sd in estimates)
@@ -79,6 +85,11 @@ def read_summary(summary: dict[str, Any], label: str) -> dict[str, Any]:
     stays = _stays(summary, active, week, n_features, n_weeks)
     within, size_stays = _within(summary, active, total, n_weeks)
     between, effect, correlation = _habits(moments, active, within, stays, total, n_weeks)
+    # What was measured is the mean over weeks, in which learners with many active weeks count more.
+    rest = between**2 - effect**2 * moments["label_variance"]
+    both = np.sqrt(np.maximum(rest[:n_features] * rest[n_features:], 0.0)) * np.diag(correlation, n_features)
+    both = both + effect[:n_features] * effect[n_features:] * moments["label_variance"]
+    size = size - np.clip(both / active, -0.1, 0.1)
     return {
         "columns": list(schema["columns"]),
         "highs": highs,
@@ -177,7 +188,7 @@ def _sizes(
         if found is not None:
             # Where the noisy bins differ from the smooth curve by more than their noise, they are followed.
             smooth = shrunk(found[0][f] / active[f], found[1][f] / active[f], smooth)
-        smooth = np.maximum(smooth, 0.0)
+        smooth = np.maximum(smooth, 1e-6)
         sketch[f] = smooth / smooth.sum()
     return edges, sketch, active, np.clip(size, 0.05, 0.95), spread
 
@@ -214,7 +225,8 @@ def _stays(summary: dict[str, Any], active: Floats, week: Floats, n_features: in
     own = 4.0 * 0.75 * active * (1.0 - active)
     rhythm = 4.0 * float((week[1:] * week[:-1]).mean())
     ratio, sd = (found[0][:, 0] - rhythm) / own, found[1][:, 0] / own
-    ratio = shrunk(ratio, sd, weighted_mean(ratio, sd))
+    # Where nothing stays, products with deviations from a mean of T weeks are 1 / T too low.
+    ratio = shrunk(ratio, sd, sure_mean(ratio, sd, -1.0 / n_weeks))
     stays = np.clip(ratio, -0.3, 0.8)
     for _ in range(30):
         # Deviations from a mean of few weeks lie on both sides of it: their products are too low.
@@ -236,9 +248,8 @@ def _within(summary: dict[str, Any], active: Floats, total: Floats, n_weeks: int
     if products is not None:
         pairs = 16.0 * np.maximum(active**2, 0.02) * variance
         ratio, sd = products[0][:, 1] / pairs, products[1][:, 1] / pairs
-        centre = shrunk(np.array([weighted_mean(ratio, sd)]), np.array([1.0 / np.sqrt((sd**-2.0).sum())]))
-        stays = np.clip(shrunk(ratio, sd, float(centre[0])) + 1.0 / n_weeks, 0.0, 0.6)
-        stays = np.where(stays < 0.1, 0.0, stays)
+        ratio = shrunk(ratio, sd, sure_mean(ratio, sd, -1.0 / n_weeks))
+        stays = np.clip(ratio + 1.0 / n_weeks, 0.0, 0.6)
     return np.sqrt(variance), stays
 
 
@@ -253,11 +264,11 @@ def _habits(
         return default, np.zeros(2 * n_features), np.eye(2 * n_features)
     scale, found, sd = moments["scale"], np.diag(moments["covariance"]), np.diag(moments["sd"])
     # Shares of active weeks: the variance of a share of T weeks holds that of drawing the weeks.
-    inflation = (1.0 + stays) / (1.0 - stays) / n_weeks
+    inflation = np.minimum((1.0 + stays) / (1.0 - stays) / n_weeks, 0.6)
     first, last = slice(0, n_features), slice(n_features, None)
     ratio = (found[first] * scale[first] ** 2 / own - inflation) / (1.0 - inflation)
     ratio_sd = sd[first] * scale[first] ** 2 / own / (1.0 - inflation)
-    ratio = shrunk(ratio, ratio_sd, weighted_mean(ratio, ratio_sd))
+    ratio = shrunk(ratio, ratio_sd, _believed(ratio, ratio_sd, 0.25, 0.2))
     between_active = np.sqrt(np.clip(ratio, 0.02, 0.6) * own)
     # Means of l: shrunk by two weeks, and over few weeks.
     weeks = np.arange(n_weeks + 1)
@@ -267,12 +278,15 @@ def _habits(
     kept_square = np.maximum((chance * kept[None, :] ** 2).sum(axis=1), 0.02)
     variance = (found[last] * scale[last] ** 2 - drawn) / kept_square / within**2
     variance_sd = sd[last] * scale[last] ** 2 / kept_square / within**2
-    variance = shrunk(variance, variance_sd, weighted_mean(variance, variance_sd))
+    variance = shrunk(variance, variance_sd, _believed(variance, variance_sd, 0.3, 0.3))
     between_size = np.sqrt(np.clip(variance, 0.02, 1.5)) * within
     between = np.concatenate([between_active, between_size])
     # What of a habit reaches its scaled estimate.
     reach = np.concatenate([np.ones(n_features), (chance * kept[None, :]).sum(axis=1)])
-    slope = shrunk(moments["slope"], moments["slope_sd"])
+    # Activity and size have a spread of effects each: what the label does to one says little of the other.
+    slope = np.concatenate(
+        [shrunk(moments["slope"][part], moments["slope_sd"][part]) for part in (first, last)]
+    )
     effect = slope * scale / np.maximum(reach, 0.2)
     # No label explains more than half of how learners differ.
     most = np.sqrt(0.5 / moments["label_variance"]) * between
@@ -282,6 +296,11 @@ def _habits(
     common = moments["covariance"] - moments["label_variance"] * np.outer(slope, slope)
     correlation = _correlation(common / unit, moments["sd"] / unit, n_features)
     return between, effect, correlation
+
+
+def _believed(found: Floats, sd: Floats, belief: float, belief_sd: float) -> float:
+    """The weighted mean together with a weak belief, which decides where nearly all is noise."""
+    return weighted_mean(np.append(found, belief), np.append(sd, belief_sd))
 
 
 def _correlation(found: Floats, sd: Floats, n_features: int) -> Floats:
@@ -313,6 +332,6 @@ def _correlation(found: Floats, sd: Floats, n_features: int) -> Floats:
 def table(picture: dict[str, Any], size: Floats, active: Floats) -> Any:
     """The table of values from l and activity, within bounds, to a hundredth."""
     values = np.expm1(np.clip(size, 0.0, 1.0) * np.log1p(picture["highs"])[None, :, None])
-    values = np.clip(np.round(values, 2), 0.01, picture["highs"][None, :, None])
+    values = np.minimum(np.maximum(np.round(values, 2), 0.01), picture["highs"][None, :, None])
     values = np.where(active, values, 0.0)
     return pd.DataFrame(values.reshape(len(values), -1), columns=picture["columns"])
