@@ -73,6 +73,11 @@ class Analysis:
     function: Function
     null: Null | None = None
 
+    @property
+    def about_outcome(self) -> bool:
+        """Whether it relates habits to the outcome; an analysis without `null` counts as one that does."""
+        return self.null in (None, "labels")
+
     def findings(self, cohort: Cohort) -> list[Finding]:
         """The findings on a cohort, with the analysis before their names."""
         return [replace(one, name=f"{self.name}: {one.name}") for one in self.function(cohort)]

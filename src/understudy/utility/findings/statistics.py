@@ -107,20 +107,6 @@ def rank_difference(first: ArrayLike, second: ArrayLike) -> Evidence:
     return Evidence(float(2.0 * excess / (n_a * n_b)), float(2.0 * ndtr(-z)))
 
 
-def signed_rank(values: ArrayLike) -> Evidence:
-    """Wilcoxon's signed-rank test against 0 (zeros left out, normal approximation); effect rank-biserial."""
-    (a,) = _complete(values)
-    a = a[a != 0]
-    n = len(a)
-    if n < 6:
-        return NOTHING
-    ranks = rankdata(np.abs(a))
-    _, ties = np.unique(ranks, return_counts=True)
-    excess = float(ranks @ np.sign(a)) / 2.0
-    variance = n * (n + 1.0) * (2.0 * n + 1.0) / 24.0 - (ties**3.0 - ties).sum() / 48.0
-    return Evidence(4.0 * excess / (n * (n + 1.0)), float(2.0 * ndtr(-abs(excess) / np.sqrt(variance))))
-
-
 def rank_differences(values: ArrayLike, group: ArrayLike) -> Evidence:
     """Kruskal and Wallis: do the groups differ at all? The effect is epsilon squared, without direction."""
     a, g = _complete(values, group)

@@ -15,7 +15,6 @@ from understudy.utility.findings.statistics import (
     rank_correlation,
     rank_difference,
     share_difference,
-    signed_rank,
 )
 
 Floats = NDArray[np.float64]
@@ -39,12 +38,12 @@ def chronotype_and_outcome(cohort: Cohort) -> list[Finding]:
 
 @register("time of day", "Which windows do learners prefer?", "windows")
 def preferred_windows(cohort: Cohort) -> list[Finding]:
-    """Wilcoxon's signed-rank test of each window's minutes against the mean of all windows."""
+    """Paired t test of each window's log-minutes against the mean of all windows."""
     habits = Habits(cohort)
     often = np.log1p(habits.minutes)
     excess = often - often.mean(axis=1, keepdims=True)
     return [
-        Finding.of(window, signed_rank(column))
+        Finding.of(window, mean_away_from_zero(column))
         for window, column in zip(habits.windows, excess.T, strict=True)
     ]
 
