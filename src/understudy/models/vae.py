@@ -38,6 +38,7 @@ _SMALLEST = 1e-3
 _LOG_SHAPE = (-2.0, 7.0)
 _LOG_MEAN = (-7.0, 1.0)
 _LOG_VARIANCE = (-8.0, 4.0)
+_FIRST_LOG_VARIANCE = -4.0
 
 
 def load_torch() -> Any:
@@ -172,6 +173,9 @@ class SeriesVae:
             # Start from the moments of each feature: training then only has to learn what differs.
             last: Any = self.decoder_[-1]
             last.bias.copy_(torch.as_tensor(_moments(self.transformed(values)).ravel()))
+            # A posterior that is narrow at first: otherwise the decoder learns to ignore the latent.
+            code: Any = self.encoder_[-1]
+            code.bias[self.settings.latent :] = _FIRST_LOG_VARIANCE
         return self.update(values, rng)
 
     def update(self, values: Floats, rng: np.random.Generator) -> SeriesVae:
@@ -190,7 +194,7 @@ class SeriesVae:
                     order = torch.randperm(len(rows))
                 start = step % n_batches * setting.batch_size
                 batch = rows[order[start : start + setting.batch_size]]
-                mean, log_variance = _halves(self.encoder_(batch))
+                mean, log_variance = self._posterior(batch)
                 latent = mean + (0.5 * log_variance).exp() * torch.randn_like(mean)
                 likelihood = gated_gamma_log_likelihood(batch, *self._places(latent)).sum(dim=(1, 2))
                 beta = cyclical_beta(step, n_steps, setting.n_cycles, setting.beta)
@@ -208,7 +212,7 @@ class SeriesVae:
         torch = load_torch()
         with torch.no_grad():
             parts = [
-                _halves(self.encoder_(torch.as_tensor(chunk, dtype=torch.float32)))
+                self._posterior(torch.as_tensor(chunk, dtype=torch.float32))
                 for chunk in np.array_split(self.transformed(values), max(1, len(values) // 4096))
             ]
         mean = torch.cat([one for one, _ in parts]).double().numpy()
@@ -242,6 +246,11 @@ class SeriesVae:
         result: Floats = np.expm1(transformed * np.log1p(c)) / c * self.highs[None, :, None]
         return np.minimum(result, self.highs[None, :, None])
 
+    def _posterior(self, rows: Tensor) -> tuple[Tensor, Tensor]:
+        """From values and whether they are positive, side by side."""
+        torch = load_torch()
+        return _halves(self.encoder_(torch.cat([rows, (rows > 0).to(rows.dtype)], dim=1)))
+
     def _places(self, latent: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         gate, log_mean, log_shape = self.decoder_(latent).chunk(3, dim=1)
         return gate, log_mean.clamp(*_LOG_MEAN), log_shape.clamp(*_LOG_SHAPE)
@@ -251,7 +260,7 @@ class SeriesVae:
         setting, n_features = self.settings, len(self.highs)
         first, second = setting.hidden
         encoder = nn.Sequential(
-            nn.Conv1d(n_features, first, 3, padding=1),
+            nn.Conv1d(2 * n_features, first, 3, padding=1),
             nn.ReLU(),
             nn.Dropout(setting.encoder_dropout),
             nn.Conv1d(first, second, 3, padding=1),

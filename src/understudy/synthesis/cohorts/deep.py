@@ -35,7 +35,7 @@ from understudy.models.vae import (
 )
 from understudy.privacy.composition import mu_to_delta
 from understudy.privacy.guarantee import Guarantee
-from understudy.privacy.noise import Noise, os_noise
+from understudy.privacy.noise import Noise, os_noise, test_noise
 from understudy.records.cohort import Cohort, Schema
 
 Floats = NDArray[np.float64]
@@ -181,6 +181,22 @@ def surrogates(source: Source, schema: Schema, rng: np.random.Generator, rows: i
     labels = _even_labels(rows, schema.n_labels)
     values = [source(int((labels == k).sum()), k, rng) for k in range(schema.n_labels)]
     return Cohort(np.concatenate(values), labels.astype(np.int8), schema)
+
+
+def from_script(generate: Callable[..., Any], summary: Any, schema: Schema) -> Source:
+    """A panelist's `generate(n, label, summary, rng)` as a source of surrogates.
+
+    A summary of learners is paid for apart from this baseline, and both compose. Only scripts of
+    our own may run in this process; others' tables come from the sandbox.
+    """
+
+    def rows(n: int, label: int, rng: np.random.Generator) -> Floats:
+        table = generate(n, schema.labels[label], summary, rng)
+        columns = [np.asarray(table[name], dtype=np.float64) for name in schema.columns()]
+        values = np.stack(columns, axis=1).reshape(n, schema.n_features, schema.n_weeks)
+        return np.clip(values, 0.0, schema.highs[None, :, None])
+
+    return rows
 
 
 @dataclass(frozen=True)
@@ -373,6 +389,6 @@ def tune(
         baseline = copy.copy(pretrained[settings.series])
         baseline.settings = replace(settings)
         sizes = [int((pretended.label == k).sum()) for k in range(pretended.schema.n_labels)]
-        synthetic = baseline.fit(pretended, rng).sample(sizes, rng)
+        synthetic = baseline.fit(pretended, rng, test_noise(rng)).sample(sizes, rng)
         scored.append((score(pretended, synthetic), settings))
     return sorted(scored, key=lambda pair: pair[0])

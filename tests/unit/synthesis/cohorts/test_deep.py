@@ -20,6 +20,7 @@ from understudy.synthesis.cohorts.deep import (
     RoughHabits,
     accounted,
     calibrated,
+    from_script,
     surrogates,
     tune,
 )
@@ -123,6 +124,16 @@ def test_any_source_will_do():
         lambda n, label, rng: np.full((n, 2, 5), float(label)), SCHEMA, np.random.default_rng(0), 6
     )
     np.testing.assert_array_equal(rows.values[:, 0, 0], rows.label)
+
+
+def test_a_panelists_script_is_a_source():
+    def generate(n, label, summary, rng):
+        return {name: np.full(n, summary[label] * place) for place, name in enumerate(SCHEMA.columns())}
+
+    source = from_script(generate, {"low": 1.0, "average": 100.0, "high": 0.0}, SCHEMA)
+    rng = np.random.default_rng(0)
+    np.testing.assert_array_equal(source(2, 0, rng)[1].ravel(), np.arange(10.0))
+    assert source(1, 1, rng)[0].max(axis=1).tolist() == [120.0, 60.0]
 
 
 def test_synthetic_cohort_has_the_schema_the_sizes_zeros_and_bounds(pretrained):
