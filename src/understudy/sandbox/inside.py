@@ -24,6 +24,7 @@ import warnings
 from base64 import b64decode
 from contextlib import suppress
 from importlib import import_module
+from importlib.abc import MetaPathFinder
 from typing import Any
 
 SCRATCH = "/scratch"
@@ -41,6 +42,14 @@ IMPORTED = (
 
 class _Program(ctypes.Structure):
     _fields_ = (("length", ctypes.c_ushort), ("instructions", ctypes.c_char_p))
+
+
+class _Absent(MetaPathFinder):
+    """Hides polars: a library of formulas would import it, and it starts threads, which no fork survives."""
+
+    def find_spec(self, fullname: str, path: object, target: object = None) -> None:
+        if fullname == "polars":
+            raise ModuleNotFoundError("polars is not in the sandbox", name=fullname)
 
 
 class _TooMuch(Exception):
@@ -93,8 +102,7 @@ def _only_descriptor(number: int) -> socket.socket:
 
 def _import_everything() -> None:
     warnings.simplefilter("ignore")
-    # A library of formulas would import it, and it starts threads, which no fork survives.
-    sys.modules["polars"] = None  # type: ignore[assignment]
+    sys.meta_path.insert(0, _Absent())
     import numpy as np
     import pandas as pd
 

@@ -10,7 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 from types import TracebackType
 from typing import Self
 
-from understudy.errors import UsageError
+from understudy.errors import MissingError, UsageError
 from understudy.sandbox.jobs import Job, Limits, Outcome
 from understudy.sandbox.requirement import require_sandbox
 from understudy.sandbox.worker import GoneError, Worker
@@ -65,18 +65,24 @@ class Sandbox:
             raise UsageError("the sandbox is not open.", hint="use it in a with statement.")
         worker = self._idle.get()
         try:
+            if worker.stopped:
+                worker = self._replaced(worker)
             try:
                 return worker.run(job)
             except GoneError:
-                worker.stop()
                 worker = self._replaced(worker)
                 return worker.run(job)
+        except GoneError as error:
+            raise MissingError(
+                "the sandbox ended by itself, twice.",
+                hint="the machine may be out of memory; 'understudy sandbox check' tries it again.",
+            ) from error
         except BaseException:
             # Interrupted in the middle: what this worker is doing is not known any more.
             worker.stop()
             raise
         finally:
-            self._idle.put(self._replaced(worker) if worker.stopped and self._workers else worker)
+            self._idle.put(worker)
 
     def run_many(
         self, jobs: Sequence[Job], progress: Callable[[int, int], None] | None = None
@@ -107,8 +113,13 @@ class Sandbox:
         return [user for worker in self._workers for user in worker.outside_users()]
 
     def _replaced(self, worker: Worker) -> Worker:
+        worker.stop()
         fresh = Worker(self._limits)
         with self._lock:
+            closed = worker not in self._workers
             self._workers = [fresh if other is worker else other for other in self._workers]
+        if closed:
+            fresh.stop()
+            raise UsageError("the sandbox was closed during a run.", hint="close it after the last run.")
         fresh.wait_until_warm()
         return fresh

@@ -1,0 +1,162 @@
+"""Bytes that a run may have made up: read, refused, or cleaned."""
+
+import json
+import struct
+
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from understudy.sandbox import results
+from understudy.sandbox.results import MAGIC, read_result
+
+
+def stream(table, **options):
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, table.schema, options=pa.ipc.IpcWriteOptions(**options)) as writer:
+        writer.write_table(table)
+    return bytes(sink.getvalue())
+
+
+def told(header, *tables):
+    text = json.dumps(header).encode()
+    return MAGIC + struct.pack("<Q", len(text)) + text + b"".join(tables)
+
+
+def with_tables(**tables):
+    listed = [[name, len(content)] for name, content in tables.items()]
+    return told({"status": "done", "values": 1, "tables": listed}, *tables.values())
+
+
+def read_table(content):
+    return pa.ipc.open_stream(content).read_all()
+
+
+def refused(content):
+    outcome = read_result(content, 10)
+    return (outcome.status, outcome.error_type) == ("error", "FalseResult")
+
+
+def test_values_and_tables_come_back():
+    table = pa.table(
+        {
+            "n": [1, None, 3],
+            "x": [0.5, float("nan"), None],
+            "s": ["a", None, "ü"],
+            "b": [True, None, False],
+            "t": pa.array([1, None, 3], pa.timestamp("ns", "UTC")),
+            "d": pa.array([1, None, 3], pa.date32()),
+        }
+    )
+    outcome = read_result(with_tables(result=stream(table)), 1)
+    assert outcome.status == "done"
+    assert outcome.values == 1
+    assert str(read_table(outcome.tables["result"]).to_pydict()) == str(table.to_pydict())
+    assert read_table(outcome.tables["result"]).schema == table.schema
+
+
+def test_an_empty_table_comes_back():
+    table = pa.table({"n": pa.array([], pa.int64()), "s": pa.array([], pa.string())})
+    assert read_table(read_result(with_tables(r=stream(table)), 1).tables["r"]).equals(table)
+
+
+def test_nothing_hides_behind_what_is_shown():
+    secret = b"canary-4711"
+    text = pa.array(["a", "b", secret.decode()])
+    buffers = pa.array([1, 0x3131372D7972616E]).buffers()
+    covered = pa.Array.from_buffers(pa.int64(), 2, [pa.py_buffer(b"\x01"), buffers[1]])
+    offsets = pa.py_buffer(struct.pack("<3i", 0, 1, 2))
+    beyond = pa.Array.from_buffers(pa.string(), 2, [None, offsets, pa.py_buffer(b"ab" + secret)])
+    schema = pa.schema([pa.field("s", pa.string(), metadata={"m": secret})], metadata={"m": secret})
+    made = {
+        "sliced": stream(pa.table({"s": text})[:2]),
+        "covered": stream(pa.table({"n": covered})),
+        "beyond": stream(pa.table({"s": beyond})),
+        "metadata": stream(pa.table([pa.array(["a"])], schema=schema)),
+    }
+    assert sum(secret in content for content in made.values()) >= 2
+    assert buffers[1].to_pybytes()[8:] in made["covered"]
+    outcome = read_result(with_tables(**made), 1)
+    assert outcome.status == "done"
+    for content in outcome.tables.values():
+        assert secret not in content
+        assert buffers[1].to_pybytes()[8:] not in content
+
+
+def test_tables_that_are_refused():
+    plain = pa.table({"n": list(range(1000))})
+    assert not refused(with_tables(r=stream(plain)))
+    for name, content in {
+        "compressed": stream(plain, compression="zstd"),
+        "dictionary": stream(pa.table({"s": pa.array(["a", "b"]).dictionary_encode()})),
+        "no room for rows": stream(pa.table({"n": pa.nulls(1_000_000)})),
+        "nested": stream(pa.table({"n": [[1], [2]]})),
+        "bytes": stream(pa.table({"n": [b"x"]})),
+        "no columns": stream(pa.table({})),
+        "same names": stream(pa.table([pa.array([1]), pa.array([1])], names=["a", "a"])),
+        "cut off": stream(plain)[:-2000],
+        "not Arrow": b"x" * 100,
+        "nothing": b"",
+    }.items():
+        assert refused(with_tables(r=content)), name
+
+
+def test_text_that_is_not_unicode_is_refused():
+    offsets = pa.py_buffer(struct.pack("<2i", 0, 2))
+    wrong = pa.Array.from_buffers(pa.string(), 1, [None, offsets, pa.py_buffer(b"\xff\xfe")])
+    assert refused(with_tables(r=stream(pa.table({"s": wrong}))))
+    assert refused(told({"status": "done", "values": "\ud800", "tables": []}))
+
+
+def test_headers_that_are_refused(monkeypatch):
+    monkeypatch.setattr(results, "MOST_JSON_BYTES", 1000)
+    deep = []
+    for _ in range(80):
+        deep = [deep]
+    for content in (
+        b"",
+        MAGIC,
+        b"x" * 100,
+        MAGIC + struct.pack("<Q", 2**63) + b"{}",
+        MAGIC + struct.pack("<Q", 1) + b"{",
+        told([]),
+        told({"status": "fine"}),
+        told({"status": "done", "values": "x" * 2000, "tables": []}),
+        told({"status": "done", "values": deep, "tables": []}),
+        told({"status": "done"}),
+        told({"status": "done", "tables": [["a", -1]]}),
+        told({"status": "done", "tables": [["a", 10]]}),
+        told({"status": "done", "tables": [{"a": 1}]}),
+        told({"status": "done", "tables": []}, b"more"),
+    ):
+        assert refused(content)
+
+
+def test_an_error_is_a_known_type_and_a_line_of_the_code():
+    def outcome(kinds, line):
+        return read_result(told({"status": "error", "error_types": kinds, "error_line": line}), 10)
+
+    known = outcome(["LinAlgError", "ValueError"], 3)
+    assert (known.error_type, known.error_line) == ("LinAlgError", 3)
+    assert outcome(["canary", "KeyError"], 3).error_type == "KeyError"
+    assert outcome(["canary", 7, None], 3).error_type == "Exception"
+    assert outcome("canary", 3).error_type == "Exception"
+    for line in (0, 11, "canary", True, 3.0, None):
+        assert outcome(["KeyError"], line).error_line is None
+
+
+@given(st.data())
+def test_no_change_of_bytes_gets_past_the_reader(data):
+    content = bytearray(with_tables(r=stream(pa.table({"n": [1, 2, 3], "s": ["a", "b", None]}))))
+    for _ in range(data.draw(st.integers(1, 8))):
+        content[data.draw(st.integers(len(MAGIC), len(content) - 1))] = data.draw(st.integers(0, 255))
+    outcome = read_result(bytes(content), 1)
+    assert outcome.status in ("done", "error", "output", "memory")
+    for table in outcome.tables.values():
+        read_table(table).validate(full=True)
+
+
+@pytest.mark.parametrize("status", ["output", "memory"])
+def test_limits_that_the_inside_noticed(status):
+    assert read_result(told({"status": status}), 1).status == status

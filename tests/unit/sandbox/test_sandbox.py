@@ -1,0 +1,233 @@
+"""The sandbox as callers meet it: what goes in, what comes out, what stays out."""
+
+import os
+import struct
+import time
+from pathlib import Path
+from types import SimpleNamespace
+
+import pandas as pd
+import pyarrow as pa
+import pytest
+
+from understudy.errors import MissingError, UsageError
+from understudy.sandbox import Job, Limits, Sandbox, filters, require_sandbox, requirement, runtime
+from understudy.sandbox.jobs import MEBIBYTE
+
+pytestmark = pytest.mark.sandbox
+ALLOW_ALL = struct.pack("<HBBI", 6, 0, 0, 0x7FFF0000)
+
+
+@pytest.fixture(scope="module")
+def usable():
+    try:
+        require_sandbox()
+    except MissingError as error:
+        pytest.skip(error.message)
+
+
+@pytest.fixture(scope="module")
+def sandbox(usable):
+    with Sandbox(Limits(wall_seconds=60.0), workers=2) as opened:
+        yield opened
+
+
+def arrow(frame, as_file=False):
+    table = pa.Table.from_pandas(frame)
+    sink = pa.BufferOutputStream()
+    with (pa.ipc.new_file if as_file else pa.ipc.new_stream)(sink, table.schema) as writer:
+        writer.write_table(table)
+    return bytes(sink.getvalue())
+
+
+def frame(content):
+    return pa.ipc.open_stream(content).read_all().to_pandas()
+
+
+def test_values_tables_and_seed(sandbox):
+    code = """
+import numpy as np
+def analyse(habits, cut, rng):
+    high = habits[habits["minutes"] > cut]
+    return {
+        "mean": habits.groupby("window")["minutes"].mean().to_dict(),
+        "draw": rng.normal(),
+        "shape": np.array(high.shape),
+        "none": float("nan"),
+        "high": high,
+    }
+"""
+    habits = pd.DataFrame({"window": ["am", "pm"] * 3, "minutes": [1.0, 2.0, 3.0, 4.0, 5.0, 6.0]})
+    for as_file in (False, True):
+        job = Job(code, "analyse", {"cut": 3}, {"habits": arrow(habits, as_file)}, seed=5)
+        first, second = sandbox.run_many([job, job])
+        assert first.status == "done", first
+        assert first.values["mean"] == {"am": 3.0, "pm": 4.0}
+        assert first.values["shape"] == [3, 2]
+        assert first.values["draw"] == second.values["draw"]
+        assert frame(first.tables["high"])["minutes"].to_list() == [4.0, 5.0, 6.0]
+
+
+def test_a_frame_alone_and_odd_columns(sandbox):
+    code = """
+import pandas as pd
+def f():
+    return pd.DataFrame({0: [1, 2], "c": pd.Categorical(["a", "b"]), "n": [None, None]})
+"""
+    outcome = sandbox.run(Job(code, "f"))
+    assert outcome.status == "done", outcome
+    assert frame(outcome.tables["result"]).astype(object).where(lambda x: x.notna(), None).to_dict(
+        "list"
+    ) == {
+        "0": [1, 2],
+        "c": ["a", "b"],
+        "n": [None, None],
+    }
+
+
+@pytest.mark.parametrize(
+    ("code", "kind", "line"),
+    [
+        ("def f():\n    x = {}\n    return x['canary']\n", "KeyError", 3),
+        ("def f(:\n", "SyntaxError", 1),
+        ("import pandas as pd\ndef f():\n    return pd.DataFrame()['canary']\n", "KeyError", 3),
+        ("x = 1\nraise SystemExit('canary')\n", "SystemExit", 2),
+        ("def g(): pass\n", "KeyError", None),
+        ("def f():\n    return object()\n", "TypeError", None),
+        ("class canary(ValueError): pass\ndef f():\n    raise canary('canary')\n", "ValueError", 3),
+        ("import os\ndef f():\n    os._exit(0)\n", "FalseResult", None),
+        ("import socket\ndef f():\n    socket.socket()\n", "PermissionError", 3),
+        ("import polars\ndef f(): pass\n", "ModuleNotFoundError", 1),
+    ],
+)
+def test_errors_are_a_type_and_a_line(sandbox, code, kind, line):
+    outcome = sandbox.run(Job(code, "f"))
+    assert (outcome.status, outcome.error_type, outcome.error_line) == ("error", kind, line)
+    assert "canary" not in repr(outcome)
+
+
+def test_the_libraries_work_inside(sandbox):
+    code = """
+import numpy as np, pandas as pd
+def f(rng):
+    import statsmodels.formula.api as smf
+    from scipy import stats
+    from sklearn.cluster import KMeans
+    from sklearn.ensemble import RandomForestClassifier
+    x = rng.normal(size=200)
+    data = pd.DataFrame({"x": x, "y": 2 * x + rng.normal(size=200), "g": np.where(x > 0, "a", "b")})
+    slope = smf.ols("y ~ x", data).fit().params["x"]
+    groups = KMeans(2, n_init=3, random_state=0).fit_predict(data[["x", "y"]])
+    forest = RandomForestClassifier(10, random_state=0).fit(data[["x", "y"]], data["g"])
+    when = pd.Timestamp("2025-07-01", tz="Europe/Berlin").utcoffset().total_seconds()
+    data["g"].str.upper().value_counts()
+    data.to_csv("/scratch/out.csv"); pd.read_csv("/scratch/out.csv")
+    p = stats.ttest_1samp(x, 5).pvalue
+    score = forest.score(data[["x", "y"]], data["g"])
+    return {"slope": slope, "groups": int(groups.max()), "p": p, "forest": score, "offset": when}
+"""
+    outcome = sandbox.run(Job(code, "f", seed=1))
+    assert outcome.status == "done", outcome
+    assert outcome.values["slope"] == pytest.approx(2, abs=0.3)
+    assert outcome.values["groups"] == 1
+    assert outcome.values["p"] < 1e-6
+    assert outcome.values["offset"] == 7200
+
+
+def test_nothing_that_a_run_says_is_heard(sandbox, capfd):
+    outcome = sandbox.run(Job("import os, sys\ndef f():\n    print('canary'); os.write(2, b'canary')\n", "f"))
+    assert outcome.status == "done"
+    assert capfd.readouterr() == ("", "")
+
+
+def test_the_launcher_has_an_empty_environment_and_no_root(sandbox, monkeypatch):
+    for worker in sandbox._workers:
+        if os.geteuid() == 0:
+            assert Path(f"/proc/{worker._process.pid}/environ").read_bytes() == b""
+            assert b"scratch" not in Path(f"/proc/{worker._process.pid}/cmdline").read_bytes()
+        status = Path(f"/proc/{worker._warm}/status").read_text()
+        assert "\nThreads:\t1\n" in status  # a filter is put on one thread only
+        assert "\nNoNewPrivs:\t1\n" in status
+    assert 0 not in sandbox.outside_users()
+
+
+def test_the_sum_over_children_is_limited_even_if_forks_were_not(usable, monkeypatch):
+    for name in ("outer", "warm", "run"):
+        monkeypatch.setattr(filters, name, lambda: ALLOW_ALL)
+    code = """
+import os, time
+def f():
+    for _ in range(6):
+        if os.fork() == 0:
+            kept = bytearray(b"x") * (100 << 20)
+            time.sleep(60)
+    time.sleep(60)
+"""
+    limits = Limits(wall_seconds=50.0, memory_bytes=300 * MEBIBYTE, processes=20)
+    with Sandbox(limits, workers=1) as weak:
+        assert weak.run(Job(code, "f")).status == "memory"
+        assert weak.run(Job("def f(): return 1", "f")).values == 1
+
+
+def test_a_warm_process_that_ends_is_replaced(usable):
+    import signal
+
+    with Sandbox(workers=1) as opened:
+        os.kill(opened._workers[0]._warm, signal.SIGKILL)
+        opened._workers[0]._process.wait()
+        assert opened.run(Job("def f(): return 1", "f")).values == 1
+
+
+def test_nothing_is_left_running(usable):
+    with Sandbox(workers=1) as opened:
+        processes = [opened._workers[0]._warm, opened._workers[0]._process.pid]
+    for _ in range(100):
+        if not any(os.path.exists(f"/proc/{process}") for process in processes):
+            break
+        time.sleep(0.1)
+    assert not any(os.path.exists(f"/proc/{process}") for process in processes)
+
+
+def test_progress_and_order(sandbox):
+    heard = []
+    code = "def f(n): return n"
+    outcomes = sandbox.run_many(
+        [Job(code, "f", {"n": n}) for n in range(10)], lambda done, of: heard.append((done, of))
+    )
+    assert [outcome.values for outcome in outcomes] == list(range(10))
+    assert heard == [(done, 10) for done in range(1, 11)]
+
+
+def test_it_has_to_be_open():
+    with pytest.raises(UsageError, match="not open"):
+        Sandbox().run(Job("", "f"))
+
+
+@pytest.mark.parametrize(("platform", "name"), [("darwin", "macOS"), ("win32", "Windows")])
+def test_other_systems_get_a_sentence(monkeypatch, platform, name):
+    monkeypatch.setattr(requirement, "sys", SimpleNamespace(platform=platform))
+    with pytest.raises(MissingError, match=name) as caught:
+        require_sandbox()
+    assert "virtual machine" in caught.value.hint
+    with pytest.raises(MissingError, match=name), Sandbox():
+        pass
+
+
+def test_without_bubblewrap_nothing_is_run(monkeypatch):
+    monkeypatch.setattr(runtime.shutil, "which", lambda *_, **__: None)
+    with pytest.raises(MissingError, match="bubblewrap"), Sandbox():
+        pass
+
+
+def test_without_user_namespaces_nothing_is_run(usable, monkeypatch, tmp_path):
+    refusing = tmp_path / "bwrap"
+    refusing.write_text(
+        '#!/bin/sh\n[ "$1" = --version ] && echo "bubblewrap 0.8.0" && exit 0\n'
+        'echo "bwrap: No permissions to create new namespace" >&2\nexit 1\n'
+    )
+    refusing.chmod(0o755)
+    for folder in (tmp_path, *tmp_path.parents[:-2]):
+        folder.chmod(0o755)
+    monkeypatch.setattr(runtime, "bubblewrap", lambda: str(refusing))
+    with pytest.raises(MissingError, match=r"user namespaces.*No permissions"), Sandbox():
+        pass
