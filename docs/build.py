@@ -27,11 +27,6 @@ RATIOS = ("0", "0.25", "0.5", "0.75", "0.99", "0.999")
 METHODS = (*(f"drop:{ratio}" for ratio in RATIOS), "markov")
 PRIVATE_METHODS = ("drop:0.5", "markov", *(f"markov-dp:epsilon={e}" for e in (1, 2, 4, 8)))
 LONG_METHODS = ("drop:0", "drop:0.5", "drop:0.75", "drop:0.99", "markov")
-VERBS = (
-    *("inspect", "synthesize", "audit", "study", "release"),
-    *("difficulties", "ability", "page", "study-difficulties", "audit-difficulties"),
-    *("ledger", "simulate"),
-)
 
 # Table 4 of the seed: RMSE, weighted RMSE, re-identification AUC.
 PUBLISHED = {
@@ -185,14 +180,31 @@ def commands_page() -> str:
     """The help of every command."""
     parts = ["# Commands\n\nGenerated from the commands' own help by `python docs/build.py`.\n"]
     environment = {**os.environ, "COLUMNS": "100", "TERMINAL_WIDTH": "100", "NO_COLOR": "1"}
-    for verb in VERBS:
-        code = f"import sys; sys.argv = ['understudy', {verb!r}, '--help']; from understudy.cli import main; main()"
+    for verb in verbs():
+        arguments = ["understudy", *verb.split(), "--help"]
+        code = f"import sys; sys.argv = {arguments!r}; from understudy.cli import main; main()"
         done = subprocess.run(
             [sys.executable, "-c", code], capture_output=True, text=True, check=True, env=environment
         )
         text = "\n".join(line.rstrip() for line in done.stdout.strip().splitlines())
         parts.append(f"## understudy {verb}\n\n```text\n{text}\n```\n")
     return "\n".join(parts)
+
+
+def verbs() -> list[str]:
+    """Every command, those of a group after its name, in the order of the help."""
+    from understudy.cli.app import app
+
+    def named(commands: object, group: str = "") -> list[str]:
+        # typer writes a hyphen for an underscore.
+        return [group + command.callback.__name__.replace("_", "-") for command in commands]  # type: ignore[attr-defined]
+
+    found = named(app.registered_commands)
+    for group in app.registered_groups:
+        assert group.typer_instance is not None
+        name = group.name or group.typer_instance.info.name
+        found += named(group.typer_instance.registered_commands, f"{name} ")
+    return found
 
 
 def _table(name: str) -> Table:
