@@ -1,0 +1,210 @@
+"""`cohort compare`: panelists, their pool, the deep baseline and references side by side on one cohort.
+
+Internal: everything is measured against the real learners and with seeded noise. Nothing is charged,
+and nothing here may leave.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import math
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from understudy.errors import DataError, UsageError
+from understudy.pages.writing import new_folder, write_json, write_text
+from understudy.records.cohort import Cohort
+from understudy.studies.cohort_risk import N_SHADOWS, membership_risks
+from understudy.studies.cohort_trials import Deep, Measured, finite, generators, require_deep
+from understudy.synthesis.cohorts.measuring import refuse_cuts_from_data
+from understudy.synthesis.cohorts.panel.panel import N_EACH
+from understudy.utility.ajs import SeedInterval, over_seeds
+
+Row = dict[str, Any]
+SMALLEST = 20
+
+MEASURES = ("ajs", "precision", "recall", "n_synthetic", "auc_worst", "control_auc_worst", "seconds")
+
+
+@dataclass(frozen=True)
+class ComparePlan:
+    """What is compared, how often, and at which price the private methods work."""
+
+    epsilon: float = 3.0
+    delta: float = 1e-3
+    n_seeds: int = 5
+    deep: bool = False
+    n_each: int = N_EACH
+    n_shadows: int = N_SHADOWS
+    seed: int = 1
+    deep_rows: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.n_seeds < 1 or self.n_shadows < 0:
+            raise UsageError(
+                f"a comparison needs a seed at least; asked for {self.n_seeds} seeds and {self.n_shadows} shadows.",
+                hint="for example --seeds 5.",
+            )
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """A row per method and seed."""
+
+    plan: ComparePlan
+    rows: tuple[Row, ...]
+    n_learners: int
+    simulated: bool
+
+    @property
+    def methods(self) -> list[str]:
+        """Methods in the order in which they were tried."""
+        return list(dict.fromkeys(row["method"] for row in self.rows))
+
+    def of(self, method: str) -> list[Row]:
+        """The rows of one method."""
+        return [row for row in self.rows if row["method"] == method]
+
+    def kinds(self) -> list[str]:
+        """Kinds of analyses, as in the columns."""
+        return [key.removeprefix("precision_") for key in self.rows[0] if key.startswith("precision_")]
+
+    def interval(self, method: str, measure: str) -> SeedInterval | None:
+        """Mean over seeds with a bootstrap interval; None where it was not measured."""
+        values = finite([float(row[measure]) for row in self.of(method) if measure in row])
+        return over_seeds(values, np.random.default_rng(0)) if values else None
+
+    def guarantee(self, method: str) -> str:
+        """What may be said of a method."""
+        return str(self.of(method)[0]["guarantee"])
+
+    def to_json(self) -> dict[str, Any]:
+        """Means and intervals for a machine."""
+        found: dict[str, Any] = {}
+        for method in self.methods:
+            intervals = {name: self.interval(method, name) for name in MEASURES}
+            found[method] = {
+                "guarantee": self.guarantee(method),
+                **{name: None if one is None else one.to_json() for name, one in intervals.items()},
+                "by_kind": {
+                    kind: {
+                        name: None if (one := self.interval(method, f"{name}_{kind}")) is None else one.mean
+                        for name in ("precision", "recall", "n_synthetic")
+                    }
+                    for kind in self.kinds()
+                },
+            }
+        return found
+
+
+def compare(
+    cohort: Cohort, plan: ComparePlan, progress: Callable[[int], Callable[[], None]] | None = None
+) -> Comparison:
+    """Try every method on every seed."""
+    check_cohort(cohort)
+    if plan.deep:
+        require_deep()
+    n_methods = len(generators(plan.epsilon, plan.delta, plan.n_each)) + plan.deep
+    steps = n_methods * plan.n_seeds + (n_methods - plan.deep) * plan.n_shadows + plan.deep
+    tick = progress(steps) if progress else lambda: None
+    deep = None
+    if plan.deep:
+        deep = Deep(plan.epsilon, plan.delta, cohort.schema, plan.deep_rows, plan.seed)
+        tick()
+    rows = []
+    for place, (method, (generate, guarantee)) in enumerate(
+        generators(plan.epsilon, plan.delta, plan.n_each, deep).items()
+    ):
+        mine = []
+        for seed in range(plan.n_seeds):
+            rng = np.random.default_rng([plan.seed, place, seed])
+            begun = time.perf_counter()
+            synthetic = generate(cohort, rng)
+            seconds = time.perf_counter() - begun
+            mine.append(
+                {
+                    "method": method,
+                    "seed": seed,
+                    "n_learners": cohort.n_learners,
+                    "epsilon": plan.epsilon if "test" in guarantee else math.nan,
+                    "delta": plan.delta if "test" in guarantee else math.nan,
+                    "guarantee": guarantee,
+                    **Measured.of(cohort, synthetic).row(),
+                    "seconds": seconds,
+                }
+            )
+            tick()
+        rng = np.random.default_rng([plan.seed, place, plan.n_seeds])
+        # A network that is trained for each shadow would take an hour.
+        n_shadows = 0 if method == "deep" else plan.n_shadows
+        risks = membership_risks(cohort, generate, plan.n_seeds, n_shadows, rng, tick)
+        mine = [{**row, **risk} for row, risk in zip(mine, risks, strict=True)]
+        rows += mine
+    return Comparison(plan, tuple(rows), cohort.n_learners, cohort.simulated)
+
+
+def check_cohort(cohort: Cohort) -> None:
+    """Refuse cohorts on which a comparison means nothing."""
+    refuse_cuts_from_data(cohort)
+    if cohort.n_learners < SMALLEST or len(set(cohort.label.tolist())) < 2:
+        raise DataError(
+            f"a comparison needs {SMALLEST} learners and two labels at least; found {cohort.n_learners} and "
+            f"{len(set(cohort.label.tolist()))}.",
+            hint="use a larger cohort.",
+        )
+
+
+def write_comparison(found: Comparison, folder: Path) -> None:
+    """Write `results.csv`, figures, `report.html` and what was done, whole or not at all."""
+    from understudy.studies.cohort_report import write_report
+
+    with new_folder(folder) as temporary:
+        write_text(temporary / "results.csv", table_of(found.rows))
+        write_json(
+            temporary / "study.json",
+            {
+                "internal": "computed from the learners' records; no guarantee covers these files",
+                "plan": vars(found.plan),
+                "learners": found.n_learners,
+                "methods": _plain_json(found.to_json()),
+            },
+        )
+        write_report(temporary, found)
+
+
+def table_of(rows: Sequence[Row]) -> str:
+    """Rows as CSV text; what was not measured is left empty."""
+    columns = list(dict.fromkeys(name for row in rows for name in row))
+    text = io.StringIO()
+    writer = csv.DictWriter(text, columns, lineterminator="\n", restval="")
+    writer.writeheader()
+    writer.writerows({name: _plain(value) for name, value in row.items()} for row in rows)
+    return text.getvalue()
+
+
+def read_table(text: str) -> list[Row]:
+    """The rows of `table_of`, with numbers as numbers."""
+    words = ("method", "guarantee", "worst_attack", "arm", "measure", "control_worst_attack", "data")
+    return [
+        {name: value if name in words else float(value or "nan") for name, value in row.items()}
+        for row in csv.DictReader(io.StringIO(text))
+    ]
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, float):
+        return f"{value:.6g}" if math.isfinite(value) else ""
+    return value
+
+
+def _plain_json(content: Any) -> Any:
+    """The content without what JSON does not know."""
+    if isinstance(content, dict):
+        return {key: _plain_json(value) for key, value in content.items()}
+    return None if isinstance(content, float) and not math.isfinite(content) else content

@@ -1,0 +1,64 @@
+"""Membership risk of a method on one cohort: half of the learners make a synthetic cohort, all are guessed.
+
+The attacker knows the method and rehearses it on random halves (`attacks.cohorts`). The control
+judges the same scores among learners who were all outside, so that what picking the strongest of
+several attacks does by luck is seen beside it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from understudy.attacks.cohorts import CohortKnowledge, cohort_scores, rehearse_cohort
+from understudy.attacks.estimate import judge
+from understudy.records.cohort import Cohort
+
+Generate = Callable[[Cohort, np.random.Generator], Cohort]
+
+# Enough to rank attacks; a publication of a risk wants 1,000 (findings, section 5).
+N_SHADOWS = 24
+
+
+def membership_risks(
+    cohort: Cohort,
+    generate: Generate,
+    n_seeds: int,
+    n_shadows: int,
+    rng: np.random.Generator,
+    tick: Callable[[], None] = lambda: None,
+) -> list[dict[str, Any]]:
+    """For each seed another half of members: the strongest attack, with interval and control.
+
+    The shadows are cast once for all seeds. Without shadows only the attacks that need none are tried.
+    """
+    n_members = cohort.n_learners // 2
+    knowledge = CohortKnowledge(cohort, n_members)
+    shadow = None
+    if n_shadows:
+        seed = np.random.SeedSequence(int(rng.integers(2**63)))
+        shadow = rehearse_cohort(knowledge, generate, seed, n_shadows, tick)
+    rows = []
+    for _ in range(n_seeds):
+        member = np.zeros(cohort.n_learners, dtype=bool)
+        member[rng.permutation(cohort.n_learners)[:n_members]] = True
+        scores = cohort_scores(knowledge, generate(cohort.select(member), rng), shadow)
+        risk = judge(scores, member, rng)
+        strangers = np.flatnonzero(~member)
+        called = np.isin(strangers, rng.permutation(strangers)[: len(strangers) // 2])
+        control = judge({name: score[strangers] for name, score in scores.items()}, called, rng)
+        rows.append(
+            {
+                "auc_worst": risk.worst.auc,
+                "auc_worst_low": risk.low,
+                "auc_worst_high": risk.high,
+                "worst_attack": risk.worst.attack,
+                "tpr_at_1pct": risk.worst.tpr_at_1pct,
+                "control_auc_worst": control.worst.auc,
+                "control_auc_worst_low": control.low,
+                "control_auc_worst_high": control.high,
+            }
+        )
+    return rows
