@@ -5,6 +5,8 @@ from __future__ import annotations
 import typer
 
 from understudy.cli.cohort_build import build
+from understudy.cli.cohort_compare import compare
+from understudy.cli.cohort_improve import improve
 from understudy.cli.cohort_summarize import summarize
 from understudy.cli.cohort_synthesize import prompt, synthesize
 
@@ -18,5 +20,5 @@ cohort = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 
-for step in (build, summarize, prompt, synthesize):
+for step in (build, summarize, prompt, synthesize, compare, improve):
     cohort.command()(step)

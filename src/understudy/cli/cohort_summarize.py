@@ -12,6 +12,7 @@ from understudy.cli.options import AsJson, LedgerPath, echo_json
 if TYPE_CHECKING:
     from understudy.records.cohort import Cohort
     from understudy.synthesis.cohorts.budget import Plan
+    from understudy.synthesis.cohorts.summary import PrivateSummary
 
 
 def summarize(
@@ -62,6 +63,16 @@ def summarize(
             "another file, or in another year's, give both the same population: it all adds up."
         ),
     ] = None,
+    suggestions: Annotated[
+        Path | None,
+        typer.Option(help="From `cohort improve`: moves the split of the budget, counts validated effects."),
+    ] = None,
+    previous: Annotated[
+        Path | None,
+        typer.Option(
+            help="Last year's private summary, of other learners: weighed in by precision, for less noise."
+        ),
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Release noisy sums about a cohort, each with the scale of its noise.
@@ -99,6 +110,15 @@ def summarize(
         analyses=analyses or (),
         statistics=statistics or (),
     )
+    advice = None
+    if suggestions is not None:
+        from understudy.synthesis.cohorts.feedback import read_cycle
+        from understudy.synthesis.cohorts.next_cycle import with_budget
+
+        advice = read_cycle(suggestions)
+        plan = with_budget(plan, advice)
+    # Read before anything is spent.
+    before = None if previous is None else _previous(previous, cohort)
     if explain:
         _explain(plan, as_json)
         return
@@ -121,6 +141,14 @@ def summarize(
         file=None if cohort.simulated else file,
     )
     found = measuring.summarize(cohort, plan, os_noise(), {"card": card})
+    if before is not None:
+        from understudy.synthesis.cohorts.prior import with_previous
+
+        found = with_previous(found, before)
+    if advice is not None:
+        from understudy.synthesis.cohorts.next_cycle import with_effects
+
+        found = with_effects(found, advice)
     write_json(out, found.to_json())
     balance = book.balance(people)
     if as_json:
@@ -161,6 +189,16 @@ def _checked(out: Path | None, explain: bool) -> Path:
             hint="choose another name; every release costs, so an earlier one is not overwritten.",
         )
     return out
+
+
+def _previous(path: Path, cohort: Cohort) -> PrivateSummary:
+    """Last year's summary; found to fit before anything is spent."""
+    from understudy.synthesis.cohorts.prior import check_previous
+    from understudy.synthesis.cohorts.summary import PrivateSummary
+
+    before = PrivateSummary.read(path)
+    check_previous(cohort.schema, before)
+    return before
 
 
 def _explain(plan: Plan, as_json: bool) -> None:

@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from understudy.errors import DataError
+from understudy.records.cohort import Schema
 from understudy.synthesis.cohorts.summary import PrivateSummary, Statistic, _mechanism_token
 
 Floats = NDArray[np.float64]
@@ -37,14 +38,7 @@ def with_previous(summary: PrivateSummary, previous: PrivateSummary) -> PrivateS
     a third year builds on two. Never give two summaries of the same learners: their noise scales
     would be right, but the learners have then paid twice, which only the ledger knows.
     """
-    if (
-        summary.schema.columns() != previous.schema.columns()
-        or summary.schema.labels != previous.schema.labels
-    ):
-        raise DataError(
-            "last year's summary has other features, weeks or labels.",
-            hint="only summaries of the same cohort.toml can be combined.",
-        )
+    check_previous(summary.schema, previous)
     if _card(summary) is not None and _card(summary) == _card(previous):
         raise DataError("the two summaries are the same one.", hint="give last year's.")
     statistics = {
@@ -54,6 +48,15 @@ def with_previous(summary: PrivateSummary, previous: PrivateSummary) -> PrivateS
         for name, one in summary.statistics.items()
     }
     return remade(summary, statistics, {"previous": _card(previous) or "a file without a card"})
+
+
+def check_previous(schema: Schema, previous: PrivateSummary) -> None:
+    """Refuse a summary of something else."""
+    if schema.columns() != previous.schema.columns() or schema.labels != previous.schema.labels:
+        raise DataError(
+            "last year's summary has other features, weeks or labels.",
+            hint="only summaries of the same cohort.toml can be combined.",
+        )
 
 
 def remade(
