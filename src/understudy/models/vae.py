@@ -319,12 +319,12 @@ class LatentSettings:
     weighted by the classifier (Kingma et al. 2014, equation 7).
     """
 
-    latent: int = 4
-    learning_rate: float = 0.02
+    latent: int = 2
+    learning_rate: float = 0.06
     warm_learning_rate: float = 0.02
-    warm_steps: int = 400
+    warm_steps: int = 300
     public_batch_size: int = 256
-    public_weight: float = 0.3
+    public_weight: float = 0.05
     public_labels: bool = True
     classifier_weight: float = 1.0
     n_cycles: int = 4

@@ -188,6 +188,23 @@ def test_opacus_gradient_is_each_learners_own_and_what_is_summed_is_clipped(monk
     assert seen["sigma"] == 2.0 * vae.LATTICE
 
 
+def test_replacing_a_learner_changes_no_other_contribution(monkeypatch):
+    """To the last bit: the sensitivity is proved for one row of integers."""
+    seen = []
+    original = vae.lattice_contributions
+    monkeypatch.setattr(
+        vae, "lattice_contributions", lambda rows, clip: seen.append(original(rows, clip)) or seen[-1]
+    )
+    private = latents(33, np.random.default_rng(30))
+    once = vae.PrivateSteps(rate=0.5, n_steps=1, clip=0.7, noise_multiplier=2.0)
+    fitted(private, np.random.default_rng(31), steps=once)
+    private.mean[5] = 100.0
+    fitted(private, np.random.default_rng(31), steps=once)
+    before, after = seen
+    assert (before[5] != after[5]).any()
+    np.testing.assert_array_equal(np.delete(before, 5, axis=0), np.delete(after, 5, axis=0))
+
+
 def test_no_contribution_is_longer_than_the_sensitivity():
     rng = np.random.default_rng(13)
     rows = rng.normal(size=(200, 30)) * 10.0 ** rng.uniform(-8, 30, size=(200, 1))

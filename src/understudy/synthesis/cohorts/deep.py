@@ -263,8 +263,8 @@ class DeepSettings:
     series: SeriesSettings = field(default_factory=SeriesSettings)
     latent: LatentSettings = field(default_factory=LatentSettings)
     private_batch_size: int | None = 60
-    n_steps: int = 40
-    clip: float = 1.0
+    n_steps: int = 50
+    clip: float = 8.0
 
 
 class DeepBaseline:
