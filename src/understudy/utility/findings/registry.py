@@ -125,6 +125,17 @@ def bank() -> tuple[Analysis, ...]:
     return tuple(_BANK.values())
 
 
+def bank_table(analyses: Sequence[Analysis] | None = None) -> str:
+    """The analyses as a Markdown table: what docs/explanation/findings.md shows."""
+    lines = ["| analysis | kind | question | test | null |", "|---|---|---|---|---|"]
+    for one in bank() if analyses is None else analyses:
+        test = (one.function.__doc__ or "").strip().split("\n")[0].rstrip(".")
+        lines.append(
+            f"| `{one.name}` | {one.kind} | {one.question} | {test} | {one.null or 'not declared'} |"
+        )
+    return "\n".join(lines) + "\n"
+
+
 def run_bank(cohort: Cohort, analyses: Sequence[Analysis] | None = None) -> dict[str, Finding]:
     """The findings of all analyses on a cohort, by name."""
     found: dict[str, Finding] = {}

@@ -45,7 +45,7 @@ def correlation(x: ArrayLike, y: ArrayLike) -> Evidence:
 def rank_correlation(x: ArrayLike, y: ArrayLike) -> Evidence:
     """Spearman's rho; ties share a rank."""
     a, b = _complete(x, y)
-    return correlation(rankdata(a), rankdata(b)) if len(a) else NOTHING
+    return correlation(_ranks(a), _ranks(b)) if len(a) else NOTHING
 
 
 def partial_rank_correlation(x: ArrayLike, y: ArrayLike, given: ArrayLike) -> Evidence:
@@ -54,9 +54,9 @@ def partial_rank_correlation(x: ArrayLike, y: ArrayLike, given: ArrayLike) -> Ev
     n = len(a)
     if n < 5 or _flat(a) or _flat(b):
         return NOTHING
-    design = np.column_stack([np.ones(n), rankdata(c)])
+    design = np.column_stack([np.ones(n), _ranks(c)])
     left = []
-    for ranks in (rankdata(a), rankdata(b)):
+    for ranks in (_ranks(a), _ranks(b)):
         rest = ranks - design @ np.linalg.lstsq(design, ranks, rcond=None)[0]
         if np.abs(rest).max() < 1e-9 * n:
             return NOTHING
@@ -96,7 +96,7 @@ def rank_difference(first: ArrayLike, second: ArrayLike) -> Evidence:
     n = n_a + n_b
     if n_a < 2 or n_b < 2:
         return NOTHING
-    ranks = rankdata(np.concatenate([a, b]))
+    ranks = _ranks(np.concatenate([a, b]))
     _, ties = np.unique(ranks, return_counts=True)
     variance = n_a * n_b / 12.0 * (n + 1.0 - (ties**3.0 - ties).sum() / (n * (n - 1.0)))
     if variance <= 0:
@@ -114,7 +114,7 @@ def rank_differences(values: ArrayLike, group: ArrayLike) -> Evidence:
     codes, place, sizes = np.unique(g, return_inverse=True, return_counts=True)
     if n < 5 or len(codes) < 2:
         return NOTHING
-    ranks = rankdata(a)
+    ranks = _ranks(a)
     _, ties = np.unique(ranks, return_counts=True)
     correction = 1.0 - (ties**3.0 - ties).sum() / (n**3.0 - n)
     if correction <= 0:
@@ -381,6 +381,12 @@ def clusters(points: Floats, k: int) -> NDArray[np.intp]:
             break
         place = nearest
     return place
+
+
+def _ranks(values: Floats) -> Floats:
+    """Ranks with ties; what differs by rounding only (two learners with one active week each) is a tie."""
+    ranks: Floats = rankdata(np.round(values, 12))
+    return ranks
 
 
 def _complete(*columns: ArrayLike) -> list[Floats]:
