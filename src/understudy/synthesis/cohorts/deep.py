@@ -72,8 +72,7 @@ class Accounted:
 
 def accounted(steps: PrivateSteps, delta: float, n_parameters: int) -> Accounted:
     """The epsilon of `steps` at `delta`, for replacing one learner, by both accountants."""
-    c, tail = _discreteness(steps, n_parameters)
-    of_pld = _smallest_epsilon(lambda e: _delta_replacing(steps, e - c) * math.exp(c) + tail(e), delta)
+    of_pld = _smallest_epsilon(lambda e: _delta_discrete(steps, e, n_parameters), delta)
     return Accounted(of_pld, delta, _epsilon_renyi(steps, delta), steps)
 
 
@@ -87,9 +86,7 @@ def calibrated(
 @functools.cache
 def _noise_multiplier(epsilon: float, delta: float, rate: float, n_steps: int, n_parameters: int) -> float:
     def enough(multiplier: float) -> bool:
-        steps = PrivateSteps(rate, n_steps, 1.0, multiplier)
-        c, tail = _discreteness(steps, n_parameters)
-        return c < epsilon and _delta_replacing(steps, epsilon - c) * math.exp(c) + tail(epsilon) <= delta
+        return _delta_discrete(PrivateSteps(rate, n_steps, 1.0, multiplier), epsilon, n_parameters) <= delta
 
     low, high = 0.3, 1.0
     while not enough(high):
@@ -148,7 +145,7 @@ def _smallest_epsilon(delta_at: Callable[[float], float], delta: float) -> float
     low, high = 1e-3, 1.0
     while delta_at(high) > delta:
         low, high = high, 2 * high
-        if high > 1e3:
+        if high > 40:
             return math.inf
     while high - low > 1e-4 * high:
         middle = 0.5 * (low + high)
@@ -156,21 +153,22 @@ def _smallest_epsilon(delta_at: Callable[[float], float], delta: float) -> float
     return high
 
 
-def _discreteness(steps: PrivateSteps, n_parameters: int) -> tuple[float, Callable[[float], float]]:
-    """What the discrete Gaussian costs beyond the continuous one: a term of epsilon, and of delta.
+def _delta_discrete(steps: PrivateSteps, epsilon: float, n_parameters: int) -> float:
+    """delta at `epsilon` for replacing one learner, with the discrete noise that is drawn.
 
-    The proof is that of `privacy.composition.analytic_delta`; it compares the distributions of the
-    noise alone, cell by cell, so it holds for any adaptive composition and with sampling. With
-    2^20 units of the lattice both are below 1e-6.
+    The proof is that of `privacy.composition.analytic_delta`, c being its c1 + c2 and _TAIL its
+    tau; it compares the distributions of the noise alone, cell by cell, so it holds for any
+    adaptive composition and with sampling. With 2^20 units of the lattice c is below 1e-6 (and
+    its term from Poisson's summation below the smallest number).
     """
+    epsilon = min(epsilon, 40.0)  # what holds for a smaller one holds; beyond it the tail would count
     sigma = steps.noise_multiplier * LATTICE
     n_cells = n_parameters * steps.n_steps
-
-    def tail(epsilon: float) -> float:
-        return math.exp(min(epsilon, 50.0)) * _TAIL
-
     radius = math.sqrt(n_cells) * (1 + 1 / (2 * sigma)) + math.sqrt(-2 * math.log(_TAIL))
-    return (n_cells + radius**2) / (24 * sigma**2), tail
+    c = (n_cells + radius**2) / (24 * sigma**2)
+    if c >= epsilon:
+        return 1.0
+    return math.exp(c) * (_delta_replacing(steps, epsilon - c) + math.exp(epsilon) * _TAIL)
 
 
 # --- surrogates ----------------------------------------------------------------------------------
