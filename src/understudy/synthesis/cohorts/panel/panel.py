@@ -39,7 +39,7 @@ N_EACH = 1000
 MOST_ATTEMPTS = 2
 # For one label's rows: more than the brief allows, since a loaded machine is slower.
 LIMITS = Limits(wall_seconds=20.0, cpu_seconds=20, memory_bytes=1024 * 1024 * 1024)
-# Rows of the second run that shows whether the same seed gives the same table.
+# Rows of the runs that show whether the same seed gives the same table.
 _N_REPEATED = 50
 
 
@@ -262,28 +262,37 @@ class _Trial:
         )
         if self._static_checks and (findings := check_script(source)):
             return findings[0]
-        sizes = [
-            (label, self._n_each, seed) for label, seed in zip(self._schema.labels, one.seeds, strict=True)
-        ]
-        # The first label once more, small and twice: the same seed has to give the same table.
-        sizes += [(self._schema.labels[0], _N_REPEATED, one.seeds[0])] * 2
+        # Small and twice at first: the same seed has to give the same table, and a script that never ends
+        # or fails does so before it costs much.
+        small = self._run(source, [(self._schema.labels[0], _N_REPEATED, one.seeds[0])] * 2)
+        if isinstance(small, Finding):
+            return small
+        if not np.array_equal(small[0], small[1]):
+            return Finding("NotDeterministic")
+        tables = self._run(
+            source,
+            [(label, self._n_each, seed) for label, seed in zip(self._schema.labels, one.seeds, strict=True)],
+        )
+        if isinstance(tables, Finding):
+            return tables
+        one.tables = tables
+        return None
+
+    def _run(self, source: str, runs: Sequence[tuple[str, int, int]]) -> list[Floats] | Finding:
+        """The table of each (label, number of rows, seed), or the first thing that is wrong."""
         outcomes = self._sandbox.run_many(
             [
                 Job(source, ENTRY, {"n": n, "label": label, "summary": self._given}, seed=seed)
-                for label, n, seed in sizes
+                for label, n, seed in runs
             ]
         )
         tables = []
-        for outcome, (_, n, _) in zip(outcomes, sizes, strict=True):
+        for outcome, (_, n, _) in zip(outcomes, runs, strict=True):
             table = self._table(outcome, n)
             if isinstance(table, Finding):
                 return table
             tables.append(table)
-        *tables, first, second = tables
-        if not np.array_equal(first, second):
-            return Finding("NotDeterministic")
-        one.tables = tables
-        return None
+        return tables
 
     def _table(self, outcome: Outcome, n: int) -> Floats | Finding:
         if outcome.status == "error":

@@ -1,0 +1,195 @@
+"""`understudy cohort prompt` and `cohort synthesize`, run as a person runs them."""
+
+import json
+import os
+
+import polars as pl
+import pytest
+
+from chat_server import GOOD_SCRIPT, ChatServer, Reply, fenced
+from command import run
+from hostile_script import hostile
+from understudy.errors import MissingError
+from understudy.records.cohort import read_cohort
+from understudy.sandbox import require_sandbox
+
+MARKER = "canary5c1e8"
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """A folder with a private summary and, beside it, a file that no command here may open."""
+    try:
+        require_sandbox()
+    except MissingError as error:
+        pytest.skip(str(error))
+    folder = tmp_path_factory.mktemp("school")
+    assert (
+        run("simulate", "cohort.parquet", "--shape", "cohort", "--learners", "60", cwd=folder).returncode == 0
+    )
+    done = run("cohort", "summarize", "cohort.parquet", "-o", "summary.json", "--delta", "1e-3", cwd=folder)
+    assert done.returncode == 0, done.stderr
+    # From here on there is only the summary.
+    (folder / "cohort.parquet").unlink()
+    (folder / "learners.csv").write_text(f"learner,score\n{MARKER},3\n")
+    return folder
+
+
+def synthesize(folder, *arguments):
+    return run("cohort", "synthesize", "summary.json", "--per-panelist", "60", *arguments, cwd=folder)
+
+
+def write_panel(path, server, *names, **more):
+    entries = [
+        f'[[panelist]]\nname = "{name}"\nprovider = "openai"\nmodel = "{name}"\nbase_url = "{server.url}/v1"\n'
+        + "".join(f"{key} = {json.dumps(value)}\n" for key, value in more.items())
+        for name in names
+    ]
+    path.write_text("\n".join(entries))
+    return path
+
+
+def test_the_offline_panel_needs_no_key_and_no_network(folder):
+    done = synthesize(folder, "-o", "offline.parquet", "--learners", "50", "--seed", "1")
+    assert done.returncode == 0, done.stderr
+    assert "offline.parquet: 50 synthetic learners" in done.stdout
+    assert "Guarantee of the summary, which the cohort keeps: epsilon 3, delta 1.00e-03" in done.stdout
+    cohort = read_cohort(folder / "offline.parquet")
+    assert cohort.n_learners == 50
+    frame = pl.read_parquet(folder / "offline.parquet")
+    assert frame["learner"].str.starts_with("synthetic-").all()
+    names = sorted(path.name for path in (folder / "offline-panel").iterdir())
+    scripts = ["copula", "habit_chain", "zero_inflated"]
+    assert names == sorted(
+        ["prompt.txt", "report.json", *(f"{one}.{kind}" for one in scripts for kind in ("py", "json"))]
+    )
+    again = synthesize(folder, "-o", "again.parquet", "--learners", "50", "--seed", "1", "--json")
+    assert again.returncode == 0, again.stderr
+    content = json.loads(again.stdout)
+    assert content["guarantee"]["epsilon"] == 3.0
+    assert [one["status"] for one in content["report"]["panelists"]] == ["used"] * 3
+    assert pl.read_parquet(folder / "again.parquet").equals(frame)
+    assert json.loads((folder / "again-panel/report.json").read_text())["seed"] == 1
+
+
+def test_what_show_prompt_prints_is_what_the_server_gets_byte_for_byte(folder, monkeypatch):
+    (folder / "suggestions.txt").write_text("synthetic data should better match heavy tails, naïvely\n")
+    advice = ("--suggestions", "suggestions.txt")
+    shown = run("cohort", "synthesize", "summary.json", "--show-prompt", *advice, cwd=folder)
+    assert shown.returncode == 0
+    with ChatServer(
+        {"first": [Reply(fenced(GOOD_SCRIPT))], "second": [Reply(fenced(GOOD_SCRIPT))]}
+    ) as server:
+        write_panel(folder / "panel.toml", server, "first", "second", key_env="PANEL_KEY")
+        missing = synthesize(folder, "-o", "asked.parquet", "--panel", "panel.toml", *advice)
+        assert missing.returncode == 5
+        assert "PANEL_KEY" in missing.stderr
+        assert server.requests == []
+        monkeypatch.setenv("PANEL_KEY", "planted-key")
+        done = synthesize(folder, "-o", "asked.parquet", "--panel", "panel.toml", *advice)
+        assert done.returncode == 0, done.stderr
+        requests = list(server.requests)
+    assert [request.texts for request in requests] == [[shown.stdout]] * 2
+    for request in requests:
+        assert set(json.loads(request.body)) == {"model", "messages", "stream"}
+        assert json.loads(request.body)["messages"] == [{"role": "user", "content": shown.stdout}]
+    assert (folder / "asked-panel/prompt.txt").read_text(encoding="utf-8") == shown.stdout
+    assert "1,000 tokens read, 200 written, price not known" in done.stdout
+    assert f"first: the prompt goes to first at {server.url}/v1" in done.stderr
+    assert "match heavy tails, naïvely" in shown.stdout
+    everything = (
+        done.stdout
+        + done.stderr
+        + "".join(path.read_text(encoding="utf-8") for path in (folder / "asked-panel").iterdir())
+    )
+    assert "planted-key" not in everything
+    provenance = json.loads((folder / "asked-panel/first.json").read_text())
+    assert (provenance["model"], provenance["status"]) == ("first", "used")
+
+
+def test_by_hand_export_the_prompt_and_import_the_script(folder):
+    done = synthesize(folder, "--export-prompt", "prompt.txt")
+    assert done.returncode == 0, done.stderr
+    shown = run("cohort", "prompt", "summary.json", cwd=folder)
+    assert (folder / "prompt.txt").read_text(encoding="utf-8") == shown.stdout
+    assert run("cohort", "prompt", "summary.json", "-o", "same.txt", cwd=folder).returncode == 0
+    assert (folder / "same.txt").read_bytes() == (folder / "prompt.txt").read_bytes()
+    (folder / "my chat.py").write_text(fenced(GOOD_SCRIPT))
+    done = synthesize(folder, "-o", "manual.csv", "--script", "my chat.py", "--learners", "20")
+    assert done.returncode == 0, done.stderr
+    assert read_cohort(folder / "manual.csv").n_learners == 20
+    assert (folder / "manual-panel/my-chat.py").read_text() == GOOD_SCRIPT
+
+
+def test_nobody_usable_leaves_scripts_and_report_and_no_cohort(folder):
+    with ChatServer({"down": [Reply(status=500)], "refusing": [Reply("I cannot.")]}) as server:
+        write_panel(folder / "bad.toml", server, "down", "refusing", retries=0)
+        done = synthesize(folder, "-o", "none.parquet", "--panel", "bad.toml")
+    assert done.returncode == 3
+    assert "down: HTTP 500; refusing: NoScript" in done.stderr
+    assert not (folder / "none.parquet").exists()
+    report = json.loads((folder / "none-panel/report.json").read_text())
+    assert [one["status"] for one in report["panelists"]] == ["dropped", "dropped"]
+
+
+@pytest.mark.parametrize("mode", ["table", "error"])
+def test_a_hostile_script_is_dropped_and_the_rest_goes_on(folder, mode, monkeypatch):
+    monkeypatch.setenv("PLANTED", MARKER)
+    before = {path.name for path in folder.iterdir()}
+    script = hostile(mode, marker=MARKER, paths=[folder / "learners.csv"], port=9, folder=folder)
+    with ChatServer({"hostile": [Reply(fenced(script))], "good": [Reply(fenced(GOOD_SCRIPT))]}) as server:
+        write_panel(folder / f"{mode}.toml", server, "hostile", "good")
+        done = synthesize(folder, "-o", f"{mode}.parquet", "--panel", f"{mode}.toml", "--json")
+        sent = [request.body for request in server.of("hostile")]
+    assert done.returncode == 0, done.stderr
+    report = json.loads(done.stdout)["report"]["panelists"]
+    assert [one["status"] for one in report] == ["dropped", "used"]
+    assert MARKER not in done.stdout + done.stderr
+    assert MARKER.encode() not in sent[0]
+    new = {path.name for path in folder.iterdir()} - before
+    assert new == {f"{mode}.toml", f"{mode}.parquet", f"{mode}-panel"}
+    for path in (folder / f"{mode}-panel").iterdir():
+        if path.name != "hostile.py":
+            assert MARKER not in path.read_text(encoding="utf-8")
+    assert MARKER.encode() not in (folder / f"{mode}.parquet").read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "words"),
+    [
+        ((), 2, "-o synthetic.parquet"),
+        (("-o", "x.xlsx"), 2, ".csv or .parquet"),
+        (("-o", "absent/x.parquet"), 2, "no folder"),
+        (("-o", "x.parquet", "--panel", "absent.toml"), 2, "no file"),
+        (("-o", "x.parquet", "--script", "absent.py"), 2, "no file"),
+        (("-o", "x.parquet", "--learners", "100000"), 2, "--per-panelist"),
+        (("-o", "x.parquet", "--suggestions", "absent.txt"), 2, "no file"),
+        (("-o", "x.parquet", "--panel", "key.toml"), 3, "secret"),
+        (("-o", "x.parquet", "--panel", "who.toml"), 2, "no offline panelist 'nobody'"),
+    ],
+)
+def test_wrong_use_is_a_sentence(folder, arguments, code, words):
+    (folder / "key.toml").write_text(
+        '[[panelist]]\nname = "a"\nprovider = "openai"\napi_key = "sk-planted"\n'
+    )
+    (folder / "who.toml").write_text('[[panelist]]\nname = "nobody"\nprovider = "offline"\n')
+    done = synthesize(folder, *arguments)
+    assert (done.returncode, words in done.stderr) == (code, True), done.stderr
+    assert "planted" not in done.stderr
+    assert not (folder / "x.parquet").exists()
+
+
+def test_a_cohort_is_not_taken_for_a_summary(folder):
+    run("simulate", "real.parquet", "--shape", "cohort", "--learners", "20", cwd=folder)
+    for name in ("real.parquet", "learners.csv", "real.toml"):
+        done = run("cohort", "synthesize", name, "--show-prompt", cwd=folder)
+        assert done.returncode == 3, done.stdout
+        assert MARKER not in done.stderr + done.stdout
+
+
+def test_an_old_result_is_not_overwritten_by_halves(folder):
+    os.makedirs(folder / "kept-panel", exist_ok=True)
+    (folder / "kept-panel/note.txt").write_text("mine")
+    done = synthesize(folder, "-o", "kept.parquet")
+    assert done.returncode == 2
+    assert "is there already" in done.stderr
