@@ -138,7 +138,12 @@ class PrivateSummary:
         return f"<PrivateSummary: {', '.join(self.statistics)}; {self.guarantee}>"
 
     def to_json(self) -> dict[str, Any]:
-        """The content of the file, and what `generate` gets as `summary`."""
+        """The content of the file, and what `generate` gets as `summary`.
+
+        `derived` is for readers: it is computed from the statistics, and `from_json` leaves it aside.
+        """
+        from understudy.synthesis.cohorts.derived import derived
+
         return {
             "format": FORMAT,
             "version": VERSION,
@@ -146,6 +151,7 @@ class PrivateSummary:
             "n_learners": self.n_learners,
             "guarantee": self.guarantee.to_json(),
             "statistics": {name: one.to_json() for name, one in self.statistics.items()},
+            "derived": derived(self),
             "provenance": dict(self.provenance),
         }
 

@@ -1,0 +1,151 @@
+"""The type that reaches a prompt: who can make it, and what its file says."""
+
+import copy
+import json
+
+import numpy as np
+import pytest
+
+from understudy.errors import DataError, UnderstudyError, UsageError
+from understudy.privacy.noise import test_noise as seeded_noise
+from understudy.records.school import School
+from understudy.synthesis.cohorts.budget import propose
+from understudy.synthesis.cohorts.derived import zero_shares
+from understudy.synthesis.cohorts.measuring import summarize
+from understudy.synthesis.cohorts.summary import PrivateSummary, Statistic
+
+
+@pytest.fixture(scope="module")
+def cohort():
+    return School().simulate(0, np.random.default_rng(5))
+
+
+@pytest.fixture(scope="module")
+def summary(cohort):
+    return summarize(cohort, propose(cohort.schema, 120, 3.0, 1e-3), seeded_noise(np.random.default_rng(1)))
+
+
+def test_nobody_makes_one_from_numbers_of_their_own(cohort, summary):
+    with pytest.raises(TypeError):
+        PrivateSummary(cohort.schema, summary.guarantee, 120, summary.statistics, {})
+    with pytest.raises(TypeError):
+        PrivateSummary._made(object(), cohort.schema, summary.guarantee, 120, {}, {})
+    with pytest.raises(AttributeError):
+        summary.n_learners = 3
+    with pytest.raises(TypeError):
+        summary.statistics["labels"] = None
+    with pytest.raises(ValueError, match="read-only"):
+        summary.statistics["labels"].values[0] = 3.0
+
+
+def test_there_and_back(summary):
+    content = json.loads(json.dumps(summary.to_json()))
+    read = PrivateSummary.from_json(content, "summary.json")
+    assert read.schema == summary.schema
+    assert read.n_learners == 120
+    assert list(read.statistics) == list(summary.statistics)
+    for name, one in summary.statistics.items():
+        assert np.allclose(read.statistics[name].values, one.values, rtol=1e-5)
+        assert np.allclose(read.statistics[name].noise_sd, one.noise_sd, rtol=1e-5)
+        assert read.statistics[name].axes == one.axes
+        assert read.statistics[name].names == one.names
+    assert not read.guarantee.formal
+    # The file says so itself, nothing here knows whether it is true.
+    assert summary.provenance["source"] == "mechanism"
+    assert read.provenance["source"] == "file"
+    assert read.provenance["file"] == "summary.json"
+
+
+def test_a_formal_guarantee_survives_the_file(summary, cohort):
+    content = summary.to_json()
+    content["guarantee"] = propose(cohort.schema, 120, 3.0, 1e-3).guarantee.to_json()
+    assert PrivateSummary.from_json(content).guarantee == propose(cohort.schema, 120, 3.0, 1e-3).guarantee
+
+
+def test_every_number_has_its_noise_beside_it(summary):
+    for one in summary.to_json()["statistics"].values():
+        values = np.array(one["values"])
+        noise = np.array(one["noise_sd"])
+        assert noise.shape in ((), values.shape)
+        assert (noise > 0).all()
+        assert [len(names) for names in one["names"]] == list(values.shape)
+
+
+def broken(content, *path, value):
+    changed = copy.deepcopy(content)
+    place = changed
+    for step in path[:-1]:
+        place = place[step]
+    if value is KeyError:
+        del place[path[-1]]
+    else:
+        place[path[-1]] = value
+    return changed
+
+
+@pytest.mark.parametrize(
+    ("path", "value"),
+    [
+        (("format",), "something else"),
+        (("version",), 99),
+        (("n_learners",), "many"),
+        (("n_learners",), True),
+        (("n_learners",), 0),
+        (("schema",), KeyError),
+        (("schema", "feature"), [{"name": "x"}]),
+        (("statistics",), [1]),
+        (("guarantee", "formal"), KeyError),
+        (("guarantee",), None),
+        (("statistics", "labels", "values"), ["a", "b", "c"]),
+        (("statistics", "labels", "values"), [1.0, float("nan"), 2.0]),
+        (("statistics", "labels", "values"), [1.0, 2.0]),
+        (("statistics", "labels", "noise_sd"), -1.0),
+        (("statistics", "labels", "noise_sd"), [1.0, 2.0]),
+        (("statistics", "labels", "axes"), []),
+        (("statistics", "labels"), None),
+    ],
+)
+def test_a_damaged_file_is_refused_with_a_sentence(summary, path, value):
+    with pytest.raises(DataError):
+        PrivateSummary.from_json(broken(summary.to_json(), *path, value=value))
+
+
+@pytest.mark.parametrize("content", [None, [], "text", {}])
+def test_something_else_is_refused(content):
+    with pytest.raises(UnderstudyError):
+        PrivateSummary.from_json(content)
+
+
+def test_files_that_are_not_there_or_not_json(tmp_path):
+    with pytest.raises(UsageError):
+        PrivateSummary.read(tmp_path / "absent.json")
+    (tmp_path / "text.json").write_text("{")
+    with pytest.raises(DataError):
+        PrivateSummary.read(tmp_path / "text.json")
+
+
+def test_a_statistic_needs_axes_and_noise():
+    with pytest.raises(DataError):
+        Statistic(np.ones(3), np.ones(2), ("week",), "")
+    with pytest.raises(DataError):
+        Statistic(np.ones((3, 2)), 1.0, ("week",), "")
+    with pytest.raises(DataError):
+        Statistic(np.ones(3), 1.0, ("week",), "", (("a", "b"),))
+
+
+def test_zeros_by_label_follow_from_the_sums(cohort):
+    """At next to no noise: the straight line through the labels' shares of zero weeks."""
+    found = summarize(cohort, propose(cohort.schema, 120, 90.0, 1e-3), seeded_noise(np.random.default_rng(1)))
+    shares, sd = zero_shares(found)
+    zero = (cohort.values == 0).mean(axis=2)
+    slope, start = np.polyfit(cohort.label - 1.0, zero, 1)
+    line = start + slope * np.array([[-1.0], [0.0], [1.0]])
+    assert np.abs(shares - line).max() < 0.03
+    assert (sd < 0.01).all()
+    only = summarize(
+        cohort,
+        propose(cohort.schema, 120, 3.0, 1e-3, statistics=["labels"]),
+        seeded_noise(np.random.default_rng(1)),
+    )
+    assert zero_shares(only) is None
+    assert only.to_json()["derived"] == {}
