@@ -443,7 +443,7 @@ def test_every_finding_has_about_five_percent_false_alarms(alarms):
 
 
 def test_the_bank_as_a_whole_has_five_percent_false_alarms(alarms):
-    """Findings of one cohort go together (standard error of the mean over 80 cohorts measured: 0.5 %)."""
+    """Findings of one cohort go together (standard error of the mean over 80 cohorts measured: 0.3 %)."""
     rate = np.mean(list(alarms.values())) / N_NULLS
     assert 0.03 < rate < 0.07
 
