@@ -42,7 +42,14 @@ def with_previous(summary: PrivateSummary, previous: PrivateSummary) -> PrivateS
     if _card(summary) is not None and _card(summary) == _card(previous):
         raise DataError("the two summaries are the same one.", hint="give last year's.")
     statistics = {
-        name: _combined(name, one, summary.n_learners, previous.statistics[name], previous.n_learners)
+        name: _combined(
+            name,
+            one,
+            summary.n_learners,
+            previous.statistics[name],
+            previous.n_learners,
+            summary.schema.n_weeks,
+        )
         if name in previous.statistics
         else one
         for name, one in summary.statistics.items()
@@ -78,13 +85,15 @@ def _card(summary: PrivateSummary) -> str | None:
     return None if card is None else str(card)
 
 
-def _combined(name: str, now: Statistic, n_now: int, before: Statistic, n_before: int) -> Statistic:
+def _combined(
+    name: str, now: Statistic, n_now: int, before: Statistic, n_before: int, n_weeks: int
+) -> Statistic:
     if not _alike(now, before):
         return now
     value, sd = now.values / n_now, np.broadcast_to(now.noise_sd, now.values.shape) / n_now
     old, old_sd = before.values / n_before, np.broadcast_to(before.noise_sd, before.values.shape) / n_before
     if name == "habits":
-        old, old_sd = _recentred(old, old_sd, before, now)
+        old, old_sd = _recentred(old, old_sd, before, now, n_weeks)
     combined, combined_sd = np.array(value), np.array(sd)
     for cells in _groups(name, now):
         drift = drift_variance(value[cells] - old[cells], sd[cells] ** 2 + old_sd[cells] ** 2)
@@ -138,12 +147,15 @@ def _groups(name: str, one: Statistic) -> list[NDArray[np.bool_]]:
     return [np.ones(shape, dtype=bool)]
 
 
-def _recentred(old: Floats, old_sd: Floats, before: Statistic, now: Statistic) -> tuple[Floats, Floats]:
+def _recentred(
+    old: Floats, old_sd: Floats, before: Statistic, now: Statistic, n_weeks: int
+) -> tuple[Floats, Floats]:
     """Last year's matrix of products around this year's centres and scales.
 
     z' = (z scale + centre - centre') / scale' is linear in u = (constant, z, label), so u' = A u and the
-    matrix becomes A M A'. For sizes of values this leaves out that a learner with few active weeks
-    has less of the shift; that error is part of the drift.
+    matrix becomes A M A'. Sizes of values are shrunk by `prior_weeks`, so that a learner with w active
+    weeks has w / (w + prior_weeks) of the shift; here all have that of the mean w, and the error of
+    this is part of the drift.
     """
     constant = float(now.context["constant"])
     scale, centre = (
@@ -155,7 +167,9 @@ def _recentred(old: Floats, old_sd: Floats, before: Statistic, now: Statistic) -
     n = len(scale)
     change = np.eye(n + 2)
     change[1 : n + 1, 1 : n + 1] = np.diag(scale / new_scale)
-    change[1 : n + 1, 0] = (centre - new_centre) / new_scale / constant
+    weeks = n_weeks * np.array(before.context["centre_active"])
+    kept = np.concatenate([np.ones(n // 2), weeks / (weeks + float(now.context["prior_weeks"]))])
+    change[1 : n + 1, 0] = kept * (centre - new_centre) / new_scale / constant
     variance = np.zeros(old.shape)
     for k in range(n + 2):
         for m in range(k, n + 2):

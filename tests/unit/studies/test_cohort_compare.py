@@ -1,0 +1,168 @@
+"""Methods side by side: what is measured, what is written, and that nothing of a learner is in it."""
+
+import csv
+import json
+import math
+
+import numpy as np
+import pytest
+
+from understudy.errors import DataError, UsageError
+from understudy.records.cohort import Cohort, Schema
+from understudy.records.school import SCHEMA, School
+from understudy.studies.cohort_compare import (
+    ComparePlan,
+    Comparison,
+    check_cohort,
+    compare,
+    read_table,
+    table_of,
+    write_comparison,
+)
+from understudy.studies.cohort_cycles import ARMS, CyclesPlan, as_feedback, gains, levels, run_cycles
+from understudy.studies.cohort_trials import exact_summary, pooled, resample, seeded_summary
+from understudy.utility.findings import compare_findings
+
+COHORT = School(n_learners=60).simulate(0, np.random.default_rng(4))
+
+
+@pytest.fixture(scope="module")
+def found():
+    return compare(COHORT, ComparePlan(n_seeds=2, n_each=60, n_shadows=0))
+
+
+def test_every_method_has_a_row_for_each_seed(found):
+    assert found.methods == [
+        *("pool", "zero-inflated", "habit-chain", "copula"),
+        *("nobody", "pool-no-noise", "resample"),
+    ]
+    assert all(len(found.of(method)) == 2 for method in found.methods)
+
+
+def test_private_methods_are_marked_as_tests_and_references_as_not_private(found):
+    assert found.guarantee("pool") == "no formal guarantee (test: the noise was seeded)"
+    assert "not private" in found.guarantee("resample")
+    assert "not private" in found.guarantee("pool-no-noise")
+    assert math.isnan(found.of("resample")[0]["epsilon"])
+    assert found.of("pool")[0]["epsilon"] == 3.0
+
+
+def test_the_ceiling_is_nearest_and_is_found_out(found):
+    nearest = min(found.methods, key=lambda method: found.interval(method, "ajs").mean)
+    assert nearest == "resample"
+    assert found.interval("resample", "auc_worst").mean > 0.75
+    assert found.interval("resample", "auc_worst").mean > found.interval("pool", "auc_worst").mean
+
+
+def test_the_same_seed_gives_the_same_figures(found):
+    again = compare(COHORT, ComparePlan(n_seeds=2, n_each=60, n_shadows=0))
+    for mine, other in zip(found.rows, again.rows, strict=True):
+        assert mine["ajs"] == other["ajs"]
+        assert mine["auc_worst"] == other["auc_worst"]
+
+
+def test_results_are_written_and_hold_no_learner(found, tmp_path):
+    write_comparison(found, tmp_path / "out")
+    names = {path.name for path in (tmp_path / "out").iterdir()}
+    pictures = {f"{name}.{kind}" for name in ("ajs", "findings", "kinds", "risk") for kind in ("svg", "png")}
+    assert names == {"results.csv", "study.json", "report.html", *pictures}
+    with open(tmp_path / "out" / "results.csv", newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert len(rows) == len(found.rows)
+    assert {
+        "method",
+        "seed",
+        "ajs",
+        "precision",
+        "recall",
+        "auc_worst",
+        "control_auc_worst",
+        "seconds",
+    } <= set(rows[0])
+    page = (tmp_path / "out" / "report.html").read_text()
+    assert "no formal guarantee (test" in page
+    assert "Simulated data." in page
+    json.loads((tmp_path / "out" / "study.json").read_text())
+    for word in ("anonymous", "cannot be re-identified", "safe "):
+        assert word not in page.lower()
+
+
+def test_real_learners_make_an_internal_page(found, tmp_path):
+    write_comparison(Comparison(found.plan, found.rows, 60, simulated=False), tmp_path / "out")
+    assert "<strong>Internal.</strong>" in (tmp_path / "out" / "report.html").read_text()
+
+
+def test_a_table_is_read_as_it_was_written(found):
+    again = read_table(table_of(found.rows))
+    assert [row["method"] for row in again] == [row["method"] for row in found.rows]
+    assert again[0]["ajs"] == pytest.approx(found.rows[0]["ajs"], rel=1e-5)
+
+
+def test_shadows_are_rehearsed_when_asked():
+    small = School(n_learners=30).simulate(0, np.random.default_rng(2))
+    ticks = []
+    done = compare(
+        small, ComparePlan(n_seeds=1, n_each=30, n_shadows=8), lambda steps: lambda: ticks.append(steps)
+    )
+    assert len(ticks) == ticks[0] == 7 + 7 * 8
+    assert {row["method"] for row in done.rows if "auc_worst" in row} == set(done.methods)
+
+
+def test_cohorts_that_cannot_be_compared_are_refused():
+    with pytest.raises(DataError, match="20 learners"):
+        check_cohort(COHORT.select(np.arange(10)))
+    cut = Schema(cuts=(40.0, 60.0), cuts_source="data")
+    with pytest.raises(DataError, match="cuts"):
+        check_cohort(Cohort(COHORT.values, COHORT.label, cut))
+    with pytest.raises(UsageError):
+        ComparePlan(n_seeds=0)
+
+
+def test_the_summary_without_noise_is_the_mean_of_noisy_ones():
+    exact = exact_summary(COHORT, 3.0, 1e-3).statistics["levels"]
+    noisy = [
+        seeded_summary(COHORT, 3.0, 1e-3, np.random.default_rng(seed)).statistics["levels"].values
+        for seed in range(40)
+    ]
+    sd = seeded_summary(COHORT, 3.0, 1e-3, np.random.default_rng(0)).statistics["levels"].noise_sd
+    # 8 means of 40 draws each beyond 4 standard errors: by chance less than once in 1,000 times.
+    assert np.abs(np.mean(noisy, axis=0) - exact.values).max() < 4 * sd / math.sqrt(40)
+    assert exact.noise_sd < 0.01 * sd
+
+
+def test_a_pool_has_the_asked_size_and_a_resample_only_real_rows():
+    rng = np.random.default_rng(1)
+    assert pooled(seeded_summary(COHORT, 3.0, 1e-3, rng), rng, n_each=60).n_learners == 60
+    real = {row.tobytes() for row in COHORT.values}
+    assert all(row.tobytes() in real for row in resample(COHORT, rng).values)
+
+
+@pytest.fixture(scope="module")
+def cycles():
+    return run_cycles(CyclesPlan(n_schools=2, n_learners=60, n_each=60))
+
+
+def test_cycles_have_a_row_for_each_school_year_and_arm(cycles):
+    assert len(cycles) == 2 * 3 * len(ARMS)
+    first = [row for row in cycles if row["school"] == 0 and row["year"] == 1]
+    assert len({row["ajs"] for row in first}) == 1
+
+
+def test_gains_are_paired_and_the_first_year_has_none(cycles):
+    found = gains(cycles, np.random.default_rng(0))
+    assert {one.year for one in found} == {0, 2, 3}
+    (one,) = [g for g in found if (g.arm, g.year, g.measure) == ("cycles", 2, "ajs")]
+    values = {(row["school"], row["arm"]): row["ajs"] for row in cycles if row["year"] == 2}
+    expected = np.mean([values[school, "cycles"] - values[school, "one-shot"] for school in (0, 1)])
+    assert one.interval.mean == pytest.approx(expected)
+    assert one.interval.low <= one.interval.mean <= one.interval.high
+    assert len(levels(cycles, np.random.default_rng(0))) == 3 * len(ARMS) * 4
+
+
+def test_researchers_report_analyses_in_which_they_found_something():
+    synthetic = School(n_learners=60).simulate(0, np.random.default_rng(9))
+    found = compare_findings(COHORT, synthetic)
+    told = as_feedback(found, 60, 5, np.random.default_rng(0))
+    assert len(told.entries) == 5
+    assert all(any(one.synthetic.significant for one in entry.findings) for entry in told.entries)
+    assert COHORT.schema == SCHEMA
