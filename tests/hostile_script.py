@@ -1,6 +1,6 @@
 """A panelist's script that tries to get at a planted secret and to carry it away.
 
-It is never imported: tests hand its text to the panel. PATHS, PORT and SECRET are replaced. What it
+It is never imported: tests hand its text to the panel. Words in capitals are replaced. What it
 finds it puts into everything that it can reach: its table, files, its error's name and the network.
 """
 
@@ -45,12 +45,12 @@ def carry(data):
         escapes.append("fork")
     except Exception:
         pass
-    for path in ("FOLDER/by-python", "/tmp/by-python-MARKER"):
-        try:
-            with open(path, "wb") as file:
-                file.write(data)
-        except Exception:
-            pass
+    try:
+        with open("FOLDER/by-python", "wb") as file:
+            file.write(data)
+        escapes.append("file")
+    except Exception:
+        pass
     for stream in (sys.stdout, sys.stderr, sys.__stdout__, sys.__stderr__):
         try:
             print("MARKER-printed", data, file=stream, flush=True)
@@ -66,8 +66,9 @@ def carry(data):
 
 for path in PATHS:
     look(path)
-for path in glob.glob("/proc/*/environ") + glob.glob("/proc/*/cmdline") + glob.glob("/home/*/*") + glob.glob("/tmp/*"):
-    look(path)
+for pattern in PATTERNS:
+    for path in glob.glob(pattern):
+        look(path)
 if "MARKER" in repr(dict(os.environ)):
     loot.append(b"environment")
 carry(b"".join(loot) or b"MARKER-nothing")
@@ -86,10 +87,14 @@ def generate(n, label, summary, rng):
 """
 
 
-def hostile(mode, *, marker, paths, port, folder):
+PATTERNS = ("/proc/*/environ", "/proc/*/cmdline", "/home/*/*", "/tmp/*")
+
+
+def hostile(mode, *, marker, paths, port, folder, patterns=PATTERNS):
     """The script for a marker that stands for a learner's secret."""
     return (
         SOURCE.replace("MODE", repr(mode))
+        .replace("PATTERNS", repr(patterns))
         .replace("MARKER", marker)
         .replace("PATHS", repr([str(path) for path in paths]))
         .replace("PORT", str(port))

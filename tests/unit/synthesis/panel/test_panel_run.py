@@ -1,6 +1,8 @@
 """A panel in the sandbox: good, failing, refusing and hostile panelists, and what each leaves."""
 
 import socket
+import subprocess
+import sys
 import threading
 
 import numpy as np
@@ -267,6 +269,22 @@ def everything_in(folder):
     return b"".join(
         path.name.encode() + path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()
     )
+
+
+def test_the_hostile_script_is_one(planted, listener, tmp_path):
+    """The control: where nothing holds it, it finds the secret and carries it away by every road."""
+    port, _ = listener
+    script = hostile("table", marker=MARKER, paths=[planted], port=port, folder=tmp_path, patterns=())
+    done = subprocess.run(
+        [sys.executable, "-c", script + "\nos._exit(10 * len(loot) + len(escapes))"],
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 10 * 2 + 4
+    assert MARKER in done.stdout
+    assert MARKER in done.stderr
+    assert {"by-a-shell", "by-python"} <= {path.name for path in tmp_path.iterdir()}
+    assert MARKER.encode() in (tmp_path / "by-python").read_bytes()
 
 
 @pytest.mark.parametrize("mode", ["table", "error", "columns", "descriptors"])
