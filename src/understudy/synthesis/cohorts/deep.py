@@ -24,12 +24,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from understudy.errors import UsageError
+from understudy.models.private_steps import LATTICE, PrivateSteps
 from understudy.models.vae import (
-    LATTICE,
     Latents,
     LatentSettings,
     LatentVae,
-    PrivateSteps,
     SeriesSettings,
     SeriesVae,
 )

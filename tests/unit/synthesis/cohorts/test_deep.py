@@ -10,7 +10,8 @@ from dp_accounting import GaussianDpEvent, PoissonSampledDpEvent
 from dp_accounting.pld import PLDAccountant
 
 from understudy.errors import UsageError
-from understudy.models.vae import LatentSettings, PrivateSteps, SeriesSettings
+from understudy.models.private_steps import PrivateSteps
+from understudy.models.vae import LatentSettings, SeriesSettings
 from understudy.privacy.composition import mu_to_delta
 from understudy.privacy.noise import test_noise
 from understudy.records.cohort import Cohort, Feature, Schema
