@@ -193,7 +193,9 @@ def test_replacing_a_learner_changes_no_other_contribution(monkeypatch):
     seen = []
     original = private_steps.lattice_contributions
     monkeypatch.setattr(
-        vae, "lattice_contributions", lambda rows, clip: seen.append(original(rows, clip)) or seen[-1]
+        private_steps,
+        "lattice_contributions",
+        lambda rows, clip: seen.append(original(rows, clip)) or seen[-1],
     )
     private = latents(33, np.random.default_rng(30))
     once = private_steps.PrivateSteps(rate=0.5, n_steps=1, clip=0.7, noise_multiplier=2.0)
