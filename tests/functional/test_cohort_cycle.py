@@ -4,8 +4,8 @@ import json
 
 import numpy as np
 import pytest
-from command import run
 
+from command import run
 from understudy.records.cohort import read_cohort
 from understudy.sandbox import require_sandbox
 from understudy.studies.cohort_cycles import as_feedback

@@ -25,6 +25,17 @@ def fenced(path, language):
     )
 
 
+def sandbox_works():
+    from understudy.errors import MissingError
+    from understudy.sandbox import require_sandbox
+
+    try:
+        require_sandbox()
+    except MissingError:
+        return False
+    return True
+
+
 def test_every_command_of_the_readme_runs_in_order(tmp_path):
     commands = [
         line for block in fenced(ROOT / "README.md", "bash") for line in block.splitlines() if line.strip()
@@ -37,6 +48,8 @@ def test_every_command_of_the_readme_runs_in_order(tmp_path):
             continue
         words = re.findall(r'"[^"]*"|\S+', line)
         assert words[0] == "understudy"
+        if words[1:3] == ["cohort", "synthesize"] and not sandbox_works():
+            continue
         arguments = [word.strip('"') for word in words[1:]]
         done = subprocess.run(
             [sys.executable, "-c", "from understudy.cli import main; main()", *arguments],

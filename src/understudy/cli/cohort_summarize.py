@@ -228,14 +228,14 @@ def _show(plan: Plan) -> None:
 
     print_table(
         f"Private summary of {plan.n_learners} learners at epsilon {plan.epsilon:g}, delta {plan.delta:.1e}",
-        ["statistic", "share of the budget", "values", "noise of a value", "noise of a mean over learners"],
+        ["statistic", "share of the budget", "values", "noise of a value", "which means"],
         [
             [
                 one.statistic,
                 f"{one.share:.0%}",
                 str(one.n_cells),
                 f"{one.noise_sd:.1f}",
-                f"{one.error:.3f}",
+                one.reading,
             ]
             for one in plan.predictions()
         ],

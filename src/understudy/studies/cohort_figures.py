@@ -140,7 +140,8 @@ def _dots(
     methods = list(dict.fromkeys(point["method"] for point in points))
     scale = alt.Scale(domain=domain) if domain else alt.Scale(zero=True, nice=True)
     x = alt.X("mean:Q", title=title, scale=scale)
-    y = alt.Y("method:N", sort=methods, title=None, axis=alt.Axis(labelLimit=240, ticks=False, domain=False, labelPadding=10))
+    axis = alt.Axis(labelLimit=240, ticks=False, domain=False, labelPadding=10)
+    y = alt.Y("method:N", sort=methods, title=None, axis=axis)
     legend = alt.Legend(orient="top", title=None) if len(names) > 1 else None
     colour = alt.Color("what:N", scale=alt.Scale(domain=names, range=colours), legend=legend)
     shapes = ["circle", "diamond"][: len(names)]

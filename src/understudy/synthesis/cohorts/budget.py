@@ -14,7 +14,7 @@ from understudy.errors import UsageError
 from understudy.privacy.composition import analytic_rho, from_gaussians
 from understudy.privacy.guarantee import Guarantee
 from understudy.records.cohort import Schema
-from understudy.synthesis.cohorts.statistics import MEASURES, Measure
+from understudy.synthesis.cohorts.statistics import LABEL_FACTOR, MEASURES, Measure
 
 # What the accounting rests on: no more noisy integers than this in all, none with less noise than
 # this many lattice steps. Both are checked.
@@ -38,7 +38,8 @@ ANALYSES: dict[str, dict[str, float]] = {
 class Prediction:
     """The error to expect of one statistic: the noise of a value, and the same per learner.
 
-    A mean over learners that is computed from the value is off by `error` (one standard deviation).
+    A mean over learners that is computed from the value is off by `error` (one standard deviation);
+    `reading` says what that means.
     """
 
     statistic: str
@@ -47,6 +48,7 @@ class Prediction:
     noise_sd: float
     error: float
     n_cells: int
+    reading: str
 
 
 @dataclass(frozen=True)
@@ -90,9 +92,30 @@ class Plan:
                     noise,
                     noise / max(self.n_learners, 1),
                     measure.n_cells,
+                    _reading(name, noise / max(self.n_learners, 1), self.schema.n_labels),
                 )
             )
         return found
+
+
+def _reading(statistic: str, error: float, n_labels: int) -> str:
+    """The error of a mean over learners, in words."""
+    if statistic == "habits":
+        # A product off the diagonal has 1 / sqrt(2) of the noise; a scaled habit spreads by about 1, and
+        # the label from -1 to 1 by 0.8 in three even bins.
+        return f"correlation of a habit with the label +- {error / math.sqrt(2.0) / LABEL_FACTOR / 0.8:.2f}"
+    if statistic in ("zeros", "minutes_by_label"):
+        return f"mean of a label's learners +- {error * n_labels:.2f}"
+    what = {
+        "labels": "share of a label",
+        "levels": "share of active weeks of a feature",
+        "sketch": "share of weeks with a value in a bin",
+        "rhythm": "share of features active in a week",
+        "rhythm_by_feature": "share of learners active in a week",
+        "persistence": "correlation of neighbouring weeks, of a feature active half of the time",
+        "spread": "16 times the variance of l, of a feature that is always active",
+    }
+    return f"{what[statistic]} +- {error:.3f}"
 
 
 def propose(

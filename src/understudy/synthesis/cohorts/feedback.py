@@ -213,7 +213,7 @@ def _entry(entry: Any, where: str) -> Feedback:
 
 def _finding(content: Any, where: str) -> ValidatedFinding:
     try:
-        both = [_verdict(content[side]) for side in ("synthetic", "real")]
+        synthetic, real = _verdict(content["synthetic"]), _verdict(content["real"])
         name, kind = content["name"], content.get("kind", "")
         if not (isinstance(name, str) and isinstance(kind, str) and 0 < len(name) <= 200 and len(kind) <= 60):
             raise ValueError
@@ -223,7 +223,7 @@ def _finding(content: Any, where: str) -> ValidatedFinding:
             hint='a finding has a name, and synthetic and real each {"direction": -1, 0 or 1, "significant": true or '
             "false}.",
         ) from None
-    return ValidatedFinding(name, *both, kind=kind)
+    return ValidatedFinding(name, synthetic, real, kind=kind)
 
 
 def _verdict(content: Any) -> Verdict:

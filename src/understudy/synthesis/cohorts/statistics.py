@@ -350,7 +350,7 @@ def _own_deviation(cohort: Cohort) -> Floats:
 
 # Of the vector whose products are released: the constant, and the label from -1 to 1.
 _CONSTANT = 1.2
-_LABEL = 1.8
+LABEL_FACTOR = 1.8
 # Weeks that a learner's mean of l is shrunk by, so that one week says little.
 _PRIOR_WEEKS = 2.0
 
@@ -378,7 +378,7 @@ def habits(schema: Schema, earlier: Earlier) -> Measure:
         z_l = (share.sum(axis=2) - weeks * centre_l) / (weeks + _PRIOR_WEEKS) / scale_l
         z = _cut(np.concatenate([z_a, z_l], axis=1), math.sqrt(most))
         ones = np.full((cohort.n_learners, 1), _CONSTANT)
-        return np.concatenate([ones, z, _LABEL * code[cohort.label][:, None]], axis=1)
+        return np.concatenate([ones, z, LABEL_FACTOR * code[cohort.label][:, None]], axis=1)
 
     names = (
         "constant",
@@ -394,11 +394,11 @@ def habits(schema: Schema, earlier: Earlier) -> Measure:
         ("habit", "habit"),
         (names, names),
         "products",
-        most + _CONSTANT**2 + _LABEL**2,
+        most + _CONSTANT**2 + LABEL_FACTOR**2,
         vectors,
         {
             "constant": _CONSTANT,
-            "label_factor": _LABEL,
+            "label_factor": LABEL_FACTOR,
             "label_codes": code.tolist(),
             "prior_weeks": _PRIOR_WEEKS,
             "squared_norm_of_habits": most,

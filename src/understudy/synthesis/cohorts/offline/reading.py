@@ -174,7 +174,8 @@ def _sizes(
                 )
             if levels is not None:
                 rest.append((share - middle[0] - levels[0][f, 0]) / levels[1][f, 0])
-                rest.append((share * mean - middle[1] - levels[0][f, 1]) / levels[1][f, 1])
+                inside, _ = _truncated(float(mean), float(np.exp(log_spread)))
+                rest.append((share * inside - middle[1] - levels[0][f, 1]) / levels[1][f, 1])
             if zeros is not None:
                 rest.append((1.0 - share - zeros[0][:, f].sum()) / np.sqrt((zeros[1][:, f] ** 2).sum()))
             if moments["known"]:
@@ -183,14 +184,25 @@ def _sizes(
             return np.array(rest)
 
         fitted = least_squares(residuals, np.array([0.0, 0.45, np.log(0.14)])).x
-        active[f], size[f], spread[f] = expit(fitted[0]), fitted[1], np.exp(fitted[2])
-        smooth = _normal_bins(size[f], spread[f], edges)
+        active[f] = expit(fitted[0])
+        size[f], spread[f] = _truncated(float(fitted[1]), float(np.exp(fitted[2])))
+        smooth = _normal_bins(float(fitted[1]), float(np.exp(fitted[2])), edges)
         if found is not None:
             # Where the noisy bins differ from the smooth curve by more than their noise, they are followed.
             smooth = shrunk(found[0][f] / active[f], found[1][f] / active[f], smooth)
         smooth = np.maximum(smooth, 1e-6)
         sketch[f] = smooth / smooth.sum()
     return edges, sketch, active, np.clip(size, 0.05, 0.95), spread
+
+
+def _truncated(mean: float, spread: float) -> tuple[float, float]:
+    """Mean and spread of a normal variable between 0 and 1."""
+    low, high = -mean / spread, (1.0 - mean) / spread
+    inside = max(float(ndtr(high) - ndtr(low)), 1e-9)
+    first, last = (float(np.exp(-(at**2) / 2.0) / np.sqrt(2.0 * np.pi)) / inside for at in (low, high))
+    shift = first - last
+    variance = 1.0 + low * first - high * last - shift**2
+    return mean + spread * shift, spread * float(np.sqrt(max(variance, 0.01)))
 
 
 def _normal_bins(mean: float, spread: float, edges: Floats) -> Floats:
