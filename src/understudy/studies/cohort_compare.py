@@ -29,7 +29,17 @@ from understudy.utility.ajs import SeedInterval, over_seeds
 Row = dict[str, Any]
 SMALLEST = 20
 
-MEASURES = ("ajs", "precision", "recall", "n_synthetic", "auc_worst", "control_auc_worst", "seconds")
+MEASURES = (
+    "ajs",
+    "precision",
+    "recall",
+    "n_synthetic",
+    "auc_worst",
+    "control_auc_worst",
+    "seconds",
+    "outcome_precision",
+    "outcome_recall",
+)
 
 
 @dataclass(frozen=True)

@@ -39,7 +39,7 @@ from understudy.utility.findings import Finding, Replication
 
 ONE_SHOT = "one-shot"
 ARMS = (ONE_SHOT, "prior", "feedback", "cycles")
-MEASURES = ("ajs", "precision", "recall", "n_synthetic")
+MEASURES = ("ajs", "precision", "recall", "n_synthetic", "outcome_precision", "outcome_recall")
 Row = dict[str, Any]
 
 

@@ -58,6 +58,10 @@ class Measured:
             "n_synthetic": found.n_synthetic,
             "n_real": found.n_real,
             "n_holding": found.n_holding,
+            # A cohort with shuffled labels still has most of the other findings.
+            "outcome_precision": found.about_outcome.precision,
+            "outcome_recall": found.about_outcome.recall,
+            "outcome_n_synthetic": found.about_outcome.n_synthetic,
             **{
                 f"{name}_{kind.replace(' ', '_')}": getattr(shares, name)
                 for kind, shares in found.by_kind.items()

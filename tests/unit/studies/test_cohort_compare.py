@@ -156,7 +156,7 @@ def test_gains_are_paired_and_the_first_year_has_none(cycles):
     expected = np.mean([values[school, "cycles"] - values[school, "one-shot"] for school in (0, 1)])
     assert one.interval.mean == pytest.approx(expected)
     assert one.interval.low <= one.interval.mean <= one.interval.high
-    assert len(levels(cycles, np.random.default_rng(0))) == 3 * len(ARMS) * 4
+    assert len(levels(cycles, np.random.default_rng(0))) == 3 * len(ARMS) * 6
 
 
 def test_researchers_report_analyses_in_which_they_found_something():
