@@ -2,7 +2,7 @@
 
 `python docs/build.py` renders the pages from the measured tables beside them and from the
 commands' own help. `python docs/build.py measure` measures again (minutes; needs the data sets in
-../shared/data) and then renders; `measure private` and `measure difficulties` measure a part. A test
+../shared/data) and then renders; `measure private`, `measure difficulties` and `measure cohorts` measure a part. A test
 compares the pages with what this file renders.
 """
 
@@ -20,6 +20,7 @@ DOCS = Path(__file__).resolve().parent
 sys.path.append(str(DOCS))
 
 import dp_rasch  # noqa: E402
+import two_stage  # noqa: E402
 
 DATA = DOCS.parents[1] / "shared" / "data" / "assistments2009.csv.gz"
 TABLES = DOCS / "reproductions" / "synthetic-logs"
@@ -172,6 +173,7 @@ def render() -> dict[Path, str]:
     return {
         DOCS / "reproductions" / "synthetic-logs.md": reproduction_page(),
         DOCS / "reproductions" / "dp-rasch.md": dp_rasch.page(),
+        DOCS / "reproductions" / "two-stage.md": two_stage.page(),
         DOCS / "reference" / "commands.md": commands_page(),
     }
 
@@ -332,6 +334,8 @@ def main() -> None:
         measure_private()
     if sys.argv[1:] in (["measure"], ["measure", "difficulties"]):
         dp_rasch.measure()
+    if sys.argv[1:] in (["measure"], ["measure", "cohorts"]):
+        two_stage.measure()
     for path, text in render().items():
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text, encoding="utf-8")

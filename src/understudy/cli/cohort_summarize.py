@@ -118,6 +118,7 @@ def summarize(
         advice = read_cycle(suggestions)
         plan = with_budget(plan, advice)
     # Read before anything is spent.
+    _refuse_cuts_beside(file, schema)
     before = None if previous is None else _previous(previous, cohort)
     if explain:
         _explain(plan, as_json)
@@ -191,13 +192,33 @@ def _checked(out: Path | None, explain: bool) -> Path:
     return out
 
 
+def _refuse_cuts_beside(file: Path, schema: Path | None) -> None:
+    """Another schema does not undo that the table was cut at the data's own quantiles."""
+    from understudy.errors import DataError
+    from understudy.records.cohort import Schema
+
+    beside = file.with_suffix(".toml")
+    if schema is not None and beside.is_file() and Schema.read(beside).cuts_source == "data":
+        raise DataError(
+            f"{beside.name} says that the cuts between the labels come from the data.",
+            hint="build the cohort again with declared cuts, or with cuts estimated privately.",
+        )
+
+
 def _previous(path: Path, cohort: Cohort) -> PrivateSummary:
     """Last year's summary; found to fit before anything is spent."""
+    from understudy.errors import RefusedError
     from understudy.synthesis.cohorts.prior import check_previous
     from understudy.synthesis.cohorts.summary import PrivateSummary
 
     before = PrivateSummary.read(path)
     check_previous(cohort.schema, before)
+    if not before.guarantee.formal:
+        # What it says of last year's learners would go on under a claim that does not hold for them.
+        raise RefusedError(
+            f"{path} carries no formal guarantee, so it cannot be the prior of a private summary.",
+            hint="give last year's private summary, or leave --previous out.",
+        )
     return before
 
 

@@ -20,7 +20,7 @@ import json
 import math
 import secrets
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -81,6 +81,10 @@ CREATE TRIGGER IF NOT EXISTS entries_remain BEFORE DELETE ON entries
     BEGIN SELECT RAISE(ABORT, 'the ledger is append-only'); END;
 CREATE TRIGGER IF NOT EXISTS entries_append BEFORE INSERT ON entries
     WHEN EXISTS (SELECT 1 FROM entries WHERE id = NEW.id)
+    BEGIN SELECT RAISE(ABORT, 'the ledger is append-only'); END;
+CREATE TRIGGER IF NOT EXISTS delta_limits_stay BEFORE UPDATE ON delta_limits
+    BEGIN SELECT RAISE(ABORT, 'the ledger is append-only'); END;
+CREATE TRIGGER IF NOT EXISTS delta_limits_remain BEFORE DELETE ON delta_limits
     BEGIN SELECT RAISE(ABORT, 'the ledger is append-only'); END;
 CREATE TRIGGER IF NOT EXISTS links_stay BEFORE UPDATE ON links
     BEGIN SELECT RAISE(ABORT, 'the ledger is append-only'); END;
@@ -339,8 +343,10 @@ def _balance(connection: sqlite3.Connection, population: str) -> Balance:
         groups = [_spent(connection, {population})]
     else:
         groups = [_spent(connection, _group(connection, population))]
-    limit = _limit(connection, population)
-    delta_limit = _limit(connection, population, "delta_limits", "delta")
+    # Of linked populations the strictest declaration holds for all: they share learners.
+    linked = _group(connection, population)
+    limit = _strictest(_limit(connection, name) for name in linked)
+    delta_limit = _strictest(_limit(connection, name, "delta_limits", "delta") for name in linked)
     if population != SIMULATED_POPULATION:
         limit = _limit(connection, DEFAULT_POPULATION) if limit is None else limit
         if delta_limit is None:
@@ -371,7 +377,7 @@ def _groups(connection: sqlite3.Connection) -> list[set[str]]:
     """The populations of the ledger, those together that share learners through a file."""
     rows = connection.execute(
         "SELECT DISTINCT population FROM entries UNION SELECT population FROM links UNION SELECT file FROM links "
-        "UNION SELECT population FROM limits"
+        "UNION SELECT population FROM limits UNION SELECT population FROM delta_limits"
     )
     groups = [{name} for (name,) in rows if name not in (DEFAULT_POPULATION, SIMULATED_POPULATION)]
     for population, file in connection.execute("SELECT population, file FROM links").fetchall():
@@ -405,6 +411,10 @@ def _spent(connection: sqlite3.Connection, names: set[str]) -> Balance:
         n_entries=len(costs),
         n_without_guarantee=sum(epsilon is None for epsilon, _ in costs),
     )
+
+
+def _strictest(limits: Iterable[float | None]) -> float | None:
+    return min((limit for limit in limits if limit is not None), default=None)
 
 
 def _limit(

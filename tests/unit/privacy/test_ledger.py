@@ -297,3 +297,18 @@ def test_deltas_have_a_limit_that_can_be_declared(ledger):
         record(ledger, Guarantee(1.0, 1e-6))
     with pytest.raises(UsageError):
         ledger.set_delta_limit(DEFAULT_POPULATION, 1.0)
+
+
+def test_the_strictest_limit_of_linked_populations_holds(ledger, tmp_path):
+    exam = tmp_path / "exam.csv"
+    ledger.set_limit("class 7", 1.0)
+    ledger.record(
+        population="class 7",
+        card="c",
+        kind="difficulties",
+        method="knorm",
+        guarantee=Guarantee(1.0),
+        file=exam,
+    )
+    with pytest.raises(RefusedError):
+        record(ledger, Guarantee(5.0), file_population(exam))

@@ -62,6 +62,10 @@ class Plan:
     shares: dict[str, float]
     analyses: tuple[str, ...] = ()
 
+    def __post_init__(self) -> None:
+        if not all(share > 0 for share in self.shares.values()) or math.fsum(self.shares.values()) > 1 + 1e-9:
+            raise ValueError("the shares of a budget are above 0 and add up to at most 1")
+
     @property
     def rho(self) -> float:
         """What all statistics may spend together."""
