@@ -36,7 +36,7 @@ def folder(tmp_path_factory):
 
 
 def synthesize(folder, *arguments):
-    return run("cohort", "synthesize", "summary.json", "--per-panelist", "60", *arguments, cwd=folder)
+    return run("cohort", "synthesize", "summary.json", "--per-panelist", "150", *arguments, cwd=folder)
 
 
 def write_panel(path, server, *names, **more):
