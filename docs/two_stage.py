@@ -185,14 +185,13 @@ def cycle_gains() -> tuple[Gain, ...]:
 
 def draw() -> None:
     """Draw the figures again from the tables."""
-    from understudy.studies.cohort_figures import ajs_figure, findings_figure, gains_figure, kinds_figure
+    from understudy.studies.cohort_figures import ajs_figure, findings_figure, gains_figure
 
     for name in ("year-1", "moodle"):
         found = _compared(name)
         if found is not None:
             ajs_figure(found).save(TABLES, f"ajs-{name}")
             findings_figure(found).save(TABLES, f"findings-{name}")
-            kinds_figure(found).save(TABLES, f"kinds-{name}")
     gains_figure(cycle_gains(), "ajs", "change of AJS (below 0 is better)").save(TABLES, "gain-ajs")
     gains_figure(cycle_gains(), "precision", "change of precision (above 0 is better)").save(
         TABLES, "gain-precision"
@@ -353,15 +352,14 @@ def cycle_gain(measure: str) -> Gain:
 
 def _moodle_words() -> str:
     """The pool beside the guess on the real cohort, as measured."""
-    guess, pool = (_mean("moodle", method, "precision") for method in ("nobody", "pool"))
-    said = "above" if pool > guess else "below"
-    about = [_cell("moodle", method, "outcome_precision", 2) for method in ("pool", "nobody")]
+    cells = [
+        _cell("moodle", method, measure, 2)
+        for measure in ("precision", "outcome_precision", "outcome_recall")
+        for method in ("pool", "nobody")
+    ]
     return (
-        f"On Moodle the pool's precision ({pool:.2f}) even lies {said} the guess ({guess:.2f}); for findings about the "
-        f"outcome it is {about[0]} against {about[1]}."
-        if pool <= guess
-        else f"On Moodle the pool has {pool:.2f} against {guess:.2f} of the guess; for findings about the outcome "
-        f"{about[0]} against {about[1]}."
+        f"On Moodle the pool's precision is {cells[0]} and that of the guess {cells[1]}; for findings about the outcome "
+        f"{cells[2]} against {cells[3]}, with a recall of {cells[4]} against {cells[5]}."
     )
 
 
