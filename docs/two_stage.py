@@ -358,8 +358,8 @@ def _moodle_words() -> str:
         for method in ("pool", "nobody")
     ]
     return (
-        f"On Moodle the pool's precision is {cells[0]} and that of the guess {cells[1]}; for findings about the outcome "
-        f"{cells[2]} against {cells[3]}, with a recall of {cells[4]} against {cells[5]}."
+        f"On Moodle the pool's precision is {cells[0]} and that of the guess {cells[1]}; for findings about the "
+        f"outcome {cells[2]} against {cells[3]}, with a recall of {cells[4]} against {cells[5]}."
     )
 
 
