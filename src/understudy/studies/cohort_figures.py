@@ -165,7 +165,7 @@ def gains_figure(found: Sequence[Gain], measure: str, title: str) -> Figure:
     shown = [one for one in found if one.measure == measure and one.year > 0]
     points = [
         {
-            "year": f"year {one.year}",
+            "year": f"year {one.year:g}",
             "arm": ARM_LABELS.get(one.arm, one.arm),
             "mean": one.interval.mean,
             "low": one.interval.low,
@@ -176,14 +176,15 @@ def gains_figure(found: Sequence[Gain], measure: str, title: str) -> Figure:
     arms = [label for label in ARM_LABELS.values() if any(point["arm"] == label for point in points)]
     colours = [MUTED, WARNING, ACCENT, INK][: len(arms)]
     legend = alt.Legend(orient="top", title=None, columns=2, labelLimit=300)
-    x = alt.X("mean:Q", title=title, scale=alt.Scale(nice=True, zero=True))
+    few = alt.Axis(tickCount=6)
+    x = alt.X("mean:Q", title=title, scale=alt.Scale(nice=True, zero=True), axis=few)
     y = alt.Y("year:N", title=None, axis=alt.Axis(ticks=False, domain=False))
     colour = alt.Color("arm:N", scale=alt.Scale(domain=arms, range=colours), legend=legend)
     offset = alt.YOffset("arm:N", sort=arms, scale=alt.Scale(paddingOuter=0.6))
     base = alt.Chart(data(points))
     zero = alt.Chart(data([{"at": 0.0}])).mark_rule(color=INK, strokeDash=[4, 4]).encode(x="at:Q")
     rules = base.mark_rule(strokeWidth=2).encode(
-        x=alt.X("low:Q", title=title, scale=alt.Scale(nice=True, zero=True)),
+        x=alt.X("low:Q", title=title, scale=alt.Scale(nice=True, zero=True), axis=few),
         x2="high:Q",
         y=y,
         yOffset=offset,
