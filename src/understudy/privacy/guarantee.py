@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from understudy.errors import UsageError
@@ -25,6 +25,8 @@ class Guarantee:
     delta) alone implies neither. `slack` says how close to Gaussian it is: with mu = sqrt(2 rho),
     probabilities differ from those of a mu-Gaussian-DP mechanism by a factor of at most
     e^slack, and by delta; `rho` alone is then no zCDP claim for the whole.
+
+    `caveats` say what went into the release beside what is guaranteed; they are part of the statement.
     """
 
     epsilon: float
@@ -36,6 +38,7 @@ class Guarantee:
     adjacency: str = ADJACENCY
     rho: float | None = None
     slack: float | None = None
+    caveats: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         if not self.epsilon > 0 or not 0 <= self.delta < 1:
@@ -55,6 +58,10 @@ class Guarantee:
         """What is left of `claim` when its noise came from a seed: nothing, since it can be drawn again."""
         return claim if not claim.formal else cls.none("test: the noise was seeded")
 
+    def with_caveats(self, *sentences: str) -> Guarantee:
+        """The same guarantee, stated with more that it does not cover; each sentence once."""
+        return replace(self, caveats=tuple(dict.fromkeys((*self.caveats, *sentences))))
+
     @property
     def formal(self) -> bool:
         """Whether anything is proved."""
@@ -65,7 +72,8 @@ class Guarantee:
             return f"no formal guarantee ({self.reason})" if self.reason else "no formal guarantee"
         delta = f", delta {self.delta:.2e}" if self.delta else ""
         how = f"; {', '.join(self.mechanisms)}" if self.mechanisms else ""
-        return f"epsilon {self.epsilon:g}{delta} for {self.unit} ({self.adjacency}{how})"
+        proved = f"epsilon {self.epsilon:g}{delta} for {self.unit} ({self.adjacency}{how})"
+        return "; ".join((proved, *self.caveats))
 
     def to_json(self) -> dict[str, Any]:
         """The guarantee for a machine; an infinite epsilon becomes null."""
@@ -79,5 +87,6 @@ class Guarantee:
             "mechanisms": list(self.mechanisms),
             "unit": self.unit,
             "adjacency": self.adjacency,
+            **({"caveats": list(self.caveats)} if self.caveats else {}),
             "statement": str(self),
         }

@@ -32,7 +32,12 @@ CUTS_SOURCES = ("declared", "private", "data")
 _NOT_PRIVATE = (
     "# NOT PRIVATE: the cuts below were computed from the learners' scores. Keep this file inside.\n"
 )
-_KEYS = ("title", "context", "weeks", "label", "labels", "cuts", "cuts_source", "score_bounds", "feature")
+# Learners with a score and no event: in the cohort with zeros, or not in it.
+WITHOUT_EVENTS = ("kept", "dropped")
+_KEYS = (
+    *("title", "context", "weeks", "label", "labels", "cuts", "cuts_source", "score_bounds"),
+    *("without_events", "feature"),
+)
 _FEATURE_KEYS = ("name", "high", "unit", "hours")
 
 
@@ -79,8 +84,9 @@ class Schema:
     `labels` are the bins of `label` from low to high; `cuts` are the scores from which on a
     learner is in the next bin. `cuts_source` says where they are from: declared by the custodian,
     estimated privately (and charged), or computed from the data, with which no guarantee holds: a
-    replaced score moves other learners across them. `context` says in words what was collected,
-    for whoever writes a generator.
+    replaced score moves other learners across them. `without_events` says whether learners who
+    did nothing are in the cohort: without them its size, which is public, depends on what learners
+    did. `context` says in words what was collected, for whoever writes a generator.
     """
 
     features: tuple[Feature, ...] = WINDOWS
@@ -92,6 +98,7 @@ class Schema:
     title: str = ""
     context: str = ""
     cuts_source: str = "declared"
+    without_events: str = "kept"
 
     def __post_init__(self) -> None:
         names = [feature.name for feature in self.features]
@@ -115,6 +122,11 @@ class Schema:
         if not (math.isfinite(low) and math.isfinite(high) and low < high):
             raise DataError(
                 f"scores from {low:g} to {high:g} were declared.", hint="see `score_bounds` in cohort.toml."
+            )
+        if self.without_events not in WITHOUT_EVENTS:
+            raise DataError(
+                f"learners without events are {' or '.join(WITHOUT_EVENTS)}, not '{self.without_events}'.",
+                hint="see `without_events` in cohort.toml.",
             )
         self._check_cuts()
 
@@ -199,6 +211,7 @@ class Schema:
                 cuts=None if "cuts" not in content else tuple(float(cut) for cut in _listed(content["cuts"])),
                 cuts_source=str(content.get("cuts_source", default.cuts_source)),
                 score_bounds=_pair(content.get("score_bounds", default.score_bounds), float),
+                without_events=str(content.get("without_events", default.without_events)),
                 title=str(content.get("title", "")),
                 context=str(content.get("context", "")),
             )
@@ -218,6 +231,7 @@ class Schema:
             "labels": list(self.labels),
             **({} if self.cuts is None else {"cuts": list(self.cuts), "cuts_source": self.cuts_source}),
             "score_bounds": list(self.score_bounds),
+            **({} if self.without_events == "kept" else {"without_events": self.without_events}),
             "feature": [
                 {
                     "name": f.name,

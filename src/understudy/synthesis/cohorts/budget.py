@@ -14,6 +14,7 @@ from understudy.errors import UsageError
 from understudy.privacy.composition import analytic_rho, from_gaussians
 from understudy.privacy.guarantee import Guarantee
 from understudy.records.cohort import Schema
+from understudy.synthesis.cohorts import caveats
 from understudy.synthesis.cohorts.statistics import LABEL_FACTOR, MEASURES, Measure
 
 # What the accounting rests on: no more noisy integers than this in all, none with less noise than
@@ -61,6 +62,7 @@ class Plan:
     delta: float
     shares: dict[str, float]
     analyses: tuple[str, ...] = ()
+    from_feedback: bool = False
 
     def __post_init__(self) -> None:
         if not all(share > 0 for share in self.shares.values()) or math.fsum(self.shares.values()) > 1 + 1e-9:
@@ -69,14 +71,19 @@ class Plan:
     @property
     def rho(self) -> float:
         """What all statistics may spend together."""
-        return _rho(self.epsilon, self.delta)
+        return rho_of(self.epsilon, self.delta)
 
     @property
     def guarantee(self) -> Guarantee:
         """What is proved about the summary: see `gaussian` and `analytic_delta`."""
-        return from_gaussians(
+        proved = from_gaussians(
             self.rho, self.epsilon, self.delta, (MECHANISM,), n_cells=MOST_CELLS, sigma=LEAST_SIGMA
         )
+        beside = (
+            (caveats.FEEDBACK, self.from_feedback),
+            (caveats.DROPPED, self.schema.without_events == "dropped"),
+        )
+        return proved.with_caveats(*(sentence for sentence, holds in beside if holds))
 
     def rho_of(self, statistic: str) -> float:
         """What one statistic may spend."""
@@ -164,7 +171,7 @@ def propose(
     total = sum(wanted.values())
     shares = {name: wanted[name] / total for name in MEASURES if name in wanted}
     plan = Plan(schema, n_learners, epsilon, delta, shares, expected)
-    _check(plan)
+    check_accounting(plan)
     return plan
 
 
@@ -176,7 +183,7 @@ def _defaults() -> dict[str, float]:
     return together
 
 
-def _check(plan: Plan) -> None:
+def check_accounting(plan: Plan) -> None:
     """Refuse what the accounting does not cover."""
     measures = [MEASURES[name](plan.schema, {}) for name in plan.shares]
     if sum(measure.n_cells for measure in measures) > MOST_CELLS:
@@ -190,5 +197,6 @@ def _check(plan: Plan) -> None:
 
 
 @lru_cache
-def _rho(epsilon: float, delta: float) -> float:
+def rho_of(epsilon: float, delta: float) -> float:
+    """What the statistics of a summary with this guarantee may spend together."""
     return analytic_rho(epsilon, delta, n_cells=MOST_CELLS, sigma=LEAST_SIGMA)

@@ -8,9 +8,10 @@ from dataclasses import replace
 import numpy as np
 from scipy.stats import truncnorm
 
-from understudy.synthesis.cohorts.budget import Plan
+from understudy.synthesis.cohorts import caveats
+from understudy.synthesis.cohorts.budget import Plan, check_accounting
 from understudy.synthesis.cohorts.feedback import Suggestions
-from understudy.synthesis.cohorts.prior import remade
+from understudy.synthesis.cohorts.prior import own_noise, remade
 from understudy.synthesis.cohorts.summary import PrivateSummary
 
 
@@ -18,7 +19,14 @@ def with_budget(plan: Plan, suggestions: Suggestions) -> Plan:
     """The plan with more or less for some statistics; what all spend together stays the same."""
     shares = {name: share * suggestions.budget.get(name, 1.0) for name, share in plan.shares.items()}
     total = sum(shares.values())
-    return replace(plan, shares={name: share / total for name, share in shares.items()})
+    moved = replace(
+        plan,
+        shares={name: share / total for name, share in shares.items()},
+        from_feedback=bool(suggestions.budget or suggestions.effects),
+    )
+    # Before anything is charged: what `propose` found covered may not be with other shares.
+    check_accounting(moved)
+    return moved
 
 
 # How large correlations of a habit with a label are before anything is known: a public guess.
@@ -34,7 +42,7 @@ def with_effects(summary: PrivateSummary, suggestions: Suggestions) -> PrivateSu
     either direction beforehand this has a mean and a variance (a truncated normal law), to which
     the chance of this year's learners adds 1 / n. The product of habit and label that was
     measured with noise is combined with it by precision. Feedback is public (see the module), so this is
-    post-processing.
+    post-processing; the guarantee says that no epsilon covers the feedback.
     """
     found = summary.statistics.get("habits")
     if found is None or not suggestions.effects:
@@ -62,10 +70,20 @@ def with_effects(summary: PrivateSummary, suggestions: Suggestions) -> PrivateSu
         values[row, -1] = values[-1, row] = (fresh * values[row, -1] + known * said) / (fresh + known)
         sd[row, -1] = sd[-1, row] = 1.0 / math.sqrt(fresh + known)
         cells.append(f"{effect.habit} {effect.feature}")
+    if not cells:
+        return summary
     changed = replace(
-        found, values=values * n, noise_sd=sd * n, context={**context, "validated_cells": cells}
+        found,
+        values=values * n,
+        noise_sd=sd * n,
+        context={**context, "measured_sd": own_noise(found), "validated_cells": cells},
     )
-    return remade(summary, {**summary.statistics, "habits": changed}, {"feedback": suggestions.written_by})
+    return remade(
+        summary,
+        {**summary.statistics, "habits": changed},
+        {"feedback": suggestions.written_by},
+        caveats.FEEDBACK,
+    )
 
 
 def _said_about_correlation(share: float, n_validated: int, n_now: int) -> tuple[float, float]:

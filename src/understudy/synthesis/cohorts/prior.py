@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from understudy.errors import DataError
 from understudy.records.cohort import Schema
+from understudy.synthesis.cohorts import caveats
 from understudy.synthesis.cohorts.summary import PrivateSummary, Statistic, _mechanism_token
 
 Floats = NDArray[np.float64]
@@ -27,7 +28,10 @@ Floats = NDArray[np.float64]
 _N_GRID = 200
 # What a context may differ in without being about something else.
 _OWN = frozenset(
-    {"n_learners", "years", "centre_active", "scale_active", "centre_l", "scale_l", "validated_cells"}
+    {
+        *("n_learners", "years", "measured_sd", "validated_cells"),
+        *("centre_active", "scale_active", "centre_l", "scale_l"),
+    }
 )
 
 
@@ -36,7 +40,8 @@ def with_previous(summary: PrivateSummary, previous: PrivateSummary) -> PrivateS
 
     The noise scale of a combined number holds the drift. `previous` may itself be combined, so that
     a third year builds on two. Never give two summaries of the same learners: their noise scales
-    would be right, but the learners have then paid twice, which only the ledger knows.
+    would be right, but the file would hold both measurements and state the epsilon of one. Only the
+    ledger knows who they are: see `ledger.Ledger.knows_as_same`.
     """
     check_previous(summary.schema, previous)
     if _card(summary) is not None and _card(summary) == _card(previous):
@@ -54,7 +59,9 @@ def with_previous(summary: PrivateSummary, previous: PrivateSummary) -> PrivateS
         else one
         for name, one in summary.statistics.items()
     }
-    return remade(summary, statistics, {"previous": _card(previous) or "a file without a card"})
+    # What the earlier summary held beside its own measurement is in this one now.
+    inherited = (one for one in previous.guarantee.caveats if one == caveats.FEEDBACK)
+    return remade(summary, statistics, {"previous": cards(previous)}, caveats.PREVIOUS, *inherited)
 
 
 def check_previous(schema: Schema, previous: PrivateSummary) -> None:
@@ -67,17 +74,31 @@ def check_previous(schema: Schema, previous: PrivateSummary) -> None:
 
 
 def remade(
-    summary: PrivateSummary, statistics: Mapping[str, Statistic], more: Mapping[str, Any]
+    summary: PrivateSummary, statistics: Mapping[str, Statistic], more: Mapping[str, Any], *sentences: str
 ) -> PrivateSummary:
-    """The summary after post-processing: other numbers, the same guarantee."""
+    """The summary after post-processing: other numbers, the same guarantee, stated with what else went in."""
     return PrivateSummary._made(
         _mechanism_token(),
         summary.schema,
-        summary.guarantee,
+        summary.guarantee.with_caveats(*sentences) if summary.guarantee.formal else summary.guarantee,
         summary.n_learners,
         statistics,
         {**summary.provenance, **more},
     )
+
+
+def cards(summary: PrivateSummary) -> list[str]:
+    """Everything that was paid for and is in a summary, by its card: its own first, then earlier ones."""
+    own = _card(summary)
+    return [*([] if own is None else [own]), *summary.provenance.get("previous", [])]
+
+
+def own_noise(one: Statistic) -> float:
+    """The noise of the statistic's own measurement, also after something was combined with it."""
+    if "measured_sd" in one.context:
+        return float(one.context["measured_sd"])
+    # Of products the diagonal has what was drawn; the halves beside it are means of two.
+    return float(np.max(one.noise_sd))
 
 
 def _card(summary: PrivateSummary) -> str | None:
@@ -105,7 +126,7 @@ def _combined(
         now,
         values=combined * n_now,
         noise_sd=combined_sd * n_now,
-        context={**now.context, "years": years},
+        context={**now.context, "measured_sd": own_noise(now), "years": years},
     )
 
 

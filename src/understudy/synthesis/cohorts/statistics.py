@@ -365,8 +365,12 @@ def habits(schema: Schema, earlier: Earlier) -> Measure:
     2 F + 1.2^2 + 1.8^2. One matrix holds what would else be paid for apart: with the label as long as
     z the entries of z y have the noise of 2 sqrt(2 F), as if they were released alone.
     """
+    return habits_around(schema, *_centres(schema, earlier))
+
+
+def habits_around(schema: Schema, centre_a: Floats, centre_l: Floats) -> Measure:
+    """`habits` with these centres of the shares of active weeks and of l."""
     n_features, most = schema.n_features, 2.0 * schema.n_features
-    centre_a, centre_l = _centres(schema, earlier)
     scale_a = np.maximum(0.55 * np.sqrt(centre_a * (1.0 - centre_a)), 0.1)
     scale_l = np.full(n_features, 0.08)
     code = 2.0 * np.arange(schema.n_labels) / (schema.n_labels - 1) - 1.0

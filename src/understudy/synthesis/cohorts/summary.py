@@ -1,13 +1,13 @@
 """PrivateSummary: the noisy sums about a cohort that may leave, each with the noise it carries.
 
 This is the type that reaches a prompt or a panelist's script. It has no public constructor: one is
-made by `measuring.summarize`, from what a mechanism gave, or read from a file that says so.
+made by `measuring.summarize`, from what a mechanism gave, or read from a file that was verified as far
+as a file can be.
 """
 
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -28,8 +28,6 @@ VERSION = 1
 
 # Whoever holds it has noisy numbers in hand: `measuring` takes it by `_mechanism_token`, nobody else.
 _TOKEN: Final = object()
-
-_LARGEST_CELLS = 1_000_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,8 +53,8 @@ class Statistic:
             raise DataError("a statistic has one axis for each dimension and a noise scale for each value.")
         if self.names and tuple(len(names) for names in self.names) != values.shape:
             raise DataError("the names along the axes of a statistic do not fit its values.")
-        if not (np.isfinite(values).all() and np.isfinite(sd).all() and (sd >= 0).all()):
-            raise DataError("the values of a statistic are finite, and the scale of its noise is at least 0.")
+        if not (np.isfinite(values).all() and np.isfinite(sd).all() and (sd > 0).all()):
+            raise DataError("the values of a statistic are finite, and the scale of its noise is above 0.")
         values.setflags(write=False)
         object.__setattr__(self, "values", values)
         if sd.ndim:
@@ -75,24 +73,6 @@ class Statistic:
             "noise_sd": _rounded(np.asarray(sd)) if isinstance(sd, np.ndarray) else float(f"{sd:.6g}"),
             "context": dict(self.context),
         }
-
-    @classmethod
-    def from_json(cls, content: Any) -> Statistic:
-        """The statistic in a file."""
-        try:
-            values = np.array(content["values"], dtype=np.float64)
-            sd = np.array(content["noise_sd"], dtype=np.float64)
-            axes = tuple(str(axis) for axis in content["axes"])
-            names = tuple(tuple(str(name) for name in along) for along in content.get("names", []))
-            context = dict(content.get("context", {}))
-            meaning = str(content["meaning"])
-        except (KeyError, TypeError, ValueError, AttributeError):
-            raise DataError(
-                "a statistic of the summary has the wrong form.", hint="make the summary again."
-            ) from None
-        if values.size > _LARGEST_CELLS:
-            raise DataError(f"a statistic of {values.size:,} values is none of a cohort.")
-        return cls(values, sd if sd.ndim else float(sd), axes, meaning, names, context)
 
 
 @dataclass(frozen=True, eq=False, init=False)
@@ -157,7 +137,16 @@ class PrivateSummary:
 
     @classmethod
     def from_json(cls, content: Any, source: str = "the summary") -> PrivateSummary:
-        """A summary from a parsed file. Its guarantee is what the file claims; `provenance` says so."""
+        """A summary from a parsed file, as far as it can be verified; the rest is what the file claims.
+
+        Its guarantee and `provenance` say that it comes from a file: see `verifying`.
+        """
+        from understudy.synthesis.cohorts.verifying import (
+            verified_guarantee,
+            verified_provenance,
+            verified_statistics,
+        )
+
         if not isinstance(content, dict) or content.get("format") != FORMAT:
             raise DataError(
                 f"{source} is not a private summary of a cohort.",
@@ -168,23 +157,21 @@ class PrivateSummary:
         try:
             declared = {key: value for key, value in content["schema"].items() if key != "columns"}
             n_learners = content["n_learners"]
-            statistics = content["statistics"].items()
-            provenance = dict(content.get("provenance", {}))
-            guarantee = _guarantee(content["guarantee"])
-        except (KeyError, TypeError, ValueError, AttributeError, UsageError):
-            raise DataError(f"{source}: something is missing.", hint="make the summary again.") from None
-        if isinstance(n_learners, bool) or not isinstance(n_learners, int) or n_learners < 1:
-            raise DataError(
-                f"{source}: n_learners is a number of at least 1.", hint="make the summary again."
+            if isinstance(n_learners, bool) or not isinstance(n_learners, int) or n_learners < 1:
+                raise DataError(
+                    f"{source}: n_learners is a number of at least 1.", hint="make the summary again."
+                )
+            schema = Schema.from_dict(declared, source)
+            statistics = verified_statistics(content["statistics"], schema, n_learners, source)
+            provenance = verified_provenance(content.get("provenance"), source)
+            guarantee = verified_guarantee(
+                content["guarantee"], schema, statistics, provenance["simulated"], source
             )
-        return cls._made(
-            _TOKEN,
-            Schema.from_dict(declared, source),
-            guarantee,
-            n_learners,
-            {str(name): Statistic.from_json(one) for name, one in statistics},
-            {**provenance, "source": "file", "file": source},
-        )
+        except (KeyError, TypeError, ValueError, AttributeError, UsageError):
+            raise DataError(
+                f"{source}: something is missing or has the wrong form.", hint="make the summary again."
+            ) from None
+        return cls._made(_TOKEN, schema, guarantee, n_learners, statistics, provenance)
 
     @classmethod
     def read(cls, path: Path) -> PrivateSummary:
@@ -201,28 +188,6 @@ class PrivateSummary:
 def _mechanism_token() -> object:
     """For `measuring`, which holds noisy numbers."""
     return _TOKEN
-
-
-def _guarantee(content: Mapping[str, Any]) -> Guarantee:
-    if not content["formal"]:
-        statement = str(content.get("statement", ""))
-        return Guarantee.none(statement.partition("(")[2].removesuffix(")"))
-    return Guarantee(
-        _number(content["epsilon"]),
-        _number(content["delta"]),
-        mu=None if content.get("mu") is None else _number(content["mu"]),
-        rho=None if content.get("rho") is None else _number(content["rho"]),
-        slack=None if content.get("slack") is None else _number(content["slack"]),
-        mechanisms=tuple(str(name) for name in content.get("mechanisms", ())),
-        unit=str(content["unit"]),
-        adjacency=str(content["adjacency"]),
-    )
-
-
-def _number(value: Any) -> float:
-    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
-        raise ValueError
-    return float(value)
 
 
 def _rounded(values: Floats) -> Any:

@@ -2,18 +2,22 @@
 
 import json
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from understudy.errors import DataError, UsageError
+from understudy.privacy.noise import os_noise
 from understudy.privacy.noise import test_noise as seeded
 from understudy.records.cohort import Feature, Schema
 from understudy.records.school import SCHEMA, School
+from understudy.synthesis.cohorts import caveats
 from understudy.synthesis.cohorts.budget import propose
 from understudy.synthesis.cohorts.feedback import (
     Feedback,
     FeedbackFile,
+    Suggestions,
     ValidatedFinding,
     Verdict,
     prompt_for,
@@ -26,6 +30,7 @@ from understudy.synthesis.cohorts.measuring import summarize
 from understudy.synthesis.cohorts.next_cycle import _said_about_correlation, with_budget, with_effects
 from understudy.synthesis.cohorts.panel.brief import write_brief
 from understudy.synthesis.cohorts.prior import drift_variance, with_previous
+from understudy.synthesis.cohorts.summary import PrivateSummary
 
 YES, NO, AGAINST = Verdict(1, True), Verdict(0, False), Verdict(-1, True)
 
@@ -103,8 +108,55 @@ def test_the_budget_is_split_anew_and_costs_the_same():
     )
     assert sum(moved.shares.values()) == pytest.approx(1.0)
     assert moved.shares["rhythm"] > plan.shares["rhythm"]
-    assert str(moved.guarantee) == str(plan.guarantee)
+    assert replace(moved.guarantee, caveats=()) == plan.guarantee
     assert moved.rho == plan.rho
+    # The split was chosen by what exact answers said: the statement says so.
+    assert moved.guarantee.caveats == (caveats.FEEDBACK,)
+    assert "no epsilon covers" in str(moved.guarantee)
+    assert with_budget(plan, Suggestions(("a sentence",))).guarantee == plan.guarantee
+
+
+def test_a_split_that_the_accounting_does_not_cover_is_refused_before_the_charge():
+    """At an epsilon near the limit the noise of one statistic is only just covered; a larger share is not."""
+
+    def covered(epsilon):
+        try:
+            return propose(SCHEMA, 120, epsilon, 1e-3)
+        except UsageError:
+            return None
+
+    low, high = 3.0, 1e6
+    while high - low > 1000:
+        middle = (low + high) / 2
+        low, high = (middle, high) if covered(middle) else (low, middle)
+    plan = covered(low)
+    with pytest.raises(UsageError, match="accounting"):
+        for name in plan.shares:
+            with_budget(plan, Suggestions((), {name: 1.5}))
+
+
+def test_the_statement_says_what_went_in_beside_the_measurement():
+    cohort = School().simulate(1, np.random.default_rng(1))
+    plan = propose(cohort.schema, 120, 3.0, 1e-3)
+    now = summarize(cohort, plan, os_noise())
+    before = summarize(School().simulate(0, np.random.default_rng(2)), plan, os_noise(), {"card": "0" * 16})
+    effects = suggest(told(finding("activity_and_outcome: overnight", YES, YES)), SCHEMA)
+    assert now.guarantee.caveats == ()
+    both = with_previous(now, before)
+    assert both.guarantee.caveats == (caveats.PREVIOUS,)
+    assert "charged in their own year" in both.guarantee.to_json()["statement"]
+    assert both.provenance["previous"] == ["0" * 16]
+    assert replace(both.guarantee, caveats=()) == now.guarantee
+    used = with_effects(both, effects)
+    assert used.guarantee.caveats == (caveats.PREVIOUS, caveats.FEEDBACK)
+    # Through a file, and into the year after.
+    read = PrivateSummary.from_json(json.loads(json.dumps(used.to_json())))
+    assert read.guarantee.caveats == (caveats.PREVIOUS, caveats.FEEDBACK, caveats.FROM_FILE)
+    third = with_previous(summary_of(2, 1), read)
+    assert third.statistics["habits"].context["years"] == 3
+    formal = with_previous(summarize(cohort, plan, os_noise()), read)
+    assert formal.guarantee.caveats == (caveats.PREVIOUS, caveats.FEEDBACK)
+    assert PrivateSummary.from_json(json.loads(json.dumps(formal.to_json()))).n_learners == 120
 
 
 def test_what_was_written_is_read_again_also_by_the_brief(tmp_path):

@@ -9,9 +9,11 @@ import pytest
 from understudy.errors import DataError, UnderstudyError, UsageError
 from understudy.privacy.noise import test_noise as seeded_noise
 from understudy.records.school import School
+from understudy.synthesis.cohorts import caveats
 from understudy.synthesis.cohorts.budget import propose
 from understudy.synthesis.cohorts.derived import zero_shares
 from understudy.synthesis.cohorts.measuring import summarize
+from understudy.synthesis.cohorts.panel.brief import write_brief
 from understudy.synthesis.cohorts.summary import PrivateSummary, Statistic
 
 
@@ -57,9 +59,119 @@ def test_there_and_back(summary):
 
 
 def test_a_formal_guarantee_survives_the_file(summary, cohort):
+    claimed = propose(cohort.schema, 120, 3.0, 1e-3).guarantee
+    read = PrivateSummary.from_json(claiming(summary)).guarantee
+    assert read == claimed.with_caveats(caveats.FROM_FILE)
+    assert "as the file claims" in str(read)
+    # Read, written and read again: each sentence once.
+    again = PrivateSummary.from_json(
+        json.loads(json.dumps(PrivateSummary.from_json(claiming(summary)).to_json()))
+    )
+    assert again.guarantee == read
+
+
+def claiming(summary, epsilon=3.0, delta=1e-3):
+    """The file of a summary, which claims a guarantee."""
+    content = json.loads(json.dumps(summary.to_json()))
+    content["guarantee"] = propose(summary.schema, 120, epsilon, delta).guarantee.to_json()
+    return content
+
+
+def set_at(*path):
+    def change(content, value):
+        place = content
+        for step in path[:-1]:
+            place = place[step]
+        place[path[-1]] = value
+
+    return change
+
+
+ROWS = "rows of a table: Zq7canary 12 40 high"
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "message"),
+    [
+        (
+            ("statistics", "rows"),
+            {"values": [1.0], "noise_sd": 1.0, "axes": ["x"], "meaning": ROWS},
+            "no mechanism",
+        ),
+        (("statistics", "labels", "noise_sd"), 0, "without noise"),
+        (("statistics", "labels", "noise_sd"), 1e-9, "too little"),
+        (("statistics", "labels", "noise_sd"), 5.0, "too little"),
+        (("statistics", "labels", "noise_sd"), [9.0, 7.0, 9.0], "no mechanism"),
+        (("statistics", "labels", "axes"), [ROWS], "other axes"),
+        (("statistics", "labels", "names"), [[ROWS, "average", "high"]], "other axes"),
+        (("statistics", "labels", "context"), {"n_learners": 120, "note": ROWS}, "not known here"),
+        (("statistics", "labels", "context"), {"n_learners": 7}, "not known here"),
+        (("statistics", "labels", "values"), [[1.0, 2.0, 3.0]], "shape"),
+        (("statistics", "levels", "context", "middle"), [0.0, 0.0], "not known here"),
+        (("statistics", "labels", "context"), {"n_learners": 120, "years": 2}, "own measurement"),
+        (("statistics", "labels", "context"), {"n_learners": 120, "measured_sd": 9.0}, "own measurement"),
+        (("statistics", "habits", "context", "centre_active"), [0.1, 0.2, 0.3, 0.4], "not centred"),
+        (("statistics", "habits", "context", "centre_l"), ["a", "b", "c", "d"], "wrong form"),
+        (("statistics", "habits", "context", "validated_cells"), [ROWS], "wrong form"),
+        (("guarantee", "epsilon"), 0.1, "too little"),
+        (("guarantee", "epsilon"), "3", "wrong form"),
+        (("guarantee", "delta"), 1e-30, "too little"),
+        (("guarantee", "unit"), "a row", "wrong form"),
+        (("guarantee", "caveats"), [ROWS], "wrong form"),
+    ],
+)
+def test_a_forged_file_is_refused(summary, path, value, message):
+    content = claiming(summary)
+    PrivateSummary.from_json(content)
+    set_at(*path)(content, value)
+    with pytest.raises(DataError, match=message) as caught:
+        PrivateSummary.from_json(content)
+    assert "Zq7canary" not in str(caught.value)
+    assert caught.value.hint
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        ("statistics", "labels", "meaning"),
+        ("guarantee", "statement"),
+        ("guarantee", "mechanisms"),
+        ("provenance", "note"),
+        ("provenance", "card"),
+        ("provenance", "feedback"),
+        ("derived", "zero_shares"),
+    ],
+)
+@pytest.mark.parametrize("formal", [True, False])
+def test_no_text_of_a_file_but_its_schema_reaches_a_prompt(summary, path, formal):
+    content = claiming(summary) if formal else json.loads(json.dumps(summary.to_json()))
+    set_at(*path)(content, [ROWS] if path[-1] == "mechanisms" else ROWS)
+    read = PrivateSummary.from_json(content)
+    assert "Zq7canary" not in json.dumps(read.to_json())
+    assert "Zq7canary" not in write_brief(read).text
+
+
+def test_less_noise_after_an_earlier_year_does_not_pass_for_a_measurement(summary):
+    content = claiming(summary)
+    content["statistics"]["labels"]["noise_sd"] = 1e-3
+    content["statistics"]["labels"]["context"] |= {"years": 2, "measured_sd": 1e-3}
+    with pytest.raises(DataError, match="too little"):
+        PrivateSummary.from_json(content)
+    content = claiming(summary)
+    own = content["statistics"]["labels"]["noise_sd"]
+    content["statistics"]["labels"]["context"] |= {"years": 2, "measured_sd": own}
+    # The sentence belongs to the numbers, whether the file has it or not.
+    assert caveats.PREVIOUS in PrivateSummary.from_json(content).guarantee.caveats
+    content["statistics"]["labels"]["noise_sd"] = 2 * own
+    with pytest.raises(DataError, match="no mechanism"):
+        PrivateSummary.from_json(content)
+
+
+def test_real_learners_need_a_guarantee(summary):
     content = summary.to_json()
-    content["guarantee"] = propose(cohort.schema, 120, 3.0, 1e-3).guarantee.to_json()
-    assert PrivateSummary.from_json(content).guarantee == propose(cohort.schema, 120, 3.0, 1e-3).guarantee
+    content["provenance"]["simulated"] = False
+    with pytest.raises(DataError, match="claims no guarantee"):
+        PrivateSummary.from_json(content)
 
 
 def test_every_number_has_its_noise_beside_it(summary):

@@ -1,0 +1,22 @@
+"""What goes into a summary beside its own measurement, in the words in which its guarantee says so."""
+
+from __future__ import annotations
+
+PREVIOUS = (
+    "this epsilon covers this year's learners, through this measurement only; the numbers also hold an earlier "
+    "summary, whose learners were charged in their own year, and whoever is in both bears both"
+)
+FEEDBACK = (
+    "suggestions from validation were used: that feedback came from real data without noise, and no epsilon covers "
+    "the learners it is about"
+)
+DROPPED = (
+    "learners without an event were dropped before: the number of learners, which is public, therefore says how many "
+    "had one, and this epsilon does not cover it"
+)
+# Of a guarantee that was read: that the numbers were noisy cannot be seen on them.
+FROM_FILE = (
+    "as the file claims (that its stated noise is enough for this was checked; that it was drawn cannot be)"
+)
+
+KNOWN = (PREVIOUS, FEEDBACK, DROPPED, FROM_FILE)
