@@ -91,7 +91,8 @@ class Draft:
     def at(self, bad: pl.Series) -> str:
         """Where the first of some rows stands, and how many there are."""
         line = self.frame["line"][int(bad.arg_max() or 0)]
-        return f"on {self.place} {line} ({int(bad.sum())} such rows)"
+        n_bad = int(bad.sum())
+        return f"on {self.place} {line} ({n_bad} such row{'s' if n_bad > 1 else ''})"
 
     def require_rows(self) -> None:
         """Refuse a log from which nothing is left."""

@@ -134,9 +134,10 @@ def _reject_missing(values: pl.Series, name: str | None, first_line: int) -> Non
     if values.dtype == pl.String:
         missing = missing | (values == "")
     if missing.fill_null(True).any():
+        n_missing = int(missing.fill_null(True).sum())
         raise DataError(
             f"column '{name}' has no readable value on line "
-            f"{first_line + int(missing.arg_max() or 0)} ({int(missing.sum())} such rows).",
+            f"{first_line + int(missing.arg_max() or 0)} ({n_missing} such row{'s' if n_missing > 1 else ''}).",
             hint="remove or repair these rows, or choose another column.",
         )
 

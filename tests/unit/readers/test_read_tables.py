@@ -282,7 +282,7 @@ def test_single_rows_are_admitted_on_request(write, records):
 
 def test_lines_are_named_as_an_editor_counts_them(write):
     content = 'learner,action,outcome\nana,"a\nb",1\n\nana,b,1\nana,c,\n'
-    with pytest.raises(DataError, match=r"something other than 0 and 1 on line 6 \(1 such rows\)"):
+    with pytest.raises(DataError, match=r"something other than 0 and 1 on line 6 \(1 such row\)"):
         read_log(write("log.csv", content))
     with pytest.raises(DataError, match="column 'action' has no value on line 3"):
         read_log(write("log.csv", "learner,action,outcome\nana,a,1\nana,,1\n"))

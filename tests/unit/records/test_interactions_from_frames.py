@@ -144,7 +144,7 @@ REFUSED = {
     "outcome word": ({"outcome": ["yes", "no", "no", CANARY, "no"]}, {}, "first on line 5"),
     "line of the file": ({"outcome": [1, 0, 2, 1, 3]}, {"first_line": 11}, "first on line 13"),
     "learner null": ({"learner": ["a", None, "a", "a", None]}, {}, r"'learner'.*line 3 \(2 such rows\)"),
-    "action empty": ({"action": ["a", "b", "b", "a", ""]}, {}, r"'action'.*line 6 \(1 such rows\)"),
+    "action empty": ({"action": ["a", "b", "b", "a", ""]}, {}, r"'action'.*line 6 \(1 such row\)"),
     "unique learners": ({"learner": [1, 2, 3, 4, 5]}, {}, "'learner' has a different value on each of the 5"),
     "mixed zones": (
         {"time": ["2020-01-01T10:00:00Z"] * 3 + ["2020-01-01T10:00:00+01:00"] * 2},
