@@ -9,6 +9,8 @@ import pytest
 
 from chat_server import ChatServer, Reply
 from understudy.errors import DataError, MissingError, UsageError
+from understudy.synthesis.cohorts.panel import providers
+from understudy.synthesis.cohorts.panel.leaving import target
 from understudy.synthesis.cohorts.panel.providers import (
     BASE_URLS,
     ModelPanelist,
@@ -62,15 +64,85 @@ def test_the_prompt_is_all_that_is_sent(provider):
         *("contents", "generationConfig"),
     }
     assert set(content.get("generationConfig", {})) <= {"temperature", "responseModalities"}
-    headers = {name.lower(): value for name, value in request.headers.items()}
-    assert headers["user-agent"] == "understudy"
-    assert not [name for name in headers if "stainless" in name or "goog-api-client" in name]
-    assert set(headers) <= {
-        *("host", "accept", "accept-encoding", "connection", "content-type", "content-length", "user-agent"),
-        *("authorization", "x-api-key", "x-goog-api-key", "anthropic-version", "x-server-timeout"),
+    assert headers_of(request) == all_headers(provider, server, request)
+
+
+KEY_HEADERS = {
+    "openai": {"authorization": f"Bearer {KEY}"},
+    "anthropic": {"x-api-key": KEY, "anthropic-version": "2023-06-01"},
+    "google": {"x-goog-api-key": KEY},
+}
+
+
+def headers_of(request):
+    return {name.lower(): value for name, value in request.headers.items()}
+
+
+def all_headers(provider, server, request):
+    """Every header that may leave, with its value."""
+    return {
+        "host": server.url.removeprefix("http://"),
+        "connection": "close",
+        "content-length": str(len(request.body)),
+        "accept": "application/json",
+        "accept-encoding": "gzip",
+        "content-type": "application/json",
+        "user-agent": "understudy",
+        **KEY_HEADERS[provider],
     }
-    assert KEY in " ".join(headers.values())
-    assert "planted-vendor-key" not in " ".join(headers.values())
+
+
+# What the libraries of the vendors and of HTTP read from the environment and would send, or be led by.
+TELLING = {
+    "OPENAI_ORG_ID": "planted-organisation",
+    "OPENAI_PROJECT_ID": "planted-project",
+    "OPENAI_ADMIN_KEY": "planted-admin",
+    "OPENAI_CUSTOM_HEADERS": "X-Planted: planted-custom\nAuthorization: Bearer planted-custom",
+    "ANTHROPIC_CUSTOM_HEADERS": "X-Planted: planted-custom\nX-Api-Key: planted-custom",
+    "ANTHROPIC_AUTH_TOKEN": "planted-token",
+    "GOOGLE_GENAI_API_VERSION": "planted-version",
+    "GOOGLE_CLOUD_PROJECT": "planted-project",
+    "GOOGLE_CLOUD_LOCATION": "planted-location",
+    "GOOGLE_GENAI_USE_VERTEXAI": "true",
+    "GOOGLE_GENAI_HTTP_CLIENT": "aiohttp",
+}
+
+
+@pytest.mark.parametrize("provider", PROVIDERS)
+def test_nothing_of_the_environment_is_sent(provider, monkeypatch):
+    for name, value in TELLING.items():
+        monkeypatch.setenv(name, value)
+    with ChatServer({"m": [Reply("answer")]}) as server:
+        assert panelist(server, provider).write([PROMPT]).text == "answer"
+        (request,) = server.requests
+    assert headers_of(request) == all_headers(provider, server, request)
+    assert "planted" not in request.path + request.body.decode().replace(PROMPT, "")
+
+
+@pytest.mark.parametrize("provider", PROVIDERS)
+def test_a_proxy_is_used_only_when_the_panel_names_it(provider, monkeypatch):
+    with ChatServer({"m": [Reply("by way of the proxy")]}) as proxy:
+        for name in ("HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy"):
+            monkeypatch.setenv(name, proxy.url)
+        for name in ("NO_PROXY", "no_proxy"):
+            monkeypatch.delenv(name, raising=False)
+        with ChatServer({"m": [Reply("straight")]}) as server:
+            assert panelist(server, provider).write([PROMPT]).text == "straight"
+            assert proxy.requests == []
+            named = panelist(server, provider, proxy=proxy.url)
+            assert named.write([PROMPT]).text == "by way of the proxy"
+            assert len(server.requests) == 1
+        (request,) = proxy.requests
+    assert request.path.startswith(server.url)
+    assert headers_of(request) == all_headers(provider, server, request)
+
+
+def test_a_models_name_leads_nowhere_else():
+    """A name with a path in it stays a name."""
+    with ChatServer({"m": [Reply("answer")]}) as server:
+        address = target("google", server.url, "models/../../elsewhere?key=1")
+    assert address == f"{server.url}/v1beta/models/..%2F..%2Felsewhere%3Fkey%3D1:generateContent"
+    assert target("google", "https://g", "models/m") == "https://g/v1beta/models/m:generateContent"
 
 
 @pytest.mark.parametrize("provider", PROVIDERS)
@@ -94,6 +166,102 @@ def test_a_passing_failure_is_repeated(provider):
     with ChatServer({"m": [Reply(status=500), Reply("answer")]}) as server:
         assert panelist(server, provider).write([PROMPT]).text == "answer"
         assert len(server.requests) == 2
+
+
+class WaitServer(ChatServer):
+    """Says with every failure how long to wait."""
+
+    def __init__(self, replies, **headers):
+        self._more = {name.replace("_", "-"): value for name, value in headers.items()}
+        super().__init__(replies)
+
+    def _handler(outer):
+        class Handler(super()._handler()):
+            def end_headers(self):
+                for name, value in outer._more.items():
+                    self.send_header(name, value)
+                super().end_headers()
+
+        return Handler
+
+
+@pytest.fixture
+def waits(monkeypatch):
+    """How long a panelist would have waited; the test does not."""
+    seconds = []
+
+    async def wait(time):
+        seconds.append(time)
+
+    monkeypatch.setattr(providers, "_wait", wait)
+    return seconds
+
+
+@pytest.mark.parametrize("provider", PROVIDERS)
+@pytest.mark.parametrize("status", [429, 503])
+def test_a_server_says_when_to_ask_again(provider, status, waits):
+    with WaitServer({"m": [Reply(status=status), Reply("answer")]}, Retry_After="7") as server:
+        assert panelist(server, provider).write([PROMPT]).text == "answer"
+    assert waits == [7.0]
+    waits.clear()
+    with WaitServer({"m": [Reply(status=status), Reply("answer")]}, Retry_After="0") as server:
+        assert panelist(server, provider, pause=0.5).write([PROMPT]).text == "answer"
+    assert waits == [0.5]
+
+
+@pytest.mark.parametrize("provider", PROVIDERS)
+@pytest.mark.parametrize("after", ["21", "Fri, 31 Dec 2199 23:59:59 GMT"])
+def test_a_server_that_asks_for_more_than_the_timeout_is_given_up(provider, waits, after):
+    with WaitServer({"m": [Reply(status=429)]}, Retry_After=after) as server:
+        kind = failure(panelist(server, provider, timeout=20.0))
+        assert len(server.requests) == 1
+    assert kind == "HTTP 429, to be asked again after more than 20 seconds"
+    assert waits == []
+
+
+@pytest.mark.parametrize("after", ["soon", "-5", "nan", "inf", "9" * 400])
+def test_a_wait_that_is_not_one_is_left_out(waits, after):
+    with WaitServer({"m": [Reply(status=429), Reply("answer")]}, Retry_After=after) as server:
+        try:
+            assert panelist(server, "openai").write([PROMPT]).text == "answer"
+        except PanelistError as error:
+            assert error.kind.startswith("HTTP 429, to be asked again")  # noqa: PT017
+        else:
+            assert waits == [0.01]
+
+
+def test_an_empty_purse_is_not_asked_again(waits):
+    body = json.dumps({"error": {"message": "planted", "type": "x", "code": "insufficient_quota"}}).encode()
+    with ChatServer({"m": [Reply(status=429, body=body)]}) as server:
+        assert failure(panelist(server, "openai")) == "the quota or credit at the provider is used up"
+        assert len(server.requests) == 1
+
+
+# US dollars for a million tokens read and written, from the vendors' lists.
+LIST_PRICES = {
+    "openai": ("gpt-4o", 2.5, 10.0),
+    "anthropic": ("claude-sonnet-4-5", 3.0, 15.0),
+    "google": ("gemini-2.5-flash", 0.3, 2.5),
+}
+
+
+@pytest.mark.parametrize("provider", PROVIDERS)
+def test_the_cost_is_tokens_times_list_prices(provider, monkeypatch):
+    model, read, written = LIST_PRICES[provider]
+    monkeypatch.setenv({"google": "GOOGLE_API_KEY"}.get(provider, f"{provider.upper()}_API_KEY"), KEY)
+    with ChatServer({model: [Reply("answer")]}) as server:
+        monkeypatch.setitem(BASE_URLS, provider, server.url + ("/v1" if provider == "openai" else ""))
+        answer = ModelPanelist("one", provider, model, timeout=20.0).write([PROMPT])
+        (request,) = server.requests
+    assert headers_of(request) == all_headers(provider, server, request)
+    assert answer.tokens == Tokens(1000, 200)
+    assert answer.cost == pytest.approx((1000 * read + 200 * written) / 1e6)
+
+
+def test_a_model_without_a_list_price_has_no_cost(monkeypatch):
+    with ChatServer({"m": [Reply("answer")]}) as server:
+        monkeypatch.setitem(BASE_URLS, "openai", server.url + "/v1")
+        assert ModelPanelist("one", "openai", "m", timeout=20.0).write([PROMPT]).cost is None
 
 
 @pytest.mark.parametrize("provider", PROVIDERS)
@@ -204,6 +372,8 @@ def test_a_panel_is_read_from_toml(tmp_path):
         ('base_url = "https://planted:planted@example.org/v1"', "plain address"),
         ('base_url = "https://example.org/v1?key=planted"', "plain address"),
         ('base_url = "ftp://example.org"', "plain address"),
+        ('base_url = "http://[planted/v1"', "plain address"),
+        ('proxy = "http://planted:planted@example.org:3128"', "plain address"),
         ('base_url = "http://example.org/v1"\nkey_env = "PANEL_KEY"', "in the clear"),
         ("colour = 3", "unknown entry"),
         ("timeout = 0", "positive"),

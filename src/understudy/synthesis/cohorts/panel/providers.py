@@ -1,9 +1,9 @@
 """Panelists at a language model's endpoint: OpenAI-compatible (also local), Anthropic, Google.
 
 A panel is a TOML list. Keys come from the environment only. What leaves is the conversation: the
-brief and, when a script failed, its own text with the kind of error and the line; as HTTP headers
-the key and "understudy", not the names and versions of this machine that the vendors' libraries
-add. Nothing is traced, and prices come from a table that is installed with the library.
+brief and, when a script failed, its own text with the kind of error and the line; address and HTTP
+headers are those of `leaving`, not what the vendors' libraries add. Nothing is traced, and prices
+come from a table that is installed with the library.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from understudy.errors import DataError, MissingError, UsageError
+from understudy.synthesis.cohorts.panel.leaving import http_client
 from understudy.synthesis.cohorts.panel.scripts import NO_TOKENS, Tokens, check_names
 
 if TYPE_CHECKING:
@@ -65,7 +66,9 @@ class ModelPanelist:
     """One `[[panelist]]` of a panel file.
 
     `timeout` is for one request, in seconds; a request that timed out is not repeated. Passing
-    failures are repeated `retries` times, after 1, 2, 4, ... times `pause` seconds.
+    failures are repeated `retries` times, after 1, 2, 4, ... times `pause` seconds, or later when the
+    server says so (Retry-After); a server that asks for more than `timeout` is given up. `proxy` is
+    used when it is named here: proxies of the environment are not.
     """
 
     name: str
@@ -78,6 +81,7 @@ class ModelPanelist:
     max_tokens: int = 16_000
     retries: int = 2
     pause: float = 1.0
+    proxy: str = ""
 
     reads_brief = True
 
@@ -99,20 +103,19 @@ class ModelPanelist:
             raise DataError(f"panelist {self.name}: timeout and max_tokens are positive numbers.")
         if self.base_url:
             self._check_url()
+        if self.proxy and not _is_plain(self.proxy):
+            raise DataError(
+                f"panelist {self.name}: proxy is not a plain address.",
+                hint='such as proxy = "http://proxy.school.example:3128", without a name or password in it.',
+            )
 
     def _check_url(self) -> None:
-        url = urlsplit(self.base_url)
-        if (
-            url.scheme not in ("http", "https")
-            or not url.hostname
-            or url.username
-            or url.query
-            or url.fragment
-        ):
+        if not _is_plain(self.base_url):
             raise DataError(
                 f"panelist {self.name}: base_url is not a plain address.",
                 hint='such as base_url = "http://localhost:11434/v1", without a name, password or key in it.',
             )
+        url = urlsplit(self.base_url)
         if url.scheme == "http" and self.key_env and url.hostname not in ("localhost", "127.0.0.1", "::1"):
             raise DataError(
                 f"panelist {self.name}: the key would travel to {url.hostname} in the clear.",
@@ -156,26 +159,29 @@ class ModelPanelist:
             ModelAPIError,
             ModelConnectionError,
             ModelHTTPError,
+            ModelQuotaExceededError,
             ModelRequestTimeout,
             ModelTimeoutError,
         )
 
-        async with httpx2.AsyncClient(
-            timeout=httpx2.Timeout(self.timeout, connect=min(10.0, self.timeout)),
-            # A redirect would carry the key to another address.
-            follow_redirects=False,
-            event_hooks={"request": [_strip_headers]},
+        key = self.key()
+        async with http_client(
+            self.provider, self.address, self.model, key, self.timeout, self.proxy
         ) as client:
             model = self._model(client)
             for attempt in range(self.retries + 1):
+                asked_to_wait = 0.0
                 try:
                     return await self._ask(model, conversation)
                 except (ModelRequestTimeout, ModelTimeoutError):
                     raise PanelistError(f"no answer within {self.timeout:g} seconds") from None
                 except ContentFilterError:
                     raise PanelistError("the provider refused (content filter)") from None
+                except ModelQuotaExceededError:
+                    kind, passing = "the quota or credit at the provider is used up", False
                 except ModelHTTPError as error:
                     kind, passing = f"HTTP {error.status_code}", error.status_code in _PASSING
+                    asked_to_wait = error.retry_after or 0.0
                 except ModelConnectionError:
                     kind, passing = "no connection", True
                 except ModelAPIError:
@@ -187,7 +193,10 @@ class ModelPanelist:
                     kind, passing = "an answer that is not one", False
                 if not passing or attempt == self.retries:
                     raise PanelistError(kind)
-                await asyncio.sleep(self.pause * 2**attempt)
+                if asked_to_wait > self.timeout:
+                    # Asking sooner than that would be turned away again.
+                    raise PanelistError(f"{kind}, to be asked again after more than {self.timeout:g} seconds")
+                await _wait(max(asked_to_wait, self.pause * 2**attempt))
         raise AssertionError("unreachable: every turn of the loop returns or raises")
 
     async def _ask(self, model: Model[Any], conversation: Sequence[str]) -> Answer:
@@ -248,12 +257,23 @@ class ModelPanelist:
         )
 
 
-async def _strip_headers(request: Any) -> None:
-    """Take away what the vendors' libraries tell about this machine."""
-    for name in list(request.headers):
-        if name.lower().startswith(("x-stainless-", "x-goog-api-client", "user-agent")):
-            del request.headers[name]
-    request.headers["User-Agent"] = "understudy"
+async def _wait(seconds: float) -> None:
+    """Let time pass before a request is repeated."""
+    await asyncio.sleep(seconds)
+
+
+def _is_plain(address: str) -> bool:
+    """Whether an address holds no name, password or key."""
+    try:
+        url = urlsplit(address)
+        _ = url.port
+    except ValueError:
+        return False
+    return (
+        url.scheme in ("http", "https")
+        and bool(url.hostname)
+        and not (url.username or url.query or url.fragment)
+    )
 
 
 def require_extra() -> None:
@@ -290,7 +310,7 @@ def read_panel(path: Path) -> tuple[ModelPanelist | str, ...]:
     return panelists
 
 
-_STRINGS = ("name", "provider", "model", "base_url", "key_env")
+_STRINGS = ("name", "provider", "model", "base_url", "key_env", "proxy")
 _NUMBERS = ("timeout", "temperature", "max_tokens", "retries")
 
 
