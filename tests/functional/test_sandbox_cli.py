@@ -9,11 +9,12 @@ from command import run
 from understudy import sandbox
 from understudy.cli.app import app
 from understudy.errors import MissingError
-from understudy.sandbox import Probe, require_sandbox
+from understudy.sandbox import Probe, require_sandbox, verdict
 
 
 @pytest.mark.sandbox
-def test_the_whole_battery_by_command(tmp_path):
+def test_the_whole_battery_by_command(tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     try:
         require_sandbox()
     except MissingError as error:
@@ -23,9 +24,12 @@ def test_the_whole_battery_by_command(tmp_path):
     content = json.loads(done.stdout)
     assert content["holds"] is True
     assert all(set(probe) == {"name", "expected", "found", "holds"} for probe in content["probes"])
+    assert verdict.got_through() == []
 
 
-def test_one_attempt_that_gets_through_is_an_error(monkeypatch):
+def test_one_attempt_that_gets_through_is_an_error(monkeypatch, tmp_path):
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    monkeypatch.setattr(verdict, "conditions", lambda: {"machine": "this"})
     monkeypatch.setattr(sandbox, "require_sandbox", lambda: None)
     probes = [Probe("fork", "denied", "denied"), Probe("read /etc/passwd", "denied", "got through")]
     monkeypatch.setattr(sandbox, "check", lambda: probes)
@@ -35,6 +39,18 @@ def test_one_attempt_that_gets_through_is_an_error(monkeypatch):
         assert done.exception.exit_code == 5
         assert "read /etc/passwd" in done.exception.message
         assert "fork" not in done.exception.message
+        assert verdict.got_through() == ["read /etc/passwd"]
+
+
+def test_a_finding_that_cannot_be_kept_is_said(monkeypatch, tmp_path):
+    (tmp_path / "understudy").write_text("a file where a directory should be")
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    monkeypatch.setattr(verdict, "conditions", lambda: {"machine": "this"})
+    monkeypatch.setattr(sandbox, "require_sandbox", lambda: None)
+    monkeypatch.setattr(sandbox, "check", lambda: [Probe("fork", "denied", "denied")])
+    done = CliRunner().invoke(app, ["sandbox", "check"])
+    assert done.exit_code == 0
+    assert "could not be kept" in done.output
 
 
 def test_without_a_sandbox_a_sentence_and_exit_code_5(tmp_path):

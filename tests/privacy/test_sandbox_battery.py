@@ -8,14 +8,16 @@ import struct
 import pytest
 
 from understudy.errors import MissingError
-from understudy.sandbox import check, filters, require_sandbox, runtime
+from understudy.sandbox import Sandbox, check, filters, require_sandbox, runtime, worker
+from understudy.sandbox.battery import LIMITS, Untried, between_runs
 
 pytestmark = pytest.mark.sandbox
 ALLOW_ALL = struct.pack("<HBBI", 6, 0, 0, 0x7FFF0000)
 
 
 @pytest.fixture(autouse=True)
-def _usable():
+def _usable(monkeypatch, tmp_path):
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     try:
         require_sandbox()
     except MissingError as error:
@@ -71,7 +73,63 @@ def test_missing_filters_and_a_shared_network_are_noticed(monkeypatch):
         "call unshare",
         "call memfd_create",
         "signal through a pipe",
+        "lock a file of the libraries",
+        *("call flock", "call utimensat", "call mincore", "call preadv2", "call pipe2", "call sysinfo"),
     }
+
+
+def weakened_inside(monkeypatch, folder, *changes):
+    text = worker.INSIDE.read_text()
+    for old, new in changes:
+        assert old in text, old
+        text = text.replace(old, new)
+    file = folder / "inside.py"
+    file.write_text(text)
+    monkeypatch.setattr(worker, "INSIDE", file)
+    for name in ("outer", "warm", "run"):
+        monkeypatch.setattr(filters, name, lambda: ALLOW_ALL)
+    with Untried(LIMITS, workers=1) as weak:
+        return {probe.name for probe in between_runs(weak) if not probe.holds}
+
+
+def test_runs_that_share_numbers_and_scratch_are_noticed(monkeypatch, tmp_path):
+    found = weakened_inside(
+        monkeypatch,
+        tmp_path,
+        ("_APART = 0x20020000", "_APART = 0"),
+        ('_own_scratch(limits["scratch_bytes"], limits["scratch_files"])', "pass"),
+        ("_own_scratch(4096, 16)", "pass"),
+    )
+    assert found == {
+        "find what an earlier run left",
+        *(
+            f"tell earlier runs by {name}"
+            for name in ("process numbers", "numbers of files", "room in scratch")
+        ),
+    }
+
+
+def test_shared_streams_and_a_memory_that_drifts_are_noticed(monkeypatch, tmp_path):
+    found = weakened_inside(
+        monkeypatch,
+        tmp_path,
+        ("    _own_streams()\n    _no_capabilities()\n", "    _no_capabilities()\n"),
+        ('    control.send(b"ended")\n', '    control.send(b"ended")\n    sys.path += [bytes(400)] * 9\n'),
+    )
+    assert found == {f"tell earlier runs by {name}" for name in ("flags of streams", "places in memory")}
+
+
+def test_a_run_that_keeps_capabilities_is_noticed(monkeypatch, tmp_path):
+    text = worker.INSIDE.read_text()
+    call = "    _no_capabilities()\n"
+    assert call in text
+    file = tmp_path / "inside.py"
+    file.write_text(text.replace(call, ""))
+    monkeypatch.setattr(worker, "INSIDE", file)
+    for name in ("outer", "warm", "run"):
+        monkeypatch.setattr(filters, name, lambda: ALLOW_ALL)
+    with pytest.raises(MissingError, match="hold a capability"), Sandbox(workers=1):
+        pass
 
 
 def test_root_outside_is_noticed(monkeypatch):

@@ -23,13 +23,14 @@ def _group() -> None:
 def check(as_json: AsJson = False) -> None:
     """Try every escape and every excess we know on this machine's sandbox.
 
-    Exit code 5 when there is no sandbox here, or when one attempt gets through: then nothing is to be run.
+    Exit code 5 when there is no sandbox here, or when one attempt gets through: then every command that needs
+    the sandbox refuses, until a check finds nothing. The finding is kept for this boot, kernel and version.
 
     Example: understudy sandbox check
     """
-    from understudy.errors import MissingError
     from understudy.sandbox import check as battery
     from understudy.sandbox import require_sandbox
+    from understudy.sandbox.verdict import place, refuse, remember
 
     require_sandbox()
     probes = battery()
@@ -50,8 +51,8 @@ def check(as_json: AsJson = False) -> None:
             ],
         )
         typer.echo(f"{len(probes) - len(through)} of {len(probes)} attempts were stopped.")
-    if through:
-        raise MissingError(
-            f"the sandbox does not hold on this machine: {', '.join(probe.name for probe in through[:5])}.",
-            hint="run nothing in it; use another Linux machine, and report the table above.",
-        )
+    try:
+        remember(probes)
+    except OSError:
+        typer.echo(f"This could not be kept in {place()}: every start tries a few attempts again.", err=True)
+    refuse([probe.name for probe in through])

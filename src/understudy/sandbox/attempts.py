@@ -10,9 +10,11 @@ import ctypes
 import errno
 import fcntl
 import os
+import random
 import signal
 import socket
 import stat
+import struct
 import subprocess
 import sys
 import threading
@@ -150,12 +152,15 @@ def signal_parent(number: int) -> str:
 
 def signal_by_pipe() -> str:
     """Have the kernel send a signal to the warm process when a pipe has something to read."""
-    reading, writing = os.pipe()
+    pipes = [number for number in range(3, 256) if _is_pipe(number)]
+    return _tried(lambda: [fcntl.fcntl(number, fcntl.F_SETOWN, os.getpid()) for number in pipes])
+
+
+def _is_pipe(number: int) -> bool:
     try:
-        return _tried(lambda: fcntl.fcntl(reading, fcntl.F_SETOWN, os.getppid()))
-    finally:
-        os.close(reading)
-        os.close(writing)
+        return stat.S_ISFIFO(os.fstat(number).st_mode)
+    except OSError:
+        return False
 
 
 def descriptors() -> str:
@@ -183,6 +188,29 @@ def other_processes() -> str:
                 os.getpgid(number)
                 found.append(number)
     return f"{len(found)} in sight" if found else DENIED
+
+
+def capabilities() -> str:
+    """Hold any of root's powers, even inside."""
+    library = ctypes.CDLL(None, use_errno=True)
+    held = ctypes.create_string_buffer(24)
+    if library.capget(struct.pack("<Ii", 0x20080522, 0), held) and ctypes.get_errno() == errno.EPERM:
+        return DENIED if _tried(lambda: os.chroot("/")) == DENIED else "got through"
+    effective, permitted, _, more, more_permitted, _ = struct.unpack("<6I", held.raw)
+    return "holds some" if effective or permitted or more or more_permitted else DENIED
+
+
+def lock() -> str:
+    """Lock a file that later runs can lock too: whoever finds it locked has a message."""
+    import numpy as np
+
+    with open(np.__file__, "rb") as file:
+        found = [
+            _tried(lambda: fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)),
+            _tried(lambda: fcntl.lockf(file, fcntl.LOCK_SH | fcntl.LOCK_NB)),
+            _tried(lambda: fcntl.fcntl(file, fcntl.F_SETLEASE, fcntl.F_RDLCK)),
+        ]
+    return DENIED if set(found) == {DENIED} else "got through"
 
 
 def raise_own_limits() -> str:
@@ -269,11 +297,10 @@ def give_much(size: int) -> str:
 
 def write_result_without_end() -> str:
     """Write to the result's descriptor directly, without end."""
-    for number in range(3, 256):
+    for number in filter(_is_pipe, range(3, 256)):
         with contextlib.suppress(OSError):
-            if stat.S_ISFIFO(os.fstat(number).st_mode):
-                while True:
-                    os.write(number, b"x" * 65536)
+            while True:
+                os.write(number, b"x" * 65536)
     return DENIED
 
 
@@ -296,14 +323,19 @@ def fill_scratch_with_names(most: int) -> str:
 
 
 def leave() -> str:
-    """Leave a file, a changed library, a variable and a directory that resists, for the next run."""
+    """Leave files, changed flags and libraries, a variable and a directory that resists, for the next run."""
     import pandas as pd
 
     pd.DataFrame.mean = None  # type: ignore[assignment, method-assign]
     os.environ["LEFT"] = "1"
     sys.modules["left"] = sys
-    with open("/scratch/left", "w") as file:
-        file.write("left")
+    for stream in (0, 1, 2):
+        with contextlib.suppress(OSError):
+            fcntl.fcntl(stream, fcntl.F_SETFL, fcntl.fcntl(stream, fcntl.F_GETFL) | os.O_NONBLOCK)
+    for name in ("left", "unlinked"):
+        with open(f"/scratch/{name}", "w") as file:
+            file.write("left")
+    os.unlink("/scratch/unlinked")
     os.makedirs("/scratch/a/b")
     os.chmod("/scratch/a", 0)
     return DENIED
@@ -320,6 +352,42 @@ def find_what_was_left() -> str:
         bool(os.listdir("/scratch")),
     ]
     return "found something" if any(found) else DENIED
+
+
+def marks() -> dict[str, object]:
+    """Everything we know that could count runs, or that one run could set for the next."""
+    with open("/scratch/new", "w") as file:
+        number = os.fstat(file.fileno()).st_ino
+    os.unlink("/scratch/new")
+    room = os.statvfs("/scratch")
+    streams = (0, 1, 2)
+    return {
+        "process numbers": [
+            os.getpid(),
+            os.getppid(),
+            threading.get_native_id(),
+            os.getpgid(0),
+            os.getsid(0),
+        ],
+        "numbers of files": [os.stat("/scratch").st_ino, number],
+        "room in scratch": [room.f_bfree, room.f_ffree],
+        "flags of streams": [fcntl.fcntl(stream, fcntl.F_GETFL) for stream in streams],
+        "places in streams": [os.lseek(stream, 0, os.SEEK_CUR) for stream in streams],
+        "places in memory": _addresses(),
+        "random numbers": [random.random(), _drawn()],
+    }
+
+
+def _addresses() -> list[int]:
+    # What earlier runs made the warm process keep or move would shift what is made now.
+    kept = [bytearray(size) for size in (8, 24, 50, 100, 200, 400, 10_000, 100_000, 1_000_000)]
+    return [ctypes.addressof(ctypes.c_char.from_buffer(part)) - id(None) for part in kept]
+
+
+def _drawn() -> float:
+    import numpy as np
+
+    return float(np.random.random())  # noqa: NPY002  # the generator that runs share by name
 
 
 def speak(secret: str) -> str:

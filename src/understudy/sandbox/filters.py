@@ -17,9 +17,12 @@ from typing import Any
 from understudy.errors import MissingError
 
 _NEW_NAMESPACES = 0x7E020000  # every CLONE_NEW* that clone knows
+_APART = 0x20020000  # those of processes and mounts, which the warm process gives to every run
+_TOLD, _CHILD_SIGNAL = 0x01001000, 17
+_SCRATCH_FLAGS = 14  # nosuid, nodev, noexec
 _REFUSED = """
 socket socketpair connect bind listen accept accept4 socketcall
-unshare setns mount umount umount2 pivot_root chroot move_mount open_tree open_tree_attr fsopen fsconfig
+unshare setns umount umount2 pivot_root chroot move_mount open_tree open_tree_attr fsopen fsconfig
 fsmount fspick mount_setattr statmount listmount
 ptrace process_vm_readv process_vm_writev process_madvise process_mrelease pidfd_getfd kcmp
 io_uring_setup io_uring_enter io_uring_register bpf perf_event_open userfaultfd memfd_secret
@@ -33,27 +36,29 @@ mq_open mq_unlink mq_timedsend mq_timedreceive mq_notify mq_getsetattr
 fanotify_init fanotify_mark uselib ustat sysfs _sysctl vfork mknod mknodat
 """
 _RUN = """
-read write readv writev pread64 pwrite64 preadv pwritev preadv2 pwritev2 lseek close close_range
+read write readv writev pread64 pwrite64 preadv pwritev lseek close close_range
 open openat stat lstat fstat newfstatat fstatat64 statx statfs fstatfs access faccessat faccessat2
 readlink readlinkat getdents getdents64 getcwd chdir fchdir
 mkdir mkdirat rmdir unlink unlinkat rename renameat renameat2 link linkat symlink symlinkat
 truncate ftruncate fallocate fsync fdatasync chmod fchmod fchmodat umask
-copy_file_range sendfile fadvise64 pipe pipe2 dup dup2 dup3
+copy_file_range sendfile dup dup2 dup3
 poll ppoll select pselect6 epoll_create1 epoll_ctl epoll_wait epoll_pwait eventfd2
-mmap munmap mremap mprotect madvise msync mincore brk
+mmap munmap mremap mprotect madvise msync brk
 rt_sigaction rt_sigprocmask rt_sigreturn rt_sigpending rt_sigtimedwait rt_sigsuspend sigaltstack pause
 alarm setitimer getitimer nanosleep clock_nanosleep clock_gettime clock_getres gettimeofday time times
 futex futex_waitv set_robust_list get_robust_list rseq set_tid_address membarrier
 sched_yield sched_getaffinity sched_getparam sched_getscheduler getcpu
 getpid gettid getppid getuid geteuid getgid getegid getgroups getresuid getresgid getpgrp getpgid getsid
-getrandom getrusage getrlimit sysinfo uname arch_prctl exit exit_group restart_syscall getpriority
+getrandom getrusage getrlimit uname arch_prctl exit exit_group restart_syscall getpriority
 """
 _WARM = """
-fork wait4 waitid kill pidfd_open recvmsg sendmsg recvfrom sendto prctl seccomp setrlimit prlimit64 fcntl
+waitid recvmsg sendmsg recvfrom sendto prctl seccomp setrlimit prlimit64 fcntl capset
 """
-# F_SETOWN, F_SETSIG and their like would let a pipe send signals to another process; locks would let
-# runs talk to each other.
-_DESCRIPTOR_COMMANDS = (0, 1, 2, 3, 4, 1030, 1032)
+# Duplicates and what is set now. F_SETOWN, F_SETSIG and their like would let a pipe send signals to another
+# process; locks would let runs talk to each other; F_SETFL could cut the result into packets.
+_DESCRIPTOR_COMMANDS = (0, 1, 2, 3, 1030)
+# Not in the lists because a later run would see it: a new pipe counts up the machine's numbers of inodes;
+# mincore and preadv2 tell which files an earlier run has read, sysinfo how much memory is left.
 
 
 def library() -> Any:
@@ -83,7 +88,7 @@ def outer() -> bytes:
     for name in _REFUSED.split():
         _add(rules, seccomp.ERRNO(errno.EPERM), name)
     for bit in range(64):
-        if _NEW_NAMESPACES >> bit & 1:
+        if (_NEW_NAMESPACES & ~_APART) >> bit & 1:
             flag = seccomp.Arg(0, seccomp.MASKED_EQ, 1 << bit, 1 << bit)
             _add(rules, seccomp.ERRNO(errno.EPERM), "clone", flag)
     # Its flags lie in memory, where a filter cannot look; libraries fall back to clone.
@@ -93,10 +98,11 @@ def outer() -> bytes:
 
 @cache
 def warm() -> bytes:
-    """For the warm process once it has imported everything: it can fork, and no longer start programs."""
+    """For the warm process once it has imported everything: it can fork a run, and start no program."""
     seccomp = library()
     rules = _allowing(f"{_RUN} {_WARM}")
-    _add(rules, seccomp.ALLOW, "clone", seccomp.Arg(0, seccomp.MASKED_EQ, _NEW_NAMESPACES, 0))
+    _add(rules, seccomp.ALLOW, "clone", seccomp.Arg(0, seccomp.EQ, _APART | _TOLD | _CHILD_SIGNAL))
+    _add(rules, seccomp.ALLOW, "mount", seccomp.Arg(3, seccomp.EQ, _SCRATCH_FLAGS))
     return _compiled(rules)
 
 
@@ -119,6 +125,8 @@ def _allowing(names: str) -> Any:
         _add(rules, seccomp.ALLOW, name)
     _add(rules, seccomp.ERRNO(errno.ENOSYS), "clone3")
     _add(rules, seccomp.ERRNO(errno.ENOTTY), "ioctl")
+    # Done without being done: readers of files give up when a hint is refused.
+    _add(rules, seccomp.ERRNO(0), "fadvise64")
     return rules
 
 

@@ -1,8 +1,11 @@
 """The inside of the sandbox: a warm process that imports once and forks for every run.
 
 A program of its own: it is handed into the sandbox by descriptor and imports nothing of Understudy. The warm
-process never reads a job, so that a run finds nothing of an earlier one in the memory it inherits; the job
-goes from a sealed descriptor to the child, the result through a pipe to the outside, past the warm process.
+process never reads a job and never learns how a run ended, so that a run finds nothing of an earlier one in
+the memory it inherits; the job goes from a sealed descriptor to the child, the result through a pipe to the
+outside, past the warm process.
+Every child has a process namespace and a scratch directory of its own: its number, its files' numbers and the
+room it finds are the same in every run, so that no run can count the runs before it or leave them a message.
 """
 
 from __future__ import annotations
@@ -13,16 +16,13 @@ import json
 import os
 import resource
 import select
-import shutil
 import signal
 import socket
-import stat
 import struct
 import sys
 import traceback
 import warnings
 from base64 import b64decode
-from contextlib import suppress
 from importlib import import_module
 from importlib.abc import MetaPathFinder
 from typing import Any
@@ -30,9 +30,13 @@ from typing import Any
 SCRATCH = "/scratch"
 SUBMITTED = "<submitted>"
 MAGIC = b"UNDERSTUDY-RESULT-1\n"
-_SET_DUMPABLE, _SET_SECCOMP, _NO_NEW_PRIVILEGES = 4, 22, 38
-_FILTER_MODE = 2
-_POLL_MILLISECONDS = 50
+_SET_DUMPABLE, _SET_SECCOMP, _NO_NEW_PRIVILEGES, _AMBIENT = 4, 22, 38, 47
+_FILTER_MODE, _CLEAR_AMBIENT, _CAPABILITIES_VERSION = 2, 4, 0x20080522
+# CLONE_PIDFD and CLONE_CHILD_SETTID, which tell parent and child who they are.
+_TOLD = 0x01001000
+# CLONE_NEWPID and CLONE_NEWNS; nosuid, nodev and noexec. The filter of the warm process allows only these.
+_APART = 0x20020000
+_SCRATCH_FLAGS = 2 | 4 | 8
 IMPORTED = (
     *("scipy.optimize", "scipy.stats", "statsmodels.api", "statsmodels.formula.api"),
     *("sklearn.cluster", "sklearn.decomposition", "sklearn.ensemble", "sklearn.linear_model"),
@@ -70,31 +74,87 @@ def main() -> None:
     _put_on(b64decode(settings["warm_filter"]))
     gc.collect()
     gc.freeze()
-    control.send(b"{}")
+    gc.disable()
+    control.send(json.dumps({"apart": _can_part(settings["clone"])}).encode())
+    # The kernel buries the children; this process does not see what became of them.
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+    clone = settings["clone"]
+    del settings
     while True:
-        message, descriptors, *_ = socket.recv_fds(control, 1 << 16, 2)
-        if not message:
+        _serve(control, clone, run_filter)
+        # What was frozen is not looked at: this takes no time, and memory does not drift from run to run.
+        gc.collect()
+
+
+def _serve(control: socket.socket, clone: int, run_filter: bytes) -> None:
+    """One run. All that is made here is gone at the end, and the next child finds the memory as this one did."""
+    message, descriptors, *_ = socket.recv_fds(control, 4096, 2)
+    if not message:
+        os._exit(0)
+    job, result = descriptors
+    child = _forked(clone)
+    if child is None:
+        try:
+            control.close()
+            # Counts from zero, whatever the warm process has made and dropped.
+            gc.freeze()
+            gc.enable()
+            _run(job, result, json.loads(message), run_filter)
+        finally:
+            os._exit(70)
+    os.close(job)
+    os.close(result)
+    _wait(child, control)
+    control.send(b"ended")
+
+
+def _forked(clone: int) -> int | None:
+    """Fork into new namespaces of processes and mounts: None for the child, for the parent its descriptor.
+
+    The child is process 1, as its parent is. What the C library notes at a fork is that number, and locks of
+    other threads, of which there are none; what Python notes is done here. The child's number in the parent's
+    namespace counts the runs, and is not looked at: it would lie in the memory that later runs inherit.
+    """
+    python = ctypes.pythonapi
+    python.syscall.restype = None
+    child, own_number = ctypes.c_int(-1), ctypes.c_int(0)
+    python.PyOS_BeforeFork()
+    python.syscall(
+        ctypes.c_long(clone),
+        ctypes.c_ulong(_APART | _TOLD | signal.SIGCHLD),
+        ctypes.c_ulong(0),
+        *(ctypes.byref(child), ctypes.byref(own_number)),
+        ctypes.c_ulong(0),
+    )
+    if own_number.value:
+        python.PyOS_AfterFork_Child()
+        return None
+    python.PyOS_AfterFork_Parent()
+    if child.value < 0:
+        raise OSError("the kernel refused namespaces for a run")
+    return child.value
+
+
+def _can_part(clone: int) -> bool:
+    """Whether a child gets its namespaces and its scratch here."""
+    try:
+        child = _forked(clone)
+    except OSError:
+        return False
+    if child is None:
+        try:
+            _own_scratch(4096, 16)
             os._exit(0)
-        if len(descriptors) != 2:
-            continue
-        job, result = descriptors
-        child = os.fork()
-        if child == 0:
-            try:
-                control.close()
-                _run(job, result, json.loads(message), run_filter)
-            finally:
-                os._exit(70)
-        os.close(job)
-        os.close(result)
-        control.send(json.dumps(_watched(child, control, json.loads(message)["scratch_files"])).encode())
+        finally:
+            os._exit(70)
+    ended = os.waitid(os.P_PIDFD, child, os.WEXITED)
+    os.close(child)
+    return ended is not None and ended.si_status == 0
 
 
 def _only_descriptor(number: int) -> socket.socket:
     """The control socket; everything else that was inherited is closed, standard streams go nowhere."""
-    nowhere = os.open("/dev/null", os.O_RDWR)
-    for stream in (0, 1, 2):
-        os.dup2(nowhere, stream)
+    _own_streams()
     os.closerange(3, number)
     os.closerange(number + 1, 4096)
     return socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET, 0, fileno=number)
@@ -118,57 +178,47 @@ def _import_everything() -> None:
     warnings.resetwarnings()
 
 
-def _watched(child: int, control: socket.socket, scratch_files: int) -> dict[str, Any]:
-    """Wait for the run; end it when the outside says so; leave nothing of it behind."""
-    flooded = False
-    descriptor = os.pidfd_open(child)
+def _wait(child: int, control: socket.socket) -> None:
+    """Until the run has ended. The kernel ends its namespaces with it; the outside ends it at its limits."""
     poll = select.poll()
-    poll.register(descriptor, select.POLLIN)
+    poll.register(child, select.POLLIN)
     poll.register(control.fileno(), select.POLLIN)
-    running = True
-    while running:
-        for ready, _ in poll.poll(_POLL_MILLISECONDS):
-            if ready == descriptor:
-                running = False
-            elif not control.recv(1 << 16):
-                os._exit(0)
-            else:
-                os.kill(child, signal.SIGKILL)
-        usage = os.statvfs(SCRATCH)
-        if running and usage.f_files - usage.f_ffree > scratch_files:
-            flooded = True
-            os.kill(child, signal.SIGKILL)
-    os.close(descriptor)
-    _, status, used = os.wait4(child, 0)
-    with suppress(ProcessLookupError):
-        os.kill(-1, signal.SIGKILL)
-    with suppress(ChildProcessError):
-        while True:
-            os.waitpid(-1, 0)
-    return {
-        "signal": os.WTERMSIG(status) if os.WIFSIGNALED(status) else 0,
-        "cpu_seconds": used.ru_utime + used.ru_stime,
-        "flooded": flooded,
-        "clean": _cleaned(),
-    }
+    for ready, _ in poll.poll():
+        if ready != child:
+            os._exit(0)  # nothing is sent during a run: the outside is gone
+    os.close(child)
 
 
-def _cleaned() -> bool:
-    """Whether nothing is left in scratch; if not, the outside starts a new sandbox."""
-    try:
-        os.chmod(SCRATCH, stat.S_IRWXU)
-        for entry in os.scandir(SCRATCH):
-            if entry.is_dir(follow_symlinks=False):
-                shutil.rmtree(entry.path)
-            else:
-                os.unlink(entry.path)
-        return not os.listdir(SCRATCH)
-    except (OSError, RecursionError):
-        return False
+def _own_scratch(size: int, files: int) -> None:
+    """An empty scratch that ends with this process."""
+    options = f"size={size},nr_inodes={files},mode=0700".encode()
+    library = ctypes.CDLL(None, use_errno=True)
+    flags = ctypes.c_ulong(_SCRATCH_FLAGS)
+    if library.mount(b"scratch", SCRATCH.encode(), b"tmpfs", flags, options):
+        raise OSError(ctypes.get_errno(), "the kernel refused a scratch directory")
+
+
+def _no_capabilities() -> None:
+    """Give up what the namespaces needed. Nothing gives it back: no program can be started any more."""
+    _process_control(_AMBIENT, _CLEAR_AMBIENT)
+    header, none = struct.pack("<Ii", _CAPABILITIES_VERSION, 0), bytes(24)
+    if ctypes.CDLL(None, use_errno=True).capset(header, none):
+        raise OSError(ctypes.get_errno(), "the kernel refused to give up capabilities")
+
+
+def _own_streams() -> None:
+    """Standard streams opened again: the flags of an inherited one would be seen by the next run."""
+    nowhere = os.open("/dev/null", os.O_RDWR)
+    for stream in (0, 1, 2):
+        os.dup2(nowhere, stream)
+    os.close(nowhere)
 
 
 def _run(job: int, result: int, limits: dict[str, Any], run_filter: bytes) -> None:
     """The child: narrow first, then look at the job."""
+    _own_scratch(limits["scratch_bytes"], limits["scratch_files"])
+    _own_streams()
+    _no_capabilities()
     for kind, value in (
         (resource.RLIMIT_CORE, 0),
         (resource.RLIMIT_MEMLOCK, 0),

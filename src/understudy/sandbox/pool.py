@@ -11,6 +11,7 @@ from types import TracebackType
 from typing import Self
 
 from understudy.errors import MissingError, UsageError
+from understudy.sandbox import probes, verdict
 from understudy.sandbox.jobs import Job, Limits, Outcome
 from understudy.sandbox.requirement import require_sandbox
 from understudy.sandbox.worker import GoneError, Worker
@@ -20,7 +21,8 @@ class Sandbox:
     """Runs jobs that nobody here wrote; every run begins from the same clean state.
 
     Use it as a context manager. Starting takes some seconds (the libraries are imported once per worker);
-    after that a run costs a fork. `run` may be called from several threads.
+    after that a run costs a fork. `run` may be called from several threads. It does not open on a machine where
+    the battery found a way out; where the battery was not run, it tries the most important attempts first.
     """
 
     def __init__(self, limits: Limits | None = None, *, workers: int | None = None) -> None:
@@ -29,9 +31,11 @@ class Sandbox:
         self._idle: queue.SimpleQueue[Worker] = queue.SimpleQueue()
         self._workers: list[Worker] = []
         self._lock = threading.Lock()
+        self._found: list[str] | None = None
 
     def __enter__(self) -> Self:
         require_sandbox()
+        self._refuse_if_it_does_not_hold()
         try:
             for _ in range(self.n_workers):
                 self._workers.append(Worker(self._limits))
@@ -42,7 +46,28 @@ class Sandbox:
             raise
         for worker in self._workers:
             self._idle.put(worker)
+        try:
+            self._try_the_core()
+        except BaseException:
+            self.close()
+            raise
         return self
+
+    def _refuse_if_it_does_not_hold(self) -> None:
+        self._found = verdict.got_through()
+        verdict.refuse(self._found or [])
+
+    def _try_the_core(self) -> None:
+        if self._found is not None:
+            return
+        attempts = probes.core()
+        outcomes = self.run_many([Job(probes.CODE, attempt.entry, attempt.arguments) for attempt in attempts])
+        names = [
+            attempt.name
+            for attempt, outcome in zip(attempts, outcomes, strict=True)
+            if probes.found(outcome) != attempt.expected
+        ]
+        verdict.refuse([*names, *(["be root on the machine"] if 0 in self.outside_users() else [])])
 
     def __exit__(
         self,

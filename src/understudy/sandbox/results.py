@@ -27,14 +27,14 @@ ERROR_TYPES = frozenset(
     for name, kind in vars(builtins).items()
     if isinstance(kind, type) and issubclass(kind, BaseException)
 ) | {"LinAlgError"}
-_FALSE_RESULT = "FalseResult"
+FALSE_RESULT = "FalseResult"
 
 
 class FalseResultError(Exception):
     """The bytes are not a result; says why without quoting them."""
 
 
-def read_result(content: bytes, n_lines: int) -> Outcome:
+def read_result(content: bytes | bytearray, n_lines: int) -> Outcome:
     """The outcome that the bytes tell, for code of `n_lines` lines."""
     try:
         header, rest = _header(content)
@@ -49,10 +49,10 @@ def read_result(content: bytes, n_lines: int) -> Outcome:
         _check_plain(values, MOST_DEPTH)
         return Outcome("done", values=values, tables=_tables(header.get("tables"), rest))
     except FalseResultError:
-        return Outcome("error", error_type=_FALSE_RESULT)
+        return Outcome("error", error_type=FALSE_RESULT)
 
 
-def _header(content: bytes) -> tuple[dict[str, Any], memoryview]:
+def _header(content: bytes | bytearray) -> tuple[dict[str, Any], memoryview]:
     start = len(MAGIC) + 8
     if content[: len(MAGIC)] != MAGIC or len(content) < start:
         raise FalseResultError("no result")

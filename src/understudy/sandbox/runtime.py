@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import importlib.util
 import os
+import secrets
 import shutil
 import sys
 from dataclasses import dataclass
 from pathlib import Path
 
 from understudy.errors import MissingError
-from understudy.sandbox.jobs import Limits
 
 LIBRARIES = ("numpy", "pandas", "scipy", "statsmodels", "sklearn", "pyarrow")
 RUNTIME = "/runtime"
@@ -18,6 +18,10 @@ _SYSTEM = ("/usr/lib", "/usr/lib32", "/usr/lib64", "/usr/libx32")
 _SYSTEM_LINKS = ("/lib", "/lib32", "/lib64", "/libx32")
 _SMALL_FILES = ("/etc/ld.so.cache", "/usr/share/zoneinfo")
 _DEVICES = ("/dev/null", "/dev/zero", "/dev/random", "/dev/urandom")
+_IMPORT_BYTES = 16 << 20
+# Above every range that distributions and containers hand out, below the largest signed number.
+_UNUSED_USERS = range(2_000_000_000, 2_100_000_000)
+_MAPS = ("/proc/self/uid_map", "/proc/self/gid_map")
 _STAGES = ("/mnt", "/srv", "/media", "/run")
 
 
@@ -84,28 +88,35 @@ def stage() -> str:
 
 
 def unprivileged() -> tuple[int, int]:
-    """The user that root becomes before anything is started: `understudy` if there is one, else `nobody`."""
-    import pwd  # not on Windows
+    """The user that root becomes before anything is started: one that no account and no other sandbox has.
 
-    for name in ("understudy", "nobody"):
-        try:
-            entry = pwd.getpwnam(name)
-        except KeyError:
-            continue
-        if entry.pw_uid and entry.pw_gid:
-            return entry.pw_uid, entry.pw_gid
+    Where few users exist (in a container of an unprivileged user) it is `nobody`, as other services may be.
+    """
+    fresh = _UNUSED_USERS.start + secrets.randbelow(len(_UNUSED_USERS))
+    if all(_exists(fresh, mapping) for mapping in _MAPS):
+        return fresh, fresh
     return 65534, 65534
 
 
+def _exists(number: int, mapping: str) -> bool:
+    """Whether this user namespace knows the user or group."""
+    try:
+        ranges = [line.split() for line in Path(mapping).read_text().splitlines()]
+    except OSError:
+        return False
+    return any(int(start) <= number < int(start) + int(length) for start, _, length in ranges)
+
+
 def bubblewrap_arguments(
-    runtime: Runtime, limits: Limits, *, program: int, outer_filter: int, status: int, as_root: bool
+    runtime: Runtime, *, program: int, outer_filter: int, status: int, as_root: bool
 ) -> list[str]:
     """Everything that bubblewrap is told; the numbers are descriptors."""
     arguments = [
         *("--unshare-user", "--unshare-ipc", "--unshare-pid", "--unshare-net", "--unshare-uts"),
         *("--unshare-cgroup-try", "--disable-userns", "--new-session", "--as-pid-1", "--clearenv"),
         *("--uid", "1000", "--gid", "1000", "--hostname", "sandbox"),
-        *("--cap-drop", "ALL"),
+        # For the namespaces of each run; the run gives it up before it looks at its job.
+        *("--cap-drop", "ALL", "--cap-add", "CAP_SYS_ADMIN"),
     ]
     for path in _SYSTEM:
         if os.path.isdir(path):
@@ -124,7 +135,8 @@ def bubblewrap_arguments(
     # No /proc and no /dev/shm: what is not there cannot be read or filled.
     arguments += [
         *("--perms", "0444", "--ro-bind-data", str(program), f"{RUNTIME}/inside.py"),
-        *("--perms", "0700", "--size", str(limits.scratch_bytes), "--tmpfs", "/scratch"),
+        # For imports only; every run mounts its own over it.
+        *("--perms", "0700", "--size", str(_IMPORT_BYTES), "--tmpfs", "/scratch"),
         *("--remount-ro", "/", "--chdir", "/scratch"),
         *("--seccomp", str(outer_filter), "--json-status-fd", str(status)),
     ]

@@ -12,20 +12,22 @@ import sys
 import time
 from base64 import b64encode
 from contextlib import ExitStack, suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from understudy.errors import MissingError
 from understudy.sandbox import filters, runtime
 from understudy.sandbox.jobs import Job, Limits, Outcome, Status, packed, sealed
-from understudy.sandbox.results import read_result
+from understudy.sandbox.results import FALSE_RESULT, read_result
 
 _HERE = Path(__file__).parent
+INSIDE = _HERE / "inside.py"
 LAUNCHER = _HERE / "launcher.py"
 _START_SECONDS = 120.0
 _GRACE_SECONDS = 5.0
 _WATCH_SECONDS = 0.02
 _PIPE_BYTES = 1 << 20
+_REHEARSALS = 2
 
 
 class GoneError(Exception):
@@ -60,10 +62,10 @@ class Worker:
             stack.callback(theirs.close)
             self._status, status = os.pipe2(os.O_CLOEXEC)
             closing(status)
-            source = closing(os.open(_HERE / "inside.py", os.O_RDONLY | os.O_CLOEXEC))
+            source = closing(os.open(INSIDE, os.O_RDONLY | os.O_CLOEXEC))
             outer = closing(sealed(filters.outer(), "filter"))
             arguments = runtime.bubblewrap_arguments(
-                found, self._limits, program=source, outer_filter=outer, status=status, as_root=as_root
+                found, program=source, outer_filter=outer, status=status, as_root=as_root
             )
             told = closing(sealed(b"\0".join(part.encode() for part in arguments) + b"\0", "arguments"))
             inside = [found.interpreter, "-s", "-S", "-P", "-B", f"{runtime.RUNTIME}/inside.py"]
@@ -98,6 +100,7 @@ class Worker:
             "sites": list(found.sites),
             "warm_filter": b64encode(filters.warm()).decode(),
             "run_filter": b64encode(filters.run()).decode(),
+            "clone": filters.number("clone"),
         }
         with suppress(OSError):  # gone already: wait_until_warm says so
             self._control.send(json.dumps(settings).encode())
@@ -111,19 +114,31 @@ class Worker:
             answer = b""
         if not answer:
             self.stop()
+            raise _does_not_start()
+        if not json.loads(answer)["apart"]:
+            self.stop()
             raise MissingError(
-                "the sandbox does not start on this machine.",
-                hint="'understudy sandbox check' says what is missing; nothing is run outside of it.",
+                "the sandbox cannot give every run namespaces of its own on this machine.",
+                hint="a security module (AppArmor) may refuse it; allow bubblewrap CAP_SYS_ADMIN in its "
+                "own user namespace, or use another Linux machine.",
             )
         with suppress(ValueError, KeyError):
             self._warm = int(json.loads(os.read(self._status, 1 << 16).split(b"\n")[0])["child-pid"])
-        if self._warm is None or (used := _memory(self._warm)) is None:
+        if self._warm is None or (used := _used(self._warm)) is None:
             self.stop()
             raise MissingError(
                 "the sandbox's memory cannot be watched on this machine.",
                 hint="/proc has to show your own processes.",
             )
         self._address_bytes = used.address_bytes
+        # The first runs leave traces in the warm process, of code that it had never used; later ones do not.
+        try:
+            for _ in range(_REHEARSALS):
+                self.run(Job("def nothing(): pass", "nothing"))
+        except GoneError as error:
+            raise _does_not_start() from error
+        if self.stopped:
+            raise _does_not_start()
 
     def run(self, job: Job) -> Outcome:
         """Run one job; raises GoneError when the warm process has to be replaced and the job was not run."""
@@ -147,89 +162,102 @@ class Worker:
             finally:
                 os.close(content)
                 os.close(writing)
-            reason, answer, result = self._watch(reading)
+            reason, ended, result, cpu_seconds = self._watch(reading)
         finally:
             os.close(reading)
         seconds = time.monotonic() - self._started
-        if answer is None:
+        if not ended:
             # It no longer answers: whatever the run did, nothing of this sandbox is used again.
             self.stop()
             return Outcome(reason or "killed", seconds=seconds)
-        if not answer["clean"]:
-            self.stop()
-        if reason is None and answer["flooded"]:
-            reason = "killed"
-        if reason is None and answer["signal"]:
-            # The kernel counts a limit in ticks and reports time exactly; the two differ on a busy machine.
-            at_limit = answer["cpu_seconds"] >= 0.75 * limits.cpu_seconds
-            reason = "time" if at_limit and answer["signal"] == signal.SIGKILL else "killed"
         if reason is not None:
             return Outcome(reason, seconds=seconds)
-        return replace(read_result(result, job.code.count("\n") + 1), seconds=seconds)
+        outcome = read_result(result, job.code.count("\n") + 1) if result else Outcome("killed")
+        # Nobody says how a run ended. The last look at it is up to a few ticks old, more on a busy machine.
+        if (not result or outcome.error_type == FALSE_RESULT) and cpu_seconds >= 0.75 * limits.cpu_seconds:
+            outcome = Outcome("time")
+        return replace(outcome, seconds=seconds)
 
-    def _watch(self, reading: int) -> tuple[Status | None, dict[str, float] | None, bytes]:
-        """Collect the result and the warm process's report; end the run at its limits."""
+    def _watch(self, reading: int) -> tuple[Status | None, bool, bytearray, float]:
+        """Collect the result, end the run at its limits: why, whether it has ended, result, processor time.
+
+        One buffer and never more than the limit and a byte: a result in tiny pieces would else take many
+        times its size here.
+        """
         os.set_blocking(reading, False)
         poll = select.poll()
         poll.register(reading, select.POLLIN)
         poll.register(self._control.fileno(), select.POLLIN)
         deadline = self._started + self._limits.wall_seconds
         reason: Status | None = None
-        parts: list[bytes] = []
-        size = 0
-        answer: dict[str, float] | None = None
+        result = bytearray()
+        most = self._limits.output_bytes
+        cpu_seconds = 0.0
+        ended = False
         reads = True
         next_look = self._started + _WATCH_SECONDS
-        while answer is None or reads:
+        while not ended or reads:
             for ready, _ in poll.poll(1000 * _WATCH_SECONDS):
                 if ready == reading:
-                    part = os.read(reading, _PIPE_BYTES)
+                    part = os.read(reading, min(_PIPE_BYTES, most + 1 - len(result)))
                     if not part:
                         poll.unregister(reading)
                         reads = False
                     elif reason is None:
-                        parts.append(part)
-                        size += len(part)
+                        result += part
                 else:
                     try:
                         message = self._control.recv(1 << 16)
                     except OSError:
                         message = b""
                     if not message:
-                        return reason, None, b""
-                    answer = json.loads(message)
+                        return reason, False, bytearray(), cpu_seconds
+                    ended = True
                     poll.unregister(self._control.fileno())
             now = time.monotonic()
             found: Status | None = None
-            if size > self._limits.output_bytes:
+            if len(result) > most:
                 found = "output"
             elif now > deadline:
                 found = "time"
-            elif now > next_look and answer is None:
+            elif now > next_look and not ended:
                 next_look = now + _WATCH_SECONDS
-                if self._used_bytes() > self._limits.memory_bytes:
+                used = self._used()
+                cpu_seconds = max(cpu_seconds, used.cpu_seconds)
+                if used.own_bytes > self._limits.memory_bytes:
                     found = "memory"
             if found is not None and reason is None:
                 reason = found
-                parts.clear()
+                result.clear()
                 deadline = now + _GRACE_SECONDS
-                with suppress(OSError):
-                    self._control.send(b"end")
             elif reason is not None and now > deadline:
-                return reason, None, b""
-        return reason, answer, b"".join(parts)
+                return reason, False, bytearray(), cpu_seconds
+            if reason is not None and not ended:
+                self._kill_run()
+        return reason, ended, result, cpu_seconds
 
-    def _used_bytes(self) -> int:
+    def _used(self) -> _Used:
         """What the run's processes have taken on top of what they share with the warm process."""
         assert self._warm is not None
-        warm = _memory(self._warm)
-        if warm is None:
-            return 0
-        total = 0
+        warm = _used(self._warm)
+        processes = [used for process in _descendants(self._warm) if (used := _used(process)) is not None]
+        return _Used(
+            own_bytes=sum(max(0, used.own_bytes - warm.own_bytes) for used in processes) if warm else 0,
+            cpu_seconds=sum(used.cpu_seconds for used in processes),
+        )
+
+    def _kill_run(self) -> None:
+        """End the run from here, so that the warm process does not learn of it."""
+        assert self._warm is not None
         for process in _descendants(self._warm):
-            if (used := _memory(process)) is not None:
-                total += max(0, used.own_bytes - warm.own_bytes)
-        return total
+            with suppress(OSError):
+                descriptor = os.pidfd_open(process)
+                try:
+                    # The number may have gone to another process before the descriptor was open.
+                    if process in _descendants(self._warm):
+                        signal.pidfd_send_signal(descriptor, signal.SIGKILL)
+                finally:
+                    os.close(descriptor)
 
     def outside_users(self) -> list[int]:
         """The user ids of its process on this machine: real, effective, saved, for files."""
@@ -259,17 +287,27 @@ class Worker:
             self._process.wait()
 
 
-class _Memory:
-    """A process's memory as /proc/PID/status tells it."""
+def _does_not_start() -> MissingError:
+    return MissingError(
+        "the sandbox does not start on this machine.",
+        hint="'understudy sandbox check' says what is missing; nothing is run outside of it.",
+    )
 
-    def __init__(self, address_bytes: int, own_bytes: int) -> None:
-        self.address_bytes = address_bytes
-        self.own_bytes = own_bytes
+
+@dataclass(frozen=True)
+class _Used:
+    """What a process uses, as /proc tells it."""
+
+    own_bytes: int = 0
+    cpu_seconds: float = 0.0
+    address_bytes: int = 0
 
 
-def _memory(process: int) -> _Memory | None:
+def _used(process: int) -> _Used | None:
     try:
         text = Path(f"/proc/{process}/status").read_text()
+        # The name of a program may hold anything, a parenthesis too.
+        counters = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
     except OSError:
         return None
     sizes = {
@@ -279,7 +317,11 @@ def _memory(process: int) -> _Memory | None:
     }
     if "VmSize" not in sizes:  # it has ended and waits to be collected
         return None
-    return _Memory(sizes["VmSize"], sizes.get("RssAnon", 0) + sizes.get("RssShmem", 0))
+    return _Used(
+        own_bytes=sizes.get("RssAnon", 0) + sizes.get("RssShmem", 0),
+        cpu_seconds=(int(counters[11]) + int(counters[12])) / os.sysconf("SC_CLK_TCK"),
+        address_bytes=sizes["VmSize"],
+    )
 
 
 def _descendants(process: int) -> list[int]:

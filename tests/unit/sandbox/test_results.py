@@ -102,6 +102,76 @@ def test_tables_that_are_refused():
         assert refused(with_tables(r=content)), name
 
 
+def with_shared_buffers(n_columns, n_rows):
+    """A stream whose columns all lie over the same bytes of its body: the first column's."""
+    table = pa.table({f"c{place:03}": pa.array(range(n_rows), pa.int64()) for place in range(n_columns)})
+    content = bytearray(stream(table))
+    # The metadata lists the buffers of each column as (offset, length), without validity bits (length 0).
+    size = 8 * n_rows
+    first = content.index(struct.pack("<4q", 0, 0, 0, size))
+    for place in range(n_columns):
+        assert struct.unpack_from("<4q", content, first + 32 * place)[1::2] == (0, size)
+        struct.pack_into("<4q", content, first + 32 * place, 0, 0, 0, size)
+    return bytes(content)
+
+
+def test_columns_over_the_same_bytes_are_refused():
+    # The body of one column for fifty of them, which Arrow itself reads.
+    n_columns, n_rows = 50, 1000
+    content = with_shared_buffers(n_columns, n_rows)
+    metadata_bytes = content.index(struct.pack("<3q", 0, 1, 2))
+    length = struct.pack("<q", 8 * n_rows * n_columns)
+    short = content[: metadata_bytes + 8 * n_rows].replace(length, struct.pack("<q", 8 * n_rows))
+    short += struct.pack("<II", 0xFFFFFFFF, 0)
+    assert read_table(short).nbytes > 10 * len(short)
+    assert refused(with_tables(r=short))
+
+
+def test_bits_that_would_become_bytes_are_limited(monkeypatch):
+    table = pa.table({name: pa.array([True] * 1000) for name in "abcd"})
+    assert not refused(with_tables(r=stream(table)))
+    monkeypatch.setattr(results, "MOST_CELLS", 3999)
+    assert refused(with_tables(r=stream(table)))
+
+
+class Registered(pa.ExtensionType):
+    """A type that this process knows: reading it runs code of ours on what the bytes say."""
+
+    def __init__(self):
+        super().__init__(pa.int64(), "understudy.test.registered")
+
+    def __arrow_ext_serialize__(self):
+        return b""
+
+    @classmethod
+    def __arrow_ext_deserialize__(cls, storage_type, serialized):
+        raise LookupError(f"canary {serialized!r}")
+
+
+def test_extension_types_are_refused_whether_known_or_not():
+    made = stream(pa.table({"n": pa.ExtensionArray.from_storage(Registered(), pa.array([1, 2]))}))
+    unknown = pa.schema([pa.field("n", pa.list_(pa.int64()), metadata={"ARROW:extension:name": "unknown"})])
+    assert refused(with_tables(r=stream(pa.table([pa.array([[1]])], schema=unknown))))
+    pa.register_extension_type(Registered())
+    try:
+        with pytest.raises(LookupError):
+            read_table(made)
+        assert refused(with_tables(r=made))
+    finally:
+        pa.unregister_extension_type("understudy.test.registered")
+    # Unknown here, it is the plain numbers that it is stored as, and its name and metadata are gone.
+    cleaned = read_result(with_tables(r=made), 1).tables["r"]
+    assert read_table(cleaned).schema == pa.schema([("n", pa.int64())])
+    assert b"understudy.test.registered" not in cleaned
+
+
+def test_an_extension_type_in_pyarrow_itself_is_refused():
+    import uuid
+
+    known = pa.array([uuid.UUID(int=1).bytes], pa.uuid())
+    assert refused(with_tables(r=stream(pa.table({"u": known}))))
+
+
 def test_text_that_is_not_unicode_is_refused():
     offsets = pa.py_buffer(struct.pack("<2i", 0, 2))
     wrong = pa.Array.from_buffers(pa.string(), 1, [None, offsets, pa.py_buffer(b"\xff\xfe")])

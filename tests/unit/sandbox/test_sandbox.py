@@ -11,11 +11,30 @@ import pyarrow as pa
 import pytest
 
 from understudy.errors import MissingError, UsageError
-from understudy.sandbox import Job, Limits, Sandbox, filters, require_sandbox, requirement, runtime
+from understudy.sandbox import (
+    Job,
+    Limits,
+    Probe,
+    Sandbox,
+    filters,
+    require_sandbox,
+    requirement,
+    runtime,
+    verdict,
+    worker,
+)
+from understudy.sandbox.battery import Untried
 from understudy.sandbox.jobs import MEBIBYTE
 
 pytestmark = pytest.mark.sandbox
 ALLOW_ALL = struct.pack("<HBBI", 6, 0, 0, 0x7FFF0000)
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _own_state(tmp_path_factory):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_STATE_HOME", str(tmp_path_factory.mktemp("state")))
+        yield
 
 
 @pytest.fixture(scope="module")
@@ -95,7 +114,6 @@ def f():
         ("def g(): pass\n", "KeyError", None),
         ("def f():\n    return object()\n", "TypeError", None),
         ("class canary(ValueError): pass\ndef f():\n    raise canary('canary')\n", "ValueError", 3),
-        ("import os\ndef f():\n    os._exit(0)\n", "FalseResult", None),
         ("import socket\ndef f():\n    socket.socket()\n", "PermissionError", 3),
         ("import polars\ndef f(): pass\n", "ModuleNotFoundError", 1),
     ],
@@ -104,6 +122,109 @@ def test_errors_are_a_type_and_a_line(sandbox, code, kind, line):
     outcome = sandbox.run(Job(code, "f"))
     assert (outcome.status, outcome.error_type, outcome.error_line) == ("error", kind, line)
     assert "canary" not in repr(outcome)
+
+
+@pytest.mark.parametrize("ending", ["os._exit(0)", "ctypes.string_at(0)"])
+def test_a_run_that_ends_without_a_result(sandbox, ending):
+    code = f"import ctypes, os\ndef f():\n    {ending}\n"
+    assert sandbox.run(Job(code, "f")).status == "killed"
+
+
+def test_a_result_in_tiny_pieces_takes_no_more_than_its_size():
+    import socket
+    import threading
+    import tracemalloc
+
+    output_bytes = 40_000
+    reading, writing = os.pipe2(os.O_CLOEXEC | os.O_DIRECT)  # every write is a packet, and a read takes one
+    ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    watching = object.__new__(worker.Worker)
+    watching._limits = Limits(output_bytes=output_bytes, wall_seconds=600.0)
+    watching._control, watching._started, watching._warm = ours, time.monotonic(), os.getpid()
+
+    def write():
+        for _ in range(output_bytes // 2):
+            os.write(writing, b"ab")
+        os.close(writing)
+        theirs.send(b"ended")
+
+    with ours, theirs:
+        thread = threading.Thread(target=write)
+        tracemalloc.start()
+        thread.start()
+        try:
+            reason, ended, result, _ = watching._watch(reading)
+            _, most = tracemalloc.get_traced_memory()
+        finally:
+            tracemalloc.stop()
+            thread.join()
+            os.close(reading)
+    assert (reason, ended, bytes(result)) == (None, True, b"ab" * (output_bytes // 2))
+    # Kept piece by piece, each of two bytes would take more than forty.
+    assert most < 10 * output_bytes
+
+
+def test_the_result_stays_a_stream(sandbox):
+    code = """
+import fcntl, os, stat
+def f():
+    found = []
+    for number in range(3, 64):
+        try:
+            if stat.S_ISFIFO(os.fstat(number).st_mode):
+                fcntl.fcntl(number, fcntl.F_SETFL, os.O_WRONLY | os.O_DIRECT)
+                found.append(number)
+        except OSError:
+            pass
+    return found
+"""
+    assert sandbox.run(Job(code, "f")).values == []
+
+
+def test_started_by_root_it_is_a_user_that_nobody_else_is(usable, monkeypatch, tmp_path):
+    first, second = runtime.unprivileged(), runtime.unprivileged()
+    assert first != second
+    assert all(2_000_000_000 <= number < 2_100_000_000 for number in (*first, *second))
+    few = tmp_path / "map"
+    few.write_text("         0     100000      65536\n")
+    monkeypatch.setattr(runtime, "_MAPS", (str(few), str(few)))
+    assert runtime.unprivileged() == (65534, 65534)
+
+
+def test_a_machine_where_the_battery_failed_is_refused(usable, monkeypatch, tmp_path):
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    assert verdict.got_through() is None
+    verdict.remember([Probe("fork", "denied", "denied"), Probe("read /etc/passwd", "denied", "got through")])
+    monkeypatch.setattr(worker.Worker, "__init__", lambda *_: pytest.fail("a sandbox was started"))
+    with pytest.raises(MissingError, match=r"does not hold.*read /etc/passwd") as caught, Sandbox():
+        pass
+    assert caught.value.exit_code == 5
+    assert "fork" not in caught.value.message
+
+
+def test_a_finding_holds_for_what_it_was_made_on(usable, monkeypatch, tmp_path):
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    verdict.remember([Probe("fork", "denied", "denied")])
+    assert verdict.got_through() == []
+    known = verdict.conditions()
+    for name in known:
+        monkeypatch.setattr(verdict, "conditions", lambda name=name: {**known, name: "another"})
+        assert verdict.got_through() is None
+    monkeypatch.undo()
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    for content in ("", "[]", "{}", '{"conditions": 1}'):
+        verdict.place().write_text(content)
+        assert verdict.got_through() is None
+
+
+def test_a_machine_where_the_battery_was_not_run_tries_the_core(usable, monkeypatch, tmp_path):
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    for name in ("outer", "warm", "run"):
+        monkeypatch.setattr(filters, name, lambda: ALLOW_ALL)
+    opened = Sandbox(workers=1)
+    with pytest.raises(MissingError, match=r"does not hold.*socket inet stream, socket unix stream"), opened:
+        pass
+    assert opened._workers == []
 
 
 def test_the_libraries_work_inside(sandbox):
@@ -141,11 +262,11 @@ def test_nothing_that_a_run_says_is_heard(sandbox, capfd):
 
 
 def test_the_launcher_has_an_empty_environment_and_no_root(sandbox, monkeypatch):
-    for worker in sandbox._workers:
+    for warm in sandbox._workers:
         if os.geteuid() == 0:
-            assert Path(f"/proc/{worker._process.pid}/environ").read_bytes() == b""
-            assert b"scratch" not in Path(f"/proc/{worker._process.pid}/cmdline").read_bytes()
-        status = Path(f"/proc/{worker._warm}/status").read_text()
+            assert Path(f"/proc/{warm._process.pid}/environ").read_bytes() == b""
+            assert b"scratch" not in Path(f"/proc/{warm._process.pid}/cmdline").read_bytes()
+        status = Path(f"/proc/{warm._warm}/status").read_text()
         assert "\nThreads:\t1\n" in status  # a filter is put on one thread only
         assert "\nNoNewPrivs:\t1\n" in status
     assert 0 not in sandbox.outside_users()
@@ -164,7 +285,7 @@ def f():
     time.sleep(60)
 """
     limits = Limits(wall_seconds=50.0, memory_bytes=300 * MEBIBYTE, processes=20)
-    with Sandbox(limits, workers=1) as weak:
+    with Untried(limits, workers=1) as weak:
         assert weak.run(Job(code, "f")).status == "memory"
         assert weak.run(Job("def f(): return 1", "f")).values == 1
 
