@@ -68,7 +68,7 @@ def synthesize(
     ] = None,
     learners: Annotated[int, typer.Option(min=1, help="Number of synthetic learners.")] = 120,
     per_panelist: Annotated[
-        int, typer.Option(min=2, max=100_000, help="Rows that each panelist's script gives for each label.")
+        int, typer.Option(min=2, max=100_000, help="Rows that each panelist's script gives for each label; more if drawn.")
     ] = 1000,
     suggestions: Suggestions = None,
     seed: OptionalSeed = None,
@@ -101,6 +101,7 @@ def synthesize(
     from understudy.synthesis.cohorts.panel.artefacts import save_panel
     from understudy.synthesis.cohorts.panel.brief import read_suggestions
     from understudy.synthesis.cohorts.panel.panel import LIMITS, EmptyPanelError, run_panel
+    from understudy.synthesis.cohorts.panel.report import spent
     from understudy.synthesis.cohorts.summary import PrivateSummary
     from understudy.synthesis.writing import check_suffix, write_table
 
@@ -156,6 +157,8 @@ def synthesize(
         return
     for one in result.report.panelists:
         typer.echo(f"{one}.")
+    if result.report.tokens.read and len(result.report.panelists) > 1:
+        typer.echo(f"Together: {spent(result.report.tokens, result.report.cost)}.")
     drawn = ", ".join(f"{count} {label}" for label, count in result.report.drawn.items())
     typer.echo(f"{out}: {result.cohort.n_learners} synthetic learners ({drawn}).")
     typer.echo(f"Schema: {schema_file}. Prompt, scripts and report: {folder}/.")

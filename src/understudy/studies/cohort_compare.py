@@ -23,7 +23,7 @@ from understudy.records.cohort import Cohort
 from understudy.studies.cohort_risk import N_SHADOWS, membership_risks
 from understudy.studies.cohort_trials import Deep, Measured, finite, generators, require_deep
 from understudy.synthesis.cohorts.measuring import refuse_cuts_from_data
-from understudy.synthesis.cohorts.panel.panel import N_EACH
+from understudy.synthesis.cohorts.panel.pool import N_EACH
 from understudy.utility.ajs import SeedInterval, over_seeds
 
 Row = dict[str, Any]

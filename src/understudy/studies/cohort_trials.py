@@ -20,8 +20,7 @@ from understudy.records.cohort import Cohort, Schema
 from understudy.synthesis.cohorts.budget import Plan, propose
 from understudy.synthesis.cohorts.measuring import summarize
 from understudy.synthesis.cohorts.offline import PANELISTS, run_trusted
-from understudy.synthesis.cohorts.panel.panel import N_EACH
-from understudy.synthesis.cohorts.panel.pool import counts_of, draw_cohort, label_shares
+from understudy.synthesis.cohorts.panel.pool import N_EACH, counts_of, draw_cohort, label_shares, rows_needed
 from understudy.synthesis.cohorts.prior import remade
 from understudy.synthesis.cohorts.summary import PrivateSummary
 from understudy.utility.ajs import ajs
@@ -108,8 +107,9 @@ def pooled(
 ) -> Cohort:
     """What the product does with offline panelists, in this process: so many of each label, pooled, drawn."""
     schema = summary.schema
-    tables = [[_table(name, n_each, label, summary, rng) for label in schema.labels] for name in panelists]
     counts = counts_of(label_shares(summary), n_learners or summary.n_learners)
+    n_rows = rows_needed(counts, n_each)
+    tables = [[_table(name, n_rows, label, summary, rng) for label in schema.labels] for name in panelists]
     return draw_cohort(tables, counts, schema, rng)
 
 

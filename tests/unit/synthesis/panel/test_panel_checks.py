@@ -59,6 +59,8 @@ def test_our_own_scripts_pass(name):
         ("return np.random.default_rng(1)", "OtherRandomness"),
         ("from scipy import stats; return stats.norm.rvs(size=n)", "OtherRandomness"),
         ("from numpy.random import normal", "OtherRandomness"),
+        ("return pd.Timestamp.now().second", "OtherRandomness"),
+        ("return hash(label)", "OtherRandomness"),
     ],
 )
 def test_tricks_are_named_with_their_line(line, kind):

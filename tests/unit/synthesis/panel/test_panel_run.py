@@ -159,6 +159,45 @@ def test_chance_from_elsewhere_is_found(summary, sandbox):
         assert caught.value.report.panelists[0].failures == (failure, failure)
 
 
+TABLE = "c = summary['schema']['columns']\nt = rng.random((n, 68))\n"
+NOISE = "t[0] = np.random.default_rng().random(68)\n"
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        # For the last label only, and for many rows only: the small first run looks the same twice.
+        f"{TABLE}if label == 'high':\n    {NOISE}return pd.DataFrame(t, columns=c)",
+        f"{TABLE}if n > 50:\n    {NOISE}return pd.DataFrame(t, columns=c)",
+    ],
+)
+def test_chance_that_comes_in_late_is_found(summary, body):
+    with Sandbox(LIMITS, workers=2) as two, pytest.raises(EmptyPanelError) as caught:
+        run(summary, [Scripted("one", *[one_script(body)] * 2)], two, n_each=60, static_checks=False)
+    assert caught.value.report.panelists[0].failures == ("NotDeterministic",) * 2
+
+
+def test_the_same_seed_gives_the_same_table_in_another_process(summary):
+    """Also for chance that the static checks refuse: global generators, and the order of a set of texts."""
+    body = (
+        "import random\nc = summary['schema']['columns']\nt = np.random.random((n, 68)) + random.random()\n"
+        "t[0] = [ord(one[0]) for one in set(c)]\n"
+        "return pd.DataFrame(t, columns=c).sample(frac=1.0)"
+    )
+    cohorts = []
+    for _ in range(2):
+        with Sandbox(LIMITS, workers=1) as one:
+            script = Scripted("one", one_script(body))
+            cohorts.append(run(summary, [script], one, static_checks=False).cohort)
+    assert np.array_equal(cohorts[0].values, cohorts[1].values)
+
+
+def test_a_small_pool_grows_to_what_is_drawn(summary, sandbox):
+    result = run(summary, [Scripted("one", fenced(GOOD_SCRIPT))], sandbox, n_learners=90, n_each=2)
+    assert result.cohort.n_learners == 90
+    assert result.report.n_each == max(result.report.drawn.values()) > 2
+
+
 def test_endless_and_greedy_scripts_are_ended(summary, sandbox):
     with Sandbox(Limits(wall_seconds=2.0, cpu_seconds=2, memory_bytes=300 * 2**20), workers=1) as small:
         for body, failure in (
@@ -186,7 +225,7 @@ def test_a_fault_of_ours_is_not_taken_for_a_panelists(summary, sandbox):
 
 def test_impossible_requests_are_refused_before_anybody_is_asked(summary, sandbox):
     one = Scripted("one", fenced(GOOD_SCRIPT))
-    for panelists, more in (([], {}), ([one, one], {}), ([one], {"n_learners": 1000})):
+    for panelists, more in (([], {}), ([one, one], {}), ([one], {"n_learners": 10_000})):
         with pytest.raises(UsageError):
             run(summary, panelists, sandbox, **more)
     assert one.sent == []

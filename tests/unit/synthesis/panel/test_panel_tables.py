@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from understudy.errors import UsageError
 from understudy.records.cohort import Feature, Schema
 from understudy.synthesis.cohorts.panel.findings import Finding
-from understudy.synthesis.cohorts.panel.pool import check_pool, counts_of, draw_cohort, label_shares
+from understudy.synthesis.cohorts.panel.pool import counts_of, draw_cohort, label_shares, rows_needed
 from understudy.synthesis.cohorts.panel.tables import read_table
 from understudy.synthesis.cohorts.summary import PrivateSummary
 
@@ -124,7 +124,13 @@ def test_a_cohort_is_drawn_without_replacement_from_all_pools():
     assert not np.array_equal(cohort.label, np.sort(cohort.label))
 
 
-def test_more_than_a_panelist_gives_is_refused():
-    check_pool([10, 10], 10)
-    with pytest.raises(UsageError, match="--per-panelist 11"):
-        check_pool([11, 3], 10)
+def test_panelists_give_as_many_as_are_drawn():
+    """Whatever the noisy shares are, nobody who wants 1,000 of a label or fewer is sent away."""
+    assert rows_needed([10, 10], 10) == 10
+    assert rows_needed([11, 3], 10) == 11
+    assert rows_needed([1000, 3], 10) == 1000
+    assert rows_needed([5000, 3], 5000) == 5000
+    # What the hint says is enough, also when the next noise makes other shares.
+    with pytest.raises(UsageError, match="1,001 learners of one label") as caught:
+        rows_needed([1001, 3], 10)
+    assert "--per-panelist 1004" in caught.value.hint

@@ -37,6 +37,7 @@ _FORBIDDEN_ATTRIBUTES = frozenset(
 # Frames turn into arrays and other frames; every other `to_...` writes something.
 _HARMLESS_TO = ("to_numpy", "to_list", "to_dict", "to_frame", "to_series", "to_records", "to_flat_index")
 _TYPES_OF_RNG = ("Generator", "BitGenerator")
+_CLOCKS = ("now", "today", "utcnow")
 
 
 def check_script(source: str) -> tuple[Finding, ...]:
@@ -115,6 +116,9 @@ def _kinds(node: ast.AST) -> Iterator[str]:
     elif isinstance(node, ast.Name):
         if node.id in _FORBIDDEN_NAMES or node.id.startswith("__"):
             yield "ForbiddenName"
+        # Different in every process, outside of the sandbox.
+        if node.id in ("hash", "id") and isinstance(node.ctx, ast.Load):
+            yield "OtherRandomness"
     elif isinstance(node, ast.Attribute):
         own = isinstance(node.value, ast.Name) and node.value.id == "self" and not node.attr.startswith("__")
         if _attribute_forbidden(node.attr.lstrip("_") if own else node.attr):
@@ -175,7 +179,7 @@ def _attribute_forbidden(name: str) -> bool:
 
 
 def _other_randomness(node: ast.Attribute) -> bool:
-    """`np.random.something`, but for the type of rng."""
+    """`np.random.something`, but for the type of rng; and clocks, which are chance as well."""
     inner = node.value
     return (
         isinstance(inner, ast.Attribute)
@@ -183,4 +187,4 @@ def _other_randomness(node: ast.Attribute) -> bool:
         and isinstance(inner.value, ast.Name)
         and inner.value.id in ("np", "numpy")
         and node.attr not in _TYPES_OF_RNG
-    ) or node.attr in ("default_rng", "RandomState")
+    ) or node.attr in ("default_rng", "RandomState", *_CLOCKS)

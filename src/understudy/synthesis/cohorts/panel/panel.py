@@ -24,7 +24,15 @@ from understudy.sandbox.jobs import Job, Limits, Outcome
 from understudy.synthesis.cohorts.panel.brief import Brief, for_scripts, repair_request, write_brief
 from understudy.synthesis.cohorts.panel.checks import check_script
 from understudy.synthesis.cohorts.panel.findings import ENTRY, Finding
-from understudy.synthesis.cohorts.panel.pool import check_pool, counts_of, draw_cohort, label_shares
+from understudy.synthesis.cohorts.panel.pool import (
+    N_EACH as N_EACH,  # others take it from here
+)
+from understudy.synthesis.cohorts.panel.pool import (
+    counts_of,
+    draw_cohort,
+    label_shares,
+    rows_needed,
+)
 from understudy.synthesis.cohorts.panel.providers import Answer, PanelistError
 from understudy.synthesis.cohorts.panel.report import PanelistReport, PanelReport, total_cost
 from understudy.synthesis.cohorts.panel.scripts import NO_TOKENS, Script, Tokens, check_names, extract_code
@@ -34,7 +42,6 @@ from understudy.synthesis.cohorts.summary import PrivateSummary
 Floats = NDArray[np.float64]
 
 N_LEARNERS = 120
-N_EACH = 1000
 # A script is sent back once.
 MOST_ATTEMPTS = 2
 # For one label's rows: more than the brief allows, since a loaded machine is slower.
@@ -172,7 +179,7 @@ def run_panel(
     check_names([one.name for one in panelists])
     schema = summary.schema
     counts = counts_of(label_shares(summary), n_learners)
-    check_pool(counts, n_each)
+    n_each = rows_needed(counts, n_each)
     brief = write_brief(summary, suggestions)
     trial = _Trial(sandbox, summary, brief.prompt_hash, n_each, static_checks)
     seeds = rng.integers(0, 2**63, (len(panelists), schema.n_labels)).tolist()
@@ -269,13 +276,17 @@ class _Trial:
             return small
         if not np.array_equal(small[0], small[1]):
             return Finding("NotDeterministic")
-        tables = self._run(
-            source,
-            [(label, self._n_each, seed) for label, seed in zip(self._schema.labels, one.seeds, strict=True)],
-        )
+        # Twice again, since chance may come in for one label or for many rows only. The sandbox seeds the
+        # global generators of Python and numpy; this finds what nobody can seed, such as the system's entropy.
+        runs = [
+            (label, self._n_each, seed) for label, seed in zip(self._schema.labels, one.seeds, strict=True)
+        ]
+        tables = self._run(source, [run for run in runs for _ in range(2)])
         if isinstance(tables, Finding):
             return tables
-        one.tables = tables
+        if not all(map(np.array_equal, tables[::2], tables[1::2])):
+            return Finding("NotDeterministic")
+        one.tables = tables[::2]
         return None
 
     def _run(self, source: str, runs: Sequence[tuple[str, int, int]]) -> list[Floats] | Finding:

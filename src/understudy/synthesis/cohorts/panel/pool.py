@@ -13,6 +13,9 @@ from understudy.synthesis.cohorts.summary import PrivateSummary
 
 Floats = NDArray[np.float64]
 
+# Rows of each label by each panelist, as in the seed (section IV-B2).
+N_EACH = 1000
+
 
 def label_shares(summary: PrivateSummary) -> Floats:
     """The share of each label by the summary's noisy counts; equal ones when it has no counts.
@@ -43,13 +46,21 @@ def counts_of(shares: Floats, n_learners: int) -> list[int]:
     return [int(count) for count in counts]
 
 
-def check_pool(counts: Sequence[int], n_each: int) -> None:
-    """Refuse to draw more of a label than a single panelist gives: others may be dropped."""
-    if max(counts) > n_each:
+def rows_needed(counts: Sequence[int], n_each: int) -> int:
+    """How many rows of each label every panelist has to give: `n_each`, or as many as are drawn of a label.
+
+    The shares are noisy, so nobody can tell beforehand how many of a label are drawn; all panelists but
+    one may be dropped. Up to the usual number of rows more are made without asking; beyond it the
+    scripts' time limits, which are for 1,000 rows, are the user's to stretch.
+    """
+    most = max(counts)
+    if most > max(n_each, N_EACH):
         raise UsageError(
-            f"{max(counts)} learners of one label were asked for; each panelist gives {n_each}.",
-            hint=f"ask for --per-panelist {max(counts)} or more.",
+            f"{most:,} learners of one label would be drawn; each panelist gives {n_each:,} of each label.",
+            hint=f"ask for --per-panelist {sum(counts)}, which is enough whatever the labels' shares are, "
+            "or for fewer --learners.",
         )
+    return max(n_each, most)
 
 
 def draw_cohort(

@@ -51,8 +51,9 @@ class PanelistReport:
         if self.failures:
             words.append("failed by " + ", then ".join(self.failures))
         if self.tokens.read or self.tokens.written:
-            price = "price not known" if self.cost is None else f"{self.cost:.4f} US dollars"
-            words.append(f"{self.tokens.read:,} tokens read, {self.tokens.written:,} written, {price}")
+            words.append(spent(self.tokens, self.cost))
+        elif self.provider not in ("offline", "manual"):
+            words.append("tokens not told by the server")
         words.append(f"{self.seconds:.1f} s")
         return "; ".join(words)
 
@@ -87,6 +88,12 @@ class PanelReport:
             "cost_usd": self.cost,
             "panelists": [one.to_json() for one in self.panelists],
         }
+
+
+def spent(tokens: Tokens, cost: float | None) -> str:
+    """Tokens, and what they cost by the list prices that were known when the library was installed."""
+    price = "price not known" if cost is None else f"about {cost:.4f} US dollars by list prices"
+    return f"{tokens.read:,} tokens read, {tokens.written:,} written, {price}"
 
 
 def total_cost(costs: Sequence[float | None]) -> float | None:
