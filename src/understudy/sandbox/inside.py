@@ -41,6 +41,7 @@ IMPORTED = (
     *("scipy.optimize", "scipy.stats", "statsmodels.api", "statsmodels.formula.api"),
     *("sklearn.cluster", "sklearn.decomposition", "sklearn.ensemble", "sklearn.linear_model"),
     *("sklearn.metrics", "sklearn.mixture", "sklearn.model_selection", "sklearn.preprocessing"),
+    "lingam",
 )
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from understudy.errors import MissingError
 
-LIBRARIES = ("numpy", "pandas", "scipy", "statsmodels", "sklearn", "pyarrow")
+LIBRARIES = ("numpy", "pandas", "scipy", "statsmodels", "sklearn", "lingam", "pyarrow")
 RUNTIME = "/runtime"
 _SYSTEM = ("/usr/lib", "/usr/lib32", "/usr/lib64", "/usr/libx32")
 _SYSTEM_LINKS = ("/lib", "/lib32", "/lib64", "/libx32")

@@ -255,6 +255,20 @@ def f(rng):
     assert outcome.values["offset"] == 7200
 
 
+def test_lingam_finds_an_order(sandbox):
+    code = """
+import lingam, pandas as pd
+def f(rng):
+    x = rng.uniform(size=300)
+    y = 2 * x + rng.uniform(size=300)
+    data = pd.DataFrame({"z": y - x + rng.uniform(size=300), "x": x, "y": y})
+    direct, by_ica = lingam.DirectLiNGAM(), lingam.ICALiNGAM(random_state=0)
+    return [[data.columns[place] for place in model.fit(data).causal_order_] for model in (direct, by_ica)]
+"""
+    outcome = sandbox.run(Job(code, "f", seed=1))
+    assert outcome.values == [["x", "y", "z"]] * 2, outcome
+
+
 def test_nothing_that_a_run_says_is_heard(sandbox, capfd):
     outcome = sandbox.run(Job("import os, sys\ndef f():\n    print('canary'); os.write(2, b'canary')\n", "f"))
     assert outcome.status == "done"
