@@ -32,6 +32,13 @@ def compare(
     per_panelist: Annotated[
         int, typer.Option(min=2, max=100_000, help="Rows that each panelist gives for each label.")
     ] = 1000,
+    analyses: Annotated[
+        Path | None,
+        typer.Option(
+            help="Python file with analyses of your own, run with the bank; it runs outside of the sandbox, with "
+            "your rights: never name a file that somebody sent you."
+        ),
+    ] = None,
     schema: Annotated[
         Path | None, typer.Option(help="Declaration of the cohort, if not beside the file.")
     ] = None,
@@ -53,6 +60,7 @@ def compare(
         write_comparison,
     )
     from understudy.studies.cohort_compare import compare as run
+    from understudy.utility.findings import add_analyses, bank, run_bank
 
     plan = ComparePlan(epsilon, delta, seeds, deep, per_panelist, shadows, seed)
     # Found before minutes of work, not after.
@@ -60,6 +68,8 @@ def compare(
     check_parent(out)
     cohort = read_cohort(file, schema)
     check_cohort(cohort)
+    own = () if analyses is None else add_analyses(analyses)
+    run_bank(cohort, own)
     with progress_bar("Comparing") as progress:
         found = run(cohort, plan, progress)
     write_comparison(found, out)
@@ -74,6 +84,9 @@ def compare(
                 "epsilon": epsilon,
                 "delta": delta,
                 "seed": seed,
+                "learners": found.n_learners,
+                "seeds": seeds,
+                "own_analyses": [one.name for one in own],
                 "methods": found.to_json(),
             }
         )
@@ -87,7 +100,10 @@ def compare(
 
     print_table(
         f"{found.n_learners} learners, {seeds} seeds, epsilon {epsilon:g}, delta {delta:.1e}",
-        ["method", "AJS", "precision", "recall", "findings", "strongest attack", "control", "seconds"],
+        [
+            *("method", "AJS", "precision", "recall", "findings", "precision, outcome", "recall, outcome"),
+            *("strongest attack (AUC)", "control (AUC)", "seconds"),
+        ],
         [
             [
                 LABELS.get(method, method),
@@ -95,6 +111,8 @@ def compare(
                 shown(method, "precision", 2),
                 shown(method, "recall", 2),
                 shown(method, "n_synthetic", 0),
+                shown(method, "outcome_precision", 2),
+                shown(method, "outcome_recall", 2),
                 shown(method, "auc_worst", 2),
                 shown(method, "control_auc_worst", 2),
                 shown(method, "seconds", 1),
@@ -102,5 +120,18 @@ def compare(
             for method in found.methods
         ],
     )
-    typer.echo(f"Guarantee: {GUARANTEE}. Internal; nothing was charged.")
+    for line in _READING:
+        typer.echo(line)
+    if own:
+        typer.echo(f"With {len(own)} of your own, {len(bank())} analyses were run.")
+    if not deep:
+        typer.echo("The deep baseline was left out; --deep trains it too (minutes, needs the extra `deep`).")
+    typer.echo(f"Guarantee: {GUARANTEE}. Internal: computed from the learners' records; nothing was charged.")
     typer.echo(f"Report: {out / 'report.html'}")
+
+
+_READING = (
+    "AJS: how far habits are apart, 0 (alike) to 1. Precision: share of synthetic findings that hold on the real",
+    "learners; recall: share of real findings that are found; outcome: the same for findings about the label.",
+    "AUC: chance that an attack ranks a member above an outsider; 0.5 is guessing, the control shows pure luck.",
+)

@@ -25,6 +25,7 @@ from understudy.studies.cohort_trials import Deep, Measured, finite, generators,
 from understudy.synthesis.cohorts.measuring import refuse_cuts_from_data
 from understudy.synthesis.cohorts.panel.pool import N_EACH
 from understudy.utility.ajs import SeedInterval, over_seeds
+from understudy.utility.findings import bank
 
 Row = dict[str, Any]
 SMALLEST = 20
@@ -182,6 +183,7 @@ def write_comparison(found: Comparison, folder: Path) -> None:
                 "internal": "computed from the learners' records; no guarantee covers these files",
                 "plan": vars(found.plan),
                 "learners": found.n_learners,
+                "analyses": [analysis.name for analysis in bank()],
                 "methods": _plain_json(found.to_json()),
             },
         )

@@ -2,6 +2,7 @@
 
 import json
 import math
+import re
 from pathlib import Path
 
 import numpy as np
@@ -15,6 +16,7 @@ from understudy.utility.findings import (
     Analysis,
     Evidence,
     Finding,
+    add_analyses,
     add_analysis,
     bank,
     bank_table,
@@ -185,6 +187,73 @@ def test_an_analysis_of_ones_own_runs_with_the_others():
     assert len(bank()) == before
     with pytest.raises(UsageError, match="no analysis"):
         remove_analysis("my_peak_week")
+
+
+EXAMPLE = re.search(r"```python\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)[1]
+
+
+@pytest.fixture
+def same_bank():
+    before = {analysis.name for analysis in bank()}
+    yield before
+    for analysis in bank():
+        if analysis.name not in before:
+            remove_analysis(analysis.name)
+
+
+def test_the_example_of_the_page_is_a_file_of_analyses(tmp_path, same_bank):
+    path = tmp_path / "my_analyses.py"
+    path.write_text(EXAMPLE)
+    (mine,) = add_analyses(path)
+    assert (mine.name, mine.kind, mine.null) == ("peak_week", "my own", "labels")
+    assert "Spearman's rho of the busiest week" in bank_table([mine])
+    result = compare_findings(school_of(1), school_of(2))
+    assert result.details[-1].real.name == "peak_week: week"
+    assert "my own" in result.by_kind
+    # Where there is nothing to find it finds nothing.
+    assert not run_bank(people(3), [mine])["peak_week: week"].significant
+    with pytest.raises(UsageError, match="already"):
+        add_analyses(path)
+
+
+HEAD = "from understudy.utility.findings import Finding, register\n"
+
+
+@pytest.mark.parametrize(
+    ("content", "error", "words"),
+    [
+        ("x = 1\n", UsageError, "adds no analysis"),
+        ("def f(:\n", DataError, "SyntaxError in line 1 of my.py"),
+        (HEAD + "raise ValueError('planted')\n", DataError, "ValueError in line 2 of my.py"),
+        (HEAD + "@register('planted_', '?')\ndef f(cohort):\n    return []\n", UsageError, "plain words"),
+    ],
+)
+def test_a_file_that_is_wrong_adds_nothing(tmp_path, same_bank, content, error, words):
+    path = tmp_path / "my.py"
+    path.write_text(content)
+    with pytest.raises(error, match=words) as caught:
+        add_analyses(path)
+    assert "planted" not in str(caught.value)
+    assert {analysis.name for analysis in bank()} == same_bank
+    with pytest.raises(UsageError, match="no Python file"):
+        add_analyses(tmp_path / "absent.py")
+
+
+@pytest.mark.parametrize(
+    ("body", "words"),
+    [
+        ("raise ValueError(str(cohort.values))", "'f' ended with ValueError in line 4 of my.py"),
+        ("return [1]", "'f' of my.py returned something else"),
+    ],
+)
+def test_an_analysis_that_fails_names_its_line_and_no_value(tmp_path, same_bank, body, words):
+    path = tmp_path / "my.py"
+    path.write_text(HEAD + f"@register('mine', '?')\ndef f(cohort):\n    {body}\n")
+    added = add_analyses(path)
+    with pytest.raises(DataError) as caught:
+        run_bank(people(3), added)
+    assert words in caught.value.message
+    assert "[[" not in str(caught.value)
 
 
 def test_breaking_a_relation_keeps_the_rest():

@@ -11,6 +11,7 @@ from understudy.utility.findings import (  # isort: skip
     mechanisms as mechanisms,
     causes as causes,
 )
+from understudy.utility.findings.own import add_analyses
 from understudy.utility.findings.registry import (
     ALPHA,
     Analysis,
@@ -35,6 +36,7 @@ __all__ = [
     "Pair",
     "Replication",
     "Shares",
+    "add_analyses",
     "add_analysis",
     "bank",
     "bank_table",

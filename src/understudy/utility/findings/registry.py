@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
@@ -28,6 +29,9 @@ Kind = Literal[
     "inequality",
     "causal discovery",
 ]
+
+# Kinds become column names and labels of a figure.
+_KIND = re.compile(r"[A-Za-z][A-Za-z0-9 -]{0,39}")
 
 # How to make a cohort in which there is nothing to find; see `without_effect`.
 Null = Literal["labels", "weeks", "learners", "windows"]
@@ -95,6 +99,10 @@ def add_analysis(
     It draws no random numbers, or has a fixed seed, and returns the same names for every cohort of
     a schema.
     """
+    if not _KIND.fullmatch(kind):
+        raise UsageError(
+            f"the kind of the analysis '{name}' is not a few plain words.", hint='such as "my own".'
+        )
     if name in _BANK:
         raise UsageError(f"there is already an analysis '{name}'.", hint="give yours another name.")
     _BANK[name] = Analysis(name, kind, question, function, null)
@@ -110,8 +118,8 @@ def remove_analysis(name: str) -> None:
     del _BANK[name]
 
 
-def register(kind: Kind, question: str, null: Null) -> Callable[[Function], Function]:
-    """The decorator of the bank's own analyses: the function's name is the analysis' name."""
+def register(kind: Kind | str, question: str, null: Null | None = None) -> Callable[[Function], Function]:
+    """The decorator that adds an analysis to the bank: the function's name is the analysis' name."""
 
     def added(function: Function) -> Function:
         add_analysis(function.__name__, kind, question, function, null)
