@@ -10,9 +10,11 @@ import polars as pl
 import pytest
 from test_cli import run
 
+from understudy.privacy.guarantee import Guarantee
 from understudy.privacy.ledger import Ledger, file_population
 from understudy.records.cohort import Schema, read_cohort
 from understudy.records.school import School
+from understudy.synthesis.cohorts.summary import PrivateSummary
 
 CANARY = "Zq7canary"
 
@@ -61,7 +63,108 @@ def test_declared_cuts(room, out):
     assert cohort.schema == Schema.read(room / "declared.toml")
     assert stat.S_IMODE((room / out).stat().st_mode) == 0o600
     assert CANARY.encode() not in everything(room, done)
-    assert not list(room.glob("*.ledger"))
+    assert "The number of learners, 60, is public" in done.stdout
+    assert not Ledger(room / "understudy.ledger").entries()
+
+
+def test_cohort_log_and_scores_hold_the_same_learners(room):
+    """Nothing is spent with declared cuts; what is released about one of the files counts for all."""
+    assert build(room).returncode == 0
+    ledger = Ledger(room / "understudy.ledger")
+    for number, name in enumerate(("log.csv", "scores.csv", "cohort.parquet"), 1):
+        ledger.record(
+            population=file_population(room / name), card="c", kind="k", method="m", guarantee=Guarantee(1.0)
+        )
+        for other in ("log.csv", "scores.csv", "cohort.parquet"):
+            assert ledger.balance(file_population(room / other)).epsilon == number
+    assert ledger.balance(file_population(room / "elsewhere.csv")).epsilon == 0
+
+
+def test_a_declared_population_is_linked_to_all_three_files(room):
+    for cuts, schema, out in (((), "declared.toml", "a.parquet"), (PRIVATE, "open.toml", "b.parquet")):
+        done = build(room, *cuts, "--population", "Class 7", schema=schema, out=out)
+        assert done.returncode == 0, done.stderr
+        for name in (out, "log.csv", "scores.csv"):
+            spent = Ledger(room / "understudy.ledger").balance(file_population(room / name)).epsilon
+            assert spent == Ledger(room / "understudy.ledger").balance("class 7").epsilon
+
+
+def test_what_lies_in_another_folder_is_said(room):
+    (room / "inside").mkdir()
+    done = build(room, out="inside/cohort.parquet")
+    assert done.returncode == 0, done.stderr
+    assert "scores.csv and log.csv: not in the folder of the ledger" in done.stderr
+    assert "--ledger" not in build(room, "--ledger", "understudy.ledger", out="again.parquet").stderr
+
+
+PRIVATE = ("--cuts", "private", "--epsilon", "0.5")
+
+
+def test_cuts_that_were_paid_for_are_neither_lost_nor_paid_for_again(room):
+    assert build(room, *PRIVATE, schema="open.toml").returncode == 0
+    paid = (room / "cohort.toml").read_text()
+    (room / "cohort.parquet").unlink()
+    for more, schema, out in (
+        (PRIVATE, "open.toml", "cohort.parquet"),
+        ((), "declared.toml", "cohort.parquet"),
+        ((), "declared.toml", "cohort.csv"),
+        (("--cuts", "even", "--not-private"), "open.toml", "cohort.parquet"),
+    ):
+        for _ in range(2):  # without the table, and with it
+            done = build(room, *more, schema=schema, out=out)
+            assert done.returncode == 2
+            assert "paid for" in done.stderr
+            assert "--schema" in done.stderr
+            assert (room / "cohort.toml").read_text() == paid
+            (room / out).write_bytes(b"")
+        (room / out).unlink()
+    done = build(room, schema="cohort.toml")
+    assert done.returncode == 0, done.stderr
+    assert (room / "cohort.toml").read_text() == paid
+    assert read_cohort(room / "cohort.parquet").schema.cuts_source == "private"
+    assert len(Ledger(room / "understudy.ledger").entries()) == 1
+
+
+@pytest.fixture
+def idle(room):
+    """The same, with three learners more who never did anything."""
+    with (room / "scores.csv").open("a") as file:
+        file.write("idle a,50\nidle b,50\nidle c,50\n")
+    return room
+
+
+def test_dropped_learners_are_said_wherever_the_number_of_learners_is_stated(idle):
+    kept = build(idle, out="kept.parquet")
+    assert read_cohort(idle / "kept.parquet").n_learners == 63
+    assert "says how many had one" not in kept.stdout
+    assert "without_events" not in (idle / "kept.toml").read_text()
+    done = build(idle, "--without-events", "drop")
+    assert done.returncode == 0, done.stderr
+    assert "The number of learners, 60, is public" in done.stdout
+    assert "so it says how many had one, and no epsilon covers that" in done.stdout
+    assert read_cohort(idle / "cohort.parquet").n_learners == 60
+    assert read_cohort(idle / "cohort.parquet").schema.without_events == "dropped"
+    # A schema that says so is enough, and stays as it is.
+    again = build(idle, "--json", schema="cohort.toml", out="again.parquet")
+    assert (json.loads(again.stdout)["learners"], json.loads(again.stdout)["without_events"]) == (
+        60,
+        "dropped",
+    )
+    summary = run(
+        "cohort", "summarize", "cohort.parquet", "--delta", "1e-5", "-o", "summary.json", "--json", cwd=idle
+    )
+    assert summary.returncode == 0, summary.stderr
+    assert "learners without an event were dropped" in json.loads(summary.stdout)["guarantee"]["statement"]
+    read = PrivateSummary.read(idle / "summary.json")
+    assert "learners without an event were dropped" in str(read.guarantee)
+
+
+def test_the_schema_itself_is_not_rewritten_for_an_option(idle):
+    text = (idle / "declared.toml").read_text()
+    done = build(idle, "--without-events", "drop", out="declared.parquet")
+    assert done.returncode == 2
+    assert 'without_events = "dropped"' in done.stderr
+    assert (idle / "declared.toml").read_text() == text
 
 
 def test_the_schema_beside_may_be_the_declaration_itself(room):
@@ -87,7 +190,8 @@ def test_private_cuts_are_charged(room):
     (entry,) = Ledger(room / "understudy.ledger").entries(file_population(room / "cohort.parquet"))
     assert (entry.kind, entry.epsilon, entry.delta) == ("cohort build", 0.5, 0)
     # The list of scores holds the same learners.
-    assert Ledger(room / "understudy.ledger").balance(file_population(room / "scores.csv")).epsilon == 0.5
+    for name in ("scores.csv", "log.csv"):
+        assert Ledger(room / "understudy.ledger").balance(file_population(room / name)).epsilon == 0.5
     assert "epsilon 0.5 of 10 is spent" in done.stderr
     assert CANARY.encode() not in everything(room, done)
     again = build(room, "--cuts", "private", "--epsilon", "0.5", schema="open.toml")
@@ -177,6 +281,7 @@ def test_facts_for_machines(room):
         "overnight",
     ]
     assert result["counts"]["events"] == 3000
+    assert result["internal"] is True
     assert result["guarantee"] is None
 
 

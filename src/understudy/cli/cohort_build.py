@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from datetime import datetime
 from enum import Enum
 from pathlib import Path
@@ -13,6 +14,7 @@ from understudy.cli.options import AsJson, Exclude, LedgerPath, echo_json
 
 if TYPE_CHECKING:
     from understudy.privacy.guarantee import Guarantee
+    from understudy.privacy.ledger import Ledger
     from understudy.readers.cohort_building import Joined
     from understudy.records.cohort import Cohort, Schema
 
@@ -89,9 +91,13 @@ def build(
     ] = 30.0,
     last_event: Annotated[float, typer.Option(help="Minutes counted for the last event of a session.")] = 1.0,
     without_events: Annotated[
-        WithoutEvents,
-        typer.Option(help="Learners with a score and no event: keep them with zeros, or drop them."),
-    ] = WithoutEvents.keep,
+        WithoutEvents | None,
+        typer.Option(
+            help="Learners with a score and no event: keep them with zeros (default, unless the schema says "
+            "otherwise), or drop them. The number of learners is public: if they are dropped, it says how many had an "
+            "event, and no epsilon covers that."
+        ),
+    ] = None,
     exclude: Exclude = None,
     cuts: Annotated[
         Cuts | None,
@@ -117,6 +123,8 @@ def build(
     Example: understudy cohort build log.csv --scores grades.csv --schema cohort.toml --term-start 2024-09-02
     -o cohort.parquet
     """
+    from dataclasses import replace
+
     from understudy.pages.writing import check_not_input, check_parent
     from understudy.readers.activity import read_activity
     from understudy.readers.cohort_building import join
@@ -136,7 +144,11 @@ def build(
     declared = Schema.read(schema)
     check_hours(declared)
     chosen = _cuts(declared, cuts, epsilon, not_private)
-    _check_overwriting(out, schema, chosen)
+    if without_events is not None:
+        declared = replace(
+            declared, without_events="kept" if without_events is WithoutEvents.keep else "dropped"
+        )
+    _check_overwriting(out, schema, declared, chosen)
     term = Term(term_start.date(), declared.n_weeks, time_zone)
     rule = Rule(gap, last_event)
     withdrawn = None if exclude is None else read_withdrawn(exclude)
@@ -156,14 +168,15 @@ def build(
         term,
         rule=rule,
         match=Match(match.value),
-        keep_without_events=without_events is WithoutEvents.keep,
+        keep_without_events=declared.without_events == "kept",
         withdrawn=withdrawn,
     )
-    notes = (*activity.notes, *listed.notes, *joined.notes)
+    account = _account(joined, out, (scores, events), ledger, population)
+    notes = (*activity.notes, *listed.notes, *joined.notes, *account.notes)
     if not as_json:
         for note in notes:
             typer.echo(note, err=True)
-    cohort, guarantee = _binned(joined, chosen, epsilon, out, scores, ledger, population, as_json)
+    cohort, guarantee = _binned(joined, chosen, epsilon, account, as_json)
     write_cohort(
         cohort,
         out,
@@ -175,6 +188,8 @@ def build(
             {
                 "out": str(out),
                 "schema": str(schema_path(out)),
+                # Counts, minutes and shares are exact: they are about real learners unless all are simulated.
+                "internal": not cohort.simulated,
                 **_facts(cohort, joined),
                 "gap": gap,
                 "last_event": last_event,
@@ -184,6 +199,7 @@ def build(
         )
         return
     _show(cohort, joined, rule.gap, rule.credit)
+    typer.echo(_public_number(cohort))
     if guarantee is not None:
         typer.echo(
             f"Cuts: {', '.join(f'{cut:g}' for cut in cohort.schema.cuts or ())}. Guarantee: {guarantee}."
@@ -231,71 +247,104 @@ def _cuts(schema: Schema, cuts: Cuts | None, epsilon: float | None, not_private:
     return cuts
 
 
-def _check_overwriting(out: Path, schema: Path, cuts: Cuts) -> None:
-    """What was declared by hand or paid for is not overwritten."""
-    from understudy.errors import UsageError
+def _check_overwriting(out: Path, schema: Path, declared: Schema, cuts: Cuts) -> None:
+    """What was declared by hand or paid for is not overwritten, nor paid for again."""
+    from understudy.errors import UnderstudyError, UsageError
+    from understudy.records.cohort import Schema
     from understudy.synthesis.cohort_writing import schema_path
 
     beside = schema_path(out)
-    if cuts is Cuts.declared:
-        same = beside.exists() and schema.exists() and beside.samefile(schema)
-        if beside.exists() and not same and not out.exists():
+    if beside.exists():
+        try:
+            there = Schema.read(beside)
+        except UnderstudyError:
+            there = None
+        if cuts is Cuts.declared and there == declared:
+            return  # it stays as it is, with its comments
+        if there is not None and there.cuts_source == "private":
             raise UsageError(
-                f"asked to write {beside}, which is there already.", hint="choose another name with -o."
+                f"{beside} holds cuts that were estimated privately and paid for; this would overwrite them.",
+                hint=f"to use them, build with --schema {beside} and without --cuts; or choose another name with -o.",
             )
-        return
-    for path in (out, beside):
-        if path.exists():
+        if cuts is Cuts.declared and schema.exists() and beside.samefile(schema):
             raise UsageError(
-                f"asked to write {path}, which is there already.",
-                hint="choose another name with -o: the cuts are written into the schema beside it.",
+                f"{beside} is the schema itself, and does not say what was asked with --without-events.",
+                hint=f'write without_events = "{declared.without_events}" in it, or choose another name with -o.',
             )
+        raise UsageError(
+            f"asked to write {beside}, which is there already and says something else.",
+            hint="choose another name with -o.",
+        )
+    if cuts is not Cuts.declared and out.exists():
+        raise UsageError(
+            f"asked to write {out}, which is there already.",
+            hint="choose another name with -o: the cuts are written into the schema beside it.",
+        )
+
+
+@dataclass(frozen=True)
+class _Account:
+    """Where in the ledger a cohort's learners are, with the files that hold the same learners."""
+
+    book: Ledger
+    population: str
+    files: tuple[Path, ...]
+    notes: tuple[str, ...] = ()
+
+
+def _account(
+    joined: Joined, out: Path, sources: tuple[Path, ...], ledger: Path | None, population: str | None
+) -> _Account:
+    """The ledger lies with the cohort: from now on that is the data, and what follows adds up there."""
+    from understudy.errors import UsageError
+    from understudy.privacy.ledger import SIMULATED_POPULATION, Ledger, file_population, ledger_path
+
+    book = Ledger(ledger_path(out, ledger))
+    if joined.simulated:
+        if population is not None:
+            raise UsageError(
+                "these learners are simulated and belong to no population.", hint="leave --population out."
+            )
+        return _Account(book, SIMULATED_POPULATION, ())
+    elsewhere = [one.name for one in sources if one.resolve().parent != book.path.resolve().parent]
+    notes = (
+        f"{' and '.join(elsewhere)}: not in the folder of the ledger {book.path}. If anything is released about the "
+        "same learners there, name this ledger with --ledger, or the releases do not add up.",
+    )
+    return _Account(
+        book,
+        population or file_population(out),
+        (out, *sources),
+        notes if elsewhere and ledger is None else (),
+    )
 
 
 def _binned(
-    joined: Joined,
-    cuts: Cuts,
-    epsilon: float | None,
-    out: Path,
-    scores: Path,
-    ledger: Path | None,
-    population: str | None,
-    quiet: bool,
+    joined: Joined, cuts: Cuts, epsilon: float | None, account: _Account, quiet: bool
 ) -> tuple[Cohort, Guarantee | None]:
     from understudy.readers.cohort_building import even_cuts
 
     n_labels = joined.schema.n_labels
-    if cuts is Cuts.declared:
-        return joined.binned(), None
-    if cuts is Cuts.even:
+    if cuts is not Cuts.private:
+        # Nothing is spent; but what is released about the log, the scores or the cohort is about the same learners.
+        if account.files:
+            account.book.link(account.population, account.files)
+        if cuts is Cuts.declared:
+            return joined.binned(), None
         return joined.binned(lambda values: even_cuts(values, n_labels), "data"), None
-    from understudy.errors import UsageError
-    from understudy.privacy.ledger import (
-        SIMULATED_POPULATION,
-        Ledger,
-        file_population,
-        ledger_path,
-        new_card_id,
-    )
+    from understudy.privacy.ledger import new_card_id
     from understudy.privacy.noise import os_noise
     from understudy.privacy.quantiles import cuts_guarantee, private_cuts, rank_error
 
     assert epsilon is not None
-    if joined.simulated and population is not None:
-        raise UsageError(
-            "these learners are simulated and belong to no population.", hint="leave --population out."
-        )
-    people = SIMULATED_POPULATION if joined.simulated else population or file_population(out)
     guarantee = cuts_guarantee(epsilon)
-    # The ledger lies with the cohort: from now on that is the data, and what follows adds up there.
-    book = Ledger(ledger_path(out, ledger))
-    book.record(
-        population=people,
+    account.book.record(
+        population=account.population,
         card=new_card_id(),
         kind="cohort build",
         method="cuts by the exponential mechanism",
         guarantee=guarantee,
-        file=None if joined.simulated else scores if population is None else out,
+        file=account.files,
     )
     cohort = joined.binned(
         lambda values: private_cuts(
@@ -304,13 +353,24 @@ def _binned(
         "private",
     )
     if not quiet:
-        balance = book.balance(people)
+        balance = account.book.balance(account.population)
         typer.echo(
-            f"Charged to '{people}': epsilon {balance.epsilon:g} of {balance.limit:g} is spent. With 95 % no cut "
-            f"is off by more than {rank_error(n_labels, epsilon):.0f} of {joined.n_learners} learners.",
+            f"Charged to '{account.population}': epsilon {balance.epsilon:g} of {balance.limit:g} is spent. With 95 % "
+            f"no cut is off by more than {rank_error(n_labels, epsilon):.0f} of {joined.n_learners} learners.",
             err=True,
         )
     return cohort, guarantee
+
+
+def _public_number(cohort: Cohort) -> str:
+    """What the size of the cohort gives away, since every summary states it."""
+    said = f"The number of learners, {cohort.n_learners}, is public: every summary states it."
+    if cohort.schema.without_events == "dropped":
+        said += (
+            " Learners without an event were dropped, so it says how many had one, and no epsilon covers that; the "
+            "schema and every summary say so."
+        )
+    return said
 
 
 def _facts(cohort: Cohort, joined: Joined) -> dict[str, object]:
@@ -320,6 +380,7 @@ def _facts(cohort: Cohort, joined: Joined) -> dict[str, object]:
     labels = {name: int((cohort.label == code).sum()) for code, name in enumerate(schema.labels)}
     return {
         "learners": cohort.n_learners,
+        "without_events": schema.without_events,
         "weeks": schema.n_weeks,
         "labels": labels,
         "cuts": list(schema.cuts or ()),
@@ -338,6 +399,7 @@ def _facts(cohort: Cohort, joined: Joined) -> dict[str, object]:
 
 def _show(cohort: Cohort, joined: Joined, gap: float, credit: float) -> None:
     from understudy.cli.tables import print_table
+    from understudy.readers.roles import counted
 
     print_table(
         f"{cohort.n_learners} learners over {cohort.schema.n_weeks} weeks",
@@ -355,6 +417,6 @@ def _show(cohort: Cohort, joined: Joined, gap: float, credit: float) -> None:
         f"{name} {int((cohort.label == code).sum())}" for code, name in enumerate(cohort.schema.labels)
     )
     typer.echo(
-        f"{joined.counts.sessions:,} sessions (ended by {gap:g} minutes without an event; the last event counts "
-        f"{credit:g}). {cohort.schema.label}: {labels}."
+        f"{counted(joined.counts.sessions, 'session')} (ended by {gap:g} minutes without an event; the last event "
+        f"counts {credit:g}). {cohort.schema.label}: {labels}."
     )

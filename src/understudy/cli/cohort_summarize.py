@@ -10,6 +10,7 @@ import typer
 from understudy.cli.options import AsJson, LedgerPath, echo_json
 
 if TYPE_CHECKING:
+    from understudy.privacy.ledger import Ledger
     from understudy.records.cohort import Cohort
     from understudy.synthesis.cohorts.budget import Plan
     from understudy.synthesis.cohorts.summary import PrivateSummary
@@ -93,6 +94,7 @@ def summarize(
     from understudy.records.cohort import read_cohort
     from understudy.synthesis.cohorts import measuring
     from understudy.synthesis.cohorts.budget import propose
+    from understudy.synthesis.cohorts.caveats import PREVIOUS
 
     out = _checked(out, explain)
     cohort = read_cohort(file, schema)
@@ -133,12 +135,17 @@ def summarize(
         ledger_path(file, ledger, simulated_output=out.resolve().parent if cohort.simulated else None)
     )
     card = new_card_id()
+    stated = plan.guarantee
+    if before is not None and previous is not None:
+        stated = stated.with_caveats(PREVIOUS)
+        if not cohort.simulated:
+            _refuse_same_learners(book, people, file, before, previous)
     book.record(
         population=people,
         card=card,
         kind="cohort summarize",
         method="discrete Gaussian",
-        guarantee=plan.guarantee,
+        guarantee=stated,
         file=None if cohort.simulated else file,
     )
     found = measuring.summarize(cohort, plan, os_noise(), {"card": card})
@@ -220,6 +227,28 @@ def _previous(path: Path, cohort: Cohort) -> PrivateSummary:
             hint="give last year's private summary, or leave --previous out.",
         )
     return before
+
+
+def _refuse_same_learners(book: Ledger, people: str, file: Path, before: PrivateSummary, path: Path) -> None:
+    """Of the same learners the summary would hold two measurements and state the epsilon of one."""
+    from understudy.errors import RefusedError
+    from understudy.synthesis.cohorts.prior import cards
+
+    paid = cards(before)
+    same = book.same_learners(people, file, paid)
+    if same is not None:
+        raise RefusedError(
+            f"{path} is about the same learners, says the ledger: it was charged to '{same}', which shares learners "
+            f"with '{people}'. A summary that holds both would state the epsilon of one.",
+            hint="leave --previous out, and spend more at once with a larger --epsilon; if they are other learners, "
+            "give each year's files names of their own, and each year its own --population if any.",
+        )
+    if not paid or not book.knows(paid):
+        typer.echo(
+            f"{path} was not charged in the ledger {book.path}: that it is about other learners than this year's is "
+            "your word.",
+            err=True,
+        )
 
 
 def _explain(plan: Plan, as_json: bool) -> None:

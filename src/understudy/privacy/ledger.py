@@ -20,7 +20,7 @@ import json
 import math
 import secrets
 import sqlite3
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -223,21 +223,20 @@ class Ledger:
         method: str,
         guarantee: Guarantee,
         risk: dict[str, Any] | None = None,
-        file: Path | None = None,
+        file: Path | Sequence[Path] | None = None,
     ) -> None:
         """Append an entry, or refuse it when it would pass the limit.
 
-        A `file` holds the data of this population: whatever was or will be charged to the file's
-        own learners is charged to it as well.
+        A `file` (or several) holds the data of this population: whatever was or will be charged to the
+        file's own learners is charged to it as well.
 
         Call it before anything is released: what is computed from a charge that failed must not
         exist.
         """
         population = same_population(population)
         with self._connection() as connection, _writing(connection):
-            name = None if file is None else same_population(file_population(file))
-            if name is not None and population not in (name, DEFAULT_POPULATION):
-                _link(connection, population, name)
+            for one in (file,) if isinstance(file, Path) else file or ():
+                _link(connection, population, same_population(file_population(one)))
             _checked(connection, population, guarantee)
             connection.execute(
                 "INSERT INTO entries (at, who, population, card, kind, method, epsilon, delta, mu, "
@@ -256,6 +255,32 @@ class Ledger:
                     json.dumps(risk or {}),
                 ),
             )
+
+    def link(self, population: str, files: Sequence[Path]) -> None:
+        """Note that files hold the data of a population; nothing is spent, and all of them add up from now on."""
+        with self._connection() as connection, _writing(connection):
+            for file in files:
+                _link(connection, same_population(population), same_population(file_population(file)))
+
+    def same_learners(self, population: str, file: Path, cards: Sequence[str]) -> str | None:
+        """The population of a release with one of these cards, if it shares learners with this one or its file.
+
+        None also when the ledger does not know the cards: `knows` tells.
+        """
+        if not self.path.exists():
+            return None
+        with self._connection() as connection:
+            names = _counted(connection, same_population(population)) | _counted(
+                connection, same_population(file_population(file))
+            )
+        return next((one.population for one in self._released(cards) if one.population in names), None)
+
+    def knows(self, cards: Sequence[str]) -> bool:
+        """Whether all these releases were charged here."""
+        return set(cards) <= {one.card for one in self._released(cards)}
+
+    def _released(self, cards: Sequence[str]) -> list[Entry]:
+        return [one for one in self.entries() if one.card in cards and one.kind != REFUSED]
 
     @contextlib.contextmanager
     def _connection(self) -> Iterator[sqlite3.Connection]:
@@ -363,6 +388,8 @@ def _balance(connection: sqlite3.Connection, population: str) -> Balance:
 
 
 def _link(connection: sqlite3.Connection, population: str, file: str) -> None:
+    if population in (file, DEFAULT_POPULATION):
+        return  # everybody's releases count for every file already
     known = connection.execute(
         "SELECT 1 FROM links WHERE population = ? AND file = ?", (population, file)
     ).fetchone()

@@ -15,11 +15,11 @@ from understudy.readers.delimited import guess_separator, header_names, read_del
 from understudy.readers.excel import read_workbook
 from understudy.readers.moments import DateOrder, read_moments
 from understudy.readers.parquet import read_parquet
-from understudy.readers.roles import find_column
+from understudy.readers.roles import counted, find_column
 from understudy.readers.sessions import Term
 from understudy.readers.sniffing import first_lines, sniff
 from understudy.readers.source import Source, decode, keeping_values_inside, open_source
-from understudy.readers.statements import load_statements
+from understudy.readers.statements import Voiding, load_statements
 from understudy.readers.tables import Table
 from understudy.readers.xapi import learner_of
 from understudy.records.times import UnreadableTimesError
@@ -88,11 +88,12 @@ def read_activity(
     if format is None:
         format, why = _sniff(source)
         notes.append(f"Read as {format}: {why}.")
-    frame, place = _statements(source, learner, time) if format == "xapi" else (None, "line")
-    if frame is None:
+    if format == "xapi":
+        frame, place = _statements(source, learner, time, notes)
+    else:
         table = _table(source, format)
         notes += table.notes
-        frame, place = _rows(table, learner, time), table.place
+        frame, place = _rows(table, learner, time, notes), table.place
     return _settle(source.name, frame, place, format, term, order, notes)
 
 
@@ -109,7 +110,7 @@ def _settle(
     missing = ~nobody & frame["time"].is_null()
     for dropped, what in ((nobody, "no learner"), (missing, "no time")):
         if n_dropped := int(dropped.sum()):
-            notes.append(f"{n_dropped} events with {what} were dropped.")
+            notes.append(f"{counted(n_dropped, 'event')} with {what} dropped.")
     frame = frame.filter(~(nobody | missing))
     if not frame.height:
         raise DataError(
@@ -120,8 +121,10 @@ def _settle(
     except UnreadableTimesError as error:
         raise DataError(
             f"{file}: the times {error.reason} (first on {place} {frame['line'][error.row]}).",
-            hint="say --dates day-first or --dates month-first."
-            if "day/month" in error.reason
+            hint="export the log again, with all dates written in one way."
+            if "mix" in error.reason
+            else "say --dates day-first or --dates month-first."
+            if "day/month" in error.reason or "month/day" in error.reason
             else "write times as 2024-05-31 14:05:09, or choose the column with --time.",
         ) from None
     notes += moments.notes
@@ -184,7 +187,7 @@ def _table(source: Source, format: str) -> Table:
     return read_delimited(text, separator)
 
 
-def _rows(table: Table, learner: str | None, time: str | None) -> pl.DataFrame:
+def _rows(table: Table, learner: str | None, time: str | None, notes: list[str]) -> pl.DataFrame:
     who = find_column(
         table.names,
         learner,
@@ -192,8 +195,11 @@ def _rows(table: Table, learner: str | None, time: str | None) -> pl.DataFrame:
         table.file,
         role="learner",
         option="--learner",
+        notes=notes,
     )
-    when = find_column(table.names, time, KNOWN_NAMES["time"], table.file, role="time", option="--time")
+    when = find_column(
+        table.names, time, KNOWN_NAMES["time"], table.file, role="time", option="--time", notes=notes
+    )
     if who == when:
         raise UsageError("one column was named for two roles.", hint="give --learner and --time two columns.")
     frame = table.read({"learner": who, "time": when})
@@ -203,7 +209,9 @@ def _rows(table: Table, learner: str | None, time: str | None) -> pl.DataFrame:
     return frame.with_columns(name, name.alias("alias"))
 
 
-def _statements(source: Source, learner: str | None, time: str | None) -> tuple[pl.DataFrame, str]:
+def _statements(
+    source: Source, learner: str | None, time: str | None, notes: list[str]
+) -> tuple[pl.DataFrame, str]:
     if learner is not None or time is not None:
         raise UsageError(
             "xAPI statements have no columns to choose from, but --learner or --time was given.",
@@ -211,12 +219,15 @@ def _statements(source: Source, learner: str | None, time: str | None) -> tuple[
         )
     statements, place = load_statements(decode(source, latin=False))
     rows = []
+    voiding = Voiding()
     for number, statement in statements:
         if not isinstance(statement, dict):
             raise DataError(
                 f"{source.name}: {place} {number} is JSON, but no statement.",
                 hint="a statement is an object with an actor, a verb and an object.",
             )
+        if not voiding.keeps(statement, number):
+            continue
         _, key, alias = learner_of(statement.get("actor"))
         when = statement.get("timestamp") or statement.get("stored")
         rows.append((key, alias, when if isinstance(when, str) and when.strip() else None, number))
@@ -224,4 +235,6 @@ def _statements(source: Source, learner: str | None, time: str | None) -> tuple[
     with keeping_values_inside(
         f"{source.name}: a name or an id is not valid text.", hint="export the statements again, as UTF-8."
     ):
-        return pl.DataFrame(rows, schema=schema, orient="row"), place
+        frame = pl.DataFrame(rows, schema=schema, orient="row")
+    notes += voiding.notes()
+    return frame.filter(~pl.col("line").is_in(voiding.voided())), place

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from understudy.errors import DataError
 from understudy.readers.activity import Activity
+from understudy.readers.roles import counted
 from understudy.readers.scores import Match, Scores, match_scores
 from understudy.readers.sessions import Rule, Term, find_sessions, minutes_per_week
 from understudy.readers.withdrawn import Withdrawn
@@ -32,7 +33,6 @@ class Counts:
     without_events_kept: bool
     without_score: int
     listed_without_score: int
-    ambiguous: int
     withdrawn: int
     scores_cut: int
     cells_cut: int
@@ -85,6 +85,16 @@ def join(
             hint="check --term-start, and `weeks` in cohort.toml.",
         )
     matched = match_scores(activity, scores, match)
+    if matched.ambiguous:
+        # Taken for learners without an event they would be in the cohort with zeros that are not theirs.
+        first = scores.places[matched.ambiguous[0]] if scores.places else f"score {matched.ambiguous[0] + 1}"
+        raise DataError(
+            f"{counted(len(matched.ambiguous), 'name')} of the list of scores could be several learners of the log, or "
+            f"share one with another name (first on {first}).",
+            hint="names are compared but for case, spaces and leading zeros, or by their number with --match number: "
+            "write these names in both files so that they differ, or choose other columns with --learner and "
+            "--scores-learner.",
+        )
     keep = np.ones(len(scores.values), dtype=bool)
     notes: list[str] = []
     n_withdrawn = 0
@@ -122,7 +132,6 @@ def join(
         without_events_kept=keep_without_events,
         without_score=matched.n_without_score,
         listed_without_score=scores.n_without,
-        ambiguous=matched.n_ambiguous,
         withdrawn=n_withdrawn,
         scores_cut=int(((chosen < low) | (chosen > high)).sum()),
         cells_cut=int((values > schema.highs[None, :, None]).sum()),
@@ -148,12 +157,11 @@ def even_cuts(scores: NDArray[np.float64], n_groups: int) -> tuple[float, ...]:
 def _sentences(counts: Counts, schema: Schema) -> list[str]:
     kept = "kept with zeros" if counts.without_events_kept else "dropped"
     sentences = (
-        (counts.events_outside, "events lie outside the term and were not counted"),
-        (counts.without_events, f"learners with a score have no event in the term and were {kept}"),
-        (counts.without_score, "learners of the log are not in the list of scores and were left out"),
-        (counts.listed_without_score, "learners of the list have no score and were left out"),
-        (counts.ambiguous, "names of the list fit several learners and were not matched"),
-        (counts.scores_cut, "scores beyond the declared bounds were cut to them"),
-        (counts.cells_cut, "weekly values beyond a feature's declared bound were cut to it"),
+        (counts.events_outside, "event", "outside the term, not counted"),
+        (counts.without_events, "learner", f"with a score and no event in the term, {kept}"),
+        (counts.without_score, "learner", "of the log not in the list of scores, left out"),
+        (counts.listed_without_score, "learner", "of the list without a score, left out"),
+        (counts.scores_cut, "score", "beyond the declared bounds, cut to them"),
+        (counts.cells_cut, "weekly value", "beyond the declared bound of its feature, cut to it"),
     )
-    return [f"{number} {text}." for number, text in sentences if number]
+    return [f"{counted(number, what)} {text}." for number, what, text in sentences if number]

@@ -76,8 +76,9 @@ def _written(text: pl.Series, term_start: date, order: DateOrder | None) -> Mome
 
 def _from_fields(fields: pl.DataFrame, term_start: date, order: DateOrder | None) -> Moments:
     fields = fields.with_columns(pl.col("day", "hour", "minute").cast(pl.Int64))
+    said = ""
     if "mark" in fields.columns:
-        fields = _ordered(fields.with_columns(pl.col("month").cast(pl.Int64)), order)
+        fields, said = _ordered(fields.with_columns(pl.col("month").cast(pl.Int64)), order)
     else:
         word = pl.col("month").str.to_lowercase()
         # "juin" and "juillet" differ in their fourth letter.
@@ -126,12 +127,13 @@ def _from_fields(fields: pl.DataFrame, term_start: date, order: DateOrder | None
         if yearless
         else ""
     )
-    return Moments(times, False, (note,) if note else ())
+    return Moments(times, False, tuple(sentence for sentence in (said, note) if sentence))
 
 
-def _ordered(fields: pl.DataFrame, order: DateOrder | None) -> pl.DataFrame:
-    """Day and month in their columns, whichever came first."""
+def _ordered(fields: pl.DataFrame, order: DateOrder | None) -> tuple[pl.DataFrame, str]:
+    """Day and month in their columns, whichever came first, and a sentence on how that was known."""
     first, second = fields["day"], fields["month"]
+    said = ""
     if order is None:
         day_first, month_first = bool((first > 12).any()), bool((second > 12).any())
         if day_first and month_first:
@@ -141,6 +143,22 @@ def _ordered(fields: pl.DataFrame, order: DateOrder | None) -> pl.DataFrame:
         if not (day_first or month_first or points or (first == second).all()):
             raise UnreadableTimesError("could be day/month or month/day", 0)
         order = DateOrder.month_first if month_first else DateOrder.day_first
+        if day_first or month_first:
+            said = f"Dates were read as {_WRITTEN[order]}: the other way, not all of them exist."
+        elif points and not (first == second).all():
+            said = (
+                "Dates with points were read as day.month, which is how they are written; --dates month-first reads "
+                "them the other way."
+            )
+    month = second if order is DateOrder.day_first else first
+    if (month > 12).any():
+        raise UnreadableTimesError(
+            f"cannot be {_WRITTEN[order]}, as was asked: a month above 12 does not exist",
+            int((month > 12).arg_max() or 0),
+        )
     if order is DateOrder.day_first:
-        return fields
-    return fields.rename({"day": "month", "month": "day"})
+        return fields, said
+    return fields.rename({"day": "month", "month": "day"}), said
+
+
+_WRITTEN = {DateOrder.day_first: "day/month", DateOrder.month_first: "month/day"}

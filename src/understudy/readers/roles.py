@@ -9,9 +9,18 @@ from understudy.readers.columns import plain
 
 
 def find_column(
-    names: Sequence[str], asked: str | None, known: Sequence[str], file: str, *, role: str, option: str
+    names: Sequence[str],
+    asked: str | None,
+    known: Sequence[str],
+    file: str,
+    *,
+    role: str,
+    option: str,
+    notes: list[str],
 ) -> int:
     """The position of the column that was asked for, or of the first with a known name.
+
+    Where several columns have a known name, a sentence in `notes` says which was taken.
 
     An error names no column of the file: where a header is missing, a learner stands in its place.
     """
@@ -37,4 +46,15 @@ def find_column(
             f"{file}: {plains.count(plains[found])} columns could be the {role}.",
             hint=f"name it with {option}, or rename the others.",
         )
+    n_fitting = sum(name in known for name in plains)
+    if n_fitting > 1:
+        # One of our own names for it, so nobody's.
+        notes.append(
+            f"{file}: {n_fitting} columns could be the {role}; '{plains[found]}' was taken. {option} chooses another."
+        )
     return found
+
+
+def counted(number: int, what: str) -> str:
+    """ "1 row", "2 rows": for nouns that take an s."""
+    return f"{number:,} {what}" + ("" if number == 1 else "s")

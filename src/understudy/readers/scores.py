@@ -18,7 +18,7 @@ from understudy.readers.excel import MAGICS as EXCEL_MAGICS
 from understudy.readers.excel import read_workbook
 from understudy.readers.parquet import MAGIC as PARQUET_MAGIC
 from understudy.readers.parquet import read_parquet
-from understudy.readers.roles import find_column
+from understudy.readers.roles import counted, find_column
 from understudy.readers.sniffing import first_lines
 from understudy.readers.source import decode, open_source
 from understudy.readers.tables import Table
@@ -46,6 +46,7 @@ class Scores:
     values: NDArray[np.float64]
     n_without: int
     notes: tuple[str, ...] = ()
+    places: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
         return f"<Scores: {len(self.values)} learners>"
@@ -60,8 +61,11 @@ def read_scores(path: Path | str, *, learner: str | None = None, score: str | No
             f"{table.file}: {len(fitting)} columns could be the score.", hint="choose one with --score."
         )
     known = (*KNOWN_NAMES["learner"], "fullname", "name", "idnumber", "email", "emailaddress")
-    who = find_column(table.names, learner, known, table.file, role="learner", option="--scores-learner")
-    what = find_column(table.names, score, _SCORES, table.file, role="score", option="--score")
+    notes = [*table.notes]
+    who = find_column(
+        table.names, learner, known, table.file, role="learner", option="--scores-learner", notes=notes
+    )
+    what = find_column(table.names, score, _SCORES, table.file, role="score", option="--score", notes=notes)
     if who == what:
         raise UsageError("one column was named for two roles.", hint="give --scores-learner and --score.")
     frame = table.read({"learner": who, "score": what}).with_columns(
@@ -74,41 +78,56 @@ def read_scores(path: Path | str, *, learner: str | None = None, score: str | No
     absent = text.is_null() | text.str.to_lowercase().is_in(_NONE)
     wrong = ~absent & ~values.is_finite().fill_null(False)
     if wrong.any():
+        where = f"on {table.place} {frame['line'][int(wrong.arg_max() or 0)]}"
+        where += f" ({counted(int(wrong.sum()), 'such row')})"
         raise DataError(
-            f"{table.file}: column '{table.names[what]}' holds something other than a number on {table.place} "
-            f"{frame['line'][int(wrong.arg_max() or 0)]} ({int(wrong.sum())} such rows)."
+            f"{table.file}: column '{table.names[what]}' holds something other than a number {where}."
             if score is not None
-            else f"{table.file}: a score is not a number on {table.place} "
-            f"{frame['line'][int(wrong.arg_max() or 0)]} ({int(wrong.sum())} such rows).",
+            else f"{table.file}: a score is not a number {where}.",
             hint="choose the column with --score; leave the cell empty where there is none.",
         )
     nameless = frame["learner"].is_null()
-    notes = [*table.notes]
     if nameless.any():
-        notes.append(f"{int(nameless.sum())} rows of {table.file} name no learner and were dropped.")
+        notes.append(f"{table.file}: {counted(int(nameless.sum()), 'row')} without a learner dropped.")
     scored = frame.with_columns(values.alias("value")).filter(~nameless)
     n_listed = scored["learner"].n_unique()
-    scored = scored.filter(~absent.filter(~nameless)).unique(["learner", "value"], maintain_order=True)
+    scored = scored.filter(~absent.filter(~nameless))
+    n_scored = scored.height
+    scored = scored.unique(["learner", "value"], keep="first", maintain_order=True)
+    if n_twice := n_scored - scored.height:
+        notes.append(
+            f"{table.file}: {counted(n_twice, 'row')} with the name and the score of another taken for the same "
+            "learner."
+        )
     several = scored["learner"].is_duplicated()
     if several.any():
         raise DataError(
-            f"{table.file}: {scored.filter(several)['learner'].n_unique()} learners have several scores "
+            f"{table.file}: {counted(scored.filter(several)['learner'].n_unique(), 'learner')} with several scores "
             f"(first on {table.place} {scored['line'][int(several.arg_max() or 0)]}).",
             hint="keep one score for each learner.",
         )
     if not scored.height:
         raise DataError(f"{table.file}: there is no score.", hint="choose the column with --score.")
-    return Scores(scored["learner"], scored["value"].to_numpy(), n_listed - scored.height, tuple(notes))
+    return Scores(
+        scored["learner"],
+        scored["value"].to_numpy(),
+        n_listed - scored.height,
+        tuple(notes),
+        tuple(f"{table.place} {line} of {table.file}" for line in scored["line"]),
+    )
 
 
 @dataclass(frozen=True, repr=False)
 class Matched:
-    """For each score the position of its learner in the log, or -1, and counts of the others."""
+    """For each score the position of its learner in the log, or -1, and counts of the others.
+
+    `ambiguous` are the scores, among those with -1, whose names fit several learners, or share one.
+    """
 
     position: NDArray[np.int64]
     n_without_events: int
     n_without_score: int
-    n_ambiguous: int
+    ambiguous: tuple[int, ...] = ()
 
 
 def match_scores(activity: Activity, scores: Scores, match: Match = Match.name) -> Matched:
@@ -123,7 +142,7 @@ def match_scores(activity: Activity, scores: Scores, match: Match = Match.name) 
     known = pl.DataFrame(
         {"name": pl.concat([activity.names, activity.aliases]), "code": pl.concat([codes, codes])}
     ).drop_nulls()
-    n_ambiguous = 0
+    ambiguous: list[int] = []
     for exact in (True, False):
         open_rows = np.flatnonzero(position < 0)
         free = known.filter(~pl.col("code").is_in(position[position >= 0].tolist()))
@@ -134,7 +153,7 @@ def match_scores(activity: Activity, scores: Scores, match: Match = Match.name) 
             wanted = wanted.with_columns(_key(wanted["name"], match).alias("name"))
         pairs = wanted.drop_nulls().join(free.drop_nulls(), on="name").select("row", "code").unique()
         alone = ~(pairs["row"].is_duplicated() | pairs["code"].is_duplicated())
-        n_ambiguous = pairs.filter(~alone)["row"].n_unique()
+        ambiguous = pairs.filter(~alone)["row"].unique().sort().to_list()
         sure = pairs.filter(alone)
         position[sure["row"].to_numpy()] = sure["code"].to_numpy()
     found = int((position >= 0).sum())
@@ -143,7 +162,7 @@ def match_scores(activity: Activity, scores: Scores, match: Match = Match.name) 
             f"none of {len(position)} learners with a score is one of {activity.n_learners} learners in the log.",
             hint="choose the columns with --learner and --scores-learner, or try --match number.",
         )
-    return Matched(position, len(position) - found, activity.n_learners - found, n_ambiguous)
+    return Matched(position, len(position) - found, activity.n_learners - found, tuple(ambiguous))
 
 
 def _key(names: pl.Series, match: Match) -> pl.Series:

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from understudy.errors import DataError
+from understudy.readers.roles import counted
 from understudy.readers.source import Text
 
 
@@ -32,6 +33,41 @@ def load_statements(text: Text) -> tuple[Iterable[tuple[int, Any]], str]:
             hint="give one statement per line, or an array of statements.",
         )
     return enumerate(whole, start=1), "statement"
+
+
+VOIDED = "http://adlnet.gov/expapi/verbs/voided"
+
+
+class Voiding:
+    """Which statements others take back, found while the statements go by.
+
+    A voiding statement (xAPI 2.3.2) may come before or after the one that it names. It is nobody's
+    activity itself, and cannot be voided.
+    """
+
+    def __init__(self) -> None:
+        self._numbers: dict[str, list[int]] = {}
+        self._taken_back: set[str] = set()
+
+    def keeps(self, statement: dict[str, Any], number: int) -> bool:
+        """Note the statement; False if it is a voiding one, of which nothing else is to be read."""
+        verb, target = statement.get("verb"), statement.get("object")
+        if isinstance(verb, dict) and verb.get("id") == VOIDED:
+            if isinstance(target, dict) and isinstance(target.get("id"), str):
+                self._taken_back.add(target["id"].strip().lower())
+            return False
+        if isinstance(statement.get("id"), str):
+            self._numbers.setdefault(statement["id"].strip().lower(), []).append(number)
+        return True
+
+    def voided(self) -> list[int]:
+        """The numbers of the statements that were taken back; complete when all have gone by."""
+        return [number for one in self._taken_back for number in self._numbers.get(one, ())]
+
+    def notes(self) -> list[str]:
+        """A sentence with a count, if there is anything to say."""
+        n_voided = len(self.voided())
+        return [f"{counted(n_voided, 'voided statement')} left out."] if n_voided else []
 
 
 def _is_json(line: str) -> bool:

@@ -12,7 +12,7 @@ from understudy.errors import DataError
 from understudy.readers.drafts import Draft, Request
 from understudy.readers.identifiers import Identifier, NamedPeople
 from understudy.readers.source import Text, keeping_values_inside
-from understudy.readers.statements import load_statements
+from understudy.readers.statements import Voiding, load_statements
 
 _SCHEMA = {
     "learner": pl.String,
@@ -32,21 +32,25 @@ def draft_xapi(text: Text, request: Request) -> Draft:
     actors: Counter[str] = Counter()
     names: set[str] = set()
     rows = []
+    voiding = Voiding()
     for number, statement in statements:
         if not isinstance(statement, dict):
             raise DataError(
                 f"{text.name}: {place} {number} is JSON, but no statement.",
                 hint="a statement is an object with an actor, a verb and an object.",
             )
-        rows.append(_row(statement, number, actors, names, f"{text.name}: {place} {number}"))
+        if voiding.keeps(statement, number):
+            rows.append(_row(statement, number, actors, names, f"{text.name}: {place} {number}"))
     with keeping_values_inside(
         f"{text.name}: a name or an id is not valid text.", hint="export the statements again, as UTF-8."
     ):
         frame = pl.DataFrame(rows, schema=_SCHEMA, orient="row")
+        frame = frame.filter(~pl.col("line").is_in(voiding.voided()))
         called = NamedPeople("actor.name", "name", pl.Series(sorted(names), dtype=pl.String))
     columns = {"learner": "actor", "action": "object", "outcome": "result.success", "time": "timestamp"}
     rows_under_way = frame.with_columns(pl.lit("x").alias("action"))
     draft = Draft(text.name, rows_under_way, columns, list(text.notes), place, instants=True)
+    draft.notes += voiding.notes()
     draft.identifiers += _identifiers(actors)
     draft.people.append(called)
     draft.tidy(request)

@@ -88,8 +88,32 @@ def test_the_order_of_day_and_month_is_found_or_given_and_never_guessed():
     with pytest.raises(UnreadableTimesError, match="mix") as caught:
         read_moments(pl.Series(["13/4/2024 10:00", "1/1/2024 10:00", "4/13/2024 10:00"]), START)
     assert caught.value.row in (1, 2)
-    with pytest.raises(UnreadableTimesError, match="does not exist"):
+    with pytest.raises(UnreadableTimesError, match=r"cannot be month/day, as was asked.*does not exist"):
         read_moments(pl.Series(["13/4/2024 10:00"]), START, DateOrder.month_first)
+
+
+@pytest.mark.parametrize(
+    ("texts", "order", "said"),
+    [
+        (["3/4/2024 10:00", "15/4/2024 10:00"], None, "read as day/month"),
+        (["3/4/2024 10:00", "3/15/2024 10:00"], None, "read as month/day"),
+        (["3.4.2024 10:00"], None, "--dates month-first reads them the other way"),
+        (["4.4.2024 10:00"], None, ""),
+        (["3/4/2024 10:00"], DateOrder.day_first, ""),
+        (["2024-04-03 10:00"], None, ""),
+    ],
+)
+def test_how_dates_were_read_is_said(texts, order, said):
+    notes = " ".join(read_moments(pl.Series(texts), START, order).notes)
+    assert said in notes
+    assert bool(said) == bool(notes)
+
+
+def test_the_option_for_dates_is_named_where_it_is_needed(write):
+    for content, order in (("3/4/2024", None), ("13/4/2024", DateOrder.month_first)):
+        with pytest.raises(DataError) as caught:
+            read_activity(write("log.csv", f"user,time\na,{content} 10:00\n"), TERM, order=order)
+        assert "--dates day-first" in caught.value.hint
 
 
 @pytest.mark.parametrize(
@@ -133,7 +157,7 @@ def test_moodle(write, name):
     assert activity.format == "moodle"
     assert activity.names.to_list() == ["Ana", "Ben"]
     assert times_of(activity) == ["2024-09-11T09:44:00", "2024-09-03T23:59:00"]
-    assert any("1 events with no learner" in note for note in activity.notes)
+    assert any("1 event with no learner" in note for note in activity.notes)
     assert any("no year" in note for note in activity.notes)
     assert repr(activity) == "<Activity: moodle, 2 events, 2 learners>"
 
@@ -193,14 +217,42 @@ def test_xapi(write):
     activity = read_activity(path, BERLIN)
     assert times_of(activity) == ["2024-09-03T10:00:00", "2024-09-03T10:00:00", "2024-09-03T10:01:00"]
     assert activity.aliases.to_list() == ["ana", "ben", "mailto:cid@x.y"]
-    assert any("1 events with no learner" in note for note in activity.notes)
-    assert any("1 events with no time" in note for note in activity.notes)
+    assert any("1 event with no learner" in note for note in activity.notes)
+    assert any("1 event with no time" in note for note in activity.notes)
     with pytest.raises(UsageError, match="instants"):
         read_activity(path, TERM)
     with pytest.raises(UsageError, match="no columns"):
         read_activity(path, BERLIN, learner="x")
     scores = read_scores(write("s.csv", "student,score\nANA,1\ncid@x.y,2\nben,3\n"))
     assert match_scores(activity, scores).position.tolist() == [0, 2, 1]
+
+
+def test_voided_statements_are_no_activity(write):
+    """Whatever comes first: the statement, or the one that takes it back."""
+    one, two, three = (
+        {**statement("ana", f"2024-09-0{day}T10:00:00Z"), "id": f"0000000{day}-AAAA"} for day in (3, 4, 5)
+    )
+    voiding = {
+        **statement("admin", "2024-09-06T10:00:00Z"),
+        "verb": {"id": "http://adlnet.gov/expapi/verbs/voided"},
+        "object": {"objectType": "StatementRef", "id": "00000003-aaaa"},
+    }
+    early = {**voiding, "object": {"objectType": "StatementRef", "id": "00000005-aaaa"}}
+    path = write("log.json", json.dumps([early, one, two, three, voiding]))
+    activity = read_activity(path, BERLIN)
+    assert activity.names.str.contains("admin").sum() == 0
+    assert times_of(activity) == ["2024-09-04T10:00:00"]
+    assert "2 voided statements left out." in activity.notes
+
+
+def test_a_voiding_statement_cannot_be_voided(write):
+    one = {**statement("ana", "2024-09-03T10:00:00Z"), "id": "1"}
+    other = {**statement("ben", "2024-09-03T10:00:00Z"), "id": "4"}
+    void = {"verb": {"id": "http://adlnet.gov/expapi/verbs/voided"}}
+    first = {**statement("x", "2024-09-04T10:00:00Z"), **void, "id": "2", "object": {"id": "1"}}
+    second = {**statement("x", "2024-09-05T10:00:00Z"), **void, "id": "3", "object": {"id": "2"}}
+    activity = read_activity(write("log.json", json.dumps([one, other, first, second])), BERLIN)
+    assert activity.n_events == 1
 
 
 def test_statements_without_a_zone_are_utc(write):
@@ -225,6 +277,7 @@ def test_clock_times_in_a_zone_and_in_an_hour_that_comes_twice(write):
     ("content", "error", "message"),
     [
         ("user,time\na,3/4/2024 10:00\n", DataError, "could be day/month or month/day"),
+        ("user,time\na,3/4/2024 10:00\na,13/4/2024 10:00\na,4/13/2024 10:00\n", DataError, "line 3"),
         ("user,time\na,2024-09-03 10:00\nb,never\n", DataError, "line 3"),
         ("user,action\na,b\n", DataError, "found no column for the time"),
         ("who,time\na,b\n", DataError, "found no column for the learner"),
@@ -278,7 +331,7 @@ def test_scores(write):
     assert scores.names.to_list() == ["ana", "ben"]
     assert scores.values.tolist() == [12.5, 85]
     assert scores.n_without == 2
-    assert any("1 rows of s.csv name no learner" in note for note in scores.notes)
+    assert "s.csv: 1 row without a learner dropped." in scores.notes
 
 
 @pytest.mark.parametrize(
@@ -287,7 +340,7 @@ def test_scores(write):
         ("user,exam,overall\na,1,2\n", {}, "2 columns could be the score"),
         ("user,x\na,1\n", {}, "no column for the score"),
         ("user,score\na,b\n", {}, "line 2"),
-        ("user,score\na,1\na,2\n", {}, "1 learners have several scores"),
+        ("user,score\na,1\na,2\n", {}, "1 learner with several scores"),
         ("user,score\na,\n", {}, "no score"),
         ("user,score\na,1\n", {"score": "user", "learner": "user"}, "two roles"),
         ("user,score\na,inf\n", {"score": "score"}, "something other than a number"),
@@ -309,7 +362,38 @@ def test_names_are_matched_as_they_are_then_but_for_case_spaces_and_zeros(write)
     listed = "user,score\nana maria,1\n7,2\nben,3\nBen,4\nDO\u0308,5\nnobody,6\nEve,7\n"
     matched = match_scores(activity, read_scores(write("s.csv", listed)))
     assert matched.position.tolist() == [0, 1, 2, 3, 4, -1, -1]
-    assert (matched.n_without_events, matched.n_without_score, matched.n_ambiguous) == (2, 2, 1)
+    assert (matched.n_without_events, matched.n_without_score, matched.ambiguous) == (2, 2, (6,))
+
+
+@pytest.mark.parametrize(
+    "listed", ["user,score\nana,1\nEve,7\n", "user,score\nben,4\nana,1\nANA ,2\nAna,3\n"]
+)
+def test_names_that_could_be_several_learners_are_an_error_and_no_zeros(write, listed):
+    activity = log_of(write, "eve", "EVE", "aNA", "ben")
+    with pytest.raises(DataError, match="could be several learners") as caught:
+        join(activity, read_scores(write("s.csv", listed)), SCHEMA, TERM)
+    assert "of s.csv" in str(caught.value)
+    assert "--scores-learner" in caught.value.hint
+    assert not {"eve", "ana"} & set(str(caught.value).lower().split())
+
+
+def test_which_of_several_columns_was_taken_is_said(write):
+    scores = read_scores(write("s.csv", "email,user,score\nx@y,ana,1\n"))
+    assert scores.names.to_list() == ["ana"]
+    assert any(
+        "2 columns could be the learner; 'user' was taken. --scores-learner" in note for note in scores.notes
+    )
+    activity = read_activity(write("log.csv", "user,time,date\nana,2024-09-03 10:00,x\n"), TERM)
+    assert any("2 columns could be the time; 'time' was taken. --time" in note for note in activity.notes)
+    chosen = read_scores(write("s.csv", "email,user,score\nx@y,ana,1\n"), learner="email")
+    assert chosen.names.to_list() == ["x@y"]
+    assert not chosen.notes
+
+
+def test_a_row_that_is_there_twice_is_said(write):
+    scores = read_scores(write("s.csv", "user,score\nana,1\nana,1\nben,2\n"))
+    assert len(scores.values) == 2
+    assert any("1 row with the name and the score of another" in note for note in scores.notes)
 
 
 def test_names_are_matched_by_their_number_if_asked(write):
@@ -348,14 +432,14 @@ def test_a_cohort_is_built_and_everything_left_out_is_counted(write):
     counts = joined.counts
     assert (counts.events, counts.events_outside, counts.sessions) == (7, 1, 5)
     assert (counts.without_events, counts.without_score, counts.listed_without_score) == (2, 2, 1)
-    assert (counts.scores_cut, counts.cells_cut, counts.ambiguous) == (1, 0, 0)
+    assert (counts.scores_cut, counts.cells_cut) == (1, 0)
     assert not joined.simulated
 
 
 def test_learners_without_events_can_be_dropped(write):
     joined = made(write, keep_without_events=False)
     assert joined.n_learners == 1
-    assert any("were dropped" in note for note in joined.notes)
+    assert "2 learners with a score and no event in the term, dropped." in joined.notes
 
 
 def test_who_withdrew_is_left_out_of_both_files(write):

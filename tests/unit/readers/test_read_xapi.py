@@ -123,3 +123,22 @@ def test_statements_that_cannot_be_read(write, content, message):
 def test_statements_have_no_columns(write):
     with pytest.raises(UsageError, match="no columns to choose from"):
         read_log(write("log.json", json.dumps(STATEMENTS)), columns=Columns(time="stored"))
+
+
+def test_voided_statements_are_left_out(write, records):
+    rows = [{**one, "id": f"id-{place}"} for place, one in enumerate(STATEMENTS)]
+    voiding = {
+        **statement(
+            {"name": "Zq7canary", "mbox": "mailto:admin@school.example"}, "", True, "2024-06-01T10:00:00Z"
+        ),
+        "verb": {"id": "http://adlnet.gov/expapi/verbs/voided"},
+        "object": {"objectType": "StatementRef", "id": "ID-2"},
+    }
+    for content in (
+        json.dumps([*rows, voiding]),
+        json.dumps([voiding, *rows]),
+        "\n".join(map(json.dumps, [voiding, *rows])),
+    ):
+        log = read_log(write("log.json", content))
+        assert records(log.interactions) == [RECORDS[0], RECORDS[2]]
+        assert "1 voided statement left out." in log.notes

@@ -41,7 +41,7 @@ def with_previous(summary: PrivateSummary, previous: PrivateSummary) -> PrivateS
     The noise scale of a combined number holds the drift. `previous` may itself be combined, so that
     a third year builds on two. Never give two summaries of the same learners: their noise scales
     would be right, but the file would hold both measurements and state the epsilon of one. Only the
-    ledger knows who they are: see `ledger.Ledger.knows_as_same`.
+    ledger knows who they are: see `Ledger.same_learners`.
     """
     check_previous(summary.schema, previous)
     if _card(summary) is not None and _card(summary) == _card(previous):
