@@ -36,6 +36,7 @@ from understudy.privacy.composition import mu_to_delta
 from understudy.privacy.guarantee import Guarantee
 from understudy.privacy.noise import Noise, os_noise, test_noise
 from understudy.records.cohort import Cohort, Schema
+from understudy.synthesis.cohorts.measuring import refuse_cuts_from_data
 
 Floats = NDArray[np.float64]
 
@@ -280,6 +281,7 @@ class DeepBaseline:
     def pretrain(self, surrogate: Cohort, rng: np.random.Generator) -> DeepBaseline:
         """Train M1 on public rows. Never give it real learners: nothing here protects them."""
         self.schema_ = surrogate.schema
+        self.replayed_secret_ = True  # nobody is replayed yet
         self.series_ = SeriesVae(surrogate.schema.highs, surrogate.schema.n_weeks, self.settings.series)
         self.series_.fit(surrogate.values, rng)
         self.public_ = self._latents(surrogate)
@@ -296,6 +298,7 @@ class DeepBaseline:
                 "the cohort has another schema than the rows of the pretraining.",
                 hint="make the surrogate rows for the schema of the cohort.",
             )
+        refuse_cuts_from_data(cohort)
         Guarantee(self.epsilon, self.delta)  # refuses what is no epsilon or delta, before anything is spent
         if not (cohort.n_learners and math.isfinite(self.epsilon) and self.delta > 0):
             raise UsageError(
@@ -312,13 +315,16 @@ class DeepBaseline:
             f"clipping norms, each learner in a step with probability {steps.rate:.3g}"
         )
         claim = Guarantee(self.epsilon, self.delta, mechanisms=(mechanism,))
-        self.guarantee_ = claim if chosen.secret else Guarantee.seeded(claim)
+        # After a seeded year the replayed rows show that year's learners without any guarantee.
+        secret = chosen.secret and self.replayed_secret_
+        self.guarantee_ = claim if secret else Guarantee.seeded(claim)
         return self
 
     def sample(self, n: int | Sequence[int], rng: np.random.Generator) -> Cohort:
         """A synthetic cohort: so many of each label, or `n` spread evenly.
 
-        Evenly, since the real shares of the labels are the learners' and are not paid for here.
+        Evenly, since the real shares of the labels are the learners' and are not paid for here:
+        sizes that are given have to be public too.
         """
         self._check_fitted()
         labels = (
@@ -343,6 +349,7 @@ class DeepBaseline:
         rows = Cohort.joined([Cohort(own, label, self.schema_), stacked])
         following = DeepBaseline(self.epsilon, self.delta, self.settings)
         following.schema_ = self.schema_
+        following.replayed_secret_ = self.guarantee_.formal
         following.series_ = copy.deepcopy(self.series_).update(rows.values, rng)
         following.public_ = following._latents(rows)
         return following

@@ -1,6 +1,7 @@
 """The deep baseline: its accounting, what it gives, what it keeps, and the next cycle."""
 
 import copy
+import dataclasses
 import math
 import pickle
 
@@ -9,7 +10,7 @@ import pytest
 from dp_accounting import GaussianDpEvent, PoissonSampledDpEvent
 from dp_accounting.pld import PLDAccountant
 
-from understudy.errors import UsageError
+from understudy.errors import DataError, UsageError
 from understudy.models.private_steps import PrivateSteps
 from understudy.models.vae import LatentSettings, SeriesSettings
 from understudy.privacy.composition import mu_to_delta
@@ -159,6 +160,28 @@ def test_guarantee_is_stated_with_secret_noise_only(pretrained):
     assert real.accounted_.steps.rate == 0.5
     seeded = copy.copy(pretrained).fit(cohort(), rng, test_noise(rng))
     assert str(seeded.guarantee_) == "no formal guarantee (test: the noise was seeded)"
+
+
+def test_a_seeded_year_takes_the_guarantee_of_the_years_that_replay_it(pretrained):
+    """The next years' rows show the first year's learners, whose noise can be drawn again."""
+    rng = np.random.default_rng(40)
+    second = copy.copy(pretrained).fit(cohort(), rng, test_noise(rng)).replay(rng, n=30)
+    assert not second.fit(cohort(seed=41), rng).guarantee_.formal
+    third = second.replay(rng, n=30)
+    assert not third.fit(cohort(seed=42), rng).guarantee_.formal
+    secret = copy.copy(pretrained).fit(cohort(), rng).replay(rng, n=30)
+    assert secret.fit(cohort(seed=41), rng).guarantee_.formal
+
+
+def test_labels_cut_at_the_datas_own_quantiles_are_refused():
+    """One replaced score would move others across the cuts: more than one row would change."""
+    schema = dataclasses.replace(SCHEMA, cuts=(40.0, 60.0), cuts_source="data")
+    rng = np.random.default_rng(43)
+    rows = surrogates(RoughHabits(schema), schema, rng, rows=60)
+    baseline = DeepBaseline(3.0, DELTA, TINY).pretrain(rows, rng)
+    with pytest.raises(DataError, match="cuts between the labels come from the data"):
+        baseline.fit(rows, rng)
+    assert not hasattr(baseline, "latent_")
 
 
 def test_everything_but_secret_noise_follows_from_the_seed():
