@@ -271,6 +271,24 @@ def test_m2_learns_where_a_label_lies_when_noise_is_small():
     assert (chances.argmax(axis=1) == private.label).mean() > 0.6
 
 
+@pytest.mark.parametrize(("averaged", "n_last"), [(0.5, 3), (1.0, 6), (0.0, 1)])
+def test_weights_are_the_mean_of_the_last_private_steps(monkeypatch, averaged, n_last):
+    seen = []
+    original = vae.LatentVae._private_step
+
+    def spied(self, examples, *others):
+        original(self, examples, *others)
+        seen.append({name: value.clone() for name, value in examples._module.state_dict().items()})
+
+    monkeypatch.setattr(vae.LatentVae, "_private_step", spied)
+    steps = private_steps.PrivateSteps(rate=1.0, n_steps=6, clip=1.0, noise_multiplier=1.0)
+    settings = vae.LatentSettings(latent=2, warm_steps=5, averaged=averaged)
+    m2 = fitted(latents(9, np.random.default_rng(25)), np.random.default_rng(26), None, steps, settings)
+    for name, value in m2.parts_.state_dict().items():
+        expected = torch.stack([one[name] for one in seen[-n_last:]]).mean(dim=0)
+        torch.testing.assert_close(value, expected)
+
+
 def test_public_rows_may_count_as_unlabelled():
     settings = vae.LatentSettings(latent=2, warm_steps=5, public_labels=False)
     m2 = fitted(latents(6, np.random.default_rng(17)), np.random.default_rng(18), settings=settings)

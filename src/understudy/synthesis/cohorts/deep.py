@@ -243,6 +243,36 @@ def _smooth(weeks: Floats) -> Floats:
     return np.asarray((weeks + before) / math.sqrt(2.0))
 
 
+def widened(cohort: Cohort, rng: np.random.Generator, activity: float, minutes: float) -> Cohort:
+    """Public rows, each moved to another school: how often and how long, by learner and by feature.
+
+    The log-odds of an active week move by a normal draw of standard deviation `activity`, the
+    logarithm of minutes by one of `minutes`; half of each variance is common to a learner's
+    features. A source of surrogates is one guess, and an autoencoder that saw nothing else cannot
+    write what lies beside it: no private step in its latent repairs that.
+    """
+    values, highs = cohort.values, cohort.schema.highs[None, :, None]
+    n, n_features, n_weeks = values.shape
+
+    def moved(spread: float) -> Floats:
+        by_learner, by_feature = rng.normal(size=(n, 1, 1)), rng.normal(size=(n, n_features, 1))
+        return np.asarray(spread * math.sqrt(0.5) * (by_learner + by_feature))
+
+    active = values > 0
+    share = (active.sum(axis=2, keepdims=True) + 0.5) / (n_weeks + 1)
+    wanted = 1.0 / (1.0 + (1.0 - share) / share * np.exp(-moved(activity)))
+    chance = rng.random(values.shape)
+    kept = active & (chance < wanted / share)
+    added = ~active & (chance < (wanted - share) / (1.0 - share))
+    stretched = np.where(kept, values, 0.0)
+    for feature in range(n_features):
+        places = added[:, feature]
+        pool = values[:, feature][active[:, feature]]
+        if len(pool):
+            stretched[:, feature][places] = rng.choice(pool, size=int(places.sum()))
+    return replace(cohort, values=np.minimum(stretched * np.exp(moved(minutes)), highs))
+
+
 def _even_labels(n: int, n_labels: int) -> NDArray[np.int64]:
     return np.sort(np.arange(n) % n_labels).astype(np.int64)
 
@@ -255,14 +285,16 @@ class DeepSettings:
     """Both models and the private steps; tuned on surrogates only (`tune`).
 
     `private_batch_size` is expected, since each learner takes part on their own (Poisson
-    sampling); None means that all take part in every step.
+    sampling); None means that all take part in every step. The spreads are those of `widened`.
     """
 
     series: SeriesSettings = field(default_factory=SeriesSettings)
     latent: LatentSettings = field(default_factory=LatentSettings)
     private_batch_size: int | None = 60
-    n_steps: int = 50
-    clip: float = 8.0
+    n_steps: int = 20
+    clip: float = 4.0
+    activity_spread: float = 1.0
+    minutes_spread: float = 0.7
 
 
 class DeepBaseline:
@@ -283,7 +315,8 @@ class DeepBaseline:
         self.schema_ = surrogate.schema
         self.replayed_secret_ = True  # nobody is replayed yet
         self.series_ = SeriesVae(surrogate.schema.highs, surrogate.schema.n_weeks, self.settings.series)
-        self.series_.fit(surrogate.values, rng)
+        wider = widened(surrogate, rng, self.settings.activity_spread, self.settings.minutes_spread)
+        self.series_.fit(wider.values, rng)
         self.public_ = self._latents(surrogate)
         return self
 
@@ -385,12 +418,13 @@ def tune(
     learners do. `score` gets the pretended and the synthetic cohort: `understudy.utility.ajs`.
     M1 is trained once for all candidates that share its settings.
     """
-    pretrained: dict[SeriesSettings, DeepBaseline] = {}
+    pretrained: dict[tuple[SeriesSettings, float, float], DeepBaseline] = {}
     scored = []
     for settings in candidates:
-        if settings.series not in pretrained:
-            pretrained[settings.series] = DeepBaseline(epsilon, delta, settings).pretrain(public, rng)
-        baseline = copy.copy(pretrained[settings.series])
+        shared = settings.series, settings.activity_spread, settings.minutes_spread
+        if shared not in pretrained:
+            pretrained[shared] = DeepBaseline(epsilon, delta, settings).pretrain(public, rng)
+        baseline = copy.copy(pretrained[shared])
         baseline.settings = replace(settings)
         sizes = [int((pretended.label == k).sum()) for k in range(pretended.schema.n_labels)]
         synthetic = baseline.fit(pretended, rng, test_noise(rng)).sample(sizes, rng)

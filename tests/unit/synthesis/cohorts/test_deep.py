@@ -25,6 +25,7 @@ from understudy.synthesis.cohorts.deep import (
     from_script,
     surrogates,
     tune,
+    widened,
 )
 
 torch = pytest.importorskip("torch", reason="the extra `deep` is not installed")
@@ -126,6 +127,32 @@ def test_any_source_will_do():
         lambda n, label, rng: np.full((n, 2, 5), float(label)), SCHEMA, np.random.default_rng(0), 6
     )
     np.testing.assert_array_equal(rows.values[:, 0, 0], rows.label)
+
+
+def test_widened_rows_move_both_ways_and_stay_within_bounds():
+    rng = np.random.default_rng(44)
+    rows = surrogates(RoughHabits(SCHEMA), SCHEMA, rng, rows=2000)
+    wider = widened(rows, rng, activity=1.0, minutes=0.7)
+    np.testing.assert_array_equal(wider.label, rows.label)
+    assert (wider.values >= 0).all()
+    assert (wider.values <= SCHEMA.highs[None, :, None]).all()
+    share, moved = ((one.values > 0).mean(axis=2) for one in (rows, wider))
+    assert (moved > share).mean() > 0.2
+    assert (moved < share).mean() > 0.2
+    both = (rows.values > 0) & (wider.values > 0) & (wider.values < SCHEMA.highs[None, :, None])
+    factor = np.log(wider.values[both] / rows.values[both])
+    assert 0.5 < factor.std() < 0.8  # 0.7, less what the bounds cut
+
+
+def test_nothing_to_widen_leaves_the_rows_as_they_are():
+    rng = np.random.default_rng(45)
+    rows = surrogates(RoughHabits(SCHEMA), SCHEMA, rng, rows=50)
+    np.testing.assert_allclose(widened(rows, rng, activity=0.0, minutes=0.0).values, rows.values)
+
+
+def test_a_feature_nobody_uses_stays_empty_when_widened():
+    rows = Cohort(np.zeros((4, 2, 5)), np.zeros(4, dtype=np.int8), SCHEMA)
+    assert not widened(rows, np.random.default_rng(46), activity=2.0, minutes=1.0).values.any()
 
 
 def test_a_panelists_script_is_a_source():
