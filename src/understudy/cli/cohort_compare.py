@@ -120,6 +120,8 @@ def compare(
             for method in found.methods
         ],
     )
+    references = [LABELS.get(one, one) for one in found.methods if "not private" in found.guarantee(one)]
+    typer.echo(f"Not private, for reference: {'; '.join(references)}.")
     for line in _READING:
         typer.echo(line)
     if own:

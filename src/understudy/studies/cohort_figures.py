@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -45,7 +46,7 @@ def figures(found: Comparison) -> dict[str, Figure]:
 def ajs_figure(found: Comparison) -> Figure:
     """The seed's Figure 3: AJS of each method with its interval over seeds."""
     points = _points(found, "ajs", "AJS")
-    return _dots(points, "AJS (0 is best)", ["AJS"], [ACCENT], _words("AJS", points))
+    return _dots(points, ["AJS, from 0 (alike) to 1"], ["AJS"], [ACCENT], _words("AJS", points))
 
 
 def findings_figure(found: Comparison) -> Figure:
@@ -53,7 +54,7 @@ def findings_figure(found: Comparison) -> Figure:
     points = [*_points(found, "precision", "precision"), *_points(found, "recall", "recall")]
     return _dots(
         points,
-        "share of findings",
+        ["share of findings"],
         ["precision", "recall"],
         [ACCENT, WARNING],
         _words("Precision and recall", points),
@@ -69,11 +70,11 @@ def risk_figure(found: Comparison) -> Figure:
     ]
     return _dots(
         points,
-        "members told from others (AUC; 0.5 is guessing)",
+        ["members told from others", "(AUC; 0.5 is guessing)"],
         ["strongest attack", "its control"],
         [WARNING, MUTED],
         _words("AUC", points),
-        domain=[0.4, 1.0],
+        domain=[min([0.4, *(math.floor(10 * point["low"]) / 10 for point in points)]), 1.0],
     )
 
 
@@ -91,7 +92,7 @@ def kinds_figure(found: Comparison) -> Figure:
                 )
     return _dots(
         points,
-        "share of findings (in brackets: synthetic findings of the kind)",
+        ["share of findings", "(in brackets: synthetic findings)"],
         ["precision", "recall"],
         [ACCENT, WARNING],
         _words("By kind of analysis", points),
@@ -128,7 +129,7 @@ def _words(title: str, points: Sequence[dict[str, Any]]) -> str:
 
 def _dots(
     points: list[dict[str, Any]],
-    title: str,
+    title: list[str],
     names: list[str],
     colours: list[str],
     words: str,
@@ -139,17 +140,25 @@ def _dots(
 
     methods = list(dict.fromkeys(point["method"] for point in points))
     scale = alt.Scale(domain=domain) if domain else alt.Scale(zero=True, nice=True)
-    x = alt.X("mean:Q", title=title, scale=scale)
-    axis = alt.Axis(labelLimit=240, ticks=False, domain=False, labelPadding=10)
+    # So few that they stay apart on a telephone.
+    few = alt.Axis(tickCount=4, labelOverlap=True, labelFlush=False)
+    x = alt.X("mean:Q", title=title, scale=scale, axis=few)
+    # A dot at 0 keeps clear of its label.
+    axis = alt.Axis(labelLimit=240, ticks=False, domain=False, labelPadding=14)
     y = alt.Y("method:N", sort=methods, title=None, axis=axis)
-    legend = alt.Legend(orient="top", title=None) if len(names) > 1 else None
+    # Below each other: beside the labels of the methods a telephone leaves little room.
+    legend = alt.Legend(orient="top", title=None, columns=1) if len(names) > 1 else None
     colour = alt.Color("what:N", scale=alt.Scale(domain=names, range=colours), legend=legend)
     shapes = ["circle", "diamond"][: len(names)]
     shape = alt.Shape("what:N", scale=alt.Scale(domain=names, range=shapes), legend=legend)
     offset = alt.YOffset("what:N", sort=names, scale=alt.Scale(paddingOuter=0.6))
     base = alt.Chart(data(points))
     rules = base.mark_rule(strokeWidth=2).encode(
-        x=alt.X("low:Q", title=title, scale=scale), x2="high:Q", y=y, yOffset=offset, color=colour
+        x=alt.X("low:Q", title=title, scale=scale, axis=few),
+        x2="high:Q",
+        y=y,
+        yOffset=offset,
+        color=colour,
     )
     dots = base.mark_point(filled=True, size=90, opacity=1).encode(
         x=x, y=y, yOffset=offset, color=colour, shape=shape

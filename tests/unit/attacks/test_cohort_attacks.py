@@ -170,3 +170,41 @@ def test_columns_that_never_change_and_missing_labels_do_no_harm():
     other = Cohort(values[:5], np.ones(5, dtype=np.int8), SCHEMA)
     for score in cohort_scores(CohortKnowledge(cohort, 6), other).values():
         assert np.isfinite(score).all()
+
+
+def test_one_planted_copy_among_strangers_is_pointed_at_by_every_distance():
+    population = school_of(60, 8)
+    ada = 17
+    knowledge = CohortKnowledge(population, 30)
+    planted = Cohort.joined([school_of(30, 9), population.select([ada])])
+    with_her, without = cohort_scores(knowledge, planted), cohort_scores(knowledge, school_of(30, 9))
+    for name in ("dcr-l1", "dcr-l2", "dcr-max", "dcr-relative"):
+        assert with_her[name].argmax() == ada, name
+        # The negative control: without the copy she is not the one who is pointed at.
+        assert without[name].argmax() != ada, name
+
+
+def test_tracing_is_the_product_of_own_weeks_and_synthetic_means():
+    population, synthetic = school_of(20, 1), school_of(15, 2)
+    knowledge = CohortKnowledge(population, 10)
+    expected = [
+        sum(a * b for a, b in zip(own, knowledge.weeks(synthetic).mean(axis=0), strict=True))
+        for own in knowledge.own_weeks
+    ]
+    assert cohort_scores(knowledge, synthetic)["tracing"] == pytest.approx(expected)
+
+
+def test_tracing_finds_who_made_the_means_of_all_weeks():
+    """Every column shuffled among 12 learners: their means are left and no row of theirs. Means of strangers are
+    the control (12 cohorts, standard error about 0.03)."""
+    areas = {"members": [], "strangers": []}
+    for seed in range(12):
+        members, outsiders = school_of(12, [seed, 5]), school_of(40, [seed, 6])
+        knowledge = CohortKnowledge(Cohort.joined([members, outsiders]), 12)
+        rng = np.random.default_rng(seed)
+        for who, cohort in (("members", members), ("strangers", school_of(12, [seed, 7]))):
+            shuffled = Cohort(rng.permuted(cohort.values, axis=0), cohort.label, cohort.schema)
+            score = cohort_scores(knowledge, shuffled)["tracing"]
+            areas[who].append(np.mean(score[:12, None] > score[None, 12:]))
+    assert np.mean(areas["members"]) > 0.65
+    assert np.mean(areas["strangers"]) == pytest.approx(0.5, abs=0.1)

@@ -7,6 +7,7 @@ import math
 import numpy as np
 import pytest
 
+from command import run
 from understudy.errors import DataError, UsageError
 from understudy.records.cohort import Cohort, Schema
 from understudy.records.school import SCHEMA, School
@@ -20,6 +21,7 @@ from understudy.studies.cohort_compare import (
     write_comparison,
 )
 from understudy.studies.cohort_cycles import ARMS, CyclesPlan, as_feedback, gains, levels, run_cycles
+from understudy.studies.cohort_figures import figures
 from understudy.studies.cohort_trials import exact_summary, pooled, resample, seeded_summary
 from understudy.utility.findings import compare_findings
 
@@ -90,6 +92,80 @@ def test_results_are_written_and_hold_no_learner(found, tmp_path):
 def test_real_learners_make_an_internal_page(found, tmp_path):
     write_comparison(Comparison(found.plan, found.rows, 60, simulated=False), tmp_path / "out")
     assert "<strong>Internal.</strong>" in (tmp_path / "out" / "report.html").read_text()
+
+
+def test_figures_have_few_ticks_short_titles_and_room_for_every_dot(found):
+    """On a telephone, 340 pixels wide, more ticks run into each other and longer titles are cut."""
+    low = {**found.rows[0], "control_auc_worst": 0.27}
+    for figure in figures(Comparison(found.plan, (low, *found.rows[1:]), 60, simulated=True)).values():
+        for layer in figure.specification["layer"]:
+            x = layer["encoding"]["x"]
+            assert x["axis"]["tickCount"] <= 5
+            assert all(len(line) <= 34 for line in x["title"])
+        lows = [point["low"] for point in figure.specification["data"]["values"]]
+        assert min(lows) >= x["scale"].get("domain", [0.0])[0]
+
+
+def test_the_pool_grows_when_few_rows_were_asked_for():
+    small = School(n_learners=24).simulate(0, np.random.default_rng(3))
+    rng = np.random.default_rng(1)
+    assert pooled(seeded_summary(small, 3.0, 1e-3, rng), rng, panelists=["copula"], n_each=2).n_learners == 24
+
+
+@pytest.fixture(scope="module")
+def compared(tmp_path_factory):
+    """The command as a person runs it, with an analysis of their own."""
+    folder = tmp_path_factory.mktemp("school")
+    made = run("simulate", "cohort.parquet", "--shape", "cohort", "--learners", "40", cwd=folder)
+    assert made.returncode == 0, made.stderr
+    (folder / "mine.py").write_text(
+        "from understudy.utility.findings import NOTHING, Finding, register\n\n\n"
+        "@register('my own', 'Is there anything?')\n"
+        "def nothing_at_all(cohort):\n    return [Finding.of('x', NOTHING)]\n"
+    )
+    quick = ("--seeds", "1", "--shadows", "0", "--per-panelist", "5", "--analyses", "mine.py")
+    return folder, quick
+
+
+def test_the_command_shows_all_methods_and_findings_about_the_outcome(compared):
+    folder, quick = compared
+    done = run("cohort", "compare", "cohort.parquet", "-o", "shown", *quick, cwd=folder)
+    assert done.returncode == 0, done.stderr
+    for words in (
+        *("pool of the three", "zero-inflated alone", "habit chain alone", "copula alone"),
+        *(
+            "real learners, resampled",
+            "precision, outcome",
+            "recall, outcome",
+            "control (AUC)",
+            "0.5 is guessing",
+        ),
+        *("Internal", "nothing was charged", "Not private, for reference: pool, no noise", "--deep"),
+        "With 1 of your own",
+    ):
+        assert words in done.stdout, words
+    assert "my own" in (folder / "shown/report.html").read_text()
+    assert "nothing_at_all" in json.loads((folder / "shown/study.json").read_text())["analyses"]
+
+
+def test_the_command_speaks_to_machines(compared):
+    folder, quick = compared
+    done = run("cohort", "compare", "cohort.parquet", "-o", "said", *quick, "--json", cwd=folder)
+    assert done.returncode == 0, done.stderr
+    content = json.loads(done.stdout)
+    assert content["internal"] is True
+    assert content["own_analyses"] == ["nothing_at_all"]
+    assert set(content["methods"]["pool"]) >= {"ajs", "outcome_precision", "outcome_recall", "auc_worst"}
+    assert content["methods"]["pool"]["by_kind"]["my_own"]["n_synthetic"] == 0
+
+
+def test_an_analysis_that_fails_is_said_before_minutes_of_work(compared):
+    folder, _ = compared
+    (folder / "bad.py").write_text((folder / "mine.py").read_text().replace("return [", "return 1 / 0 # ["))
+    done = run("cohort", "compare", "cohort.parquet", "-o", "bad", "--analyses", "bad.py", cwd=folder)
+    assert done.returncode == 3
+    assert "'nothing_at_all' ended with ZeroDivisionError in line 6 of bad.py" in done.stderr
+    assert not (folder / "bad").exists()
 
 
 def test_a_table_is_read_as_it_was_written(found):

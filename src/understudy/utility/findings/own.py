@@ -29,6 +29,7 @@ def add_analyses(path: Path) -> tuple[Analysis, ...]:
         raise UsageError(
             f"there is no Python file {path}.", hint="docs/explanation/findings.md has an example of one."
         )
+    path = path.resolve()
     before = {analysis.name for analysis in bank()}
     specification = importlib.util.spec_from_file_location("analyses_of_ones_own", path)
     assert specification is not None
