@@ -69,6 +69,7 @@ def test_improve_writes_what_summarize_takes(folder):
         "cohort", "improve", "feedback.json", "-o", "suggestions.json", "--schema", "year0.toml", cwd=folder
     )
     assert "no epsilon covers" in said.stdout
+    assert "does not cover the learners whom this feedback is about" in said.stdout
     content = json.loads((folder / "suggestions.json").read_text())
     assert content["suggestions"]
     assert content["budget"]
@@ -79,6 +80,8 @@ def test_improve_writes_what_summarize_takes(folder):
         *("--suggestions", "suggestions.json", "--previous", "summary0.json"),
         cwd=folder,
     )
+    assert "With the earlier summary weighed in" in said.stdout
+    assert said.stdout.count("Beside it:") == 2
     second = json.loads(second_file.read_text())
     assert second["guarantee"]["epsilon"] == first["guarantee"]["epsilon"] == 3.0
     assert second["guarantee"]["delta"] == first["guarantee"]["delta"]

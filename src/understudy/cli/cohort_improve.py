@@ -47,7 +47,7 @@ def improve(
     from understudy.errors import UsageError
     from understudy.pages.writing import check_not_input, check_parent, write_json
     from understudy.records.cohort import Schema
-    from understudy.synthesis.cohorts.feedback import PRICE, prompt_for, read_feedback, suggest
+    from understudy.synthesis.cohorts.feedback import PRICE, WORDS, prompt_for, read_feedback, suggest
 
     if out.suffix != ".json":
         raise UsageError(f"asked to write {out}; suggestions are written as json.", hint="end it with .json.")
@@ -67,10 +67,11 @@ def improve(
         typer.echo(f"- {sentence}")
     for name, factor in found.budget.items():
         if abs(factor - 1.0) >= 0.05:
-            typer.echo(f"Budget: {'more' if factor > 1 else 'less'} for {name} (times {factor:g}).")
+            more = "more" if factor > 1 else "less"
+            typer.echo(f"Budget: {more} for `{name}` ({WORDS[name]}), times {factor:.2f}.")
     typer.echo(
-        "Privacy: the next summary costs its learners what it costs without suggestions; those of this "
-        "cycle pay nothing more for it. " + PRICE
+        "Privacy: with suggestions the next summary costs its learners the same epsilon as without, which does not "
+        "cover the learners whom this feedback is about; the summary will say so. " + PRICE
     )
     typer.echo(
         f"Written: {out}. Next year: understudy cohort summarize ... --suggestions {out} --previous summary.json, "

@@ -80,6 +80,8 @@ def summarize(
 
     Example: understudy cohort summarize cohort.parquet --epsilon 3 --delta 1e-5 -o summary.json
     """
+    from dataclasses import replace
+
     from understudy.errors import DataError, UsageError
     from understudy.pages.writing import write_json
     from understudy.privacy.composition import default_delta
@@ -174,7 +176,11 @@ def summarize(
         )
         return
     _show(plan)
-    typer.echo(f"Guarantee: {found.guarantee}.")
+    if before is not None or advice is not None:
+        typer.echo(_say_combined(found))
+    typer.echo(f"Guarantee: {replace(found.guarantee, caveats=())}.")
+    for sentence in found.guarantee.caveats:
+        typer.echo(f"  Beside it: {sentence}.")
     _say_charged(cohort, people, balance.epsilon, balance.limit)
     typer.echo(f"Written: {out}. Next: understudy cohort synthesize {out}")
 
@@ -238,8 +244,8 @@ def _refuse_same_learners(book: Ledger, people: str, file: Path, before: Private
     same = book.same_learners(people, file, paid)
     if same is not None:
         raise RefusedError(
-            f"{path} is about the same learners, says the ledger: it was charged to '{same}', which shares learners "
-            f"with '{people}'. A summary that holds both would state the epsilon of one.",
+            f"{path} is about the same learners, says the ledger: it was charged to '{same}', and this would be "
+            f"charged to '{people}'. A summary that holds both would state the epsilon of one.",
             hint="leave --previous out, and spend more at once with a larger --epsilon; if they are other learners, "
             "give each year's files names of their own, and each year its own --population if any.",
         )
@@ -290,6 +296,30 @@ def _show(plan: Plan) -> None:
             for one in plan.predictions()
         ],
     )
+
+
+def _say_combined(found: PrivateSummary) -> str:
+    """What an earlier year or validated effects did to the noise that the table shows."""
+    import numpy as np
+
+    # Of a matrix of products the diagonal: beside it two draws were averaged anyway.
+    ratios = [
+        float(np.mean(np.diagonal(one.noise_sd) if name == "habits" else one.noise_sd))
+        / one.context["measured_sd"]
+        for name, one in found.statistics.items()
+        if "years" in one.context
+    ]
+    habits = found.statistics.get("habits")
+    n_effects = 0 if habits is None else len(habits.context.get("validated_cells", ()))
+    said = "The table shows the noise of this measurement alone."
+    if ratios:
+        said += (
+            f" With the earlier summary weighed in, the numbers of the file have {min(ratios):.0%} to {max(ratios):.0%}"
+            " of it: it stands beside each of them."
+        )
+    if n_effects:
+        said += f" Validated effects on the label that were weighed in: {n_effects}."
+    return said
 
 
 def _say_charged(cohort: Cohort, people: str, spent: float, limit: float) -> None:

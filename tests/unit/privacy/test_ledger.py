@@ -312,3 +312,28 @@ def test_the_strictest_limit_of_linked_populations_holds(ledger, tmp_path):
     )
     with pytest.raises(RefusedError):
         record(ledger, Guarantee(5.0), file_population(exam))
+
+
+def test_files_are_linked_without_spending_and_share_what_is_spent(ledger, tmp_path):
+    cohort, log, other = (tmp_path / name for name in ("cohort.csv", "log.csv", "other.csv"))
+    for _ in range(2):
+        ledger.link(file_population(cohort), [cohort, log])
+    assert ledger.entries() == []
+    ledger.record(
+        population=file_population(log), card="a" * 16, kind="k", method="m", guarantee=Guarantee(2.0)
+    )
+    assert ledger.balance(file_population(cohort)).epsilon == 2
+    assert ledger.balance(file_population(other)).epsilon == 0
+    # A release is about the same learners if its population, or this one's file, shares any.
+    assert ledger.same_learners(file_population(cohort), cohort, ["a" * 16]) == file_population(log)
+    assert ledger.same_learners("class 7", cohort, ["b" * 16, "a" * 16]) == file_population(log)
+    assert ledger.same_learners("class 7", other, ["a" * 16]) is None
+    assert ledger.same_learners(DEFAULT_POPULATION, other, ["a" * 16]) == file_population(log)
+    assert ledger.knows(["a" * 16])
+    assert not ledger.knows(["a" * 16, "b" * 16])
+
+
+def test_several_files_of_a_release_bear_its_cost(ledger, tmp_path):
+    files = [tmp_path / "a.csv", tmp_path / "b.csv"]
+    ledger.record(population="class 7", card="c", kind="k", method="m", guarantee=Guarantee(2.0), file=files)
+    assert [ledger.balance(file_population(file)).epsilon for file in files] == [2, 2]

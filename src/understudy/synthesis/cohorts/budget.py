@@ -124,7 +124,7 @@ def _reading(statistic: str, error: float, n_labels: int) -> str:
         "rhythm": "share of features active in a week",
         "rhythm_by_feature": "share of learners active in a week",
         "persistence": "correlation of neighbouring weeks, of a feature active half of the time",
-        "spread": "16 times the variance of l, of a feature that is always active",
+        "spread": "16 times the variance of a learner's log minutes, in shares of the bound's",
     }
     return f"{what[statistic]} +- {error:.3f}"
 

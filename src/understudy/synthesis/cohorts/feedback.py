@@ -284,7 +284,7 @@ _RESTS_ON: tuple[tuple[str, tuple[str, ...]], ...] = (
     (r"share|preferred|favourite|chronotype|hour|time of day|shift", ("levels",)),
 )
 
-_WORDS = {
+WORDS = {
     "habits": "how learners' habits go together and with the label",
     "persistence": "how much last week decides this week",
     "rhythm": "the rhythm over the weeks of the term",
@@ -388,12 +388,18 @@ def _statistic_sentences(feedback: FeedbackFile) -> list[str]:
         invented, missed = found.get("invented", 0) + found.get("reversed", 0), found.get("missed", 0)
         if invented:
             sentences.append(
-                f"Synthetic data showed {invented} effects in {_WORDS[name]} that the real data did not show: do not "
-                "build effects there that the noise could have made."
+                f"Synthetic data showed {_effects_of(invented)} in {WORDS[name]} that the real data did not show: do "
+                "not build effects there that the noise could have made."
             )
         if missed:
-            sentences.append(f"Synthetic data missed {missed} effects in {_WORDS[name]}: match it better.")
+            sentences.append(
+                f"Synthetic data missed {_effects_of(missed)} in {WORDS[name]}: match it better."
+            )
     return sentences
+
+
+def _effects_of(number: int) -> str:
+    return f"{number} effect" + ("" if number == 1 else "s")
 
 
 def _text_sentences(feedback: FeedbackFile) -> list[str]:

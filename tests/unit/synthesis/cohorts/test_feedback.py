@@ -30,6 +30,7 @@ from understudy.synthesis.cohorts.measuring import summarize
 from understudy.synthesis.cohorts.next_cycle import _said_about_correlation, with_budget, with_effects
 from understudy.synthesis.cohorts.panel.brief import write_brief
 from understudy.synthesis.cohorts.prior import drift_variance, with_previous
+from understudy.synthesis.cohorts.statistics import MEASURES
 from understudy.synthesis.cohorts.summary import PrivateSummary
 
 YES, NO, AGAINST = Verdict(1, True), Verdict(0, False), Verdict(-1, True)
@@ -93,6 +94,13 @@ def test_validated_effects_are_kept_or_dropped_by_what_the_real_data_said():
     assert any(s.startswith("Drop: morning") for s in found.sentences)
 
 
+def test_one_effect_is_no_effects():
+    (sentence,) = suggest(told(finding("weekly_slope: x", YES, NO))).sentences
+    assert sentence.startswith("Synthetic data showed 1 effect in the rhythm")
+    (sentence,) = suggest(told(*(finding(f"weekly_slope: {k}", NO, YES) for k in range(2)))).sentences
+    assert sentence.startswith("Synthetic data missed 2 effects in the rhythm")
+
+
 def test_words_alone_become_sentences_and_name_what_to_measure_better():
     entry = Feedback("Is the distribution heavy-tailed?", synthetic="Hardly.", real="Very much so.")
     found = suggest(FeedbackFile((entry,)))
@@ -130,9 +138,11 @@ def test_a_split_that_the_accounting_does_not_cover_is_refused_before_the_charge
         middle = (low + high) / 2
         low, high = (middle, high) if covered(middle) else (low, middle)
     plan = covered(low)
+    finest = min(
+        plan.predictions(), key=lambda one: one.noise_sd / MEASURES[one.statistic](SCHEMA, {}).step
+    ).statistic
     with pytest.raises(UsageError, match="accounting"):
-        for name in plan.shares:
-            with_budget(plan, Suggestions((), {name: 1.5}))
+        with_budget(plan, Suggestions((), {finest: 1.5}))
 
 
 def test_the_statement_says_what_went_in_beside_the_measurement():
