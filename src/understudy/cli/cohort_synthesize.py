@@ -68,7 +68,10 @@ def synthesize(
     ] = None,
     learners: Annotated[int, typer.Option(min=1, help="Number of synthetic learners.")] = 120,
     per_panelist: Annotated[
-        int, typer.Option(min=2, max=100_000, help="Rows that each panelist's script gives for each label; more if drawn.")
+        int,
+        typer.Option(
+            min=2, max=100_000, help="Rows that each panelist's script gives for each label; more if drawn."
+        ),
     ] = 1000,
     suggestions: Suggestions = None,
     seed: OptionalSeed = None,
