@@ -114,7 +114,7 @@ def test_shared_streams_and_a_memory_that_drifts_are_noticed(monkeypatch, tmp_pa
         monkeypatch,
         tmp_path,
         ("    _own_streams()\n    _no_capabilities()\n", "    _no_capabilities()\n"),
-        ('    control.send(b"ended")\n', '    control.send(b"ended")\n    sys.path += [bytes(400)] * 9\n'),
+        ('    control.send(b"ended")\n', '    control.send(b"ended")\n    sys.path += [bytes(4000)]\n'),
     )
     assert found == {f"tell earlier runs by {name}" for name in ("flags of streams", "places in memory")}
 
