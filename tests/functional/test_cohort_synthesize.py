@@ -94,7 +94,7 @@ def test_what_show_prompt_prints_is_what_the_server_gets_byte_for_byte(folder, m
         assert set(json.loads(request.body)) == {"model", "messages", "stream"}
         assert json.loads(request.body)["messages"] == [{"role": "user", "content": shown.stdout}]
     assert (folder / "asked-panel/prompt.txt").read_text(encoding="utf-8") == shown.stdout
-    assert "1,000 tokens read, 200 written, price not known" in done.stdout
+    assert "Together: 2,000 tokens read, 400 written, price not known" in done.stdout
     assert f"first: the prompt goes to first at {server.url}/v1" in done.stderr
     assert "match heavy tails, naïvely" in shown.stdout
     everything = (
@@ -193,3 +193,15 @@ def test_an_old_result_is_not_overwritten_by_halves(folder):
     done = synthesize(folder, "-o", "kept.parquet")
     assert done.returncode == 2
     assert "is there already" in done.stderr
+
+
+def test_few_rows_per_panelist_are_enough_for_any_noise(folder):
+    """What the noisy label shares ask for is made; the report says how many rows that were."""
+    done = run(
+        *("cohort", "synthesize", "summary.json", "-o", "few.csv", "--learners", "90", "--per-panelist", "2"),
+        cwd=folder,
+    )
+    assert done.returncode == 0, done.stderr
+    assert read_cohort(folder / "few.csv").n_learners == 90
+    report = json.loads((folder / "few-panel/report.json").read_text())
+    assert report["rows_per_panelist_and_label"] == max(report["drawn"].values())
