@@ -1,0 +1,1 @@
+"""Keystrokes to latencies to typing profiles; coarser ones for release; text without names."""

@@ -1,0 +1,165 @@
+"""Latencies of typing, counted and summed by who typed and which keys: all that a profile needs.
+
+Totals are additive, so that a large course can be read in parts. The bounds follow the thesis,
+section 4.1: below 10 ms an editor types, above 750 ms somebody thinks.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from understudy.records.keystrokes import NANOSECONDS, UNKNOWN, Keystrokes
+
+SHORTEST, LONGEST = 10.0, 750.0  # milliseconds
+ARROW, TO, HOLD = " → ", "→ ", "↓ "
+# Beyond this many possible combinations they are sorted instead of looked up in a table.
+LARGEST_TABLE = 50_000_000
+
+Floats = NDArray[np.float64]
+Codes = NDArray[np.integer[Any]]
+
+
+class Kind(StrEnum):
+    """What a latency is about."""
+
+    digraph = "digraph"  # from one key to the next
+    trigraph = "trigraph"  # from a key to the one after the next
+    key = "key"  # to a key, from whichever
+    hold = "hold"  # how long a key is down
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Totals:
+    """How often each owner typed each feature, and the milliseconds that it took in sum.
+
+    An owner is whoever a profile describes: a learner, or a learner in a stretch of time.
+    `speed_count` and `speed_total` are over all digraphs, also those that are no feature here.
+    """
+
+    features: tuple[str, ...]
+    count: NDArray[np.int64]
+    total: Floats
+    speed_count: NDArray[np.int64]
+    speed_total: Floats
+
+    @property
+    def speed(self) -> Floats:
+        """An owner's average digraph latency; nan for one who typed nothing."""
+        with np.errstate(invalid="ignore"):
+            return self.speed_total / self.speed_count
+
+    def of(self, features: Codes) -> Totals:
+        """Only the features at these positions."""
+        return Totals(
+            tuple(self.features[j] for j in features),
+            self.count[:, features],
+            self.total[:, features],
+            self.speed_count,
+            self.speed_total,
+        )
+
+    def owners(self, chosen: Codes) -> Totals:
+        """Only the owners at these positions."""
+        return Totals(
+            self.features,
+            self.count[chosen],
+            self.total[chosen],
+            self.speed_count[chosen],
+            self.speed_total[chosen],
+        )
+
+
+def count_latencies(
+    keystrokes: Keystrokes,
+    owner: Codes,
+    n_owners: int,
+    kinds: tuple[Kind, ...] = (Kind.digraph,),
+    shortest: float = SHORTEST,
+    longest: float = LONGEST,
+) -> Totals:
+    """Totals over the rows whose owner is not negative; a latency belongs to the owner of its last key.
+
+    Both ends of a digraph must have the same owner: nobody's digraph begins in another week.
+    """
+    milliseconds = keystrokes.latencies / NANOSECONDS
+    typed = keystrokes.follows & (owner >= 0) & (milliseconds >= shortest) & (milliseconds <= longest)
+    typed[1:] &= owner[1:] == owner[:-1]
+    speed_count, speed_total = np.zeros((n_owners, 1), np.int64), np.zeros((n_owners, 1))
+    _add(np.where(typed, 0, -1), milliseconds, owner, speed_count, speed_total)
+    names: list[str] = []
+    counts, totals = [], []
+    for kind in kinds:
+        code, value, labels = _features(keystrokes, milliseconds, typed, kind)
+        if kind is Kind.hold:
+            code = np.where((owner >= 0) & (value <= longest), code, -1)
+        count, total = np.zeros((n_owners, len(labels)), np.int64), np.zeros((n_owners, len(labels)))
+        _add(code, value, owner, count, total)
+        names += labels
+        counts.append(count)
+        totals.append(total)
+    return Totals(tuple(names), np.hstack(counts), np.hstack(totals), speed_count[:, 0], speed_total[:, 0])
+
+
+def _features(
+    keystrokes: Keystrokes, milliseconds: Floats, typed: NDArray[np.bool_], kind: Kind
+) -> tuple[NDArray[np.int64], Floats, list[str]]:
+    """The feature that each row ends (-1: none), its value, and the features' names."""
+    key, keys = keystrokes.key.astype(np.int64), keystrokes.keys
+    if kind is Kind.key:
+        return np.where(typed, key, -1), milliseconds, [f"{TO}{shown(one)}" for one in keys]
+    if kind is Kind.hold:
+        held = np.full(len(key), UNKNOWN) if keystrokes.hold is None else keystrokes.hold
+        return np.where(held >= 0, key, -1), held / NANOSECONDS, [f"{HOLD}{shown(one)}" for one in keys]
+    parts, value = [_shifted(key), key], milliseconds
+    if kind is Kind.trigraph:
+        parts, value = [_shifted(parts[0]), *parts], milliseconds + _shifted(milliseconds)
+        typed = typed & _shifted(typed)
+    combined = parts[0]
+    for part in parts[1:]:
+        combined = combined * len(keys) + part
+    code, present = _numbered(combined, typed, len(keys) ** len(parts))
+    return code, value, [_name(int(one), keys, len(parts)) for one in present]
+
+
+def _shifted(column: NDArray[Any]) -> NDArray[Any]:
+    """Each row's value in the row before; the first row keeps its own, and follows none anyway."""
+    return np.concatenate([column[:1], column[:-1]])
+
+
+def _name(combined: int, keys: tuple[str, ...], n_parts: int) -> str:
+    places = [combined // len(keys) ** power % len(keys) for power in reversed(range(n_parts))]
+    return ARROW.join(shown(keys[place]) for place in places)
+
+
+def shown(key: str) -> str:
+    """A key as people can read it."""
+    return {" ": "Space", "\n": "Enter", "\t": "Tab"}.get(key, key)
+
+
+def _numbered(
+    combined: NDArray[np.int64], typed: NDArray[np.bool_], n_possible: int
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Combinations numbered from 0 among those that occur (-1 elsewhere), and which they are."""
+    if n_possible > LARGEST_TABLE:
+        present, place = np.unique(combined[typed], return_inverse=True)
+        code = np.full(len(combined), -1)
+        code[typed] = place
+        return code, present
+    occurs = np.zeros(n_possible, dtype=bool)
+    occurs[combined[typed]] = True
+    numbers = np.cumsum(occurs) - 1
+    return np.where(typed, numbers[combined], -1), np.flatnonzero(occurs)
+
+
+@njit(cache=True)
+def _add(code, value, owner, count, total):  # type: ignore[no-untyped-def]
+    for r in range(len(code)):
+        if code[r] >= 0:
+            count[owner[r], code[r]] += 1
+            total[owner[r], code[r]] += value[r]
