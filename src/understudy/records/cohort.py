@@ -8,22 +8,33 @@ from __future__ import annotations
 
 import math
 import tomllib
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from understudy.errors import DataError, UsageError
+from understudy.records.cohort_kinds import WORDS, kind_of_file
+from understudy.records.declaration import (
+    DeclarationError,
+    declared_value,
+    line_of,
+    number,
+    numbers,
+    pair_of,
+    place_in,
+    whole_number,
+    words,
+)
 from understudy.records.interactions import SIMULATED_PREFIX, SYNTHETIC_PREFIX
 
 if TYPE_CHECKING:
     import polars as pl
 
 Floats = NDArray[np.float64]
-Number = TypeVar("Number", int, float)
 
 LEARNER = "learner"
 # Ten years: more is a typing error.
@@ -56,15 +67,20 @@ class Feature:
 
     def __post_init__(self) -> None:
         if not (self.high > 0 and math.isfinite(self.high)):
-            raise DataError("every feature needs a bound above 0.", hint="give `high` for each [[feature]].")
+            raise DeclarationError(
+                "every feature needs a bound above 0.", hint="give `high` for each [[feature]].", key="high"
+            )
         if not self.name.strip():
-            raise DataError("every feature needs a name.", hint="give `name` for each [[feature]].")
+            raise DeclarationError(
+                "every feature needs a name.", hint="give `name` for each [[feature]].", key="name"
+            )
         if self.hours is not None:
             first, end = self.hours
             if not (0 <= first < 24 and 0 < end <= 24 and first != end):
-                raise DataError(
+                raise DeclarationError(
                     f"feature '{self.name}' has the hours {first} to {end}.",
                     hint="give the first hour of the window, 0 to 23, and the first behind it, 1 to 24.",
+                    key="hours",
                 )
 
 
@@ -103,52 +119,76 @@ class Schema:
     def __post_init__(self) -> None:
         names = [feature.name for feature in self.features]
         if not names or len(set(names)) < len(names):
-            raise DataError(
-                "a cohort needs features with different names.", hint="see [[feature]] in cohort.toml."
+            raise DeclarationError(
+                "a cohort needs features with different names.",
+                hint="see [[feature]] in cohort.toml.",
+                key="feature",
             )
         if not 2 <= self.n_weeks <= MOST_WEEKS:
-            raise DataError(
-                f"a series of {self.n_weeks} weeks was declared.", hint=f"declare 2 to {MOST_WEEKS} weeks."
+            raise DeclarationError(
+                f"a series of {self.n_weeks} weeks was declared.",
+                hint=f"declare 2 to {MOST_WEEKS} weeks.",
+                key="weeks",
             )
         if len(self.labels) < 2 or len(set(self.labels)) < len(self.labels):
-            raise DataError(
-                "a cohort needs at least two different labels.", hint="see `labels` in cohort.toml."
+            raise DeclarationError(
+                "a cohort needs at least two different labels.",
+                hint="see `labels` in cohort.toml.",
+                key="labels",
             )
         if self.label in (LEARNER, *self.columns()) or not self.label.strip():
-            raise DataError(
-                f"the label cannot be called '{self.label}'.", hint="no column may have its name already."
+            raise DeclarationError(
+                f"the label cannot be called '{self.label}'.",
+                hint="no column may have its name already.",
+                key="label",
             )
         low, high = self.score_bounds
         if not (math.isfinite(low) and math.isfinite(high) and low < high):
-            raise DataError(
-                f"scores from {low:g} to {high:g} were declared.", hint="see `score_bounds` in cohort.toml."
+            raise DeclarationError(
+                f"scores from {low:g} to {high:g} were declared.",
+                hint="see `score_bounds` in cohort.toml.",
+                key="score_bounds",
             )
         if self.without_events not in WITHOUT_EVENTS:
-            raise DataError(
+            raise DeclarationError(
                 f"learners without events are {' or '.join(WITHOUT_EVENTS)}, not '{self.without_events}'.",
                 hint="see `without_events` in cohort.toml.",
+                key="without_events",
             )
         self._check_cuts()
 
     def _check_cuts(self) -> None:
         if self.cuts_source not in CUTS_SOURCES:
-            raise DataError(
-                f"cuts are {', '.join(CUTS_SOURCES)}, not '{self.cuts_source}'.", hint="see `cuts_source`."
+            raise DeclarationError(
+                f"cuts are {', '.join(CUTS_SOURCES)}, not '{self.cuts_source}'.",
+                hint="see `cuts_source`.",
+                key="cuts_source",
             )
         if self.cuts is None:
             if self.cuts_source != "declared":
-                raise DataError("`cuts_source` was given without `cuts`.", hint="leave it out.")
+                raise DeclarationError(
+                    "`cuts_source` was given without `cuts`.", hint="leave it out.", key="cuts_source"
+                )
             return
-        if len(self.cuts) != len(self.labels) - 1 or list(self.cuts) != sorted(set(self.cuts)):
-            raise DataError(
-                f"{len(self.labels)} labels need {len(self.labels) - 1} growing cuts; got {len(self.cuts)}.",
+        n_cuts = len(self.labels) - 1
+        if len(self.cuts) != n_cuts:
+            raise DeclarationError(
+                f"{len(self.labels)} labels need {n_cuts} cuts between them; got {len(self.cuts)}.",
                 hint="leave `cuts` out to have them estimated privately.",
+                key="cuts",
+            )
+        if list(self.cuts) != sorted(set(self.cuts)):
+            raise DeclarationError(
+                f"the cuts must rise, from low to high; got {', '.join(f'{cut:g}' for cut in self.cuts)}.",
+                hint="write each cut once, the smallest first: from it on a score is in the next of `labels`.",
+                key="cuts",
             )
         low, high = self.score_bounds
         if not all(low <= cut <= high for cut in self.cuts):
-            raise DataError(
+            raise DeclarationError(
                 f"the cuts do not all lie within the scores' bounds, {low:g} to {high:g}.",
                 hint="see `cuts` and `score_bounds` in cohort.toml.",
+                key="cuts",
             )
 
     @property
@@ -178,48 +218,67 @@ class Schema:
         """The schema declared in a TOML file."""
         if not path.is_file():
             raise UsageError(f"there is no file {path}.", hint="declare the cohort in cohort.toml.")
-        try:
-            content = tomllib.loads(path.read_text(encoding="utf-8"))
-        except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        kind = kind_of_file(path)
+        if kind not in (None, "declaration"):
             raise DataError(
-                f"{path.name} is not TOML ({type(error).__name__}).", hint="check the quotes."
+                f"{path.name} is {WORDS[kind]}, not the declaration of a cohort.",
+                hint="give the toml file: what you declared, or what `understudy cohort build` wrote beside the table.",
+            )
+        try:
+            text = path.read_text(encoding="utf-8")
+            content = tomllib.loads(text)
+        except UnicodeDecodeError:
+            raise DataError(f"{path.name} is not text in UTF-8.", hint="save it as UTF-8.") from None
+        except tomllib.TOMLDecodeError as error:
+            raise DataError(
+                f"{path.name}{place_in(str(error), text, (*_KEYS, *_FEATURE_KEYS))} is not TOML.",
+                hint="check the quotes and brackets there, and in the line before.",
             ) from None
-        return cls.from_dict(content, path.name)
+        try:
+            return cls._declared(content)
+        except DeclarationError as error:
+            line = line_of(text, error.key, error.feature)
+            raise error.at(path.name if line is None else f"{path.name}, line {line}") from None
 
     @classmethod
     def from_dict(cls, content: dict[str, Any], source: str = "cohort.toml") -> Schema:
         """The schema from a parsed file; a key that is not known is an error."""
-        _refuse_unknown(content, _KEYS, source)
         try:
-            for entry in content.get("feature", []):
-                _refuse_unknown(entry, _FEATURE_KEYS, f"{source}, [[feature]]")
-            features = tuple(
-                Feature(
-                    str(entry["name"]),
-                    float(entry["high"]),
-                    str(entry.get("unit", "minutes")),
-                    None if "hours" not in entry else _pair(entry["hours"], int),
-                )
-                for entry in content.get("feature", [])
+            return cls._declared(content)
+        except DeclarationError as error:
+            raise error.at(source) from None
+
+    @classmethod
+    def _declared(cls, content: dict[str, Any]) -> Schema:
+        if not isinstance(content, dict):
+            raise DeclarationError("a declaration has keys with values.", hint="see cohort.toml.")
+        _refuse_unknown(content, _KEYS)
+        entries = content.get("feature", [])
+        if not isinstance(entries, list) or not all(isinstance(entry, dict) for entry in entries):
+            raise DeclarationError(
+                "`feature` is not a list of tables.", hint="write [[feature]] above each.", key="feature"
             )
-            default = cls()
-            return cls(
-                features=features or WINDOWS,
-                n_weeks=int(content.get("weeks", default.n_weeks)),
-                label=str(content.get("label", default.label)),
-                labels=tuple(str(name) for name in _listed(content.get("labels", default.labels))),
-                cuts=None if "cuts" not in content else tuple(float(cut) for cut in _listed(content["cuts"])),
-                cuts_source=str(content.get("cuts_source", default.cuts_source)),
-                score_bounds=_pair(content.get("score_bounds", default.score_bounds), float),
-                without_events=str(content.get("without_events", default.without_events)),
-                title=str(content.get("title", "")),
-                context=str(content.get("context", "")),
-            )
-        except (KeyError, IndexError, TypeError, ValueError, OverflowError):
-            raise DataError(
-                f"{source}: a value has the wrong form.",
-                hint="each [[feature]] has a name and a number `high`; cuts and score_bounds are lists of numbers.",
-            ) from None
+        features = []
+        for place, entry in enumerate(entries, 1):
+            try:
+                features.append(_feature(entry))
+            except DeclarationError as error:
+                raise DeclarationError(error.message, hint=error.hint, key=error.key, feature=place) from None
+        default = cls()
+        return cls(
+            features=tuple(features) or WINDOWS,
+            n_weeks=declared_value(content, "weeks", whole_number, "a whole number", default.n_weeks),
+            label=declared_value(content, "label", str, "a word", default.label),
+            labels=declared_value(content, "labels", words, "a list of words", default.labels),
+            cuts=declared_value(content, "cuts", numbers, "a list of numbers", None),
+            cuts_source=declared_value(content, "cuts_source", str, "a word", default.cuts_source),
+            score_bounds=declared_value(
+                content, "score_bounds", pair_of(number), "a list of two numbers", default.score_bounds
+            ),
+            without_events=declared_value(content, "without_events", str, "a word", default.without_events),
+            title=declared_value(content, "title", str, "a text", ""),
+            context=declared_value(content, "context", str, "a text", ""),
+        )
 
     def to_dict(self) -> dict[str, Any]:
         """The content of the file, for JSON and for prompts; nothing here depends on a learner."""
@@ -266,25 +325,31 @@ class Schema:
         return np.searchsorted(self.cuts, within, side="right").astype(np.int8)
 
 
-def _refuse_unknown(content: dict[str, Any], known: Sequence[str], source: str) -> None:
+def _refuse_unknown(content: dict[str, Any], known: Sequence[str]) -> None:
     unknown = sorted(set(content) - set(known))
     if unknown:
-        raise DataError(
-            f"{source}: unknown key '{unknown[0]}'.", hint="the keys are " + ", ".join(known) + "."
+        raise DeclarationError(
+            f"unknown key '{unknown[0]}'.", hint="the keys are " + ", ".join(known) + ".", key=unknown[0]
         )
 
 
-def _listed(value: Any) -> Sequence[Any]:
-    if not isinstance(value, list | tuple):
-        raise TypeError
-    return value
-
-
-def _pair(value: Any, kind: Callable[[Any], Number]) -> tuple[Number, Number]:
-    first, second = _listed(value)
-    if kind(first) != first or kind(second) != second:
-        raise ValueError
-    return kind(first), kind(second)
+def _feature(entry: dict[str, Any]) -> Feature:
+    _refuse_unknown(entry, _FEATURE_KEYS)
+    for key in ("name", "high"):
+        if key not in entry:
+            raise DeclarationError(
+                f"a [[feature]] has no `{key}`.",
+                hint="each [[feature]] has a name and a number `high`.",
+                key=key,
+            )
+    return Feature(
+        declared_value(entry, "name", str, "a word", ""),
+        declared_value(entry, "high", number, "a number", 0.0),
+        declared_value(entry, "unit", str, "a word", "minutes"),
+        declared_value(
+            entry, "hours", pair_of(whole_number), "a list of two whole numbers, such as [5, 12]", None
+        ),
+    )
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -402,7 +467,20 @@ def read_cohort(path: Path, schema: Path | None = None) -> Cohort:
 
     if not path.is_file():
         raise UsageError(f"there is no file {path}.", hint="`understudy cohort build` makes one.")
-    declared = Schema.read(schema or path.with_suffix(".toml"))
+    kind = kind_of_file(path)
+    if kind not in (None, "table"):
+        raise DataError(
+            f"{path.name} is {WORDS[kind]}, not the table of a cohort.",
+            hint="give the csv or parquet file: `understudy cohort build` makes it from a log and scores, `understudy "
+            "cohort synthesize` a synthetic one from a summary.",
+        )
+    beside = path.with_suffix(".toml")
+    if schema is None and not beside.is_file():
+        raise UsageError(
+            f"there is no declaration {beside.name} beside {path.name}.",
+            hint="a cohort is a table and its declaration: `understudy cohort build` makes both from a log and scores.",
+        )
+    declared = Schema.read(schema or beside)
     try:
         frame = (
             pl.read_parquet(path)
@@ -411,6 +489,8 @@ def read_cohort(path: Path, schema: Path | None = None) -> Cohort:
         )
     except (pl.exceptions.PolarsError, OSError) as error:
         raise DataError(
-            f"{path.name} cannot be read ({type(error).__name__}).", hint="build it again."
+            f"{path.name} cannot be read as {path.suffix.lower() or 'csv'} ({type(error).__name__}).",
+            hint="give the table that `understudy cohort build` or `understudy cohort synthesize` wrote, csv or "
+            "parquet by its extension.",
         ) from None
     return Cohort.from_frame(frame, declared, source=path.name)

@@ -105,8 +105,11 @@ def test_files_that_are_no_schema(tmp_path):
         Schema.read(tmp_path / "none.toml")
     (tmp_path / "a.toml").write_bytes(b"weeks = \xff")
     (tmp_path / "b.toml").write_text("weeks = = 3")
-    for name in ("a.toml", "b.toml"):
-        with pytest.raises(DataError, match="not TOML"):
+    for name, said in (
+        ("a.toml", "not text in UTF-8"),
+        ("b.toml", "line 1, column 9, in `weeks`, is not TOML"),
+    ):
+        with pytest.raises(DataError, match=said):
             Schema.read(tmp_path / name)
 
 
@@ -216,3 +219,81 @@ def test_missing_columns_and_files(tmp_path):
         read_cohort(tmp_path / "none.csv")
     with pytest.raises(DataError, match="day_02"):
         Cohort.from_frame(cohort(3).to_frame().drop("day_02"), SMALL)
+
+
+DECLARED = '''title = "A school"
+context = """
+weeks = 99 is what somebody wrote here
+"""
+weeks = 3
+cuts = [40, 60]
+
+[[feature]]
+name = "morning"
+high = 600
+hours = [5, 12]
+
+[[feature]]
+name = "evening"
+high = 600
+'''
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        ("weeks = 3", "weeks = 'three'", "line 5: `weeks` is not a whole number"),
+        ("weeks = 3", "weeks = 3.5", "line 5: `weeks` is not a whole number"),
+        ("weeks = 3", "weeks = 1", "line 5: a series of 1 weeks"),
+        ("[40, 60]", "[60, 40]", "line 6: the cuts must rise, from low to high; got 60, 40"),
+        ("[40, 60]", "[40]", "line 6: 3 labels need 2 cuts between them; got 1"),
+        ("[40, 60]", "'40 60'", "line 6: `cuts` is not a list of numbers"),
+        ("weeks = 3", "week = 3", "line 5: unknown key 'week'"),
+        ("[5, 12]", "[5]", "line 11: `hours` is not a list of two whole numbers"),
+        ("[5, 12]", "[5, 25]", "line 11: feature 'morning' has the hours 5 to 25"),
+        ('name = "evening"\n', "", "line 13: a .* has no `name`"),
+        ('name = "evening"', 'name = "morning"', "line 8: a cohort needs features with different names"),
+        ('name = "evening"\nhigh = 600', 'name = "evening"\nhigh = true', "line 15: `high` is not a number"),
+        ("cuts = [40, 60]", "cuts = [40, 60", "line 8, column 1, is not TOML|line 8, column . is not TOML"),
+    ],
+)
+def test_what_is_wrong_in_a_declaration_is_named_with_its_line(tmp_path, old, new, said):
+    assert old in DECLARED
+    (tmp_path / "cohort.toml").write_text(DECLARED.replace(old, new, 1))
+    with pytest.raises(DataError, match=said) as caught:
+        Schema.read(tmp_path / "cohort.toml")
+    assert caught.value.message.startswith("cohort.toml, line ")
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "kind"),
+    [
+        ("summary.json", b'{\n  "format": "understudy cohort summary",', "a private summary"),
+        ("suggestions.json", b'{"format": "understudy cohort suggestions"}', "suggestions"),
+        ("c.toml", b"weeks = 3", "the declaration of a cohort"),
+        ("c.xlsx", b"PK\x03\x04", "a workbook"),
+        ("c.json", b"[]", "JSON"),
+    ],
+)
+def test_another_kind_of_file_is_called_by_its_name(tmp_path, name, content, kind):
+    (tmp_path / name).write_bytes(content)
+    with pytest.raises(DataError, match=f"{name} is {kind}.*, not the table of a cohort") as caught:
+        read_cohort(tmp_path / name)
+    assert "cohort build" in caught.value.hint
+    assert "summarize" not in caught.value.hint
+    if kind != "the declaration of a cohort":
+        with pytest.raises(DataError, match=f"{name} is {kind}.*, not the declaration"):
+            Schema.read(tmp_path / name)
+
+
+def test_a_table_without_its_declaration(tmp_path):
+    cohort(3).to_frame().write_csv(tmp_path / "c.csv")
+    with pytest.raises(UsageError, match=r"no declaration c\.toml beside c\.csv"):
+        read_cohort(tmp_path / "c.csv")
+
+
+def test_kinds_of_files_are_those_that_are_written():
+    from understudy.records.cohort_kinds import FORMATS
+    from understudy.synthesis.cohorts import feedback, summary
+
+    assert set(FORMATS) == {feedback.FORMAT, summary.FORMAT}
