@@ -130,7 +130,7 @@ def build(
     from understudy.readers.cohort_building import join
     from understudy.readers.moments import DateOrder
     from understudy.readers.scores import Match, read_scores
-    from understudy.readers.sessions import Rule, Term, check_hours
+    from understudy.readers.sessions import Rule, Term, check_windows
     from understudy.readers.withdrawn import read_withdrawn
     from understudy.records.cohort import Schema
     from understudy.synthesis.cohort_writing import REAL, schema_path, write_cohort
@@ -142,7 +142,7 @@ def build(
     check_not_input(out, events, scores, schema)
     check_not_input(schema_path(out), events, scores)
     declared = Schema.read(schema)
-    check_hours(declared)
+    check_windows(declared)
     chosen = _cuts(declared, cuts, epsilon, not_private)
     if without_events is not None:
         declared = replace(
@@ -417,6 +417,6 @@ def _show(cohort: Cohort, joined: Joined, gap: float, credit: float) -> None:
         f"{name} {int((cohort.label == code).sum())}" for code, name in enumerate(cohort.schema.labels)
     )
     typer.echo(
-        f"{counted(joined.counts.sessions, 'session')} (ended by {gap:g} minutes without an event; the last event "
+        f"{counted(joined.counts.sessions, 'session')} of these learners (ended by {gap:g} minutes without an event; the last event "
         f"counts {credit:g}). {cohort.schema.label}: {labels}."
     )

@@ -125,6 +125,8 @@ def _settle(
             if "mix" in error.reason
             else "say --dates day-first or --dates month-first."
             if "day/month" in error.reason or "month/day" in error.reason
+            else "correct or remove that row, or choose the column with --time."
+            if "is no time" in error.reason
             else "write times as 2024-05-31 14:05:09, or choose the column with --time.",
         ) from None
     notes += moments.notes

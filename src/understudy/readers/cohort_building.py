@@ -13,9 +13,18 @@ from understudy.errors import DataError
 from understudy.readers.activity import Activity
 from understudy.readers.roles import counted
 from understudy.readers.scores import Match, Scores, match_scores
-from understudy.readers.sessions import Rule, Term, find_sessions, minutes_per_week
+from understudy.readers.sessions import (
+    Rule,
+    Sessions,
+    Term,
+    check_windows,
+    find_sessions,
+    hours_in_words,
+    hours_without_window,
+    minutes_per_week,
+)
 from understudy.readers.withdrawn import Withdrawn
-from understudy.records.cohort import Cohort, Schema
+from understudy.records.cohort import Cohort, Feature, Schema
 from understudy.records.interactions import SIMULATED_PREFIX
 
 # Scores to cuts: what `--cuts` chooses.
@@ -31,11 +40,12 @@ class Counts:
     sessions: int
     without_events: int
     without_events_kept: bool
-    without_score: int
+    not_listed: int
     listed_without_score: int
     withdrawn: int
     scores_cut: int
     cells_cut: int
+    minutes_without_window: float
 
 
 @dataclass(frozen=True, repr=False)
@@ -78,6 +88,7 @@ def join(
     Who has no event did nothing, and is kept with zeros unless asked otherwise; who has no score
     has no label and is left out.
     """
+    check_windows(schema)
     in_term = term.contains(activity.time)
     if not in_term.any():
         raise DataError(
@@ -127,18 +138,24 @@ def join(
     counts = Counts(
         events=activity.n_events,
         events_outside=int((~in_term).sum()),
-        sessions=sessions.n_sessions,
+        sessions=_n_sessions(sessions, position, term),
         without_events=without_events,
         without_events_kept=keep_without_events,
-        without_score=matched.n_without_score,
+        not_listed=matched.n_not_listed,
         listed_without_score=scores.n_without,
         withdrawn=n_withdrawn,
         scores_cut=int(((chosen < low) | (chosen > high)).sum()),
         cells_cut=int((values > schema.highs[None, :, None]).sum()),
+        minutes_without_window=_minutes_without_window(sessions, position, values, schema, term),
     )
     simulated = bool(scores.names.str.starts_with(SIMULATED_PREFIX).all())
     return Joined(
-        values, np.clip(chosen, low, high), schema, simulated, counts, (*notes, *_sentences(counts, schema))
+        values,
+        np.clip(chosen, low, high),
+        schema,
+        simulated,
+        counts,
+        (*([term.note] if term.note else []), *notes, *_sentences(counts, schema)),
     )
 
 
@@ -159,9 +176,34 @@ def _sentences(counts: Counts, schema: Schema) -> list[str]:
     sentences = (
         (counts.events_outside, "event", "outside the term, not counted"),
         (counts.without_events, "learner", f"with a score and no event in the term, {kept}"),
-        (counts.without_score, "learner", "of the log not in the list of scores, left out"),
+        (counts.not_listed, "learner", "of the log not in the list of scores, left out"),
         (counts.listed_without_score, "learner", "of the list without a score, left out"),
         (counts.scores_cut, "score", "beyond the declared bounds, cut to them"),
         (counts.cells_cut, "weekly value", "beyond the declared bound of its feature, cut to it"),
     )
-    return [f"{counted(number, what)} {text}." for number, what, text in sentences if number]
+    said = [f"{counted(number, what)} {text}." for number, what, text in sentences if number]
+    open_hours = hours_without_window(schema)
+    if len(open_hours):
+        said.append(
+            f"{counted(len(open_hours), 'hour')} of the day ({hours_in_words(open_hours)}) in no window: what happens "
+            f"then is not counted. That was {counted(round(counts.minutes_without_window), 'minute')} of these "
+            "learners (internal: a fact about them, not for release)."
+        )
+    return said
+
+
+def _n_sessions(sessions: Sessions, learners: NDArray[np.int64], term: Term) -> int:
+    """Sessions of these learners that begin or end in the term."""
+    theirs = np.isin(sessions.learner, learners[learners >= 0])
+    return int((theirs & (term.contains(sessions.start) | term.contains(sessions.end))).sum())
+
+
+def _minutes_without_window(
+    sessions: Sessions, learners: NDArray[np.int64], values: NDArray[np.float64], schema: Schema, term: Term
+) -> float:
+    if not len(hours_without_window(schema)):
+        return 0.0
+    some = learners[learners >= 0]
+    day = replace(schema, features=(Feature("all hours", 1.0, hours=(0, 24)),))
+    whole = minutes_per_week(sessions, int(sessions.learner.max(initial=0)) + 1, day, term)
+    return max(float(whole[some[some < len(whole)]].sum() - values.sum()), 0.0)

@@ -56,6 +56,13 @@ def read_moments(values: pl.Series, term_start: date, order: DateOrder | None = 
         return Moments(parse_times(values, asked=True), zone)
     text = values.cast(pl.String).str.replace_all(r"[\s\u00a0\u202f]+", " ").str.strip_chars()
     if text.head(1).str.contains(_SORTABLE).fill_null(False).all():
+        other = ~text.str.contains(_SORTABLE).fill_null(False)
+        if other.any():
+            # Before zones are looked at: what is no time states none.
+            raise UnreadableTimesError(
+                "hold something that is no time, or is not written like the first one",
+                int(other.arg_max() or 0),
+            )
         times = parse_times(text, asked=True, one_zone=False)
         numbers = text.head(1).cast(pl.Float64, strict=False).null_count() == 0
         return Moments(times, numbers or bool(text.head(1).str.contains(_STATED_ZONE).all()))

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 from understudy.errors import DataError
-from understudy.readers.columns import plain
+from understudy.readers.columns import count_known, plain
 
 
 def find_column(
@@ -22,7 +23,6 @@ def find_column(
 
     Where several columns have a known name, a sentence in `notes` says which was taken.
 
-    An error names no column of the file: where a header is missing, a learner stands in its place.
     """
     plains = [plain(name) for name in names]
     if asked is not None:
@@ -32,13 +32,17 @@ def find_column(
             return fitting[0]
         raise DataError(
             f"{file}: asked for column '{asked}', "
-            + (f"which {len(fitting)} columns could be." if fitting else "which is not there."),
+            + (
+                f"which {len(fitting)} columns could be."
+                if fitting
+                else f"which is not there; {there_are(names, known)}."
+            ),
             hint=f"write {option} as it stands in the file's first line.",
         )
     found = next((plains.index(name) for name in known if name in plains), None)
     if found is None:
         raise DataError(
-            f"{file}: found no column for the {role} among {len(names)} columns.",
+            f"{file}: found no column for the {role}; {there_are(names, known)}.",
             hint=f"name it with {option}; the file's first line has to hold the columns' names.",
         )
     if plains.count(plains[found]) > 1:
@@ -53,6 +57,24 @@ def find_column(
             f"{file}: {n_fitting} columns could be the {role}; '{plains[found]}' was taken. {option} chooses another."
         )
     return found
+
+
+# A number, a time or an address: what a row of data has and a header has not.
+_VALUE = re.compile(r"[-+]?[\d.,:/\s%-]*\d[\d.,:/\s%-]*|.*@.*|.*\d{1,2}:\d{2}.*|\d{4}-\d{2}-\d{2}.*")
+_MOST_NAMES, _LONGEST_NAME = 30, 60
+
+
+def there_are(names: Sequence[str], known: Sequence[str] = ()) -> str:
+    """The columns of a file by name, if its first line is a header.
+
+    It is taken for one when a name in it is known and nothing in it looks like a value: where a
+    header is missing, a learner stands in its place, and that is not for a message.
+    """
+    heard = count_known(names) or any(plain(name) in known for name in names)
+    if not heard or any(_VALUE.fullmatch(name.strip()) for name in names):
+        return f"none of its {len(names)} columns has a name that tells, or the first line is no header"
+    shown = ", ".join(f"'{name[:_LONGEST_NAME]}'" for name in names[:_MOST_NAMES])
+    return f"its columns are {shown}" + (" and more" if len(names) > _MOST_NAMES else "")
 
 
 def counted(number: int, what: str) -> str:

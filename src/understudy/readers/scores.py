@@ -40,25 +40,34 @@ class Match(Enum):
 
 @dataclass(frozen=True, repr=False)
 class Scores:
-    """A score per learner; no message holds a name."""
+    """A score per learner, and who is listed without one; no message holds a name."""
 
     names: pl.Series
     values: NDArray[np.float64]
-    n_without: int
+    unscored: pl.Series
     notes: tuple[str, ...] = ()
     places: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
         return f"<Scores: {len(self.values)} learners>"
 
+    @property
+    def n_without(self) -> int:
+        """Number of learners in the list who have no score."""
+        return len(self.unscored)
+
 
 def read_scores(path: Path | str, *, learner: str | None = None, score: str | None = None) -> Scores:
     """The scores in a csv, tsv, Excel or Parquet file; a learner without one is left out and counted."""
     table = _table(path)
-    fitting = [name for name in _SCORES if name in {plain(column) for column in table.names}]
+    # Names of ours, so nobody's.
+    fitting = [column for column in table.names if plain(column) in _SCORES]
     if score is None and len(fitting) > 1:
         raise UsageError(
-            f"{table.file}: {len(fitting)} columns could be the score.", hint="choose one with --score."
+            f"{table.file}: {len(fitting)} columns could be the score: "
+            + ", ".join(f"'{column}'" for column in fitting)
+            + ".",
+            hint=f"choose one, for example --score '{fitting[0]}'.",
         )
     known = (*KNOWN_NAMES["learner"], "fullname", "name", "idnumber", "email", "emailaddress")
     notes = [*table.notes]
@@ -90,7 +99,7 @@ def read_scores(path: Path | str, *, learner: str | None = None, score: str | No
     if nameless.any():
         notes.append(f"{table.file}: {counted(int(nameless.sum()), 'row')} without a learner dropped.")
     scored = frame.with_columns(values.alias("value")).filter(~nameless)
-    n_listed = scored["learner"].n_unique()
+    listed = scored["learner"].unique(maintain_order=True)
     scored = scored.filter(~absent.filter(~nameless))
     n_scored = scored.height
     scored = scored.unique(["learner", "value"], keep="first", maintain_order=True)
@@ -111,7 +120,7 @@ def read_scores(path: Path | str, *, learner: str | None = None, score: str | No
     return Scores(
         scored["learner"],
         scored["value"].to_numpy(),
-        n_listed - scored.height,
+        listed.filter(~listed.is_in(scored["learner"].to_list())),
         tuple(notes),
         tuple(f"{table.place} {line} of {table.file}" for line in scored["line"]),
     )
@@ -121,12 +130,13 @@ def read_scores(path: Path | str, *, learner: str | None = None, score: str | No
 class Matched:
     """For each score the position of its learner in the log, or -1, and counts of the others.
 
+    `n_not_listed` are learners of the log whom the list does not name, with or without a score.
     `ambiguous` are the scores, among those with -1, whose names fit several learners, or share one.
     """
 
     position: NDArray[np.int64]
     n_without_events: int
-    n_without_score: int
+    n_not_listed: int
     ambiguous: tuple[int, ...] = ()
 
 
@@ -158,11 +168,32 @@ def match_scores(activity: Activity, scores: Scores, match: Match = Match.name) 
         position[sure["row"].to_numpy()] = sure["code"].to_numpy()
     found = int((position >= 0).sum())
     if not found:
+        _refuse_without_numbers(activity, scores, match)
         raise DataError(
             f"none of {len(position)} learners with a score is one of {activity.n_learners} learners in the log.",
             hint="choose the columns with --learner and --scores-learner, or try --match number.",
         )
-    return Matched(position, len(position) - found, activity.n_learners - found, tuple(ambiguous))
+    left = known.filter(~pl.col("code").is_in(position[position >= 0].tolist()))
+    listed = left["name"].is_in(scores.unscored.to_list()) | _key(left["name"], match).is_in(
+        _key(scores.unscored, match).drop_nulls().to_list()
+    )
+    n_unscored = left.filter(listed.fill_null(False))["code"].n_unique()
+    return Matched(
+        position, len(position) - found, activity.n_learners - found - n_unscored, tuple(ambiguous)
+    )
+
+
+def _refuse_without_numbers(activity: Activity, scores: Scores, match: Match) -> None:
+    """By number only names with one number in them can be the same."""
+    if match is not Match.number:
+        return
+    sides = (("the log", activity.names), ("the list of scores", scores.names))
+    lacking = [side for side, names in sides if not _key(names, match).drop_nulls().len()]
+    if lacking:
+        raise DataError(
+            f"--match number was asked for, and no name of {' or of '.join(lacking)} has exactly one number in it.",
+            hint="leave --match out, or choose the columns with --learner and --scores-learner.",
+        )
 
 
 def _key(names: pl.Series, match: Match) -> pl.Series:
@@ -187,4 +218,9 @@ def _table(path: Path | str) -> Table:
     if source.data.startswith(EXCEL_MAGICS):
         return read_workbook(source)
     text = decode(source, latin=True)
+    if len(first_lines(text, 2)) < 2:
+        raise DataError(
+            f"{source.name}: the list of scores is empty: it has one line, and that is the header.",
+            hint="check the export: below the columns' names there is a row for each learner.",
+        )
     return read_delimited(text, guess_separator(first_lines(text, 1)[0]))

@@ -8,6 +8,7 @@ where a window, a day or a week begins on the learner's clock.
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from typing import Literal
@@ -26,6 +27,7 @@ MINUTE = 60_000_000  # microseconds, the unit of all times here
 # Offsets of today's time zones are multiples of it, so a clock never jumps inside such a cell.
 _CELL = 15 * MINUTE
 _DAY = 24 * 60 * MINUTE
+_HOURS = np.arange(24)
 
 
 @dataclass(frozen=True)
@@ -96,6 +98,14 @@ class Term:
                     f"there is no time zone '{self.time_zone}'.",
                     hint="for example --time-zone Europe/Berlin.",
                 ) from None
+
+    @property
+    def note(self) -> str:
+        """That weeks begin on the day of the week on which the term does, if that may be a mistake."""
+        day = self.start.strftime("%A")
+        if self.start.weekday() == 0:
+            return ""
+        return f"{self.start} is a {day}: the weeks of the term begin on {day}s."
 
     def clock(self) -> tuple[Ints, Ints]:
         """Cells of a quarter of an hour: when each begins, and what the clock shows since the term's start.
@@ -182,6 +192,33 @@ def check_hours(schema: Schema) -> None:
                 f"feature '{feature.name}' is not declared as minutes in hours of the day.",
                 hint="a log of events gives minutes: write hours = [5, 12] for each [[feature]].",
             )
+
+
+def check_windows(schema: Schema) -> None:
+    """Refuse a schema whose features are not windows of the day that exclude each other."""
+    check_hours(schema)
+    for one, other in itertools.combinations(schema.features, 2):
+        both = np.flatnonzero(_within(one, _HOURS) & _within(other, _HOURS))
+        if len(both):
+            raise DataError(
+                f"the windows '{one.name}' and '{other.name}' overlap (hours {hours_in_words(both)}): minutes there "
+                "would count twice.",
+                hint="write each hour into one [[feature]] only: hours = [5, 12] ends where [12, 17] begins.",
+            )
+
+
+def hours_without_window(schema: Schema) -> Ints:
+    """Hours of the day that belong to no window; public, as the schema is."""
+    covered = np.zeros(24, dtype=bool)
+    for feature in schema.features:
+        covered |= _within(feature, _HOURS)
+    return np.flatnonzero(~covered)
+
+
+def hours_in_words(hours: Ints) -> str:
+    """Runs of hours, each with the first hour that is not in it: "0 to 5, 22 to 24"."""
+    runs = np.split(hours, np.flatnonzero(np.diff(hours) > 1) + 1)
+    return ", ".join(f"{run[0]} to {run[-1] + 1}" for run in runs)
 
 
 def _within(feature: Feature, hour: Ints) -> NDArray[np.bool_]:

@@ -337,8 +337,14 @@ def test_scores(write):
 @pytest.mark.parametrize(
     ("content", "options", "message"),
     [
-        ("user,exam,overall\na,1,2\n", {}, "2 columns could be the score"),
-        ("user,x\na,1\n", {}, "no column for the score"),
+        ("user,exam,overall\na,1,2\n", {}, "2 columns could be the score: 'exam', 'overall'"),
+        ("user,x\na,1\n", {}, "no column for the score; its columns are 'user', 'x'"),
+        (
+            "user,score,Bar\na,1,2\n",
+            {"score": "Foo"},
+            "'Foo', which is not there; its columns are 'user', 'score', 'Bar'",
+        ),
+        ("user,score\n", {}, "the list of scores is empty"),
         ("user,score\na,b\n", {}, "line 2"),
         ("user,score\na,1\na,2\n", {}, "1 learner with several scores"),
         ("user,score\na,\n", {}, "no score"),
@@ -362,7 +368,7 @@ def test_names_are_matched_as_they_are_then_but_for_case_spaces_and_zeros(write)
     listed = "user,score\nana maria,1\n7,2\nben,3\nBen,4\nDO\u0308,5\nnobody,6\nEve,7\n"
     matched = match_scores(activity, read_scores(write("s.csv", listed)))
     assert matched.position.tolist() == [0, 1, 2, 3, 4, -1, -1]
-    assert (matched.n_without_events, matched.n_without_score, matched.ambiguous) == (2, 2, (6,))
+    assert (matched.n_without_events, matched.n_not_listed, matched.ambiguous) == (2, 2, (6,))
 
 
 @pytest.mark.parametrize(
@@ -430,8 +436,12 @@ def test_a_cohort_is_built_and_everything_left_out_is_counted(write):
     expected[0, 3, 1] = 6
     np.testing.assert_allclose(cohort.values, expected)
     counts = joined.counts
-    assert (counts.events, counts.events_outside, counts.sessions) == (7, 1, 5)
-    assert (counts.without_events, counts.without_score, counts.listed_without_score) == (2, 2, 1)
+    # The sessions of ben (before the term), of the teacher and of dan (without a score) are not in the cohort.
+    assert (counts.events, counts.events_outside, counts.sessions) == (7, 1, 2)
+    # dan is in the list without a score: said once, and not as somebody whom the list lacks.
+    assert (counts.without_events, counts.not_listed, counts.listed_without_score) == (2, 1, 1)
+    assert "1 learner of the log not in the list of scores, left out." in joined.notes
+    assert "1 learner of the list without a score, left out." in joined.notes
     assert (counts.scores_cut, counts.cells_cut) == (1, 0)
     assert not joined.simulated
 
@@ -577,3 +587,63 @@ def test_no_message_holds_a_name(write, log, scores):
 def test_gzip_is_unpacked(tmp_path):
     (tmp_path / "log.gz").write_bytes(gzip.compress(EVENTS.encode()))
     assert read_activity(tmp_path / "log.gz", TERM).n_events == 7
+
+
+@pytest.mark.parametrize(
+    "header", ["Zq7canary,12", "Zq7canary,exam,85", "Zq7canary,gut", "student,z@q7canary.org,x"]
+)
+def test_a_row_that_stands_where_the_header_should_be_is_not_shown(write, header):
+    row = ",".join("1" for _ in header.split(","))
+    for options in ({}, {"score": "Foo"}, {"learner": "Foo", "score": "x"}):
+        with pytest.raises(UnderstudyError) as caught:
+            read_scores(write("s.csv", f"{header}\n{row}\n"), **options)
+        assert "q7canary" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "times",
+    [
+        ("2024-09-02T10:00:00Z", "yesterday Anna"),
+        ("2024-09-02 10:00", "yesterday Anna"),
+        ("1725271200", "Anna"),
+    ],
+)
+def test_what_is_no_time_is_said_to_be_none(write, times):
+    rows = "".join(f"u,{time}\n" for time in times)
+    with pytest.raises(DataError, match=r"no time.*\(first on line 3\)") as caught:
+        read_activity(write("log.csv", "user,time\n" + rows), TERM)
+    assert "zone" not in str(caught.value)
+    assert "Anna" not in str(caught.value)
+
+
+def test_windows_that_overlap_are_refused_and_uncovered_hours_are_said(write):
+    activity = read_activity(write("log.csv", EVENTS), TERM)
+    scores = read_scores(write("s.csv", SCORES))
+    two = (Feature("early", 600.0, hours=(5, 12)), Feature("late", 600.0, hours=(11, 24)))
+    with pytest.raises(DataError, match=r"'early' and 'late' overlap \(hours 11 to 12\)"):
+        join(activity, scores, Schema(features=two, n_weeks=3, cuts=(40.0, 60.0)), TERM)
+    night = (Feature("night", 600.0, hours=(22, 5)), Feature("noon", 600.0, hours=(12, 13)))
+    joined = join(activity, scores, Schema(features=night, n_weeks=3, cuts=(40.0, 60.0)), TERM)
+    (note,) = [one for one in joined.notes if "in no window" in one]
+    assert "16 hours of the day (5 to 12, 13 to 22) in no window" in note
+    # Ana's morning: ten minutes and one for the last event.
+    assert "11 minutes of these learners (internal" in note
+    assert not any("in no window" in one for one in made(write).notes)
+
+
+def test_weeks_that_do_not_begin_on_a_monday_are_said(write):
+    activity = read_activity(write("log.csv", EVENTS), TERM)
+    scores = read_scores(write("s.csv", SCORES))
+    tuesday = join(activity, scores, SCHEMA, Term(date(2024, 9, 3), 3))
+    assert "2024-09-03 is a Tuesday: the weeks of the term begin on Tuesdays." in tuesday.notes
+    assert not any(
+        "begin on" in note for note in join(activity, scores, SCHEMA, Term(date(2024, 9, 2), 3)).notes
+    )
+
+
+def test_names_without_numbers_cannot_be_matched_by_number(write):
+    activity = log_of(write, "ana", "ben")
+    with pytest.raises(DataError, match="no name of the log has exactly one number"):
+        match_scores(activity, read_scores(write("s.csv", "user,score\n12,1\n")), Match.number)
+    with pytest.raises(DataError, match="the log or of the list of scores has exactly one number"):
+        match_scores(activity, read_scores(write("s.csv", "user,score\nx,1\n")), Match.number)
