@@ -1,7 +1,11 @@
 """`understudy cohort prompt` and `cohort synthesize`, run as a person runs them."""
 
+import contextlib
 import json
 import os
+import pty
+import subprocess
+import sys
 
 import polars as pl
 import pytest
@@ -128,8 +132,118 @@ def test_nobody_usable_leaves_scripts_and_report_and_no_cohort(folder):
     assert done.returncode == 3
     assert "down: HTTP 500; refusing: NoScript" in done.stderr
     assert not (folder / "none.parquet").exists()
-    report = json.loads((folder / "none-panel/report.json").read_text())
+    assert "none-panel-failed-1/" in done.stderr
+    assert not (folder / "none-panel").exists()
+    report = json.loads((folder / "none-panel-failed-1/report.json").read_text())
     assert [one["status"] for one in report["panelists"]] == ["dropped", "dropped"]
+
+
+def test_a_wrong_script_is_said_in_words_for_the_chat_and_a_corrected_one_is_taken(folder):
+    wrong = GOOD_SCRIPT.replace("return pd.DataFrame(", "return -1.0 - pd.DataFrame(")
+    assert wrong != GOOD_SCRIPT
+    (folder / "chat.py").write_text(wrong)
+    asked = ("-o", "again-and-again.csv", "--script", "chat.py", "--learners", "20")
+    for number in (1, 2):
+        done = synthesize(folder, *asked)
+        assert done.returncode == 3
+        assert f"again-and-again-panel-failed-{number}/" in done.stderr
+        assert (
+            "To paste back to the chat that wrote chat: Your script was not accepted: OutOfBounds"
+            in done.stderr
+        )
+        assert "every value has to lie between 0 and the feature's bound" in done.stderr
+    (folder / "chat.py").write_text(GOOD_SCRIPT)
+    done = synthesize(folder, *asked)
+    assert done.returncode == 0, done.stderr
+    assert (folder / "again-and-again-panel/chat.py").exists()
+
+
+def test_a_dropped_script_beside_a_good_one_is_said_too(folder):
+    (folder / "good.py").write_text(GOOD_SCRIPT)
+    (folder / "bad.py").write_text(GOOD_SCRIPT + "\nimport os\n")
+    scripts = ("--script", "good.py", "--script", "bad.py")
+    done = synthesize(folder, "-o", "both.csv", *scripts, "--learners", "20")
+    assert done.returncode == 0, done.stderr
+    assert (
+        "To paste back to the chat that wrote bad: Your script was not accepted: ForbiddenImport"
+        in done.stdout
+    )
+
+
+def test_what_may_leave_says_that_it_is_synthetic_and_carries_its_guarantee(folder):
+    done = synthesize(folder, "-o", "out.parquet", "--learners", "40")
+    assert done.returncode == 0, done.stderr
+    files = ["out.parquet", "out.toml", "out-card.html", "out-card.json"]
+    assert f"To share: {', '.join(files)}" in done.stdout
+    assert "To keep inside: out-panel/" in done.stdout
+    assert all(len(line) <= 100 for line in done.stdout.splitlines()), done.stdout
+    schema = read_cohort(folder / "out.parquet").schema
+    assert schema.title.startswith("Synthetic: ")
+    assert "these learners do not exist" in schema.context
+    assert "epsilon 3, delta 1.00e-03" in schema.context
+    card = json.loads((folder / "out-card.json").read_text())
+    assert card["guarantee"]["epsilon"] == 3.0
+    assert card["files"] == files
+    assert card["provenance"]["simulated"] is True
+    # The noise was drawn for 60 learners: shares cannot be exact.
+    assert all(0.0 < line["noise"] < 1.0 for line in card["expected"])
+    page = (folder / "out-card.html").read_text()
+    assert "Formal guarantee: epsilon 3, delta 1.00e-03" in page
+    assert "none of these programs saw a record" in page
+    for word in ("anonymous", "cannot be re-identified", "safe "):
+        assert word not in page.lower()
+
+
+def test_a_real_cohort_and_its_schema_are_not_written_over(folder):
+    run("simulate", "here.csv", "--shape", "cohort", "--learners", "20", cwd=folder)
+    before = {name: (folder / name).read_bytes() for name in ("here.csv", "here.toml")}
+    for out in ("here.csv", "here.parquet"):
+        done = synthesize(folder, "-o", out)
+        assert done.returncode == 2
+        assert "is there already" in done.stderr
+    assert before == {name: (folder / name).read_bytes() for name in before}
+
+
+def test_the_prompt_for_machines(folder):
+    shown = run("cohort", "prompt", "summary.json", cwd=folder).stdout
+    for command in (("prompt", "summary.json"), ("synthesize", "summary.json", "--show-prompt")):
+        content = json.loads(run("cohort", *command, "--json", cwd=folder).stdout)
+        assert content["prompt"] == shown
+        assert len(content["sha256"]) == 64
+    done = run("cohort", "prompt", "summary.json", "-o", "written.txt", "--json", cwd=folder)
+    assert json.loads(done.stdout)["out"] == "written.txt"
+
+
+def test_a_person_at_a_terminal_sees_at_once_that_it_works(folder):
+    """The bar is on the error stream, and only on a terminal."""
+    ours, theirs = pty.openpty()
+    code = "from understudy.cli import main; main()"
+    arguments = ("cohort", "synthesize", "absent.json", "-o", "seen.csv")
+    with subprocess.Popen([sys.executable, "-c", code, *arguments], cwd=folder, stderr=theirs) as process:
+        os.close(theirs)
+        said = b""
+        with contextlib.suppress(OSError):
+            while part := os.read(ours, 1024):
+                said += part
+        os.close(ours)
+    assert process.returncode == 2
+    # Before the summary was looked for.
+    assert b"Starting the sandbox" in said
+
+
+def test_what_is_missing_for_the_sandbox_is_named_with_the_command_that_installs_it(monkeypatch):
+    from understudy import sandbox
+    from understudy.cli import cohort_synthesize
+
+    def missing():
+        raise MissingError("the sandbox needs libseccomp and its Python binding, and one of them is missing.")
+
+    monkeypatch.setattr(sandbox, "require_sandbox", missing)
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    with pytest.raises(MissingError) as raised:
+        cohort_synthesize._sandbox()
+    assert "apt-get install bubblewrap libseccomp2" in raised.value.hint
+    assert f"{sys.executable} -m pip install 'understudy[sandbox]'" in raised.value.hint
 
 
 @pytest.mark.parametrize("mode", ["table", "error"])
@@ -138,8 +252,8 @@ def test_a_hostile_script_is_dropped_and_the_rest_goes_on(folder, mode, monkeypa
     before = {path.name for path in folder.iterdir()}
     script = hostile(mode, marker=MARKER, paths=[folder / "learners.csv"], port=9, folder=folder)
     with ChatServer({"hostile": [Reply(fenced(script))], "good": [Reply(fenced(GOOD_SCRIPT))]}) as server:
-        write_panel(folder / f"{mode}.toml", server, "hostile", "good")
-        done = synthesize(folder, "-o", f"{mode}.parquet", "--panel", f"{mode}.toml", "--json")
+        write_panel(folder / f"{mode}-asked.toml", server, "hostile", "good")
+        done = synthesize(folder, "-o", f"{mode}.parquet", "--panel", f"{mode}-asked.toml", "--json")
         sent = [request.body for request in server.of("hostile")]
     assert done.returncode == 0, done.stderr
     report = json.loads(done.stdout)["report"]["panelists"]
@@ -147,7 +261,8 @@ def test_a_hostile_script_is_dropped_and_the_rest_goes_on(folder, mode, monkeypa
     assert MARKER not in done.stdout + done.stderr
     assert MARKER.encode() not in sent[0]
     new = {path.name for path in folder.iterdir()} - before
-    assert new == {f"{mode}.toml", f"{mode}.parquet", f"{mode}-panel"}
+    cards = {f"{mode}-card.html", f"{mode}-card.json"}
+    assert new == {f"{mode}-asked.toml", f"{mode}.toml", f"{mode}.parquet", f"{mode}-panel", *cards}
     for path in (folder / f"{mode}-panel").iterdir():
         if path.name != "hostile.py":
             assert MARKER not in path.read_text(encoding="utf-8")

@@ -5,6 +5,8 @@ Both read the summary and nothing else about the learners.
 
 from __future__ import annotations
 
+import os
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -13,8 +15,12 @@ import typer
 from understudy.cli.options import AsJson, OptionalSeed, echo_json
 
 if TYPE_CHECKING:
+    from understudy.privacy import Guarantee
+    from understudy.sandbox import Sandbox
     from understudy.synthesis.cohorts.panel.brief import Brief
     from understudy.synthesis.cohorts.panel.panel import Panelist
+    from understudy.synthesis.cohorts.panel.report import PanelReport
+    from understudy.synthesis.cohorts.summary import PrivateSummary
 
 SummaryPath = Annotated[
     Path, typer.Argument(metavar="SUMMARY", help="The private summary, from `understudy cohort summarize`.")
@@ -33,6 +39,7 @@ def prompt(
         Path | None, typer.Option("-o", "--out", help="File to write, instead of printing.")
     ] = None,
     suggestions: Suggestions = None,
+    as_json: AsJson = False,
 ) -> None:
     """Print the prompt that panelists get, to paste it into any chat.
 
@@ -42,9 +49,11 @@ def prompt(
     """
     brief = _brief(summary, suggestions)
     if out is None:
-        _print_exactly(brief)
-    else:
-        _export(brief, out, summary)
+        _show(brief, as_json)
+        return
+    _export(brief, out, summary)
+    if as_json:
+        echo_json({"out": str(out), "sha256": brief.prompt_hash})
 
 
 def synthesize(
@@ -79,8 +88,9 @@ def synthesize(
 ) -> None:
     """Write a synthetic cohort by a panel that sees the private summary only.
 
-    Beside it: its schema (.toml) and a folder with the prompt, every script and a report.
-    Scripts run in the sandbox. What the summary guarantees holds for the cohort too.
+    Beside it, to be shared with it: its schema (.toml) and a data card (-card.html, -card.json). To be kept:
+    a folder (-panel) with the prompt, every script and a report. Scripts run in the sandbox. What the summary
+    guarantees holds for the cohort too.
 
     Example: understudy cohort synthesize summary.json -o synthetic.parquet
     """
@@ -89,36 +99,125 @@ def synthesize(
         if export_prompt is not None:
             _export(brief, export_prompt, summary)
         if show_prompt:
-            _print_exactly(brief)
+            _show(brief, as_json)
         return
 
-    import secrets
+    from contextlib import ExitStack
 
-    import numpy as np
-
-    import understudy
     from understudy.cli.progress import progress_bar
+
+    with ExitStack() as stack:
+        # Libraries, tries to break out and warm processes take seconds: said before any of it.
+        with progress_bar("Starting the sandbox") as begin:
+            begin(1)
+            job = _prepare(summary, out, panel, script or [], suggestions, as_json)
+            sandbox = stack.enter_context(_sandbox())
+        _run(job, sandbox, learners, per_panelist, seed, as_json)
+
+
+@dataclass(frozen=True)
+class _Job:
+    """What was asked for, checked before anything is started."""
+
+    summary: PrivateSummary
+    advice: tuple[str, ...]
+    panelists: list[Panelist]
+    out: Path
+
+    @property
+    def schema(self) -> Path:
+        return self.out.with_suffix(".toml")
+
+    @property
+    def card(self) -> Path:
+        return self.out.with_name(f"{self.out.stem}-card.html")
+
+    @property
+    def shared(self) -> list[Path]:
+        """The files that may leave together."""
+        return [self.out, self.schema, self.card, self.card.with_suffix(".json")]
+
+    @property
+    def folder(self) -> Path:
+        """What stays: prompt, scripts and report."""
+        return self.out.with_name(f"{self.out.stem}-panel")
+
+
+def _prepare(
+    summary: Path,
+    out: Path | None,
+    panel: Path | None,
+    scripts: list[Path],
+    suggestions: Path | None,
+    quiet: bool,
+) -> _Job:
     from understudy.errors import UsageError
-    from understudy.pages.writing import check_absent, check_not_input, check_parent, write_text
-    from understudy.sandbox import Sandbox, require_sandbox
-    from understudy.synthesis.cohorts.panel.artefacts import save_panel
+    from understudy.pages.writing import check_absent, check_not_input, check_parent
     from understudy.synthesis.cohorts.panel.brief import read_suggestions
-    from understudy.synthesis.cohorts.panel.panel import LIMITS, EmptyPanelError, run_panel
-    from understudy.synthesis.cohorts.panel.report import spent
     from understudy.synthesis.cohorts.summary import PrivateSummary
-    from understudy.synthesis.writing import check_suffix, write_table
+    from understudy.synthesis.writing import check_suffix
 
     if out is None:
         raise UsageError("no file was named for the synthetic cohort.", hint="-o synthetic.parquet")
     check_suffix(out)
     check_parent(out)
-    schema_file, folder = out.with_suffix(".toml"), out.with_name(f"{out.stem}-panel")
     check_not_input(out, summary)
-    check_absent(folder)
     private = PrivateSummary.read(summary)
     advice = () if suggestions is None else read_suggestions(suggestions)
-    panelists = _panelists(panel, script or [], as_json)
-    require_sandbox()
+    job = _Job(private, advice, _panelists(panel, scripts, quiet), out)
+    # A real cohort and its schema may have these names.
+    for path in (*job.shared, job.folder):
+        check_absent(path)
+    return job
+
+
+def _sandbox() -> Sandbox:
+    """The sandbox, or one sentence and the command that installs what is missing."""
+    import importlib.util
+    import shutil
+    import sys
+
+    from understudy.errors import MissingError
+    from understudy.sandbox import Sandbox, require_sandbox
+    from understudy.synthesis.cohorts.panel.panel import LIMITS
+
+    try:
+        require_sandbox()
+    except MissingError as error:
+        packages = "sudo apt-get install bubblewrap libseccomp2"
+        libraries = f"{sys.executable} -m pip install 'understudy[sandbox]'"
+        no_program = (
+            shutil.which("bwrap", path=f"{os.environ.get('PATH', '')}:/usr/bin:/usr/local/bin") is None
+        )
+        no_binding = importlib.util.find_spec("pyseccomp") is None
+        commands = [*([packages] if no_program or "libseccomp" in error.message else [])]
+        commands += [libraries] if no_binding else []
+        if sys.platform != "linux" or not commands:
+            raise
+        raise MissingError(error.message, hint="run: " + " && ".join(commands)) from error
+    return Sandbox(LIMITS)
+
+
+def _run(
+    job: _Job, sandbox: Sandbox, learners: int, per_panelist: int, seed: int | None, as_json: bool
+) -> None:
+    """Have the panel write, draw the cohort, write everything, and say what may leave."""
+    import secrets
+    from datetime import UTC, datetime
+
+    import numpy as np
+
+    import understudy
+    from understudy.cli.progress import progress_bar
+    from understudy.errors import DataError
+    from understudy.pages.writing import write_json, write_text
+    from understudy.release.cohort_card import cohort_card, cohort_card_page, synthetic_schema
+    from understudy.synthesis.cohorts.panel.artefacts import failed_folder, save_panel
+    from understudy.synthesis.cohorts.panel.panel import EmptyPanelError, run_panel
+    from understudy.synthesis.cohorts.panel.report import spent
+    from understudy.synthesis.writing import write_table
+
+    private = job.summary
     # Post-processing: the seed may be known, and lets anybody repeat what the scripts gave.
     used_seed = secrets.randbits(64) if seed is None else seed
     facts = {
@@ -127,30 +226,50 @@ def synthesize(
         "learners": learners,
         "guarantee": private.guarantee.to_json(),
     }
-    with Sandbox(LIMITS) as sandbox, progress_bar("Panelists") as begin:
+    with progress_bar("Panelists") as begin:
         try:
             result = run_panel(
                 private,
-                panelists,
+                job.panelists,
                 sandbox,
                 rng=np.random.default_rng(used_seed),
                 n_learners=learners,
                 n_each=per_panelist,
-                suggestions=advice,
-                advance=begin(len(panelists)),
+                suggestions=job.advice,
+                advance=begin(len(job.panelists)),
             )
         except EmptyPanelError as error:
-            save_panel(folder, error.brief, error.scripts, error.report, facts)
-            raise
-    save_panel(folder, result.brief, result.scripts, result.report, facts)
-    write_text(schema_file, private.schema.to_toml())
-    write_table(result.cohort.to_frame(), out, kind="synthetic data: these learners do not exist")
+            failed = failed_folder(job.folder)
+            save_panel(failed, error.brief, error.scripts, error.report, facts)
+            words = [
+                f"the scripts and the report are in {failed}/; the same command can be given again.",
+                *_to_paste_back(error.report),
+                "Our own programs need no script: leave --panel and --script out.",
+            ]
+            raise DataError(error.message, hint="\n".join(words)) from None
+    save_panel(job.folder, result.brief, result.scripts, result.report, facts)
+    write_text(job.schema, synthetic_schema(private).to_toml())
+    used = [one for one in result.report.panelists if one.status != "dropped"]
+    card = cohort_card(
+        private,
+        result.cohort,
+        authors=[f"{one.name} ({one.model or one.provider})" for one in used],
+        files=[path.name for path in job.shared],
+        made=datetime.now(UTC).date().isoformat(),
+        version=understudy.__version__,
+    )
+    write_json(job.card.with_suffix(".json"), card)
+    write_text(job.card, cohort_card_page(card))
+    write_table(result.cohort.to_frame(), job.out, kind="synthetic data: these learners do not exist")
     if as_json:
         echo_json(
             {
-                "out": str(out),
-                "schema": str(schema_file),
-                "panel": str(folder),
+                "out": str(job.out),
+                "schema": str(job.schema),
+                "card": str(job.card),
+                "panel": str(job.folder),
+                "share": [str(path) for path in job.shared],
+                "keep": [str(job.folder)],
                 "learners": result.cohort.n_learners,
                 "seed": used_seed,
                 "guarantee": private.guarantee.to_json(),
@@ -160,12 +279,38 @@ def synthesize(
         return
     for one in result.report.panelists:
         typer.echo(f"{one}.")
+    for line in _to_paste_back(result.report):
+        typer.echo(line)
     if result.report.tokens.read and len(result.report.panelists) > 1:
         typer.echo(f"Together: {spent(result.report.tokens, result.report.cost)}.")
     drawn = ", ".join(f"{count} {label}" for label, count in result.report.drawn.items())
-    typer.echo(f"{out}: {result.cohort.n_learners} synthetic learners ({drawn}).")
-    typer.echo(f"Schema: {schema_file}. Prompt, scripts and report: {folder}/.")
-    typer.echo(f"Guarantee of the summary, which the cohort keeps: {private.guarantee}.")
+    typer.echo(f"{job.out}: {result.cohort.n_learners} synthetic learners ({drawn}).")
+    for line in _guarantee_lines(private.guarantee):
+        typer.echo(line)
+    typer.echo(f"To share: {', '.join(map(str, job.shared))}")
+    typer.echo(f"To keep inside: {job.folder}/ (prompt, scripts, report)")
+    typer.echo(f"Card: {job.card}")
+
+
+def _to_paste_back(report: PanelReport) -> list[str]:
+    """For every script from a chat that was dropped: what to tell the chat, without a word of the script."""
+    return [
+        f"To paste back to the chat that wrote {one.name}: {one.repair.strip()}"
+        for one in report.panelists
+        if one.provider == "manual" and one.repair
+    ]
+
+
+def _guarantee_lines(guarantee: Guarantee) -> list[str]:
+    """The guarantee, and each caveat in lines of its own."""
+    import textwrap
+    from dataclasses import replace
+
+    proved = f"Guarantee of the summary, which the cohort keeps: {replace(guarantee, caveats=())}."
+    lines = textwrap.wrap(proved, 100, subsequent_indent="  ")
+    for one in guarantee.caveats:
+        lines += textwrap.wrap(f"- {one}.", 100, initial_indent="  ", subsequent_indent="    ")
+    return lines
 
 
 def _brief(summary: Path, suggestions: Path | None) -> Brief:
@@ -176,8 +321,11 @@ def _brief(summary: Path, suggestions: Path | None) -> Brief:
     return write_brief(PrivateSummary.read(summary), advice)
 
 
-def _print_exactly(brief: Brief) -> None:
-    """The bytes that are sent, whatever the terminal's encoding or the system's line ends."""
+def _show(brief: Brief, as_json: bool) -> None:
+    """The bytes that are sent, whatever the terminal's encoding or the system's line ends; or in JSON."""
+    if as_json:
+        echo_json({"prompt": brief.text, "sha256": brief.prompt_hash})
+        return
     typer.get_binary_stream("stdout").write(brief.text.encode("utf-8"))
 
 

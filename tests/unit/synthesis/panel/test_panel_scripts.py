@@ -5,7 +5,7 @@ import json
 import pytest
 
 from chat_server import GOOD_SCRIPT, fenced
-from understudy.errors import UsageError
+from understudy.errors import DataError, UsageError
 from understudy.synthesis.cohorts.panel.artefacts import save_panel
 from understudy.synthesis.cohorts.panel.brief import Brief
 from understudy.synthesis.cohorts.panel.report import PanelistReport, PanelReport, total_cost
@@ -48,6 +48,23 @@ def test_a_file_from_a_chat_is_code_or_the_whole_answer(tmp_path):
             read_script(path)
     with pytest.raises(UsageError, match="no file"):
         read_script(tmp_path / "absent.py")
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "line_of_chat"),
+    [
+        (GOOD_SCRIPT.replace("def generate(n", "deff generate(n"), 6, 6),
+        (GOOD_SCRIPT.replace("< 0.6", "< 0.6)"), 8, 8),
+        ("\n\n" + GOOD_SCRIPT.replace("< 0.6", "< 0.6)"), 10, 8),
+        (fenced(GOOD_SCRIPT.replace("< 0.6", "< 0.6)")), 11, 8),
+    ],
+)
+def test_a_syntax_error_is_said_with_its_line(tmp_path, text, line, line_of_chat):
+    path = tmp_path / "chat.py"
+    path.write_text(text)
+    with pytest.raises(DataError, match=f"chat.py: syntax error, line {line}\\.") as raised:
+        read_script(path)
+    assert f"SyntaxError in line {line_of_chat}." in raised.value.hint
 
 
 @pytest.mark.parametrize(

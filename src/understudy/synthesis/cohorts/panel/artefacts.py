@@ -12,6 +12,14 @@ from understudy.synthesis.cohorts.panel.report import PanelReport
 from understudy.synthesis.cohorts.panel.scripts import Script
 
 
+def failed_folder(folder: Path) -> Path:
+    """Where a panel that gave no cohort is kept, so that its name stays free for the next try."""
+    number = 1
+    while (found := folder.with_name(f"{folder.name}-failed-{number}")).exists():
+        number += 1
+    return found
+
+
 def save_panel(
     folder: Path, brief: Brief, scripts: Sequence[Script], report: PanelReport, more: dict[str, Any]
 ) -> None:

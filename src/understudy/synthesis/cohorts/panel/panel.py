@@ -131,6 +131,7 @@ class _Work:
     seconds: float = 0.0
     attempts: int = 0
     failures: list[str] = field(default_factory=list)
+    repair: str = ""
     tokens: Tokens = NO_TOKENS
     costs: list[float | None] = field(default_factory=list)
     script: Script | None = None
@@ -150,6 +151,7 @@ class _Work:
             cost=total_cost(self.costs),
             seconds=self.seconds,
             n_rows=sum(len(table) for table in self.tables or ()),
+            repair=self.repair if self.tables is None else "",
         )
 
 
@@ -199,12 +201,14 @@ def run_panel(
             finding = trial.judge(one, answer)
             if finding is not None:
                 one.failures.append(str(finding))
+                one.repair = repair_request(finding)
                 if one.panelist.reads_brief and one.attempts < MOST_ATTEMPTS:
-                    one.conversation += [answer.text, repair_request(finding)]
+                    one.conversation += [answer.text, one.repair]
                     _ask(one, answers)
                     continue
         elif isinstance(answer, PanelistError):
             one.failures.append(answer.kind)
+            one.repair = ""
         else:
             raise answer
         one.seconds = time.monotonic() - one.begun

@@ -14,7 +14,8 @@ class PanelistReport:
     """What one panelist did.
 
     `status` is used, repaired or dropped; `failures` say what went wrong in each attempt that
-    failed; `cost` is in US dollars, None when no price is known.
+    failed; `cost` is in US dollars, None when no price is known. `repair` is what the author of a
+    dropped script has to be told: our own sentence, and nothing that the script said.
     """
 
     name: str
@@ -27,6 +28,7 @@ class PanelistReport:
     cost: float | None
     seconds: float
     n_rows: int
+    repair: str = ""
 
     def to_json(self) -> dict[str, Any]:
         """The report for a file."""
@@ -37,6 +39,7 @@ class PanelistReport:
             "status": self.status,
             "attempts": self.attempts,
             "failures": list(self.failures),
+            **({"repair": self.repair} if self.repair else {}),
             "tokens_read": self.tokens.read,
             "tokens_written": self.tokens.written,
             "cost_usd": self.cost,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import json
 import re
 from collections.abc import Sequence
@@ -9,8 +10,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from understudy.errors import UsageError
-from understudy.synthesis.cohorts.panel.findings import LONGEST_SCRIPT
+from understudy.errors import DataError, UsageError
+from understudy.synthesis.cohorts.panel.brief import repair_request
+from understudy.synthesis.cohorts.panel.findings import LONGEST_SCRIPT, Finding
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
 _FENCE = re.compile(
@@ -19,6 +21,8 @@ _FENCE = re.compile(
 )
 _PYTHON = ("", "python", "py", "python3")
 _ENTRY_LINE = re.compile(r"^def generate\b", re.MULTILINE)
+# A line that a program has and a letter has not.
+_PROGRAM_LINE = re.compile(r"^(?:import \w|from [\w.]+ import |def \w|class \w|\w+ = )", re.MULTILINE)
 
 
 @dataclass(frozen=True)
@@ -97,13 +101,32 @@ def read_script(path: Path) -> str:
         text = path.read_text(encoding="utf-8-sig")
     except UnicodeDecodeError:
         raise UsageError(f"{path.name} is not text in UTF-8.", hint="save it as plain text.") from None
+    text = text.replace("\r\n", "\n")
     code = extract_code(text)
+    if code is not None or ("```" not in text and _PROGRAM_LINE.search(text)):
+        _refuse_syntax(path, text, code or text)
     if code is None:
         raise UsageError(
             f"{path.name} holds no function generate(n, label, summary, rng).",
             hint="ask the chat for the script in one fenced block, and save that.",
         )
     return code
+
+
+def _refuse_syntax(path: Path, text: str, code: str) -> None:
+    """Say in which line of the file Python stops understanding; the chat knows the line of its own block."""
+    try:
+        ast.parse(code)
+    except SyntaxError as error:
+        line = error.lineno or 1
+        before = text[: max(text.find(code.strip("\n")), 0)].count("\n")
+        raise DataError(
+            f"{path.name}: syntax error, line {before + line}.",
+            hint="to paste back to the chat: " + repair_request(Finding("SyntaxError", line)).strip(),
+        ) from None
+    except (ValueError, RecursionError, MemoryError):
+        # Found again by the check of every script, which names it.
+        return
 
 
 def check_names(names: Sequence[str]) -> None:
