@@ -27,11 +27,11 @@ MECHANISM = "discrete Gaussian mechanism on sums over learners"
 # What each kind of analysis needs, in shares of the budget (rho); several add up. Chosen on simulated
 # schools, never on the data at hand.
 ANALYSES: dict[str, dict[str, float]] = {
-    "habits by time of day against outcome": {"labels": 0.06, "levels": 0.08, "habits": 0.60},
+    "habits by time of day against outcome": {"labels": 0.06, "levels": 0.08, "habits": 0.52},
     "weekly rhythm": {"rhythm": 0.20, "levels": 0.02},
     "regularity": {"persistence": 0.12, "spread": 0.04, "habits": 0.06},
     "time-of-day mix": {"levels": 0.12, "habits": 0.08},
-    "overall distribution": {"sketch": 0.16, "levels": 0.04, "spread": 0.02},
+    "overall distribution": {"sketch": 0.30, "levels": 0.08, "spread": 0.02},
 }
 
 
