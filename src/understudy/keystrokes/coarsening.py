@@ -1,43 +1,344 @@
-"""Coarsening of latencies: the thesis's two ways (equations 3 to 5), on averages or on events."""
+"""Coarsening of latencies: the thesis's two ways (equations 3 to 5) and five more, on averages or on events.
+
+None of them carries a formal guarantee. Written `round:300`, `bucket:300`, `shift:300`, `delay:25-500`,
+`classes:3` or `microaggregate:5`; sizes and delays in milliseconds.
+"""
 
 from __future__ import annotations
 
+import difflib
+import math
+from collections.abc import Callable
 from dataclasses import dataclass
-from enum import StrEnum
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from understudy.errors import UsageError
+from understudy.keystrokes.events import relaid
+from understudy.keystrokes.latencies import LONGEST, SHORTEST
+from understudy.keystrokes.microaggregation import microaggregated
+from understudy.records.keystrokes import Keystrokes
 
 Floats = NDArray[np.float64]
+Codes = NDArray[np.integer[Any]]
+Random = np.random.Generator
 
 
-class Way(StrEnum):
-    """How a latency is made coarse."""
+class Coarsening(Protocol):
+    """A way to make latencies coarse; `str()` of it is what a user writes.
 
-    round = "round"
-    bucket = "bucket"
+    Kinds that leave something to chance need `rng`; the others ignore it.
+    """
+
+    def averages(self, values: Floats, rng: Random | None = None) -> Floats:
+        """Profiles, a row per learner and a column per feature, with coarse averages."""
+        ...
+
+    def latencies(
+        self, milliseconds: Floats, digraph: Codes, starts: NDArray[np.bool_], rng: Random
+    ) -> Floats:
+        """Coarse latencies of events, in their order; where a stretch of typing `starts`, nothing came before."""
+        ...
+
+    def holds(self, milliseconds: Floats, key: Codes, rng: Random) -> Floats:
+        """Coarse times for which keys were down."""
+        ...
+
+    def events(self, keystrokes: Keystrokes, rng: Random) -> Keystrokes:
+        """Key presses whose latencies are coarse: times rebuilt, every session from 0 (see `events.relaid`)."""
+        ...
+
+    def typing_range(self, shortest: float = SHORTEST, longest: float = LONGEST) -> tuple[float, float]:
+        """Where latencies between these two may lie afterwards: the range to count in a coarsened file."""
+        ...
+
+
+class _EachLatency:
+    """What the kinds share that look at one latency after the other."""
+
+    def values(self, milliseconds: Floats, group: Codes, rng: Random | None) -> Floats:
+        """Coarse values; `group` says which latencies are of the same digraph, column or key."""
+        raise NotImplementedError
+
+    def averages(self, values: Floats, rng: Random | None = None) -> Floats:
+        """Every average for itself, a column being a group."""
+        columns = np.broadcast_to(np.arange(values.shape[-1]), values.shape)
+        return self.values(values.ravel(), columns.ravel(), rng).reshape(values.shape)
+
+    def latencies(
+        self, milliseconds: Floats, digraph: Codes, starts: NDArray[np.bool_], rng: Random
+    ) -> Floats:
+        """Every latency for itself."""
+        return self.values(milliseconds, digraph, rng)
+
+    def holds(self, milliseconds: Floats, key: Codes, rng: Random) -> Floats:
+        """Every hold time for itself."""
+        return self.values(milliseconds, key, rng)
+
+    def events(self, keystrokes: Keystrokes, rng: Random) -> Keystrokes:
+        """Times rebuilt from coarse latencies."""
+        return relaid(keystrokes, self, rng)
+
+    def typing_range(self, shortest: float = SHORTEST, longest: float = LONGEST) -> tuple[float, float]:
+        """The coarse values of both ends."""
+        low, high = self.values(np.array([shortest, longest]), np.zeros(2, np.int64), None)
+        return float(low), float(high)
 
 
 @dataclass(frozen=True)
-class Coarsening:
-    """Latencies on a grid of `size` milliseconds; size 0 leaves them as they are."""
+class Rounding(_EachLatency):
+    """Equation 3: y = x round(z / x), to the nearest multiple of `size`; halves go up. Size 0 changes nothing.
 
-    way: Way
+    The first cell, 0 to size/2, is half as wide as the others, so fast typing can become 0 ms.
+    """
+
     size: float
 
     def __post_init__(self) -> None:
-        if not (np.isfinite(self.size) and self.size >= 0):
-            raise UsageError(f"asked to coarsen to {self.size} ms.", hint="give a size of 0 ms or more.")
+        _check_size(self.size)
 
     def __str__(self) -> str:
-        return f"{self.way}:{self.size:g}"
+        return f"round:{self.size:g}"
 
-    def __call__(self, milliseconds: Floats) -> Floats:
-        """Equation 3, or equations 4 and 5; halves go up, as in the thesis's tools."""
+    def values(self, milliseconds: Floats, group: Codes, rng: Random | None) -> Floats:
+        """Equation 3."""
+        return _to_nearest(milliseconds, self.size)
+
+
+@dataclass(frozen=True)
+class Bucketing(_EachLatency):
+    """Equations 4 and 5: y = b round((z + b/2) / b), so that all cells are b wide; halves go up.
+
+    A latency becomes the upper end of its bucket, so it is on average half a bucket too long.
+    """
+
+    size: float
+
+    def __post_init__(self) -> None:
+        _check_size(self.size)
+
+    def __str__(self) -> str:
+        return f"bucket:{self.size:g}"
+
+    def values(self, milliseconds: Floats, group: Codes, rng: Random | None) -> Floats:
+        """Equations 4 and 5."""
+        return _to_nearest(milliseconds + self.size / 2, self.size)
+
+
+@dataclass(frozen=True)
+class Shifting(_EachLatency):
+    """A random place within the bucket: tells no more than `bucket`, and looks like typing."""
+
+    size: float
+
+    def __post_init__(self) -> None:
+        _check_size(self.size)
+
+    def __str__(self) -> str:
+        return f"shift:{self.size:g}"
+
+    def values(self, milliseconds: Floats, group: Codes, rng: Random | None) -> Floats:
+        """Uniform on [b floor(z / b), b floor(z / b) + b)."""
         if self.size == 0:
             return milliseconds
-        if self.way is Way.bucket:
-            milliseconds = milliseconds + self.size / 2
-        return self.size * np.floor(milliseconds / self.size + 0.5)
+        drawn = _needed(rng, self).random(milliseconds.shape)
+        return self.size * (np.floor(milliseconds / self.size) + drawn)
+
+    def typing_range(self, shortest: float = SHORTEST, longest: float = LONGEST) -> tuple[float, float]:
+        """From the lower end of the first bucket to the upper end of the last."""
+        if self.size == 0:
+            return shortest, longest
+        ends = math.floor(shortest / self.size), math.floor(longest / self.size) + 1
+        return self.size * ends[0], self.size * ends[1]
+
+
+@dataclass(frozen=True)
+class Delaying(_EachLatency):
+    """Every key press arrives late, by a random delay between `low` and `high` (Monaco and Tappert's delay mix).
+
+    Press r arrives at max(its time + its delay, arrival of press r - 1): none overtakes another, as in
+    a queue. Latencies change by the difference of two delays, which averages out over many presses of
+    a digraph: what is hidden in one latency comes back in a long record.
+    """
+
+    low: float
+    high: float
+
+    def __post_init__(self) -> None:
+        if not (0 <= self.low <= self.high and math.isfinite(self.high)):
+            raise UsageError(
+                f"asked for delays from {self.low:g} to {self.high:g} ms.",
+                hint="give the smaller first, of 0 ms or more: delay:25-500.",
+            )
+
+    def __str__(self) -> str:
+        return f"delay:{self.low:g}-{self.high:g}"
+
+    def values(self, milliseconds: Floats, group: Codes, rng: Random | None) -> Floats:
+        """A single latency lies between two delayed events: z + d - d', and never below 0."""
+        drawn = _needed(rng, self).uniform(self.low, self.high, (2, *milliseconds.shape))
+        return np.asarray(np.maximum(milliseconds + drawn[1] - drawn[0], 0.0))
+
+    def latencies(
+        self, milliseconds: Floats, digraph: Codes, starts: NDArray[np.bool_], rng: Random
+    ) -> Floats:
+        """Differences of the arrivals."""
+        if not len(milliseconds):
+            return milliseconds
+        place = np.where(starts, 0.0, milliseconds)
+        passed = np.cumsum(place)
+        stretch = np.cumsum(starts)
+        arrival = passed + rng.uniform(self.low, self.high, len(place))
+        # A stretch begins after everything before it has arrived, so that one running maximum serves all.
+        apart = stretch * (self.high + 1.0)
+        arrival = np.maximum.accumulate(arrival + apart)
+        return np.where(starts, 0.0, np.diff(arrival, prepend=arrival[:1]))
+
+    def typing_range(self, shortest: float = SHORTEST, longest: float = LONGEST) -> tuple[float, float]:
+        """As far as two delays can move a latency."""
+        return max(0.0, shortest - self.high + self.low), longest + self.high - self.low
+
+
+@dataclass(frozen=True)
+class Classing(_EachLatency):
+    """Classes from fast to slow, per digraph, with as many latencies in each; a latency becomes its class's median.
+
+    Thresholds and medians come from the data that is made coarse: they are a function of everybody's
+    latencies, they differ between two releases, and a group of few people tells about these.
+    Pauses (above 750 ms) are a class of their own.
+    """
+
+    n_classes: int
+
+    def __post_init__(self) -> None:
+        if self.n_classes < 1:
+            raise UsageError(f"asked for {self.n_classes} classes.", hint="give 1 or more: classes:3.")
+
+    def __str__(self) -> str:
+        return f"classes:{self.n_classes}"
+
+    def values(self, milliseconds: Floats, group: Codes, rng: Random | None) -> Floats:
+        """The median of the class; equal values are always in one class."""
+        pause = milliseconds > LONGEST
+        # Pauses are one group that is not divided, whatever was typed.
+        apart = group.min(initial=0) - 1
+        groups = np.unique(np.where(pause, apart, group), return_inverse=True)[1]
+        thresholds = _lower_quantiles(
+            milliseconds, groups, [one / self.n_classes for one in range(1, self.n_classes)]
+        )
+        place = np.sum(milliseconds[:, None] > thresholds[groups], axis=1) if self.n_classes > 1 else 0
+        cells = np.unique(groups * self.n_classes + np.where(pause, 0, place), return_inverse=True)[1]
+        return np.asarray(_lower_quantiles(milliseconds, cells, [0.5])[cells, 0])
+
+    def typing_range(self, shortest: float = SHORTEST, longest: float = LONGEST) -> tuple[float, float]:
+        """A class's median lies where its latencies do; editors' own keys may share the fastest class."""
+        return 0.0, longest
+
+
+@dataclass(frozen=True)
+class Microaggregation:
+    """Groups of at least `k` learners with similar profiles; each gets the group's mean profile (MDAV).
+
+    Of profiles only: a group's mean says nothing about the time of one key press.
+    """
+
+    k: int
+
+    def __post_init__(self) -> None:
+        if self.k < 2:
+            raise UsageError(f"asked for groups of {self.k}.", hint="give 2 or more: microaggregate:5.")
+
+    def __str__(self) -> str:
+        return f"microaggregate:{self.k}"
+
+    def averages(self, values: Floats, rng: Random | None = None) -> Floats:
+        """The mean profile of each learner's group."""
+        return microaggregated(values, self.k)
+
+    def latencies(
+        self, milliseconds: Floats, digraph: Codes, starts: NDArray[np.bool_], rng: Random
+    ) -> Floats:
+        """Not possible."""
+        raise self._of_profiles_only()
+
+    def holds(self, milliseconds: Floats, key: Codes, rng: Random) -> Floats:
+        """Not possible."""
+        raise self._of_profiles_only()
+
+    def events(self, keystrokes: Keystrokes, rng: Random) -> Keystrokes:
+        """Not possible."""
+        raise self._of_profiles_only()
+
+    def typing_range(self, shortest: float = SHORTEST, longest: float = LONGEST) -> tuple[float, float]:
+        """Means lie where the averages do."""
+        return shortest, longest
+
+    def _of_profiles_only(self) -> UsageError:
+        return UsageError(
+            f"{self} groups typing profiles; it cannot make the times of key presses coarse.",
+            hint="for events choose round, bucket, shift, delay or classes.",
+        )
+
+
+def parse_coarsening(text: str) -> Coarsening:
+    """The coarsening that a user wrote, such as `bucket:300` or `delay:25-500`."""
+    name, colon, value = text.strip().partition(":")
+    if name not in _KINDS:
+        near = difflib.get_close_matches(name.lower(), _KINDS, n=1)
+        raise UsageError(
+            f"no coarsening is called '{name}'.",
+            hint=(f"did you mean {near[0]}? " if near else "") + f"Write one of {', '.join(EXAMPLES)}.",
+        )
+    example = next(one for one in EXAMPLES if one.startswith(name + ":"))
+    if not colon or not value:
+        raise UsageError(f"'{text}' does not say how coarse.", hint=f"for example {example}.")
+    try:
+        return _KINDS[name](value)
+    except ValueError:
+        raise UsageError(
+            f"'{value}' in '{text}' is not what {name} takes.", hint=f"for example {example}."
+        ) from None
+
+
+def _delays(value: str) -> Delaying:
+    low, high = value.split("-")
+    return Delaying(float(low), float(high))
+
+
+_KINDS: dict[str, Callable[[str], Coarsening]] = {
+    "round": lambda value: Rounding(float(value)),
+    "bucket": lambda value: Bucketing(float(value)),
+    "shift": lambda value: Shifting(float(value)),
+    "delay": _delays,
+    "classes": lambda value: Classing(int(value)),
+    "microaggregate": lambda value: Microaggregation(int(value)),
+}
+EXAMPLES = ("round:300", "bucket:300", "shift:300", "delay:25-500", "classes:3", "microaggregate:5")
+
+
+def _check_size(size: float) -> None:
+    if not (math.isfinite(size) and size >= 0):
+        raise UsageError(f"asked to coarsen to {size} ms.", hint="give a size of 0 ms or more.")
+
+
+def _to_nearest(milliseconds: Floats, size: float) -> Floats:
+    """To the nearest multiple, halves up, as in the thesis's tools (Java's Math.round); size 0 changes nothing."""
+    return milliseconds if size == 0 else size * np.floor(milliseconds / size + 0.5)
+
+
+def _needed(rng: Random | None, coarsening: object) -> Random:
+    if rng is None:
+        raise ValueError(f"{coarsening} leaves something to chance and needs a generator")
+    return rng
+
+
+def _lower_quantiles(values: Floats, group: Codes, levels: list[float]) -> Floats:
+    """Per group (numbered from 0, none empty) the smallest value with at least this share at or below it."""
+    order = np.lexsort((values, group))
+    counts = np.bincount(group)
+    starts = np.concatenate([[0], np.cumsum(counts)[:-1]])
+    # What a product of floats adds to a whole number is no reason to take the next value.
+    ranks = np.maximum(np.ceil(counts[:, None] * np.array(levels) - 1e-9).astype(np.int64), 1)
+    return np.asarray(values[order][starts[:, None] + ranks - 1])

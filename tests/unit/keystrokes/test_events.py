@@ -1,0 +1,217 @@
+"""Events for release: coarse grid, order, what is dropped; small cases written out by hand."""
+
+import numpy as np
+import pytest
+
+from understudy.errors import UsageError
+from understudy.keystrokes.coarsening import EXAMPLES, parse_coarsening
+from understudy.keystrokes.events import Kept, Keys, coarsen_events, key_class, pseudonyms, relaid
+from understudy.keystrokes.latencies import count_latencies
+from understudy.records.keystrokes import Keystrokes
+
+KINDS = [one for one in EXAMPLES if not one.startswith("micro")]
+MS = 1_000_000
+
+
+def typed(*learners, keys=("a", "b", "c"), hold=None):
+    """Keystrokes from rows (key, ms, session, follows), a list per learner."""
+    rows = [row for learner in learners for row in learner]
+    return Keystrokes(
+        key=np.array([keys.index(row[0]) for row in rows], dtype=np.int32),
+        time=np.array([row[1] for row in rows], dtype=np.int64) * MS,
+        follows=np.array([row[3] for row in rows], dtype=bool),
+        offsets=np.concatenate([[0], np.cumsum([len(one) for one in learners])]),
+        keys=keys,
+        session=np.array([row[2] for row in rows], dtype=np.int32),
+        week=np.array([row[2] + 3 for row in rows], dtype=np.int32),
+        hold=None if hold is None else np.array(hold, dtype=np.int64) * MS,
+    )
+
+
+FIRST = [
+    ("a", 1_700_000_000_000, 0, False),
+    ("b", 1_700_000_000_120, 0, True),
+    ("a", 1_700_000_000_480, 0, True),
+    ("c", 1_700_000_000_490, 0, False),  # after a paste
+    ("a", 1_700_000_090_490, 0, True),  # a minute and a half of thought
+    ("b", 1_700_086_400_000, 1, False),
+    ("b", 1_700_086_400_301, 1, True),
+]
+SECOND = [("c", 5, 0, False), ("c", 6, 0, True)]
+
+
+def rng():
+    return np.random.default_rng(4)
+
+
+def test_a_small_case_by_hand():
+    coarse = relaid(typed(FIRST, SECOND), parse_coarsening("bucket:300"), rng())
+    # 120 → 300, 360 → 600, a paste and a long pause → 5000 → 5100; the next session starts at 0; 301 → 600.
+    assert (coarse.time // MS).tolist() == [0, 300, 900, 6000, 11100, 0, 600, 0, 300]
+    assert coarse.follows.tolist() == [False, True, True, False, True, False, True, False, True]
+    assert coarse.session.tolist() == [0, 0, 0, 0, 0, 1, 1, 0, 0]
+
+
+def test_without_sessions_times_run_on():
+    keystrokes = typed(FIRST, SECOND)
+    kept = Kept(fewest=1, longest_pause=900.0)
+    coarse = coarsen_events(keystrokes, parse_coarsening("round:100"), kept, rng())
+    mine = coarse.lengths.argmax()
+    assert (coarse.time[coarse.offsets[mine] : coarse.offsets[mine + 1]] // MS).tolist() == [
+        *(0, 100, 500, 1400, 2300),
+        *(3200, 3500),  # the next session, the longest pause later
+    ]
+    assert set(coarse.session.tolist()) == {0}
+    assert set(coarse.week.tolist()) == {-1}
+    assert coarse.hold is None
+
+
+def test_interleaved_sessions_are_put_one_after_the_other():
+    rows = [
+        ("a", 0, 0, False),
+        ("b", 100, 1, False),
+        ("c", 200, 0, False),
+        ("a", 310, 0, True),
+        ("b", 400, 1, False),
+    ]
+    coarse = relaid(typed(rows), parse_coarsening("round:10"), rng())
+    assert [coarse.keys[code] for code in coarse.key] == ["a", "c", "a", "b", "b"]
+    assert (coarse.time // MS).tolist() == [0, 5000, 5110, 0, 5000]
+    assert coarse.follows.tolist() == [False, False, True, False, False]
+
+
+@pytest.mark.parametrize("session", [True, False])
+@pytest.mark.parametrize("kind", KINDS)
+def test_order_holds_and_every_stretch_starts_at_0(kind, session, course):
+    keystrokes, _ = course
+    coarse = coarsen_events(keystrokes, parse_coarsening(kind), Kept(session=session, hold=True), rng())
+    starts = coarse.offsets[:-1]
+    if session:
+        starts = np.flatnonzero(
+            (np.diff(coarse.learner, prepend=-1) != 0) | (np.diff(coarse.session, prepend=-1) != 0)
+        )
+        assert len(starts) == len(set(zip(coarse.learner.tolist(), coarse.session.tolist(), strict=True)))
+    assert (coarse.time[starts] == 0).all()
+    later = np.ones(coarse.n_rows, bool)
+    later[starts] = False
+    assert (coarse.latencies[later] >= 0).all()
+    assert coarse.n_rows == keystrokes.n_rows
+    assert sorted(coarse.lengths) == sorted(keystrokes.lengths)
+    assert coarse.hold.min() >= 0
+    # No pause tells more than that it was long: 5 s, and what a bucket or two delays add.
+    assert coarse.latencies[later].max() / MS <= 5500
+
+
+@pytest.mark.parametrize("kind", ["round:300", "bucket:300"])
+def test_everything_falls_on_the_grid(kind, course):
+    keystrokes, _ = course
+    coarse = coarsen_events(keystrokes, parse_coarsening(kind), Kept(session=True, hold=True), rng())
+    assert not np.any(coarse.time % (300 * MS))
+    assert not np.any(coarse.hold % (300 * MS))
+    ends = keystrokes.latencies[keystrokes.follows] / MS
+    expected = parse_coarsening(kind).averages(np.minimum(ends, 5000.0)[:, None])[:, 0]
+    assert sorted(coarse.latencies[coarse.follows] / MS) == sorted(expected)
+
+
+def test_events_are_made_coarse_not_their_averages(course):
+    """The thesis coarsens averages; an average of coarse latencies is another number, and mostly not on the grid."""
+    keystrokes, _ = course
+    coarsening = parse_coarsening("bucket:300")
+    coarse = coarsening.events(keystrokes, rng())
+    low, high = coarsening.typing_range()
+    before, after = (
+        count_latencies(one, one.learner, one.n_learners, shortest=least, longest=most)
+        for one, least, most in ((keystrokes, 10.0, 750.0), (coarse, low, high))
+    )
+    averages = coarsening.averages(before.speed[:, None])[:, 0]
+    assert set(averages) == {300.0}
+    assert len(set(after.speed)) == 12
+    assert (after.speed_count >= before.speed_count).all()  # pauses just above 750 ms share its bucket
+
+
+def test_learners_come_in_another_order_each_time(course):
+    keystrokes, _ = course
+    orders = {
+        tuple(
+            coarsen_events(
+                keystrokes, parse_coarsening("round:100"), Kept(), np.random.default_rng(s)
+            ).lengths
+        )
+        for s in range(4)
+    }
+    assert len(orders) == 4
+
+
+def test_weeks_count_from_0_and_only_if_asked():
+    coarse = coarsen_events(
+        typed(FIRST), parse_coarsening("round:100"), Kept.columns("week, session", fewest=1), rng()
+    )
+    assert coarse.week.tolist() == [0, 0, 0, 0, 0, 1, 1]
+
+
+def test_hold_times_that_are_unknown_stay_so():
+    hold = [80, -1, 90, 100, 400, 80, 80]
+    keystrokes = typed(FIRST, hold=[max(one, 0) for one in hold])
+    unknown = np.array([one < 0 for one in hold])
+    held = np.where(unknown, -1, keystrokes.hold)
+    keystrokes = Keystrokes(**{**vars(keystrokes), "hold": held})
+    coarse = relaid(keystrokes, parse_coarsening("bucket:100"), rng())
+    assert np.where(coarse.hold < 0, -1, coarse.hold // MS).tolist() == [100, -1, 100, 200, 500, 100, 100]
+
+
+def test_hold_times_that_are_not_there():
+    with pytest.raises(UsageError, match="does not tell"):
+        coarsen_events(typed(FIRST), parse_coarsening("round:100"), Kept(hold=True), rng())
+
+
+def test_a_key_of_few_learners_is_named_by_its_class():
+    texts = "Matti Meikäläinen"
+    learners = [[("a", 0, 0, False), ("ä" if i < 2 else "b", 90, 0, True)] for i in range(7)]
+    learners[3].append((texts, 200, 0, True))
+    keystrokes = typed(*learners, keys=("a", "b", "ä", texts))
+    coarse = coarsen_events(keystrokes, parse_coarsening("round:10"), Kept(), rng())
+    assert coarse.keys == ("a", "b", "letter", "other")
+    counts = np.bincount(coarse.key)
+    assert counts.tolist() == [7, 5, 2, 1]
+    only = coarsen_events(keystrokes, parse_coarsening("round:10"), Kept(keys=Keys.classes), rng())
+    assert only.keys == ("letter", "other")
+
+
+@pytest.mark.parametrize(
+    ("key", "expected"),
+    [
+        *((key, "letter") for key in ("a", "Z", "ä", "KeyQ")),
+        *((key, "digit") for key in ("7", "Digit3", "Numpad0")),
+        *((key, "space") for key in (" ", "Enter", "\n", "Tab", "Space")),
+        *((key, "symbol") for key in ("{", ";", "+", "Semicolon", "€")),
+        *((key, "backspace") for key in ("Backspace", "Delete")),
+        *((key, "other") for key in ("Shift", "ArrowLeft", "", "hello", "\x01")),
+    ],
+)
+def test_classes_of_keys(key, expected):
+    assert key_class(key) == expected
+
+
+def test_pseudonyms_are_fresh_and_different():
+    first, second = pseudonyms(500, np.random.default_rng(1)), pseudonyms(500, np.random.default_rng(2))
+    assert len(set(first)) == 500
+    assert not set(first) & set(second)
+
+
+@pytest.mark.parametrize(("text", "words"), [("name", "'name'"), ("week;session", "week, session, hold")])
+def test_what_cannot_be_kept(text, words):
+    with pytest.raises(UsageError) as error:
+        Kept.columns(text)
+    assert words in str(error.value)
+
+
+def test_a_longest_pause_is_a_length():
+    with pytest.raises(UsageError, match="at most"):
+        Kept(longest_pause=0)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_nobody_and_nothing(kind):
+    coarse = coarsen_events(typed([], []), parse_coarsening(kind), Kept(session=True), rng())
+    assert coarse.n_rows == 0
+    assert coarse.n_learners == 2
