@@ -182,6 +182,94 @@ def test_another_schema_is_not_overwritten(room):
     assert (room / "cohort.toml").read_text() == "weeks = 5\n"
 
 
+def test_what_build_does_not_make_is_not_overwritten(room):
+    """A table built before is made again; anything else is kept."""
+    (room / "other.csv").write_text("learner,note\nana,hello\n")
+    done = build(room, out="other.csv")
+    assert done.returncode == 2
+    assert "not what this command makes" in done.stderr
+    assert (room / "other.csv").read_text() == "learner,note\nana,hello\n"
+    for _ in range(2):
+        assert build(room, out="c.csv").returncode == 0
+
+
+def test_the_schema_with_paid_cuts_is_written_before_the_table(room, monkeypatch):
+    """If the table cannot be written, what was paid for is there, and the table is made from it."""
+    from understudy.synthesis import cohort_writing
+
+    cohort = School(n_learners=12).simulate(0, np.random.default_rng(1))
+
+    def fails(*_, **__):
+        raise OSError("no space left")
+
+    monkeypatch.setattr(cohort_writing, "write_table", fails)
+    with pytest.raises(OSError, match="no space"):
+        cohort_writing.write_cohort(cohort, room / "paid.parquet", kind="k")
+    assert Schema.read(room / "paid.toml") == cohort.schema
+
+
+def test_the_same_learners_under_two_names_add_up(room):
+    """Two builds of one log: summaries of both are about the same learners, and the ledger says the sum."""
+    for name in ("one", "two"):
+        assert build(room, out=f"{name}.parquet").returncode == 0
+        done = run(
+            *("cohort", "summarize", f"{name}.parquet", "--epsilon", 2, "--delta", "1e-6"),
+            *("-o", f"{name}.json", "--json"),
+            cwd=room,
+        )
+        assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["spent"] == 4
+    for name in ("one.parquet", "two.parquet", "log.csv", "scores.csv"):
+        assert json.loads(run("ledger", name, "--json", cwd=room).stdout)["epsilon"] == 4
+        assert "Spent: epsilon 4 of 10; remaining 6" in run("ledger", name, cwd=room).stdout
+    refused = run(
+        *("cohort", "summarize", "one.parquet", "--epsilon", 7, "--delta", "1e-6", "-o", "three.json"),
+        cwd=room,
+    )
+    assert refused.returncode == 4
+
+
+def test_what_was_charged_to_others_is_told_beside_the_files_own(room):
+    assert build(room).returncode == 0
+    ledger = Ledger(room / "understudy.ledger")
+    for name, epsilon in ((file_population(room / "cohort.parquet"), 1.0), ("class 7", 2.0)):
+        ledger.record(population=name, card="c", kind="k", method="m", guarantee=Guarantee(epsilon))
+    shown = run("ledger", "cohort.parquet", cwd=room).stdout
+    assert "Spent: epsilon 1 of 10" in shown
+    assert "class 7 (epsilon 2). If they are the same learners, add them up." in shown
+    # A file that the ledger does not know may be about anybody in it.
+    (room / "else.csv").write_text("x")
+    assert "Spent: epsilon 2 of 10" in run("ledger", "else.csv", cwd=room).stdout
+
+
+def test_the_ledger_of_simulated_learners_shows_their_releases(tmp_path):
+    assert run("simulate", "cohort.parquet", "--shape", "cohort", cwd=tmp_path).returncode == 0
+    assert run("cohort", "summarize", "cohort.parquet", "-o", "s.json", cwd=tmp_path).returncode == 0
+    shown = run("ledger", "cohort.parquet", cwd=tmp_path).stdout
+    assert "cohort summarize" in shown
+    assert "nobody's budget was spent" in shown
+    assert "Nothing has been released" not in shown
+
+
+@pytest.mark.parametrize("shape", ["classroom", "exam", "cohort"])
+def test_simulate_replaces_simulated_learners_only(tmp_path, shape):
+    for _ in range(2):
+        assert run("simulate", "a.csv", "--shape", shape, "--learners", 20, cwd=tmp_path).returncode == 0
+    (tmp_path / "log.csv").write_text("learner,action\nana,x\n")
+    assert run("simulate", "log.csv", "--shape", shape, cwd=tmp_path).returncode == 2
+    assert (tmp_path / "log.csv").read_text() == "learner,action\nana,x\n"
+
+
+def test_simulate_does_not_overwrite_a_declaration(tmp_path):
+    paid = Schema(n_weeks=3, cuts=(41.0, 61.0), cuts_source="private").to_toml()
+    (tmp_path / "cohort.toml").write_text(paid)
+    done = run("simulate", "cohort.parquet", "--shape", "cohort", cwd=tmp_path)
+    assert done.returncode == 2
+    assert "says something else" in done.stderr
+    assert (tmp_path / "cohort.toml").read_text() == paid
+    assert not (tmp_path / "cohort.parquet").exists()
+
+
 def test_private_cuts_are_charged(room):
     done = build(room, "--cuts", "private", "--epsilon", "0.5", schema="open.toml")
     assert done.returncode == 0, done.stderr

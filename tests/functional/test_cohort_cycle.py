@@ -139,3 +139,31 @@ def test_wrong_files_are_wrong_use(folder):
     assert run("cohort", "improve", "nothing.json", "-o", "s.json", cwd=folder).returncode == 2
     assert run("cohort", "improve", "feedback.json", "-o", "s.txt", cwd=folder).returncode == 2
     assert run("cohort", "improve", "summary0.json", "-o", "s.json", cwd=folder).returncode == 3
+
+
+def test_a_finding_that_is_misspelled_is_an_error(folder, tmp_path):
+    (tmp_path / "feedback.toml").write_text(
+        '[[feedback]]\nquestion = "Evenings?"\n[[feedback.findings]]\nname = "activity_and_outcome: evning"\n'
+        "synthetic = {direction = 1, significant = true}\nreal = {direction = 1, significant = true}\n"
+    )
+    wrong = run(
+        *("cohort", "improve", "feedback.toml", "-o", "s.json", "--schema", folder / "year0.toml"),
+        cwd=tmp_path,
+    )
+    assert wrong.returncode == 3
+    assert "did you mean 'evening'" in wrong.stderr
+    assert not (tmp_path / "s.json").exists()
+    unchecked = done("cohort", "improve", "feedback.toml", "-o", "s.json", cwd=tmp_path)
+    assert "--schema cohort.toml" in unchecked.stderr
+
+
+def test_what_a_model_wrote_is_not_overwritten_and_what_rules_wrote_is(folder, tmp_path):
+    for _ in range(2):
+        said = done("cohort", "improve", folder / "feedback.json", "-o", "s.json", cwd=tmp_path)
+    assert "feedback alone showed no gain" in said.stdout
+    content = json.loads((tmp_path / "s.json").read_text())
+    for kept in (json.dumps({**content, "written_by": "a model"}), "[]"):
+        (tmp_path / "s.json").write_text(kept)
+        refused = run("cohort", "improve", folder / "feedback.json", "-o", "s.json", cwd=tmp_path)
+        assert refused.returncode == 2
+        assert (tmp_path / "s.json").read_text() == kept

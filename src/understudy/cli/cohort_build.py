@@ -248,10 +248,11 @@ def _cuts(schema: Schema, cuts: Cuts | None, epsilon: float | None, not_private:
 
 
 def _check_overwriting(out: Path, schema: Path, declared: Schema, cuts: Cuts) -> None:
-    """What was declared by hand or paid for is not overwritten, nor paid for again."""
+    """What was declared by hand or paid for is not overwritten, nor paid for again; a table built before is."""
     from understudy.errors import UnderstudyError, UsageError
     from understudy.records.cohort import Schema
-    from understudy.synthesis.cohort_writing import schema_path
+    from understudy.records.interactions import SIMULATED_PREFIX
+    from understudy.synthesis.cohort_writing import REAL_PREFIX, check_replaceable, schema_path
 
     beside = schema_path(out)
     if beside.exists():
@@ -260,6 +261,7 @@ def _check_overwriting(out: Path, schema: Path, declared: Schema, cuts: Cuts) ->
         except UnderstudyError:
             there = None
         if cuts is Cuts.declared and there == declared:
+            check_replaceable(out, (REAL_PREFIX, SIMULATED_PREFIX))
             return  # it stays as it is, with its comments
         if there is not None and there.cuts_source == "private":
             raise UsageError(
@@ -280,6 +282,7 @@ def _check_overwriting(out: Path, schema: Path, declared: Schema, cuts: Cuts) ->
             f"asked to write {out}, which is there already.",
             hint="choose another name with -o: the cuts are written into the schema beside it.",
         )
+    check_replaceable(out, (REAL_PREFIX, SIMULATED_PREFIX))
 
 
 @dataclass(frozen=True)
@@ -417,6 +420,6 @@ def _show(cohort: Cohort, joined: Joined, gap: float, credit: float) -> None:
         f"{name} {int((cohort.label == code).sum())}" for code, name in enumerate(cohort.schema.labels)
     )
     typer.echo(
-        f"{counted(joined.counts.sessions, 'session')} of these learners (ended by {gap:g} minutes without an event; the last event "
-        f"counts {credit:g}). {cohort.schema.label}: {labels}."
+        f"{counted(joined.counts.sessions, 'session')} of these learners (ended by {gap:g} minutes without an "
+        f"event; the last event counts {credit:g}). {cohort.schema.label}: {labels}."
     )

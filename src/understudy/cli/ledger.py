@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from understudy.cli.options import DEFAULT_POPULATION, AsJson, LedgerPath, Population, echo_json
+from understudy.cli.options import DEFAULT_POPULATION, AsJson, LedgerPath, echo_json
+
+if TYPE_CHECKING:
+    from understudy.privacy.ledger import Ledger
 
 
 def ledger(
@@ -15,7 +18,13 @@ def ledger(
         Path, typer.Argument(metavar="FILE", help="The data set, or a bundle of simulated data.")
     ],
     ledger: LedgerPath = None,
-    population: Population = DEFAULT_POPULATION,
+    population: Annotated[
+        str | None,
+        typer.Option(
+            help="Whose releases to show (default: those that count for this file's learners). Limits are declared for "
+            "them, or for all learners of the folder."
+        ),
+    ] = None,
     limit: Annotated[
         float | None, typer.Option(min=0, help="Declare how much epsilon may be spent from now on.")
     ] = None,
@@ -25,13 +34,13 @@ def ledger(
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Show every release about these learners, what it cost and what remains.
+    """Show every release that counts for the learners of a file, what it cost and what remains.
 
     Example: understudy ledger log.csv
     """
     from understudy.cli.tables import print_table
     from understudy.errors import UsageError
-    from understudy.privacy.ledger import FILE_NAME, Ledger, ledger_path
+    from understudy.privacy.ledger import FILE_NAME, SIMULATED_POPULATION, Ledger, ledger_path
 
     if not file.exists():
         raise UsageError(f"there is no {file}.", hint="give the data set whose ledger you want to see.")
@@ -44,9 +53,10 @@ def ledger(
     path = inside if ledger is None and file.is_dir() else ledger_path(file, ledger)
     book = Ledger(path)
     if limit is not None:
-        book.set_limit(population, limit)
+        book.set_limit(population or DEFAULT_POPULATION, limit)
     if delta_limit is not None:
-        book.set_delta_limit(population, delta_limit)
+        book.set_delta_limit(population or DEFAULT_POPULATION, delta_limit)
+    population = population or _of_file(book, file)
     balance = book.balance(population)
     entries = book.entries(population)
     if as_json:
@@ -86,11 +96,34 @@ def ledger(
                 for entry in entries
             ],
         )
-    typer.echo(
-        f"Spent: epsilon {balance.epsilon:g} of {balance.limit:g}; remaining {balance.remaining:g}; "
-        f"releases without a guarantee: {balance.n_without_guarantee}."
-    )
+    if balance.population == SIMULATED_POPULATION:
+        typer.echo("These learners are simulated: nobody's budget was spent, and there is no limit.")
+    else:
+        typer.echo(
+            f"Spent: epsilon {balance.epsilon:g} of {balance.limit:g}; remaining {balance.remaining:g}; "
+            f"releases without a guarantee: {balance.n_without_guarantee}."
+        )
     if len(counted) > 2 and balance.population == DEFAULT_POPULATION:
         typer.echo("Populations hold different learners, so of several the one with the largest sum counts.")
     if others:
-        typer.echo(f"Other populations in this ledger: {', '.join(others)}.")
+        sums = ", ".join(
+            name if name == SIMULATED_POPULATION else f"{name} (epsilon {book.balance(name).epsilon:g})"
+            for name in others
+        )
+        same = "" if others == [SIMULATED_POPULATION] else " If they are the same learners, add them up."
+        typer.echo(f"Other populations in this ledger: {sums}.{same}")
+
+
+def _of_file(book: Ledger, file: Path) -> str:
+    """Whose entries to show for a file: its own learners', if the ledger knows them; else everybody's.
+
+    A ledger in which there are simulated learners only is about them.
+    """
+    from understudy.privacy.ledger import SIMULATED_POPULATION, file_population, same_population
+
+    known = {entry.population for entry in book.entries()}
+    if known == {SIMULATED_POPULATION}:
+        return SIMULATED_POPULATION
+    own = file_population(file)
+    linked = {entry.population for entry in book.entries(own)} - {DEFAULT_POPULATION}
+    return own if linked or same_population(own) in known else DEFAULT_POPULATION

@@ -50,15 +50,12 @@ def simulate(
 ) -> None:
     """Write the log of a simulated classroom or the sheet of an exam, to try things without anybody's data.
 
+    A file that is there is replaced only if its learners are simulated too.
+
     Example: understudy simulate classroom.csv --learners 600
     """
-    import numpy as np
-
     from understudy.errors import UsageError
-    from understudy.synthesis.writing import check_suffix
 
-    check_suffix(out)
-    rng = np.random.default_rng(seed)
     if year is not None and shape is not Shape.cohort:
         raise UsageError(
             f"--year was given, but the shape {shape.value} has none.", hint="give --shape cohort."
@@ -68,14 +65,14 @@ def simulate(
             raise UsageError(
                 "a cohort has neither actions nor items.", hint="leave --actions and --items out."
             )
-        facts = _write_cohort(out, learners, year or 0, rng)
+        facts = _write_cohort(out, learners, year or 0, _generator(out, seed))
         said = "{learners} simulated learners over {weeks} weeks, year {year}; its schema lies beside it."
     elif shape is Shape.exam:
         if None not in (actions, items) and actions != items:
             raise UsageError(
                 f"an exam has either {actions} or {items} items.", hint="give --items or --actions, not both."
             )
-        facts = _write_exam(out, learners, items or actions, rng)
+        facts = _write_exam(out, learners, items or actions, _generator(out, seed))
         said = "answers of {learners} simulated learners to {items} items."
     else:
         if items is not None:
@@ -83,7 +80,7 @@ def simulate(
                 f"--items was given, but the shape {shape.value} has actions.",
                 hint="give --actions, or --shape exam.",
             )
-        facts = _write_log(out, shape, learners, actions, rng)
+        facts = _write_log(out, shape, learners, actions, _generator(out, seed))
         said = "{rows} rows of {learners} simulated learners, {actions} actions."
     if as_json:
         echo_json({"out": str(out), **facts})
@@ -92,6 +89,21 @@ def simulate(
 
 
 _KIND = "simulated data: these learners do not exist"
+
+
+def _generator(out: Path, seed: int) -> np.random.Generator:
+    """What everything is drawn with, once it is known that the file can be written."""
+    import numpy as np
+
+    from understudy.pages.writing import check_parent
+    from understudy.records.interactions import SIMULATED_PREFIX
+    from understudy.synthesis.cohort_writing import check_replaceable
+    from understudy.synthesis.writing import check_suffix
+
+    check_suffix(out)
+    check_parent(out)
+    check_replaceable(out, (SIMULATED_PREFIX,))
+    return np.random.default_rng(seed)
 
 
 def _write_log(
@@ -134,12 +146,11 @@ def _write_exam(
 
 def _write_cohort(out: Path, learners: int | None, year: int, rng: np.random.Generator) -> dict[str, int]:
     """Write a cohort of the simulated school and its schema; returns its sizes."""
-    from understudy.pages.writing import check_parent
     from understudy.records.school import School
-    from understudy.synthesis.cohort_writing import write_cohort
+    from understudy.synthesis.cohort_writing import check_schema_beside, write_cohort
 
-    check_parent(out)
     usual = School()
+    check_schema_beside(out, usual.schema)
     cohort = replace(usual, n_learners=learners or usual.n_learners).simulate(year, rng)
     write_cohort(cohort, out, kind=_KIND)
     return {"learners": cohort.n_learners, "weeks": cohort.schema.n_weeks, "year": year}

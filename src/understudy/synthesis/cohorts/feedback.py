@@ -12,6 +12,7 @@ model, where there is a panel: its sentences become part of the prompt; the rule
 
 from __future__ import annotations
 
+import difflib
 import json
 import math
 import re
@@ -23,6 +24,8 @@ from typing import Any, Literal
 
 from understudy.errors import DataError, UsageError
 from understudy.records.cohort import Schema
+from understudy.records.cohort_kinds import WORDS as WORDS_OF_KINDS
+from understudy.records.cohort_kinds import kind_of_file
 from understudy.synthesis.cohorts.panel.brief import LONGEST_SUGGESTION, MOST_SUGGESTIONS
 from understudy.synthesis.cohorts.statistics import MEASURES
 
@@ -139,6 +142,9 @@ class Suggestions:
 
 def read_feedback(path: Path) -> FeedbackFile:
     """Feedback from JSON (a list, or an object with `feedback`) or TOML ([[feedback]])."""
+    _refuse_other_kinds(
+        path, "feedback", "docs/explanation/cycles.md shows what feedback looks like.", "declaration"
+    )
     content = _parsed(path, "researchers' feedback: see docs/explanation/cycles.md for its form.")
     entries = content.get("feedback") if isinstance(content, dict) else content
     n_learners = content.get("learners", 100) if isinstance(content, dict) else 100
@@ -157,6 +163,13 @@ def read_feedback(path: Path) -> FeedbackFile:
             f"{path.name} holds {len(found.findings)} findings.", hint=f"at most {MOST_FINDINGS}."
         )
     return found
+
+
+def _refuse_other_kinds(path: Path, what: str, hint: str, *allowed: str) -> None:
+    """A file that another step of the cycle wrote is called by its name."""
+    kind = kind_of_file(path)
+    if kind is not None and kind not in ("json", *allowed):
+        raise DataError(f"{path.name} is {WORDS_OF_KINDS[kind]}, not {what}.", hint=hint)
 
 
 def _parsed(path: Path, what: str) -> Any:
@@ -233,6 +246,36 @@ def _verdict(content: Any) -> Verdict:
     return Verdict(int(direction), significant)
 
 
+def check_names(
+    feedback: FeedbackFile, analyses: Sequence[str], tested: Mapping[str, Sequence[str]]
+) -> list[str]:
+    """Refuse a finding that is misspelled; gives the analyses that nobody here knows, which may be somebody's own.
+
+    `analyses` are the bank's; `tested` is what each of them tests with the schema at hand, where it is known.
+    """
+    unknown: list[str] = []
+    for place, entry in enumerate(feedback.entries, 1):
+        for finding in entry.findings:
+            analysis, _, what = (part.strip() for part in finding.name.partition(":"))
+            if analysis not in analyses:
+                if close := difflib.get_close_matches(analysis, analyses, 1, 0.85):
+                    raise DataError(
+                        f"entry {place}: no analysis is called '{analysis}'.",
+                        hint=f"did you mean '{close[0]}'?",
+                    )
+                unknown.append(analysis)
+            elif analysis in tested and what not in tested[analysis]:
+                close = difflib.get_close_matches(what, tested[analysis], 1, 0.6)
+                raise DataError(
+                    f"entry {place}: the analysis {analysis} has no finding '{what}' with this declaration.",
+                    hint=(f"did you mean '{close[0]}'? " if close else "")
+                    + "It has: "
+                    + ", ".join(tested[analysis])
+                    + ".",
+                )
+    return list(dict.fromkeys(unknown))
+
+
 def _is_count(value: Any) -> bool:
     return isinstance(value, int) and not isinstance(value, bool) and value > 0
 
@@ -241,6 +284,9 @@ def read_cycle(path: Path) -> Suggestions:
     """What `cohort improve` wrote, with budget and effects; a plain list of sentences has neither."""
     from understudy.synthesis.cohorts.panel.brief import read_suggestions
 
+    _refuse_other_kinds(
+        path, "suggestions", "`understudy cohort improve` makes them from feedback.", "suggestions"
+    )
     sentences = read_suggestions(path)
     if path.suffix.lower() != ".json":
         return Suggestions(sentences)

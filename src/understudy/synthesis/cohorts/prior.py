@@ -65,12 +65,65 @@ def with_previous(summary: PrivateSummary, previous: PrivateSummary) -> PrivateS
 
 
 def check_previous(schema: Schema, previous: PrivateSummary) -> None:
-    """Refuse a summary of something else."""
-    if schema.columns() != previous.schema.columns() or schema.labels != previous.schema.labels:
+    """Refuse a summary of something else; only the words about a cohort (title, context) may differ.
+
+    A number means the same in two years only if windows, bounds, weeks and labels are the same: even
+    the bound of a window is in it, since l is measured in shares of the bound's.
+    """
+    found = _differences(schema, previous.schema)
+    if found:
         raise DataError(
-            "last year's summary has other features, weeks or labels.",
-            hint="only summaries of the same cohort.toml can be combined.",
+            f"last year's summary was declared with {' and '.join(found)}, so its numbers mean something else.",
+            hint="only summaries of the same declaration can be combined (its title and context may differ): build "
+            "this year's cohort with last year's toml, or leave --previous out.",
         )
+
+
+def _differences(now: Schema, before: Schema) -> list[str]:
+    """What two declarations differ in, in words."""
+    windows, old = ({one.name: one for one in schema.features} for schema in (now, before))
+    found = []
+    if list(windows) != list(old):
+        found.append(f"other windows ({', '.join(old)}; this year {', '.join(windows)})")
+    else:
+        for what in ("hours", "high", "unit"):
+            differing = [name for name in windows if getattr(windows[name], what) != getattr(old[name], what)]
+            if differing:
+                words = {"hours": "other hours", "high": "another bound", "unit": "another unit"}[what]
+                found.append(f"{words} of {', '.join(differing)}")
+    for words, mine, theirs in (
+        ("weeks", now.n_weeks, before.n_weeks),
+        ("a label", now.label, before.label),
+        ("labels", list(now.labels), list(before.labels)),
+        ("cuts", _listed(now.cuts), _listed(before.cuts)),
+        ("bounds of the scores", _listed(now.score_bounds), _listed(before.score_bounds)),
+        ("learners without events", now.without_events, before.without_events),
+    ):
+        if mine != theirs:
+            found.append(f"other {words} ({theirs}; this year {mine})".replace("other a ", "another "))
+    return found
+
+
+def _listed(numbers: tuple[float, ...] | None) -> str:
+    return "none" if numbers is None else ", ".join(f"{number:g}" for number in numbers)
+
+
+def best_gain(plan_noise: Mapping[str, float], n_learners: int, previous: PrivateSummary) -> dict[str, float]:
+    """What is left of the noise of each statistic if nothing changed since last year: the most it can help.
+
+    From public numbers alone: the noise that is planned, and that of the earlier file.
+    """
+    found = {}
+    for name, noise in plan_noise.items():
+        if name in previous.statistics:
+            own = noise / n_learners
+            one = previous.statistics[name]
+            sd = (
+                np.diagonal(one.noise_sd) if name == "habits" and np.ndim(one.noise_sd) == 2 else one.noise_sd
+            )
+            old = float(np.mean(sd)) / previous.n_learners
+            found[name] = float(1.0 / np.sqrt(1.0 + (own / old) ** 2))
+    return found
 
 
 def remade(

@@ -20,11 +20,17 @@ from numpy.typing import NDArray
 from understudy.errors import DataError, UsageError
 from understudy.privacy.guarantee import Guarantee
 from understudy.records.cohort import Schema
+from understudy.records.cohort_kinds import WORDS, kind_of_file
 
 Floats = NDArray[np.float64]
 
 FORMAT = "understudy cohort summary"
 VERSION = 1
+# Never "make it again": that would cost a second time.
+_AS_WRITTEN = (
+    "a private summary is the json file that `understudy cohort summarize` wrote; look for it first, since a new one "
+    "is charged again."
+)
 
 # Whoever holds it has noisy numbers in hand: `measuring` takes it by `_mechanism_token`, nobody else.
 _TOKEN: Final = object()
@@ -150,17 +156,15 @@ class PrivateSummary:
         if not isinstance(content, dict) or content.get("format") != FORMAT:
             raise DataError(
                 f"{source} is not a private summary of a cohort.",
-                hint="`understudy cohort summarize` makes one.",
+                hint=_AS_WRITTEN,
             )
         if content.get("version") != VERSION:
-            raise DataError(f"{source} has a version that is not known.", hint="make the summary again.")
+            raise DataError(f"{source} has a version that is not known.", hint=_AS_WRITTEN)
         try:
             declared = {key: value for key, value in content["schema"].items() if key != "columns"}
             n_learners = content["n_learners"]
             if isinstance(n_learners, bool) or not isinstance(n_learners, int) or n_learners < 1:
-                raise DataError(
-                    f"{source}: n_learners is a number of at least 1.", hint="make the summary again."
-                )
+                raise DataError(f"{source}: n_learners is a number of at least 1.", hint=_AS_WRITTEN)
             schema = Schema.from_dict(declared, source)
             statistics = verified_statistics(content["statistics"], schema, n_learners, source)
             provenance = verified_provenance(content.get("provenance"), source)
@@ -169,7 +173,7 @@ class PrivateSummary:
             )
         except (KeyError, TypeError, ValueError, AttributeError, UsageError):
             raise DataError(
-                f"{source}: something is missing or has the wrong form.", hint="make the summary again."
+                f"{source}: something is missing or has the wrong form.", hint=_AS_WRITTEN
             ) from None
         return cls._made(_TOKEN, schema, guarantee, n_learners, statistics, provenance)
 
@@ -177,11 +181,18 @@ class PrivateSummary:
     def read(cls, path: Path) -> PrivateSummary:
         """The summary in a file."""
         if not path.is_file():
-            raise UsageError(f"there is no file {path}.", hint="`understudy cohort summarize` makes one.")
+            raise UsageError(
+                f"there is no file {path}.",
+                hint="a private summary is the json file that `understudy cohort summarize` writes; with --explain it "
+                "shows what that costs.",
+            )
+        kind = kind_of_file(path)
+        if kind not in (None, "summary", "json"):
+            raise DataError(f"{path.name} is {WORDS[kind]}, not a private summary.", hint=_AS_WRITTEN)
         try:
             content = json.loads(path.read_text(encoding="utf-8"))
         except (json.JSONDecodeError, UnicodeDecodeError):
-            raise DataError(f"{path.name} is not JSON.", hint="make the summary again.") from None
+            raise DataError(f"{path.name} is not JSON.", hint=_AS_WRITTEN) from None
         return cls.from_json(content, path.name)
 
 

@@ -33,7 +33,7 @@ Floats = NDArray[np.float64]
 # A file holds six digits of a number.
 _ROUNDING = 1e-4
 _MOST_YEARS = 100
-_HINT = "make the summary again with `understudy cohort summarize`."
+_HINT = "give the file as `understudy cohort summarize` wrote it; a new summary would be charged again."
 # What post-processing adds to a context, beside the number of learners.
 _COMBINED = frozenset({"measured_sd", "years", "validated_cells"})
 

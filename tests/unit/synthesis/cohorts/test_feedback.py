@@ -20,6 +20,7 @@ from understudy.synthesis.cohorts.feedback import (
     Suggestions,
     ValidatedFinding,
     Verdict,
+    check_names,
     prompt_for,
     read_cycle,
     read_feedback,
@@ -29,7 +30,7 @@ from understudy.synthesis.cohorts.feedback import (
 from understudy.synthesis.cohorts.measuring import summarize
 from understudy.synthesis.cohorts.next_cycle import _said_about_correlation, with_budget, with_effects
 from understudy.synthesis.cohorts.panel.brief import write_brief
-from understudy.synthesis.cohorts.prior import drift_variance, with_previous
+from understudy.synthesis.cohorts.prior import check_previous, drift_variance, with_previous
 from understudy.synthesis.cohorts.statistics import MEASURES
 from understudy.synthesis.cohorts.summary import PrivateSummary
 
@@ -357,17 +358,17 @@ def test_summaries_of_something_else_or_the_same_one_are_refused():
         with_previous(now, now)
     other = School(schema=Schema(n_weeks=9, cuts=(48.0, 62.0))).simulate(0, np.random.default_rng(1))
     before = summarize(other, propose(other.schema, 120, 3.0, 1e-3), seeded(np.random.default_rng(1)))
-    with pytest.raises(DataError, match="other features"):
+    with pytest.raises(DataError, match=r"other weeks \(9; this year 17\)"):
         with_previous(now, before)
 
 
-def test_a_statistic_that_means_something_else_is_left_as_it_is():
+def test_another_bound_makes_every_number_something_else():
     now = summary_of(1, 1)
     high = tuple(Feature(f.name, 300.0, hours=f.hours) for f in SCHEMA.features)
     other = School(schema=Schema(features=high, cuts=(48.0, 62.0))).simulate(0, np.random.default_rng(1))
     before = summarize(other, propose(other.schema, 120, 3.0, 1e-3), seeded(np.random.default_rng(1)))
-    both = with_previous(now, before)
-    assert np.array_equal(both.statistics["sketch"].values, now.statistics["sketch"].values)
+    with pytest.raises(DataError, match="another bound of morning"):
+        with_previous(now, before)
 
 
 def test_validated_effects_pull_the_measured_ones():
@@ -396,3 +397,60 @@ def test_what_significance_says_of_a_correlation():
     mean, sd = _said_about_correlation(0.0, 120, 120)
     assert mean == 0
     assert sd**2 == pytest.approx(found[within].var() + 2 / 120, rel=0.02)
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"n_weeks": 9}, "other weeks"),
+        ({"cuts": (40.0, 62.0)}, r"other cuts \(48, 62; this year 40, 62\)"),
+        ({"labels": ("a", "b", "c")}, "other labels"),
+        ({"label": "mark"}, "another label"),
+        ({"score_bounds": (0.0, 90.0)}, "other bounds of the scores"),
+        ({"without_events": "dropped"}, "other learners without events"),
+        (
+            {"features": tuple(replace(one, high=500.0) for one in SCHEMA.features)},
+            "another bound of morning",
+        ),
+        (
+            {"features": tuple(replace(one, hours=(0, 5)) for one in SCHEMA.features)},
+            "other hours of morning",
+        ),
+        (
+            {"features": SCHEMA.features[:3]},
+            r"other windows \(morning, afternoon, evening, overnight; this year",
+        ),
+    ],
+)
+def test_a_summary_of_another_declaration_is_no_prior(change, said):
+    with pytest.raises(DataError, match=said):
+        check_previous(replace(SCHEMA, **change), summary_of(1, 1))
+    check_previous(replace(SCHEMA, title="Another school", context="Other words."), summary_of(1, 1))
+
+
+def test_misspelled_findings_are_refused_and_ones_own_are_told():
+    def named(*names):
+        verdict = Verdict(1, True)
+        return FeedbackFile(
+            (Feedback("q", findings=tuple(ValidatedFinding(name, verdict, verdict) for name in names)),)
+        )
+
+    bank = ["activity_and_outcome", "weekly_slope"]
+    tested = {"activity_and_outcome": ["any window", "evening"]}
+    assert check_names(named("activity_and_outcome: evening", "my_test: x"), bank, tested) == ["my_test"]
+    with pytest.raises(DataError, match="no finding 'evning'") as caught:
+        check_names(named("activity_and_outcome: evning"), bank, tested)
+    assert "did you mean 'evening'" in caught.value.hint
+    with pytest.raises(DataError, match="no analysis is called 'activty_and_outcome'") as caught:
+        check_names(named("activty_and_outcome: evening"), bank, {})
+    assert "did you mean 'activity_and_outcome'" in caught.value.hint
+    assert check_names(named("activity_and_outcome: evning"), bank, {}) == []
+
+
+@pytest.mark.parametrize("content", [b"PAR1", b'{"format": "understudy cohort summary"}'])
+def test_another_kind_of_file_is_neither_feedback_nor_suggestions(tmp_path, content):
+    (tmp_path / "x.json").write_bytes(content)
+    for read, what in ((read_feedback, "not feedback"), (read_cycle, "not suggestions")):
+        with pytest.raises(DataError, match=what) as caught:
+            read(tmp_path / "x.json")
+        assert "summarize" not in caught.value.hint

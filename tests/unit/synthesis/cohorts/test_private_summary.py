@@ -236,6 +236,22 @@ def test_files_that_are_not_there_or_not_json(tmp_path):
         PrivateSummary.read(tmp_path / "text.json")
 
 
+@pytest.mark.parametrize(
+    ("name", "content", "kind"),
+    [
+        ("cohort.parquet", b"PAR1", "a table of learners"),
+        ("cohort.csv", b"learner,morning_01", "a table of learners"),
+        ("cohort.toml", b"weeks = 3", "the declaration of a cohort"),
+        ("advice.json", b'{"format": "understudy cohort suggestions"}', "suggestions"),
+    ],
+)
+def test_another_kind_of_file_is_called_by_its_name_and_nothing_is_spent(tmp_path, name, content, kind):
+    (tmp_path / name).write_bytes(content)
+    with pytest.raises(DataError, match=f"{name} is {kind}.*, not a private summary") as caught:
+        PrivateSummary.read(tmp_path / name)
+    assert "a new one is charged again" in caught.value.hint
+
+
 def test_a_statistic_needs_axes_and_noise():
     with pytest.raises(DataError):
         Statistic(np.ones(3), np.ones(2), ("week",), "")
