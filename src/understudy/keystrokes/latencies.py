@@ -64,6 +64,16 @@ class Totals:
             self.speed_total,
         )
 
+    def named(self, features: tuple[str, ...]) -> Totals:
+        """The features of these names, in this order; what nobody typed here counts 0."""
+        place = {name: position for position, name in enumerate(self.features)}
+        known = np.array([place.get(name, -1) for name in features], dtype=np.int64)
+        found = known >= 0
+        count = np.zeros((len(self.count), len(features)), dtype=self.count.dtype)
+        total = np.zeros((len(self.total), len(features)))
+        count[:, found], total[:, found] = self.count[:, known[found]], self.total[:, known[found]]
+        return Totals(features, count, total, self.speed_count, self.speed_total)
+
     def owners(self, chosen: Codes) -> Totals:
         """Only the owners at these positions."""
         return Totals(
@@ -87,17 +97,13 @@ def count_latencies(
 
     Both ends of a digraph must have the same owner: nobody's digraph begins in another week.
     """
-    milliseconds = keystrokes.latencies / NANOSECONDS
-    typed = keystrokes.follows & (owner >= 0) & (milliseconds >= shortest) & (milliseconds <= longest)
-    typed[1:] &= owner[1:] == owner[:-1]
+    milliseconds, typed = _typed(keystrokes, owner, shortest, longest)
     speed_count, speed_total = np.zeros((n_owners, 1), np.int64), np.zeros((n_owners, 1))
     _add(np.where(typed, 0, -1), milliseconds, owner, speed_count, speed_total)
     names: list[str] = []
     counts, totals = [], []
     for kind in kinds:
-        code, value, labels = _features(keystrokes, milliseconds, typed, kind)
-        if kind is Kind.hold:
-            code = np.where((owner >= 0) & (value <= longest), code, -1)
+        code, value, labels = _features(keystrokes, milliseconds, typed, owner, kind, longest)
         count, total = np.zeros((n_owners, len(labels)), np.int64), np.zeros((n_owners, len(labels)))
         _add(code, value, owner, count, total)
         names += labels
@@ -106,8 +112,37 @@ def count_latencies(
     return Totals(tuple(names), np.hstack(counts), np.hstack(totals), speed_count[:, 0], speed_total[:, 0])
 
 
+def latency_rows(
+    keystrokes: Keystrokes,
+    owner: Codes,
+    kind: Kind,
+    shortest: float = SHORTEST,
+    longest: float = LONGEST,
+) -> tuple[NDArray[np.int64], Floats, list[str]]:
+    """Row for row what `count_latencies` adds up: the feature (-1: none), its milliseconds; the features' names.
+
+    A trigraph can take up to twice `longest`: each of its two latencies is within the bounds.
+    """
+    return _features(keystrokes, *_typed(keystrokes, owner, shortest, longest), owner, kind, longest)
+
+
+def _typed(
+    keystrokes: Keystrokes, owner: Codes, shortest: float, longest: float
+) -> tuple[Floats, NDArray[np.bool_]]:
+    """Milliseconds since the row before, and whether that is a latency of typing by one owner."""
+    milliseconds = keystrokes.latencies / NANOSECONDS
+    typed = keystrokes.follows & (owner >= 0) & (milliseconds >= shortest) & (milliseconds <= longest)
+    typed[1:] &= owner[1:] == owner[:-1]
+    return milliseconds, typed
+
+
 def _features(
-    keystrokes: Keystrokes, milliseconds: Floats, typed: NDArray[np.bool_], kind: Kind
+    keystrokes: Keystrokes,
+    milliseconds: Floats,
+    typed: NDArray[np.bool_],
+    owner: Codes,
+    kind: Kind,
+    longest: float,
 ) -> tuple[NDArray[np.int64], Floats, list[str]]:
     """The feature that each row ends (-1: none), its value, and the features' names."""
     key, keys = keystrokes.key.astype(np.int64), keystrokes.keys
@@ -115,7 +150,9 @@ def _features(
         return np.where(typed, key, -1), milliseconds, [f"{TO}{shown(one)}" for one in keys]
     if kind is Kind.hold:
         held = np.full(len(key), UNKNOWN) if keystrokes.hold is None else keystrokes.hold
-        return np.where(held >= 0, key, -1), held / NANOSECONDS, [f"{HOLD}{shown(one)}" for one in keys]
+        value = held / NANOSECONDS
+        usable = (owner >= 0) & (value >= 0) & (value <= longest)
+        return np.where(usable, key, -1), value, [f"{HOLD}{shown(one)}" for one in keys]
     parts, value = [_shifted(key), key], milliseconds
     if kind is Kind.trigraph:
         parts, value = [_shifted(parts[0]), *parts], milliseconds + _shifted(milliseconds)

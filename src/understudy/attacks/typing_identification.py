@@ -1,0 +1,171 @@
+"""How often an attack on typing names the right person: rates with fair ties, intervals and chance."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.stats import beta
+
+from understudy.errors import UsageError
+
+Floats = NDArray[np.float64]
+Codes = NDArray[np.integer[Any]]
+ProfileAttack = Callable[[Floats, Floats], Floats]
+
+# Distances that differ by less are equal: what is left of a difference after rounding of floats.
+TIE = 1e-9
+LEVEL = 0.95
+
+
+@dataclass(frozen=True)
+class Identification:
+    """How often an attack names the right person within k guesses; `chance` is k over the people known.
+
+    `low` and `high` bound the rate over people with 95 % confidence (Clopper and Pearson's bounds,
+    read at the fractional number of hits that fair ties leave). For hits that are 0 or 1 their coverage
+    is a theorem. A hit that is a probability varies less than the coin it stands for, and the bounds only become wider
+    than needed: no proof, but `tests/oracle/test_typing_intervals.py` computes the coverage exactly
+    for thousands of distributions of such hits and finds none below 95 %.
+
+    The people are taken as drawn independently. That they are compared with each other is not accounted for.
+    """
+
+    attack: str
+    k: int
+    rate: float
+    low: float
+    high: float
+    chance: float
+    n_learners: int
+
+    @property
+    def at_chance(self) -> bool:
+        """Whether the data exclude that the attack does more than twice as well as guessing."""
+        return self.high <= 2 * self.chance
+
+    def to_json(self) -> dict[str, Any]:
+        """The estimate for a machine."""
+        return {**vars(self), "at_chance": self.at_chance}
+
+
+def identification(attack: str, distances: Floats, k: int, own: Codes | None = None) -> Identification:
+    """Judge an attack by its distances: row i is an unnamed learner, column j a known one.
+
+    `own[i]` is the column of the right person; without it i is i.
+    """
+    hits = hit_chances(distances, k, own)
+    n = len(hits)
+    if n == 0:
+        raise UsageError("asked how many are identified, with nobody to identify.")
+    rate = float(hits.mean())
+    low, high = _bounds(rate, n)
+    return Identification(attack, k, rate, low, high, min(1.0, k / distances.shape[1]), n)
+
+
+def hit_chances(distances: Floats, k: int, own: Codes | None = None) -> Floats:
+    """The chance of each unnamed learner to be named within k guesses.
+
+    People at the same distance share their places: with `closer` nearer than the right one and
+    `equal` as near as it (itself included), k guesses in random order hit it with chance
+    (k - closer) / equal, within 0 and 1 (findings, section 3). Where an attack has nothing to go by (a
+    distance that is no number), it guesses last, in random order.
+    """
+    if own is None:
+        own = np.arange(len(distances))
+    usable = np.isfinite(distances)
+    last = float(np.max(distances, where=usable, initial=0.0))
+    distances = np.where(usable, distances, 2 * abs(last) + 1.0)
+    right = np.take_along_axis(distances, np.asarray(own)[:, None], axis=1)
+    closer = np.sum(distances < right - TIE, axis=1)
+    equal = np.sum(np.abs(distances - right) <= TIE, axis=1)
+    return np.asarray(np.clip((k - closer) / equal, 0.0, 1.0))
+
+
+def _bounds(rate: float, n: int, n_attacks: int = 1) -> tuple[float, float]:
+    """Clopper and Pearson's bounds; the lower one holds for `n_attacks` at once."""
+    hits, tail = rate * n, (1 - LEVEL) / 2
+    low = 0.0 if hits <= 0 else float(beta.ppf(tail / n_attacks, hits, n - hits + 1))
+    high = 1.0 if hits >= n else float(beta.ppf(1 - tail, hits + 1, n - hits))
+    return low, high
+
+
+def strongest(estimates: Sequence[Identification]) -> Identification:
+    """The attack that names most, with an interval for the largest true rate of all these attacks.
+
+    The attack is picked after the fact, and the best of many looks better than it is. So the lower bound is
+    the largest of lower bounds that each fail with 2.5 % over the number of attacks (Bonferroni): it
+    exceeds the largest true rate only if one of them exceeds its own. The upper bound needs no such care:
+    the largest upper bound is at least that of the attack that is truly strongest, which fails with
+    2.5 %. The rate itself is the observed maximum, so it leans upwards; and a stronger
+    attack that is not on the list is not covered by any of this.
+    """
+    if not estimates:
+        raise UsageError("asked for the strongest of no attacks.")
+    if len({(one.k, one.chance, one.n_learners) for one in estimates}) > 1:
+        raise UsageError(
+            "asked for the strongest of attacks with different people or numbers of guesses.",
+            hint="compare attacks on the same learners with the same k.",
+        )
+    bounds = [_bounds(one.rate, one.n_learners, len(estimates)) for one in estimates]
+    best = max(estimates, key=lambda one: one.rate)
+    return replace(best, low=max(low for low, _ in bounds), high=max(high for _, high in bounds))
+
+
+class Groups(NamedTuple):
+    """People whose profiles are equal: size of the smallest group, and the share who are alone in theirs."""
+
+    smallest: int
+    share_unique: float
+
+
+def smallest_group(values: Floats) -> Groups:
+    """The size of the smallest group of equal profiles, and the share of profiles that nobody else has.
+
+    A group of m hides a person among m for those who look at these profiles only: what is known
+    as k-anonymity, no bound on what an attacker with other typing of the same people learns.
+    """
+    if len(values) == 0:
+        raise UsageError("asked for groups of equal profiles among none.")
+    _, sizes = np.unique(np.round(values, 9), axis=0, return_counts=True)
+    return Groups(int(sizes.min()), float(np.sum(sizes == 1) / len(values)))
+
+
+def by_number_of_features(
+    name: str, attack: ProfileAttack, known: Floats, unknown: Floats, numbers: Iterable[int], k: int
+) -> dict[int, Identification]:
+    """Identification from the first m features and the speed, which is the last column.
+
+    Features come in order of how common they are, so m is "the m most common" (thesis, section 4.4.1).
+    """
+    last = known.shape[1] - 1
+    result = {}
+    for number in numbers:
+        if not 0 <= number <= last:
+            raise UsageError(f"asked for the first {number} features of {last}.")
+        chosen = [*range(number), last]
+        result[number] = identification(name, attack(known[:, chosen], unknown[:, chosen]), k)
+    return result
+
+
+def by_training(
+    name: str, attack: ProfileAttack, knowns: Mapping[int, Floats], unknown: Floats, k: int
+) -> dict[int, Identification]:
+    """Identification by how much the attacker knows: `knowns[w]` are profiles from w weeks of typing."""
+    return {weeks: identification(name, attack(known, unknown), k) for weeks, known in knowns.items()}
+
+
+def across_courses(
+    name: str, attack: ProfileAttack, known: Floats, unknown: Floats, own: Codes, k: int
+) -> Identification:
+    """Identification of one course's learners by their typing in another course.
+
+    `known` are profiles of everybody in the other course, `unknown` of those in this one; `own[i]` is the
+    position of learner i in the other course, or -1 for somebody who was not there. Those are not judged
+    (there is no right answer), but the attack sees them as it would. Both must have the same features.
+    """
+    there = own >= 0
+    return identification(name, attack(known, unknown)[there], k, own[there])
