@@ -1,0 +1,255 @@
+"""Decides what in a learner's programs is replaced, and replaces it.
+
+All texts of a learner are read before the first is changed: a name is the learner's own if any
+of them declares it, and it has the same replacement in all of them, whatever its scope.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from understudy.errors import UsageError
+from understudy.keystrokes.scrub import tokens as uses
+from understudy.keystrokes.scrub.languages import Language
+from understudy.keystrokes.scrub.people import Addresses, People, Span, merged
+from understudy.keystrokes.scrub.replacing import Replacements
+from understudy.keystrokes.scrub.report import Report
+from understudy.keystrokes.scrub.tokens import WORD, Program, Token, parse
+
+DEFAULT = ("names", "emails", "strings", "comments", "identifiers")
+# The test that a Python program makes of itself says nothing about its author.
+_KEPT_STRINGS = ("__main__",)
+_KEPT_FOLDERS = ("src", "main", "test", "tests", "java", "python")
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What is replaced; "emails" takes web addresses and user names in paths with it."""
+
+    kinds: frozenset[str] = frozenset(DEFAULT)
+
+    @classmethod
+    def of(cls, text: str) -> Wanted:
+        """From a list with commas, as the command line has it."""
+        kinds = frozenset(part.strip() for part in text.split(",") if part.strip())
+        if not kinds or not kinds <= set(DEFAULT):
+            raise UsageError(
+                "asked to replace something that is not known here, or nothing.",
+                hint=f"give some of {','.join(DEFAULT)}.",
+            )
+        return cls(kinds)
+
+    def __contains__(self, kind: str) -> bool:
+        return kind in self.kinds
+
+
+@dataclass(frozen=True, repr=False)
+class Scrubbed:
+    """The texts after replacement, in the order given, the file names if asked for, and totals."""
+
+    texts: tuple[str, ...]
+    titles: tuple[str, ...]
+    report: Report
+
+
+def scrub_texts(
+    texts: Sequence[str],
+    languages: Sequence[Language],
+    replacements: Replacements,
+    *,
+    people: People | None = None,
+    wanted: Wanted | None = None,
+    titles: Sequence[str] = (),
+) -> Scrubbed:
+    """Replace in all texts of one learner; `languages` has one entry per text.
+
+    `titles` are names that stand for the texts outside of them, as the paths of files do (parts
+    with a slash between): their parts are declared names here, and come back replaced.
+    """
+    programs = [parse(text, language) for text, language in zip(texts, languages, strict=True)]
+    learner = _Learner(replacements, people or People(), wanted or Wanted())
+    for program, language in zip(programs, languages, strict=True):
+        learner.read(program, language)
+    learner.settle({part for title in titles for part in title.split("/")})
+    new = [learner.replace(program, language) for program, language in zip(programs, languages, strict=True)]
+    new_titles = [
+        "/".join(learner.title(part, language) for part in title.split("/"))
+        for title, language in zip(titles, languages, strict=False)
+    ]
+    n_broken = sum(program.broken for program in programs)
+    return Scrubbed(tuple(new), tuple(new_titles), Report(len(texts), n_broken, 1, dict(learner.counts)))
+
+
+class _Learner:
+    """The names of one learner's programs, and what becomes of them."""
+
+    def __init__(self, replacements: Replacements, people: People, wanted: Wanted) -> None:
+        self.replacements = replacements
+        self.people = people if "names" in wanted else People()
+        self.wanted = wanted
+        self.counts: Counter[str] = Counter()
+        self.declared: set[str] = set()
+        self.members: set[str] = set()
+        self.imported: set[str] = set()
+        self.sound: set[str] = set()  # used without a declaration where a program parses
+        self.names: set[str] = set()
+        self.in_code: set[str] = set()  # what the programs declare, file names apart
+        self.forbidden: set[str] = set()
+        self.beginnings: set[str] = set()
+
+    def read(self, program: Program, language: Language) -> None:
+        """Learn which names a program declares, imports and uses."""
+        for token in program.tokens:
+            if token.kind != "names":
+                continue
+            name = program.text[token.start : token.end]
+            self.names.add(name)
+            if token.use == uses.DECLARED:
+                self.declared.add(name)
+            elif token.use == uses.DECLARED_MEMBER:
+                self.members.add(name)
+            elif not program.broken:
+                (self.imported if token.use == uses.IMPORT else self.sound).add(name)
+        self.forbidden |= language.keywords | language.fixed | language.members
+
+    def settle(self, titles: set[str]) -> None:
+        """After all programs were read: which names a replacement must not take."""
+        self.in_code = self.declared | self.members
+        self.declared |= titles
+        own = self.declared | self.members
+        self.forbidden |= self.names - own
+        # A name that is being typed is a beginning of one that is declared.
+        self.beginnings = {name[:end] for name in own - self.forbidden for end in range(1, len(name))}
+
+    def title(self, title: str, language: Language) -> str:
+        """What stands for a file's name."""
+        if _stays(title, language) or title in _KEPT_FOLDERS:
+            return title
+        if "identifiers" not in self.wanted and title in self.in_code and self._names_nobody(title):
+            return title  # Java wants the class to have its file's name
+        return self.replacements.name(title, self._may_be_name)
+
+    def replace(self, program: Program, language: Language) -> str:
+        """The program's text after replacement."""
+        text, new = program.text, []
+        changes = [
+            (token.start, token.end, self._token(program, token, language)) for token in program.tokens
+        ]
+        if program.broken and "emails" in self.wanted:
+            changes = self._addresses_in_code(program, changes)
+        at = 0
+        for start, end, replacement in sorted(changes):
+            new += [text[at:start], replacement]
+            at = end
+        return "".join([*new, text[at:]])
+
+    def _token(self, program: Program, token: Token, language: Language) -> str:
+        content = program.text[token.start : token.end]
+        if token.kind == "names":
+            return self._name(content, token, language, broken=program.broken)
+        if token.kind == "numbers":
+            if not self.people.is_named(content):
+                return content
+            self.counts["names"] += 1
+            return self.replacements.number(content, self._names_nobody)
+        return self._content(program, token, content, language)
+
+    def _name(self, name: str, token: Token, language: Language, *, broken: bool) -> str:
+        if _stays(name, language):
+            return name
+        named = bool(self.people) and name not in language.members and self.people.is_named(name)
+        self.counts["names"] += named
+        verdict = self._verdict(name, token.use, language, broken=broken)
+        if "identifiers" in self.wanted and verdict:
+            self.counts[verdict] += 1
+        elif not named:
+            return name
+        return self.replacements.name(name, self._may_be_name)
+
+    def _verdict(self, name: str, use: str, language: Language, *, broken: bool) -> str:
+        """As what a name is replaced: "identifiers", "uncertain" or, if it stays, ""."""
+        if name in language.members and (
+            name in self.members or name not in self.declared or use in (uses.MEMBER, uses.IMPORT)
+        ):
+            return ""
+        if name in self.declared or name in self.members:
+            return "identifiers"
+        if name in self.imported:
+            return ""
+        if use == uses.BARE or name in self.beginnings:
+            # No library gives a bare name that was not imported: a forgotten declaration or quote.
+            return "identifiers"
+        return "uncertain" if broken and name not in self.sound else ""
+
+    def _content(self, program: Program, token: Token, content: str, language: Language) -> str:
+        """A string or a comment: whole if asked for, else what in it points at people."""
+        mentions = self.people.mentions(content)
+        self.counts["names"] += len(mentions)
+        found: list[Span] = []
+        for run in WORD.finditer(content):
+            if any(start < run.end() and run.start() < end for start, end in mentions):
+                found.append(run.span())
+        found += mentions
+        if "emails" in self.wanted:
+            for start, end, kind in Addresses.in_text(content):
+                self.counts[kind] += 1
+                found.append((start, end))
+        mode = _mode(token, language)
+        if token.kind in self.wanted:
+            if content in _KEPT_STRINGS or not content:
+                return content
+            self.counts[token.kind] += 1
+            self.counts["uncertain"] += not token.certain
+            if language.name == "java" and token.certain and program.text[token.start - 1] == "'":
+                return self.replacements.character(content, self._names_nobody)
+            if not token.certain and not self.replacements.keep_shape:
+                # Where it begins and where its lines end is all that is sure about it.
+                marks = content[: len(content) - len(content.lstrip("\"'"))]
+                lines = content[len(marks) :].split("\n")
+                return marks + "\n".join(
+                    self.replacements.text(line, mode, self._names_nobody) for line in lines
+                )
+            return self.replacements.text(content, mode, self._names_nobody)
+        return self._within(content, found, mode)
+
+    def _within(self, content: str, found: list[Span], mode: str) -> str:
+        new, at = [], 0
+        for start, end in merged(found):
+            new += [content[at:start], self.replacements.text(content[start:end], mode, self._names_nobody)]
+            at = end
+        return "".join([*new, content[at:]])
+
+    def _addresses_in_code(
+        self, program: Program, changes: list[tuple[int, int, str]]
+    ) -> list[tuple[int, int, str]]:
+        """Addresses that stand in broken code, outside of what was taken for a string or comment."""
+        inside = [
+            (token.start, token.end) for token in program.tokens if token.kind in ("strings", "comments")
+        ]
+        for start, end, kind in Addresses.in_text(program.text):
+            if any(start < other_end and other_start < end for other_start, other_end in inside):
+                continue
+            self.counts[kind] += 1
+            changes = [change for change in changes if change[1] <= start or change[0] >= end]
+            new = self.replacements.text(program.text[start:end], "plain", self._names_nobody)
+            changes.append((start, end, new))
+        return changes
+
+    def _names_nobody(self, text: str) -> bool:
+        return not self.people or not self.people.is_named(text)
+
+    def _may_be_name(self, name: str) -> bool:
+        return name not in self.forbidden and self._names_nobody(name)
+
+
+def _stays(name: str, language: Language) -> bool:
+    dunder = name.startswith("__") and name.endswith("__")
+    return dunder or name in language.keywords or name in language.fixed
+
+
+def _mode(token: Token, language: Language) -> str:
+    if token.kind == "comments":
+        return "commented" if language.name == "java" else "plain"
+    return "plain" if token.raw else "escaped"
