@@ -183,7 +183,7 @@ def test_wrong_use_is_refused():
     profiles, labels = typing_of(20, 3, 0.0, np.random.default_rng(17))
     with pytest.raises(UsageError, match="no classifier 'oracle'"):
         infer_trait(profiles, labels, np.random.default_rng(0), classifiers=["oracle"])
-    with pytest.raises(UsageError, match="features are selected"):
+    with pytest.raises(UsageError, match="cannot be selected 'everywhere'"):
         infer_trait(profiles, labels, np.random.default_rng(0), selections=["everywhere"])
     with pytest.raises(UsageError, match="1 folds"):
         infer_trait(profiles, labels, np.random.default_rng(0), n_folds=1)
