@@ -20,7 +20,13 @@ def compare(
     ],
     out: Annotated[Path, typer.Option("-o", "--out", help="New folder for table, figures and report.")],
     epsilon: Annotated[float, typer.Option(help="Of the private methods.")] = 3.0,
-    delta: Annotated[float, typer.Option(help="Of the private methods.")] = 1e-3,
+    delta: Annotated[
+        float | None,
+        typer.Option(
+            help="Of the private methods (default: as of `cohort summarize`, 1e-6, or one over the squared number "
+            "of learners)."
+        ),
+    ] = None,
     seeds: Annotated[int, typer.Option(min=1, help="Synthetic cohorts of each method.")] = 5,
     deep: Annotated[
         bool, typer.Option("--deep", help="Train the deep baseline too (minutes; needs the extra `deep`).")
@@ -32,6 +38,20 @@ def compare(
     per_panelist: Annotated[
         int, typer.Option(min=2, max=100_000, help="Rows that each panelist gives for each label.")
     ] = 1000,
+    synthetic: Annotated[
+        list[Path] | None,
+        typer.Option(
+            help="Synthetic cohort to judge beside the methods, csv or parquet with the cohort's columns; whoever "
+            "made it, such as `cohort synthesize`. Several times."
+        ),
+    ] = None,
+    outsiders: Annotated[
+        Path | None,
+        typer.Option(
+            help="Cohort of learners who did not make the --synthetic files, but could have: only with them is "
+            "the risk of a file measured."
+        ),
+    ] = None,
     analyses: Annotated[
         Path | None,
         typer.Option(
@@ -52,26 +72,38 @@ def compare(
 
     Example: understudy cohort compare cohort.parquet -o comparison
     """
+    from understudy.errors import UsageError
     from understudy.pages.writing import check_absent, check_parent
+    from understudy.privacy.composition import default_delta
     from understudy.records.cohort import read_cohort
     from understudy.studies.cohort_compare import (
         ComparePlan,
         check_cohort,
+        check_given,
         write_comparison,
     )
     from understudy.studies.cohort_compare import compare as run
     from understudy.utility.findings import add_analyses, bank, run_bank
 
-    plan = ComparePlan(epsilon, delta, seeds, deep, per_panelist, shadows, seed)
     # Found before minutes of work, not after.
     check_absent(out)
     check_parent(out)
     cohort = read_cohort(file, schema)
     check_cohort(cohort)
+    if delta is None:
+        delta = default_delta(cohort.n_learners)
+    plan = ComparePlan(epsilon, delta, seeds, deep, per_panelist, shadows, seed)
+    # Read by the declaration of the real cohort, so that bounds and labels are the same.
+    declared = schema or file.with_suffix(".toml")
+    given = {path.name: read_cohort(path, declared) for path in synthetic or []}
+    if len(given) < len(synthetic or []):
+        raise UsageError("two synthetic cohorts have the same file name.", hint="rename one of them.")
+    others = None if outsiders is None else read_cohort(outsiders, declared)
+    check_given(cohort, given, others)
     own = () if analyses is None else add_analyses(analyses)
     run_bank(cohort, own)
     with progress_bar("Comparing") as progress:
-        found = run(cohort, plan, progress)
+        found = run(cohort, plan, progress, given, others)
     write_comparison(found, out)
     from understudy.studies.cohort_trials import GUARANTEE
 
@@ -86,6 +118,7 @@ def compare(
                 "seed": seed,
                 "learners": found.n_learners,
                 "seeds": seeds,
+                "outsiders": found.n_outsiders,
                 "own_analyses": [one.name for one in own],
                 "methods": found.to_json(),
             }
@@ -93,16 +126,24 @@ def compare(
         return
     from understudy.cli.tables import print_table
     from understudy.studies.cohort_figures import LABELS
+    from understudy.studies.cohort_report import floor_sentences
 
     def shown(method: str, measure: str, digits: int) -> str:
-        one = found.interval(method, measure)
+        one = found.shown(method, measure)
         return "–" if one is None else f"{one.mean:.{digits}f}"
 
+    def risk(method: str) -> str:
+        one = found.shown(method, "auc_worst")
+        if one is None or one.low is None:
+            return shown(method, "auc_worst", 2)
+        return f"{one.mean:.2f} ({one.low:.2f} to {one.high:.2f})"
+
     print_table(
-        f"{found.n_learners} learners, {seeds} seeds, epsilon {epsilon:g}, delta {delta:.1e}",
+        f"{found.n_learners} learners, {seeds} {'seed' if seeds == 1 else 'seeds'}, epsilon {epsilon:g}, "
+        f"delta {delta:.1e}",
         [
             *("method", "AJS", "precision", "recall", "findings", "precision, outcome", "recall, outcome"),
-            *("strongest attack (AUC)", "control (AUC)", "seconds"),
+            *("strongest attack (AUC)", "luck alone (AUC)"),
         ],
         [
             [
@@ -113,17 +154,21 @@ def compare(
                 shown(method, "n_synthetic", 0),
                 shown(method, "outcome_precision", 2),
                 shown(method, "outcome_recall", 2),
-                shown(method, "auc_worst", 2),
+                risk(method),
                 shown(method, "control_auc_worst", 2),
-                shown(method, "seconds", 1),
             ]
             for method in found.methods
         ],
     )
     references = [LABELS.get(one, one) for one in found.methods if "not private" in found.guarantee(one)]
     typer.echo(f"Not private, for reference: {'; '.join(references)}.")
-    for line in _READING:
+    for line in (*_READING, *floor_sentences(found)):
         typer.echo(line)
+    if found.given and not found.n_outsiders:
+        typer.echo(
+            f"The risk of {', '.join(found.given)} was not measured: all learners may have made it, and nobody can be "
+            "told from others where there are no others. --outsiders names learners who did not."
+        )
     if own:
         typer.echo(f"With {len(own)} of your own, {len(bank())} analyses were run.")
     if not deep:
@@ -135,5 +180,6 @@ def compare(
 _READING = (
     "AJS: how far habits are apart, 0 (alike) to 1. Precision: share of synthetic findings that hold on the real",
     "learners; recall: share of real findings that are found; outcome: the same for findings about the label.",
-    "AUC: chance that an attack ranks a member above an outsider; 0.5 is guessing, the control shows pure luck.",
+    "AUC: chance that an attack ranks a learner who made the cohort above one who did not, with its 95 % interval;",
+    "0.5 is guessing. Luck alone: the strongest of the same attacks where there is nothing to find.",
 )

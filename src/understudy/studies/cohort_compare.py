@@ -10,7 +10,7 @@ import csv
 import io
 import math
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -20,7 +20,7 @@ import numpy as np
 from understudy.errors import DataError, UsageError
 from understudy.pages.writing import new_folder, write_json, write_text
 from understudy.records.cohort import Cohort
-from understudy.studies.cohort_risk import N_SHADOWS, membership_risks
+from understudy.studies.cohort_risk import N_SHADOWS, check_outsiders, membership_risks, risk_of_given
 from understudy.studies.cohort_trials import Deep, Measured, finite, generators, require_deep
 from understudy.synthesis.cohorts.measuring import refuse_cuts_from_data
 from understudy.synthesis.cohorts.panel.pool import N_EACH
@@ -29,6 +29,9 @@ from understudy.utility.findings import bank
 
 Row = dict[str, Any]
 SMALLEST = 20
+# With fewer seeds their spread is not shown: two or three numbers do not make a distribution.
+FEWEST_FOR_INTERVAL = 3
+GIVEN = "not known here: see its data card"
 
 MEASURES = (
     "ajs",
@@ -65,13 +68,29 @@ class ComparePlan:
 
 
 @dataclass(frozen=True)
+class Shown:
+    """A mean over seeds with an interval, or without one where the seeds are too few to say."""
+
+    mean: float
+    low: float | None
+    high: float | None
+    n_seeds: int
+
+    def to_json(self) -> dict[str, Any]:
+        """For a machine."""
+        return dict(vars(self))
+
+
+@dataclass(frozen=True)
 class Comparison:
-    """A row per method and seed."""
+    """A row per method and seed; `given` are the files that were judged beside the methods."""
 
     plan: ComparePlan
     rows: tuple[Row, ...]
     n_learners: int
     simulated: bool
+    given: tuple[str, ...] = ()
+    n_outsiders: int = 0
 
     @property
     def methods(self) -> list[str]:
@@ -91,6 +110,68 @@ class Comparison:
         values = finite([float(row[measure]) for row in self.of(method) if measure in row])
         return over_seeds(values, np.random.default_rng(0)) if values else None
 
+    def shown(self, method: str, measure: str) -> Shown | None:
+        """What may be shown: for a risk the interval is over learners and seeds, else over seeds."""
+        one = self.interval(method, measure)
+        if one is None:
+            return None
+        if measure.endswith("auc_worst"):
+            return self._risk(method, measure, one)
+        if one.n_seeds < FEWEST_FOR_INTERVAL:
+            return Shown(one.mean, None, None, one.n_seeds)
+        return Shown(one.mean, one.low, one.high, one.n_seeds)
+
+    def _risk(self, method: str, measure: str, over_seeds: SeedInterval) -> Shown:
+        """An AUC with the attack's own interval over learners in it.
+
+        The learners are the same in every seed, so their part does not shrink with the number of seeds:
+        the mean distance of each seed's bound from its AUC, and the distance of the bound over seeds, add up
+        as squares do. With too few seeds the widest of the seeds' own intervals is taken.
+        """
+        mine = [row for row in self.of(method) if measure in row and math.isfinite(row[measure])]
+        aucs, lows, highs = (
+            np.array([float(row.get(f"{measure}{end}", math.nan)) for row in mine])
+            for end in ("", "_low", "_high")
+        )
+        mean, n = over_seeds.mean, over_seeds.n_seeds
+        if not (np.isfinite(lows).all() and np.isfinite(highs).all()):
+            return Shown(mean, None, None, n)
+        if n < FEWEST_FOR_INTERVAL:
+            return Shown(mean, float(lows.min()), float(highs.max()), n)
+        below = math.hypot(float(np.mean(aucs - lows)), mean - over_seeds.low)
+        above = math.hypot(float(np.mean(highs - aucs)), over_seeds.high - mean)
+        return Shown(mean, max(mean - below, 0.0), min(mean + above, 1.0), n)
+
+    def of_kind(self, method: str, kind: str) -> dict[str, Shown | None]:
+        """Precision, recall and number of findings of a kind; no precision where there is hardly a finding."""
+        found = {
+            name: self.shown(method, f"{name}_{kind}") for name in ("precision", "recall", "n_synthetic")
+        }
+        n = found["n_synthetic"]
+        if n is None or n.mean < 0.5:
+            found["precision"] = None
+        return found
+
+    def beside_the_floor(self, method: str) -> str:
+        """Where a method does not do better than the guess that looked at no learner; empty if nowhere."""
+        names = (("ajs", "AJS", 3), ("precision", "precision", 2), ("recall", "recall", 2))
+        worse: list[str] = []
+        better: list[str] = []
+        for measure, name, digits in names:
+            mine, floor = self.interval(method, measure), self.interval("nobody", measure)
+            if mine is None or floor is None:
+                continue
+            is_worse = mine.mean >= floor.mean if measure == "ajs" else mine.mean <= floor.mean
+            said = f"{name} {mine.mean:.{digits}f} against {floor.mean:.{digits}f}"
+            (worse if is_worse else better).append(said)
+        if not worse:
+            return ""
+        rest = f" It does better in {', '.join(better)}." if better else ""
+        return (
+            f"does not do better than a guess that looked at no learner in {', '.join(worse)}: there nothing was "
+            f"learned from the learners.{rest}"
+        )
+
     def guarantee(self, method: str) -> str:
         """What may be said of a method."""
         return str(self.of(method)[0]["guarantee"])
@@ -99,14 +180,15 @@ class Comparison:
         """Means and intervals for a machine."""
         found: dict[str, Any] = {}
         for method in self.methods:
-            intervals = {name: self.interval(method, name) for name in MEASURES}
+            intervals = {name: self.shown(method, name) for name in MEASURES}
             found[method] = {
                 "guarantee": self.guarantee(method),
                 **{name: None if one is None else one.to_json() for name, one in intervals.items()},
+                "beside_the_floor": self.beside_the_floor(method) if method != "nobody" else "",
                 "by_kind": {
                     kind: {
-                        name: None if (one := self.interval(method, f"{name}_{kind}")) is None else one.mean
-                        for name in ("precision", "recall", "n_synthetic")
+                        name: None if one is None else one.mean
+                        for name, one in self.of_kind(method, kind).items()
                     }
                     for kind in self.kinds()
                 },
@@ -115,18 +197,30 @@ class Comparison:
 
 
 def compare(
-    cohort: Cohort, plan: ComparePlan, progress: Callable[[int], Callable[[], None]] | None = None
+    cohort: Cohort,
+    plan: ComparePlan,
+    progress: Callable[[int], Callable[[], None]] | None = None,
+    given: Mapping[str, Cohort] | None = None,
+    outsiders: Cohort | None = None,
 ) -> Comparison:
-    """Try every method on every seed."""
+    """Try every method on every seed, and judge the synthetic cohorts that are `given` by name.
+
+    `outsiders` did not make the given cohorts, and all learners of `cohort` may have: only then is their
+    risk measured.
+    """
     check_cohort(cohort)
+    given = given or {}
+    check_given(cohort, given, outsiders)
     if plan.deep:
         require_deep()
     n_methods = len(generators(plan.epsilon, plan.delta, plan.n_each)) + plan.deep
-    steps = n_methods * plan.n_seeds + (n_methods - plan.deep) * plan.n_shadows + plan.deep
+    steps = n_methods * plan.n_seeds + (n_methods - plan.deep) * plan.n_shadows + plan.deep + len(given)
     tick = progress(steps) if progress else lambda: None
-    deep = None
+    deep, pretraining = None, 0.0
     if plan.deep:
+        begun = time.perf_counter()
         deep = Deep(plan.epsilon, plan.delta, cohort.schema, plan.deep_rows, plan.seed)
+        pretraining = time.perf_counter() - begun
         tick()
     rows = []
     for place, (method, (generate, guarantee)) in enumerate(
@@ -137,7 +231,7 @@ def compare(
             rng = np.random.default_rng([plan.seed, place, seed])
             begun = time.perf_counter()
             synthetic = generate(cohort, rng)
-            seconds = time.perf_counter() - begun
+            seconds = time.perf_counter() - begun + (pretraining if method == "deep" else 0.0)
             mine.append(
                 {
                     "method": method,
@@ -157,7 +251,40 @@ def compare(
         risks = membership_risks(cohort, generate, plan.n_seeds, n_shadows, rng, tick)
         mine = [{**row, **risk} for row, risk in zip(mine, risks, strict=True)]
         rows += mine
-    return Comparison(plan, tuple(rows), cohort.n_learners, cohort.simulated)
+    for place, (name, synthetic) in enumerate(given.items()):
+        rng = np.random.default_rng([plan.seed, 1000 + place])
+        rows.append(
+            {
+                "method": name,
+                "seed": 0,
+                "n_learners": cohort.n_learners,
+                "guarantee": GIVEN,
+                **Measured.of(cohort, synthetic).row(),
+                **risk_of_given(cohort, outsiders, synthetic, rng),
+            }
+        )
+        tick()
+    return Comparison(
+        plan,
+        tuple(rows),
+        cohort.n_learners,
+        cohort.simulated,
+        tuple(given),
+        0 if outsiders is None else outsiders.n_learners,
+    )
+
+
+def check_given(cohort: Cohort, given: Mapping[str, Cohort], outsiders: Cohort | None) -> None:
+    """Refuse files that cannot be judged, before minutes of work."""
+    if outsiders is not None:
+        if not given:
+            raise UsageError(
+                "outsiders were named, but no synthetic cohort to judge.", hint="add --synthetic FILE."
+            )
+        check_outsiders(cohort, outsiders)
+    for name, synthetic in given.items():
+        if not synthetic.n_learners:
+            raise DataError(f"{name} holds no learner.", hint="name a synthetic cohort that has some.")
 
 
 def check_cohort(cohort: Cohort) -> None:
@@ -182,12 +309,17 @@ def write_comparison(found: Comparison, folder: Path) -> None:
             {
                 "internal": "computed from the learners' records; no guarantee covers these files",
                 "plan": vars(found.plan),
+                "given": list(found.given),
+                "outsiders": found.n_outsiders,
                 "learners": found.n_learners,
                 "analyses": [analysis.name for analysis in bank()],
                 "methods": _plain_json(found.to_json()),
             },
         )
         write_report(temporary, found)
+        # Functions of the learners' records, like the cohort itself: for whoever made them alone.
+        for path in temporary.iterdir():
+            path.chmod(0o600)
 
 
 def table_of(rows: Sequence[Row]) -> str:

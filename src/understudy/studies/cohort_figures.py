@@ -8,7 +8,7 @@ from typing import Any
 
 from understudy.pages import Figure
 from understudy.pages.figures import ACCENT, INK, MUTED, WARNING, data
-from understudy.studies.cohort_compare import Comparison
+from understudy.studies.cohort_compare import Comparison, Shown
 from understudy.studies.cohort_cycles import Gain
 
 LABELS = {
@@ -63,15 +63,15 @@ def findings_figure(found: Comparison) -> Figure:
 
 
 def risk_figure(found: Comparison) -> Figure:
-    """The strongest attack on each method, and its control."""
+    """The strongest attack on each method, and its control: the same attacks where there is nothing to find."""
     points = [
         *_points(found, "auc_worst", "strongest attack"),
-        *_points(found, "control_auc_worst", "its control"),
+        *_points(found, "control_auc_worst", "luck alone"),
     ]
     return _dots(
         points,
         ["members told from others", "(AUC; 0.5 is guessing)"],
-        ["strongest attack", "its control"],
+        ["strongest attack", "luck alone"],
         [WARNING, MUTED],
         _words("AUC", points),
         domain=[min([0.4, *(math.floor(10 * point["low"]) / 10 for point in points)]), 1.0],
@@ -82,14 +82,10 @@ def kinds_figure(found: Comparison) -> Figure:
     """Precision and recall of the pool by kind of analysis."""
     points = []
     for kind in found.kinds():
-        n = found.interval("pool", f"n_synthetic_{kind}")
+        measured = found.of_kind("pool", kind)
+        n = measured.pop("n_synthetic")
         name = f"{kind.replace('_', ' ')} ({0 if n is None else n.mean:.0f})"
-        for measure in ("precision", "recall"):
-            one = found.interval("pool", f"{measure}_{kind}")
-            if one is not None:
-                points.append(
-                    {"method": name, "what": measure, "mean": one.mean, "low": one.low, "high": one.high}
-                )
+        points += [_point(name, what, one) for what, one in measured.items() if one is not None]
     return _dots(
         points,
         ["share of findings", "(in brackets: synthetic findings)"],
@@ -101,30 +97,24 @@ def kinds_figure(found: Comparison) -> Figure:
 
 
 def _points(found: Comparison, measure: str, what: str) -> list[dict[str, Any]]:
-    points = []
-    for method in found.methods:
-        one = found.interval(method, measure)
-        if one is not None:
-            points.append(
-                {
-                    "method": LABELS.get(method, method),
-                    "what": what,
-                    "mean": one.mean,
-                    "low": one.low,
-                    "high": one.high,
-                }
-            )
-    return points
+    shown = [(method, found.shown(method, measure)) for method in found.methods]
+    return [_point(LABELS.get(method, method), what, one) for method, one in shown if one is not None]
+
+
+def _point(name: str, what: str, one: Shown) -> dict[str, Any]:
+    """A dot; where there is no interval its line has no length."""
+    low, high = (one.mean if bound is None else bound for bound in (one.low, one.high))
+    return {"method": name, "what": what, "mean": one.mean, "low": low, "high": high}
 
 
 def _words(title: str, points: Sequence[dict[str, Any]]) -> str:
-    return (
-        f"{title}. "
-        + "; ".join(
-            f"{p['method']}, {p['what']}: {p['mean']:.3f} ({p['low']:.3f} to {p['high']:.3f})" for p in points
-        )
-        + "."
-    )
+    def said(point: dict[str, Any]) -> str:
+        words = f"{point['method']}, {point['what']}: {point['mean']:.3f}"
+        if point["low"] == point["high"]:
+            return words
+        return f"{words} ({point['low']:.3f} to {point['high']:.3f})"
+
+    return f"{title}. " + "; ".join(map(said, points)) + "."
 
 
 def _dots(

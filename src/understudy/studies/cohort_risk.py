@@ -12,8 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from understudy.attacks.cohorts import CohortKnowledge, cohort_scores, rehearse_cohort
-from understudy.attacks.estimate import judge
+from understudy.attacks.cohorts import CohortKnowledge, attack_cohort, cohort_scores, rehearse_cohort
+from understudy.attacks.estimate import Risk, judge
+from understudy.errors import DataError
 from understudy.records.cohort import Cohort
 
 Generate = Callable[[Cohort, np.random.Generator], Cohort]
@@ -49,16 +50,49 @@ def membership_risks(
         strangers = np.flatnonzero(~member)
         called = np.isin(strangers, rng.permutation(strangers)[: len(strangers) // 2])
         control = judge({name: score[strangers] for name, score in scores.items()}, called, rng)
-        rows.append(
-            {
-                "auc_worst": risk.worst.auc,
-                "auc_worst_low": risk.low,
-                "auc_worst_high": risk.high,
-                "worst_attack": risk.worst.attack,
-                "tpr_at_1pct": risk.worst.tpr_at_1pct,
-                "control_auc_worst": control.worst.auc,
-                "control_auc_worst_low": control.low,
-                "control_auc_worst_high": control.high,
-            }
-        )
+        rows.append(_row(risk, control))
     return rows
+
+
+def risk_of_given(
+    cohort: Cohort, outsiders: Cohort | None, synthetic: Cohort, rng: np.random.Generator
+) -> dict[str, Any]:
+    """The strongest attack on a cohort that somebody made from all learners, by the attacks that refit nothing.
+
+    Nothing without outsiders: where everybody was a member, nobody can be told from others.
+    """
+    if outsiders is None:
+        return {}
+    found = attack_cohort(cohort, outsiders, synthetic, rng)
+    return _row(found.risk, found.control)
+
+
+def check_outsiders(cohort: Cohort, outsiders: Cohort) -> None:
+    """Refuse outsiders who are members: with them no attack could be told to work."""
+    busy = outsiders.values.any(axis=(1, 2))
+    members = {row.tobytes() for row in cohort.values}
+    n_both = sum(row.tobytes() in members for row in outsiders.values[busy])
+    if n_both:
+        raise DataError(
+            f"{n_both} of the {outsiders.n_learners} outsiders have exactly the weeks of a learner of the cohort.",
+            hint="outsiders are learners who did not make the synthetic cohort: leave those who did out.",
+        )
+
+
+def _row(risk: Risk, control: Risk | None) -> dict[str, Any]:
+    """The figures for a table; without a control there are none of it."""
+    row = {
+        "auc_worst": risk.worst.auc,
+        "auc_worst_low": risk.low,
+        "auc_worst_high": risk.high,
+        "worst_attack": risk.worst.attack,
+        "tpr_at_1pct": risk.worst.tpr_at_1pct,
+    }
+    if control is None:
+        return row
+    return {
+        **row,
+        "control_auc_worst": control.worst.auc,
+        "control_auc_worst_low": control.low,
+        "control_auc_worst_high": control.high,
+    }

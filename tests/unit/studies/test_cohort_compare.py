@@ -3,11 +3,16 @@
 import csv
 import json
 import math
+import re
+import shutil
+from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from command import run
+from understudy.attacks.cohorts import COHORT_ATTACKS
 from understudy.errors import DataError, UsageError
 from understudy.records.cohort import Cohort, Schema
 from understudy.records.school import SCHEMA, School
@@ -22,6 +27,7 @@ from understudy.studies.cohort_compare import (
 )
 from understudy.studies.cohort_cycles import ARMS, CyclesPlan, as_feedback, gains, levels, run_cycles
 from understudy.studies.cohort_figures import figures
+from understudy.studies.cohort_report import ATTACKS, floor_sentences
 from understudy.studies.cohort_trials import exact_summary, pooled, resample, seeded_summary
 from understudy.utility.findings import compare_findings
 
@@ -106,6 +112,125 @@ def test_figures_have_few_ticks_short_titles_and_room_for_every_dot(found):
         assert min(lows) >= x["scale"].get("domain", [0.0])[0]
 
 
+def risks(aucs, half_width):
+    """Rows of a method with an attack's AUC in each seed, and its interval over learners."""
+    return tuple(
+        {
+            **{"method": "pool", "seed": seed, "guarantee": "", "ajs": 0.1 * seed},
+            **{"auc_worst": auc, "auc_worst_low": auc - half_width, "auc_worst_high": auc + half_width},
+        }
+        for seed, auc in enumerate(aucs)
+    )
+
+
+@pytest.mark.parametrize("aucs", [(0.69,), (0.6, 0.7), (0.6, 0.6, 0.6, 0.6), (0.5, 0.6, 0.7, 0.8)])
+def test_an_interval_of_a_risk_is_never_narrower_than_that_over_learners(aucs):
+    comparison = Comparison(ComparePlan(n_seeds=len(aucs)), risks(aucs, 0.1), 60, simulated=True)
+    one = comparison.shown("pool", "auc_worst")
+    assert one.mean == pytest.approx(np.mean(aucs))
+    assert one.low <= one.mean - 0.1 + 1e-9
+    assert one.high >= one.mean + 0.1 - 1e-9
+    if len(set(aucs)) > 1:
+        assert one.high - one.low > 0.2 + 1e-3
+
+
+def test_fewer_than_three_seeds_have_no_interval_over_seeds():
+    for n in (1, 2, 3):
+        found = Comparison(ComparePlan(n_seeds=n), risks([0.5] * n, 0.1), 60, simulated=True)
+        assert (found.shown("pool", "ajs").low is None) == (n < 3)
+        assert (found.to_json()["pool"]["ajs"]["low"] is None) == (n < 3)
+
+
+def test_a_kind_without_findings_has_no_precision(found):
+    rows = [{**row, "n_synthetic_trend": 0.0, "precision_trend": 0.0} for row in found.rows]
+    without = Comparison(found.plan, tuple(rows), 60, simulated=True)
+    assert without.of_kind("pool", "trend")["precision"] is None
+    assert found.of_kind("pool", "trend")["precision"] is not None
+    points = figures(without)["kinds"].specification["data"]["values"]
+    assert ("trend (0)", "precision") not in [(one["method"], one["what"]) for one in points]
+
+
+def test_the_readme_says_what_the_page_it_links_to_says():
+    root = Path(__file__).parents[3]
+    page = (root / "docs/reproductions/two-stage.md").read_text()
+    pool, guess = (
+        re.search(rf"\| Moodle course \| `{method}` \| (0\.\d\d) .*?\| (0\.\d\d) ", page).groups()
+        for method in ("pool", "nobody")
+    )
+    text = " ".join((root / "README.md").read_text().split())
+    assert f"the pool's precision is {pool[0]} and that of the guess {guess[0]}" in text
+    assert f"its recall is {pool[1]} against {guess[1]}" in text
+
+
+def test_the_report_says_when_the_pool_lies_under_the_floor(found, tmp_path):
+    def with_precision(value):
+        rows = [{**row, "precision": value if row["method"] == "pool" else 0.76} for row in found.rows]
+        return Comparison(found.plan, tuple(rows), 60, simulated=True)
+
+    (said,) = floor_sentences(with_precision(0.72))
+    assert "Pool of the three does not do better than a guess that looked at no learner" in said
+    assert "precision 0.72 against 0.76" in said
+    assert "precision" not in "".join(floor_sentences(with_precision(0.8)))
+    write_comparison(with_precision(0.72), tmp_path / "out")
+    assert "Not better than a guess" in (tmp_path / "out" / "report.html").read_text()
+
+
+def test_what_was_left_out_is_not_spoken_of_and_attacks_are_told_in_words(found, tmp_path):
+    write_comparison(found, tmp_path / "out")
+    page = (tmp_path / "out" / "report.html").read_text()
+    for word in (
+        "The deep baseline was attacked",
+        "rehearsals of the attack",
+        "1 synthetic cohorts",
+        "shadows",
+    ):
+        assert word not in page, word
+    assert "was left out here" in page
+    assert set(ATTACKS) == set(COHORT_ATTACKS)
+    used = {row["worst_attack"] for row in found.rows}
+    assert all(ATTACKS[name].split("'")[0] in page for name in used)
+    one = Comparison(replace(found.plan, n_seeds=1), tuple(found.rows[::2]), 60, simulated=True)
+    write_comparison(one, tmp_path / "one")
+    page = (tmp_path / "one" / "report.html").read_text()
+    assert "made one synthetic cohort of" in page
+    assert "bootstrap interval" not in page
+
+
+def test_files_are_for_whoever_made_them(found, tmp_path):
+    write_comparison(found, tmp_path / "out")
+    assert {path.stat().st_mode & 0o777 for path in (tmp_path / "out").iterdir()} == {0o600}
+
+
+QUICK = ComparePlan(n_seeds=1, n_each=30, n_shadows=0)
+
+
+def test_a_given_cohort_is_judged_and_its_risk_only_with_outsiders():
+    """A copy of the learners is nearest to them, and is found out by outsiders of the same school."""
+    outsiders = School(n_learners=60).simulate(0, np.random.default_rng(11))
+    given = {"copy.csv": COHORT, "other.csv": School(n_learners=60).simulate(0, np.random.default_rng(12))}
+    done = compare(COHORT, QUICK, given=given, outsiders=outsiders)
+    assert done.given == ("copy.csv", "other.csv")
+    assert done.interval("copy.csv", "ajs").mean == 0.0
+    assert done.interval("copy.csv", "precision").mean == 1.0
+    assert done.shown("copy.csv", "auc_worst").mean == 1.0
+    # As certain as 60 of each can make it.
+    assert done.shown("copy.csv", "auc_worst").low > 0.9
+    # Made by nobody of either: the interval holds 0.5 (false alarm less than once in 20 times; seeded).
+    assert done.shown("other.csv", "auc_worst").low < 0.5
+    alone = compare(COHORT, QUICK, given=given)
+    assert alone.shown("copy.csv", "auc_worst") is None
+    assert alone.shown("copy.csv", "ajs").mean == 0.0
+    assert "see its data card" in alone.guarantee("copy.csv")
+
+
+def test_outsiders_who_are_members_are_refused():
+    some = COHORT.select(np.arange(5))
+    with pytest.raises(DataError, match="5 of the 5 outsiders"):
+        compare(COHORT, QUICK, given={"x.csv": COHORT}, outsiders=some)
+    with pytest.raises(UsageError, match="no synthetic cohort"):
+        compare(COHORT, QUICK, outsiders=School(n_learners=9).simulate(0, np.random.default_rng(3)))
+
+
 def test_the_pool_grows_when_few_rows_were_asked_for():
     small = School(n_learners=24).simulate(0, np.random.default_rng(3))
     rng = np.random.default_rng(1)
@@ -137,7 +262,7 @@ def test_the_command_shows_all_methods_and_findings_about_the_outcome(compared):
             "real learners, resampled",
             "precision, outcome",
             "recall, outcome",
-            "control (AUC)",
+            "luck alone (AUC)",
             "0.5 is guessing",
         ),
         *("Internal", "nothing was charged", "Not private, for reference: pool, no noise", "--deep"),
@@ -157,6 +282,30 @@ def test_the_command_speaks_to_machines(compared):
     assert content["own_analyses"] == ["nothing_at_all"]
     assert set(content["methods"]["pool"]) >= {"ajs", "outcome_precision", "outcome_recall", "auc_worst"}
     assert content["methods"]["pool"]["by_kind"]["my_own"]["n_synthetic"] == 0
+
+
+def test_the_command_judges_a_file_and_says_what_it_cannot(compared):
+    folder, quick = compared
+    run("simulate", "made.csv", "--shape", "cohort", "--learners", "30", "--seed", "5", cwd=folder)
+    done = run(
+        *("cohort", "compare", "cohort.parquet", "-o", "judged", *quick, "--synthetic", "made.csv"),
+        cwd=folder,
+    )
+    assert done.returncode == 0, done.stderr
+    assert "made.csv" in done.stdout
+    assert "The risk of made.csv was not measured" in done.stdout
+    assert "delta 1.0e-06" in done.stdout
+    assert "no risk could be measured" in (folder / "judged/report.html").read_text()
+    (folder / "elsewhere").mkdir()
+    shutil.copy(folder / "made.csv", folder / "elsewhere")
+    again = run(
+        *("cohort", "compare", "cohort.parquet", "-o", "twice", *quick),
+        *("--synthetic", "made.csv", "--synthetic", "elsewhere/made.csv"),
+        cwd=folder,
+    )
+    assert again.returncode == 2
+    assert "same file name" in again.stderr
+    assert not (folder / "twice").exists()
 
 
 def test_an_analysis_that_fails_is_said_before_minutes_of_work(compared):
