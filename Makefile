@@ -6,7 +6,8 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constr
 
 .PHONY: setup demo test check benchmarks docs clean
 
-setup: $(VENV)/.installed
+setup: $(VENV)/.installed $(VENV)/.sandbox
+	@command -v bwrap >/dev/null || echo "understudy cohort synthesize runs scripts in a sandbox, which needs Linux and: sudo apt-get install bubblewrap libseccomp2"
 
 $(VENV)/.created:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
@@ -16,7 +17,7 @@ $(VENV)/.created:
 	@touch $@
 
 $(VENV)/.installed: $(VENV)/.created pyproject.toml constraints.txt
-	@$(PIP) --editable .
+	@$(PIP) --editable '.[sandbox]'
 	@touch $@
 
 $(VENV)/.tools: $(VENV)/.created pyproject.toml constraints.txt
@@ -28,7 +29,7 @@ $(VENV)/.browser: $(VENV)/.created
 	@.ci/browser
 	@touch $@
 
-# Bubblewrap, for the tests that run submitted code; without root they are skipped and say so.
+# Bubblewrap, for scripts that somebody else wrote; without root it is left to the user, and `setup` says how.
 $(VENV)/.sandbox: $(VENV)/.created
 	@.ci/sandbox
 	@touch $@

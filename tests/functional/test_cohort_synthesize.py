@@ -6,6 +6,7 @@ import os
 import pty
 import subprocess
 import sys
+from pathlib import Path
 
 import polars as pl
 import pytest
@@ -244,6 +245,17 @@ def test_what_is_missing_for_the_sandbox_is_named_with_the_command_that_installs
         cohort_synthesize._sandbox()
     assert "apt-get install bubblewrap libseccomp2" in raised.value.hint
     assert f"{sys.executable} -m pip install 'understudy[sandbox]'" in raised.value.hint
+
+
+def test_make_setup_installs_what_the_readme_needs(tmp_path):
+    root = Path(__file__).parents[2]
+    done = subprocess.run(
+        ["make", "-n", "setup", f"VENV={tmp_path}/venv"], cwd=root, capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr
+    assert "--editable '.[sandbox]'" in done.stdout
+    assert ".ci/sandbox" in done.stdout
+    assert "sudo apt-get install bubblewrap libseccomp2" in done.stdout
 
 
 @pytest.mark.parametrize("mode", ["table", "error"])
