@@ -440,6 +440,8 @@ def test_broken_java_is_read_with_suspicion(text):
         "print('Quixotl\nx = 1\n",
         'x = """a\n"""b Quixotl"""\n',
         "print(Quixotl)\n",
+        "print(”Hello Quixotl”)\n",
+        "print(f'{x:Quixotl %d}')\n",
     ],
 )
 def test_broken_python_is_read_with_suspicion(text):
@@ -483,3 +485,17 @@ def test_the_report_holds_totals_only():
 def test_unknown_kinds_are_refused():
     with pytest.raises(UsageError, match="not known"):
         Wanted.of("names,nonsense")
+
+
+def test_formats_stay_and_numbers_in_odd_quotes_go():
+    assert ":>10.2f}" in scrub("print(f'{x:>10.2f}')\n").texts[0]
+    assert "0401234567" not in scrub("print(”0401234567”)\n").texts[0]
+
+
+def test_a_backslash_keeps_its_length_everywhere():
+    text = 'class A { String s = "\\10'
+    assert len(scrub(text, "java").texts[0]) == len(text)
+    comment = "/* \\101 \\u00e4 \\new \\Ulf */ class A { }"
+    new = scrub(comment, "java").texts[0]
+    assert len(new) == len(comment)
+    assert new.count("\\u00") == 1

@@ -160,7 +160,9 @@ class Replacements:
             return unit[:n_head] + f"{ord(letter):x}".zfill(len(unit) - n_head)
         if head == "N" and code:
             return "\\N{" + self._character_name(len(unit) - 4) + "}"
-        if head in string.octdigits and not commented:
+        if head in string.octdigits:
+            if commented:  # digits behind a backslash, no more
+                return "\\" + "".join(self.chance.choice(string.digits) for _ in unit[1:])
             tens, ones = self.chance.choice("456"), self.chance.choice("1234567")
             return {2: unit, 3: "\\6" + ones, 4: "\\1" + tens + ones}[len(unit)]
         kind = _class(head)

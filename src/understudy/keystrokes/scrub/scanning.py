@@ -2,12 +2,15 @@
 
 A parser of half-typed code guesses, and a guess may take a string for code. Here every doubt
 ends the other way: a quotation mark that is not closed makes a string of its line from the
-first mark on, and an open comment or an open text of several lines runs to the end.
+first mark on, and an open comment or an open text of several lines runs to the end. Marks of a
+word processor, which no compiler takes, make a string of the rest of their line.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+
+_TYPESET = "“”„‟‘’‚‛«»‹›「」"
 
 
 @dataclass(frozen=True)
@@ -58,6 +61,10 @@ class _Scanner:
                 at = self._long(at, mark)
             elif text[at] in "\"'":
                 at = self._short(at)
+            elif text[at] in _TYPESET:
+                end = self._line_end(at)
+                self._cover(at, end, "strings")
+                at = end
             else:
                 at += 1
 

@@ -29,6 +29,7 @@ MEMBER, CALL, TYPE, OBJECT, IMPORT, BARE, UNKNOWN = (
 # Letters, digits, and the marks and invisible characters that can stand between them.
 WORD = re.compile(r"[\w$\u0300-\u036f\u1ab0-\u1aff\u1dc0-\u1dff\u200b-\u200f\u2060-\u2064\ufeff\u00ad]+")
 _NUMBER = re.compile(r"0[xX][0-9a-fA-F_]+[lL]?|0[bB][01_]+[lL]?|0[oO][0-7_]+|\d[\d_]*(?:[eE]\d+)?[lLfFdDjJ]?")
+_FORMAT = re.compile(r"(?:.?[<>=^])?[-+ ]?z?#?0?\d*[,_]?(?:\.\d*)?[bcdeEfFgGnosxX%]?", re.DOTALL)
 _PYTHON_PREFIX = re.compile(r"(?i:[rbuft]|br|rb|fr|rf|tr|rt)$")
 
 _NAMES = ("identifier", "type_identifier")
@@ -140,6 +141,8 @@ def _walk(root: Node, data: bytes, place: list[int] | range, language: str) -> I
             opening = data[steps[-2].node.start_byte :][:3].replace(b"'", b'"').partition(b'"')[0]
             yield Token(start, end, "strings", raw=b"r" in opening.lower())
             inside = False
+        elif kind == "format_specifier":
+            yield from _format_texts(node, data, place)
         elif kind in _NAMES and end > start:
             yield Token(start, end, "names", use(steps))
         elif kind in _NUMBERS:
@@ -151,6 +154,16 @@ def _walk(root: Node, data: bytes, place: list[int] | range, language: str) -> I
             if not cursor.goto_parent():
                 return
         steps.pop()
+
+
+def _format_texts(node: Node, data: bytes, place: list[int] | range) -> Iterator[Token]:
+    """What in a format is more than a format: `{day:Monday %d}` holds a text."""
+    bounds = [(child.start_byte, child.end_byte) for child in node.named_children]
+    at = node.start_byte + 1
+    for start, end in [*bounds, (node.end_byte, node.end_byte)]:
+        if start > at and not _FORMAT.fullmatch(data[at:start].decode("utf-8", "replace")):
+            yield Token(place[at], place[start], "strings")
+        at = end
 
 
 def _java_use(steps: list[_Step]) -> str:
@@ -205,6 +218,8 @@ def _python_use(steps: list[_Step]) -> str:
         return MEMBER
     if (parent.type == "call" and leaf.field == "function") or parent.type == "decorator":
         return CALL
+    if any(step.type == "type_parameter" and step.field == "type_parameters" for step in steps):
+        return DECLARED
     if any(step.type == "type" for step in steps[-4:-1]):
         return TYPE
     return BARE
