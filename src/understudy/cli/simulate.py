@@ -1,4 +1,4 @@
-"""`understudy simulate`: a classroom of learners, an exam, or a cohort, that never existed."""
+"""`understudy simulate`: a classroom of learners, an exam, a cohort, or a course of typing, that never existed."""
 
 from __future__ import annotations
 
@@ -23,6 +23,7 @@ class Shape(Enum):
     rare_paths = "rare-paths"
     exam = "exam"
     cohort = "cohort"
+    typing = "typing"
 
 
 def simulate(
@@ -31,7 +32,7 @@ def simulate(
         Shape,
         typer.Option(
             help="A small classroom, a log like Duolingo's, few learners on rare paths, the sheet of an exam, "
-            "or a school's cohort."
+            "a school's cohort, or the keystrokes of a programming course."
         ),
     ] = Shape.classroom,
     learners: Annotated[
@@ -60,11 +61,16 @@ def simulate(
         raise UsageError(
             f"--year was given, but the shape {shape.value} has none.", hint="give --shape cohort."
         )
-    if shape is Shape.cohort:
-        if actions is not None or items is not None:
-            raise UsageError(
-                "a cohort has neither actions nor items.", hint="leave --actions and --items out."
-            )
+    if shape in (Shape.cohort, Shape.typing) and not (actions is None and items is None):
+        what = "a cohort" if shape is Shape.cohort else "a course of typing"
+        raise UsageError(f"{what} has neither actions nor items.", hint="leave --actions and --items out.")
+    if shape is Shape.typing:
+        facts = _write_typing(out, learners, _generator(out, seed))
+        said = (
+            "{keys} keys of {learners} simulated learners over {weeks} weeks; "
+            f"who had programmed before: {_labels_path(out)}."
+        )
+    elif shape is Shape.cohort:
         facts = _write_cohort(out, learners, year or 0, _generator(out, seed))
         said = "{learners} simulated learners over {weeks} weeks, year {year}; its schema lies beside it."
     elif shape is Shape.exam:
@@ -154,3 +160,33 @@ def _write_cohort(out: Path, learners: int | None, year: int, rng: np.random.Gen
     cohort = replace(usual, n_learners=learners or usual.n_learners).simulate(year, rng)
     write_cohort(cohort, out, kind=_KIND)
     return {"learners": cohort.n_learners, "weeks": cohort.schema.n_weeks, "year": year}
+
+
+def _labels_path(out: Path) -> Path:
+    """Where the labels of a typing course lie: beside its events."""
+    return out.with_name(f"{out.stem}-labels.csv")
+
+
+def _write_typing(out: Path, learners: int | None, rng: np.random.Generator) -> dict[str, int]:
+    """Write the events of a simulated course, and who had programmed before; returns its sizes."""
+    import polars as pl
+
+    from understudy.keystrokes.writing import write_keystrokes
+    from understudy.records.interactions import SIMULATED_PREFIX
+    from understudy.records.typing_course import EXPERIENCE, TypingCourse
+    from understudy.synthesis.cohort_writing import check_replaceable
+    from understudy.synthesis.writing import write_table
+
+    check_replaceable(_labels_path(out), (SIMULATED_PREFIX,))
+    usual = TypingCourse()
+    keystrokes, experience = replace(usual, n_learners=learners or usual.n_learners).simulate(rng)
+    number = pl.int_range(1, keystrokes.n_learners + 1, eager=True).cast(pl.String)
+    labels = pl.DataFrame(
+        {
+            "learner": SIMULATED_PREFIX + number,
+            "experience": pl.Series(EXPERIENCE).gather(experience),
+        }
+    )
+    write_keystrokes(keystrokes, out, kind=_KIND)
+    write_table(labels, _labels_path(out), kind=_KIND)
+    return {"keys": keystrokes.n_rows, "learners": keystrokes.n_learners, "weeks": usual.n_weeks}
