@@ -123,8 +123,11 @@ def build(
     Example: understudy cohort build log.csv --scores grades.csv --schema cohort.toml --term-start 2024-09-02
     -o cohort.parquet
     """
+    _check_price(epsilon)
+
     from dataclasses import replace
 
+    from understudy.cli.progress import progress_bar
     from understudy.pages.writing import check_not_input, check_parent
     from understudy.readers.activity import read_activity
     from understudy.readers.cohort_building import join
@@ -152,25 +155,30 @@ def build(
     term = Term(term_start.date(), declared.n_weeks, time_zone)
     rule = Rule(gap, last_event)
     withdrawn = None if exclude is None else read_withdrawn(exclude)
-    activity = read_activity(
-        events,
-        term,
-        format=format,
-        learner=learner,
-        time=time,
-        order=None if dates is None else DateOrder(dates.value),
-    )
-    listed = read_scores(scores, learner=scores_learner, score=score)
-    joined = join(
-        activity,
-        listed,
-        declared,
-        term,
-        rule=rule,
-        match=Match(match.value),
-        keep_without_events=declared.without_events == "kept",
-        withdrawn=withdrawn,
-    )
+    with progress_bar("Reading the log and the scores") as begin:
+        step = begin(3)
+        listed = read_scores(scores, learner=scores_learner, score=score)
+        step()
+        activity = read_activity(
+            events,
+            term,
+            format=format,
+            learner=learner,
+            time=time,
+            order=None if dates is None else DateOrder(dates.value),
+        )
+        step()
+        joined = join(
+            activity,
+            listed,
+            declared,
+            term,
+            rule=rule,
+            match=Match(match.value),
+            keep_without_events=declared.without_events == "kept",
+            withdrawn=withdrawn,
+        )
+        step()
     account = _account(joined, out, (scores, events), ledger, population)
     notes = (*activity.notes, *listed.notes, *joined.notes, *account.notes)
     if not as_json:
@@ -212,6 +220,13 @@ def build(
         )
 
 
+def _check_price(epsilon: float | None) -> None:
+    from understudy.errors import UsageError
+
+    if epsilon is not None and not 0 < epsilon <= 100:
+        raise UsageError(f"epsilon {epsilon:g} was asked for.", hint="between 0.1 and 2 is usual for cuts.")
+
+
 def _cuts(schema: Schema, cuts: Cuts | None, epsilon: float | None, not_private: bool) -> Cuts:
     from understudy.errors import UsageError
 
@@ -235,8 +250,6 @@ def _cuts(schema: Schema, cuts: Cuts | None, epsilon: float | None, not_private:
             else "--epsilon is the price of private cuts only.",
             hint="say --cuts private --epsilon 0.5.",
         )
-    if epsilon is not None and not 0 < epsilon <= 100:
-        raise UsageError(f"epsilon {epsilon:g} was asked for.", hint="between 0.1 and 2 is usual for cuts.")
     if not_private != (cuts is Cuts.even):
         raise UsageError(
             "--not-private is for even cuts."

@@ -114,11 +114,16 @@ def _check_overwriting(out: Path) -> None:
 
 def _check_names(told: FeedbackFile, schema: Schema | None, quiet: bool) -> None:
     """A finding whose name is misspelled would be left aside without a word."""
+    from understudy.cli.progress import progress_bar
     from understudy.synthesis.cohorts.feedback import check_names
 
     if not told.findings:
         return
-    unknown = check_names(told, *_known_names(schema))
+    with progress_bar("Checking the names of findings") as begin:
+        step = begin(1)
+        known = _known_names(schema)
+        step()
+    unknown = check_names(told, *known)
     if quiet:
         return
     if unknown:

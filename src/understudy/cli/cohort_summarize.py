@@ -10,6 +10,7 @@ import typer
 from understudy.cli.options import AsJson, LedgerPath, echo_json
 
 if TYPE_CHECKING:
+    from understudy.cli.charging import Charge
     from understudy.privacy.ledger import Ledger
     from understudy.records.cohort import Cohort
     from understudy.synthesis.cohorts.budget import Plan
@@ -53,7 +54,8 @@ def summarize(
     explain: Annotated[
         bool,
         typer.Option(
-            "--explain", help="Show the split of the budget and the errors; spend and write nothing."
+            "--explain",
+            help="Show the errors, the budget that is left and other epsilons; spend and write nothing.",
         ),
     ] = False,
     ledger: LedgerPath = None,
@@ -78,33 +80,76 @@ def summarize(
 ) -> None:
     """Release noisy sums about a cohort, each with the scale of its noise.
 
+    With --explain: the errors to expect, the budget that is left, and what other epsilons would give.
+
     Example: understudy cohort summarize cohort.parquet --epsilon 3 --delta 1e-5 -o summary.json
     """
-    from dataclasses import replace
+    from understudy.cli.charging import told_when_stopped
 
-    from understudy.errors import DataError, UsageError
-    from understudy.pages.writing import write_json
-    from understudy.privacy.composition import default_delta
-    from understudy.privacy.ledger import (
-        SIMULATED_POPULATION,
-        Ledger,
-        file_population,
-        ledger_path,
-        new_card_id,
-    )
-    from understudy.privacy.noise import os_noise
-    from understudy.records.cohort import read_cohort
-    from understudy.synthesis.cohorts import measuring
-    from understudy.synthesis.cohorts.budget import propose
-    from understudy.synthesis.cohorts.caveats import PREVIOUS
-
+    # What may be wrong with the options is found before anything slow is loaded.
+    _check_loss(epsilon, delta)
     out = _checked(out, explain)
-    cohort = read_cohort(file, schema)
-    measuring.refuse_cuts_from_data(cohort)
+    _check_files(file, schema, suggestions, previous)
+    with told_when_stopped() as charge:
+        _summarize(
+            file, out, epsilon, delta, analyses, statistics, schema, explain, ledger, population, suggestions,
+            previous, as_json, charge,
+        )  # fmt: skip
+
+
+def _summarize(
+    file: Path,
+    out: Path,
+    epsilon: float,
+    delta: float | None,
+    analyses: list[str] | None,
+    statistics: list[str] | None,
+    schema: Path | None,
+    explain: bool,
+    ledger: Path | None,
+    population: str | None,
+    suggestions: Path | None,
+    previous: Path | None,
+    as_json: bool,
+    charge: Charge,
+) -> None:
+    from understudy.cli.progress import progress_bar
+
+    with progress_bar("Reading the cohort") as begin:
+        step = begin(2)
+        from dataclasses import replace
+
+        from understudy.cli.cohort_explaining import explain as explained
+        from understudy.cli.cohort_explaining import show_plan
+        from understudy.errors import DataError, UsageError
+        from understudy.pages.writing import write_json
+        from understudy.privacy.composition import default_delta
+        from understudy.privacy.ledger import (
+            SIMULATED_POPULATION,
+            Ledger,
+            file_population,
+            ledger_path,
+            new_card_id,
+        )
+        from understudy.privacy.noise import os_noise
+        from understudy.records.cohort import read_cohort
+        from understudy.synthesis.cohorts import measuring
+        from understudy.synthesis.cohorts.budget import propose
+        from understudy.synthesis.cohorts.caveats import PREVIOUS
+
+        step()
+        cohort = read_cohort(file, schema)
+        measuring.refuse_cuts_from_data(cohort)
+        step()
     if cohort.n_learners < 2:
         raise DataError(
             f"a summary describes a cohort; this file has {cohort.n_learners} learners.",
             hint="give the table that `understudy cohort build` made.",
+        )
+    if cohort.simulated and population is not None:
+        raise UsageError(
+            f"{file.name} holds simulated learners, who belong to no population.",
+            hint="leave --population out; if they are real, rename them: simulated-… marks simulated ones.",
         )
     plan = propose(
         cohort.schema,
@@ -124,33 +169,30 @@ def summarize(
     # Read before anything is spent.
     _refuse_cuts_beside(file, schema)
     before = None if previous is None else _previous(previous, cohort)
-    if explain:
-        _explain(plan, as_json)
-        return
-    if cohort.simulated and population is not None:
-        raise UsageError(
-            f"{file.name} holds simulated learners, who belong to no population.",
-            hint="leave --population out; if they are real, rename them: simulated-… marks simulated ones.",
-        )
     people = SIMULATED_POPULATION if cohort.simulated else population or file_population(file)
     book = Ledger(
         ledger_path(file, ledger, simulated_output=out.resolve().parent if cohort.simulated else None)
     )
-    card = new_card_id()
     stated = plan.guarantee
     if before is not None and previous is not None:
         stated = stated.with_caveats(PREVIOUS)
         if not cohort.simulated:
             _refuse_same_learners(book, people, file, before, previous)
+    if explain:
+        explained(plan, book, people, stated, None if cohort.simulated else file, before, as_json)
+        return
+    _warn(plan, as_json, asks=not cohort.simulated)
+    charge.book, charge.card, charge.out = book, new_card_id(), out
     book.record(
         population=people,
-        card=card,
+        card=charge.card,
         kind="cohort summarize",
         method="discrete Gaussian",
         guarantee=stated,
         file=None if cohort.simulated else file,
     )
-    found = measuring.summarize(cohort, plan, os_noise(), {"card": card})
+    with progress_bar("Drawing noise") as begin:
+        found = measuring.summarize(cohort, plan, os_noise(), {"card": charge.card}, begin(len(plan.shares)))
     if before is not None:
         from understudy.synthesis.cohorts.prior import with_previous
 
@@ -165,7 +207,7 @@ def summarize(
         echo_json(
             {
                 "out": str(out),
-                "card": card,
+                "card": charge.card,
                 "ledger": str(book.path),
                 "population": people,
                 "spent": balance.epsilon,
@@ -175,14 +217,70 @@ def summarize(
             }
         )
         return
-    _show(plan)
+    show_plan(plan)
     if before is not None or advice is not None:
         typer.echo(_say_combined(found))
     typer.echo(f"Guarantee: {replace(found.guarantee, caveats=())}.")
     for sentence in found.guarantee.caveats:
         typer.echo(f"  Beside it: {sentence}.")
     _say_charged(cohort, people, balance.epsilon, balance.limit)
-    typer.echo(f"Written: {out}. Next: understudy cohort synthesize {out}")
+    typer.echo(f"Written: {out}. Next: {_next_command(out)}")
+
+
+def _next_command(out: Path) -> str:
+    """The next step, as it can be pasted."""
+    import shlex
+
+    return shlex.join(
+        [
+            "understudy",
+            "cohort",
+            "synthesize",
+            str(out),
+            "-o",
+            str(out.with_name(f"{out.stem}-synthetic.parquet")),
+        ]
+    )
+
+
+def _check_loss(epsilon: float, delta: float | None) -> None:
+    import math
+
+    from understudy.errors import UsageError
+
+    if not (epsilon > 0 and math.isfinite(epsilon)) or not (delta is None or 0 < delta < 1):
+        asked = f"{epsilon:g}" + ("" if delta is None else f" and {delta:.3g}")
+        raise UsageError(
+            f"a summary needs epsilon above 0 and delta between 0 and 1; got {asked}.",
+            hint="for example --epsilon 3 --delta 1e-5.",
+        )
+
+
+def _check_files(*files: Path | None) -> None:
+    from understudy.errors import UsageError
+
+    for path in files:
+        if path is not None and not path.is_file():
+            raise UsageError(f"there is no file {path}.", hint="check the path.")
+
+
+def _warn(plan: Plan, quiet: bool, *, asks: bool) -> None:
+    """Say that the noise hides everything before it is paid for; a person at a terminal may still stop it."""
+    from understudy.cli.cohort_explaining import useless_words
+
+    words = useless_words(plan)
+    if not words or quiet:
+        return
+    typer.echo(words, err=True)
+    if asks and _somebody_is_there() and not typer.confirm("Charge it all the same?", err=True):
+        typer.echo("Nothing was charged.", err=True)
+        raise typer.Exit(1)
+
+
+def _somebody_is_there() -> bool:
+    import sys
+
+    return sys.stdin.isatty() and sys.stderr.isatty()
 
 
 def _checked(out: Path | None, explain: bool) -> Path:
@@ -255,47 +353,6 @@ def _refuse_same_learners(book: Ledger, people: str, file: Path, before: Private
             "your word.",
             err=True,
         )
-
-
-def _explain(plan: Plan, as_json: bool) -> None:
-    if as_json:
-        echo_json(
-            {
-                "spent": 0,
-                "epsilon": plan.epsilon,
-                "delta": plan.delta,
-                "rho": plan.rho,
-                "analyses": list(plan.analyses),
-                "predictions": [vars(one) for one in plan.predictions()],
-            }
-        )
-        return
-    from understudy.synthesis.cohorts.budget import ANALYSES
-    from understudy.synthesis.cohorts.statistics import MEASURES
-
-    _show(plan)
-    typer.echo("Nothing was spent.")
-    typer.echo("Analyses: " + "; ".join(ANALYSES) + ".")
-    typer.echo("Statistics: " + ", ".join(MEASURES) + ".")
-
-
-def _show(plan: Plan) -> None:
-    from understudy.cli.tables import print_table
-
-    print_table(
-        f"Private summary of {plan.n_learners} learners at epsilon {plan.epsilon:g}, delta {plan.delta:.1e}",
-        ["statistic", "share of the budget", "values", "noise of a value", "which means"],
-        [
-            [
-                one.statistic,
-                f"{one.share:.0%}",
-                str(one.n_cells),
-                f"{one.noise_sd:.1f}",
-                one.reading,
-            ]
-            for one in plan.predictions()
-        ],
-    )
 
 
 def _say_combined(found: PrivateSummary) -> str:

@@ -39,8 +39,9 @@ ANALYSES: dict[str, dict[str, float]] = {
 class Prediction:
     """The error to expect of one statistic: the noise of a value, and the same per learner.
 
-    A mean over learners that is computed from the value is off by `error` (one standard deviation);
-    `reading` says what that means.
+    A mean over learners that is computed from the value is off by `error` (one standard deviation).
+    `what` says what is released, in plain words; `off_by` is the error on the scale of `scale`,
+    and `useless` tells that it is as large as what could be learned.
     """
 
     statistic: str
@@ -49,7 +50,10 @@ class Prediction:
     noise_sd: float
     error: float
     n_cells: int
-    reading: str
+    what: str
+    scale: str
+    off_by: float
+    useless: bool
 
 
 @dataclass(frozen=True)
@@ -95,38 +99,68 @@ class Plan:
         for name in self.shares:
             measure: Measure = MEASURES[name](self.schema, {})
             noise = measure.sensitivity / math.sqrt(2.0 * self.rho_of(name))
+            error = noise / max(self.n_learners, 1)
+            reading = _READINGS[name]
+            off_by = error * reading.factor(self.schema)
             found.append(
                 Prediction(
                     name,
                     self.shares[name],
                     measure.sensitivity,
                     noise,
-                    noise / max(self.n_learners, 1),
+                    error,
                     measure.n_cells,
-                    _reading(name, noise / max(self.n_learners, 1), self.schema.n_labels),
+                    reading.what,
+                    reading.scale,
+                    off_by,
+                    off_by >= reading.learnable(self.schema),
                 )
             )
         return found
 
 
-def _reading(statistic: str, error: float, n_labels: int) -> str:
-    """The error of a mean over learners, in words."""
-    if statistic == "habits":
-        # A product off the diagonal has 1 / sqrt(2) of the noise; a scaled habit spreads by about 1, and
-        # the label from -1 to 1 by 0.8 in three even bins.
-        return f"correlation of a habit with the label +- {error / math.sqrt(2.0) / LABEL_FACTOR / 0.8:.2f}"
-    if statistic in ("zeros", "minutes_by_label"):
-        return f"mean of a label's learners +- {error * n_labels:.2f}"
-    what = {
-        "labels": "share of a label",
-        "levels": "share of active weeks of a feature",
-        "sketch": "share of weeks with a value in a bin",
-        "rhythm": "share of features active in a week",
-        "rhythm_by_feature": "share of learners active in a week",
-        "persistence": "correlation of neighbouring weeks, of a feature active half of the time",
-        "spread": "16 times the variance of a learner's log minutes, in shares of the bound's",
-    }
-    return f"{what[statistic]} +- {error:.3f}"
+@dataclass(frozen=True)
+class _Reading:
+    """How the error of a statistic reads: on which scale, and how large what it is about usually is.
+
+    An error as large as that says nothing. These sizes are public guesses, as are the shares.
+    """
+
+    what: str
+    scale: str
+    usual: float | None = None
+    times: float = 1.0
+    by_label: bool = False
+
+    def factor(self, schema: Schema) -> float:
+        return self.times * (schema.n_labels if self.by_label else 1.0)
+
+    def learnable(self, schema: Schema) -> float:
+        return 1.0 / schema.n_labels if self.usual is None else self.usual
+
+
+_READINGS: dict[str, _Reading] = {
+    "labels": _Reading("how many learners have each label", "share of learners"),
+    "levels": _Reading("how active learners are in each window", "share of weeks", 0.3),
+    "zeros": _Reading("weeks without activity, by label", "share of weeks", 0.3, by_label=True),
+    "minutes_by_label": _Reading(
+        "minutes a week, by label (logarithm)", "share of the bound's", 0.3, by_label=True
+    ),
+    "sketch": _Reading("how weekly minutes are distributed", "share of weeks", 0.15),
+    "rhythm": _Reading("activity from week to week of the term", "share of windows", 0.2),
+    "rhythm_by_feature": _Reading("the same for each window", "share of learners", 0.3),
+    "persistence": _Reading("whether active weeks follow active ones", "correlation", 0.3),
+    # 16 times the variance of l is 0.25 where l spreads by 0.125, which is usual.
+    "spread": _Reading("how much a learner's weeks differ", "share of the usual", 1.0, times=4.0),
+    # A product off the diagonal has 1 / sqrt(2) of the noise; a scaled habit spreads by about 1, and the label from -1
+    # to 1 by 0.8 in three even bins.
+    "habits": _Reading(
+        "what goes with what, and with the label",
+        "correlation",
+        0.3,
+        times=1 / math.sqrt(2.0) / LABEL_FACTOR / 0.8,
+    ),
+}
 
 
 def propose(

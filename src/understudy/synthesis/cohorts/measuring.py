@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -17,12 +18,17 @@ from understudy.synthesis.cohorts.summary import PrivateSummary, Statistic, _mec
 
 
 def summarize(
-    cohort: Cohort, plan: Plan, noise: Noise, provenance: dict[str, Any] | None = None
+    cohort: Cohort,
+    plan: Plan,
+    noise: Noise,
+    provenance: dict[str, Any] | None = None,
+    advance: Callable[[], None] = lambda: None,
 ) -> PrivateSummary:
     """The summary that was planned.
 
     All statistics are one adaptive composition of discrete Gaussians with total rho: a later one may
     be centred by an earlier one's noisy values, never by the data. With seeded noise nothing is guaranteed.
+    `advance` is called after each.
     """
     refuse_cuts_from_data(cohort)
     if plan.schema != cohort.schema or plan.n_learners != cohort.n_learners:
@@ -39,6 +45,7 @@ def summarize(
         noisy = gaussian(measure.lattice(cohort), sensitivity=sensitivity, rho=rho, noise=noise)
         one = measure.statistic(noisy, measure.sensitivity / math.sqrt(2.0 * rho))
         released[name] = replace(one, context={**one.context, "n_learners": cohort.n_learners})
+        advance()
     guarantee = plan.guarantee if noise.secret else Guarantee.seeded(plan.guarantee)
     return PrivateSummary._made(
         _mechanism_token(),

@@ -1,18 +1,25 @@
 """`understudy cohort summarize` as a custodian meets it."""
 
 import json
+import subprocess
+import sys
 from dataclasses import replace
 
 import numpy as np
 import pytest
+from typer.testing import CliRunner
 
 from command import run
+from understudy.cli import cohort_summarize
+from understudy.cli.app import app
+from understudy.cli.cohort_explaining import plan_rows, useless_words
 from understudy.privacy.ledger import Ledger, file_population
 from understudy.privacy.noise import test_noise as seeded_noise
 from understudy.records.school import SCHEMA, School
 from understudy.synthesis.cohorts import measuring
 from understudy.synthesis.cohorts.budget import propose
 from understudy.synthesis.cohorts.feedback import Effect, Suggestions
+from understudy.synthesis.cohorts.statistics import MEASURES
 from understudy.synthesis.cohorts.summary import PrivateSummary
 
 
@@ -59,6 +66,138 @@ def test_explain_spends_nothing(room):
     told = json.loads(summarize(room, "--explain", "--json", "--analyses", "weekly rhythm").stdout)
     assert told["spent"] == 0
     assert {one["statistic"] for one in told["predictions"]} == {"levels", "rhythm"}
+
+
+def test_explain_tells_what_is_left_and_what_would_be_refused(room):
+    before = json.loads(summarize(room, "--explain", "--json").stdout)
+    assert (before["remaining"], before["limit"], before["refused"]) == (10, 10, None)
+    assert before["other_epsilons"]["8"]["labels"] < before["other_epsilons"]["1"]["labels"]
+    assert summarize(room, "-o", "summary.json", "--population", "7b", epsilon=8).returncode == 0
+    ledger = (room / "understudy.ledger").read_bytes()
+    # The file's learners are those of 7b: also without the name, and with a third one.
+    for more in ((), ("--population", "7b"), ("--population", "others")):
+        shown = summarize(room, "--explain", *more).stdout
+        assert "epsilon 2 of 10 is left" in shown
+        assert "WOULD BE REFUSED: epsilon 3 was asked" in shown
+    assert "after this summary 1 would be" in summarize(room, "--explain", epsilon=1).stdout
+    assert (room / "understudy.ledger").read_bytes() == ledger
+
+
+def test_explain_tells_what_last_years_summary_can_do(room):
+    assert summarize(room, "-o", "summary.json").returncode == 0
+    another_year(room, "next", 5)
+    arguments = (
+        "cohort",
+        "summarize",
+        "next.parquet",
+        "--delta",
+        "1e-5",
+        "--previous",
+        "summary.json",
+        "--explain",
+    )
+    assert "labels 71%" in run(*arguments, cwd=room).stdout
+    assert "It can help" in run(*arguments, cwd=room).stdout
+    assert "It hardly helps" in run(*arguments, "--epsilon", 30, cwd=room).stdout
+    assert len(Ledger(room / "understudy.ledger").entries()) == 1
+
+
+def test_the_table_fits_on_a_terminal():
+    rows = plan_rows(propose(SCHEMA, 23, 3.0, 1e-5, statistics=list(MEASURES)))
+    widths = [max(len(row[column]) for row in rows) for column in range(4)]
+    assert sum(widths) + 2 * 3 + len("budget") <= 80
+    assert "16 times" not in str(rows)
+
+
+def test_noise_that_hides_everything_is_said_before_it_is_paid_for(room, monkeypatch):
+    few = replace(School(n_learners=23).simulate(0, np.random.default_rng(1)), simulated=False)
+    few.to_frame("pupil-").write_parquet(room / "cohort.parquet")
+    arguments = [
+        "cohort",
+        "summarize",
+        str(room / "cohort.parquet"),
+        "--delta",
+        "1e-5",
+        "-o",
+        str(room / "s.json"),
+    ]
+    monkeypatch.setattr(cohort_summarize, "_somebody_is_there", lambda: True)
+    asked = CliRunner().invoke(app, arguments, input="n\n")
+    assert asked.exit_code == 1
+    assert "noise is as large as what there is to learn in labels" in asked.output
+    assert "What helps: more learners" in asked.output
+    assert "Nothing was charged" in asked.output
+    assert not (room / "understudy.ledger").exists()
+    assert CliRunner().invoke(app, arguments, input="y\n").exit_code == 0
+    assert not useless_words(propose(SCHEMA, 120, 3.0, 1e-5))
+
+
+def test_a_person_who_stops_it_is_told_what_was_charged(room, monkeypatch):
+    def stopped(*_, **__):
+        raise KeyboardInterrupt
+
+    def invoked(out):
+        return CliRunner().invoke(
+            app,
+            ["cohort", "summarize", str(room / "cohort.parquet"), "--delta", "1e-5", "-o", str(room / out)],
+        )
+
+    with monkeypatch.context() as patched:
+        patched.setattr("understudy.records.cohort.read_cohort", stopped)
+        early = invoked("a.json")
+    assert (early.exit_code, early.output.strip()) == (130, "Stopped; nothing was charged.")
+    with monkeypatch.context() as patched:
+        patched.setattr(measuring, "summarize", stopped)
+        late = invoked("b.json")
+    (entry,) = Ledger(room / "understudy.ledger").entries()
+    assert late.exit_code == 130
+    assert f"Stopped after the charge (card {entry.card})" in late.output
+    assert "nothing was written" in late.output
+
+
+def test_wrong_numbers_are_said_before_anything_slow_is_loaded(room):
+    code = (
+        "import sys\n"
+        "from understudy.cli.cohort_summarize import summarize\n"
+        "from understudy.errors import UsageError\n"
+        "from pathlib import Path\n"
+        "try:\n    summarize(Path('cohort.parquet'), Path('s.json'), epsilon=0.0)\n"
+        "except UsageError as error:\n    print(error)\n"
+        "print([name for name in ('numpy', 'polars', 'scipy') if name in sys.modules])\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], cwd=room, capture_output=True, text=True, check=True)
+    assert "got 0." in done.stdout
+    assert done.stdout.endswith("[]\n")
+
+
+def test_the_next_command_can_be_pasted(room):
+    done = summarize(room, "-o", "my summary.json")
+    assert (
+        "Next: understudy cohort synthesize 'my summary.json' -o 'my summary-synthetic.parquet'"
+        in done.stdout
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "said"), [("summary.json", "a private summary"), ("cohort.toml", "the declaration")]
+)
+def test_another_kind_of_file_is_no_cohort(room, name, said):
+    if name == "summary.json":
+        (room / name).write_text('{"format": "understudy cohort summary"}')
+    done = run("cohort", "summarize", name, "-o", "s.json", cwd=room)
+    assert done.returncode == 3
+    assert f"{name} is {said}" in done.stderr
+    assert "cohort build" in done.stderr
+
+
+def test_a_previous_summary_of_another_school_is_refused_before_the_charge(room):
+    assert summarize(room, "-o", "summary.json").returncode == 0
+    another_year(room, "next", 5)
+    (room / "next.toml").write_text(replace(SCHEMA, cuts=(40.0, 70.0), title="Another school").to_toml())
+    done = next_year(room, "--previous", "summary.json")
+    assert done.returncode == 3
+    assert "other cuts (48, 62; this year 40, 70)" in done.stderr
+    assert len(Ledger(room / "understudy.ledger").entries()) == 1
 
 
 def test_cycles_of_the_same_learners_add_up_to_the_limit(room):
