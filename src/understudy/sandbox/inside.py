@@ -346,6 +346,11 @@ def _table_bytes(frame: Any) -> bytes:
             table = table.set_column(place, table.field(place).name, column.cast(kind.value_type))
         elif pa.types.is_null(kind):
             table = table.set_column(place, table.field(place).name, column.cast(pa.string()))
+        elif pa.types.is_timestamp(kind) and kind.tz not in (None, "UTC"):
+            # The same moments. A zone's name is free text, and the outside takes no other.
+            table = table.set_column(
+                place, table.field(place).name, column.cast(pa.timestamp(kind.unit, "UTC"))
+            )
     table = table.replace_schema_metadata(None)
     sink = pa.BufferOutputStream()
     with pa.ipc.new_stream(sink, table.schema, options=pa.ipc.IpcWriteOptions(use_threads=False)) as writer:

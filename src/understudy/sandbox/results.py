@@ -8,6 +8,7 @@ from __future__ import annotations
 import builtins
 import json
 import struct
+from functools import cache
 from importlib import import_module
 from typing import Any
 
@@ -99,6 +100,12 @@ def _check_text(text: str) -> None:
         raise FalseResultError("text is not Unicode") from error
 
 
+def _check_name(name: str) -> None:
+    # Printable: no letters without width, no marks that turn the direction, no line breaks, no half characters.
+    if len(name) > MOST_NAME or not name.isprintable():
+        raise FalseResultError("name of a table or column")
+
+
 def _tables(listed: Any, rest: memoryview) -> dict[str, bytes]:
     if not isinstance(listed, list) or len(listed) > MOST_TABLES:
         raise FalseResultError("too many tables")
@@ -107,9 +114,7 @@ def _tables(listed: Any, rest: memoryview) -> dict[str, bytes]:
     for entry in listed:
         match entry:
             case [str(name), int(length)] if name not in tables and 0 <= length <= len(rest) - start:
-                _check_text(name)
-                if len(name) > MOST_NAME:
-                    raise FalseResultError("name of a table too long")
+                _check_name(name)
                 tables[name] = _clean_table(bytes(rest[start : start + length]))
                 start += length
             case _:
@@ -130,9 +135,11 @@ def _clean_table(content: bytes) -> bytes:
         if table.nbytes > len(content) or table.num_rows * table.num_columns > MOST_CELLS:
             raise FalseResultError("larger than its stream")
         table.validate(full=True)
-        schema = pa.schema([pa.field(field.name, field.type) for field in table.schema])
-        _check_schema(schema)
-        clean = pa.Table.from_arrays([_rewritten(column) for column in table.columns], schema=schema)
+        schema = _plain_schema(table.schema)
+        clean = pa.Table.from_arrays(
+            [_rewritten(column, kind) for column, kind in zip(table.columns, schema.types, strict=True)],
+            schema=schema,
+        )
     except FalseResultError:
         raise
     except Exception:
@@ -145,14 +152,13 @@ def _clean_table(content: bytes) -> bytes:
     return bytes(sink.getvalue())
 
 
-def _rewritten(column: Any) -> Any:
-    """The column in new buffers. A slice keeps the whole text that it was cut from, and a missing value may
-    lie over a number: what is not shown must not be there."""
+def _rewritten(column: Any, kind: Any) -> Any:
+    """The column in new buffers. A slice keeps the whole text that it was cut from, a missing value may lie
+    over a number, and a NaN has 51 bits that nobody sees: what is not shown must not be there."""
     import numpy as np
 
     pa, pc = import_module("pyarrow"), import_module("pyarrow.compute")
 
-    kind = column.type
     if pa.types.is_string(kind) or pa.types.is_large_string(kind):
         kept = pc.array_take(column.combine_chunks(), pa.array(np.arange(len(column))))
         return kept.combine_chunks() if isinstance(kept, pa.ChunkedArray) else kept
@@ -160,6 +166,8 @@ def _rewritten(column: Any) -> Any:
     if pa.types.is_temporal(kind):
         column = column.cast(pa.int32() if kind.bit_width == 32 else pa.int64())
     numbers = column.fill_null(pa.scalar(0).cast(column.type)).to_numpy()
+    if pa.types.is_floating(kind):
+        numbers = np.where(np.isnan(numbers), numbers.dtype.type(np.nan), numbers)
     plain = pa.array(numbers, type=column.type, mask=missing if missing.any() else None)
     return plain.cast(kind)
 
@@ -175,7 +183,7 @@ def _check_messages(content: bytes) -> None:
         if first != (kind == "schema"):
             raise FalseResultError("order of messages")
         if first:
-            _check_schema(pa.ipc.read_schema(message))
+            _plain_schema(pa.ipc.read_schema(message))
         elif kind != "record batch":
             raise FalseResultError("kind of message")
         elif _field(*_record_batch(message.metadata.to_pybytes()), 3) is not None:
@@ -185,28 +193,39 @@ def _check_messages(content: bytes) -> None:
         raise FalseResultError("no schema")
 
 
-def _check_schema(schema: Any) -> None:
-    kinds = import_module("pyarrow.types")
+def _plain_schema(schema: Any) -> Any:
+    """The columns' names with types of our own making; nothing else of what the bytes say about columns.
+
+    A type can carry text (the zone of a timestamp, an extension's name, the fields of a struct): it has to be
+    equal to one of the list, and the list's goes on.
+    """
+    pa = import_module("pyarrow")
 
     if not 0 < len(schema) <= MOST_COLUMNS or len(set(schema.names)) != len(schema):
         raise FalseResultError("columns")
+    known = {kind: kind for kind in _plain_types()}
+    fields = []
     for field in schema:
-        _check_text(field.name)
-        if len(field.name) > MOST_NAME:
-            raise FalseResultError("name of a column too long")
-        kind = field.type
-        # Every type here takes room for every row, so a small stream cannot claim many rows.
-        if not (
-            kinds.is_integer(kind)
-            or kinds.is_floating(kind)
-            or kinds.is_boolean(kind)
-            or kinds.is_string(kind)
-            or kinds.is_large_string(kind)
-            or kinds.is_timestamp(kind)
-            or kinds.is_date(kind)
-            or kinds.is_duration(kind)
-        ):
+        _check_name(field.name)
+        if field.type not in known:
             raise FalseResultError("type of a column")
+        fields.append(pa.field(field.name, known[field.type]))
+    return pa.schema(fields)
+
+
+@cache
+def _plain_types() -> tuple[Any, ...]:
+    """Every type takes room for every row, so that a small stream cannot claim many rows."""
+    pa = import_module("pyarrow")
+
+    units = ("s", "ms", "us", "ns")
+    return (
+        *(pa.bool_(), pa.string(), pa.large_string(), pa.date32(), pa.date64()),
+        *(pa.int8(), pa.int16(), pa.int32(), pa.int64(), pa.uint8(), pa.uint16(), pa.uint32(), pa.uint64()),
+        *(pa.float16(), pa.float32(), pa.float64()),
+        *(pa.timestamp(unit, zone) for unit in units for zone in (None, "UTC")),
+        *(pa.duration(unit) for unit in units),
+    )
 
 
 # The few steps through Arrow's metadata (a flatbuffer, apache/arrow format/Message.fbs) that tell whether a

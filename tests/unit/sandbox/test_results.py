@@ -84,6 +84,65 @@ def test_nothing_hides_behind_what_is_shown():
         assert buffers[1].to_pybytes()[8:] not in content
 
 
+def test_every_type_that_passes_is_one_of_ours():
+    for kind in results._plain_types():
+        table = pa.table({"c": pa.nulls(2, kind)})
+        content = read_result(with_tables(r=stream(table)), 1).tables["r"]
+        assert read_table(content).equals(table), kind
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [
+        *(
+            pa.timestamp(unit, zone)
+            for unit in ("s", "ns")
+            for zone in ("canary", "Europe/Berlin", "+02:00", "utc")
+        ),
+        *(pa.time32("s"), pa.time64("ns"), pa.month_day_nano_interval(), pa.null()),
+        *(pa.decimal128(38, 5), pa.decimal256(50, 5), pa.binary(), pa.large_binary(), pa.binary(4)),
+        *(pa.string_view(), pa.binary_view(), pa.dictionary(pa.int8(), pa.string())),
+        *(pa.struct([("canary", pa.int64())]), pa.map_(pa.string(), pa.int64())),
+        *(pa.list_(pa.int64()), pa.large_list(pa.int64()), pa.list_(pa.int64(), 2), pa.list_view(pa.int64())),
+        *(pa.list_(pa.field("canary", pa.int64())), pa.run_end_encoded(pa.int16(), pa.int64())),
+        pa.sparse_union([pa.field("canary", pa.int64())]),
+        pa.dense_union([pa.field("canary", pa.int64())]),
+        *(pa.opaque(pa.int64(), "canary", "canary"), pa.bool8(), pa.uuid(), pa.json_()),
+        pa.fixed_shape_tensor(pa.int64(), [1], dim_names=["canary"]),
+    ],
+    ids=str,
+)
+def test_types_that_carry_text_or_parameters_are_refused(kind):
+    schema = pa.schema([("c", kind)])
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, schema):
+        pass
+    assert refused(with_tables(r=bytes(sink.getvalue())))
+
+
+@pytest.mark.parametrize("name", ["x" * 301, "a\nb", "a\u200bb", "a\u202eb", "a\0", "\x1b[2J"])
+def test_names_that_are_refused(name):
+    table = stream(pa.table({"n": [1]}))
+    assert refused(with_tables(r=stream(pa.table({name: [1]}))))
+    assert refused(with_tables(**{name: table}))
+    assert not refused(with_tables(**{"Mittel (min) für x": table}))
+
+
+@pytest.mark.parametrize("size", [2, 4, 8])
+def test_the_hidden_bits_of_a_nan_are_gone(size):
+    import numpy as np
+
+    secret = {2: 0x7E11, 4: 0x7FC12345, 8: 0x7FF8_6361_6E61_7279}[size].to_bytes(size, "little")
+    numbers = np.frombuffer(secret + bytes(size), f"<f{size}")
+    assert np.isnan(numbers[0])
+    made = stream(pa.table({"x": pa.array(numbers)}))
+    assert secret in made
+    content = read_result(with_tables(r=made), 1).tables["r"]
+    assert secret not in content
+    assert str(read_table(content).to_pydict()) == "{'x': [nan, 0.0]}"
+    assert read_table(content).schema.field("x").type.byte_width == size
+
+
 def test_tables_that_are_refused():
     plain = pa.table({"n": list(range(1000))})
     assert not refused(with_tables(r=stream(plain)))
