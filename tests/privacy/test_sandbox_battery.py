@@ -8,8 +8,8 @@ import struct
 import pytest
 
 from understudy.errors import MissingError
-from understudy.sandbox import Sandbox, check, filters, require_sandbox, runtime, worker
-from understudy.sandbox.battery import LIMITS, Untried, between_runs
+from understudy.sandbox import Job, Sandbox, check, filters, probes, require_sandbox, results, runtime, worker
+from understudy.sandbox.battery import LIMITS, Untried, between_runs, side_by_side
 
 pytestmark = pytest.mark.sandbox
 ALLOW_ALL = struct.pack("<HBBI", 6, 0, 0, 0x7FFF0000)
@@ -75,7 +75,51 @@ def test_missing_filters_and_a_shared_network_are_noticed(monkeypatch):
         "signal through a pipe",
         "lock a file of the libraries",
         *("call flock", "call utimensat", "call mincore", "call preadv2", "call pipe2", "call sysinfo"),
+        *("call futex", "call getrusage", "call madvise", "call membarrier", "wake a run in another sandbox"),
     }
+
+
+def test_locks_shared_between_sandboxes_are_noticed(monkeypatch):
+    allowing = filters._allowing
+
+    def weakened(names):
+        rules = allowing(names)
+        filters._add(rules, filters.library().ALLOW, "futex")
+        return rules
+
+    with Untried(LIMITS, workers=2) as held:
+        assert side_by_side(held).holds
+    monkeypatch.setattr(filters, "_allowing", weakened)
+    for name in ("warm", "run"):
+        monkeypatch.setattr(filters, name, getattr(filters, name).__wrapped__)
+    with Untried(LIMITS, workers=2) as weak:
+        found = side_by_side(weak)
+        assert (found.holds, found.found) == (False, "woke another, woken")
+        core = {attempt.name: attempt for attempt in probes.core()}
+        tried = core["call futex"]
+        assert probes.found(weak.run(Job(probes.CODE, tried.entry, tried.arguments))) != tried.expected
+
+
+def test_text_in_a_type_is_noticed(monkeypatch):
+    import pyarrow as pa
+
+    def tried(sandbox):
+        ways = [one for one in probes.escapes("canary", __file__, 1) if one.entry == "hide"]
+        outcomes = sandbox.run_many([Job(probes.CODE, one.entry, one.arguments) for one in ways])
+        return {
+            one.name
+            for one, outcome in zip(ways, outcomes, strict=True)
+            if probes.found(outcome) != one.expected or "canary" in repr(outcome)
+        }
+
+    with Untried(LIMITS, workers=1) as sandbox:
+        assert tried(sandbox) == set()
+        known = results._plain_types()
+        monkeypatch.setattr(results, "_plain_types", lambda: (*known, pa.timestamp("s", "canary")))
+        assert tried(sandbox) == {"hide a secret in a time zone"}
+        monkeypatch.setattr(results, "_plain_types", lambda: known)
+        monkeypatch.setattr(results, "_plain_schema", lambda schema: schema)
+        assert tried(sandbox) >= {"hide a secret in a time zone", "hide a secret in metadata"}
 
 
 def weakened_inside(monkeypatch, folder, *changes):

@@ -9,6 +9,7 @@ import contextlib
 import ctypes
 import errno
 import fcntl
+import json
 import os
 import random
 import signal
@@ -20,6 +21,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable
+from importlib import import_module
 
 DENIED = "denied"
 _REFUSALS = (OSError, ValueError, RuntimeError)
@@ -213,6 +215,46 @@ def lock() -> str:
     return DENIED if set(found) == {DENIED} else "got through"
 
 
+def wait_for_a_call(number: int, seconds: float) -> str:
+    """Sleep on a lock that lies on a page of a library, until a run in another sandbox wakes this one."""
+    library, word = _shared_page()
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        known, most = ctypes.c_uint32.from_address(word), struct.pack("@ll", 0, 200_000_000)
+        wait = (ctypes.c_void_p(word), ctypes.c_int(0), known, most, None, ctypes.c_int(0))
+        if library.syscall(ctypes.c_long(number), *wait) == 0:
+            return "woken"
+        if ctypes.get_errno() in (errno.EPERM, errno.ENOSYS):
+            return DENIED
+    return "slept"
+
+
+def call_others(number: int, seconds: float) -> str:
+    """Wake whoever sleeps there."""
+    library, word = _shared_page()
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        wake = (ctypes.c_void_p(word), ctypes.c_int(1), ctypes.c_int(1), None, None, ctypes.c_int(0))
+        woken = library.syscall(ctypes.c_long(number), *wake)
+        if woken > 0:
+            return "woke another"
+        if woken == -1 and ctypes.get_errno() in (errno.EPERM, errno.ENOSYS):
+            return DENIED
+        time.sleep(0.01)
+    return "called"
+
+
+def _shared_page() -> tuple[ctypes.CDLL, int]:
+    import numpy as np
+
+    library = ctypes.CDLL(None, use_errno=True)
+    library.syscall.restype = ctypes.c_long
+    library.mmap.restype = ctypes.c_void_p
+    size, readable, shared = ctypes.c_size_t(4096), 1, 1
+    with open(np.__file__, "rb") as file:
+        return library, library.mmap(None, size, readable, shared, file.fileno(), ctypes.c_long(0))
+
+
 def raise_own_limits() -> str:
     """Lift a limit, or lower one of the warm process."""
     import resource
@@ -399,6 +441,29 @@ def speak(secret: str) -> str:
         with contextlib.suppress(OSError):
             os.write(number, secret.encode())
     return DENIED
+
+
+def hide(way: str, secret: str) -> None:
+    """Write the result by hand, with a secret beside its values: in a type, or where no table shows it."""
+    pa = import_module("pyarrow")
+
+    column, told = pa.array([0]), {"told": secret}
+    if way == "a time zone":
+        column = pa.array([0], pa.timestamp("s", secret))
+    elif way == "a field of a struct":
+        column = pa.array([{secret: 0}])
+    elif way == "a category":
+        column = pa.DictionaryArray.from_arrays([0], [secret])
+    schema = pa.schema([pa.field("n", column.type, metadata=told)], metadata=told)
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, schema) as writer:
+        writer.write_table(pa.table([column], schema=schema))
+    table = bytes(sink.getvalue())
+    header = json.dumps({"status": "done", "values": None, "tables": [["result", len(table)]]}).encode()
+    content = b"".join([b"UNDERSTUDY-RESULT-1\n", struct.pack("<Q", len(header)), header, table])
+    for number in filter(_is_pipe, range(3, 256)):
+        os.write(number, content)
+    os._exit(0)
 
 
 def fail_loudly(secret: str) -> str:

@@ -10,7 +10,8 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
-from understudy.sandbox.jobs import MEBIBYTE, Job, Limits, Outcome
+from understudy.sandbox import filters
+from understudy.sandbox.jobs import MEBIBYTE, Job, Limits
 from understudy.sandbox.pool import Sandbox
 from understudy.sandbox.probes import CODE, DENIED, Probe, escapes, excesses, found
 
@@ -39,16 +40,19 @@ def check(progress: Callable[[int, int], None] | None = None) -> list[Probe]:
     secret = f"canary{secrets.token_hex(8)}"
     with ExitStack() as stack:
         planted = stack.enter_context(_planted(secret))
-        sandbox = stack.enter_context(Untried(LIMITS))
+        # Two, so that one can try to reach the other.
+        sandbox = stack.enter_context(Untried(LIMITS, workers=2))
         attempts = [*escapes(secret, planted.file, planted.port), *excesses(LIMITS)]
         jobs = [Job(CODE, attempt.entry, attempt.arguments) for attempt in attempts]
         outcomes = sandbox.run_many(jobs, progress)
         probes = [
-            Probe(attempt.name, attempt.expected, found(outcome))
+            Probe(
+                attempt.name, attempt.expected, "told a secret" if secret in repr(outcome) else found(outcome)
+            )
             for attempt, outcome in zip(attempts, outcomes, strict=True)
         ]
-        probes.append(_quiet(secret, outcomes))
         probes += between_runs(sandbox)
+        probes.append(side_by_side(sandbox))
         users = sandbox.outside_users()
         probes.append(
             Probe("be root on the machine", DENIED, "runs as root" if 0 in users or not users else DENIED)
@@ -57,9 +61,12 @@ def check(progress: Callable[[int, int], None] | None = None) -> list[Probe]:
     return probes
 
 
-def _quiet(secret: str, outcomes: list[Outcome]) -> Probe:
-    told = any(secret in repr(outcome) for outcome in outcomes)
-    return Probe("hear a secret in an outcome", DENIED, "heard it" if told else DENIED)
+def side_by_side(sandbox: Sandbox) -> Probe:
+    """Whether a run can wake one that runs at the same time in another sandbox."""
+    told = {"number": filters.number("futex"), "seconds": 4.0}
+    outcomes = sandbox.run_many([Job(CODE, "wait_for_a_call", told), Job(CODE, "call_others", told)])
+    answers = ", ".join(sorted({found(outcome) for outcome in outcomes}))
+    return Probe("wake a run in another sandbox", DENIED, answers)
 
 
 def between_runs(sandbox: Sandbox) -> list[Probe]:

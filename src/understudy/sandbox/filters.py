@@ -34,6 +34,7 @@ move_pages migrate_pages mbind set_mempolicy set_mempolicy_home_node get_mempoli
 shmget shmat shmctl shmdt semget semop semtimedop semctl msgget msgsnd msgrcv msgctl
 mq_open mq_unlink mq_timedsend mq_timedreceive mq_notify mq_getsetattr
 fanotify_init fanotify_mark uselib ustat sysfs _sysctl vfork mknod mknodat
+futex_waitv futex_wake futex_wait futex_requeue
 """
 _RUN = """
 read write readv writev pread64 pwrite64 preadv pwritev lseek close close_range
@@ -43,13 +44,13 @@ mkdir mkdirat rmdir unlink unlinkat rename renameat renameat2 link linkat symlin
 truncate ftruncate fallocate fsync fdatasync chmod fchmod fchmodat umask
 copy_file_range sendfile dup dup2 dup3
 poll ppoll select pselect6 epoll_create1 epoll_ctl epoll_wait epoll_pwait eventfd2
-mmap munmap mremap mprotect madvise msync brk
+mmap munmap mremap mprotect msync brk
 rt_sigaction rt_sigprocmask rt_sigreturn rt_sigpending rt_sigtimedwait rt_sigsuspend sigaltstack pause
 alarm setitimer getitimer nanosleep clock_nanosleep clock_gettime clock_getres gettimeofday time times
-futex futex_waitv set_robust_list get_robust_list rseq set_tid_address membarrier
+rseq
 sched_yield sched_getaffinity sched_getparam sched_getscheduler getcpu
 getpid gettid getppid getuid geteuid getgid getegid getgroups getresuid getresgid getpgrp getpgid getsid
-getrandom getrusage getrlimit uname arch_prctl exit exit_group restart_syscall getpriority
+getrandom getrlimit uname arch_prctl exit exit_group restart_syscall getpriority
 """
 _WARM = """
 waitid recvmsg sendmsg recvfrom sendto prctl seccomp setrlimit prlimit64 fcntl capset
@@ -57,8 +58,15 @@ waitid recvmsg sendmsg recvfrom sendto prctl seccomp setrlimit prlimit64 fcntl c
 # Duplicates and what is set now. F_SETOWN, F_SETSIG and their like would let a pipe send signals to another
 # process; locks would let runs talk to each other; F_SETFL could cut the result into packets.
 _DESCRIPTOR_COMMANDS = (0, 1, 2, 3, 1030)
-# Not in the lists because a later run would see it: a new pipe counts up the machine's numbers of inodes;
-# mincore and preadv2 tell which files an earlier run has read, sysinfo how much memory is left.
+# Locks that sleep, within one process only: a shared one lies on a page of a file, any library's, and whoever
+# sleeps on it is woken from another sandbox that has mapped the same page.
+_FUTEX_PRIVATE = 128
+# What allocators say about their own memory (DONTNEED, FREE, HUGEPAGE and NOHUGEPAGE, DONTDUMP and DODUMP). The
+# other hints are for pages of files, which runs share, or have the kernel look for equal pages of others.
+_MEMORY_HINTS = (4, 8, 14, 15, 16, 17)
+# Not in the lists because another run would see it: a new pipe counts up the machine's numbers of inodes;
+# mincore, preadv2 and getrusage (by its count of pages read from a disk) tell which files an earlier run has
+# read, sysinfo how much memory is left.
 
 
 def library() -> Any:
@@ -70,6 +78,16 @@ def library() -> Any:
             "the sandbox needs libseccomp and its Python binding, and one of them is missing.",
             hint="install Debian's libseccomp2 (or your system's libseccomp) and 'understudy[sandbox]'.",
         ) from error
+
+
+def version() -> str:
+    """The versions of libseccomp and of its binding, which make the filters."""
+    import ctypes
+
+    seccomp = library()
+    told = seccomp._libseccomp.seccomp_version
+    told.restype = ctypes.POINTER(ctypes.c_uint * 3)
+    return f"libseccomp {'.'.join(map(str, told().contents))}, pyseccomp {seccomp.__version__}"
 
 
 def number(name: str) -> int:
@@ -123,6 +141,9 @@ def _allowing(names: str) -> Any:
     rules = seccomp.SyscallFilter(defaction=seccomp.ERRNO(errno.EPERM))
     for name in names.split():
         _add(rules, seccomp.ALLOW, name)
+    _add(rules, seccomp.ALLOW, "futex", seccomp.Arg(1, seccomp.MASKED_EQ, _FUTEX_PRIVATE, _FUTEX_PRIVATE))
+    for hint in _MEMORY_HINTS:
+        _add(rules, seccomp.ALLOW, "madvise", seccomp.Arg(2, seccomp.EQ, hint))
     _add(rules, seccomp.ERRNO(errno.ENOSYS), "clone3")
     _add(rules, seccomp.ERRNO(errno.ENOTTY), "ioctl")
     # Done without being done: readers of files give up when a hint is refused.

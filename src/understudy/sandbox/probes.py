@@ -59,7 +59,15 @@ _CALLS: dict[str, list[int]] = {
     "open_by_handle_at": [0, 0, 0],
     "name_to_handle_at": [0, 0, 0, 0, 0],
     "capset": [0, 0],
-    # What a later run could see.
+    # What another run could see.
+    "futex": [0, 1, 1, 0, 0, 0],  # a shared one
+    "futex_waitv": [0, 0, 0, 0, 0],
+    "futex_wake": [0, 1, 1, 2],
+    "futex_wait": [0, 0, 1, 2, 0, 0],
+    "futex_requeue": [0, 0, 0, 0],
+    "getrusage": [0, 0],
+    "madvise": [0, 0, 3],
+    "membarrier": [0, 0, 0],
     "flock": [0, 5],
     "utimensat": [0, 0, 0, 0],
     "pipe2": [0, 0],
@@ -68,6 +76,14 @@ _CALLS: dict[str, list[int]] = {
     "sysinfo": [0],
     "inotify_init1": [0],
     "timer_create": [0, 0, 0],
+}
+# Calls that an older libseccomp has no name for; the numbers are the same on every architecture.
+_NEWER = {"futex_waitv": 449, "futex_wake": 454, "futex_wait": 455, "futex_requeue": 456}
+_HIDDEN = {
+    "a time zone": "error FalseResult",
+    "a field of a struct": "error FalseResult",
+    "a category": "error FalseResult",
+    "metadata": "gave data",  # the table without it
 }
 
 
@@ -140,12 +156,14 @@ def escapes(secret: str, file: str, port: int) -> Iterator[Attempt]:
     yield Attempt("change limits", "raise_own_limits")
     yield Attempt("speak on standard streams", "speak", {"secret": secret})
     yield Attempt("name an error after a secret", "fail_loudly", {"secret": secret}, "error Exception")
+    for way, expected in _HIDDEN.items():
+        yield Attempt(f"hide a secret in {way}", "hide", {"way": way, "secret": secret}, expected)
 
 
 def _system_calls() -> Iterator[Attempt]:
     number = filters.number
     for name, arguments in _CALLS.items():
-        if (found := number(name)) >= 0:
+        if (found := max(number(name), _NEWER.get(name, -1))) >= 0:
             yield Attempt(f"call {name}", "system_call", {"number": found, "arguments": arguments})
     if os.uname().machine == "x86_64":
         # The second numbering of the same calls on this architecture, which a filter can forget.
@@ -174,7 +192,7 @@ def excesses(limits: Limits) -> Iterator[Attempt]:
 def core() -> list[Attempt]:
     """A few of them that need nothing planted, for every start on a machine where not all were tried."""
     number = filters.number
-    calls = ("unshare", "ptrace", "memfd_create", "kill")
+    calls = ("unshare", "ptrace", "memfd_create", "kill", "futex", "getrusage")
     return [
         Attempt("read /etc/passwd", "read", {"path": "/etc/passwd"}),
         Attempt("list the home directory", "look_into", {"path": os.path.expanduser("~")}),
