@@ -1,4 +1,5 @@
-"""What the battery found on this machine, remembered until the machine, its kernel or the sandbox changes."""
+"""What was found on this machine, remembered: that the sandbox held, until the machine, its kernel or the
+sandbox changes; that it did not, until a whole battery finds nothing."""
 
 from __future__ import annotations
 
@@ -12,7 +13,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from understudy.errors import MissingError
-from understudy.sandbox import runtime
+from understudy.sandbox import filters, runtime
 from understudy.sandbox.probes import Probe
 
 _BOOT = Path("/proc/sys/kernel/random/boot_id")
@@ -27,7 +28,7 @@ def place() -> Path:
 
 
 def conditions() -> dict[str, str]:
-    """What a verdict holds for: another boot, kernel, user, bubblewrap, interpreter or sandbox needs a new one."""
+    """What a sandbox that held was made of: with any of it changed, nothing is known."""
     program = runtime.bubblewrap()
     told = subprocess.run([program, "--version"], capture_output=True, text=True, env={}).stdout.strip()
     sources = hashlib.sha256()
@@ -37,14 +38,15 @@ def conditions() -> dict[str, str]:
         "boot": _BOOT.read_text().strip() if _BOOT.exists() else "",
         "kernel": platform.release(),
         "user": str(os.geteuid()),
-        "bubblewrap": f"{program} {told}",
+        "bubblewrap": f"{program} {told} {hashlib.sha256(Path(program).read_bytes()).hexdigest()}",
+        "seccomp": filters.version(),
         "python": f"{sys.executable} {platform.python_version()}",
         "sandbox": sources.hexdigest(),
     }
 
 
 def remember(probes: Sequence[Probe]) -> None:
-    """Keep what the battery found; OSError when it cannot be kept."""
+    """Keep what the battery found, or one attempt that got through; OSError when it cannot be kept."""
     content = {
         "conditions": conditions(),
         "attempts": len(probes),
@@ -59,12 +61,14 @@ def remember(probes: Sequence[Probe]) -> None:
 
 
 def got_through() -> list[str] | None:
-    """The attempts that got through on this machine, none if it held; None where the battery was not run."""
+    """The attempts that got through on this machine, none if it held; None where the battery was not run.
+
+    A way out stays one whatever has changed since: another kernel may close it, and only a battery can tell.
+    """
     try:
         content = json.loads(place().read_text(encoding="utf-8"))
-        if content["conditions"] != conditions():
-            return None
-        return [str(name) for name in content["got_through"]]
+        names = [str(name) for name in content["got_through"]]
+        return names if names or content["conditions"] == conditions() else None
     except (OSError, ValueError, KeyError, TypeError, RuntimeError):
         return None
 

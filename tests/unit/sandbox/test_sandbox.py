@@ -14,6 +14,7 @@ from understudy.errors import MissingError, UsageError
 from understudy.sandbox import (
     Job,
     Limits,
+    Outcome,
     Probe,
     Sandbox,
     filters,
@@ -102,6 +103,30 @@ def f():
         "c": ["a", "b"],
         "n": [None, None],
     }
+
+
+@pytest.mark.parametrize("zone", ["Europe/Berlin", "+02:00", "UTC"])
+def test_moments_come_out_in_utc(sandbox, zone):
+    code = """
+import pandas as pd
+def f(zone):
+    return pd.DataFrame({"t": pd.to_datetime(["2025-07-01 12:00", None]).tz_localize("UTC").tz_convert(zone)})
+"""
+    outcome = sandbox.run(Job(code, "f", {"zone": zone}))
+    assert outcome.status == "done", outcome
+    found = frame(outcome.tables["result"])["t"]
+    assert str(found.dt.tz) == "UTC"
+    assert found[0] == pd.Timestamp("2025-07-01 12:00", tz="UTC")
+    assert pd.isna(found[1])
+
+
+def test_a_zone_of_ones_own_carries_nothing_out(sandbox):
+    code = """
+import pandas as pd, pyarrow as pa
+def f():
+    return pd.DataFrame({"t": pd.array([0], dtype=pd.ArrowDtype(pa.timestamp("s", tz="canary")))})
+"""
+    assert "canary" not in repr(sandbox.run(Job(code, "f")))
 
 
 @pytest.mark.parametrize(
@@ -202,6 +227,35 @@ def test_a_machine_where_the_battery_failed_is_refused(usable, monkeypatch, tmp_
     assert "fork" not in caught.value.message
 
 
+def test_a_way_out_is_remembered_whatever_changes(usable, monkeypatch, tmp_path):
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    verdict.remember([Probe("fork", "denied", "got through"), Probe("read", "denied", "denied")])
+    known = verdict.conditions()
+    for name in known:
+        monkeypatch.setattr(verdict, "conditions", lambda name=name: {**known, name: "another"})
+        assert verdict.got_through() == ["fork"]
+        with pytest.raises(MissingError, match=r"does not hold.*fork"), Sandbox():
+            pass
+    monkeypatch.setattr(verdict, "conditions", lambda: pytest.fail("a way out needs no conditions"))
+    assert verdict.got_through() == ["fork"]
+    monkeypatch.setattr(verdict, "conditions", lambda: known)
+    verdict.remember([Probe("fork", "denied", "denied"), Probe("read", "denied", "denied")])
+    assert verdict.got_through() == []
+
+
+def test_what_a_finding_was_made_on(usable, monkeypatch, tmp_path):
+    known = verdict.conditions()
+    assert known["seccomp"].startswith("libseccomp 2.")
+    # The same version, another program.
+    other = tmp_path / "bwrap"
+    other.write_text('#!/bin/sh\necho "bubblewrap 0.8.0"\n')
+    other.chmod(0o755)
+    monkeypatch.setattr(runtime, "bubblewrap", lambda: str(other))
+    first = verdict.conditions()["bubblewrap"]
+    other.write_text('#!/bin/sh\necho "bubblewrap 0.8.0" # and more\n')
+    assert verdict.conditions()["bubblewrap"] != first
+
+
 def test_a_finding_holds_for_what_it_was_made_on(usable, monkeypatch, tmp_path):
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
     verdict.remember([Probe("fork", "denied", "denied")])
@@ -225,6 +279,18 @@ def test_a_machine_where_the_battery_was_not_run_tries_the_core(usable, monkeypa
     with pytest.raises(MissingError, match=r"does not hold.*socket inet stream, socket unix stream"), opened:
         pass
     assert opened._workers == []
+    # Kept, and found again without trying: the next start does not even look.
+    assert "socket inet stream" in verdict.got_through()
+
+
+def test_an_attempt_that_was_cut_short_is_refused_and_not_kept(usable, monkeypatch, tmp_path):
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    limits = Limits(wall_seconds=20.0)
+    opened = Sandbox(limits, workers=1)
+    monkeypatch.setattr(opened, "run_many", lambda jobs: [Outcome("time") for _ in jobs])
+    with pytest.raises(MissingError, match="does not hold"), opened:
+        pass
+    assert verdict.got_through() is None
 
 
 def test_the_libraries_work_inside(sandbox):
