@@ -157,12 +157,17 @@ def _without_repeats(events: Events, left_out: Counter[str], notes: list[str]) -
     return events.take(keep)
 
 
+def is_unordered(n_back: int, n_steps: int) -> bool:
+    """Whether so many steps go back that the file is in another order than that of time."""
+    return n_back > SHARE_OF_STEPS_BACK * n_steps and (n_back > FEW_STEPS_BACK or 2 * n_back > n_steps)
+
+
 def _ordered(events: Events, left_out: Counter[str], notes: list[str]) -> tuple[Events, Flags]:
     """Rows in an order in which presses follow each other, and where the clock stepped back."""
     same, step = _steps(events)
     backwards = same & (step < 0)
     n_back, n_steps = int(backwards.sum()), int(same.sum())
-    if n_back > SHARE_OF_STEPS_BACK * n_steps and (n_back > FEW_STEPS_BACK or 2 * n_back > n_steps):
+    if is_unordered(n_back, n_steps):
         notes.append("The rows were not in the order of time and were sorted.")
         return events.take(np.lexsort((events.time, events.group))), np.zeros_like(backwards)
     if n_back:

@@ -6,11 +6,14 @@ back. Whatever else changed was pasted, completed or replaced: it is no key pres
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 import polars as pl
 from numba import njit
 from numpy.typing import NDArray
 
+from understudy.readers.keystrokes_chain import is_unordered
 from understudy.readers.keystrokes_rows import (
     FIRST_TEXT,
     REASONS,
@@ -44,10 +47,12 @@ def read_snapshots(table: Table, asked: Asked) -> Rows:
 def compare_texts(rows: Rows) -> None:
     """Replace the column `text` by `key` and `reason`; rows without a change go.
 
-    Texts are compared within a learner's document, in the order of the file. An empty cell is a text.
+    Texts are compared within a learner's document, in the order of the file unless that is plainly not
+    the order of time. An empty cell is a text.
     """
     frame = rows.frame.with_columns(pl.col("text").fill_null(""), pl.col("learner").cast(pl.String))
     document = [name for name in ("learner", "document") if name in frame.columns]
+    frame = _in_order(frame, document, rows.notes)
     frame = frame.with_row_index("place").with_columns(
         pl.col("place").shift(1).over(document).cast(pl.Int64).fill_null(-1).alias("before")
     )
@@ -75,6 +80,21 @@ def compare_texts(rows: Rows) -> None:
         if number := int((change == code).sum()):
             rows.left_out[what] += number
     rows.frame = frame.filter(pl.Series((change != FIRST) & (change != SAME)))
+
+
+def _in_order(frame: pl.DataFrame, document: Sequence[str], notes: list[str]) -> pl.DataFrame:
+    """The rows by time if many of them go back; a few are a clock's fault, and the file knows better."""
+    number = (
+        frame["time"].cast(pl.Float64, strict=False) if frame["time"].dtype == pl.String else frame["time"]
+    )
+    when = (number if number.null_count() == 0 else frame["time"]).alias("when")
+    back = (pl.col("when") < pl.col("when").shift(1).over(document)).sum()
+    frame = frame.with_columns(when)
+    n_back = int(frame.select(back).item())
+    if is_unordered(n_back, frame.height):
+        notes.append("The texts were not in the order of time and were sorted.")
+        frame = frame.sort("when", maintain_order=True)
+    return frame.drop("when")
 
 
 @njit(cache=True)

@@ -64,6 +64,14 @@ def test_documents_are_compared_apart(write):
     assert source.left_out == {"first text of a document": 2}
 
 
+def test_newest_first(write):
+    texts = ["", "i", "if", "if("]
+    expected = presses(read_keystrokes(write("s.csv", table(texts))))
+    source = read_keystrokes(write("s.csv", table(texts[::-1], step=-100)))
+    assert presses(source) == expected
+    assert "The texts were not in the order of time and were sorted." in source.notes
+
+
 def test_json_lines(write):
     texts = ["class", "class ", "class A", "class A {}"]
     lines = [
