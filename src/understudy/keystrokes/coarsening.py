@@ -140,11 +140,13 @@ class Shifting(_EachLatency):
         return f"shift:{self.size:g}"
 
     def values(self, milliseconds: Floats, group: Codes, rng: Random | None) -> Floats:
-        """Uniform on [b floor(z / b), b floor(z / b) + b)."""
+        """Uniform on (b floor(z / b), b floor(z / b) + b], in whole milliseconds if b is: two keys never coincide."""
         if self.size == 0:
             return milliseconds
-        drawn = _needed(rng, self).random(milliseconds.shape)
-        return self.size * (np.floor(milliseconds / self.size) + drawn)
+        place = self.size * (1.0 - _needed(rng, self).random(milliseconds.shape))
+        if self.size == int(self.size):
+            place = np.ceil(place)
+        return np.asarray(self.size * np.floor(milliseconds / self.size) + place)
 
     def typing_range(self, shortest: float = SHORTEST, longest: float = LONGEST) -> tuple[float, float]:
         """From the lower end of the first bucket to the upper end of the last."""
@@ -158,8 +160,8 @@ class Shifting(_EachLatency):
 class Delaying(_EachLatency):
     """Every key press arrives late, by a random delay between `low` and `high` (Monaco and Tappert's delay mix).
 
-    Press r arrives at max(its time + its delay, arrival of press r - 1): none overtakes another, as in
-    a queue. Latencies change by the difference of two delays, which averages out over many presses of
+    Press r arrives at its time + its delay, but 1 ms after press r - 1 at the earliest: none overtakes another,
+    as in a queue. Latencies change by the difference of two delays, which averages out over many presses of
     a digraph: what is hidden in one latency comes back in a long record.
     """
 
@@ -184,21 +186,22 @@ class Delaying(_EachLatency):
     def latencies(
         self, milliseconds: Floats, digraph: Codes, starts: NDArray[np.bool_], rng: Random
     ) -> Floats:
-        """Differences of the arrivals."""
+        """Differences of the arrivals, in whole milliseconds."""
         if not len(milliseconds):
             return milliseconds
         place = np.where(starts, 0.0, milliseconds)
         passed = np.cumsum(place)
         stretch = np.cumsum(starts)
-        arrival = passed + rng.uniform(self.low, self.high, len(place))
-        # A stretch begins after everything before it has arrived, so that one running maximum serves all.
-        apart = stretch * (self.high + 1.0)
-        arrival = np.maximum.accumulate(arrival + apart)
+        # Less their number in the stretch, rows need no distance of 1 ms. A stretch begins after everything before
+        # it has arrived, so that one running maximum serves all.
+        number = np.arange(len(place)) - np.maximum.accumulate(np.where(starts, np.arange(len(place)), 0))
+        arrival = passed + rng.uniform(self.low, self.high, len(place)) + stretch * (self.high + 1.0) - number
+        arrival = np.floor(np.maximum.accumulate(arrival) + number)
         return np.where(starts, 0.0, np.diff(arrival, prepend=arrival[:1]))
 
     def typing_range(self, shortest: float = SHORTEST, longest: float = LONGEST) -> tuple[float, float]:
-        """As far as two delays can move a latency."""
-        return max(0.0, shortest - self.high + self.low), longest + self.high - self.low
+        """As far as two delays, and whole milliseconds, can move a latency."""
+        return max(0.0, shortest - self.high + self.low - 1), longest + self.high - self.low + 1
 
 
 @dataclass(frozen=True)
@@ -220,7 +223,7 @@ class Classing(_EachLatency):
         return f"classes:{self.n_classes}"
 
     def values(self, milliseconds: Floats, group: Codes, rng: Random | None) -> Floats:
-        """The median of the class; equal values are always in one class."""
+        """The median of the class in whole milliseconds; equal values are always in one class."""
         pause = milliseconds > LONGEST
         # Pauses are one group that is not divided, whatever was typed.
         apart = group.min(initial=0) - 1
@@ -230,7 +233,7 @@ class Classing(_EachLatency):
         )
         place = np.sum(milliseconds[:, None] > thresholds[groups], axis=1) if self.n_classes > 1 else 0
         cells = np.unique(groups * self.n_classes + np.where(pause, 0, place), return_inverse=True)[1]
-        return np.asarray(_lower_quantiles(milliseconds, cells, [0.5])[cells, 0])
+        return np.asarray(np.rint(_lower_quantiles(milliseconds, cells, [0.5]))[cells, 0])
 
     def typing_range(self, shortest: float = SHORTEST, longest: float = LONGEST) -> tuple[float, float]:
         """A class's median lies where its latencies do; editors' own keys may share the fastest class."""

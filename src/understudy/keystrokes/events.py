@@ -12,9 +12,12 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import polars as pl
 from numpy.typing import NDArray
 
 from understudy.errors import UsageError
+from understudy.keystrokes.writing import event_table
+from understudy.records.interactions import SIMULATED_PREFIX
 from understudy.records.keystrokes import NANOSECONDS, UNKNOWN, Keystrokes
 
 if TYPE_CHECKING:
@@ -22,6 +25,7 @@ if TYPE_CHECKING:
 
 # The length of a pause can be matched with another log of the same hour; above this all are alike.
 LONGEST_PAUSE = 5000.0
+SHORTEST_PAUSE = 1000.0  # no less: up to 750 ms is typing
 # Keys of fewer learners than this point at them: a letter of another language, a text in place of a key.
 FEWEST_LEARNERS = 5
 
@@ -47,10 +51,10 @@ class Kept:
     longest_pause: float = LONGEST_PAUSE
 
     def __post_init__(self) -> None:
-        if not (np.isfinite(self.longest_pause) and self.longest_pause > 0):
+        if not (np.isfinite(self.longest_pause) and self.longest_pause >= SHORTEST_PAUSE):
             raise UsageError(
-                f"asked for pauses of at most {self.longest_pause} ms.",
-                hint="give a number above 0, such as 5000.",
+                f"asked for pauses of at most {self.longest_pause:g} ms.",
+                hint=f"give {SHORTEST_PAUSE:g} or more, such as 5000: a pause must not look like typing.",
             )
 
     @classmethod
@@ -85,11 +89,27 @@ def coarsen_events(
     unknown = np.full(coarse.n_rows, UNKNOWN, dtype=np.int32)
     known = coarse.week[coarse.week >= 0]
     first = int(known.min()) if len(known) else 0
+    hold = coarse.hold
     return replace(
         coarse,
+        # Whole milliseconds: finer digits would only look exact.
+        time=coarse.time // NANOSECONDS * NANOSECONDS,
+        hold=None if hold is None else np.where(hold >= 0, hold // NANOSECONDS * NANOSECONDS, UNKNOWN),
         week=np.where(coarse.week >= 0, coarse.week - first, UNKNOWN) if kept.week else unknown,
         session=coarse.session if kept.session else np.zeros(coarse.n_rows, dtype=np.int32),
     )
+
+
+def released_table(coarse: Keystrokes, kept: Kept, rng: np.random.Generator) -> pl.DataFrame:
+    """The events as they are written: fresh names, and no column beside those that were asked for.
+
+    Where a key follows none, the gap before it is the longest pause; no column says so.
+    """
+    table = event_table(coarse)
+    names = pseudonyms(coarse.n_learners, rng, SIMULATED_PREFIX if coarse.simulated else "learner-")
+    table = table.with_columns(learner=pl.Series(names, dtype=pl.String).gather(coarse.learner))
+    wanted = {"week": kept.week, "session": kept.session, "follows": False}
+    return table.select(name for name in table.columns if wanted.get(name, True))
 
 
 def relaid(
@@ -204,9 +224,9 @@ def key_class(key: str) -> str:
     return "symbol" if key.isprintable() else "other"
 
 
-def pseudonyms(n_learners: int, rng: np.random.Generator) -> list[str]:
+def pseudonyms(n_learners: int, rng: np.random.Generator, prefix: str = "learner-") -> list[str]:
     """Fresh names that say nothing, all different."""
     names: dict[str, None] = {}
     while len(names) < n_learners:
-        names[f"learner-{int(rng.integers(16**8)):08x}"] = None
+        names[f"{prefix}{int(rng.integers(16**8)):08x}"] = None
     return list(names)

@@ -31,8 +31,8 @@ Ints = NDArray[np.int64]
 KIND = "understudy keystroke statistics"
 MECHANISM = "discrete Gaussian mechanism on counts and sums over learners"
 READING = (
-    "how the file is read (its format, its unit of time, where sessions end) is taken as public, "
-    "and so is the number of learners"
+    "what reading decides by looking at the whole file (its format and unit of time, whether rows are in order, "
+    "what counts as a repeated row) is taken as public, and so is the number of learners"
 )
 
 # A whole learner in steps of the lattice: fine enough that rounding is far below any noise.

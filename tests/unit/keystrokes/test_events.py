@@ -5,8 +5,17 @@ import pytest
 
 from understudy.errors import UsageError
 from understudy.keystrokes.coarsening import EXAMPLES, parse_coarsening
-from understudy.keystrokes.events import Kept, Keys, coarsen_events, key_class, pseudonyms, relaid
+from understudy.keystrokes.events import (
+    Kept,
+    Keys,
+    coarsen_events,
+    key_class,
+    pseudonyms,
+    relaid,
+    released_table,
+)
 from understudy.keystrokes.latencies import count_latencies
+from understudy.readers.keystrokes import read_keystrokes
 from understudy.records.keystrokes import Keystrokes
 
 KINDS = [one for one in EXAMPLES if not one.startswith("micro")]
@@ -54,12 +63,12 @@ def test_a_small_case_by_hand():
 
 def test_without_sessions_times_run_on():
     keystrokes = typed(FIRST, SECOND)
-    kept = Kept(fewest=1, longest_pause=900.0)
+    kept = Kept(fewest=1, longest_pause=1000.0)
     coarse = coarsen_events(keystrokes, parse_coarsening("round:100"), kept, rng())
     mine = coarse.lengths.argmax()
     assert (coarse.time[coarse.offsets[mine] : coarse.offsets[mine + 1]] // MS).tolist() == [
-        *(0, 100, 500, 1400, 2300),
-        *(3200, 3500),  # the next session, the longest pause later
+        *(0, 100, 500, 1500, 2500),
+        *(3500, 3800),  # the next session, the longest pause later
     ]
     assert set(coarse.session.tolist()) == {0}
     assert set(coarse.week.tolist()) == {-1}
@@ -127,6 +136,40 @@ def test_events_are_made_coarse_not_their_averages(course):
     assert set(averages) == {300.0}
     assert len(set(after.speed)) == 12
     assert (after.speed_count >= before.speed_count).all()  # pauses just above 750 ms share its bucket
+
+
+def test_the_table_has_the_columns_that_were_asked_for_and_new_names(course):
+    keystrokes, _ = course
+    for text, columns in (
+        ("", ["learner", "time_ms", "key"]),
+        ("session", ["learner", "session", "time_ms", "key"]),
+        ("hold,week,session", ["learner", "session", "week", "time_ms", "key", "hold_ms"]),
+    ):
+        kept = Kept.columns(text)
+        coarse = coarsen_events(keystrokes, parse_coarsening("shift:300"), kept, rng())
+        table = released_table(coarse, kept, rng())
+        assert table.columns == columns
+        assert table["learner"].n_unique() == 12
+        assert table["learner"].str.contains(r"^simulated-[0-9a-f]{8}$").all()
+
+
+@pytest.mark.parametrize("kept", [Kept.columns(""), Kept.columns("week,session,hold")])
+@pytest.mark.parametrize("kind", KINDS)
+def test_what_is_written_can_be_read_and_is_the_same(kind, kept, course, tmp_path):
+    keystrokes, _ = course
+    coarse = coarsen_events(keystrokes, parse_coarsening(kind), kept, rng())
+    path = tmp_path / "events.csv"
+    released_table(coarse, kept, rng()).write_csv(path)
+    source = read_keystrokes(path)
+    again = source.keystrokes
+    low, high = parse_coarsening(kind).typing_range()
+    assert again.simulated
+    assert again.n_rows == coarse.n_rows, source.left_out
+    one, other = (
+        count_latencies(k, k.learner, k.n_learners, shortest=low, longest=high) for k in (coarse, again)
+    )
+    place = [other.features.index(name) for name in one.features]
+    assert (np.sort(one.count, axis=0) == np.sort(other.count[:, place], axis=0)).all()
 
 
 def test_learners_come_in_another_order_each_time(course):
@@ -207,7 +250,7 @@ def test_what_cannot_be_kept(text, words):
 
 def test_a_longest_pause_is_a_length():
     with pytest.raises(UsageError, match="at most"):
-        Kept(longest_pause=0)
+        Kept(longest_pause=749)
 
 
 @pytest.mark.parametrize("kind", KINDS)
