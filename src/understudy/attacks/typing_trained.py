@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from scipy.spatial.distance import cdist
 
 from understudy.attacks.typing import whitening
+from understudy.engine import ONE_FOREST
 from understudy.errors import DataError, MissingError
 
 Floats = NDArray[np.float64]
@@ -126,9 +127,10 @@ def forest(known: PersonWindows, unknown: PersonWindows, rng: np.random.Generato
     model = _sklearn_ensemble().ExtraTreesClassifier(
         N_TREES, min_samples_leaf=2, random_state=int(rng.integers(2**31))
     )
-    model.fit(known.values, known.person)
     chance = np.zeros((len(unknown.values), known.n_people))
-    chance[:, model.classes_] = model.predict_proba(unknown.values)
+    with ONE_FOREST:
+        model.fit(known.values, known.person)
+        chance[:, model.classes_] = model.predict_proba(unknown.values)
     return unknown.mean_of(-np.log(chance + LEAST_CHANCE / known.n_people))
 
 

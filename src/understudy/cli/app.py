@@ -17,6 +17,7 @@ from understudy.cli.audit_difficulties import audit_difficulties
 from understudy.cli.cohort import cohort
 from understudy.cli.difficulties import difficulties
 from understudy.cli.inspect import inspect
+from understudy.cli.keystrokes import keystrokes
 from understudy.cli.ledger import ledger
 from understudy.cli.page import page
 from understudy.cli.release import release
@@ -73,6 +74,7 @@ for verb in (
 
 app.add_typer(sandbox)
 app.add_typer(cohort)
+app.add_typer(keystrokes)
 
 
 def main() -> None:

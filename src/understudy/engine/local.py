@@ -7,11 +7,15 @@ instead of copied, so no learner's rows travel through pipes or temporary files.
 from __future__ import annotations
 
 import os
+import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
 
 Result = TypeVar("Result")
+
+# scikit-learn exchanges the process's warning filters while trees grow; threads must not do so side by side.
+ONE_FOREST = threading.Lock()
 
 
 def n_cores() -> int:

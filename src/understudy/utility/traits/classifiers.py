@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from understudy.engine import ONE_FOREST
 from understudy.errors import MissingError
 from understudy.utility.traits.discretisation import Codes, Floats, Ints
 
@@ -69,9 +70,11 @@ def random_forest(
         N_TREES,
         max_features=min(FEATURES_PER_SPLIT, known.values.shape[1]),
         random_state=int(rng.integers(2**31)),
-    ).fit(known.values, labels)
+    )
     chances = np.zeros((len(unknown.values), n_classes))
-    chances[:, forest.classes_] = forest.predict_proba(unknown.values)
+    with ONE_FOREST:
+        forest.fit(known.values, labels)
+        chances[:, forest.classes_] = forest.predict_proba(unknown.values)
     return chances
 
 

@@ -1,0 +1,131 @@
+"""What a sweep of coarsenings measured: rows, and the advice that follows from them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, fields
+from typing import Any
+
+STRONGEST = "strongest"
+PUBLISHED = "euclidean"  # the thesis's own attack
+
+IDENTIFICATION, INFERENCE, PRESERVED, GROUPS = "identification", "inference", "preserved", "equal profiles"
+
+AVERAGES, EVENTS = "averages", "events"
+
+
+@dataclass(frozen=True)
+class Row:
+    """A row of results.csv: one figure about one coarsening.
+
+    `level` says what was made coarse: a profile's `averages`, as in the thesis, or the `events`, which is
+    what a release holds. `baseline` is k/n for an attack, the majority for an inference.
+    """
+
+    level: str
+    way: str
+    size: float
+    measure: str
+    name: str
+    k: int
+    value: float
+    low: float
+    high: float
+    baseline: float
+    n_learners: int
+
+
+COLUMNS = tuple(column.name for column in fields(Row))
+
+
+@dataclass(frozen=True)
+class Advice:
+    """The smallest size that may be advised for one way and level, or none; and why."""
+
+    level: str
+    way: str
+    k: int
+    size: float | None
+    because: str
+    dip: str | None
+
+    def to_json(self) -> dict[str, Any]:
+        """The advice for a machine."""
+        return asdict(self)
+
+
+def at_chance(row: Row) -> bool:
+    """Whether the attack's upper bound is at most twice what guessing gives."""
+    return row.high <= 2 * row.baseline
+
+
+def select(rows: Sequence[Row], **wanted: object) -> list[Row]:
+    """The rows with these values, by size."""
+    return sorted(
+        (row for row in rows if all(getattr(row, name) == value for name, value in wanted.items())),
+        key=lambda row: row.size,
+    )
+
+
+def advise(rows: Sequence[Row], level: str, way: str, k: int) -> Advice:
+    """The smallest size from which on the strongest attack stays at chance.
+
+    A size counts only if it and everything coarser that was tried is at chance, so a dip is never advised.
+    """
+    line = select(rows, level=level, way=way, k=k, measure=IDENTIFICATION, name=STRONGEST)
+    size = None
+    for row in reversed(line):
+        if not at_chance(row):
+            break
+        size = row.size
+    dip = describe_dip(rows, level, way, k)
+    if not line:
+        return Advice(level, way, k, None, "No coarsening was tried.", dip)
+    if size is None:
+        last = line[-1]
+        because = (
+            f"Even at {last.size:g} ms the strongest attack finds {_percent(last.value)} "
+            f"(up to {_percent(last.high)}) of the people with {_guesses(k)}; "
+            f"guessing finds {_percent(last.baseline)}."
+        )
+        return Advice(level, way, k, None, because, dip)
+    chosen = next(row for row in line if row.size == size)
+    because = (
+        f"From {size:g} ms on, the strongest attack we ran finds at most {_percent(chosen.high)} of the people "
+        f"with {_guesses(k)} (upper 95 % bound); guessing finds {_percent(chosen.baseline)}."
+    )
+    return Advice(level, way, k, size, because, dip)
+
+
+def describe_dip(rows: Sequence[Row], level: str, way: str, k: int) -> str | None:
+    """Where the published attack sinks and rises again with the size, if it does by more than its error."""
+    line = select(rows, level=level, way=way, k=k, measure=IDENTIFICATION, name=PUBLISHED)
+    if len(line) < 3:
+        return None
+    # The deepest point after which the attack recovers most.
+    gains = [(max(later.value for later in line[i + 1 :]) - line[i].value, i) for i in range(len(line) - 1)]
+    gain, place = max(gains)
+    low = line[place]
+    peak = max(line[place + 1 :], key=lambda row: row.value)
+    if gain <= 0.05 or peak.low <= low.high:
+        return None
+    crowd = {row.size: row for row in select(rows, level=level, way=way, measure=GROUPS, name="fullest cell")}
+    words = (
+        f"The published attack sinks to {_percent(low.value)} at {low.size:g} ms and comes back to "
+        f"{_percent(peak.value)} at {peak.size:g} ms."
+    )
+    if low.size in crowd and peak.size in crowd:
+        words += (
+            f" At {low.size:g} ms one cell of the grid holds {_percent(crowd[low.size].value)} of all averages, "
+            f"at {peak.size:g} ms only {_percent(crowd[peak.size].value)}: a border cuts through the middle of "
+            "them again. A coarser grid is not always a better one."
+        )
+    return words
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.1f} %"
+
+
+def _guesses(k: int) -> str:
+    return "one guess" if k == 1 else f"{k} guesses"

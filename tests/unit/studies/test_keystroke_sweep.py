@@ -1,0 +1,164 @@
+"""The sweep: what it measures on a small simulated course, its advice, and that it can be resumed."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from understudy.errors import DataError, UsageError
+from understudy.records.typing_course import TypingCourse
+from understudy.studies.keystroke_report import write_results
+from understudy.studies.keystroke_results import (
+    AVERAGES,
+    EVENTS,
+    IDENTIFICATION,
+    PUBLISHED,
+    STRONGEST,
+    Row,
+    advise,
+    describe_dip,
+    select,
+)
+from understudy.studies.keystroke_sweep import SweepPlan, prepare, run_sweep, sweep_tasks
+
+PLAN = SweepPlan(largest=600.0, fine_step=100.0, coarse_step=300.0, guesses=(1, 5), least_characters=200)
+
+
+@pytest.fixture(scope="module")
+def course():
+    keystrokes, experience = TypingCourse(
+        n_learners=24, n_weeks=3, characters_per_week=900.0, habit=0.3, drift=0.05
+    ).simulate(np.random.default_rng(1))
+    return prepare(keystrokes, experience.astype(np.int32), PLAN)
+
+
+@pytest.fixture(scope="module")
+def rows(course):
+    return run_sweep(course, PLAN)
+
+
+def line(values, *, name=STRONGEST, highs=None, measure=IDENTIFICATION, baseline=0.05):
+    return [
+        Row(EVENTS, "round", 100.0 * i, measure, name, 10, value, value, high, baseline, 200)
+        for i, (value, high) in enumerate(zip(values, highs or values, strict=True))
+    ]
+
+
+def one(rows, **wanted):
+    (found,) = select(rows, **wanted)
+    return found
+
+
+def test_typing_as_it_was_names_nearly_everybody(rows):
+    found = one(rows, level=AVERAGES, way="bucket", size=0.0, k=5, name=PUBLISHED)
+    assert found.value > 0.9
+    assert found.baseline == pytest.approx(5 / found.n_learners)
+
+
+def test_coarse_averages_hide_and_coarse_events_do_not(rows):
+    """The thesis coarsens averages; a release holds events, whose averages are fine again."""
+    averages = one(rows, level=AVERAGES, way="bucket", size=300.0, k=5, name=PUBLISHED)
+    events = one(rows, level=EVENTS, way="bucket", size=300.0, k=5, name=STRONGEST)
+    assert averages.value < 0.5
+    assert events.low > averages.value
+
+
+def test_one_cell_for_everybody_leaves_guessing(rows):
+    found = select(rows, level=AVERAGES, way="bucket", size=600.0, k=5, measure=IDENTIFICATION)
+    assert all(row.value == pytest.approx(row.baseline) for row in found if row.name == PUBLISHED)
+
+
+def test_both_ways_agree_where_nothing_is_coarse(rows):
+    for name in (PUBLISHED, "manhattan"):
+        values = {
+            one(rows, level=AVERAGES, way=w, size=0.0, k=5, name=name).value for w in ("bucket", "round")
+        }
+        assert len(values) == 1
+
+
+def test_inference_is_beside_its_majority(rows):
+    found = select(rows, level=EVENTS, way="bucket", size=0.0, measure="inference")
+    assert {row.name for row in found} >= {"naive-bayes", "random-forest", "random-forest, selected outside"}
+    assert len({row.baseline for row in found}) == 1
+
+
+def test_advice_needs_everything_coarser_at_chance():
+    rows = line([1.0, 0.05, 0.6, 0.05, 0.05], highs=[1.0, 0.09, 0.7, 0.09, 0.09])
+    assert advise(rows, EVENTS, "round", 10).size == 300.0
+    rows = line([1.0, 0.05, 0.6], highs=[1.0, 0.09, 0.7])
+    found = advise(rows, EVENTS, "round", 10)
+    assert found.size is None
+    assert "Even at 200 ms" in found.because
+
+
+def test_advice_looks_at_the_bound_and_not_at_the_rate():
+    rows = line([1.0, 0.05, 0.05], highs=[1.0, 0.11, 0.09])
+    assert advise(rows, EVENTS, "round", 10).size == 200.0
+
+
+def test_a_dip_is_described_and_a_fall_is_not():
+    dip = line([1.0, 0.8, 0.2, 0.7, 0.1], name=PUBLISHED)
+    words = describe_dip(dip, EVENTS, "round", 10)
+    assert words is not None
+    assert "20.0 % at 200 ms" in words
+    assert "70.0 % at 300 ms" in words
+    assert describe_dip(line([1.0, 0.8, 0.5, 0.2], name=PUBLISHED), EVENTS, "round", 10) is None
+
+
+def test_an_interrupted_sweep_goes_on(course, rows, tmp_path):
+    folder = tmp_path / "unfinished"
+    tasks = sweep_tasks(course, PLAN)
+    done = run_sweep(course, replace(PLAN), folder)
+    kept = sorted(folder.glob("*-*.json"))
+    assert len(kept) == len(tasks)
+    assert [row.value for row in done] == pytest.approx([row.value for row in rows])
+    # A task that was done is taken as it is kept, and one that was lost is done again.
+    told = json.loads(kept[0].read_text())
+    told["rows"][0]["value"] = 0.123
+    kept[0].write_text(json.dumps(told))
+    kept[-1].unlink()
+    again = run_sweep(course, PLAN, folder)
+    assert 0.123 in [row.value for row in again]
+    assert len(again) == len(rows)
+
+
+def test_other_options_do_not_go_on_with_an_unfinished_sweep(course, tmp_path):
+    folder = tmp_path / "unfinished"
+    small = SweepPlan(largest=100.0, fine_step=100.0, coarse_step=100.0, guesses=(1,), least_characters=200)
+    run_sweep(course, small, folder)
+    with pytest.raises(UsageError, match="unfinished sweep"):
+        run_sweep(course, replace(small, seed=2), folder)
+
+
+def test_fewer_learners_than_guesses_is_said():
+    keystrokes, experience = TypingCourse(n_learners=6, n_weeks=2, characters_per_week=400.0).simulate(
+        np.random.default_rng(1)
+    )
+    with pytest.raises(DataError, match="10 guesses"):
+        prepare(keystrokes, experience.astype(np.int32), replace(PLAN, guesses=(10,)))
+
+
+def test_one_week_only_is_said():
+    keystrokes, _ = TypingCourse(n_learners=12, n_weeks=1, characters_per_week=400.0).simulate(
+        np.random.default_rng(1)
+    )
+    with pytest.raises(DataError, match="two weeks"):
+        prepare(keystrokes, None, PLAN)
+
+
+def test_the_report_holds_every_figure_and_no_row(course, rows, tmp_path):
+    write_results(tmp_path, rows, course, PLAN, "experience")
+    page = (tmp_path / "report.html").read_text()
+    assert "Simulated data" in page
+    assert {path.stem for path in tmp_path.glob("*.svg")} == {
+        "bucket-events",
+        "round-events",
+        "bucket-averages",
+        "round-averages",
+        "attacks",
+    }
+    assert "anonymous" not in page
+    assert len((tmp_path / "results.csv").read_text().splitlines()) == len(rows) + 1
