@@ -234,11 +234,12 @@ def page() -> str:
 
 def _cell(name: str, method: str, measure: str, digits: int, interval: bool = False) -> str:
     found = _compared(name)
-    one = None if found is None else found.interval(method, measure)
+    one = None if found is None else found.shown(method, measure)
     if one is None:
         return "–"
     mean = f"{one.mean:.{digits}f}"
-    return f"{mean} ({one.low:.{digits}f} to {one.high:.{digits}f})" if interval else mean
+    shown = interval and one.low is not None
+    return f"{mean} ({one.low:.{digits}f} to {one.high:.{digits}f})" if shown else mean
 
 
 def _measured() -> list[str]:
@@ -302,7 +303,7 @@ def _by_kind() -> str:
 
 
 def _risk() -> str:
-    lines = ["| cohort | method | strongest attack: AUC | its control | which |", "|---|---|---|---|---|"]
+    lines = ["| cohort | method | strongest attack: AUC | luck alone | which |", "|---|---|---|---|---|"]
     for name in ("year-1", "moodle"):
         found = _compared(name)
         for method in () if found is None else found.methods:

@@ -29,6 +29,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial.distance import cdist
+from scipy.stats import rankdata
 
 from understudy.attacks.estimate import Risk, judge
 from understudy.attacks.shadow import N_SHADOWS, Shadow, _fit_weights, _Laws
@@ -47,19 +48,27 @@ Synthesize = Callable[[Cohort, np.random.Generator], Cohort]
 
 
 @dataclass(frozen=True)
-class CohortRisk:
-    """The risk of a synthetic cohort, and a control that must lie at 0.5.
+class Luck:
+    """What the strongest attack would reach if nobody's membership mattered: its AUC, and 95 % of draws.
 
-    In the control all learners were outsiders and half of them, drawn at random, are called
-    members; none when there are fewer than four outsiders.
+    The strongest of several attacks lies above 0.5 by luck, the more so the fewer learners are judged.
     """
 
+    auc: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True)
+class CohortRisk:
+    """The risk of a synthetic cohort, and what luck alone would make of the same scores."""
+
     risk: Risk
-    control: Risk | None
+    luck: Luck
 
     def to_json(self) -> dict[str, Any]:
         """The risk for a machine."""
-        return {**self.risk.to_json(), "control": None if self.control is None else self.control.to_json()}
+        return {**self.risk.to_json(), "luck": dict(vars(self.luck))}
 
 
 class CohortKnowledge:
@@ -140,7 +149,7 @@ def attack_cohort(
         shadow = rehearse_cohort(knowledge, synthesize, _sequence(rng), n_shadows, tick)
     scores = cohort_scores(knowledge, synthetic, shadow)
     member = np.arange(population.n_learners) < members.n_learners
-    return CohortRisk(judge(scores, member, rng), _control(scores, member, rng))
+    return CohortRisk(judge(scores, member, rng), by_luck(scores, member, rng))
 
 
 def rehearse_cohort(
@@ -222,13 +231,19 @@ def _columns(knowledge: CohortKnowledge, synthetic: Cohort) -> Floats:
     return np.stack(list(cohort_scores(knowledge, synthetic).values()), axis=1)
 
 
-def _control(scores: dict[str, Floats], member: Flags, rng: np.random.Generator) -> Risk | None:
-    """The same scores of those who were not in, half of them called members."""
-    strangers = np.flatnonzero(~member)
-    if len(strangers) < 4:
-        return None
-    called = np.isin(strangers, rng.permutation(strangers)[: len(strangers) // 2])
-    return judge({name: score[strangers] for name, score in scores.items()}, called, rng)
+def by_luck(scores: dict[str, Floats], member: Flags, rng: np.random.Generator, n_draws: int = 400) -> Luck:
+    """The strongest attack when as many learners as were members are called so at random, among all of them.
+
+    All learners, so that luck is as large as it is in the attack that it stands beside.
+    """
+    n, n_members = len(member), int(member.sum())
+    ranks = np.array([rankdata(score) for score in scores.values()])
+    called = np.argsort(rng.random((n_draws, n)), axis=1)[:, :n_members]
+    sums = ranks[:, called].sum(axis=2)
+    areas = (sums - n_members * (n_members + 1) / 2) / (n_members * (n - n_members))
+    strongest = areas.max(axis=0)
+    low, high = np.quantile(strongest, (0.025, 0.975))
+    return Luck(float(strongest.mean()), float(low), float(high))
 
 
 def _tracing_by_label(knowledge: CohortKnowledge, synthetic: Cohort) -> Floats:

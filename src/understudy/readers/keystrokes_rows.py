@@ -188,6 +188,7 @@ _NAMED = re.compile(
     r"|hiragana|katakana|hiraganakatakana|romaji|convert|nonconvert|modechange|accept|cancel|undo|redo|cut|copy"
     r"|paste|find|again|props|select|execute|attn|crsel|exsel|eraseeof|play|zoomin|zoomout|power|wakeup|standby"
     r"|audio\w{2,16}|media\w{2,16}|launch\w{2,16}|browser\w{2,16}|brightness(?:up|down)|eject|lang[1-5]"
+    r"|letter|digit|symbol|other"  # classes that `keystrokes coarsen --keys classes` writes
     r"|key[a-z]|digit\d|numpad\w{1,10}|soft[1-4]|enter|return|space"
 )
 _SAME = {

@@ -8,6 +8,7 @@ from understudy.attacks.cohorts import (
     COHORT_ATTACKS,
     CohortKnowledge,
     attack_cohort,
+    by_luck,
     cohort_scores,
     rehearse_cohort,
 )
@@ -82,11 +83,23 @@ def test_a_method_that_ignores_its_data_leaves_guessing():
         assert mean == pytest.approx(0.5, abs=3 * 0.065 / np.sqrt(8)), name
 
 
-def test_the_control_holds_learners_who_were_in_neither():
-    """Also when the method copies: those called members were never seen."""
-    controls = [risk_of(all_copied, seed=seed, n_shadows=8).control for seed in range(6)]
-    assert all(control.estimates[0].n_members == 20 for control in controls)
-    assert sum(control.low <= 0.5 <= control.high for control in controls) >= 5
+def test_luck_is_that_of_the_strongest_of_as_many_attacks_on_as_many_learners():
+    """Also when the method copies. Oracle: AUCs of independent scores, drawn one by one."""
+    from understudy.attacks.estimate import auc_with_error
+
+    rng = np.random.default_rng(4)
+    member = np.arange(80) < 40
+    scores = {name: rng.normal(size=80) for name in "abcdefg"}
+    found = by_luck(scores, member, rng, n_draws=2000)
+    drawn = [
+        max(auc_with_error(score, rng.permutation(member))[0] for score in rng.normal(size=(7, 80)))
+        for _ in range(400)
+    ]
+    assert found.auc == pytest.approx(np.mean(drawn), abs=0.01)
+    assert found.low == pytest.approx(np.quantile(drawn, 0.025), abs=0.02)
+    assert found.high == pytest.approx(np.quantile(drawn, 0.975), abs=0.03)
+    copied = risk_of(all_copied, n_shadows=8)
+    assert copied.luck.high < 0.75 < copied.risk.low
 
 
 def test_tracing_finds_what_means_of_few_learners_give_away():
@@ -139,7 +152,7 @@ def test_the_risk_is_reproducible_and_ready_for_machines():
     first, second = (risk_of(means, n=20, n_shadows=8) for _ in range(2))
     assert first.to_json() == second.to_json()
     content = first.to_json()
-    assert {"auc_worst", "auc_worst_low", "auc_worst_high", "attacks", "control"} <= set(content)
+    assert {"auc_worst", "auc_worst_low", "auc_worst_high", "attacks", "luck"} <= set(content)
     assert content["attacks"][0]["baseline"] == 0.5
 
 
@@ -159,7 +172,6 @@ def test_too_few_learners_or_shadows_are_refused():
         attack_cohort(some, some, some.select(nobody), rng)
     with pytest.raises(DataError, match="shadows"):
         attack_cohort(some, some, some, rng, synthesize=all_copied, n_shadows=3)
-    assert attack_cohort(some, some.select([0, 1, 2]), some, rng).control is None
 
 
 def test_columns_that_never_change_and_missing_labels_do_no_harm():
