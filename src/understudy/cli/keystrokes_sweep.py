@@ -26,7 +26,8 @@ from understudy.cli.progress import progress_bar
 
 if TYPE_CHECKING:
     from understudy.readers.keystrokes import KeystrokeSource
-    from understudy.studies.keystroke_results import Advice
+    from understudy.studies.keystroke_results import Advice, Row
+    from understudy.studies.keystroke_sweep import SweepPlan
 
 
 def sweep(
@@ -44,6 +45,9 @@ def sweep(
     guesses: Annotated[
         str, typer.Option(help="Numbers of guesses an attacker has; the advice is for the largest.")
     ] = "1,5,10",
+    other_course: Annotated[
+        Path | None, typer.Option(help="Keystrokes of the same learners in another course, to name them by.")
+    ] = None,
     split: Annotated[
         SplitBy,
         typer.Option(help="What is known and what is to be named: earlier and last week, or sessions."),
@@ -72,6 +76,7 @@ def sweep(
 
     from understudy.errors import UsageError
     from understudy.pages.writing import check_absent, check_parent, new_folder
+    from understudy.studies.keystroke_knowledge import knowledge
     from understudy.studies.keystroke_report import all_advice, write_results
     from understudy.studies.keystroke_sweep import SweepPlan, prepare, run_sweep
 
@@ -110,7 +115,11 @@ def sweep(
     unfinished = out.parent / f".{out.name}-unfinished-sweep"
     about = {"file": file.name, "rows": source.keystrokes.n_rows, "learners": course.keystrokes.n_learners}
     with progress_bar("Trying coarsenings") as progress:
-        rows = run_sweep(course, plan, unfinished, progress, about)
+        rows = run_sweep(course, plan, unfinished, progress, about) + knowledge(course, plan)
+    if other_course is not None:
+        rows += _other_course(
+            file, other_course, plan, learner=learner, time=time, key=key, unit=unit, format=format
+        )
     with new_folder(out) as folder:
         write_results(folder, rows, course, plan, label if source.labels is not None else None)
         folder.chmod(0o700)
@@ -132,6 +141,14 @@ def sweep(
     _show(advice)
     typer.echo("No formal guarantee. The text that was typed is a separate identifier: see keystrokes scrub.")
     typer.echo(f"Report: {out / 'report.html'} (internal: computed from real learners)")
+
+
+def _other_course(file: Path, other: Path, plan: SweepPlan, **options: str | None) -> list[Row]:
+    from understudy.readers.keystrokes import read_courses
+    from understudy.studies.keystroke_knowledge import from_another_course
+
+    here, there = read_courses(file, other, **options)
+    return from_another_course(here.keystrokes, there.keystrokes, plan)
 
 
 def _check_clock(file: Path, source: KeystrokeSource) -> None:

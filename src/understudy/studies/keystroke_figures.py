@@ -9,6 +9,8 @@ from understudy.pages import Figure
 from understudy.pages.figures import ACCENT, MUTED, WARNING, data
 from understudy.studies.keystroke_results import (
     AVERAGES,
+    BY_DIGRAPHS,
+    BY_WEEKS,
     EVENTS,
     IDENTIFICATION,
     INFERENCE,
@@ -42,6 +44,12 @@ def figures(rows: Sequence[Row], k: int) -> dict[str, Figure]:
             found[f"{way}-{level}"] = tradeoff(rows, level, way, k)
     if found:
         found["attacks"] = attacks(rows, k)
+    for measure, name, title in (
+        (BY_DIGRAPHS, "digraphs", "most common digraphs that the attacker looks at"),
+        (BY_WEEKS, "weeks", "weeks of typing that the attacker knows"),
+    ):
+        if select(rows, measure=measure):
+            found[name] = by_knowledge(rows, measure, title)
     return found
 
 
@@ -169,3 +177,40 @@ def attacks(rows: Sequence[Row], k: int) -> Figure:
         + "; ".join(f"{value['attack']}, {value['release']}: {value['value']:.0%}" for value in values)
     )
     return Figure.of(chart, words + ".")
+
+
+def by_knowledge(rows: Sequence[Row], measure: str, title: str) -> Figure:
+    """Identification by what the attacker knows, a line per number of guesses (the thesis's Figure 5)."""
+    import altair as alt
+
+    mine = select(rows, measure=measure, name=PUBLISHED)
+    values = [
+        {"guesses": _guesses(row.k), "x": row.size, "value": row.value, "low": row.low, "high": row.high}
+        for row in mine
+    ]
+    names = [_guesses(k) for k in sorted({row.k for row in mine})]
+    colours = ["#0a3d4d", ACCENT, "#6fb3c6", MUTED, WARNING][: len(names)]
+    colour = alt.Color(
+        "guesses:N", scale=alt.Scale(domain=names, range=colours), legend=alt.Legend(title=None, orient="top")
+    )
+    scale = alt.Scale(type="log") if measure == BY_DIGRAPHS else alt.Scale()
+    x = alt.X(
+        "x:Q",
+        title=title,
+        scale=scale,
+        axis=alt.Axis(grid=False, format="d", values=sorted({row.size for row in mine})),
+    )
+    unit = alt.Scale(domain=[0, 1], nice=False)
+    base = alt.Chart(data(values))
+    bands = base.mark_area(opacity=0.15).encode(x=x, y=alt.Y("low:Q", scale=unit), y2="high:Q", color=colour)
+    lines = base.mark_line(strokeWidth=2, point=True).encode(
+        x=x, y=alt.Y("value:Q", title="share named", scale=unit, axis=alt.Axis(format="%")), color=colour
+    )
+    words = f"Share of learners named by the published attack, by {title}: " + "; ".join(
+        f"{row.size:g}, {_guesses(row.k)}: {row.value:.0%}" for row in mine
+    )
+    return Figure.of(alt.layer(bands, lines).properties(height=220), words + ".")
+
+
+def _guesses(k: int) -> str:
+    return "1 guess" if k == 1 else f"{k} guesses"

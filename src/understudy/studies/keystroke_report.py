@@ -10,6 +10,7 @@ from understudy.pages.writing import write_json, write_text
 from understudy.studies.keystroke_figures import WORDS_OF_LEVEL, figures
 from understudy.studies.keystroke_results import (
     AVERAGES,
+    BY_COURSE,
     EVENTS,
     IDENTIFICATION,
     INFERENCE,
@@ -51,6 +52,7 @@ def write_results(folder: Path, rows: list[Row], course: Course, plan: SweepPlan
         advice=advice,
         levels=WORDS_OF_LEVEL,
         tables=[(level, way, table(rows, level, way, k)) for level in (EVENTS, AVERAGES) for way in WAYS],
+        courses=select(rows, measure=BY_COURSE),
         chance=min(1.0, k / course.keystrokes.n_learners),
     )
     write_text(folder / "report.html", page)

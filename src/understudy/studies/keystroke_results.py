@@ -11,6 +11,9 @@ PUBLISHED = "euclidean"  # the thesis's own attack
 
 IDENTIFICATION, INFERENCE, PRESERVED, GROUPS = "identification", "inference", "preserved", "equal profiles"
 
+# What the attacker knows; the size of such a row is a number of digraphs or weeks.
+BY_DIGRAPHS, BY_WEEKS, BY_COURSE = "by digraphs", "by weeks", "another course"
+
 AVERAGES, EVENTS = "averages", "events"
 
 

@@ -10,9 +10,12 @@ import pytest
 
 from understudy.errors import DataError, UsageError
 from understudy.records.typing_course import TypingCourse
+from understudy.studies.keystroke_knowledge import from_another_course, knowledge
 from understudy.studies.keystroke_report import write_results
 from understudy.studies.keystroke_results import (
     AVERAGES,
+    BY_DIGRAPHS,
+    BY_WEEKS,
     EVENTS,
     IDENTIFICATION,
     PUBLISHED,
@@ -162,3 +165,23 @@ def test_the_report_holds_every_figure_and_no_row(course, rows, tmp_path):
     }
     assert "anonymous" not in page
     assert len((tmp_path / "results.csv").read_text().splitlines()) == len(rows) + 1
+
+
+def test_more_digraphs_and_weeks_name_more(course):
+    rows = knowledge(course, PLAN)
+    digraphs = {row.size: row.value for row in select(rows, measure=BY_DIGRAPHS, k=1)}
+    assert digraphs[25.0] > digraphs[1.0]
+    weeks = select(rows, measure=BY_WEEKS, k=5)
+    assert [row.size for row in weeks] == [1.0, 2.0]
+
+
+def test_a_person_is_named_by_another_course(course):
+    early = course.keystrokes.rows(course.keystrokes.week < 2)
+    late = course.keystrokes.rows(course.keystrokes.week == 2)
+    rows = from_another_course(late, early, PLAN)
+    found = one(rows, k=5, name=PUBLISHED)
+    assert found.value > 0.8
+    # Learners in another order are named no better than by guessing.
+    mixed = late.learners(np.roll(np.arange(late.n_learners), 7))
+    shuffled = one(from_another_course(mixed, early, PLAN), k=5, name=PUBLISHED)
+    assert shuffled.low < shuffled.baseline
