@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from scipy.spatial.distance import cdist
 
 from understudy.attacks.typing import whitening
-from understudy.engine import ONE_FOREST
+from understudy.engine import growing_trees
 from understudy.errors import DataError, MissingError
 
 Floats = NDArray[np.float64]
@@ -128,7 +128,7 @@ def forest(known: PersonWindows, unknown: PersonWindows, rng: np.random.Generato
         N_TREES, min_samples_leaf=2, random_state=int(rng.integers(2**31))
     )
     chance = np.zeros((len(unknown.values), known.n_people))
-    with ONE_FOREST:
+    with growing_trees():
         model.fit(known.values, known.person)
         chance[:, model.classes_] = model.predict_proba(unknown.values)
     return unknown.mean_of(-np.log(chance + LEAST_CHANCE / known.n_people))

@@ -8,14 +8,26 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable, Sequence
+import warnings
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from typing import TypeVar
 
 Result = TypeVar("Result")
 
-# scikit-learn exchanges the process's warning filters while trees grow; threads must not do so side by side.
-ONE_FOREST = threading.Lock()
+_ONE_FOREST = threading.Lock()
+
+
+@contextmanager
+def growing_trees() -> Iterator[None]:
+    """Around scikit-learn's forests: one at a time, and without its remarks about few samples of a class.
+
+    It exchanges the process's warning filters while trees grow, which threads must not do side by side.
+    """
+    with _ONE_FOREST, warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        yield
 
 
 def n_cores() -> int:

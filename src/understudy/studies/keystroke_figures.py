@@ -22,16 +22,18 @@ from understudy.studies.keystroke_results import (
 
 HEIGHT = 270
 WORDS_OF_LEVEL = {AVERAGES: "averages of profiles", EVENTS: "every latency"}
-NAMED_PUBLISHED = "named by the published attack"
-NAMED_STRONGEST = "named by the strongest attack"
-GUESSING = "named by guessing"
-MAJORITY = "guessing the majority"
+NAMED_PUBLISHED = "published attack"
+NAMED_STRONGEST = "strongest attack"
+GUESSING = "guessing who"
+MAJORITY = "majority label"
+LABEL_FOREST = "label by forest"
+LABEL_BAYES = "label by Bayes"
 COLOURS = {
     NAMED_STRONGEST: WARNING,
     NAMED_PUBLISHED: "#d99a7c",
     GUESSING: MUTED,
-    "inferred by random forest": ACCENT,
-    "inferred by naive Bayes": "#6fb3c6",
+    LABEL_FOREST: ACCENT,
+    LABEL_BAYES: "#6fb3c6",
     MAJORITY: "#9aa7b3",
 }
 
@@ -60,10 +62,10 @@ def tradeoff(rows: Sequence[Row], level: str, way: str, k: int) -> Figure:
     lines = {
         NAMED_STRONGEST: select(rows, level=level, way=way, k=k, measure=IDENTIFICATION, name=STRONGEST),
         NAMED_PUBLISHED: select(rows, level=level, way=way, k=k, measure=IDENTIFICATION, name=PUBLISHED),
-        "inferred by random forest": select(
+        LABEL_FOREST: select(
             rows, level=level, way=way, measure=INFERENCE, name="random-forest, all digraphs"
         ),
-        "inferred by naive Bayes": select(rows, level=level, way=way, measure=INFERENCE, name="naive-bayes"),
+        LABEL_BAYES: select(rows, level=level, way=way, measure=INFERENCE, name="naive-bayes"),
     }
     values: list[dict[str, Any]] = [
         {"what": what, "size": row.size, "value": row.value, "low": row.low, "high": row.high}
@@ -72,7 +74,7 @@ def tradeoff(rows: Sequence[Row], level: str, way: str, k: int) -> Figure:
     ]
     levels = {
         GUESSING: lines[NAMED_PUBLISHED][:1],
-        MAJORITY: lines["inferred by random forest"][:1],
+        MAJORITY: lines[LABEL_FOREST][:1],
     }
     largest = max((value["size"] for value in values), default=750)
     values += [
@@ -159,7 +161,7 @@ def attacks(rows: Sequence[Row], k: int) -> Figure:
     colour = alt.Color(
         "release:N",
         scale=alt.Scale(domain=order, range=colours),
-        legend=alt.Legend(title=None, orient="top", columns=2, labelLimit=240),
+        legend=alt.Legend(title=None, orient="top", columns=1, labelLimit=240),
     )
     base = alt.Chart(data(values))
     rules = base.mark_rule(strokeWidth=2).encode(

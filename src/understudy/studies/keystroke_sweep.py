@@ -237,7 +237,8 @@ def _on_averages(course: Course, plan: SweepPlan, fine: _Sides, way: str, size: 
         theirs = replace(fine.windows, values=coarse(fine.windows.values))
         released = PersonWindows(unknown, np.arange(len(unknown)), len(unknown))
         distances |= {name: trained(theirs, released, rng) for name, trained in TRAINED_ATTACKS.items()}
-        distances["cell-likelihood"] = cell_likelihood(fine.weeks, unknown, coarse, rng)
+        if size:  # fine averages share no cells
+            distances["cell-likelihood"] = cell_likelihood(fine.weeks, unknown, coarse, rng)
         rows += _usefulness(course, plan, AVERAGES, way, size, course.keystrokes, TYPING)
     return rows + _identified(plan, AVERAGES, way, size, distances)
 

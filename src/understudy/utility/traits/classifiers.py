@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from understudy.engine import ONE_FOREST
+from understudy.engine import growing_trees
 from understudy.errors import MissingError
 from understudy.utility.traits.discretisation import Codes, Floats, Ints
 
@@ -72,7 +72,7 @@ def random_forest(
         random_state=int(rng.integers(2**31)),
     )
     chances = np.zeros((len(unknown.values), n_classes))
-    with ONE_FOREST:
+    with growing_trees():
         forest.fit(known.values, labels)
         chances[:, forest.classes_] = forest.predict_proba(unknown.values)
     return chances
