@@ -20,6 +20,7 @@ DOCS = Path(__file__).resolve().parent
 sys.path.append(str(DOCS))
 
 import dp_rasch  # noqa: E402
+import keystroke_privacy  # noqa: E402
 import two_stage  # noqa: E402
 
 DATA = DOCS.parents[1] / "shared" / "data" / "assistments2009.csv.gz"
@@ -176,6 +177,8 @@ def render() -> dict[Path, str]:
         DOCS / "reference" / "commands.md": commands_page(),
     }
     # The study over three years has not been measured yet; the page comes with its table.
+    if (keystroke_privacy.TABLES / "seconds.csv").exists():
+        pages[DOCS / "reproductions" / "keystrokes.md"] = keystroke_privacy.page()
     if (two_stage.TABLES / "cycles.csv").exists():
         pages[DOCS / "reproductions" / "two-stage.md"] = two_stage.page()
     return pages
@@ -337,6 +340,8 @@ def main() -> None:
         measure_private()
     if sys.argv[1:] in (["measure"], ["measure", "difficulties"]):
         dp_rasch.measure()
+    if sys.argv[1:] in (["measure"], ["measure", "keystrokes"]):
+        keystroke_privacy.measure()
     if sys.argv[1:] in (["measure"], ["measure", "cohorts"]):
         two_stage.measure()
     for path, text in render().items():

@@ -38,6 +38,9 @@ class Row:
     n_learners: int
 
 
+# Twice what guessing gives must be a small share for "at chance" to mean anything.
+MOST_CHANCE = 0.5
+
 COLUMNS = tuple(column.name for column in fields(Row))
 
 
@@ -84,6 +87,12 @@ def advise(rows: Sequence[Row], level: str, way: str, k: int) -> Advice:
     dip = describe_dip(rows, level, way, k)
     if not line:
         return Advice(level, way, k, None, "No coarsening was tried.", dip)
+    if 2 * line[0].baseline > MOST_CHANCE:
+        because = (
+            f"With {line[0].n_learners} learners, guessing alone names {_percent(line[0].baseline)} with "
+            f"{_guesses(k)}: too few learners to tell an attack from chance. Ask for fewer guesses."
+        )
+        return Advice(level, way, k, None, because, dip)
     if size is None:
         last = line[-1]
         because = (

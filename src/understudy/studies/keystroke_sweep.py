@@ -125,7 +125,8 @@ class Course:
 
 def prepare(keystrokes: Keystrokes, labels: NDArray[np.int32] | None, plan: SweepPlan) -> Course:
     """Choose learners and features as the thesis does; say clearly when there are too few."""
-    chosen = enough_typed(keystrokes, plan.least_characters)
+    # Without weeks, a first one is nothing to ask for.
+    chosen = enough_typed(keystrokes, plan.least_characters, first_week_only=plan.split == "weeks")
     split = _split(keystrokes.learners(chosen), plan)
     both = _typed_on_both_sides(split, len(chosen))
     chosen = chosen[both]

@@ -102,6 +102,12 @@ def test_advice_looks_at_the_bound_and_not_at_the_rate():
     assert advise(rows, EVENTS, "round", 10).size == 200.0
 
 
+def test_too_few_learners_for_an_advice_is_said():
+    found = advise(line([1.0, 0.43], baseline=0.43), EVENTS, "round", 10)
+    assert found.size is None
+    assert "too few learners" in found.because
+
+
 def test_a_dip_is_described_and_a_fall_is_not():
     dip = line([1.0, 0.8, 0.2, 0.7, 0.1], name=PUBLISHED)
     words = describe_dip(dip, EVENTS, "round", 10)
