@@ -17,7 +17,7 @@ $(VENV)/.created:
 	@touch $@
 
 $(VENV)/.installed: $(VENV)/.created pyproject.toml constraints.txt
-	@$(PIP) --editable '.[sandbox]'
+	@$(PIP) --editable '.[sandbox,keystrokes]'
 	@touch $@
 
 $(VENV)/.tools: $(VENV)/.created pyproject.toml constraints.txt

@@ -110,6 +110,12 @@ def test_what_show_prompt_prints_is_what_the_server_gets_byte_for_byte(folder, m
     assert "planted-key" not in everything
     provenance = json.loads((folder / "asked-panel/first.json").read_text())
     assert (provenance["model"], provenance["status"]) == ("first", "used")
+    # No epsilon covers the learners of the suggestions: said by everything that leaves, and on the screen.
+    assert provenance["suggestions"] == ["synthetic data should better match heavy tails, naïvely"]
+    assert "no epsilon covers" in shown.stderr
+    for name in ("asked.toml", "asked-card.html", "asked-card.json", "asked-panel/report.json"):
+        assert "no epsilon covers" in (folder / name).read_text(encoding="utf-8")
+    assert "no epsilon covers" in " ".join(done.stdout.split())
 
 
 def test_by_hand_export_the_prompt_and_import_the_script(folder):
@@ -119,6 +125,12 @@ def test_by_hand_export_the_prompt_and_import_the_script(folder):
     assert (folder / "prompt.txt").read_text(encoding="utf-8") == shown.stdout
     assert run("cohort", "prompt", "summary.json", "-o", "same.txt", cwd=folder).returncode == 0
     assert (folder / "same.txt").read_bytes() == (folder / "prompt.txt").read_bytes()
+    (folder / "advice.txt").write_text("more weekends\n")
+    told = run(
+        "cohort", "prompt", "summary.json", "-o", "told.txt", "--suggestions", "advice.txt", cwd=folder
+    )
+    assert "no epsilon covers" in told.stderr
+    assert "--script FILE.py --suggestions advice.txt" in told.stderr
     (folder / "my chat.py").write_text(fenced(GOOD_SCRIPT))
     done = synthesize(folder, "-o", "manual.csv", "--script", "my chat.py", "--learners", "20")
     assert done.returncode == 0, done.stderr
@@ -253,7 +265,7 @@ def test_make_setup_installs_what_the_readme_needs(tmp_path):
         ["make", "-n", "setup", f"VENV={tmp_path}/venv"], cwd=root, capture_output=True, text=True
     )
     assert done.returncode == 0, done.stderr
-    assert "--editable '.[sandbox]'" in done.stdout
+    assert "--editable '.[sandbox,keystrokes]'" in done.stdout
     assert ".ci/sandbox" in done.stdout
     assert "sudo apt-get install bubblewrap libseccomp2" in done.stdout
 

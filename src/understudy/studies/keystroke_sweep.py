@@ -18,6 +18,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from threadpoolctl import threadpool_limits  # type: ignore[import-not-found,import-untyped,unused-ignore]
 
 import understudy
 from understudy.attacks.typing import (
@@ -391,7 +392,9 @@ def run_sweep(
     if tick is not None:
         for _ in range(len(tasks) - len(open_tasks)):
             tick()
-    results = run_tasks([partial(_kept, folder, name, task) for name, task in open_tasks.items()], tick)
+    # Tasks fill the cores already; libraries that start threads of their own in each would only get in the way.
+    with threadpool_limits(1):
+        results = run_tasks([partial(_kept, folder, name, task) for name, task in open_tasks.items()], tick)
     done |= dict(zip(open_tasks, results, strict=True))
     return [row for name in tasks for row in done[name]]
 
