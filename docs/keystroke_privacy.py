@@ -19,6 +19,7 @@ from understudy.studies.keystroke_results import (
     AVERAGES,
     BY_DIGRAPHS,
     BY_WEEKS,
+    COLUMNS,
     EVENTS,
     IDENTIFICATION,
     INFERENCE,
@@ -87,13 +88,30 @@ def measure() -> None:
 def _swept(name: str, folder: Path, file: Path, *options: str) -> float:
     began = time.perf_counter()
     _understudy("keystrokes", "sweep", str(file), *options, "-o", str(folder / name))
-    shutil.copy(folder / name / "results.csv", TABLES / f"{name}.csv")
-    for figure in FIGURES:
-        for ending in ("svg", "png"):
-            drawn = folder / name / f"{figure}.{ending}"
-            if drawn.exists():
-                shutil.copy(drawn, TABLES / f"{name}-{figure}.{ending}")
+    keep(name, folder / name)
     return time.perf_counter() - began
+
+
+def keep(name: str, folder: Path) -> None:
+    """Keep of a sweep what the page needs: its figures, and the rows with ten guesses or none."""
+    with (folder / "results.csv").open(encoding="utf-8") as stream:
+        reader = csv.DictReader(stream)
+        kept = [one for one in reader if _needed(one)]
+    with (TABLES / f"{name}.csv").open("w", encoding="utf-8", newline="") as stream:
+        writer = csv.DictWriter(stream, COLUMNS, lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(kept)
+    for figure in FIGURES:
+        if (folder / f"{figure}.png").exists():
+            shutil.copy(folder / f"{figure}.png", TABLES / f"{name}-{figure}.png")
+
+
+def _needed(row: dict[str, str]) -> bool:
+    if row["measure"] in (BY_DIGRAPHS, BY_WEEKS):
+        return True
+    # Of the fine steps between, the dip needs the published attack and how full the fullest cell is.
+    between = float(row["size"]) % 50 > 0
+    return row["k"] in ("0", str(K)) and (not between or row["name"] in (PUBLISHED, "fullest cell"))
 
 
 def _understudy(*arguments: str) -> None:
@@ -147,6 +165,10 @@ def page() -> str:
         "advice": _advice("simulated"),
         "digraphs": _knowledge(BY_DIGRAPHS),
         "weeks": _knowledge(BY_WEEKS),
+        "forest_300": _with(_inference("random-forest", "bucket", 300.0)),
+        "forest_all_300": _with(_inference("random-forest, all digraphs", "bucket", 300.0)),
+        "forest_500": _with(_inference("random-forest", "round", 500.0)),
+        "forest_all_500": _with(_inference("random-forest, all digraphs", "round", 500.0)),
         "outside": _outside(),
         "merged": _merged(),
         "typing_n": str(typing[0].n_learners),
