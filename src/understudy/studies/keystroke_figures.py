@@ -195,7 +195,7 @@ def by_knowledge(rows: Sequence[Row], measure: str, title: str) -> Figure:
     colour = alt.Color(
         "guesses:N", scale=alt.Scale(domain=names, range=colours), legend=alt.Legend(title=None, orient="top")
     )
-    scale = alt.Scale(type="log") if measure == BY_DIGRAPHS else alt.Scale()
+    scale = alt.Scale(type="log", nice=False) if measure == BY_DIGRAPHS else alt.Scale(nice=False, zero=False)
     x = alt.X(
         "x:Q",
         title=title,
