@@ -323,6 +323,29 @@ def test_m2_follows_from_the_seed_except_for_secret_noise():
     assert not np.array_equal(drawn(secret=True), drawn(secret=True))
 
 
+@pytest.mark.parametrize("secret", [True, False])
+def test_who_takes_part_is_secret_where_the_noise_is(monkeypatch, secret):
+    """Amplification by sampling is part of the guarantee: whoever knows the seed must not know the samples."""
+    generators, taken = [], []
+    original = vae.poisson_sample
+
+    def spied(n, rate, rng=None):
+        generators.append(rng)
+        taken[-1].append(original(n, rate, rng))
+        return taken[-1][-1]
+
+    monkeypatch.setattr(vae, "poisson_sample", spied)
+    steps = private_steps.PrivateSteps(rate=0.5, n_steps=4, clip=1.0, noise_multiplier=1.0)
+    for _ in range(2):
+        taken.append([])
+        noise = os_noise() if secret else test_noise(np.random.default_rng(23))
+        fitted(latents(40, np.random.default_rng(21)), np.random.default_rng(22), noise, steps)
+    assert len(generators) == 8
+    assert all((rng is None) == secret for rng in generators)
+    # The same by chance with 2^-160.
+    assert np.array_equal(taken[0], taken[1]) != secret
+
+
 # --- without the extra ---------------------------------------------------------------------------
 
 
