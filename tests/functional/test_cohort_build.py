@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import stat
 
 import numpy as np
@@ -173,7 +174,101 @@ def test_the_schema_beside_may_be_the_declaration_itself(room):
     for _ in range(2):
         done = build(room, schema="cohort.toml")
         assert done.returncode == 0, done.stderr
-    assert (room / "cohort.toml").read_text() == text
+    first, _, rest = (room / "cohort.toml").read_text().partition("\n")
+    assert first == f'data_set = "{named(room)}"  # by which the ledger knows these learners'
+    assert rest == text
+
+
+def named(room, name="cohort"):
+    return Schema.read(room / f"{name}.toml").data_set
+
+
+def test_every_table_has_a_random_name_by_which_the_ledger_knows_its_learners(room):
+    assert build(room).returncode == 0
+    name = named(room)
+    assert len(name) == 16
+    assert build(room).returncode == 0
+    assert named(room) == name
+    # A declaration that serves for other learners does not carry theirs along.
+    assert build(room, schema="cohort.toml", out="next.parquet").returncode == 0
+    assert named(room, "next") not in ("", name)
+    for kind in (".parquet", ".toml"):
+        shutil.copyfile(room / f"cohort{kind}", room / f"copy{kind}")
+    for table, epsilon, code in (("cohort", 6, 0), ("copy", 6, 4), ("copy", 4, 0)):
+        done = run(
+            *("cohort", "summarize", f"{table}.parquet", "--epsilon", epsilon, "--delta", "1e-6"),
+            *("-o", f"{table}.json"),
+            cwd=room,
+        )
+        assert done.returncode == code, done.stderr
+        assert "has no `data_set`" not in done.stderr
+
+
+def test_private_cuts_count_in_what_the_summary_states_and_are_charged_once(room):
+    done = build(room, "--cuts", "private", "--epsilon", "5", schema="open.toml")
+    assert done.returncode == 0, done.stderr
+    assert Schema.read(room / "cohort.toml").cuts_epsilon == 5
+    arguments = ("cohort", "summarize", "cohort.parquet", "--epsilon", 3, "--delta", "1e-6")
+    done = run(*arguments, "-o", "summary.json", "--json", cwd=room)
+    assert done.returncode == 0, done.stderr
+    assert "did not charge" not in done.stderr
+    told = json.loads(done.stdout)
+    assert (told["guarantee"]["epsilon"], told["spent"]) == (8, 8)
+    assert [one.epsilon for one in Ledger(room / "understudy.ledger").entries()] == [5, 3]
+    content = json.loads((room / "summary.json").read_text())
+    assert content["guarantee"]["epsilon"] == 8
+    assert PrivateSummary.read(room / "summary.json").guarantee.epsilon == 8
+
+
+def test_learners_without_a_score_are_said_wherever_the_number_of_learners_is_stated(room):
+    text = "# by hand\n" + (room / "declared.toml").read_text()
+    (room / "cohort.toml").write_text(text)
+    assert build(room, schema="cohort.toml").returncode == 0
+    assert "without_score" not in (room / "cohort.toml").read_text()
+    with (room / "scores.csv").open("a") as file:
+        file.write("absent a,-\nabsent b,\n")
+    for _ in range(2):
+        done = build(room, schema="declared.toml")
+        assert done.returncode == 0, done.stderr
+        assert "Learners listed without a score were left out" in done.stdout
+    assert (room / "cohort.toml").read_text().endswith(text)
+    assert (room / "cohort.toml").read_text().count("without_score") == 1
+    done = run("cohort", "summarize", "cohort.parquet", "--delta", "1e-5", "-o", "s.json", "--json", cwd=room)
+    assert "listed without a score were left out" in json.loads(done.stdout)["guarantee"]["statement"]
+    assert "listed without a score were left out" in str(PrivateSummary.read(room / "s.json").guarantee)
+
+
+@pytest.mark.parametrize("source", ["log.csv", "scores.csv"])
+def test_a_ledger_beside_a_source_is_not_passed_over(room, source):
+    (room / "inside").mkdir()
+    (room / "other place").mkdir()
+    for name in {"log.csv", "scores.csv"} - {source}:
+        shutil.move(room / name, room / "inside" / name)
+    shutil.move(room / source, room / "other place" / source)
+    place = {
+        one: f"{'other place' if one == source else 'inside'}/{one}" for one in ("log.csv", "scores.csv")
+    }
+    book = Ledger(room / "other place" / "understudy.ledger")
+    book.record(
+        population=file_population(room / "other place" / source),
+        card="c",
+        kind="k",
+        method="m",
+        guarantee=Guarantee(9.0),
+    )
+    arguments = (
+        *("cohort", "build", place["log.csv"], "--scores", place["scores.csv"], "--schema", "declared.toml"),
+        *("-o", "inside/cohort.parquet", "--term-start", "2024-09-02"),
+    )
+    done = run(*arguments, cwd=room)
+    assert done.returncode == 4
+    assert f"--ledger '{book.path.resolve()}'" in done.stderr
+    assert not (room / "inside" / "cohort.parquet").exists()
+    assert not (room / "inside" / "understudy.ledger").exists()
+    done = run(*arguments, "--ledger", book.path, cwd=room)
+    assert done.returncode == 0, done.stderr
+    assert "name it to every command about cohort.parquet" in done.stderr
+    assert book.balance(file_population(room / "inside" / "cohort.parquet")).epsilon == 9
 
 
 def test_another_schema_is_not_overwritten(room):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from dataclasses import dataclass
 from datetime import datetime
 from enum import Enum
@@ -151,7 +152,7 @@ def build(
         declared = replace(
             declared, without_events="kept" if without_events is WithoutEvents.keep else "dropped"
         )
-    _check_overwriting(out, schema, declared, chosen)
+    declared = _check_overwriting(out, schema, declared, chosen)
     term = Term(term_start.date(), declared.n_weeks, time_zone)
     rule = Rule(gap, last_event)
     withdrawn = None if exclude is None else read_withdrawn(exclude)
@@ -179,12 +180,16 @@ def build(
             withdrawn=withdrawn,
         )
         step()
+    if joined.simulated:
+        joined = replace(joined, schema=replace(joined.schema, data_set=""))
     account = _account(joined, out, (scores, events), ledger, population)
     notes = (*activity.notes, *listed.notes, *joined.notes, *account.notes)
     if not as_json:
         for note in notes:
             typer.echo(note, err=True)
     cohort, guarantee = _binned(joined, chosen, epsilon, account, as_json)
+    if not cohort.simulated:
+        _add_to_declaration(schema_path(out), cohort.schema)
     write_cohort(
         cohort,
         out,
@@ -260,9 +265,16 @@ def _cuts(schema: Schema, cuts: Cuts | None, epsilon: float | None, not_private:
     return cuts
 
 
-def _check_overwriting(out: Path, schema: Path, declared: Schema, cuts: Cuts) -> None:
-    """What was declared by hand or paid for is not overwritten, nor paid for again; a table built before is."""
+def _check_overwriting(out: Path, schema: Path, declared: Schema, cuts: Cuts) -> Schema:
+    """What was declared by hand or paid for is not overwritten, nor paid for again; a table built before is.
+
+    Returns the declaration with the random name that the table's learners have already, or with a new one: it is
+    the learners' of one table, not that of a declaration which serves for others too.
+    """
+    from dataclasses import replace
+
     from understudy.errors import UnderstudyError, UsageError
+    from understudy.privacy.ledger import new_data_set
     from understudy.records.cohort import Schema
     from understudy.records.interactions import SIMULATED_PREFIX
     from understudy.synthesis.cohort_writing import REAL_PREFIX, check_replaceable, schema_path
@@ -273,9 +285,10 @@ def _check_overwriting(out: Path, schema: Path, declared: Schema, cuts: Cuts) ->
             there = Schema.read(beside)
         except UnderstudyError:
             there = None
-        if cuts is Cuts.declared and there == declared:
+        if cuts is Cuts.declared and there is not None and _same_but_found(there, declared):
             check_replaceable(out, (REAL_PREFIX, SIMULATED_PREFIX))
-            return  # it stays as it is, with its comments
+            # It stays as it is, with its comments, and what it notes goes on holding.
+            return replace(there, data_set=there.data_set or new_data_set())
         if there is not None and there.cuts_source == "private":
             raise UsageError(
                 f"{beside} holds cuts that were estimated privately and paid for; this would overwrite them.",
@@ -296,6 +309,35 @@ def _check_overwriting(out: Path, schema: Path, declared: Schema, cuts: Cuts) ->
             hint="choose another name with -o: the cuts are written into the schema beside it.",
         )
     check_replaceable(out, (REAL_PREFIX, SIMULATED_PREFIX))
+    return replace(declared, data_set=new_data_set())
+
+
+def _same_but_found(one: Schema, other: Schema) -> bool:
+    """Whether two declarations say the same, but for what a build finds out and notes."""
+    from dataclasses import replace
+
+    return replace(one, without_score=other.without_score) == other
+
+
+def _add_to_declaration(path: Path, schema: Schema) -> None:
+    """Note on top of a declaration that is there already what this build found out; its own lines stay."""
+    from understudy.errors import UnderstudyError
+    from understudy.pages.writing import write_text
+    from understudy.records.cohort import Schema
+
+    try:
+        there = Schema.read(path)
+    except UnderstudyError:
+        return
+    notes = []
+    if not there.data_set:
+        notes.append(f'data_set = "{schema.data_set}"  # by which the ledger knows these learners')
+    if schema.without_score != there.without_score == "kept":
+        notes.append(f'without_score = "{schema.without_score}"  # some were listed without one')
+    if notes and _same_but_found(there, schema):
+        mode = path.stat().st_mode
+        write_text(path, "\n".join([*notes, path.read_text(encoding="utf-8")]))
+        path.chmod(mode)
 
 
 @dataclass(frozen=True)
@@ -305,6 +347,7 @@ class _Account:
     book: Ledger
     population: str
     files: tuple[Path, ...]
+    data_sets: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
 
 
@@ -312,8 +355,14 @@ def _account(
     joined: Joined, out: Path, sources: tuple[Path, ...], ledger: Path | None, population: str | None
 ) -> _Account:
     """The ledger lies with the cohort: from now on that is the data, and what follows adds up there."""
-    from understudy.errors import UsageError
-    from understudy.privacy.ledger import SIMULATED_POPULATION, Ledger, file_population, ledger_path
+    from understudy.errors import RefusedError, UsageError
+    from understudy.privacy.ledger import (
+        FILE_NAME,
+        SIMULATED_POPULATION,
+        Ledger,
+        file_population,
+        ledger_path,
+    )
 
     book = Ledger(ledger_path(out, ledger))
     if joined.simulated:
@@ -322,16 +371,30 @@ def _account(
                 "these learners are simulated and belong to no population.", hint="leave --population out."
             )
         return _Account(book, SIMULATED_POPULATION, ())
-    elsewhere = [one.name for one in sources if one.resolve().parent != book.path.resolve().parent]
-    notes = (
-        f"{' and '.join(elsewhere)}: not in the folder of the ledger {book.path}. If anything is released about the "
-        "same learners there, name this ledger with --ledger, or the releases do not add up.",
-    )
+    here = book.path.resolve()
+    elsewhere = [one for one in sources if one.resolve().parent != here.parent]
+    for source in elsewhere if ledger is None else ():
+        kept = source.resolve().parent / FILE_NAME
+        if kept.exists():
+            raise RefusedError(
+                f"a ledger lies beside {source.name}, {kept}, and another one would be kept with {out.name}: what is "
+                "released about the same learners would not add up.",
+                hint=f"give --ledger {shlex.quote(str(kept))}, here and to every command about {out.name}.",
+            )
+    notes = []
+    if elsewhere and ledger is None:
+        notes.append(
+            f"{' and '.join(one.name for one in elsewhere)}: not in the folder of the ledger {book.path}. If anything "
+            "is released about the same learners there, name this ledger with --ledger, or the releases do not add up."
+        )
+    if ledger is not None and here != ledger_path(out).resolve():
+        notes.append(f"The ledger is {book.path}: name it to every command about {out.name}, with --ledger.")
     return _Account(
         book,
         population or file_population(out),
         (out, *sources),
-        notes if elsewhere and ledger is None else (),
+        (joined.schema.data_set,),
+        tuple(notes),
     )
 
 
@@ -344,7 +407,7 @@ def _binned(
     if cuts is not Cuts.private:
         # Nothing is spent; but what is released about the log, the scores or the cohort is about the same learners.
         if account.files:
-            account.book.link(account.population, account.files)
+            account.book.link(account.population, account.files, account.data_sets)
         if cuts is Cuts.declared:
             return joined.binned(), None
         return joined.binned(lambda values: even_cuts(values, n_labels), "data"), None
@@ -361,12 +424,14 @@ def _binned(
         method="cuts by the exponential mechanism",
         guarantee=guarantee,
         file=account.files,
+        data_sets=account.data_sets,
     )
     cohort = joined.binned(
         lambda values: private_cuts(
             values, joined.schema.score_bounds, n_labels, epsilon=epsilon, noise=os_noise()
         ),
         "private",
+        epsilon,
     )
     if not quiet:
         balance = account.book.balance(account.population)
@@ -386,6 +451,11 @@ def _public_number(cohort: Cohort) -> str:
             " Learners without an event were dropped, so it says how many had one, and no epsilon covers that; the "
             "schema and every summary say so."
         )
+    if cohort.schema.without_score == "dropped":
+        said += (
+            " Learners listed without a score were left out, so it says how many had one, and no epsilon covers that; "
+            "the schema and every summary say so."
+        )
     return said
 
 
@@ -397,6 +467,7 @@ def _facts(cohort: Cohort, joined: Joined) -> dict[str, object]:
     return {
         "learners": cohort.n_learners,
         "without_events": schema.without_events,
+        "without_score": schema.without_score,
         "weeks": schema.n_weeks,
         "labels": labels,
         "cuts": list(schema.cuts or ()),

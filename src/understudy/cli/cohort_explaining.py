@@ -60,6 +60,7 @@ def explain(
     people: str,
     stated: Guarantee,
     file: Path | None,
+    data_sets: list[str],
     before: PrivateSummary | None,
     as_json: bool,
 ) -> None:
@@ -70,7 +71,7 @@ def explain(
     from understudy.synthesis.cohorts.prior import best_gain
     from understudy.synthesis.cohorts.statistics import MEASURES
 
-    balance, refused = (None, "") if file is None else _tried(book, people, stated, file)
+    balance, refused = (None, "") if file is None else _tried(book, people, stated, file, data_sets)
     others = [replace(plan, epsilon=epsilon) for epsilon in sorted({*OTHER_EPSILONS, plan.epsilon})]
     noise = {one.statistic: one.noise_sd for one in plan.predictions()}
     gain = {} if before is None else best_gain(noise, plan.n_learners, before)
@@ -120,7 +121,9 @@ def _errors(plan: Plan) -> dict[str, float]:
     return {one.statistic: round(one.off_by, 4) for one in plan.predictions()}
 
 
-def _tried(book: Ledger, people: str, stated: Guarantee, file: Path) -> tuple[Balance, str]:
+def _tried(
+    book: Ledger, people: str, stated: Guarantee, file: Path, data_sets: list[str]
+) -> tuple[Balance, str]:
     """The balance before, and why the charge would be refused, found by charging a copy of the ledger."""
     import shutil
     import tempfile
@@ -132,7 +135,7 @@ def _tried(book: Ledger, people: str, stated: Guarantee, file: Path) -> tuple[Ba
         copy = Ledger(Path(folder) / "copy.ledger")
         if book.path.exists():
             shutil.copyfile(book.path, copy.path)
-        copy.link(people, [file])
+        copy.link(people, [file], data_sets)
         balance = copy.balance(people)
         try:
             copy.record(population=people, card="explain", kind="explain", method="", guarantee=stated)

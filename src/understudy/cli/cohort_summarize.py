@@ -135,7 +135,6 @@ def _summarize(
         from understudy.records.cohort import read_cohort
         from understudy.synthesis.cohorts import measuring
         from understudy.synthesis.cohorts.budget import propose
-        from understudy.synthesis.cohorts.caveats import PREVIOUS
 
         step()
         cohort = read_cohort(file, schema)
@@ -173,14 +172,24 @@ def _summarize(
     book = Ledger(
         ledger_path(file, ledger, simulated_output=out.resolve().parent if cohort.simulated else None)
     )
-    stated = plan.guarantee
+    data_sets = [] if cohort.simulated else _data_sets(file, cohort)
+    # Privately estimated cuts were charged when they were; the file that holds them states the sum.
+    cost = plan.charge
+    charged_before = False
     if before is not None and previous is not None:
-        stated = stated.with_caveats(PREVIOUS)
+        from understudy.synthesis.cohorts.prior import cards, previous_caveats
+
+        paid = cards(before)
+        charged_before = bool(paid) and book.knows(paid)
         if not cohort.simulated:
-            _refuse_same_learners(book, people, file, before, previous)
+            _refuse_same_learners(book, people, file, data_sets, paid, previous)
+        cost = cost.with_caveats(*previous_caveats(before, charged=charged_before))
+    doubtful = not cohort.simulated and _say_unknown(book, people, file, data_sets, population, cohort)
     if explain:
-        explained(plan, book, people, stated, None if cohort.simulated else file, before, as_json)
+        explained(plan, book, people, cost, None if cohort.simulated else file, data_sets, before, as_json)
         return
+    if doubtful and not as_json:
+        _ask()
     _warn(plan, as_json, asks=not cohort.simulated)
     charge.book, charge.card, charge.out = book, new_card_id(), out
     book.record(
@@ -188,15 +197,16 @@ def _summarize(
         card=charge.card,
         kind="cohort summarize",
         method="discrete Gaussian",
-        guarantee=stated,
+        guarantee=cost,
         file=None if cohort.simulated else file,
+        data_sets=data_sets,
     )
     with progress_bar("Drawing noise") as begin:
         found = measuring.summarize(cohort, plan, os_noise(), {"card": charge.card}, begin(len(plan.shares)))
     if before is not None:
         from understudy.synthesis.cohorts.prior import with_previous
 
-        found = with_previous(found, before)
+        found = with_previous(found, before, charged=charged_before)
     if advice is not None:
         from understudy.synthesis.cohorts.next_cycle import with_effects
 
@@ -272,7 +282,12 @@ def _warn(plan: Plan, quiet: bool, *, asks: bool) -> None:
     if not words or quiet:
         return
     typer.echo(words, err=True)
-    if asks and _somebody_is_there() and not typer.confirm("Charge it all the same?", err=True):
+    if asks:
+        _ask()
+
+
+def _ask() -> None:
+    if _somebody_is_there() and not typer.confirm("Charge it all the same?", err=True):
         typer.echo("Nothing was charged.", err=True)
         raise typer.Exit(1)
 
@@ -333,13 +348,49 @@ def _previous(path: Path, cohort: Cohort) -> PrivateSummary:
     return before
 
 
-def _refuse_same_learners(book: Ledger, people: str, file: Path, before: PrivateSummary, path: Path) -> None:
+def _data_sets(file: Path, cohort: Cohort) -> list[str]:
+    """By which random names the ledger knows these learners: of the schema in use, and of the one beside the table."""
+    from understudy.records.cohort import Schema
+
+    beside = file.with_suffix(".toml")
+    names = [cohort.schema.data_set, Schema.read(beside).data_set if beside.is_file() else ""]
+    return [name for name in dict.fromkeys(names) if name]
+
+
+def _say_unknown(
+    book: Ledger, people: str, file: Path, data_sets: list[str], population: str | None, cohort: Cohort
+) -> bool:
+    """What the ledger cannot know, before it charges: whether this is a copy, and whether the cuts were paid for."""
+    from understudy.privacy.ledger import data_set_population
+
+    others = [] if population is not None or data_sets else book.others(people, file)
+    if others:
+        typer.echo(
+            f"{file.with_suffix('.toml').name} has no `data_set`, the name that `understudy cohort build` gives to "
+            f"learners, so the ledger {book.path} takes those of {file.name} for others than: {', '.join(others)}. If "
+            "this is a copy or another table of any of them, stop here and give their name with --population.",
+            err=True,
+        )
+    price = cohort.schema.cuts_epsilon
+    known = [people, *map(data_set_population, data_sets)]
+    built = [one for name in known for one in book.entries(name) if one.kind == "cohort build"]
+    unpaid = price is not None and not any(one.epsilon and one.epsilon >= price for one in built)
+    if unpaid:
+        typer.echo(
+            f"The cuts between the labels cost epsilon {price:g}, and the ledger {book.path} did not charge that to "
+            f"'{people}'. If they were estimated from these learners, name the ledger that did with --ledger.",
+            err=True,
+        )
+    return bool(others) or unpaid
+
+
+def _refuse_same_learners(
+    book: Ledger, people: str, file: Path, data_sets: list[str], paid: list[str], path: Path
+) -> None:
     """Of the same learners the summary would hold two measurements and state the epsilon of one."""
     from understudy.errors import RefusedError
-    from understudy.synthesis.cohorts.prior import cards
 
-    paid = cards(before)
-    same = book.same_learners(people, file, paid)
+    same = book.same_learners(people, file, paid, data_sets)
     if same is not None:
         raise RefusedError(
             f"{path} is about the same learners, says the ledger: it was charged to '{same}', and this would be "

@@ -4,7 +4,8 @@ An SQLite file kept with the data, keyed by the population that the custodian de
 by a file's hash: a re-export is the same people, and everything about the same learners adds
 up. "Learners of this folder" are everybody the ledger knows: what is released about them counts
 for every population, and the other way round. A release about one file is charged to the file's
-learners, or to a declared population, which the file is linked to from then on.
+learners, or to a declared population, which the file is linked to from then on. A table may carry
+the random name of its data set: whatever the file is called, a copy is then linked to the same learners.
 
 Rows are only ever appended (triggers refuse changes; they guard against accidents, not
 against the owner of the file), and spending happens inside one write transaction, so that two
@@ -32,6 +33,7 @@ from understudy.privacy.guarantee import Guarantee
 FILE_NAME = "understudy.ledger"
 DEFAULT_POPULATION = "learners of this folder"
 _FILE_POPULATION = "learners of the file "
+_DATA_SET_POPULATION = "learners of the data set "
 SIMULATED_POPULATION = "simulated learners"
 DEFAULT_LIMIT = 10.0
 # Deltas add up too; beyond this the small chance that is not covered is no longer small.
@@ -152,6 +154,16 @@ def file_population(data: Path) -> str:
     return _FILE_POPULATION + data.resolve().name
 
 
+def data_set_population(data_set: str) -> str:
+    """The learners of a data set by its random name, whatever files they are in."""
+    return _DATA_SET_POPULATION + data_set
+
+
+def new_data_set() -> str:
+    """A random name for the learners of a table: nothing about them can be worked out from it."""
+    return secrets.token_hex(8)
+
+
 def new_card_id() -> str:
     """A random name for a release: it says nothing about the data, the ledger resolves it."""
     return secrets.token_hex(8)
@@ -224,19 +236,19 @@ class Ledger:
         guarantee: Guarantee,
         risk: dict[str, Any] | None = None,
         file: Path | Sequence[Path] | None = None,
+        data_sets: Sequence[str] = (),
     ) -> None:
         """Append an entry, or refuse it when it would pass the limit.
 
-        A `file` (or several) holds the data of this population: whatever was or will be charged to the
-        file's own learners is charged to it as well.
+        A `file` (or several) holds the data of this population, and so do `data_sets`, by their names:
+        whatever was or will be charged to the learners of those is charged to it as well.
 
         Call it before anything is released: what is computed from a charge that failed must not
         exist.
         """
         population = same_population(population)
         with self._connection() as connection, _writing(connection):
-            for one in (file,) if isinstance(file, Path) else file or ():
-                _link(connection, population, same_population(file_population(one)))
+            _link_all(connection, population, (file,) if isinstance(file, Path) else file or (), data_sets)
             _checked(connection, population, guarantee)
             connection.execute(
                 "INSERT INTO entries (at, who, population, card, kind, method, epsilon, delta, mu, "
@@ -256,14 +268,25 @@ class Ledger:
                 ),
             )
 
-    def link(self, population: str, files: Sequence[Path]) -> None:
-        """Note that files hold the data of a population; nothing is spent, and all of them add up from now on."""
+    def link(self, population: str, files: Sequence[Path], data_sets: Sequence[str] = ()) -> None:
+        """Note that files or data sets hold the data of a population; nothing is spent, and all add up from now on."""
         with self._connection() as connection, _writing(connection):
-            for file in files:
-                _link(connection, same_population(population), same_population(file_population(file)))
+            _link_all(connection, same_population(population), files, data_sets)
 
-    def same_learners(self, population: str, file: Path, cards: Sequence[str]) -> str | None:
-        """The population of a release with one of these cards, if it shares learners with this one or its file.
+    def others(self, population: str, file: Path) -> list[str]:
+        """Populations with releases that this one and its file share no learners with, as far as is known."""
+        if not self.path.exists():
+            return []
+        with self._connection() as connection:
+            names = _counted(connection, same_population(population)) | _counted(
+                connection, same_population(file_population(file))
+            )
+        return [one for one in self.populations() if one not in {*names, SIMULATED_POPULATION}]
+
+    def same_learners(
+        self, population: str, file: Path, cards: Sequence[str], data_sets: Sequence[str] = ()
+    ) -> str | None:
+        """The population of a release with one of these cards, if it shares learners with this one, its file or data.
 
         None also when the ledger does not know the cards: `knows` tells.
         """
@@ -273,6 +296,8 @@ class Ledger:
             names = _counted(connection, same_population(population)) | _counted(
                 connection, same_population(file_population(file))
             )
+            for one in data_sets:
+                names |= _counted(connection, same_population(data_set_population(one)))
         return next((one.population for one in self._released(cards) if one.population in names), None)
 
     def knows(self, cards: Sequence[str]) -> bool:
@@ -385,6 +410,13 @@ def _balance(connection: sqlite3.Connection, population: str) -> Balance:
         n_without_guarantee=everybody.n_without_guarantee + sum(one.n_without_guarantee for one in groups),
         delta_limit=DELTA_LIMIT if delta_limit is None else delta_limit,
     )
+
+
+def _link_all(
+    connection: sqlite3.Connection, population: str, files: Sequence[Path], data_sets: Sequence[str]
+) -> None:
+    for name in (*map(file_population, files), *map(data_set_population, data_sets)):
+        _link(connection, population, same_population(name))
 
 
 def _link(connection: sqlite3.Connection, population: str, file: str) -> None:

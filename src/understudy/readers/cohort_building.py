@@ -64,11 +64,13 @@ class Joined:
         """Number of learners."""
         return len(self.scores)
 
-    def binned(self, choose: ChooseCuts | None = None, source: str = "declared") -> Cohort:
-        """The cohort, by the declared cuts or by those that `choose` finds in the scores."""
+    def binned(
+        self, choose: ChooseCuts | None = None, source: str = "declared", epsilon: float | None = None
+    ) -> Cohort:
+        """The cohort, by the declared cuts or by those that `choose` finds in the scores, at the price `epsilon`."""
         schema = self.schema
         if choose is not None:
-            schema = replace(schema, cuts=choose(self.scores), cuts_source=source)
+            schema = replace(schema, cuts=choose(self.scores), cuts_source=source, cuts_epsilon=epsilon)
         return Cohort(self.minutes, schema.bin(self.scores), schema, simulated=self.simulated)
 
 
@@ -86,7 +88,7 @@ def join(
     """The learners of the list of scores, with their minutes; in the order of the list.
 
     Who has no event did nothing, and is kept with zeros unless asked otherwise; who has no score
-    has no label and is left out.
+    has no label and is left out, and the schema says that somebody was: the number of learners is public.
     """
     check_windows(schema)
     in_term = term.contains(activity.time)
@@ -152,7 +154,7 @@ def join(
     return Joined(
         values,
         np.clip(chosen, low, high),
-        schema,
+        replace(schema, without_score="dropped") if counts.listed_without_score else schema,
         simulated,
         counts,
         (*([term.note] if term.note else []), *notes, *_sentences(counts, schema)),

@@ -7,9 +7,10 @@ guarantee rests on the bounds. Values beyond a bound are cut to it.
 from __future__ import annotations
 
 import math
+import re
 import tomllib
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -45,9 +46,11 @@ _NOT_PRIVATE = (
 )
 # Learners with a score and no event: in the cohort with zeros, or not in it.
 WITHOUT_EVENTS = ("kept", "dropped")
+# Learners of the list of scores who have none: nobody ("kept"), or left out.
+WITHOUT_SCORE = ("kept", "dropped")
 _KEYS = (
-    *("title", "context", "weeks", "label", "labels", "cuts", "cuts_source", "score_bounds"),
-    *("without_events", "feature"),
+    *("title", "context", "weeks", "label", "labels", "cuts", "cuts_source", "cuts_epsilon", "score_bounds"),
+    *("without_events", "without_score", "data_set", "feature"),
 )
 _FEATURE_KEYS = ("name", "high", "unit", "hours")
 
@@ -100,9 +103,14 @@ class Schema:
     `labels` are the bins of `label` from low to high; `cuts` are the scores from which on a
     learner is in the next bin. `cuts_source` says where they are from: declared by the custodian,
     estimated privately (and charged), or computed from the data, with which no guarantee holds: a
-    replaced score moves other learners across them. `without_events` says whether learners who
-    did nothing are in the cohort: without them its size, which is public, depends on what learners
-    did. `context` says in words what was collected, for whoever writes a generator.
+    replaced score moves other learners across them. `cuts_epsilon` is what privately estimated cuts
+    cost: whoever states the guarantee of something that holds them adds it. `without_events` says
+    whether learners who did nothing are in the cohort, `without_score` whether some were left out who
+    are listed without a score: without them its size, which is public, depends on what learners did.
+    `context` says in words what was collected, for whoever writes a generator.
+
+    `data_set` is a random name by which the ledger knows the learners of a table, whatever its file is
+    called. It stays in the toml beside the table, and does not tell two declarations apart.
     """
 
     features: tuple[Feature, ...] = WINDOWS
@@ -115,6 +123,9 @@ class Schema:
     context: str = ""
     cuts_source: str = "declared"
     without_events: str = "kept"
+    cuts_epsilon: float | None = None
+    without_score: str = "kept"
+    data_set: str = field(default="", compare=False)
 
     def __post_init__(self) -> None:
         names = [feature.name for feature in self.features]
@@ -155,6 +166,18 @@ class Schema:
                 hint="see `without_events` in cohort.toml.",
                 key="without_events",
             )
+        if self.without_score not in WITHOUT_SCORE:
+            raise DeclarationError(
+                f"learners without a score are {' or '.join(WITHOUT_SCORE)}, not '{self.without_score}'.",
+                hint="see `without_score` in cohort.toml.",
+                key="without_score",
+            )
+        if self.data_set and not re.fullmatch(r"[0-9a-f]{16}", self.data_set):
+            raise DeclarationError(
+                "`data_set` is not a name that `cohort build` gives.",
+                hint="leave it as it was written, 16 digits from 0 to f, or leave it out.",
+                key="data_set",
+            )
         self._check_cuts()
 
     def _check_cuts(self) -> None:
@@ -163,6 +186,14 @@ class Schema:
                 f"cuts are {', '.join(CUTS_SOURCES)}, not '{self.cuts_source}'.",
                 hint="see `cuts_source`.",
                 key="cuts_source",
+            )
+        if self.cuts_epsilon is not None and not (
+            self.cuts_source == "private" and self.cuts_epsilon > 0 and math.isfinite(self.cuts_epsilon)
+        ):
+            raise DeclarationError(
+                "`cuts_epsilon` is what cuts cost that were estimated privately, a number above 0.",
+                hint='it stands beside cuts_source = "private" only.',
+                key="cuts_epsilon",
             )
         if self.cuts is None:
             if self.cuts_source != "declared":
@@ -272,16 +303,19 @@ class Schema:
             labels=declared_value(content, "labels", words, "a list of words", default.labels),
             cuts=declared_value(content, "cuts", numbers, "a list of numbers", None),
             cuts_source=declared_value(content, "cuts_source", str, "a word", default.cuts_source),
+            cuts_epsilon=declared_value(content, "cuts_epsilon", number, "a number", None),
             score_bounds=declared_value(
                 content, "score_bounds", pair_of(number), "a list of two numbers", default.score_bounds
             ),
             without_events=declared_value(content, "without_events", str, "a word", default.without_events),
+            without_score=declared_value(content, "without_score", str, "a word", default.without_score),
+            data_set=declared_value(content, "data_set", str, "a word", ""),
             title=declared_value(content, "title", str, "a text", ""),
             context=declared_value(content, "context", str, "a text", ""),
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """The content of the file, for JSON and for prompts; nothing here depends on a learner."""
+        """What may leave of the file, for JSON and for prompts: all but `data_set`."""
         return {
             "title": self.title,
             "context": self.context,
@@ -289,8 +323,10 @@ class Schema:
             "label": self.label,
             "labels": list(self.labels),
             **({} if self.cuts is None else {"cuts": list(self.cuts), "cuts_source": self.cuts_source}),
+            **({} if self.cuts_epsilon is None else {"cuts_epsilon": self.cuts_epsilon}),
             "score_bounds": list(self.score_bounds),
             **({} if self.without_events == "kept" else {"without_events": self.without_events}),
+            **({} if self.without_score == "kept" else {"without_score": self.without_score}),
             "feature": [
                 {
                     "name": f.name,
@@ -311,6 +347,8 @@ class Schema:
             return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
 
         lines = [f"{key} = {written(value)}" for key, value in self.to_dict().items() if key != "feature"]
+        if self.data_set:
+            lines.append(f"data_set = {written(self.data_set)}")
         for feature in self.to_dict()["feature"]:
             lines += ["", "[[feature]]"]
             lines += [f"{key} = {written(value)}" for key, value in feature.items()]

@@ -333,6 +333,32 @@ def test_files_are_linked_without_spending_and_share_what_is_spent(ledger, tmp_p
     assert not ledger.knows(["a" * 16, "b" * 16])
 
 
+def test_a_data_set_is_the_same_learners_whatever_its_file_is_called(ledger, tmp_path):
+    table, copy, other = (tmp_path / name for name in ("table.csv", "copy.csv", "other.csv"))
+    assert ledger.others(file_population(table), table) == []
+    ledger.link(file_population(table), [table], ["a" * 16])
+    ledger.record(
+        population=file_population(table), card="1" * 16, kind="k", method="m", guarantee=Guarantee(6.0)
+    )
+    assert ledger.same_learners(file_population(copy), copy, ["1" * 16]) is None
+    assert ledger.same_learners(file_population(copy), copy, ["1" * 16], ["a" * 16]) == file_population(table)
+    assert ledger.others(file_population(copy), copy) == [file_population(table)]
+    with pytest.raises(RefusedError):
+        ledger.record(
+            population=file_population(copy),
+            card="2" * 16,
+            kind="k",
+            method="m",
+            guarantee=Guarantee(6.0),
+            file=copy,
+            data_sets=["a" * 16],
+        )
+    ledger.link(file_population(copy), [copy], ["a" * 16])
+    assert ledger.balance(file_population(copy)).epsilon == 6
+    assert ledger.others(file_population(copy), copy) == []
+    assert ledger.balance(file_population(other)).epsilon == 0
+
+
 def test_several_files_of_a_release_bear_its_cost(ledger, tmp_path):
     files = [tmp_path / "a.csv", tmp_path / "b.csv"]
     ledger.record(population="class 7", card="c", kind="k", method="m", guarantee=Guarantee(2.0), file=files)

@@ -444,6 +444,14 @@ def test_a_cohort_is_built_and_everything_left_out_is_counted(write):
     assert "1 learner of the list without a score, left out." in joined.notes
     assert (counts.scores_cut, counts.cells_cut) == (1, 0)
     assert not joined.simulated
+    # The number of learners, which is public, now says how many had a score.
+    assert cohort.schema.without_score == "dropped"
+
+
+def test_a_list_in_which_everybody_has_a_score_leaves_nobody_out(write):
+    activity = read_activity(write("log.csv", EVENTS), TERM)
+    scores = read_scores(write("s.csv", SCORES.replace("dan,-", "dan,40")))
+    assert join(activity, scores, SCHEMA, TERM).binned().schema.without_score == "kept"
 
 
 def test_learners_without_events_can_be_dropped(write):

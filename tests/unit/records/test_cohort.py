@@ -38,6 +38,7 @@ def schemas(draw):
         st.none()
         | st.lists(st.floats(0, 100), min_size=len(labels) - 1, max_size=len(labels) - 1, unique=True)
     )
+    source = "declared" if cuts is None else draw(st.sampled_from(["declared", "private", "data"]))
     return Schema(
         features,
         draw(st.integers(2, 520)),
@@ -46,7 +47,10 @@ def schemas(draw):
         None if cuts is None else tuple(sorted(cuts)),
         title=draw(texts),
         context=draw(texts),
-        cuts_source="declared" if cuts is None else draw(st.sampled_from(["declared", "private", "data"])),
+        cuts_source=source,
+        cuts_epsilon=draw(st.none() | st.floats(1e-3, 100)) if source == "private" else None,
+        without_score=draw(st.sampled_from(["kept", "dropped"])),
+        data_set=draw(st.sampled_from(["", "0123456789abcdef"])),
     )
 
 
@@ -54,7 +58,11 @@ def schemas(draw):
 @given(schema=schemas())
 def test_a_schema_is_read_as_it_was_written(schema):
     written = schema.to_toml()
-    assert Schema.from_dict(tomllib.loads(written)) == schema
+    read = Schema.from_dict(tomllib.loads(written))
+    assert read == schema
+    # The name of the learners stays in the file: it leaves with nothing, and makes no other declaration.
+    assert read.data_set == schema.data_set
+    assert "data_set" not in schema.to_dict()
     assert written.startswith("# NOT PRIVATE") == (schema.cuts_source == "data")
 
 
@@ -75,6 +83,12 @@ def test_a_schema_is_read_as_it_was_written(schema):
         {"cuts": "45"},
         {"cuts_source": "guessed", "cuts": [40, 60]},
         {"cuts_source": "private"},
+        {"cuts_epsilon": 1.0},
+        {"cuts_epsilon": 1.0, "cuts": [40, 60]},
+        {"cuts_epsilon": 0, "cuts": [40, 60], "cuts_source": "private"},
+        {"cuts_epsilon": "1", "cuts": [40, 60], "cuts_source": "private"},
+        {"without_score": "lost"},
+        {"data_set": "class of Mrs Planted"},
         {"score_bounds": [100, 0]},
         {"score_bounds": [0]},
         {"score_bounds": [0, float("inf")]},

@@ -10,9 +10,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
-from understudy.errors import UsageError
+from understudy.errors import DataError, UsageError
 from understudy.privacy.composition import analytic_rho, from_gaussians
 from understudy.privacy.guarantee import Guarantee
+from understudy.privacy.quantiles import cuts_guarantee
 from understudy.records.cohort import Schema
 from understudy.synthesis.cohorts import caveats
 from understudy.synthesis.cohorts.statistics import LABEL_FACTOR, MEASURES, Measure
@@ -78,16 +79,22 @@ class Plan:
         return rho_of(self.epsilon, self.delta)
 
     @property
-    def guarantee(self) -> Guarantee:
-        """What is proved about the summary: see `gaussian` and `analytic_delta`."""
+    def charge(self) -> Guarantee:
+        """What is proved about the measurement, which is what it costs: see `gaussian` and `analytic_delta`."""
         proved = from_gaussians(
             self.rho, self.epsilon, self.delta, (MECHANISM,), n_cells=MOST_CELLS, sigma=LEAST_SIGMA
         )
         beside = (
             (caveats.FEEDBACK, self.from_feedback),
             (caveats.DROPPED, self.schema.without_events == "dropped"),
+            (caveats.UNSCORED, self.schema.without_score == "dropped"),
         )
         return proved.with_caveats(*(sentence for sentence, holds in beside if holds))
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """What is proved about the summary, which holds the schema and so its cuts: see `with_cuts`."""
+        return with_cuts(self.charge, self.schema)
 
     def rho_of(self, statistic: str) -> float:
         """What one statistic may spend."""
@@ -117,6 +124,31 @@ class Plan:
                 )
             )
         return found
+
+
+def with_cuts(measured: Guarantee, schema: Schema) -> Guarantee:
+    """The guarantee of a measurement together with the cuts that it was made with.
+
+    Cuts that were estimated privately are a release about the same learners, and everything that holds
+    the schema holds them. Basic composition, which allows that the measurement was chosen by the cuts: the
+    epsilons add up, and the cuts have no delta. They were charged when they were estimated.
+    """
+    if schema.cuts_source != "private":
+        return measured
+    if schema.cuts_epsilon is None:
+        raise DataError(
+            "the cuts between the labels were estimated privately, and the schema does not say what they cost.",
+            hint="write `cuts_epsilon` in it, the --epsilon that `cohort build` was given: `understudy ledger FILE` "
+            "shows it.",
+        )
+    cuts = cuts_guarantee(schema.cuts_epsilon)
+    named = (f"{name} for the cuts (epsilon {cuts.epsilon:g} of it)" for name in cuts.mechanisms)
+    return Guarantee(
+        measured.epsilon + cuts.epsilon,
+        measured.delta,
+        mechanisms=(*measured.mechanisms, *named),
+        caveats=measured.caveats,
+    )
 
 
 @dataclass(frozen=True)
@@ -206,6 +238,8 @@ def propose(
     shares = {name: wanted[name] / total for name in MEASURES if name in wanted}
     plan = Plan(schema, n_learners, epsilon, delta, shares, expected)
     check_accounting(plan)
+    # A schema that does not say what its cuts cost is found before anything is spent.
+    with_cuts(plan.charge, schema)
     return plan
 
 

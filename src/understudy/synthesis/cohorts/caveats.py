@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+# Of an earlier summary that this ledger charged, and of one that it does not know.
 PREVIOUS = (
     "this epsilon covers this year's learners, through this measurement only; the numbers also hold an earlier "
     "summary, whose learners were charged in their own year, and whoever is in both bears both"
+)
+PREVIOUS_CLAIMED = (
+    "this epsilon covers this year's learners, through this measurement only; the numbers also hold an earlier "
+    "summary, which no ledger here knows: that its learners were charged, and were other ones, is as its file claims"
 )
 FEEDBACK = (
     "suggestions from validation were used: that feedback came from real data without noise, and no epsilon covers "
@@ -14,9 +19,17 @@ DROPPED = (
     "learners without an event were dropped before: the number of learners, which is public, therefore says how many "
     "had one, and this epsilon does not cover it"
 )
+UNSCORED = (
+    "learners listed without a score were left out before: the number of learners, which is public, therefore says how "
+    "many had one, and this epsilon does not cover it"
+)
 # Of a guarantee that was read: that the numbers were noisy cannot be seen on them.
 FROM_FILE = (
     "as the file claims (that its stated noise is enough for this was checked; that it was drawn cannot be)"
 )
+EARLIER_FROM_FILE = (
+    "of the earlier summary: as its file claims (that its stated noise is enough was checked; that it was drawn cannot "
+    "be)"
+)
 
-KNOWN = (PREVIOUS, FEEDBACK, DROPPED, FROM_FILE)
+KNOWN = (PREVIOUS, PREVIOUS_CLAIMED, EARLIER_FROM_FILE, FEEDBACK, DROPPED, UNSCORED, FROM_FILE)

@@ -27,7 +27,8 @@ def summarize(
     """The summary that was planned.
 
     All statistics are one adaptive composition of discrete Gaussians with total rho: a later one may
-    be centred by an earlier one's noisy values, never by the data. With seeded noise nothing is guaranteed.
+    be centred by an earlier one's noisy values, never by the data. The guarantee is that of all the file
+    holds, privately estimated cuts included. With seeded noise nothing is guaranteed.
     `advance` is called after each.
     """
     refuse_cuts_from_data(cohort)

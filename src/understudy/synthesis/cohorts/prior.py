@@ -26,6 +26,9 @@ Floats = NDArray[np.float64]
 
 # Points of the grid over tau, and how many times the largest difference it reaches.
 _N_GRID = 200
+# An earlier year counts as at most this many times as precise (in standard deviations) as this one, so
+# that a file cannot state less noise than its number of years allows: `least_noise`.
+_MOST_PRECISE = 4.0
 # What a context may differ in without being about something else.
 _OWN = frozenset(
     {
@@ -35,13 +38,16 @@ _OWN = frozenset(
 )
 
 
-def with_previous(summary: PrivateSummary, previous: PrivateSummary) -> PrivateSummary:
+def with_previous(
+    summary: PrivateSummary, previous: PrivateSummary, *, charged: bool = False
+) -> PrivateSummary:
     """This year's summary with last year's as prior information, where both measured the same.
 
     The noise scale of a combined number holds the drift. `previous` may itself be combined, so that
     a third year builds on two. Never give two summaries of the same learners: their noise scales
     would be right, but the file would hold both measurements and state the epsilon of one. Only the
-    ledger knows who they are: see `Ledger.same_learners`.
+    ledger knows who they are: see `Ledger.same_learners`. `charged` says that a ledger knows that
+    `previous` was paid for; without it the statement calls that a claim.
     """
     check_previous(summary.schema, previous)
     if _card(summary) is not None and _card(summary) == _card(previous):
@@ -59,9 +65,22 @@ def with_previous(summary: PrivateSummary, previous: PrivateSummary) -> PrivateS
         else one
         for name, one in summary.statistics.items()
     }
-    # What the earlier summary held beside its own measurement is in this one now.
-    inherited = (one for one in previous.guarantee.caveats if one == caveats.FEEDBACK)
-    return remade(summary, statistics, {"previous": cards(previous)}, caveats.PREVIOUS, *inherited)
+    return remade(
+        summary, statistics, {"previous": cards(previous)}, *previous_caveats(previous, charged=charged)
+    )
+
+
+def previous_caveats(previous: PrivateSummary, *, charged: bool) -> tuple[str, ...]:
+    """What is said with a summary that holds an earlier one: what that held beside its own measurement is in it too."""
+    told = previous.guarantee.caveats
+    # One claim in a chain of years makes a claim of the whole.
+    known = charged and caveats.PREVIOUS_CLAIMED not in told
+    from_file = caveats.FROM_FILE in told or caveats.EARLIER_FROM_FILE in told
+    return (
+        caveats.PREVIOUS if known else caveats.PREVIOUS_CLAIMED,
+        *((caveats.EARLIER_FROM_FILE,) if from_file else ()),
+        *((caveats.FEEDBACK,) if caveats.FEEDBACK in told else ()),
+    )
 
 
 def check_previous(schema: Schema, previous: PrivateSummary) -> None:
@@ -154,6 +173,11 @@ def own_noise(one: Statistic) -> float:
     return float(np.max(one.noise_sd))
 
 
+def least_noise(measured: Floats, years: int) -> Floats:
+    """The least noise that a number can have that was measured with `measured` and combined over `years`."""
+    return measured / np.sqrt(1.0 + (years - 1) * _MOST_PRECISE**2)
+
+
 def _card(summary: PrivateSummary) -> str | None:
     card = summary.provenance.get("card")
     return None if card is None else str(card)
@@ -169,17 +193,18 @@ def _combined(
     if name == "habits":
         old, old_sd = _recentred(old, old_sd, before, now, n_weeks)
     combined, combined_sd = np.array(value), np.array(sd)
+    years_before = int(before.context.get("years", 1))
+    old_sd = np.maximum(old_sd, sd / (_MOST_PRECISE * np.sqrt(years_before)))
     for cells in _groups(name, now):
         drift = drift_variance(value[cells] - old[cells], sd[cells] ** 2 + old_sd[cells] ** 2)
         fresh, known = 1.0 / np.maximum(sd[cells], 1e-12) ** 2, 1.0 / (old_sd[cells] ** 2 + drift)
         combined[cells] = (fresh * value[cells] + known * old[cells]) / (fresh + known)
         combined_sd[cells] = 1.0 / np.sqrt(fresh + known)
-    years = int(before.context.get("years", 1)) + 1
     return replace(
         now,
         values=combined * n_now,
         noise_sd=combined_sd * n_now,
-        context={**now.context, "measured_sd": own_noise(now), "years": years},
+        context={**now.context, "measured_sd": own_noise(now), "years": years_before + 1},
     )
 
 

@@ -3,7 +3,8 @@
 Whoever holds a file can write any numbers into it, so that noise was drawn is the file's claim and
 stays one. What can be checked is: the statistics are those that the mechanism measures, of the shape that
 the schema gives them; every number states its noise; and the stated noise is enough for the stated
-guarantee, (sensitivity / noise)^2 / 2 summed over the statistics being at most its rho. Words
+guarantee, (sensitivity / noise)^2 / 2 summed over the statistics being at most the rho of what is left
+of it without the price of privately estimated cuts, which are in the file too. Words
 (meanings, names along the axes, the guarantee's sentences) are written anew from the schema: none of
 the file's own get any further, but for the schema, which the custodian declares.
 """
@@ -23,8 +24,15 @@ from understudy.privacy.composition import from_gaussians
 from understudy.privacy.guarantee import ADJACENCY, UNIT, Guarantee
 from understudy.records.cohort import Schema
 from understudy.synthesis.cohorts import caveats
-from understudy.synthesis.cohorts.budget import ANALYSES, LEAST_SIGMA, MECHANISM, MOST_CELLS, rho_of
-from understudy.synthesis.cohorts.prior import own_noise
+from understudy.synthesis.cohorts.budget import (
+    ANALYSES,
+    LEAST_SIGMA,
+    MECHANISM,
+    MOST_CELLS,
+    rho_of,
+    with_cuts,
+)
+from understudy.synthesis.cohorts.prior import least_noise, own_noise
 from understudy.synthesis.cohorts.statistics import MEASURES, Measure, habits_around
 from understudy.synthesis.cohorts.summary import Statistic
 
@@ -55,7 +63,9 @@ def verified_statistics(content: Any, schema: Schema, n_learners: int, source: s
             except (KeyError, TypeError, ValueError, AttributeError, OverflowError):
                 raise DataError(f"{source}: the statistic '{name}' has the wrong form.", hint=_HINT) from None
             except DataError as error:
-                raise DataError(f"{source}: the statistic '{name}' {error}", hint=error.hint) from None
+                raise DataError(
+                    f"{source}: the statistic '{name}' {error.message}", hint=error.hint
+                ) from None
     return found
 
 
@@ -67,6 +77,11 @@ def verified_guarantee(
     source: str,
 ) -> Guarantee:
     """The guarantee that a file claims, if the noise that it states is enough for it."""
+    if schema.cuts_source == "data":
+        raise DataError(
+            f"{source} has cuts between the labels that come from the data, so no guarantee holds for it.",
+            hint="no private summary has such cuts: declare them, or have them estimated privately.",
+        )
     if not content["formal"]:
         if not simulated:
             raise DataError(
@@ -78,8 +93,20 @@ def verified_guarantee(
     epsilon, delta = _number(content["epsilon"]), _number(content["delta"])
     if content["unit"] != UNIT or content["adjacency"] != ADJACENCY or not 0 < delta < 1:
         raise ValueError
+    if schema.cuts_source == "private" and schema.cuts_epsilon is None:
+        raise DataError(
+            f"{source} has privately estimated cuts between the labels, and does not say what they cost.",
+            hint=_HINT,
+        )
+    # Of the sum only twelve digits are sure.
+    measured = float(f"{epsilon - (schema.cuts_epsilon or 0.0):.12g}")
+    if not measured > 0:
+        raise DataError(
+            f"{source} claims epsilon {epsilon:g}, no more than its cuts between the labels cost alone.",
+            hint=_HINT,
+        )
     try:
-        rho = rho_of(epsilon, delta)
+        rho = rho_of(measured, delta)
     except OverflowError:
         raise ValueError from None
     measures = [MEASURES[name](schema, {}) for name in statistics]
@@ -96,8 +123,8 @@ def verified_guarantee(
     told = content.get("caveats", [])
     if not isinstance(told, list) or not set(map(str, told)) <= set(caveats.KNOWN):
         raise ValueError
-    proved = from_gaussians(rho, epsilon, delta, (MECHANISM,), n_cells=MOST_CELLS, sigma=LEAST_SIGMA)
-    return proved.with_caveats(*_caveats(schema, statistics, told), caveats.FROM_FILE)
+    proved = from_gaussians(rho, measured, delta, (MECHANISM,), n_cells=MOST_CELLS, sigma=LEAST_SIGMA)
+    return with_cuts(proved, schema).with_caveats(*_caveats(schema, statistics, told), caveats.FROM_FILE)
 
 
 def verified_provenance(content: Any, source: str) -> dict[str, Any]:
@@ -153,7 +180,27 @@ def _verified(
         most = np.where(np.eye(len(values), dtype=bool), sigma, sigma / math.sqrt(2.0))
     if not (added or np.allclose(sd, most, rtol=_ROUNDING)) or (sd > most * (1 + _ROUNDING)).any():
         raise DataError("states noise that no mechanism gives.", hint=_HINT)
+    least = _least(one, most, n_learners)
+    if (sd < least * (1 - _ROUNDING)).any():
+        raise DataError("states less noise than its number of years can have left.", hint=_HINT)
     return one
+
+
+def _least(one: Statistic, measured: Floats, n_learners: int) -> Floats:
+    """The least noise of each value after an earlier year and validated effects were weighed in.
+
+    An effect is known to no more than the chance of this year's learners, 1 / sqrt(n) in a correlation,
+    times the least spreads of habit (0.3 in variance) and label (0.1) that `next_cycle` supposes.
+    """
+    least = least_noise(measured, int(one.context.get("years", 1)))
+    known = one.context.get("validated_cells", ())
+    if known:
+        said = float(one.context["label_factor"]) * math.sqrt(0.3 * 0.1 * n_learners)
+        for cell in known:
+            row = one.names[-1].index(cell)
+            for place in ((row, -1), (-1, row)):
+                least[place] = 1.0 / math.sqrt(1.0 / least[place] ** 2 + 1.0 / said**2)
+    return least
 
 
 def _around_its_centres(
@@ -197,9 +244,16 @@ def _combined(told: Mapping[str, Any], measure: Measure) -> dict[str, Any]:
 def _caveats(schema: Schema, statistics: Mapping[str, Statistic], told: list[str]) -> list[str]:
     """What the file says, and what its numbers say whether it does or not."""
     seen = [
-        (caveats.PREVIOUS, any("years" in one.context for one in statistics.values())),
+        # That an earlier summary was charged is the file's claim, unless it says that a ledger knew it.
+        (
+            caveats.PREVIOUS_CLAIMED,
+            caveats.PREVIOUS not in told and any("years" in one.context for one in statistics.values()),
+        ),
+        (caveats.PREVIOUS, False),
+        (caveats.EARLIER_FROM_FILE, False),
         (caveats.FEEDBACK, any("validated_cells" in one.context for one in statistics.values())),
         (caveats.DROPPED, schema.without_events == "dropped"),
+        (caveats.UNSCORED, schema.without_score == "dropped"),
     ]
     return [sentence for sentence, is_seen in seen if is_seen or sentence in told]
 

@@ -1,6 +1,7 @@
 """`understudy cohort summarize` as a custodian meets it."""
 
 import json
+import shutil
 import subprocess
 import sys
 from dataclasses import replace
@@ -265,7 +266,7 @@ def next_year(room, *more):
 
 def test_another_schema_does_not_undo_cuts_from_the_data(room):
     (room / "cohort.toml").write_text(replace(SCHEMA, cuts_source="data").to_toml())
-    (room / "private.toml").write_text(replace(SCHEMA, cuts_source="private").to_toml())
+    (room / "private.toml").write_text(replace(SCHEMA, cuts_source="private", cuts_epsilon=1.0).to_toml())
     done = summarize(room, "-o", "summary.json", "--schema", "private.toml")
     assert done.returncode == 3
     assert "come from the data" in done.stderr
@@ -331,6 +332,71 @@ def test_a_previous_summary_from_another_ledger_is_the_custodians_word(room):
     done = next_year(room, "--previous", "summary.json")
     assert done.returncode == 0, done.stderr
     assert "your word" in done.stderr
+    # What the ledger does not know is not asserted, in no place.
+    (entry,) = Ledger(room / "understudy.ledger").entries()
+    for said in (done.stdout, entry.statement, str(PrivateSummary.read(room / "next.json").guarantee)):
+        assert "as its file claims" in said
+        assert "charged in their own year" not in said
+
+
+def copied(room, name="copy"):
+    for kind in (".parquet", ".toml"):
+        shutil.copyfile(room / f"cohort{kind}", room / f"{name}{kind}")
+    return run(
+        *("cohort", "summarize", f"{name}.parquet", "--epsilon", 6, "--delta", "1e-5", "-o", f"{name}.json"),
+        cwd=room,
+    )
+
+
+def test_a_copy_under_another_name_has_no_budget_of_its_own(room):
+    (room / "cohort.toml").write_text(replace(SCHEMA, data_set="a" * 16).to_toml())
+    assert summarize(room, "-o", "summary.json", epsilon=6).returncode == 0
+    assert "a" * 16 not in (room / "summary.json").read_text()
+    refused = copied(room)
+    assert refused.returncode == 4
+    assert "6 of 10 is spent" in refused.stderr
+    # Nor with another schema, nor as the prior of itself.
+    (room / "bare.toml").write_text(SCHEMA.to_toml())
+    arguments = ("cohort", "summarize", "copy.parquet", "--delta", "1e-5", "-o", "copy.json")
+    assert run(*arguments, "--epsilon", 6, "--schema", "bare.toml", cwd=room).returncode == 4
+    again = run(*arguments, "--epsilon", 1, "--previous", "summary.json", cwd=room)
+    assert again.returncode == 4
+    assert "same learners" in again.stderr
+    shown = run(*arguments, "--epsilon", 6, "--explain", cwd=room).stdout
+    assert "WOULD BE REFUSED" in shown
+    assert not (room / "copy.json").exists()
+
+
+def test_a_table_without_a_name_beside_others_is_said_before_the_charge(room, monkeypatch):
+    first = summarize(room, "-o", "summary.json", epsilon=6)
+    assert "has no `data_set`" not in first.stderr
+    assert "has no `data_set`" not in summarize(room, "-o", "again.json", epsilon=1).stderr
+    done = copied(room)
+    assert done.returncode == 0, done.stderr
+    assert "copy.toml has no `data_set`" in done.stderr
+    assert "learners of the file cohort.parquet" in done.stderr
+    assert "--population" in done.stderr
+    n_entries = len(Ledger(room / "understudy.ledger").entries())
+    monkeypatch.setattr(cohort_summarize, "_somebody_is_there", lambda: True)
+    shutil.copyfile(room / "copy.parquet", room / "third.parquet")
+    shutil.copyfile(room / "copy.toml", room / "third.toml")
+    asked = CliRunner().invoke(
+        app,
+        ["cohort", "summarize", str(room / "third.parquet"), "--delta", "1e-5", "-o", str(room / "t.json")],
+        input="n\n",
+    )
+    assert asked.exit_code == 1
+    assert "Nothing was charged" in asked.output
+    assert len(Ledger(room / "understudy.ledger").entries()) == n_entries
+
+
+def test_cuts_that_this_ledger_did_not_charge_are_said(room):
+    (room / "cohort.toml").write_text(replace(SCHEMA, cuts_source="private", cuts_epsilon=2.0).to_toml())
+    done = summarize(room, "-o", "summary.json")
+    assert done.returncode == 0, done.stderr
+    assert "cost epsilon 2, and the ledger understudy.ledger did not charge that" in done.stderr.replace(
+        str(room) + "/", ""
+    )
 
 
 def test_a_previous_summary_without_a_guarantee_is_refused(room):

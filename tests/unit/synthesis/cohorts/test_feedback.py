@@ -12,7 +12,7 @@ from understudy.privacy.noise import os_noise
 from understudy.privacy.noise import test_noise as seeded
 from understudy.records.cohort import Feature, Schema
 from understudy.records.school import SCHEMA, School
-from understudy.synthesis.cohorts import caveats
+from understudy.synthesis.cohorts import caveats, prior
 from understudy.synthesis.cohorts.budget import propose
 from understudy.synthesis.cohorts.feedback import (
     Feedback,
@@ -153,7 +153,12 @@ def test_the_statement_says_what_went_in_beside_the_measurement():
     before = summarize(School().simulate(0, np.random.default_rng(2)), plan, os_noise(), {"card": "0" * 16})
     effects = suggest(told(finding("activity_and_outcome: overnight", YES, YES)), SCHEMA)
     assert now.guarantee.caveats == ()
-    both = with_previous(now, before)
+    # Without a ledger that knows it, that it was charged is a claim.
+    claimed = with_previous(now, before)
+    assert claimed.guarantee.caveats == (caveats.PREVIOUS_CLAIMED,)
+    assert "as its file claims" in str(claimed.guarantee)
+    assert "charged in their own year" not in str(claimed.guarantee)
+    both = with_previous(now, before, charged=True)
     assert both.guarantee.caveats == (caveats.PREVIOUS,)
     assert "charged in their own year" in both.guarantee.to_json()["statement"]
     assert both.provenance["previous"] == ["0" * 16]
@@ -165,9 +170,31 @@ def test_the_statement_says_what_went_in_beside_the_measurement():
     assert read.guarantee.caveats == (caveats.PREVIOUS, caveats.FEEDBACK, caveats.FROM_FILE)
     third = with_previous(summary_of(2, 1), read)
     assert third.statistics["habits"].context["years"] == 3
-    formal = with_previous(summarize(cohort, plan, os_noise()), read)
-    assert formal.guarantee.caveats == (caveats.PREVIOUS, caveats.FEEDBACK)
-    assert PrivateSummary.from_json(json.loads(json.dumps(formal.to_json()))).n_learners == 120
+    formal = with_previous(summarize(cohort, plan, os_noise()), read, charged=True)
+    stated = (caveats.PREVIOUS, caveats.EARLIER_FROM_FILE, caveats.FEEDBACK)
+    assert formal.guarantee.caveats == stated
+    back = PrivateSummary.from_json(json.loads(json.dumps(formal.to_json())))
+    assert back.guarantee.caveats == (*stated, caveats.FROM_FILE)
+    # One claim in the chain makes a claim of all of it.
+    unknown = PrivateSummary.from_json(json.loads(json.dumps(claimed.to_json())))
+    later = with_previous(summarize(cohort, plan, os_noise()), unknown, charged=True)
+    assert later.guarantee.caveats == (caveats.PREVIOUS_CLAIMED, caveats.EARLIER_FROM_FILE)
+
+
+def test_a_far_more_precise_earlier_year_is_read_again(monkeypatch):
+    """What is written states no less noise than its years allow, however little an earlier one had."""
+    monkeypatch.setattr(prior, "drift_variance", lambda *_: 0.0)
+    cohort = School().simulate(1, np.random.default_rng(1))
+    now = summarize(cohort, propose(cohort.schema, 120, 1.0, 1e-3), os_noise())
+    effects = suggest(told(finding("activity_and_outcome: overnight", YES, YES)), SCHEMA)
+    sharp = summarize(
+        School().simulate(0, np.random.default_rng(2)), propose(SCHEMA, 120, 90.0, 1e-3), os_noise()
+    )
+    both = with_effects(with_previous(now, sharp), effects)
+    assert (both.statistics["labels"].noise_sd < now.statistics["labels"].noise_sd / 3).all()
+    read = PrivateSummary.from_json(json.loads(json.dumps(both.to_json())))
+    third = with_previous(summarize(cohort, propose(cohort.schema, 120, 1.0, 1e-3), os_noise()), read)
+    assert PrivateSummary.from_json(json.loads(json.dumps(third.to_json()))).n_learners == 120
 
 
 def test_what_was_written_is_read_again_also_by_the_brief(tmp_path):

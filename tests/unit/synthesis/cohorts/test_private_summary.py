@@ -2,13 +2,16 @@
 
 import copy
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from understudy.errors import DataError, UnderstudyError, UsageError
+from understudy.privacy.noise import os_noise
 from understudy.privacy.noise import test_noise as seeded_noise
 from understudy.records.school import School
+from understudy.release.cohort_card import cohort_card, synthetic_schema
 from understudy.synthesis.cohorts import caveats
 from understudy.synthesis.cohorts.budget import propose
 from understudy.synthesis.cohorts.derived import zero_shares
@@ -113,6 +116,8 @@ ROWS = "rows of a table: Zq7canary 12 40 high"
         (("statistics", "habits", "context", "centre_active"), [0.1, 0.2, 0.3, 0.4], "not centred"),
         (("statistics", "habits", "context", "centre_l"), ["a", "b", "c", "d"], "wrong form"),
         (("statistics", "habits", "context", "validated_cells"), [ROWS], "wrong form"),
+        (("schema", "cuts_source"), "data", "come from the data"),
+        (("schema", "cuts_source"), "private", "does not say what they cost"),
         (("guarantee", "epsilon"), 0.1, "too little"),
         (("guarantee", "epsilon"), "3", "wrong form"),
         (("guarantee", "delta"), 1e-30, "too little"),
@@ -126,6 +131,7 @@ def test_a_forged_file_is_refused(summary, path, value, message):
     set_at(*path)(content, value)
     with pytest.raises(DataError, match=message) as caught:
         PrivateSummary.from_json(content)
+    assert str(caught.value).count("Hint:") == 1
     assert "Zq7canary" not in str(caught.value)
     assert caught.value.hint
 
@@ -161,10 +167,90 @@ def test_less_noise_after_an_earlier_year_does_not_pass_for_a_measurement(summar
     own = content["statistics"]["labels"]["noise_sd"]
     content["statistics"]["labels"]["context"] |= {"years": 2, "measured_sd": own}
     # The sentence belongs to the numbers, whether the file has it or not.
-    assert caveats.PREVIOUS in PrivateSummary.from_json(content).guarantee.caveats
+    assert caveats.PREVIOUS_CLAIMED in PrivateSummary.from_json(content).guarantee.caveats
     content["statistics"]["labels"]["noise_sd"] = 2 * own
     with pytest.raises(DataError, match="no mechanism"):
         PrivateSummary.from_json(content)
+
+
+@pytest.mark.parametrize("years", [2, 5])
+@pytest.mark.parametrize("name", ["labels", "habits"])
+def test_no_number_of_years_leaves_next_to_no_noise(summary, name, years):
+    """Else exact numbers would go on into the next year's summary, where they would count for all."""
+    content = claiming(summary)
+    one = content["statistics"][name]
+    own = np.max(one["noise_sd"])
+    one["context"] |= {"years": years, "measured_sd": own}
+    sd = np.array(one["noise_sd"]) / 4.2 / np.sqrt(years - 1)
+    one["noise_sd"] = sd.tolist()
+    with pytest.raises(DataError, match="less noise than its number of years"):
+        PrivateSummary.from_json(content)
+    one["noise_sd"] = (sd * 4.2 / 3.5).tolist()
+    PrivateSummary.from_json(content)
+
+
+def test_validated_effects_leave_the_noise_of_other_cells(summary):
+    content = claiming(summary)
+    one = content["statistics"]["habits"]
+    cell = one["names"][-1][1]
+    one["context"] |= {"validated_cells": [cell], "measured_sd": np.max(one["noise_sd"])}
+    sd = np.array(one["noise_sd"])
+    sd[1, -1] = sd[-1, 1] = sd[1, -1] / 2
+    one["noise_sd"] = sd.tolist()
+    PrivateSummary.from_json(content)
+    for place, value in (((1, -1), 1e-9), ((2, -1), sd[2, -1] / 2)):
+        forged = np.array(sd)
+        forged[place] = value
+        one["noise_sd"] = forged.tolist()
+        with pytest.raises(DataError, match="less noise"):
+            PrivateSummary.from_json(content)
+
+
+@pytest.mark.parametrize("cost", [5.0, 0.1, 1 / 3])
+def test_private_cuts_are_in_what_a_summary_states(cohort, cost):
+    """The file is the cuts, and noise given the cuts: both epsilons."""
+    schema = replace(cohort.schema, cuts_source="private", cuts_epsilon=cost)
+    plan = propose(schema, 120, 3.0, 1e-3)
+    found = summarize(replace(cohort, schema=schema), plan, os_noise())
+    assert found.guarantee.epsilon == 3.0 + cost
+    assert found.guarantee.delta == 1e-3
+    assert found.guarantee.rho is None
+    assert f"for the cuts (epsilon {cost:g} of it)" in str(found.guarantee)
+    # The ledger charged the cuts before.
+    assert plan.charge.epsilon == 3.0
+    content = json.loads(json.dumps(found.to_json()))
+    read = PrivateSummary.from_json(content)
+    assert read.guarantee.epsilon == pytest.approx(3.0 + cost, rel=1e-12)
+    assert read.guarantee == replace(found.guarantee, epsilon=read.guarantee.epsilon).with_caveats(
+        caveats.FROM_FILE
+    )
+    again = PrivateSummary.from_json(json.loads(json.dumps(read.to_json())))
+    assert again.guarantee == read.guarantee
+    # What a reader of the synthetic cohort is told is the same.
+    assert f"epsilon {3.0 + cost:g}, delta" in synthetic_schema(read).context
+    card = cohort_card(read, cohort, authors=[], files=[], made="today", version="0")
+    assert card["guarantee"]["epsilon"] == read.guarantee.epsilon
+    for claimed, said in (
+        (3.0, "no more than its cuts" if cost == 5.0 else "too little"),
+        (cost, "no more than"),
+    ):
+        content["guarantee"]["epsilon"] = claimed
+        with pytest.raises(DataError, match=said):
+            PrivateSummary.from_json(content)
+
+
+def test_private_cuts_without_a_price_are_refused_before_anything_is_spent(cohort):
+    with pytest.raises(DataError, match="does not say what they cost"):
+        propose(replace(cohort.schema, cuts_source="private"), 120, 3.0, 1e-3)
+
+
+def test_learners_left_out_without_a_score_are_stated(cohort):
+    schema = replace(cohort.schema, without_score="dropped")
+    found = summarize(replace(cohort, schema=schema), propose(schema, 120, 3.0, 1e-3), os_noise())
+    assert found.guarantee.caveats == (caveats.UNSCORED,)
+    content = json.loads(json.dumps(found.to_json()))
+    del content["guarantee"]["caveats"]
+    assert PrivateSummary.from_json(content).guarantee.caveats == (caveats.UNSCORED, caveats.FROM_FILE)
 
 
 def test_real_learners_need_a_guarantee(summary):
