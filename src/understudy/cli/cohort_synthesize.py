@@ -47,13 +47,13 @@ def prompt(
 
     Example: understudy cohort prompt summary.json -o prompt.txt
     """
-    brief = _brief(summary, suggestions)
+    brief, guarantee = _brief(summary, suggestions)
     if out is None:
-        _show(brief, as_json)
+        _show(brief, guarantee, as_json)
         return
-    _export(brief, out, summary)
+    _export(brief, out, summary, suggestions)
     if as_json:
-        echo_json({"out": str(out), "sha256": brief.prompt_hash})
+        echo_json({"out": str(out), "sha256": brief.prompt_hash, "guarantee": guarantee.to_json()})
 
 
 def synthesize(
@@ -95,11 +95,11 @@ def synthesize(
     Example: understudy cohort synthesize summary.json -o synthetic.parquet
     """
     if show_prompt or export_prompt is not None:
-        brief = _brief(summary, suggestions)
+        brief, guarantee = _brief(summary, suggestions)
         if export_prompt is not None:
-            _export(brief, export_prompt, summary)
+            _export(brief, export_prompt, summary, suggestions)
         if show_prompt:
-            _show(brief, as_json)
+            _show(brief, guarantee, as_json)
         return
 
     from contextlib import ExitStack
@@ -213,18 +213,21 @@ def _run(
     from understudy.pages.writing import write_json, write_text
     from understudy.release.cohort_card import cohort_card, cohort_card_page, synthetic_schema
     from understudy.synthesis.cohorts.panel.artefacts import failed_folder, save_panel
+    from understudy.synthesis.cohorts.panel.brief import panel_guarantee
     from understudy.synthesis.cohorts.panel.panel import EmptyPanelError, run_panel
     from understudy.synthesis.cohorts.panel.report import spent
     from understudy.synthesis.writing import write_table
 
     private = job.summary
+    # Suggestions in the prompt are in whatever the panel writes.
+    guarantee = panel_guarantee(private, job.advice)
     # Post-processing: the seed may be known, and lets anybody repeat what the scripts gave.
     used_seed = secrets.randbits(64) if seed is None else seed
     facts = {
         "understudy": understudy.__version__,
         "seed": used_seed,
         "learners": learners,
-        "guarantee": private.guarantee.to_json(),
+        "guarantee": guarantee.to_json(),
     }
     with progress_bar("Panelists") as begin:
         try:
@@ -248,7 +251,7 @@ def _run(
             ]
             raise DataError(error.message, hint="\n".join(words)) from None
     save_panel(job.folder, result.brief, result.scripts, result.report, facts)
-    write_text(job.schema, synthetic_schema(private).to_toml())
+    write_text(job.schema, synthetic_schema(private, result.guarantee).to_toml())
     used = [one for one in result.report.panelists if one.status != "dropped"]
     card = cohort_card(
         private,
@@ -257,6 +260,7 @@ def _run(
         files=[path.name for path in job.shared],
         made=datetime.now(UTC).date().isoformat(),
         version=understudy.__version__,
+        guarantee=result.guarantee,
     )
     write_json(job.card.with_suffix(".json"), card)
     write_text(job.card, cohort_card_page(card))
@@ -272,7 +276,7 @@ def _run(
                 "keep": [str(job.folder)],
                 "learners": result.cohort.n_learners,
                 "seed": used_seed,
-                "guarantee": private.guarantee.to_json(),
+                "guarantee": result.guarantee.to_json(),
                 "report": result.report.to_json(),
             }
         )
@@ -285,7 +289,7 @@ def _run(
         typer.echo(f"Together: {spent(result.report.tokens, result.report.cost)}.")
     drawn = ", ".join(f"{count} {label}" for label, count in result.report.drawn.items())
     typer.echo(f"{job.out}: {result.cohort.n_learners} synthetic learners ({drawn}).")
-    for line in _guarantee_lines(private.guarantee):
+    for line in _guarantee_lines(result.guarantee):
         typer.echo(line)
     typer.echo(f"To share: {', '.join(map(str, job.shared))}")
     typer.echo(f"To keep inside: {job.folder}/ (prompt, scripts, report)")
@@ -313,30 +317,38 @@ def _guarantee_lines(guarantee: Guarantee) -> list[str]:
     return lines
 
 
-def _brief(summary: Path, suggestions: Path | None) -> Brief:
-    from understudy.synthesis.cohorts.panel.brief import read_suggestions, write_brief
+def _brief(summary: Path, suggestions: Path | None) -> tuple[Brief, Guarantee]:
+    """The prompt, and what holds for it; that nothing covers the suggestions is said aloud."""
+    from understudy.synthesis.cohorts.caveats import FEEDBACK
+    from understudy.synthesis.cohorts.panel.brief import panel_guarantee, read_suggestions, write_brief
     from understudy.synthesis.cohorts.summary import PrivateSummary
 
     advice = () if suggestions is None else read_suggestions(suggestions)
-    return write_brief(PrivateSummary.read(summary), advice)
+    private = PrivateSummary.read(summary)
+    brief = write_brief(private, advice)
+    if advice:
+        typer.echo(f"In this prompt {FEEDBACK}.", err=True)
+    return brief, panel_guarantee(private, advice)
 
 
-def _show(brief: Brief, as_json: bool) -> None:
+def _show(brief: Brief, guarantee: Guarantee, as_json: bool) -> None:
     """The bytes that are sent, whatever the terminal's encoding or the system's line ends; or in JSON."""
     if as_json:
-        echo_json({"prompt": brief.text, "sha256": brief.prompt_hash})
+        echo_json({"prompt": brief.text, "sha256": brief.prompt_hash, "guarantee": guarantee.to_json()})
         return
     typer.get_binary_stream("stdout").write(brief.text.encode("utf-8"))
 
 
-def _export(brief: Brief, out: Path, summary: Path) -> None:
+def _export(brief: Brief, out: Path, summary: Path, suggestions: Path | None) -> None:
     from understudy.pages.writing import check_not_input, write_text
 
     check_not_input(out, summary)
     write_text(out, brief.text)
     typer.echo(
         f"{out}: the prompt (SHA-256 {brief.prompt_hash}). Paste it into a chat, save the script that it gives, "
-        f"then: understudy cohort synthesize {summary} -o synthetic.parquet --script FILE.py",
+        f"then: understudy cohort synthesize {summary} -o synthetic.parquet --script FILE.py"
+        # So that the card of what the script makes says it too.
+        + ("" if suggestions is None else f" --suggestions {suggestions}"),
         err=True,
     )
 

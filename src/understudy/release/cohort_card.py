@@ -23,17 +23,21 @@ N_EXAMPLE_ROWS = 6
 _Z = 1.96
 
 
-def synthetic_schema(summary: PrivateSummary) -> Schema:
-    """The schema of a cohort that was made from a summary: it says that its learners do not exist."""
+def synthetic_schema(summary: PrivateSummary, guarantee: Guarantee | None = None) -> Schema:
+    """The schema of a cohort that was made from a summary: it says that its learners do not exist.
+
+    `guarantee` is the cohort's, where more went in than the summary; the ledger's name of the real learners
+    is not the synthetic ones'.
+    """
     declared = summary.schema
     title = f"Synthetic: {declared.title}" if declared.title else "Synthetic cohort"
     said = (
         "SYNTHETIC DATA: these learners do not exist. They were made from a private summary of "
         f"{'simulated' if summary.provenance.get('simulated') else 'real'} learners, whose guarantee they keep: "
-        f"{summary.guarantee}."
+        f"{guarantee or summary.guarantee}."
     )
     context = f"{said} About the original cohort: {declared.context}" if declared.context else said
-    return replace(declared, title=title, context=context)
+    return replace(declared, title=title, context=context, data_set="")
 
 
 def cohort_card(
@@ -44,8 +48,13 @@ def cohort_card(
     files: Sequence[str],
     made: str,
     version: str,
+    guarantee: Guarantee | None = None,
 ) -> dict[str, Any]:
-    """Everything on the card; `authors` wrote the scripts, `files` are what is to be shared with it."""
+    """Everything on the card; `authors` wrote the scripts, `files` are what is to be shared with it.
+
+    `guarantee` is the cohort's, where more went in than the summary.
+    """
+    guarantee = guarantee or summary.guarantee
     schema = summary.schema
     simulated = summary.provenance.get("simulated") is True
     source = "simulated learners" if simulated else "real learners"
@@ -66,8 +75,8 @@ def cohort_card(
         "n_learners": cohort.n_learners,
         "n_features": schema.n_features,
         "n_weeks": schema.n_weeks,
-        "guarantee": summary.guarantee.to_json(),
-        "protection": _protection(summary.guarantee),
+        "guarantee": guarantee.to_json(),
+        "protection": _protection(guarantee),
         "uses": list(USES[:2]),
         "misuses": list(MISUSES),
         "expected": expected_errors(summary, cohort),

@@ -2,11 +2,17 @@
 
 import hashlib
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from understudy.errors import DataError
+from understudy.errors import DataError, RefusedError
+from understudy.privacy.noise import os_noise
+from understudy.privacy.noise import test_noise as seeded_noise
+from understudy.records.school import School
+from understudy.synthesis.cohorts.budget import propose
+from understudy.synthesis.cohorts.measuring import summarize
 from understudy.synthesis.cohorts.panel.brief import (
     Brief,
     for_scripts,
@@ -40,6 +46,20 @@ def test_only_a_private_summary_can_be_told(summary):
     for other in (summary.to_json(), {"mean": 3.0}, np.zeros(3), None, "rows"):
         with pytest.raises(TypeError, match="PrivateSummary"):
             write_brief(other)
+
+
+def test_real_learners_without_a_guarantee_do_not_get_into_a_prompt(summary):
+    """The type is not enough: seeded noise gives a summary that anybody can undo."""
+    rng = np.random.default_rng(5)
+    cohort = replace(School(n_learners=60).simulate(0, rng), simulated=False)
+    plan = propose(cohort.schema, 60, 3.0, 1e-3)
+    with pytest.raises(RefusedError, match="no formal guarantee"):
+        write_brief(summarize(cohort, plan, seeded_noise(rng)))
+    private = write_brief(summarize(cohort, plan, os_noise())).text
+    assert "computed from the real group under differential privacy: noise was added" in private
+    # Of simulated ones the brief says what they are.
+    assert "differential privacy" not in write_brief(summary).text
+    assert "computed from simulated learners, and no guarantee holds for them" in write_brief(summary).text
 
 
 def test_where_the_summary_lay_is_not_told(summary):

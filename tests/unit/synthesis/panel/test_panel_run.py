@@ -11,8 +11,12 @@ import pytest
 from chat_server import GOOD_SCRIPT, ChatServer, Reply, fenced
 from hostile_script import hostile
 from understudy.errors import MissingError, UsageError
+from understudy.privacy.noise import os_noise
+from understudy.records.school import School
 from understudy.sandbox import Limits, Sandbox, require_sandbox
-from understudy.synthesis.cohorts import offline
+from understudy.synthesis.cohorts import caveats, offline
+from understudy.synthesis.cohorts.budget import propose
+from understudy.synthesis.cohorts.measuring import summarize
 from understudy.synthesis.cohorts.panel.artefacts import save_panel
 from understudy.synthesis.cohorts.panel.panel import (
     LIMITS,
@@ -91,6 +95,21 @@ def test_a_panelist_gets_the_brief_and_nothing_else(summary, sandbox):
     assert script.source == GOOD_SCRIPT
     assert script.prompt_hash == result.brief.prompt_hash
     assert (script.model, script.tokens, script.cost) == ("fake-1", Tokens(10, 5), 0.5)
+
+
+def test_suggestions_are_stated_with_what_the_panel_makes(sandbox):
+    cohort = School(n_learners=60).simulate(0, np.random.default_rng(5))
+    private = summarize(cohort, propose(cohort.schema, 60, 3.0, 1e-3), os_noise())
+    ours = WrittenPanelist("copula", offline.scripts()["copula"], "offline")
+    told = run(private, [Scripted("one", fenced(GOOD_SCRIPT)), ours], sandbox, suggestions=["more weekends"])
+    assert told.guarantee == private.guarantee.with_caveats(caveats.FEEDBACK)
+    assert {one.author: one.provenance().get("suggestions") for one in told.scripts} == {
+        "one": ["more weekends"],
+        "copula": None,
+    }
+    plain = run(private, [Scripted("one", fenced(GOOD_SCRIPT))], sandbox)
+    assert plain.guarantee == private.guarantee
+    assert "suggestions" not in plain.scripts[0].provenance()
 
 
 def test_what_a_script_gives_depends_on_nobody_else(summary, sandbox):

@@ -13,8 +13,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from understudy.errors import DataError, UsageError
+from understudy.errors import DataError, RefusedError, UsageError
+from understudy.privacy.guarantee import Guarantee
 from understudy.records.cohort import Schema
+from understudy.synthesis.cohorts import caveats
 from understudy.synthesis.cohorts.panel.findings import ALLOWED_IMPORTS, Finding
 from understudy.synthesis.cohorts.summary import PrivateSummary
 
@@ -44,17 +46,29 @@ def write_brief(summary: PrivateSummary, suggestions: Sequence[str] = ()) -> Bri
     # The type is the privacy rule: a dictionary of statistics could come from anywhere.
     if not isinstance(summary, PrivateSummary):
         raise TypeError(f"a brief is written from a PrivateSummary, not from {type(summary).__name__}")
+    simulated = summary.provenance.get("simulated") is True
+    if not (summary.guarantee.formal or simulated):
+        raise RefusedError(
+            "this summary of real learners carries no formal guarantee, and a prompt leaves.",
+            hint="make one with `understudy cohort summarize`; only simulated learners need no guarantee.",
+        )
     schema = summary.schema
     parts = [
         _TASK,
         _section("Context", _context(schema)),
         _section("Schema", _schema(schema)),
-        _section("Private summary", _NOISE + "\n\n" + _json(for_scripts(summary))),
+        _section("Private summary", _noise(summary) + "\n\n" + _json(for_scripts(summary))),
     ]
     if suggestions:
         parts.append(_section("Suggestions from the last cycle", _SUGGESTIONS + "\n" + _list(suggestions)))
     parts.append(_section("The script", _contract(schema)))
     return Brief("\n".join(parts))
+
+
+def panel_guarantee(summary: PrivateSummary, suggestions: Sequence[str]) -> Guarantee:
+    """What holds for everything that is made with these suggestions in the prompt, from the prompt on."""
+    stated = summary.guarantee
+    return stated.with_caveats(caveats.FEEDBACK) if suggestions and stated.formal else stated
 
 
 def repair_request(finding: Finding) -> str:
@@ -105,9 +119,15 @@ how features go together, and how they differ between labels. What is not known 
 plausible and must not carry an effect. Nobody's record is available, to you or to the program: only this text.
 """
 
-_NOISE = """\
+_PRIVATE = """\
 These numbers were computed from the real group under differential privacy: noise was added to each, once, and its
-scale (a standard deviation, `noise_sd`) stands beside it. Read a number as "value, give or take twice its scale". Do
+scale (a standard deviation, `noise_sd`) stands beside it. """
+_SIMULATED = """\
+These numbers were computed from simulated learners, and no guarantee holds for them: noise was added to each, once, and
+its scale (a standard deviation, `noise_sd`) stands beside it. """
+
+_NOISE = """\
+Read a number as "value, give or take twice its scale". Do
 not build an effect that the noise could have made: where two numbers differ by less than about twice the scale of
 their difference, treat them as equal, and shrink uncertain numbers towards what the groups have in common. A
 missed effect costs less than an invented one. Numbers may lie outside their possible range because of the noise;
@@ -116,6 +136,11 @@ bring them back into it."""
 _SUGGESTIONS = """\
 Researchers compared findings on the last synthetic data with published ones on the real data. Use these suggestions
 where the summary does not contradict them:"""
+
+
+def _noise(summary: PrivateSummary) -> str:
+    """How to read the numbers; differential privacy is named only where it holds."""
+    return (_PRIVATE if summary.guarantee.formal else _SIMULATED) + _NOISE
 
 
 def _section(title: str, body: str) -> str:

@@ -19,9 +19,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from understudy.errors import DataError, UsageError
+from understudy.privacy.guarantee import Guarantee
 from understudy.records.cohort import Cohort
 from understudy.sandbox.jobs import Job, Limits, Outcome
-from understudy.synthesis.cohorts.panel.brief import Brief, for_scripts, repair_request, write_brief
+from understudy.synthesis.cohorts.panel.brief import (
+    Brief,
+    for_scripts,
+    panel_guarantee,
+    repair_request,
+    write_brief,
+)
 from understudy.synthesis.cohorts.panel.checks import check_script
 from understudy.synthesis.cohorts.panel.findings import ENTRY, Finding
 from understudy.synthesis.cohorts.panel.pool import (
@@ -100,12 +107,13 @@ class WrittenPanelist:
 
 @dataclass(frozen=True)
 class PanelResult:
-    """A synthetic cohort, the brief, the scripts behind it (also of those dropped) and the report."""
+    """A synthetic cohort, the brief, the scripts behind it (also of those dropped), the report and the guarantee."""
 
     cohort: Cohort
     brief: Brief
     scripts: tuple[Script, ...]
     report: PanelReport
+    guarantee: Guarantee
 
 
 class EmptyPanelError(DataError):
@@ -169,6 +177,7 @@ def run_panel(
 ) -> PanelResult:
     """A synthetic cohort by a panel: post-processing of the summary, whose guarantee it keeps.
 
+    With `suggestions` from validation it is stated with what they are: see `panel_guarantee`.
     Panelists write at the same time; scripts run one after the other, each with seeds of its own
     that come from `rng`, so that neither order nor speed changes what a script gives.
     `static_checks` help reviewers and can be switched off; the sandbox cannot. `advance` is called
@@ -183,7 +192,7 @@ def run_panel(
     counts = counts_of(label_shares(summary), n_learners)
     n_each = rows_needed(counts, n_each)
     brief = write_brief(summary, suggestions)
-    trial = _Trial(sandbox, summary, brief.prompt_hash, n_each, static_checks)
+    trial = _Trial(sandbox, summary, brief.prompt_hash, n_each, static_checks, tuple(suggestions))
     seeds = rng.integers(0, 2**63, (len(panelists), schema.n_labels)).tolist()
     work = [
         _Work(panelist, own, [brief.text], time.monotonic())
@@ -222,7 +231,13 @@ def run_panel(
         raise EmptyPanelError(brief, scripts, PanelReport(brief.prompt_hash, reports, n_each))
     cohort = draw_cohort(pools, counts, schema, rng)
     drawn = dict(zip(schema.labels, counts, strict=True))
-    return PanelResult(cohort, brief, scripts, PanelReport(brief.prompt_hash, reports, n_each, drawn))
+    return PanelResult(
+        cohort,
+        brief,
+        scripts,
+        PanelReport(brief.prompt_hash, reports, n_each, drawn),
+        panel_guarantee(summary, suggestions),
+    )
 
 
 _Answers = queue.SimpleQueue[tuple[_Work, Answer | BaseException]]
@@ -246,7 +261,13 @@ class _Trial:
     """Puts answers to the test: is there a script, does it read well, does it run, does its table fit."""
 
     def __init__(
-        self, sandbox: Runner, summary: PrivateSummary, prompt_hash: str, n_each: int, static_checks: bool
+        self,
+        sandbox: Runner,
+        summary: PrivateSummary,
+        prompt_hash: str,
+        n_each: int,
+        static_checks: bool,
+        suggestions: tuple[str, ...],
     ) -> None:
         self._sandbox = sandbox
         self._schema = summary.schema
@@ -254,6 +275,7 @@ class _Trial:
         self._prompt_hash = prompt_hash
         self._n_each = n_each
         self._static_checks = static_checks
+        self._suggestions = suggestions
 
     def judge(self, one: _Work, answer: Answer) -> Finding | None:
         """What is wrong with the answer; None when its tables are now in `one`."""
@@ -270,6 +292,8 @@ class _Trial:
             written_at=answer.written_at,
             tokens=one.tokens,
             cost=total_cost(one.costs),
+            # Of a script from a chat nobody knows which prompt it got; our own programs read none.
+            suggestions=() if one.panelist.provider == "offline" else self._suggestions,
         )
         if self._static_checks and (findings := check_script(source)):
             return findings[0]

@@ -45,7 +45,7 @@ class Script:
 
     `author` is the panelist's name in this panel, `model` what it says it is, `prompt_hash` the
     SHA-256 of the exact text it was given (empty when we did not give it one), `cost` in US dollars
-    (None: no price is known).
+    (None: no price is known). `suggestions` from validation were in that text: no epsilon covers them.
     """
 
     source: str
@@ -55,6 +55,7 @@ class Script:
     written_at: str
     tokens: Tokens = NO_TOKENS
     cost: float | None = None
+    suggestions: tuple[str, ...] = ()
 
     def provenance(self) -> dict[str, Any]:
         """Everything but the source, for the file beside it."""
@@ -66,6 +67,7 @@ class Script:
             "tokens_read": self.tokens.read,
             "tokens_written": self.tokens.written,
             "cost_usd": self.cost,
+            **({"suggestions": list(self.suggestions)} if self.suggestions else {}),
         }
 
 
