@@ -24,7 +24,7 @@ def check(as_json: AsJson = False) -> None:
     """Try every escape and every excess we know on this machine's sandbox.
 
     Exit code 5 when there is no sandbox here, or when one attempt gets through: then every command that needs
-    the sandbox refuses, until a check finds nothing. The finding is kept for this boot, kernel and version.
+    the sandbox refuses, until a full check passes. That nothing got through is kept for this boot, kernel and version.
 
     Example: understudy sandbox check
     """
