@@ -82,3 +82,14 @@ def read_events(
             if count:
                 typer.echo(f"Left out: {count:,} ({reason}).", err=True)
     return source
+
+
+def check_clock(file: Path, source: KeystrokeSource) -> None:
+    """Refuse times that are too coarse to hold a rhythm."""
+    from understudy.errors import DataError
+
+    if source.resolution_ms > 100:
+        raise DataError(
+            f"{file.name}: its clock has steps of {source.resolution_ms:g} ms, so it holds no typing rhythm.",
+            hint="export the times in milliseconds, if the system kept them.",
+        )

@@ -18,6 +18,7 @@ from understudy.cli.keystrokes_options import (
     Time,
     Unit,
     Week,
+    check_clock,
     read_events,
 )
 from understudy.cli.options import AsJson, echo_json
@@ -33,6 +34,9 @@ def profile(
     kinds: Annotated[
         str, typer.Option(help="What a profile averages: digraph, trigraph, key, hold; several with commas.")
     ] = "digraph",
+    coarsen: Annotated[
+        str | None, typer.Option(help="Make the averages coarse: bucket:500, round:700, microaggregate:5.")
+    ] = None,
     min_characters: MinCharacters = 2000,
     learner: Learner = None,
     time: Time = None,
@@ -50,9 +54,12 @@ def profile(
 
     Example: understudy keystrokes profile events.csv -o profiles.csv
     """
+    from dataclasses import replace
+
     import numpy as np
 
     from understudy.errors import DataError, UsageError
+    from understudy.keystrokes.coarsening import parse_coarsening
     from understudy.keystrokes.latencies import Kind, count_latencies
     from understudy.keystrokes.profiles import build_profiles, enough_typed, most_common
     from understudy.pages.writing import check_not_input, check_parent
@@ -78,6 +85,7 @@ def profile(
         unit=unit,
         quiet=as_json,
     )
+    check_clock(file, source)
     chosen = enough_typed(source.keystrokes, min_characters)
     if not len(chosen):
         raise DataError(
@@ -88,16 +96,29 @@ def profile(
     totals = count_latencies(
         keystrokes, keystrokes.learner, keystrokes.n_learners, tuple(Kind(name) for name in kinds.split(","))
     )
-    found = build_profiles(totals.of(most_common([totals], digraphs)))
+    common = most_common([totals], digraphs)
+    if not len(common):
+        raise DataError(
+            f"{file.name}: no feature of the kinds '{kinds}' is typed by half of the learners.",
+            hint="check --unit (latencies count from 10 to 750 ms), or ask for learners with more text.",
+        )
+    found = build_profiles(totals.of(common))
+    if coarsen is not None:
+        found = replace(
+            found, values=parse_coarsening(coarsen).averages(found.values, np.random.default_rng())
+        )
+    n_left_out = source.keystrokes.n_learners - len(chosen)
     _write(out, found)
     if as_json:
         echo_json(
             {
                 "out": str(out),
-                "internal": True,
+                "internal": coarsen is None,
+                "guarantee": "no formal guarantee",
                 "n_learners": found.n_owners,
                 "features": list(found.features),
                 "missing_share": float(found.missing.mean()),
+                "learners_left_out": n_left_out,
                 "left_out": source.left_out,
             }
         )
@@ -106,7 +127,12 @@ def profile(
         f"{found.n_owners} profiles of {len(found.features)} features; "
         f"{found.missing.mean():.1%} of the averages rest on too few occurrences."
     )
-    typer.echo(f"Written: {out}. Internal: a profile identifies its typist; do not share it.")
+    if n_left_out:
+        typer.echo(f"{n_left_out} learners typed less than {min_characters} characters and are left out.")
+    last = "Internal: a profile identifies its typist; do not share it."
+    if coarsen is not None:
+        last = "No formal guarantee: `keystrokes sweep` tells who can still be named at this size."
+    typer.echo(f"Written: {out}. {last}")
 
 
 def _write(out: Path, found: Profiles) -> None:

@@ -19,13 +19,13 @@ from understudy.cli.keystrokes_options import (
     Time,
     Unit,
     Week,
+    check_clock,
     read_events,
 )
 from understudy.cli.options import AsJson, Seed, echo_json
 from understudy.cli.progress import progress_bar
 
 if TYPE_CHECKING:
-    from understudy.readers.keystrokes import KeystrokeSource
     from understudy.studies.keystroke_results import Advice, Row
     from understudy.studies.keystroke_sweep import SweepPlan
 
@@ -107,15 +107,20 @@ def sweep(
         label=label,
         quiet=as_json,
     )
-    _check_clock(file, source)
+    check_clock(file, source)
     course = prepare(source.keystrokes, source.labels, plan)
     if course.n_left_out and not as_json:
         typer.echo(f"{course.n_left_out} learners typed too little and are left out.", err=True)
     # Figures of finished sizes, so that an interrupted sweep goes on; it goes when the sweep is done.
     unfinished = out.parent / f".{out.name}-unfinished-sweep"
-    about = {"file": file.name, "rows": source.keystrokes.n_rows, "learners": course.keystrokes.n_learners}
-    with progress_bar("Trying coarsenings") as progress:
-        rows = run_sweep(course, plan, unfinished, progress, about) + knowledge(course, plan)
+    if unfinished.exists() and not as_json:
+        typer.echo("Going on where the last sweep stopped.", err=True)
+    try:
+        with progress_bar("Trying coarsenings") as progress:
+            rows = run_sweep(course, plan, unfinished, progress) + knowledge(course, plan)
+    except KeyboardInterrupt:
+        typer.echo("Stopped. The same command goes on where it stopped.", err=True)
+        raise
     if other_course is not None:
         rows += _other_course(
             file, other_course, plan, learner=learner, time=time, key=key, unit=unit, format=format
@@ -134,13 +139,16 @@ def sweep(
                 "guarantee": "no formal guarantee",
                 "n_learners": course.keystrokes.n_learners,
                 "n_left_out": course.n_left_out,
+                "report": str(out / "report.html"),
                 "advice": [one.to_json() for one in advice],
             }
         )
         return
     _show(advice)
     typer.echo("No formal guarantee. The text that was typed is a separate identifier: see keystrokes scrub.")
-    typer.echo(f"Report: {out / 'report.html'} (internal: computed from real learners)")
+    typer.echo("At chance: the upper 95 % bound of every attack is at most twice what guessing gives.")
+    about = "simulated learners" if course.keystrokes.simulated else "internal: computed from real learners"
+    typer.echo(f"Report: {out / 'report.html'} ({about})")
 
 
 def _other_course(file: Path, other: Path, plan: SweepPlan, **options: str | None) -> list[Row]:
@@ -149,16 +157,6 @@ def _other_course(file: Path, other: Path, plan: SweepPlan, **options: str | Non
 
     here, there = read_courses(file, other, **options)
     return from_another_course(here.keystrokes, there.keystrokes, plan)
-
-
-def _check_clock(file: Path, source: KeystrokeSource) -> None:
-    from understudy.errors import DataError
-
-    if source.resolution_ms > 100:
-        raise DataError(
-            f"{file.name}: its clock has steps of {source.resolution_ms:g} ms, so it holds no typing rhythm.",
-            hint="export the times in milliseconds, if the system kept them.",
-        )
 
 
 def _show(advice: list[Advice]) -> None:

@@ -105,12 +105,19 @@ def tradeoff(rows: Sequence[Row], level: str, way: str, k: int) -> Figure:
         .encode(x=x, y=alt.Y("low:Q", scale=unit), y2="high:Q", color=colour)
     )
     curves = base.transform_filter(measured).mark_line(strokeWidth=2).encode(x=x, y=y, color=colour)
+    # Between its points the strongest attack was not measured; the line must not pretend that it was.
+    strong = alt.FieldEqualPredicate("what", NAMED_STRONGEST)
+    dots = (
+        base.transform_filter(strong)
+        .mark_point(filled=True, size=40, opacity=1)
+        .encode(x=x, y=y, color=colour)
+    )
     dashes = (
         base.transform_filter(flat)
         .mark_line(strokeWidth=1.5, strokeDash=[5, 4])
         .encode(x=x, y=y, color=colour)
     )
-    chart = alt.layer(bands, dashes, curves).properties(height=HEIGHT)
+    chart = alt.layer(bands, dashes, curves, dots).properties(height=HEIGHT)
     return Figure.of(chart, _words(lines, way, level, k))
 
 

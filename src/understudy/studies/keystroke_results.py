@@ -74,16 +74,16 @@ def select(rows: Sequence[Row], **wanted: object) -> list[Row]:
 
 
 def advise(rows: Sequence[Row], level: str, way: str, k: int) -> Advice:
-    """The smallest size from which on the strongest attack stays at chance.
+    """The smallest size from which on every attack stays at chance.
 
-    A size counts only if it and everything coarser that was tried is at chance, so a dip is never advised.
+    A size counts only if it and everything coarser that was tried is at chance, by all attacks that ran there, so
+    a dip is never advised. Fewer guesses must not do better than twice chance for certain either; that they may is
+    not asked, since with few learners nothing excludes it.
     """
     line = select(rows, level=level, way=way, k=k, measure=IDENTIFICATION, name=STRONGEST)
-    size = None
-    for row in reversed(line):
-        if not at_chance(row):
-            break
-        size = row.size
+    every = select(rows, level=level, way=way, measure=IDENTIFICATION)
+    found = [row.size for row in every if (row.k == k and not at_chance(row)) or row.low > 2 * row.baseline]
+    size = next((row.size for row in line if row.size > max(found, default=-1.0)), None)
     dip = describe_dip(rows, level, way, k)
     if not line:
         return Advice(level, way, k, None, "No coarsening was tried.", dip)
@@ -100,6 +100,8 @@ def advise(rows: Sequence[Row], level: str, way: str, k: int) -> Advice:
             f"(up to {_percent(last.high)}) of the people with {_guesses(k)}; "
             f"guessing finds {_percent(last.baseline)}."
         )
+        if last.low <= last.baseline:
+            because += f" That may be luck: {last.n_learners} learners are too few to tell."
         return Advice(level, way, k, None, because, dip)
     chosen = next(row for row in line if row.size == size)
     because = (

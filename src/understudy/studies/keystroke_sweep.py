@@ -8,8 +8,10 @@ Attacks on nearest profiles run at every size; attackers who learn, and the infe
 from __future__ import annotations
 
 import csv
+import hashlib
 import io
 import json
+import secrets
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
 from functools import partial
@@ -56,6 +58,7 @@ from understudy.studies.keystroke_results import (
     IDENTIFICATION,
     INFERENCE,
     PRESERVED,
+    PUBLISHED,
     STRONGEST,
     Row,
 )
@@ -94,9 +97,9 @@ class SweepPlan:
     def __post_init__(self) -> None:
         if not 0 < self.fine_step <= self.coarse_step <= self.largest:
             raise UsageError(
-                f"asked for sizes up to {self.largest:g} ms in steps of {self.fine_step:g} and "
-                f"{self.coarse_step:g} ms.",
-                hint="the thesis: up to 750 ms, in steps of 10; trained attackers every 50.",
+                f"asked for sizes up to {self.largest:g} ms in steps of {self.fine_step:g} ms, with trained attackers "
+                f"every {self.coarse_step:g} ms; steps must grow in this order: step, trained step, largest.",
+                hint="for example --step 10 --trained-step 50 --largest 750.",
             )
         if not self.guesses or min(self.guesses) < 1:
             raise UsageError("the number of guesses is 1 or more.", hint="the thesis used 10.")
@@ -108,7 +111,8 @@ class SweepPlan:
 
     def is_full(self, size: float) -> bool:
         """Whether attackers who learn, and the inference, run at this size."""
-        return size % self.coarse_step < 1e-6
+        steps = size / self.coarse_step
+        return abs(steps - round(steps)) < 1e-6
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -128,6 +132,7 @@ def prepare(keystrokes: Keystrokes, labels: NDArray[np.int32] | None, plan: Swee
     """Choose learners and features as the thesis does; say clearly when there are too few."""
     # Without weeks, a first one is nothing to ask for.
     chosen = enough_typed(keystrokes, plan.least_characters, first_week_only=plan.split == "weeks")
+    _check_enough(len(chosen), keystrokes.n_learners, plan)
     split = _split(keystrokes.learners(chosen), plan)
     both = _typed_on_both_sides(split, len(chosen))
     chosen = chosen[both]
@@ -168,9 +173,10 @@ def _typed_on_both_sides(split: Split, n_learners: int) -> Codes:
 def _check_enough(n_learners: int, n_all: int, plan: SweepPlan) -> None:
     if n_learners <= max(plan.guesses):
         raise DataError(
-            f"{n_learners} of {n_all} learners typed {plan.least_characters} characters and on both sides of the "
-            f"split; naming one of them with {max(plan.guesses)} guesses is no feat.",
-            hint="ask for less with --min-characters, or for fewer --guesses.",
+            f"{n_learners} of {n_all} learners typed {plan.least_characters} characters, on both sides of the split; "
+            f"an attacker with {max(plan.guesses)} guesses would name them all.",
+            hint="allow fewer --guesses"
+            + ("." if n_learners == n_all else ", or include more learners with --min-characters."),
         )
 
 
@@ -194,22 +200,23 @@ class _Sides:
 def sweep_tasks(course: Course, plan: SweepPlan) -> dict[str, Callable[[], list[Row]]]:
     """The tasks by name; each gives the rows of one level, way and size."""
     tasks: dict[str, Callable[[], list[Row]]] = {}
-    fine = _sides(course, course.keystrokes, TYPING)
+    fine = _sides(course, course.keystrokes, TYPING, course.features)
+    many = _sides(course, course.keystrokes, TYPING, course.trait_features)
     for way in WAYS:
         for size in plan.sizes:
-            tasks[f"{AVERAGES} {way} {size:g}"] = partial(_on_averages, course, plan, fine, way, size)
+            tasks[f"{AVERAGES} {way} {size:g}"] = partial(_on_averages, course, plan, fine, many, way, size)
             # Events: every fine size costs a pass over all keys, and they show no dip.
             if plan.is_full(size):
                 tasks[f"{EVENTS} {way} {size:g}"] = partial(_on_events, course, plan, way, size)
     return tasks
 
 
-def _sides(course: Course, keystrokes: Keystrokes, bounds: Bounds) -> _Sides:
+def _sides(course: Course, keystrokes: Keystrokes, bounds: Bounds, features: tuple[str, ...]) -> _Sides:
     n = keystrokes.n_learners
 
     def profiles(owner: NDArray[np.int32], n_owners: int) -> Floats:
         totals = count_latencies(keystrokes, owner, n_owners, shortest=bounds[0], longest=bounds[1])
-        return build_profiles(totals.named(course.features)).values
+        return build_profiles(totals.named(features)).values
 
     def windows(owner: NDArray[np.int32], size: int) -> PersonWindows:
         cut = by_size(owner, size)
@@ -227,8 +234,14 @@ def _sides(course: Course, keystrokes: Keystrokes, bounds: Bounds) -> _Sides:
     )
 
 
-def _on_averages(course: Course, plan: SweepPlan, fine: _Sides, way: str, size: float) -> list[Row]:
-    """The thesis's experiment: averages are computed finely and then made coarse."""
+def _on_averages(
+    course: Course, plan: SweepPlan, fine: _Sides, many: _Sides, way: str, size: float
+) -> list[Row]:
+    """The thesis's experiment: averages are computed finely and then made coarse.
+
+    Nearest profiles look at the most common digraphs, as in the thesis. Whoever is given enough averages to
+    infer a label from can attack all of them (`many`).
+    """
     coarse = WAYS[way](size).averages
     known, unknown = coarse(fine.known), coarse(fine.unknown)
     distances = {name: attack(known, unknown) for name, attack in PROFILE_ATTACKS.items()}
@@ -241,6 +254,15 @@ def _on_averages(course: Course, plan: SweepPlan, fine: _Sides, way: str, size: 
         distances |= {name: trained(theirs, released, rng) for name, trained in TRAINED_ATTACKS.items()}
         if size:  # fine averages share no cells
             distances["cell-likelihood"] = cell_likelihood(fine.weeks, unknown, coarse, rng)
+            distances["cell-likelihood-many"] = cell_likelihood(many.weeks, coarse(many.unknown), coarse, rng)
+        all_known, all_unknown = coarse(many.known), coarse(many.unknown)
+        for name in (PUBLISHED, "manhattan", "rank-people"):
+            distances[f"{name}-many"] = PROFILE_ATTACKS[name](all_known, all_unknown)
+        distances["within-mahalanobis-many"] = TRAINED_ATTACKS["within-mahalanobis"](
+            replace(many.windows, values=coarse(many.windows.values)),
+            PersonWindows(all_unknown, np.arange(len(all_unknown)), len(all_unknown)),
+            rng,
+        )
         rows += _usefulness(course, plan, AVERAGES, way, size, course.keystrokes, TYPING)
     return rows + _identified(plan, AVERAGES, way, size, distances)
 
@@ -252,7 +274,7 @@ def _on_events(course: Course, plan: SweepPlan, way: str, size: float) -> list[R
     # Sessions stay in order and rows stay where they are, so the split still fits.
     released = coarsening.events(course.keystrokes, rng) if size else course.keystrokes
     bounds = coarsening.typing_range() if size else TYPING
-    sides = _sides(course, released, bounds)
+    sides = _sides(course, released, bounds, course.features)
     distances = {name: attack(sides.known, sides.unknown) for name, attack in PROFILE_ATTACKS.items()}
     counts = [
         count_histograms(
@@ -382,11 +404,10 @@ def run_sweep(
     plan: SweepPlan,
     folder: Path | None = None,
     progress: Callable[[int], Callable[[], None]] | None = None,
-    fingerprint: dict[str, Any] | None = None,
 ) -> list[Row]:
     """All rows. With a folder, finished tasks are kept there and not done again when the sweep is resumed."""
     tasks = sweep_tasks(course, plan)
-    done = {} if folder is None else _resumed(folder, plan, fingerprint or {})
+    done = {} if folder is None else _resumed(folder, plan, course)
     open_tasks = {name: task for name, task in tasks.items() if name not in done}
     tick = None if progress is None else progress(len(tasks))
     if tick is not None:
@@ -408,12 +429,26 @@ def _kept(folder: Path | None, name: str, task: Callable[[], list[Row]]) -> list
     return rows
 
 
-def _resumed(folder: Path, plan: SweepPlan, fingerprint: dict[str, Any]) -> dict[str, list[Row]]:
-    """What an interrupted sweep of the same plan and file left; figures only, no learner's row."""
-    told = json.loads(json.dumps({"plan": asdict(plan), "version": understudy.__version__, **fingerprint}))
+def _resumed(folder: Path, plan: SweepPlan, course: Course) -> dict[str, list[Row]]:
+    """What an interrupted sweep of the same plan and data left; figures only, no learner's row.
+
+    The data are recognised by a digest with a key of this sweep; both go when the sweep is done.
+    """
     about = folder / "sweep.json"
-    if about.exists():
-        if json.loads(about.read_text(encoding="utf-8")) != told:
+    before = json.loads(about.read_text(encoding="utf-8")) if about.exists() else {}
+    key = before.get("key") or secrets.token_hex(16)
+    told = json.loads(
+        json.dumps(
+            {
+                "plan": asdict(plan),
+                "version": understudy.__version__,
+                "key": key,
+                "data": _digest(course, bytes.fromhex(key)),
+            }
+        )
+    )
+    if before:
+        if before != told:
             raise UsageError(
                 f"{folder} holds an unfinished sweep of other data or with other options.",
                 hint="remove it, or choose another folder with -o.",
@@ -427,6 +462,14 @@ def _resumed(folder: Path, plan: SweepPlan, fingerprint: dict[str, Any]) -> dict
         kept = json.loads(path.read_text(encoding="utf-8"))
         done[kept["task"]] = [Row(**row) for row in kept["rows"]]
     return done
+
+
+def _digest(course: Course, key: bytes) -> str:
+    digest = hashlib.blake2b(key=key, digest_size=16)
+    data = course.keystrokes
+    for column in (data.key, data.time, data.follows, data.offsets, data.session, data.week, course.labels):
+        digest.update(b"none" if column is None else np.ascontiguousarray(column).tobytes())
+    return digest.hexdigest()
 
 
 def table_of(rows: list[Row]) -> str:

@@ -103,6 +103,22 @@ def test_advice_looks_at_the_bound_and_not_at_the_rate():
     assert advise(rows, EVENTS, "round", 10).size == 200.0
 
 
+def test_advice_listens_to_every_attack_at_every_size():
+    """Also to those that ran between the sizes of the trained ones, and to fewer guesses."""
+    quiet = line([1.0, 0.05, 0.05, 0.05], highs=[1.0, 0.09, 0.09, 0.09])
+    assert advise(quiet, EVENTS, "round", 10).size == 100.0
+    loud = Row(EVENTS, "round", 150.0, IDENTIFICATION, PUBLISHED, 10, 0.9, 0.85, 0.95, 0.05, 200)
+    assert advise([*quiet, loud], EVENTS, "round", 10).size == 200.0
+    first = Row(EVENTS, "round", 250.0, IDENTIFICATION, STRONGEST, 1, 0.07, 0.04, 0.12, 0.005, 200)
+    assert advise([*quiet, first], EVENTS, "round", 10).size == 300.0
+
+
+def test_attackers_see_all_averages_that_usefulness_is_measured_on(rows):
+    found = select(rows, level=AVERAGES, way="bucket", size=300.0, k=5, measure=IDENTIFICATION)
+    names = {row.name for row in found}
+    assert {"cell-likelihood", "cell-likelihood-many", "within-mahalanobis-many", "euclidean-many"} <= names
+
+
 def test_too_few_learners_for_an_advice_is_said():
     found = advise(line([1.0, 0.43], baseline=0.43), EVENTS, "round", 10)
     assert found.size is None
@@ -145,6 +161,8 @@ def test_other_options_do_not_go_on_with_an_unfinished_sweep(course, tmp_path):
     run_sweep(without, small, folder)
     with pytest.raises(UsageError, match="unfinished sweep"):
         run_sweep(without, replace(small, seed=2), folder)
+    with pytest.raises(UsageError, match="unfinished sweep"):
+        run_sweep(replace(course, labels=1 - course.labels), small, folder)
 
 
 def test_fewer_learners_than_guesses_is_said():

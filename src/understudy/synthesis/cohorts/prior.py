@@ -175,7 +175,7 @@ def own_noise(one: Statistic) -> float:
 
 def least_noise(measured: Floats, years: int) -> Floats:
     """The least noise that a number can have that was measured with `measured` and combined over `years`."""
-    return measured / np.sqrt(1.0 + (years - 1) * _MOST_PRECISE**2)
+    return np.asarray(measured / np.sqrt(1.0 + (years - 1) * _MOST_PRECISE**2))
 
 
 def _card(summary: PrivateSummary) -> str | None:
