@@ -13,6 +13,7 @@ from understudy.records.typing_course import EXPERIENCE, TypingCourse
 
 NAME, NUMBER, PATH = "canary-kestrel-7731", "014499731", "/home/kestrel/Tehtava.java"
 TEXT = "Zugvogel Kestrel"
+CLASSES = {"letter", "digit", "space", "symbol", "backspace", "other"}
 
 
 @pytest.fixture(scope="module")
@@ -63,7 +64,8 @@ def test_coarse_events_and_their_card(folder):
     assert table.columns == ["learner", "time_ms", "key"]
     assert (table["time_ms"] % 300).sum() == 0
     assert table["learner"].n_unique() == 15
-    assert "ß" not in table["key"]
+    assert set(table["key"]) <= CLASSES
+    assert "can be read" not in done.stdout + done.stderr
     page = (folder / "out.card.html").read_text()
     card = json.loads((folder / "out.card.json").read_text())
     assert "No formal guarantee" in page
@@ -82,10 +84,12 @@ def test_coarse_events_and_their_card(folder):
 def test_what_was_not_asked_for_does_not_come_out(folder):
     done = run(
         *("keystrokes", "coarsen", "events.csv", "--round", "500", "-o", "planted.parquet"),
-        *("--keep", "week,session,hold", "--json"),
+        *("--keep", "week,session,hold", "--json", "--keys", "all"),
         cwd=folder,
     )
     assert done.returncode == 0, done.stderr
+    assert "names in it too" in done.stderr
+    assert "ß" not in pl.read_parquet(folder / "planted.parquet")["key"]
     assert json.loads(done.stdout)["columns"] == ["learner", "session", "week", "time_ms", "key", "hold_ms"]
     found = everything(done, folder) + pl.read_parquet(folder / "planted.parquet").write_csv()
     for planted in (NAME, NUMBER, PATH, TEXT, "kestrel", "student-"):
@@ -95,15 +99,20 @@ def test_what_was_not_asked_for_does_not_come_out(folder):
     assert again.time.max() < 10**15  # no date since 1970 is that small
 
 
-def test_only_classes_of_keys(folder):
-    done = run(
-        *("keystrokes", "coarsen", "events.csv", "-m", "shift:300", "--keys", "classes", "-o", "classes.csv"),
-        cwd=folder,
-    )
+def test_only_classes_of_keys_unless_all_are_asked_for(folder):
+    coarsen = ("keystrokes", "coarsen", "events.csv", "-m", "shift:300")
+    done = run(*coarsen, "-o", "classes.csv", cwd=folder)
     assert done.returncode == 0, done.stderr
-    assert set(pl.read_csv(folder / "classes.csv")["key"]) <= {
-        *("letter", "digit", "space", "symbol", "backspace", "other")
-    }
+    table = pl.read_csv(folder / "classes.csv")
+    assert set(table["key"]) <= CLASSES
+    again = read_keystrokes(folder / "classes.csv")
+    assert again.keystrokes.n_rows == table.height, again.left_out
+    assert set(again.keystrokes.keys) <= {"letter", "digit", " ", "symbol", "Backspace", "other"}
+    done = run(*coarsen, "--keys", "all", "-o", "typed.csv", cwd=folder)
+    assert done.returncode == 0, done.stderr
+    assert "can be read" in done.stderr
+    assert "e" in pl.read_csv(folder / "typed.csv")["key"]
+    assert "read letter by letter" in (folder / "typed.card.html").read_text()
 
 
 def test_nothing_is_overwritten_unless_forced(folder):
@@ -131,7 +140,7 @@ def test_attacks_of_a_sweep_stand_on_the_card(folder):
         "low": [0.8] * 3,
         "high": [0.9] * 3,
         "baseline": [10 / 15] * 3,
-        "n_learners": [15] * 3,
+        "n_learners": [14] * 3,
     }
     pl.DataFrame(rows).write_csv(folder / "results.csv")
     arguments = ("keystrokes", "coarsen", "events.csv", "--attacks", "results.csv", "-o", "tried.csv")
@@ -141,6 +150,16 @@ def test_attacks_of_a_sweep_stand_on_the_card(folder):
     assert [one["rate"] for one in card["attacks"]] == [0.88]
     assert "88" in (folder / "tried.card.html").read_text()
     assert "no guarantee covers them" in card["attacks_note"]
+    assert "14 of 15 learners" in card["attacks_note"]
+    assert "hold" not in card["attacks_note"]
+    held = run(*arguments[:-1], "held.csv", "--bucket", "300", "--keep", "hold", cwd=folder)
+    assert held.returncode == 0, held.stderr
+    assert "No attack saw hold times" in (folder / "held.card.html").read_text()
+    pl.DataFrame({**rows, "n_learners": [16] * 3}).write_csv(folder / "results.csv")
+    larger = run(*arguments[:-1], "other.csv", "--bucket", "300", cwd=folder)
+    assert larger.returncode == 3
+    assert "16 learners" in larger.stderr
+    assert not (folder / "other.csv").exists()
     missing = run(*arguments[:-1], "other.csv", "--bucket", "310", cwd=folder)
     assert missing.returncode == 3
     assert not (folder / "other.csv").exists()
@@ -156,7 +175,7 @@ def test_attacks_of_a_sweep_stand_on_the_card(folder):
         (["-m", "buckt:300"], 2, "did you mean bucket"),
         (["-m", "microaggregate:5"], 2, "groups typing profiles"),
         (["--bucket", "300", "--keep", "name"], 2, "asked to keep"),
-        (["--bucket", "300", "--keys", "some"], 2, "all or classes"),
+        (["--bucket", "300", "--keys", "some"], 2, "classes or all"),
         (["--bucket", "300", "--longest-pause", "10"], 2, "look like typing"),
         (["--bucket", "300", "--attacks", "none.csv"], 2, "no file"),
     ],
@@ -244,3 +263,74 @@ def test_what_is_not_declared_is_refused_before_it_costs(folder, arguments, word
     assert words in done.stderr
     assert not (folder / "refused.ledger").exists()
     assert not (folder / "refused.json").exists()
+
+
+@pytest.fixture
+def progsnap(tmp_path):
+    """A folder with a main table: six learners type the same line."""
+    folder = tmp_path / "ps"
+    folder.mkdir()
+    stamps = [1_700_000_000_000 + 150 * at for at in range(12)]
+    pl.DataFrame(
+        {
+            "SubjectID": [f"student-{n}" for n in range(6) for _ in stamps],
+            "EventType": "File.Edit",
+            "EditType": "Insert",
+            "InsertText": list("int int int ") * 6,
+            "ClientTimestamp": stamps * 6,
+        }
+    ).write_csv(folder / "MainTable.csv")
+    (tmp_path / "digraphs.txt").write_text("i n\nn t\n", encoding="utf-8")
+    return tmp_path
+
+
+def test_a_folder_and_its_main_table_have_one_budget(progsnap):
+    def charged(data, epsilon, out):
+        declared = ("--digraphs", "digraphs.txt", "--epsilon", epsilon, "-o", out, "--json")
+        return run("keystrokes", "statistics", data, *declared, cwd=progsnap)
+
+    first = charged("ps", "6", "one.json")
+    assert first.returncode == 0, first.stderr
+    second = charged("ps/MainTable.csv", "3", "two.json")
+    assert second.returncode == 0, second.stderr
+    one, two = (json.loads(done.stdout) for done in (first, second))
+    assert (one["spent"], two["spent"]) == (6.0, 9.0)
+    assert one["population"] == two["population"]
+    assert charged("ps/", "3", "three.json").returncode == 4
+    coarse = run("keystrokes", "coarsen", "ps", "--bucket", "300", "-o", "coarse.csv", cwd=progsnap)
+    assert coarse.returncode == 0, coarse.stderr
+    assert [path.parent.name for path in progsnap.rglob("understudy.ledger")] == ["ps"]
+    told = run("ledger", "ps/MainTable.csv", "--json", cwd=progsnap)
+    assert "keystrokes coarsen" in told.stdout
+    over = ("keystrokes", "coarsen", "ps", "--bucket", "300", "-o", "ps/MainTable.csv", "--force")
+    assert "the data itself" in run(*over, cwd=progsnap).stderr
+
+
+def test_a_copy_under_another_name_is_asked_about(folder, tmp_path):
+    for name in ("events.csv", "labels.csv", "digraphs.txt"):
+        (tmp_path / name).write_bytes((folder / name).read_bytes())
+    (tmp_path / "copy.csv").write_bytes((folder / "events.csv").read_bytes())
+
+    def charged(data, out, *more):
+        return run("keystrokes", "statistics", data, *DECLARED, "-o", out, *more, cwd=tmp_path)
+
+    assert "for others than" not in charged("events.csv", "one.json").stderr
+    copy = charged("copy.csv", "two.json", "--explain")
+    assert "for others than: learners of the file events.csv" in copy.stderr
+    named = charged("copy.csv", "two.json", "--population", "learners of the file events.csv", "--json")
+    assert "for others than" not in named.stderr
+    assert json.loads(named.stdout)["spent"] == 4.0
+
+
+def test_simulated_learners_belong_to_no_population(folder, tmp_path):
+    table = pl.read_csv(folder / "events.csv").with_columns(learner="simulated-" + pl.col("learner"))
+    table.write_csv(tmp_path / "course.csv")
+    (tmp_path / "digraphs.txt").write_text("i n\n", encoding="utf-8")
+    for arguments in (
+        ("coarsen", "course.csv", "--bucket", "300", "-o", "out.csv"),
+        ("statistics", "course.csv", "--digraphs", "digraphs.txt", "-o", "out.json"),
+    ):
+        done = run("keystrokes", *arguments, "--population", "course of 2026", cwd=tmp_path)
+        assert done.returncode == 2
+        assert "belong to no population" in done.stderr
+    assert {path.name for path in tmp_path.iterdir()} == {"course.csv", "digraphs.txt"}

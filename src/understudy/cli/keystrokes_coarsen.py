@@ -18,7 +18,7 @@ from understudy.cli.keystrokes_options import (
     Week,
     read_events,
 )
-from understudy.cli.options import AsJson, LedgerPath, OptionalSeed, echo_json
+from understudy.cli.options import AsJson, LedgerPath, echo_json
 
 if TYPE_CHECKING:
     from understudy.keystrokes.coarsening import Coarsening
@@ -53,11 +53,16 @@ def coarsen(
     keys: Annotated[
         str,
         typer.Option(
-            help="all, or classes: only whether a letter, digit, space, symbol, backspace or other."
+            help="classes: only whether a letter, digit, space, symbol, backspace or other; or all: what was typed "
+            "can be read then, and names in it too."
         ),
-    ] = "all",
+    ] = "classes",
     rare_keys: Annotated[
-        int, typer.Option(min=1, help="Keys of fewer learners than this are given by their class.")
+        int,
+        typer.Option(
+            min=1,
+            help="Keys of fewer learners than this are given by their class, classes of fewer as other.",
+        ),
     ] = 5,
     longest_pause: Annotated[
         float, typer.Option(metavar="MS", help="Longer pauses count as this: their lengths match other logs.")
@@ -79,14 +84,13 @@ def coarsen(
     population: Annotated[
         str | None, typer.Option(help="Whose data this is (default: the learners of this file).")
     ] = None,
-    seed: OptionalSeed = None,
     force: Annotated[bool, typer.Option("--force", help="Write over files that are there.")] = False,
     as_json: AsJson = False,
 ) -> None:
     """Write events whose latencies are coarse, under new names, with a card. There is no formal guarantee.
 
-    Real dates, names, and every column that is not asked for are dropped. What was typed stays unless
-    --keys classes: text is an identifier of its own.
+    Real dates, names, and every column that is not asked for are dropped. Of keys only their class is kept:
+    with --keys all the text can be read, which is an identifier of its own.
 
     Example: understudy keystrokes coarsen events.csv --bucket 300 -o coarse.csv
     """
@@ -108,13 +112,16 @@ def coarsen(
         ledger_path,
         new_card_id,
     )
+    from understudy.readers.keystrokes_progsnap import main_table
     from understudy.synthesis.writing import check_suffix, write_table
 
+    # A folder and its main table are the same data, with one ledger and one population.
+    data = main_table(file) if file.is_dir() else file
     check_suffix(out)
     check_parent(out)
     page, machine = out.with_suffix(".card.html"), out.with_suffix(".card.json")
     for path in (out, page, machine):
-        check_not_input(path, file)
+        check_not_input(path, data, *([] if attacks is None else [attacks]))
         if path.exists() and not force:
             raise UsageError(
                 f"asked to write {path}, which is there already.", hint="choose another name, or add --force."
@@ -126,9 +133,8 @@ def coarsen(
             hint="for events choose round, bucket, shift, delay or classes.",
         )
     if keys not in set(Keys):
-        raise UsageError(f"asked for the keys '{keys}'.", hint="give all or classes.")
+        raise UsageError(f"asked for the keys '{keys}'.", hint="give classes or all.")
     kept = Kept.columns(keep, keys=Keys(keys), fewest=rare_keys, longest_pause=longest_pause)
-    found = [] if attacks is None else read_attacks(attacks, coarsening)
     source = read_events(
         file,
         format=format,
@@ -141,23 +147,27 @@ def coarsen(
         quiet=as_json,
     )
     real = source.keystrokes
-    # Whoever knows the seed can undo the order of learners, so it is drawn afresh.
-    rng = np.random.default_rng(secrets.randbits(128) if seed is None else seed)
-    coarse = coarsen_events(real, coarsening, kept, rng)
-    table = released_table(coarse, kept, rng)
+    if real.simulated and population is not None:
+        raise UsageError(
+            f"{file.name} holds simulated learners, who belong to no population.",
+            hint="leave --population out; if they are real, rename them: simulated-… marks simulated ones.",
+        )
+    found = [] if attacks is None else read_attacks(attacks, coarsening, real.n_learners)
+    # A stream for random places and delays alone: order and names come from the operating system.
+    coarse = coarsen_events(real, coarsening, kept, np.random.default_rng(secrets.randbits(128)))
+    table = released_table(coarse, kept)
     card = new_card_id()
     provenance = {
         "card": card,
         "made": datetime.now(UTC).date().isoformat(),
         "simulated": real.simulated,
-        "seeded": seed is not None,
         "version": understudy.__version__,
     }
     content = card_content(table, coarsening, kept, provenance, found)
     book = Ledger(
-        ledger_path(file, ledger, simulated_output=out.resolve().parent if real.simulated else None)
+        ledger_path(data, ledger, simulated_output=out.resolve().parent if real.simulated else None)
     )
-    people = SIMULATED_POPULATION if real.simulated else population or file_population(file)
+    people = SIMULATED_POPULATION if real.simulated else population or file_population(data)
     book.record(
         population=people,
         card=card,
@@ -165,11 +175,17 @@ def coarsen(
         method=str(coarsening),
         guarantee=GUARANTEE,
         risk={"attacks": content["attacks"]} if found else None,
-        file=None if real.simulated else file,
+        file=None if real.simulated else data,
     )
     write_text(page, card_page(content))
     write_json(machine, content)
     write_table(table, out, kind=f"keystrokes under new names, coarse times ({coarsening})")
+    if kept.keys is Keys.all:
+        typer.echo(
+            "The text that was typed can be read in it, letter by letter, and names in it too; --keys classes keeps "
+            "neither.",
+            err=True,
+        )
     if as_json:
         echo_json(
             {
@@ -178,6 +194,7 @@ def coarsen(
                 "card_json": str(machine),
                 "card": card,
                 "coarsening": str(coarsening),
+                "keys": str(kept.keys),
                 "typing_range_ms": content["typing_range_ms"],
                 "rows": table.height,
                 "learners": content["n_learners"],
@@ -193,10 +210,6 @@ def coarsen(
     typer.echo(f"Guarantee: {GUARANTEE}.")
     if not found:
         typer.echo("No attack was run on it: `understudy keystrokes sweep` measures who can still be named.")
-    if kept.keys is Keys.all:
-        typer.echo("What was typed is still in it, and is an identifier of its own: see --keys classes.")
-    if seed is not None:
-        typer.echo("Seeded: whoever knows the seed can undo the order of learners and the random places.")
     typer.echo(f"Card: {page} and {machine}.")
 
 

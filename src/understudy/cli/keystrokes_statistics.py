@@ -22,6 +22,7 @@ from understudy.cli.options import AsJson, LedgerPath, echo_json
 
 if TYPE_CHECKING:
     from understudy.keystrokes.private_statistics import DigraphStatistics, Release
+    from understudy.privacy.ledger import Ledger
 
 
 def statistics(
@@ -104,6 +105,7 @@ def statistics(
         new_card_id,
     )
     from understudy.privacy.noise import os_noise
+    from understudy.readers.keystrokes_progsnap import main_table
 
     out = _checked(out, explain)
     declaration = Declaration(read_digraphs(digraphs), _groups(groups, labels), shortest, longest, least)
@@ -127,18 +129,23 @@ def statistics(
         epsilon,
         default_delta(real.n_learners) if delta is None else delta,
     )
-    if explain:
-        _explain(release, as_json)
-        return
     if real.simulated and population is not None:
         raise UsageError(
             f"{file.name} holds simulated learners, who belong to no population.",
             hint="leave --population out; if they are real, rename them: simulated-… marks simulated ones.",
         )
-    people = SIMULATED_POPULATION if real.simulated else population or file_population(file)
+    # A folder and its main table are the same data, with one ledger and one population.
+    data = main_table(file) if file.is_dir() else file
+    people = SIMULATED_POPULATION if real.simulated else population or file_population(data)
     book = Ledger(
-        ledger_path(file, ledger, simulated_output=out.resolve().parent if real.simulated else None)
+        ledger_path(data, ledger, simulated_output=out.resolve().parent if real.simulated else None)
     )
+    doubtful = not real.simulated and population is None and _say_others(book, people, data)
+    if explain:
+        _explain(release, as_json)
+        return
+    if doubtful and not as_json:
+        _ask()
     card = new_card_id()
     book.record(
         population=people,
@@ -146,7 +153,7 @@ def statistics(
         kind="keystrokes statistics",
         method="discrete Gaussian",
         guarantee=release.guarantee,
-        file=None if real.simulated else file,
+        file=None if real.simulated else data,
     )
     group = declared_groups(
         declaration.groups,
@@ -195,6 +202,28 @@ def _checked(out: Path | None, explain: bool) -> Path:
             hint="choose another name; every release costs, so an earlier one is not overwritten.",
         )
     return out
+
+
+def _say_others(book: Ledger, people: str, data: Path) -> bool:
+    """What the ledger cannot know, before it charges: whether this is a copy of data that it knows by another name."""
+    others = book.others(people, data)
+    if others:
+        typer.echo(
+            f"The ledger {book.path} takes the learners of {data.name} for others than: {', '.join(others)}. If this "
+            "is a copy or another file of any of them, stop here and give their name with --population.",
+            err=True,
+        )
+    return bool(others)
+
+
+def _ask() -> None:
+    """A person at a terminal may still stop it."""
+    import sys
+
+    there = sys.stdin.isatty() and sys.stderr.isatty()
+    if there and not typer.confirm("Charge it all the same?", err=True):
+        typer.echo("Nothing was charged.", err=True)
+        raise typer.Exit(1)
 
 
 def _groups(groups: str | None, labels: Path | None) -> tuple[str, ...]:

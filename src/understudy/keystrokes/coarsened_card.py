@@ -22,6 +22,7 @@ NOT_TRIED = (
     "No attack was run on this coarsening, or the custodian did not publish what was found. "
     "`understudy keystrokes sweep` runs attacks and gives figures for this card."
 )
+HOLD_UNSEEN = "No attack saw hold times, which alone named nearly everybody in a simulation."
 _FIGURES = ("attack", "k", "rate", "low", "high", "chance", "n_learners")
 
 
@@ -38,10 +39,11 @@ def card_content(
     the table does not.
     """
     low, high = coarsening.typing_range()
+    n_learners = table["learner"].n_unique()
     return {
         "title": f"Coarsened keystrokes {provenance['card'][:6]}",
         "provenance": provenance,
-        "n_learners": table["learner"].n_unique(),
+        "n_learners": n_learners,
         "n_rows": table.height,
         "coarsening": str(coarsening),
         "typing_range_ms": [low, high],
@@ -55,7 +57,7 @@ def card_content(
         "have the same time.",
         "columns": [{"column": name, "meaning": _MEANINGS[name]} for name in table.columns],
         "attacks": [_rounded(one) for one in attacks],
-        "attacks_note": MEASURED if attacks else NOT_TRIED,
+        "attacks_note": _attacks_note(attacks, kept, n_learners),
     }
 
 
@@ -64,8 +66,11 @@ def card_page(content: dict[str, Any]) -> str:
     return render("keystrokes/coarsened.html", card=content)
 
 
-def read_attacks(path: Path, coarsening: Coarsening) -> list[dict[str, Any]]:
-    """What a sweep's results.csv says about attacks on events with this coarsening."""
+def read_attacks(path: Path, coarsening: Coarsening, n_learners: int) -> list[dict[str, Any]]:
+    """What a sweep's results.csv says about attacks on events with this coarsening.
+
+    A sweep leaves out who typed too little, so it may have fewer than the `n_learners` of the file, but not more.
+    """
     if not path.is_file():
         raise UsageError(
             f"there is no file {path}.", hint="give results.csv of `understudy keystrokes sweep`."
@@ -103,6 +108,17 @@ def read_attacks(path: Path, coarsening: Coarsening) -> list[dict[str, Any]]:
             f"{path.name} has no attack on events with {coarsening}.",
             hint="run the sweep with this size, or leave --attacks out.",
         )
+    swept = found["n_learners"].cast(pl.Int64, strict=False).to_list()
+    if any(one is None or one < 1 for one in swept):
+        raise DataError(
+            f"{path.name} does not say on how many learners it was measured.",
+            hint="give results.csv as the sweep wrote it.",
+        )
+    if max(swept) > n_learners:
+        raise DataError(
+            f"{path.name} is a sweep of {max(swept)} learners, and the file has {n_learners}.",
+            hint="give results.csv of a sweep of this data, or leave --attacks out.",
+        )
     return [
         dict(
             zip(
@@ -113,6 +129,19 @@ def read_attacks(path: Path, coarsening: Coarsening) -> list[dict[str, Any]]:
         )
         for row in found.iter_rows(named=True)
     ]
+
+
+def _attacks_note(attacks: Sequence[dict[str, Any]], kept: Kept, n_learners: int) -> str:
+    unseen = [HOLD_UNSEEN] if kept.hold else []
+    if not attacks:
+        return " ".join([NOT_TRIED, *unseen])
+    counts = sorted({int(one["n_learners"]) for one in attacks})
+    measured = f"{counts[0]} to {counts[-1]}" if len(counts) > 1 else f"{counts[0]}"
+    said = f"Measured on {measured} of {n_learners} learners"
+    said += "; a sweep leaves out who typed too little." if counts[0] < n_learners else "."
+    if kept.keys is Keys.classes:
+        unseen.append("The attacks knew which keys were pressed, and not only their classes.")
+    return " ".join([MEASURED, said, *unseen])
 
 
 def _size(text: str) -> float:
@@ -138,28 +167,36 @@ def _made(coarsening: Coarsening, kept: Kept) -> list[str]:
         "Every session starts at 0; dates are gone."
         if kept.session
         else "Every learner starts at 0; dates are gone, and sessions follow one another.",
+        *(["Hold times count as 750 ms at most, before they are made coarse."] if kept.hold else []),
         "Learners have fresh random names and stand in random order. Nothing else of the original file was "
         "kept than the columns below.",
     ]
     if kept.keys is Keys.classes:
         return [
             *steps,
-            "Of each key only its class is here: letter, digit, space, symbol, backspace or other.",
+            "Of each key only its class is here: letter, digit, space, symbol, backspace or other. A class that fewer "
+            f"than {kept.fewest} learners pressed is given as other.",
         ]
-    return [*steps, f"Keys that fewer than {kept.fewest} learners pressed are given by their class."]
+    return [
+        *steps,
+        f"Keys that fewer than {kept.fewest} learners pressed are given by their class, and if so few pressed keys of "
+        "this class, as other.",
+    ]
 
 
 def _does_not_hide(coarsening: Coarsening, kept: Kept) -> list[str]:
     left = [
-        "What was typed. Text content is a separate identifier: it may hold names, and the way somebody writes "
-        "programs points at them. Coarse times change nothing about it."
+        "What was typed: it can be read letter by letter, and names in it too. Text content is a separate "
+        "identifier: the way somebody writes programs points at them. Coarse times change nothing about it."
         if kept.keys is Keys.all
-        else "The pattern of letters, digits and symbols. Who has the text can find its typist: text content is a "
+        else "The pattern of letters, digits and symbols. Who has the text can find its typist. Text content is a "
         "separate identifier.",
         "How much somebody typed, how often they took keys back, and how their pauses lie.",
         "Averages over many keys. Every latency is coarse, but the mean of many coarse latencies is not, and it is "
         "what attacks on typing use.",
     ]
+    if kept.hold:
+        left.append(f"For how long keys were held. {HOLD_UNSEEN}")
     if isinstance(coarsening, Classing):
         left.append(
             "Everybody's latencies, a little: the limits and medians of the classes were computed from them."

@@ -6,6 +6,7 @@ guarantee; `studies` measures who can still be named.
 
 from __future__ import annotations
 
+import random
 import re
 from dataclasses import dataclass, replace
 from enum import StrEnum
@@ -16,6 +17,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from understudy.errors import UsageError
+from understudy.keystrokes.latencies import LONGEST
 from understudy.keystrokes.writing import event_table
 from understudy.records.interactions import SIMULATED_PREFIX
 from understudy.records.keystrokes import NANOSECONDS, UNKNOWN, Keystrokes
@@ -46,7 +48,7 @@ class Kept:
     week: bool = False
     session: bool = False
     hold: bool = False
-    keys: Keys = Keys.all
+    keys: Keys = Keys.classes
     fewest: int = FEWEST_LEARNERS
     longest_pause: float = LONGEST_PAUSE
 
@@ -72,20 +74,36 @@ class Kept:
 
 
 def coarsen_events(
-    keystrokes: Keystrokes, coarsening: Coarsening, kept: Kept, rng: np.random.Generator
+    keystrokes: Keystrokes,
+    coarsening: Coarsening,
+    kept: Kept,
+    rng: np.random.Generator,
+    chance: random.Random | None = None,
 ) -> Keystrokes:
     """What may be written: learners in random order, coarse times, only the columns that are kept.
 
     With sessions, every session starts at 0. Without them, a learner's sessions follow one another,
     the longest pause apart, and their number cannot be read off.
+
+    `rng` draws random places and delays, whose results are released. The order comes from `chance`, the
+    operating system unless a test gives another, so that nothing released tells about it.
     """
-    mixed = keystrokes.learners(rng.permutation(keystrokes.n_learners))
+    order = list(range(keystrokes.n_learners))
+    (chance or random.SystemRandom()).shuffle(order)
+    mixed = keystrokes.learners(np.array(order, dtype=np.int64))
     if kept.hold and mixed.hold is None:
         raise UsageError(
             "asked to keep hold times, which the file does not tell.", hint="leave hold out of --keep."
         )
     mixed = replace(_with_key_classes(mixed, kept.keys, kept.fewest), hold=mixed.hold if kept.hold else None)
-    coarse = relaid(mixed, coarsening, rng, longest_pause=kept.longest_pause, running_on=not kept.session)
+    coarse = relaid(
+        mixed,
+        coarsening,
+        rng,
+        longest_pause=kept.longest_pause,
+        running_on=not kept.session,
+        fewest=kept.fewest,
+    )
     unknown = np.full(coarse.n_rows, UNKNOWN, dtype=np.int32)
     known = coarse.week[coarse.week >= 0]
     first = int(known.min()) if len(known) else 0
@@ -100,13 +118,13 @@ def coarsen_events(
     )
 
 
-def released_table(coarse: Keystrokes, kept: Kept, rng: np.random.Generator) -> pl.DataFrame:
+def released_table(coarse: Keystrokes, kept: Kept, chance: random.Random | None = None) -> pl.DataFrame:
     """The events as they are written: fresh names, and no column beside those that were asked for.
 
     Where a key follows none, the gap before it is the longest pause; no column says so.
     """
     table = event_table(coarse)
-    names = pseudonyms(coarse.n_learners, rng, SIMULATED_PREFIX if coarse.simulated else "learner-")
+    names = pseudonyms(coarse.n_learners, chance, SIMULATED_PREFIX if coarse.simulated else "learner-")
     table = table.with_columns(learner=pl.Series(names, dtype=pl.String).gather(coarse.learner))
     wanted = {"week": kept.week, "session": kept.session, "follows": False}
     return table.select(name for name in table.columns if wanted.get(name, True))
@@ -119,13 +137,15 @@ def relaid(
     *,
     longest_pause: float = LONGEST_PAUSE,
     running_on: bool = False,
+    fewest: int = FEWEST_LEARNERS,
 ) -> Keystrokes:
     """The same keys at times whose differences are coarse, session after session, each from 0.
 
     A longer pause counts as the longest one, and so does the gap before a key that follows none in its
     session (a paste, rows left out): both are made coarse like latencies. Order holds, since no
     coarse latency is negative; with a latency of 0 two keys share a time, and the order of the rows tells.
-    With `running_on`, a learner's sessions continue each other's times.
+    With `running_on`, a learner's sessions continue each other's times. A key held for longer counts as held
+    for 750 ms: a key that somebody leant on for two hours points at them.
     """
     ordered = _by_session(keystrokes)
     learner, n_rows = ordered.learner, ordered.n_rows
@@ -136,7 +156,7 @@ def relaid(
     gaps = np.where(follows, ordered.latencies / NANOSECONDS, longest_pause)
     starts = first if running_on else opens
     gaps = np.where(starts, 0.0, np.minimum(gaps, longest_pause))
-    digraph = _common_digraphs(ordered.key, follows, learner, len(ordered.keys))
+    digraph = _common_digraphs(ordered.key, follows, learner, len(ordered.keys), fewest)
     digraph[starts] = -2  # no latency at all, so in no class of latencies
     coarse = np.where(starts, 0.0, coarsening.latencies(gaps, digraph, starts, rng))
     passed = np.cumsum(np.rint(coarse * NANOSECONDS).astype(np.int64))
@@ -144,8 +164,12 @@ def relaid(
     passed -= np.repeat(passed[begin], np.diff(np.append(begin, n_rows)))
     hold = ordered.hold
     if hold is not None:
-        held = coarsening.holds(hold / NANOSECONDS, ordered.key, rng)
-        hold = np.where(hold >= 0, np.rint(held * NANOSECONDS).astype(np.int64), UNKNOWN)
+        known = hold >= 0
+        held = np.minimum(hold[known] / NANOSECONDS, LONGEST)
+        common = _n_learners(ordered)[ordered.key] >= fewest
+        held = coarsening.holds(held, np.where(common, ordered.key, -1)[known], rng)
+        hold = np.full(n_rows, UNKNOWN, dtype=np.int64)
+        hold[known] = np.rint(held * NANOSECONDS).astype(np.int64)
     return replace(ordered, time=passed, follows=follows, hold=hold)
 
 
@@ -168,25 +192,45 @@ def _by_session(keystrokes: Keystrokes) -> Keystrokes:
 
 
 def _common_digraphs(
-    key: NDArray[np.integer[Any]], follows: NDArray[np.bool_], learner: NDArray[np.integer[Any]], n_keys: int
+    key: NDArray[np.integer[Any]],
+    follows: NDArray[np.bool_],
+    learner: NDArray[np.integer[Any]],
+    n_keys: int,
+    fewest: int,
 ) -> NDArray[np.int64]:
     """The pair of keys that each row ends; -1 for pairs of few learners and for a key that follows none."""
     before = np.concatenate([key[:1], key[:-1]]).astype(np.int64)
     pairs, pair = np.unique(before * n_keys + key, return_inverse=True)
     of_learner = np.unique(pair[follows] * (int(learner.max(initial=0)) + 1) + learner[follows])
     n_learners = np.bincount(of_learner // (int(learner.max(initial=0)) + 1), minlength=len(pairs))
-    return np.where(follows & (n_learners[pair] >= FEWEST_LEARNERS), pair, -1)
+    return np.where(follows & (n_learners[pair] >= fewest), pair, -1)
 
 
 def _with_key_classes(keystrokes: Keystrokes, keys: Keys, fewest: int) -> Keystrokes:
-    """Class names in place of all keys, or of those that fewer than `fewest` learners pressed."""
-    n_keys = len(keystrokes.keys)
-    pressed = np.unique(keystrokes.learner.astype(np.int64) * n_keys + keystrokes.key) % n_keys
-    n_learners = np.bincount(pressed, minlength=n_keys)
+    """Class names in place of all keys, or of those that fewer than `fewest` learners pressed.
+
+    A class of so few points at them as well, unless all learners of the file are in it: it becomes "other".
+    """
+    n_learners = _n_learners(keystrokes)
     names = [
         key_class(name) if keys is Keys.classes or n_learners[code] < fewest else name
         for code, name in enumerate(keystrokes.keys)
     ]
+    classed = _renamed(keystrokes, names)
+    few = _n_learners(classed) < min(fewest, keystrokes.n_learners)
+    rare = {name for name, is_rare in zip(classed.keys, few, strict=True) if is_rare and name in CLASSES}
+    return _renamed(classed, ["other" if name in rare else name for name in classed.keys])
+
+
+def _n_learners(keystrokes: Keystrokes) -> NDArray[np.int64]:
+    """How many learners pressed each key."""
+    n_keys = len(keystrokes.keys)
+    pressed = np.unique(keystrokes.learner.astype(np.int64) * n_keys + keystrokes.key) % n_keys
+    return np.bincount(pressed, minlength=n_keys)
+
+
+def _renamed(keystrokes: Keystrokes, names: list[str]) -> Keystrokes:
+    """Keys by these names, a name per code; equal ones become one key."""
     # Sorted, so that the list of keys does not tell who came first in the file.
     known = tuple(sorted({names[code] for code in np.unique(keystrokes.key)})) or ("",)
     place = {name: position for position, name in enumerate(known)}
@@ -194,6 +238,7 @@ def _with_key_classes(keystrokes: Keystrokes, keys: Keys, fewest: int) -> Keystr
     return replace(keystrokes, key=renamed[keystrokes.key], keys=known)
 
 
+CLASSES = ("letter", "digit", "space", "symbol", "backspace", "other")
 _BLANK = {" ", "\n", "\t", "\r", "space", "enter", "return", "tab"}
 _BACKWARDS = {"\b", "\x7f", "backspace", "delete", "del"}
 _NAMED_SYMBOLS = {
@@ -205,6 +250,8 @@ _NAMED_SYMBOLS = {
 def key_class(key: str) -> str:
     """letter, digit, space (and Enter, Tab), symbol, backspace (and Delete) or other, such as Shift or a text."""
     name = key.casefold()
+    if name in CLASSES:  # of a file that was made coarse before
+        return name
     if name in _BLANK:
         return "space"
     if name in _BACKWARDS:
@@ -224,9 +271,10 @@ def key_class(key: str) -> str:
     return "symbol" if key.isprintable() else "other"
 
 
-def pseudonyms(n_learners: int, rng: np.random.Generator, prefix: str = "learner-") -> list[str]:
-    """Fresh names that say nothing, all different."""
+def pseudonyms(n_learners: int, chance: random.Random | None = None, prefix: str = "learner-") -> list[str]:
+    """Fresh names that say nothing, all different; from the operating system unless a test gives another chance."""
+    chance = chance or random.SystemRandom()
     names: dict[str, None] = {}
     while len(names) < n_learners:
-        names[f"{prefix}{int(rng.integers(16**8)):08x}"] = None
+        names[f"{prefix}{chance.getrandbits(32):08x}"] = None
     return list(names)
