@@ -137,9 +137,11 @@ def test_one_program_and_a_seed(tmp_path):
         done = run("hello.py", "-o", out, "--seed", 3, cwd=tmp_path)
         assert done.returncode == 0, done.stderr
         assert "For tests only" in done.stdout
+        assert "class list" in done.stdout
     assert (tmp_path / "a.py").read_text() == (tmp_path / "b.py").read_text()
     assert CANARY not in (tmp_path / "a.py").read_text().lower()
-    run("hello.py", "-o", "c.py", cwd=tmp_path)
+    done = run("hello.py", "-o", "c.py", "--no-keep-shape", cwd=tmp_path)
+    assert "class list" not in done.stdout
     assert (tmp_path / "c.py").read_text() != (tmp_path / "a.py").read_text()
 
 

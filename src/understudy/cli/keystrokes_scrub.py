@@ -14,6 +14,10 @@ REMAINS = (
     "No guarantee: the structure and style of a program, the words of names that stay, numbers, and the "
     "rhythm of typing can still identify its author."
 )
+SHAPE = (
+    "Names in the code keep their lengths and capitals, strings and comments their total lengths: whoever "
+    "has a class list may recognise a name by them. --no-keep-shape hides both."
+)
 
 
 class ProgramLanguage(Enum):
@@ -45,7 +49,7 @@ def scrub(
         str,
         typer.Option(
             help="What is replaced; emails includes web addresses and user names in paths, identifiers "
-            "the names that the code declares."
+            "all names in the code that no known library has."
         ),
     ] = "names,emails,strings,comments,identifiers",
     column: Annotated[str | None, typer.Option(help="Table: column with the source text.")] = None,
@@ -61,7 +65,7 @@ def scrub(
         bool,
         typer.Option(
             "--keep-shape/--no-keep-shape",
-            help="Same lengths, letter for letter and digit for digit, so that positions stay.",
+            help="Same lengths, so that positions stay; names in the code letter for letter.",
         ),
     ] = True,
     seed: Annotated[
@@ -69,10 +73,10 @@ def scrub(
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Replace names, addresses, strings, comments and declared names in the text of programs.
+    """Replace names, addresses, strings, comments and names in the code in the text of programs.
 
-    Not a guarantee: the structure and style of a program, the words of names that stay (library
-    names, names not declared), numbers, and the rhythm of typing still identify people.
+    Not a guarantee: the structure and style of a program, the words of names that stay (those of
+    known libraries), numbers, and the rhythm of typing still identify people.
 
     Example: understudy keystrokes scrub snapshots.csv -o scrubbed.csv --language java --names class.txt
     """
@@ -113,7 +117,7 @@ def scrub(
         report = scrub_table(source, output, scrubber, columns, spoken)
     else:
         report = scrub_file(source, output, scrubber, spoken)
-    notes = _notes(names is not None, "names" in wanted, seed is not None)
+    notes = _notes(names is not None, "names" in wanted, seed is not None, keep_shape)
     if as_json:
         figures = report.to_json()
         echo_json({**figures, "replace": sorted(wanted.kinds), "seeded": seed is not None, "notes": notes})
@@ -128,8 +132,8 @@ def scrub(
         typer.echo(note)
 
 
-def _notes(listed: bool, names_wanted: bool, seeded: bool) -> list[str]:
-    notes = [REMAINS]
+def _notes(listed: bool, names_wanted: bool, seeded: bool, keep_shape: bool) -> list[str]:
+    notes = [REMAINS, *([SHAPE] if keep_shape else [])]
     if names_wanted and not listed:
         notes.append(
             "No list of names was given (--names): people are replaced only where they stand in what "

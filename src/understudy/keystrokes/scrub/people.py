@@ -65,6 +65,7 @@ class People:
     anywhere: frozenset[str] = frozenset()
     words: frozenset[str] = frozenset()
     numbers: frozenset[str] = frozenset()
+    wholes: frozenset[tuple[str, ...]] = frozenset()  # parts that name somebody only together
 
     @classmethod
     def of(cls, entries: Iterable[str]) -> People:
@@ -90,23 +91,39 @@ class People:
     @classmethod
     def of_ids(cls, ids: Iterable[str]) -> People:
         """People by the names that a table has for them, each as a whole: `s-17` names nobody else's s."""
-        whole = {"".join(re.findall(r"[^\W_]+", fold(entry.lower())[0])) for entry in ids}
+        entries = {part for entry in ids for part in (entry.lower(), entry.lower().split("@")[0])}
+        found = {tuple(re.findall(r"[^\W\d_]+|\d+", fold(entry)[0])) for entry in entries}
+        digits = {"".join(parts) for parts in found if all(map(str.isdigit, parts))}
+        wholes = {
+            parts for parts in found if len("".join(parts)) >= MIN_INSIDE and not all(map(str.isdigit, parts))
+        }
         return cls(
-            frozenset(one for one in whole if len(one) >= MIN_INSIDE and not one.isdigit()),
-            numbers=frozenset(one for one in whole if len(one) > MIN_DIGITS and one.isdigit()),
+            numbers=frozenset(one for one in digits if len(one) > MIN_DIGITS), wholes=frozenset(wholes)
         )
 
     def __or__(self, other: People) -> People:
-        return People(self.anywhere | other.anywhere, self.words | other.words, self.numbers | other.numbers)
+        return People(
+            self.anywhere | other.anywhere,
+            self.words | other.words,
+            self.numbers | other.numbers,
+            self.wholes | other.wholes,
+        )
 
     def __bool__(self) -> bool:
-        return bool(self.anywhere or self.words or self.numbers)
+        return bool(self.anywhere or self.words or self.numbers or self.wholes)
 
     @cached_property
     def _letters(self) -> re.Pattern[str] | None:
         """Longest first, so that a name is not cut by another name in it."""
         words = sorted(self.anywhere, key=lambda word: (-len(word), word))
         return re.compile("|".join(map(re.escape, words))) if words else None
+
+    @cached_property
+    def _whole(self) -> re.Pattern[str] | None:
+        """The parts of a name with anything but letters and digits between: `a.b`, `a_b`, `ab`."""
+        wholes = sorted(self.wholes, key=lambda parts: (-len("".join(parts)), parts))
+        forms = [r"[\W_]*".join(map(re.escape, parts)) for parts in wholes]
+        return re.compile("|".join(forms)) if forms else None
 
     @cached_property
     def _digits(self) -> re.Pattern[str] | None:
@@ -121,7 +138,7 @@ class People:
             return []
         folded, places = fold(text)
         spans = []
-        for pattern in (self._letters, self._digits):
+        for pattern in (self._letters, self._whole, self._digits):
             if pattern is not None:
                 spans += [match.span() for match in pattern.finditer(folded)]
         found = [(places[start], _end(places, end)) for start, end in spans]
@@ -130,6 +147,10 @@ class People:
                 (start, end) for start, end in _single_words(text) if fold(text[start:end])[0] in self.words
             ]
         return merged(found)
+
+    def across(self, text: str) -> list[Span]:
+        """Where parts name somebody together, whatever stands between them."""
+        return People(wholes=self.wholes).mentions(text) if self.wholes else []
 
     def is_named(self, text: str) -> bool:
         """Whether the text names somebody."""

@@ -3,10 +3,14 @@
 A hash of a name is undone by hashing a list of names. Here each replacement is drawn from the
 operating system's entropy and kept in memory until the learner is done; nothing stores it.
 
-With the shape kept, a text is replaced unit by unit (a letter, a digit, an escape), and the draw
-for a unit is remembered under all that stands before it on the line. So a text that grows by a
-letter grows by a letter after replacement too, and snapshots of typing stay in step, while equal
-words in different places get different letters. Two texts show that they begin alike, no more.
+With the shape kept, a name's letter gets a letter of its case and a digit a digit. Strings and
+comments keep their lengths only: what is letters, digits and the marks between words becomes small
+letters with spaces drawn anew, since the lengths of words would find a name in a class list.
+
+A text is replaced unit by unit (a letter, a digit, an escape), and the draw for a unit
+is remembered under all that stands before it on the line. So a text that grows by a letter grows by
+a letter after replacement too, and snapshots of typing stay in step, while equal words in different
+places get different letters. Two texts show that they begin alike, no more.
 """
 
 from __future__ import annotations
@@ -39,6 +43,10 @@ _MORE = {
     "digit": "",
 }
 _TRIES = 50
+# Between words of a text these are drawn anew: they would tell where a name begins and ends.
+_JOINING = " -'’.,_@+:;!?&()=~\u2010\u2011\u2013\u2014\u00a0"
+# A space for one in six, about as in a text.
+_RUNNING = string.ascii_lowercase + " " * 5
 
 Accept = Callable[[str], bool]
 
@@ -65,6 +73,7 @@ class Replacements:
         self.chance = chance if chance is not None else random.SystemRandom()
         self.keep_shape = keep_shape
         self._texts: dict[str, Any] = {}
+        self._characters: dict[str, Any] = {}
         self._names: dict[str, Any] = {}
         self._memory: dict[tuple[str, str], str] = {}
         self._taken: set[str] = set()
@@ -85,7 +94,7 @@ class Replacements:
 
     def character(self, content: str, accept: Accept = lambda _: True) -> str:
         """The replacement of one character, whose shape is all that it has."""
-        return self._line(content, "escaped", accept)
+        return self._line(content, "escaped", accept, shape=True)
 
     def name(self, name: str, accept: Accept) -> str:
         """The replacement of a declared name: never one that is refused or stands for another."""
@@ -115,17 +124,40 @@ class Replacements:
             self._memory[key] = new
         return self._memory[key]
 
-    def _line(self, line: str, mode: str, accept: Accept) -> str:
-        key = (mode, line)
+    def _line(self, line: str, mode: str, accept: Accept, *, shape: bool = False) -> str:
+        key = (mode + " shape" * shape, line)
         if key not in self._memory:
-            new = self._grown(line, self._texts, mode)
+            grow = self._grown if shape else self._run_on
+            new = grow(line, self._characters if shape else self._texts, mode)
             for _ in range(_TRIES):
                 if accept(new):
                     break
                 # A draw that names somebody by chance: this line gets letters of its own.
-                new = self._grown(line, {}, mode)
+                new = grow(line, {}, mode)
             self._memory[key] = new
         return self._memory[key]
+
+    def _run_on(self, text: str, branch: dict[str, Any], mode: str) -> str:
+        """As `_grown`, but neither case nor the lengths of words are kept."""
+        units = text if mode == "plain" else _UNITS.findall(text)
+        drawn, running = [], False
+        for unit in units:
+            word = len(unit) == 1 and _class(unit) is not None
+            running_on = word or (running and unit in _JOINING)
+            if unit not in branch:
+                if running_on:
+                    taken = {letter for letter, _ in branch.values()}
+                    letters = _RUNNING if running else string.ascii_lowercase
+                    free = [letter for letter in letters if letter not in taken] or letters
+                    branch[unit] = (self.chance.choice(free), {})
+                elif unit == "\\'":
+                    branch[unit] = ("\\\\", {})
+                else:
+                    branch[unit] = (self._unit(unit, mode, set(), False), {})
+            new, branch = branch[unit]
+            drawn.append(new)
+            running = running_on or unit == "\\'"
+        return "".join(drawn)
 
     def _grown(self, text: str, branch: dict[str, Any], mode: str, *, more: bool = False) -> str:
         """The text unit by unit down the branches of what was drawn before."""

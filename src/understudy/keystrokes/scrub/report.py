@@ -14,7 +14,7 @@ KINDS: dict[str, str] = {
     "paths": "user names in paths",
     "strings": "string literals",
     "comments": "comments",
-    "identifiers": "uses of names declared in the code",
+    "identifiers": "names in the code that no library has",
     "uncertain": "pieces whose kind a broken program does not tell",
 }
 

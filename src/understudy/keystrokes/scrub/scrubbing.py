@@ -1,11 +1,12 @@
 """Decides what in a learner's programs is replaced, and replaces it.
 
-All texts of a learner are read before the first is changed: a name is the learner's own if any
-of them declares it, and it has the same replacement in all of them, whatever its scope.
+All texts of a learner are read before the first is changed. A name goes unless it is known: a word
+of the language or of a library. It has the same replacement in all texts, whatever its scope.
 """
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -21,6 +22,9 @@ from understudy.keystrokes.scrub.tokens import WORD, Program, Token, parse
 DEFAULT = ("names", "emails", "strings", "comments", "identifiers")
 # The test that a Python program makes of itself says nothing about its author.
 _KEPT_STRINGS = ("__main__",)
+# Words that are written as one, and what may stand between two words of a name.
+_COMPOUND = re.compile(rf"{WORD.pattern}(?:\\?['’.-]{WORD.pattern})*")
+_BETWEEN = re.compile(r"[ ,.'’_-]{0,2}")
 _KEPT_FOLDERS = ("src", "main", "test", "tests", "java", "python")
 
 
@@ -94,6 +98,7 @@ class _Learner:
         self.members: set[str] = set()
         self.imported: set[str] = set()
         self.sound: set[str] = set()  # used without a declaration where a program parses
+        self.pointing: set[str] = set()  # part of what points at people, an address for example
         self.names: set[str] = set()
         self.in_code: set[str] = set()  # what the programs declare, file names apart
         self.forbidden: set[str] = set()
@@ -111,7 +116,11 @@ class _Learner:
             elif token.use == uses.DECLARED_MEMBER:
                 self.members.add(name)
             elif not program.broken:
-                (self.imported if token.use == uses.IMPORT else self.sound).add(name)
+                (self.imported if token.use == uses.LIBRARY else self.sound).add(name)
+        for token in self._tokens_in(program, [span[:2] for span in self._addresses(program)]):
+            self.pointing.add(program.text[token.start : token.end])
+        for token in self._tokens_in(program, self.people.across(program.text)):
+            self.pointing.add(program.text[token.start : token.end])
         self.forbidden |= language.keywords | language.fixed | language.members
 
     def settle(self, titles: set[str]) -> None:
@@ -119,7 +128,9 @@ class _Learner:
         self.in_code = self.declared | self.members
         self.declared |= titles
         own = self.declared | self.members
-        self.forbidden |= self.names - own
+        self.forbidden |= self.names - own | self.imported
+        if "identifiers" not in self.wanted:
+            self.forbidden |= self.names
         # A name that is being typed is a beginning of one that is declared.
         self.beginnings = {name[:end] for name in own - self.forbidden for end in range(1, len(name))}
 
@@ -134,9 +145,19 @@ class _Learner:
     def replace(self, program: Program, language: Language) -> str:
         """The program's text after replacement."""
         text, new = program.text, []
-        changes = [
-            (token.start, token.end, self._token(program, token, language)) for token in program.tokens
-        ]
+        addresses = self._addresses(program)
+        strict = self._strict(program, addresses, language)
+        numbers = {token.start for token in self._tokens_in(program, self.people.across(text), "numbers")}
+        changes = []
+        for token in program.tokens:
+            if token.start in strict:
+                replacement = self.replacements.name(text[token.start : token.end], self._may_be_name)
+            elif token.start in numbers:
+                self.counts["names"] += 1
+                replacement = self.replacements.number(text[token.start : token.end], self._names_nobody)
+            else:
+                replacement = self._token(program, token, language)
+            changes.append((token.start, token.end, replacement))
         if program.broken and "emails" in self.wanted:
             changes = self._addresses_in_code(program, changes)
         at = 0
@@ -159,43 +180,51 @@ class _Learner:
     def _name(self, name: str, token: Token, language: Language, *, broken: bool) -> str:
         if _stays(name, language):
             return name
+        pointing = name in self.pointing and name not in language.members
         named = bool(self.people) and name not in language.members and self.people.is_named(name)
         self.counts["names"] += named
         verdict = self._verdict(name, token.use, language, broken=broken)
         if "identifiers" in self.wanted and verdict:
             self.counts[verdict] += 1
-        elif not named:
+        elif not named and not pointing:
             return name
         return self.replacements.name(name, self._may_be_name)
 
     def _verdict(self, name: str, use: str, language: Language, *, broken: bool) -> str:
         """As what a name is replaced: "identifiers", "uncertain" or, if it stays, ""."""
         if name in language.members and (
-            name in self.members or name not in self.declared or use in (uses.MEMBER, uses.IMPORT)
+            name in self.members or name not in self.declared or use in (uses.MEMBER, uses.LIBRARY)
         ):
+            return ""
+        if use == uses.LIBRARY and not broken:
             return ""
         if name in self.declared or name in self.members:
             return "identifiers"
         if name in self.imported:
             return ""
-        if use == uses.BARE or name in self.beginnings:
-            # No library gives a bare name that was not imported: a forgotten declaration or quote.
-            return "identifiers"
-        return "uncertain" if broken and name not in self.sound else ""
+        # Nothing known: a typing error, a forgotten declaration, quotation mark or comment mark.
+        known = not broken or use == uses.BARE or name in self.beginnings or name in self.sound
+        return "identifiers" if known else "uncertain"
 
     def _content(self, program: Program, token: Token, content: str, language: Language) -> str:
         """A string or a comment: whole if asked for, else what in it points at people."""
         mentions = self.people.mentions(content)
         self.counts["names"] += len(mentions)
         found: list[Span] = []
-        for run in WORD.finditer(content):
+        for run in _COMPOUND.finditer(content) if mentions else ():
             if any(start < run.end() and run.start() < end for start, end in mentions):
                 found.append(run.span())
-        found += mentions
+        found = _joined(content, merged(found + mentions))
         if "emails" in self.wanted:
             for start, end, kind in Addresses.in_text(content):
                 self.counts[kind] += 1
                 found.append((start, end))
+            # Java reads `https://x` as a label and a comment.
+            found += [
+                (0, min(end, token.end) - token.start)
+                for start, end, _ in Addresses.in_text(program.text)
+                if token.kind == "comments" and start <= token.start < end
+            ]
         mode = _mode(token, language)
         if token.kind in self.wanted:
             if content in _KEPT_STRINGS or not content:
@@ -221,6 +250,38 @@ class _Learner:
             at = end
         return "".join([*new, content[at:]])
 
+    def _addresses(self, program: Program) -> list[tuple[int, int, str]]:
+        """Addresses in code that parses: `a.b@c.fi` is a product of matrices to Python."""
+        if program.broken or "emails" not in self.wanted:
+            return []
+        return Addresses.in_text(program.text)
+
+    def _strict(
+        self, program: Program, addresses: list[tuple[int, int, str]], language: Language
+    ) -> set[int]:
+        """Where words of an address begin that go even if a library has them: `max.li@uni.fi`."""
+        places: set[int] = set()
+        for start, end, kind in addresses:
+            found = self._tokens_in(program, [(start, end)])
+            if not found:
+                continue
+            self.counts[kind] += 1
+            first = program.text[found[0].start : found[0].end]
+            # What begins with a name of the program is a product: its words are judged one by one.
+            if first not in self.in_code | self.imported and first not in ("self", "cls"):
+                places |= {token.start for token in found}
+        return places
+
+    @staticmethod
+    def _tokens_in(program: Program, spans: Sequence[Span], kind: str = "names") -> list[Token]:
+        if not spans:
+            return []
+        return [
+            token
+            for token in program.tokens
+            if token.kind == kind and any(token.start < end and start < token.end for start, end in spans)
+        ]
+
     def _addresses_in_code(
         self, program: Program, changes: list[tuple[int, int, str]]
     ) -> list[tuple[int, int, str]]:
@@ -245,8 +306,18 @@ class _Learner:
 
 
 def _stays(name: str, language: Language) -> bool:
-    dunder = name.startswith("__") and name.endswith("__")
-    return dunder or name in language.keywords or name in language.fixed
+    return name in language.keywords or name in language.fixed
+
+
+def _joined(content: str, spans: list[Span]) -> list[Span]:
+    """Spans with only a space or mark between made one: a name's words tell it by their lengths."""
+    joined: list[Span] = []
+    for start, end in spans:
+        if joined and _BETWEEN.fullmatch(content, joined[-1][1], start):
+            joined[-1] = (joined[-1][0], end)
+        else:
+            joined.append((start, end))
+    return joined
 
 
 def _mode(token: Token, language: Language) -> str:

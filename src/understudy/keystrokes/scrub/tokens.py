@@ -18,11 +18,11 @@ from understudy.keystrokes.scrub.scanning import scan
 if TYPE_CHECKING:
     from tree_sitter import Node
 
-# How a name is used. What is declared may be replaced; "member", "call", "type", "object" and
-# "import" may name something of a library; "bare" may not; "unknown" is a word of broken code.
+# How a name is used. "library" is a name in an import of a library that is known; an import of
+# anything else is the learner's, or a typing error. "unknown" is a word of broken code.
 DECLARED, DECLARED_MEMBER = "declared", "declared member"
-MEMBER, CALL, TYPE, OBJECT, IMPORT, BARE, UNKNOWN = (
-    *("member", "call", "type", "object", "import"),
+MEMBER, CALL, TYPE, OBJECT, IMPORT, LIBRARY, BARE, UNKNOWN = (
+    *("member", "call", "type", "object", "import", "library"),
     *("bare", "unknown"),
 )
 
@@ -95,7 +95,7 @@ def parse(text: str, language: Language) -> Program:
     data = text.encode("utf-8", "replace")
     tree = language.parser.parse(data)
     place = _places(data, len(text))
-    found = list(_walk(tree.root_node, data, place, language.name))
+    found = list(_walk(tree.root_node, data, place, language))
     broken = tree.root_node.has_error or any(token.kind == "strings" and not token.certain for token in found)
     if broken:
         found = _of_broken(text, found, language)
@@ -113,9 +113,9 @@ def _places(data: bytes, n_characters: int) -> list[int] | range:
     return [*places, n_characters]
 
 
-def _walk(root: Node, data: bytes, place: list[int] | range, language: str) -> Iterator[Token]:
+def _walk(root: Node, data: bytes, place: list[int] | range, language: Language) -> Iterator[Token]:
     """Every string, comment, name and number that the parser sees."""
-    use = _java_use if language == "java" else _python_use
+    use = _java_use if language.name == "java" else _python_use
     cursor = root.walk()
     steps: list[_Step] = []
     while True:
@@ -126,7 +126,7 @@ def _walk(root: Node, data: bytes, place: list[int] | range, language: str) -> I
         start, end = place[node.start_byte], place[node.end_byte]
         inside = True
         if kind.endswith("comment") and node.is_named:
-            mark = 1 if language == "python" else 2
+            mark = 1 if language.name == "python" else 2
             closing = 2 if kind == "block_comment" else 0
             yield Token(start + mark, end - closing, "comments")
             inside = False
@@ -144,7 +144,7 @@ def _walk(root: Node, data: bytes, place: list[int] | range, language: str) -> I
         elif kind == "format_specifier":
             yield from _format_texts(node, data, place)
         elif kind in _NAMES and end > start:
-            yield Token(start, end, "names", use(steps))
+            yield Token(start, end, "names", use(steps, language))
         elif kind in _NUMBERS:
             yield Token(start, end, "numbers")
         if inside and cursor.goto_first_child():
@@ -166,7 +166,7 @@ def _format_texts(node: Node, data: bytes, place: list[int] | range) -> Iterator
         at = end
 
 
-def _java_use(steps: list[_Step]) -> str:
+def _java_use(steps: list[_Step], language: Language) -> str:
     leaf, parent = steps[-1], steps[-2] if len(steps) > 1 else steps[-1]
     if leaf.field == "name" and parent.type in _JAVA_DECLARING:
         if parent.type == "variable_declarator" and len(steps) > 2 and steps[-3].type == "field_declaration":
@@ -180,7 +180,9 @@ def _java_use(steps: list[_Step]) -> str:
         return DECLARED
     around = {step.type for step in steps[:-1]}
     if "import_declaration" in around:
-        return IMPORT
+        whole = next(step for step in steps if step.type == "import_declaration")
+        path = _text(whole.node).removeprefix("import").strip().removeprefix("static ").strip()
+        return LIBRARY if language.has_import(path, _text(leaf.node)) else IMPORT
     if "package_declaration" in around:
         return DECLARED
     if leaf.type == "type_identifier" or parent.type in ("marker_annotation", "annotation"):
@@ -196,14 +198,14 @@ def _java_use(steps: list[_Step]) -> str:
     return BARE
 
 
-def _python_use(steps: list[_Step]) -> str:
+def _python_use(steps: list[_Step], language: Language) -> str:
     leaf, parent = steps[-1], steps[-2] if len(steps) > 1 else steps[-1]
     if parent.type in ("function_definition", "class_definition") and leaf.field == "name":
         return DECLARED_MEMBER if _in_class(steps[:-2]) else DECLARED
     if parent.type == "aliased_import" and leaf.field == "alias":
         return DECLARED
     if any(step.type.startswith("import_") or step.type == "future_import_statement" for step in steps):
-        return IMPORT
+        return LIBRARY if language.has_import(_python_module(steps), _text(leaf.node)) else IMPORT
     if parent.type == "attribute" and leaf.field == "attribute":
         return DECLARED_MEMBER if _is_target(steps[:-1]) else MEMBER
     if _is_target(steps):
@@ -223,6 +225,23 @@ def _python_use(steps: list[_Step]) -> str:
     if any(step.type == "type" for step in steps[-4:-1]):
         return TYPE
     return BARE
+
+
+def _python_module(steps: list[_Step]) -> str:
+    """The module that the import names in which the last step stands."""
+    for step in steps:
+        if step.type == "future_import_statement":
+            return "__future__"
+        if step.type == "import_from_statement":
+            module = step.node.child_by_field_name("module_name")
+            return "" if module is None else _text(module)
+        if step.type == "dotted_name":
+            return _text(step.node)
+    return ""
+
+
+def _text(node: Node) -> str:
+    return (node.text or b"").decode("utf-8", "replace")
 
 
 def _below_target(steps: list[_Step]) -> int:
