@@ -219,12 +219,11 @@ class _Learner:
             for start, end, kind in Addresses.in_text(content):
                 self.counts[kind] += 1
                 found.append((start, end))
-            # Java reads `https://x` as a label and a comment.
-            found += [
-                (0, min(end, token.end) - token.start)
-                for start, end, _ in Addresses.in_text(program.text)
-                if token.kind == "comments" and start <= token.start < end
-            ]
+            label = program.text[max(0, token.start - 8) : token.start]
+            if token.kind == "comments" and label.endswith("://"):
+                # Java reads `https://x` as a label and a comment.
+                behind = content.split(maxsplit=1)
+                found.append((0, content.index(behind[0]) + len(behind[0]) if behind else 0))
         mode = _mode(token, language)
         if token.kind in self.wanted:
             if content in _KEPT_STRINGS or not content:
