@@ -308,10 +308,18 @@ def declared_groups(
     names: Sequence[str], label_names: Sequence[str], labels: NDArray[np.integer[Any]]
 ) -> NDArray[np.int64]:
     """Each learner's position among the declared groups, -1 for a missing label or one that was not declared."""
-    place = {name: g for g, name in enumerate(names)}
-    codes = np.array([place.get(name, -1) for name in label_names] + [-1], dtype=np.int64)
+    place = {_plain(name): g for g, name in enumerate(names)}
+    codes = np.array([place.get(_plain(name), -1) for name in label_names] + [-1], dtype=np.int64)
     return np.asarray(codes[np.where(np.asarray(labels) >= 0, labels, -1)])
 
 
 def _number(value: float) -> float | None:
     return None if math.isnan(value) else round(float(value), 2)
+
+
+def _plain(name: str) -> str:
+    """A label as it is compared: numbers by their value, since a table may write 1 as 1.0."""
+    try:
+        return f"{float(name):.12g}"
+    except ValueError:
+        return name.strip()

@@ -223,3 +223,8 @@ def test_digraphs_have_to_be_declared(tmp_path):
 def test_labels_that_were_not_declared_count_in_no_group():
     labels = np.array([0, 1, 2, -1, 1])
     assert declared_groups(("some", "none"), ("none", "some", "secret"), labels).tolist() == [1, 0, -1, -1, 0]
+
+
+def test_a_group_that_is_a_number_is_found_however_it_is_written():
+    found = declared_groups(("0", "1"), ("1.0", "0.0", "other"), np.array([0, 1, 2, -1]))
+    assert found.tolist() == [1, 0, -1, -1]
