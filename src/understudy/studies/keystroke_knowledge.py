@@ -5,11 +5,20 @@ from __future__ import annotations
 import numpy as np
 
 from understudy.attacks.typing import PROFILE_ATTACKS, Identification, across_courses, identification
+from understudy.attacks.typing_events import text
 from understudy.errors import DataError
 from understudy.keystrokes.latencies import count_latencies
 from understudy.keystrokes.profiles import build_profiles, by_weeks, enough_typed, most_common
 from understudy.records.keystrokes import Keystrokes
-from understudy.studies.keystroke_results import AVERAGES, BY_COURSE, BY_DIGRAPHS, BY_WEEKS, PUBLISHED, Row
+from understudy.studies.keystroke_results import (
+    AVERAGES,
+    BY_COURSE,
+    BY_DIGRAPHS,
+    BY_TEXT,
+    BY_WEEKS,
+    PUBLISHED,
+    Row,
+)
 from understudy.studies.keystroke_sweep import Course, Floats, SweepPlan
 
 NUMBERS = (1, 2, 5, 10, 15, 25, 50, 100, 150, 200, 300)
@@ -20,8 +29,8 @@ def knowledge(course: Course, plan: SweepPlan) -> list[Row]:
 
     `size` holds the number of digraphs or weeks; attacks are those on nearest profiles.
     """
-    rows = []
     n = course.keystrokes.n_learners
+    rows = _by_text(course, plan)
     known, unknown = (
         count_latencies(course.keystrokes, side, n) for side in (course.split.known, course.split.unknown)
     )
@@ -39,6 +48,17 @@ def knowledge(course: Course, plan: SweepPlan) -> list[Row]:
             if np.isfinite(profiles[0]).all():
                 rows += _rows(BY_WEEKS, weeks, profiles[0], profiles[1], plan)
     return rows
+
+
+def _by_text(course: Course, plan: SweepPlan) -> list[Row]:
+    """What the text alone gives away: counted without bounds, or the counts would tell the speed."""
+    sides = [
+        count_latencies(course.keystrokes, side, course.keystrokes.n_learners, shortest=0.0, longest=np.inf)
+        for side in (course.split.known, course.split.unknown)
+    ]
+    distances = text(sides[0].count, sides[1].named(sides[0].features).count)
+    n_digraphs = len(sides[0].features)
+    return [_row(BY_TEXT, n_digraphs, BY_TEXT, identification(BY_TEXT, distances, k)) for k in plan.guesses]
 
 
 def from_another_course(here: Keystrokes, there: Keystrokes, plan: SweepPlan) -> list[Row]:

@@ -11,6 +11,7 @@ from understudy.studies.keystroke_figures import WORDS_OF_LEVEL, figures
 from understudy.studies.keystroke_results import (
     AVERAGES,
     BY_COURSE,
+    BY_TEXT,
     EVENTS,
     IDENTIFICATION,
     INFERENCE,
@@ -53,6 +54,7 @@ def write_results(folder: Path, rows: list[Row], course: Course, plan: SweepPlan
         levels=WORDS_OF_LEVEL,
         tables=[(level, way, table(rows, level, way, k)) for level in (EVENTS, AVERAGES) for way in WAYS],
         courses=select(rows, measure=BY_COURSE),
+        text=next(iter(select(rows, measure=BY_TEXT, k=k)), None),
         chance=min(1.0, k / course.keystrokes.n_learners),
     )
     write_text(folder / "report.html", page)

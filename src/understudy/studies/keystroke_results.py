@@ -13,6 +13,8 @@ IDENTIFICATION, INFERENCE, PRESERVED, GROUPS = "identification", "inference", "p
 
 # What the attacker knows; the size of such a row is a number of digraphs or weeks.
 BY_DIGRAPHS, BY_WEEKS, BY_COURSE = "by digraphs", "by weeks", "another course"
+# What was typed, without any time: beside the attacks on latencies, never among them.
+BY_TEXT = "text"
 
 AVERAGES, EVENTS = "averages", "events"
 

@@ -346,13 +346,18 @@ def _usefulness(
     """What can still be learned: the label, and who types how fast."""
     fine = _traits(course, course.keystrokes, TYPING)
     coarse = WAYS[way](size).averages(fine) if level == AVERAGES else _traits(course, released, bounds)
-    kept = preserved(fine[:, :-1], coarse[:, :-1], fine[:, -1], coarse[:, -1])
+    outcome = None if course.labels is None else np.where(course.labels >= 0, course.labels, np.nan)
+    kept = preserved(fine[:, :-1], coarse[:, :-1], fine[:, -1], coarse[:, -1], outcome)
     n = len(fine)
-    figures = {"error of a digraph (ms)": kept.digraph_error, "order of learners": kept.kendall}
+    figures = {
+        "error of a digraph (ms)": kept.digraph_error,
+        "order of learners": kept.kendall,
+        "speed with the label": kept.link_coarse,
+    }
     rows = [
         Row(level, way, size, PRESERVED, name, 0, one.value, one.low, one.high, 0.0, n)
         for name, one in figures.items()
-        if np.isfinite(one.value)
+        if one is not None and np.isfinite(one.value)
     ]
     if course.labels is None:
         return rows

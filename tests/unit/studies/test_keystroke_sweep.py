@@ -15,6 +15,7 @@ from understudy.studies.keystroke_report import write_results
 from understudy.studies.keystroke_results import (
     AVERAGES,
     BY_DIGRAPHS,
+    BY_TEXT,
     BY_WEEKS,
     EVENTS,
     IDENTIFICATION,
@@ -84,7 +85,10 @@ def test_both_ways_agree_where_nothing_is_coarse(rows):
 
 
 def test_inference_is_beside_its_majority(course):
-    found = select(sweep_tasks(course, PLAN)["averages bucket 300"](), measure="inference")
+    rows = sweep_tasks(course, PLAN)["averages bucket 0"]()
+    (link,) = select(rows, measure="preserved", name="speed with the label")
+    assert link.low <= link.value <= link.high
+    found = select(rows, measure="inference")
     assert {row.name for row in found} >= {"naive-bayes", "random-forest", "random-forest, selected outside"}
     assert len({row.baseline for row in found}) == 1
 
@@ -200,6 +204,9 @@ def test_more_digraphs_and_weeks_name_more(course):
     rows = knowledge(course, PLAN)
     digraphs = {row.size: row.value for row in select(rows, measure=BY_DIGRAPHS, k=1)}
     assert digraphs[25.0] > digraphs[1.0]
+    # Everybody types the same lines here, so the text names nobody.
+    (text,) = select(rows, measure=BY_TEXT, k=5)
+    assert text.low < text.baseline < text.high
     weeks = select(rows, measure=BY_WEEKS, k=5)
     assert [row.size for row in weeks] == [1.0, 2.0]
 
