@@ -193,6 +193,7 @@ def coarsen(
                 "card_page": str(page),
                 "card_json": str(machine),
                 "card": card,
+                "ledger": str(book.path),
                 "coarsening": str(coarsening),
                 "keys": str(kept.keys),
                 "typing_range_ms": content["typing_range_ms"],
@@ -210,7 +211,7 @@ def coarsen(
     typer.echo(f"Guarantee: {GUARANTEE}.")
     if not found:
         typer.echo("No attack was run on it: `understudy keystrokes sweep` measures who can still be named.")
-    typer.echo(f"Card: {page} and {machine}.")
+    typer.echo(f"Card: {page} and {machine}. Noted in the ledger {book.path}.")
 
 
 def _chosen(bucket: float | None, rounding: float | None, method: str | None) -> Coarsening:
