@@ -1,8 +1,9 @@
-"""What a person who stops a command is told: whether anything was charged by then."""
+"""What commands that charge share: where a result goes, a last question, and what is told to who stops them."""
 
 from __future__ import annotations
 
 import contextlib
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -42,3 +43,35 @@ def told_when_stopped() -> Iterator[Charge]:
     except KeyboardInterrupt:
         typer.echo(charge.said(), err=True)
         raise typer.Exit(130) from None
+
+
+def paid_output(out: Path | None, usual: str, *, explain: bool) -> Path:
+    """Where a json that costs budget is written; what was paid for is not overwritten. `usual` is a name for it."""
+    from understudy.errors import UsageError
+    from understudy.pages.writing import check_parent
+
+    if out is None:
+        if explain:
+            return Path(usual)
+        raise UsageError("no file to write was given.", hint=f"add -o {usual}.")
+    if out.suffix != ".json":
+        raise UsageError(f"asked to write {out}; it is written as json.", hint="end it with .json.")
+    check_parent(out)
+    if out.exists() and not explain:
+        raise UsageError(
+            f"asked to write {out}, which is there already.",
+            hint="choose another name; every release costs, so an earlier one is not overwritten.",
+        )
+    return out
+
+
+def ask_before_charge() -> None:
+    """A person at a terminal may still stop it."""
+    if somebody_is_there() and not typer.confirm("Charge it all the same?", err=True):
+        typer.echo("Nothing was charged.", err=True)
+        raise typer.Exit(1)
+
+
+def somebody_is_there() -> bool:
+    """Whether a question would be answered."""
+    return sys.stdin.isatty() and sys.stderr.isatty()

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from understudy.cli.charging import ask_before_charge, paid_output, told_when_stopped
 from understudy.cli.options import AsJson, LedgerPath, echo_json
 
 if TYPE_CHECKING:
@@ -84,11 +85,10 @@ def summarize(
 
     Example: understudy cohort summarize cohort.parquet --epsilon 3 --delta 1e-5 -o summary.json
     """
-    from understudy.cli.charging import told_when_stopped
 
     # What may be wrong with the options is found before anything slow is loaded.
     _check_loss(epsilon, delta)
-    out = _checked(out, explain)
+    out = paid_output(out, "summary.json", explain=explain)
     _check_files(file, schema, suggestions, previous)
     with told_when_stopped() as charge:
         _summarize(
@@ -189,7 +189,7 @@ def _summarize(
         explained(plan, book, people, cost, None if cohort.simulated else file, data_sets, before, as_json)
         return
     if doubtful and not as_json:
-        _ask()
+        ask_before_charge()
     _warn(plan, as_json, asks=not cohort.simulated)
     charge.book, charge.card, charge.out = book, new_card_id(), out
     book.record(
@@ -283,39 +283,7 @@ def _warn(plan: Plan, quiet: bool, *, asks: bool) -> None:
         return
     typer.echo(words, err=True)
     if asks:
-        _ask()
-
-
-def _ask() -> None:
-    if _somebody_is_there() and not typer.confirm("Charge it all the same?", err=True):
-        typer.echo("Nothing was charged.", err=True)
-        raise typer.Exit(1)
-
-
-def _somebody_is_there() -> bool:
-    import sys
-
-    return sys.stdin.isatty() and sys.stderr.isatty()
-
-
-def _checked(out: Path | None, explain: bool) -> Path:
-    """Where to write; what was paid for is not overwritten."""
-    from understudy.errors import UsageError
-    from understudy.pages.writing import check_parent
-
-    if out is None:
-        if explain:
-            return Path("summary.json")
-        raise UsageError("no file to write was given.", hint="add -o summary.json.")
-    if out.suffix != ".json":
-        raise UsageError(f"asked to write {out}; a summary is written as json.", hint="end it with .json.")
-    check_parent(out)
-    if out.exists() and not explain:
-        raise UsageError(
-            f"asked to write {out}, which is there already.",
-            hint="choose another name; every release costs, so an earlier one is not overwritten.",
-        )
-    return out
+        ask_before_charge()
 
 
 def _refuse_cuts_beside(file: Path, schema: Path | None) -> None:

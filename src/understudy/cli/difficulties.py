@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from understudy.cli.charging import paid_output
 from understudy.cli.options import (
     AsJson,
     Exclude,
@@ -166,7 +167,7 @@ def difficulties(
     from understudy.privacy.noise import os_noise
     from understudy.readers import Columns, read_responses
 
-    out = _checked(out, explain)
+    out = paid_output(out, "difficulties.json", explain=explain)
     # Wrong options are found before a large file is read.
     expected = _prior(prior, epsilon, public_prior)
     request = _request(method, epsilon, delta, missing, answers_at_most, ability_sd, expected)
@@ -249,28 +250,6 @@ def difficulties(
     else:
         private = "--epsilon 1" if epsilon is None else "-m knorm"
         typer.echo(f"Written: {out}. NOT PRIVATE: keep it inside; {private} makes it private.", err=True)
-
-
-def _checked(out: Path | None, explain: bool) -> Path:
-    """Where to write; what was paid for is not overwritten."""
-    from understudy.errors import UsageError
-    from understudy.pages.writing import check_parent
-
-    if out is None:
-        if explain:
-            return Path("difficulties.json")
-        raise UsageError("no file to write was given.", hint="add -o difficulties.json.")
-    if out.suffix != ".json":
-        raise UsageError(
-            f"asked to write {out}; difficulties are written as json.", hint="end it with .json."
-        )
-    check_parent(out)
-    if out.exists() and not explain:
-        raise UsageError(
-            f"asked to write {out}, which is there already.",
-            hint="choose another name; every release costs, so an earlier one is not overwritten.",
-        )
-    return out
 
 
 def _request(

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from understudy.cli.charging import ask_before_charge, paid_output
 from understudy.cli.keystrokes_options import (
     EventsPath,
     Format,
@@ -107,7 +108,7 @@ def statistics(
     from understudy.privacy.noise import os_noise
     from understudy.readers.keystrokes_progsnap import main_table
 
-    out = _checked(out, explain)
+    out = paid_output(out, "statistics.json", explain=explain)
     declaration = Declaration(read_digraphs(digraphs), _groups(groups, labels), shortest, longest, least)
     source = read_events(
         file,
@@ -145,7 +146,7 @@ def statistics(
         _explain(release, as_json)
         return
     if doubtful and not as_json:
-        _ask()
+        ask_before_charge()
     card = new_card_id()
     book.record(
         population=people,
@@ -184,26 +185,6 @@ def statistics(
     typer.echo(f"Written: {out}.")
 
 
-def _checked(out: Path | None, explain: bool) -> Path:
-    """Where to write; what was paid for is not overwritten."""
-    from understudy.errors import UsageError
-    from understudy.pages.writing import check_parent
-
-    if out is None:
-        if explain:
-            return Path("statistics.json")
-        raise UsageError("no file to write was given.", hint="add -o statistics.json.")
-    if out.suffix != ".json":
-        raise UsageError(f"asked to write {out}; statistics are written as json.", hint="end it with .json.")
-    check_parent(out)
-    if out.exists() and not explain:
-        raise UsageError(
-            f"asked to write {out}, which is there already.",
-            hint="choose another name; every release costs, so an earlier one is not overwritten.",
-        )
-    return out
-
-
 def _say_others(book: Ledger, people: str, data: Path) -> bool:
     """What the ledger cannot know, before it charges: whether this is a copy of data that it knows by another name."""
     others = book.others(people, data)
@@ -214,16 +195,6 @@ def _say_others(book: Ledger, people: str, data: Path) -> bool:
             err=True,
         )
     return bool(others)
-
-
-def _ask() -> None:
-    """A person at a terminal may still stop it."""
-    import sys
-
-    there = sys.stdin.isatty() and sys.stderr.isatty()
-    if there and not typer.confirm("Charge it all the same?", err=True):
-        typer.echo("Nothing was charged.", err=True)
-        raise typer.Exit(1)
 
 
 def _groups(groups: str | None, labels: Path | None) -> tuple[str, ...]:
