@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import difflib
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -55,12 +56,12 @@ class Coarsening(Protocol):
         ...
 
 
-class _EachLatency:
+class _EachLatency(ABC):
     """What the kinds share that look at one latency after the other."""
 
+    @abstractmethod
     def values(self, milliseconds: Floats, group: Codes, rng: Random | None) -> Floats:
         """Coarse values; `group` says which latencies are of the same digraph, column or key."""
-        raise NotImplementedError
 
     def averages(self, values: Floats, rng: Random | None = None) -> Floats:
         """Every average for itself, a column being a group."""
