@@ -4,7 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from understudy.attacks.typing import PROFILE_ATTACKS, Identification, across_courses, identification
+from understudy.attacks.typing import (
+    PROFILE_ATTACKS,
+    Identification,
+    across_courses,
+    by_number_of_features,
+    by_training,
+    identification,
+)
 from understudy.attacks.typing_events import text
 from understudy.errors import DataError
 from understudy.keystrokes.latencies import count_latencies
@@ -34,20 +41,30 @@ def knowledge(course: Course, plan: SweepPlan) -> list[Row]:
     known, unknown = (
         count_latencies(course.keystrokes, side, n) for side in (course.split.known, course.split.unknown)
     )
-    unknown = unknown.named(known.features)
-    common = most_common([known, unknown], max(NUMBERS))
-    for number in NUMBERS:
-        if number <= len(common):
-            profiles = [build_profiles(side.of(common[:number])).values for side in (known, unknown)]
-            rows += _rows(BY_DIGRAPHS, number, profiles[0], profiles[1], plan)
-    if plan.split == "weeks":
-        for weeks in range(1, int(course.keystrokes.week.max()) + 1):
-            side = by_weeks(course.keystrokes, weeks).known
-            fewer = count_latencies(course.keystrokes, side, n).named(course.features)
-            profiles = [build_profiles(one).values for one in (fewer, unknown.named(course.features))]
-            if np.isfinite(profiles[0]).all():
-                rows += _rows(BY_WEEKS, weeks, profiles[0], profiles[1], plan)
+    common = most_common([known, unknown.named(known.features)], max(NUMBERS))
+    names = tuple(known.features[j] for j in common)
+    by_all = [build_profiles(side.named(names)).values for side in (known, unknown)]
+    numbers = [number for number in NUMBERS if number <= len(names)]
+    last_week = build_profiles(unknown.named(course.features)).values
+    weeks = _by_weeks(course) if plan.split == "weeks" else {}
+    attack = PROFILE_ATTACKS[PUBLISHED]
+    for k in plan.guesses:
+        by_digraphs = by_number_of_features(PUBLISHED, attack, by_all[0], by_all[1], numbers, k)
+        rows += [_row(BY_DIGRAPHS, number, PUBLISHED, one) for number, one in by_digraphs.items()]
+        by_weeks_known = by_training(PUBLISHED, attack, weeks, last_week, k)
+        rows += [_row(BY_WEEKS, number, PUBLISHED, one) for number, one in by_weeks_known.items()]
     return rows
+
+
+def _by_weeks(course: Course) -> dict[int, Floats]:
+    """Profiles from the last weeks before the one that is to be named, by how many these are."""
+    data = course.keystrokes
+    return {
+        weeks: build_profiles(
+            count_latencies(data, by_weeks(data, weeks).known, data.n_learners).named(course.features)
+        ).values
+        for weeks in range(1, int(data.week.max()) + 1)
+    }
 
 
 def _by_text(course: Course, plan: SweepPlan) -> list[Row]:
@@ -86,12 +103,6 @@ def from_another_course(here: Keystrokes, there: Keystrokes, plan: SweepPlan) ->
         for name, attack in PROFILE_ATTACKS.items()
         for k in plan.guesses
     ]
-
-
-def _rows(measure: str, number: int, known: Floats, unknown: Floats, plan: SweepPlan) -> list[Row]:
-    attack = PROFILE_ATTACKS[PUBLISHED]
-    distances = attack(known, unknown)
-    return [_row(measure, number, PUBLISHED, identification(PUBLISHED, distances, k)) for k in plan.guesses]
 
 
 def _row(measure: str, number: int, name: str, one: Identification) -> Row:

@@ -48,7 +48,7 @@ from understudy.keystrokes.profiles import (
     most_common,
 )
 from understudy.keystrokes.windows import by_size
-from understudy.pages.writing import write_json, write_text
+from understudy.pages.writing import write_json
 from understudy.records.keystrokes import Keystrokes
 from understudy.studies.keystroke_results import (
     AVERAGES,
@@ -489,8 +489,3 @@ def table_of(rows: list[Row]) -> str:
 
 def _shown(value: Any) -> Any:
     return f"{value:.6g}" if isinstance(value, float) else value
-
-
-def write_table(folder: Path, rows: list[Row]) -> None:
-    """Write results.csv."""
-    write_text(folder / "results.csv", table_of(rows))
