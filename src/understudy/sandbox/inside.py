@@ -339,6 +339,9 @@ def _frame(content: bytes) -> Any:
 def _table_bytes(frame: Any) -> bytes:
     pa = import_module("pyarrow")
 
+    # What a table is grouped by is its index with a name: a column for whoever reads it.
+    if any(name is not None for name in frame.index.names):
+        frame = frame.reset_index()
     table = pa.Table.from_pandas(frame, preserve_index=False, nthreads=1)
     for place, column in enumerate(table.columns):
         kind = column.type

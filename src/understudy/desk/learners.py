@@ -1,0 +1,116 @@
+"""The table that questions are about: rows of learners, and the tables without some or with some twice.
+
+Names of learners never reach an analysis: they are numbered in an order that is drawn once, and every
+copy of a learner in a shadow is a learner of their own.
+"""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from understudy.errors import DataError, UsageError
+
+if TYPE_CHECKING:
+    import polars as pl
+
+LEARNER = "learner"
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class LearnerTable:
+    """Rows sorted by learner: those of learner i are `starts[i]` to `starts[i + 1]`."""
+
+    rows: pl.DataFrame
+    """Without the learners' names."""
+    starts: NDArray[np.int64]
+
+    @property
+    def n_learners(self) -> int:
+        """How many people it is about."""
+        return len(self.starts) - 1
+
+    @property
+    def columns(self) -> list[str]:
+        """What an analysis finds, the learners' column first."""
+        return [LEARNER, *self.rows.columns]
+
+    def whole(self) -> bytes:
+        """All learners, for the sandbox."""
+        return self.of(np.arange(self.n_learners))
+
+    def without(self, left_out: Sequence[int]) -> bytes:
+        """All but some; the others keep their numbers."""
+        kept = np.setdiff1d(np.arange(self.n_learners), np.asarray(left_out))
+        return self.of(kept, numbers=kept)
+
+    def of(self, learners: NDArray[np.int64], numbers: NDArray[np.int64] | None = None) -> bytes:
+        """Some learners, repeated as often as they are listed; numbered in order unless `numbers` are given."""
+        import polars as pl
+
+        lengths = np.diff(self.starts)[learners]
+        first = np.repeat(self.starts[learners], lengths)
+        place = first + np.arange(len(first)) - np.repeat(np.cumsum(lengths) - lengths, lengths)
+        shown = np.arange(len(learners)) if numbers is None else numbers
+        width = len(str(self.n_learners))
+        names = [f"learner-{number + 1:0{width}}" for number in shown.tolist()]
+        frame = self.rows[place].insert_column(
+            0, pl.Series(LEARNER, np.repeat(np.array(names, dtype=object), lengths), dtype=pl.String)
+        )
+        sink = io.BytesIO()
+        frame.write_ipc_stream(sink, compression="uncompressed")
+        return sink.getvalue()
+
+
+def read_table(path: Path, source: str = "the table") -> pl.DataFrame:
+    """A csv or Parquet file. Errors name `source`, since the place of real data is nobody's business."""
+    import polars as pl
+
+    try:
+        if path.suffix.lower() == ".parquet":
+            return pl.read_parquet(path)
+        return pl.read_csv(path, infer_schema_length=None)
+    except (pl.exceptions.PolarsError, OSError) as error:
+        raise DataError(
+            f"{source} cannot be read ({type(error).__name__}).",
+            hint="give a csv or Parquet file that is there and can be read.",
+        ) from None
+
+
+def learner_table(
+    frame: pl.DataFrame,
+    rng: np.random.Generator,
+    *,
+    columns: Sequence[str] | None = None,
+    withdrawn: Sequence[str] = (),
+    learner: str = LEARNER,
+) -> LearnerTable:
+    """The table of a frame with a column of learners, without those who withdrew, in an order that `rng` draws."""
+    import polars as pl
+
+    if learner not in frame.columns:
+        raise DataError(
+            f"the table has no column '{learner}'.", hint="name the column that says whose row it is."
+        )
+    wanted = [name for name in (columns or frame.columns) if name not in (learner, LEARNER)]
+    if missing := [name for name in wanted if name not in frame.columns]:
+        raise DataError(
+            f"{len(missing)} columns of the synthetic data are not in the real data, such as '{missing[0]}'.",
+            hint="synthetic and real data need the same columns.",
+        )
+    frame = frame.with_columns(pl.col(learner).cast(pl.String).alias("__learner"))
+    frame = frame.filter(pl.col("__learner").is_not_null() & ~pl.col("__learner").is_in(list(withdrawn)))
+    if frame.height == 0:
+        raise UsageError("no learner is left in the table.", hint="look at the list of who withdrew.")
+    names = frame["__learner"].unique().sort()
+    drawn = pl.DataFrame({"__learner": names, "__place": rng.permutation(len(names))})
+    frame = frame.join(drawn, on="__learner", how="left").sort("__place", maintain_order=True)
+    lengths = frame["__place"].value_counts().sort("__place")["count"].to_numpy()
+    starts = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
+    return LearnerTable(frame.select(wanted), starts)
