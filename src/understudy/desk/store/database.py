@@ -1,0 +1,106 @@
+"""Opens the database and hands out transactions: one writer at a time, so that the log's chain has no forks."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from sqlalchemy import Engine, create_engine, event, text
+from sqlalchemy.exc import DBAPIError, OperationalError
+from sqlalchemy.orm import Session, sessionmaker
+
+from understudy.errors import MissingError
+
+# Names the lock that writers take in PostgreSQL; any number that only the desk uses.
+_WRITERS = 7_041_776
+
+
+class Database:
+    """A database of the desk by its URL: `sqlite:///file` or `postgresql+psycopg://...`."""
+
+    def __init__(self, url: str) -> None:
+        self.url = url
+        self.engine = _engine(url)
+        self._sessions = sessionmaker(self.engine, expire_on_commit=False)
+
+    @property
+    def is_sqlite(self) -> bool:
+        """Whether it is a file."""
+        return self.engine.dialect.name == "sqlite"
+
+    @contextlib.contextmanager
+    def reading(self) -> Iterator[Session]:
+        """A transaction that changes nothing."""
+        with _explained(), self._sessions() as session:
+            yield session
+            session.rollback()
+
+    @contextlib.contextmanager
+    def writing(self) -> Iterator[Session]:
+        """A transaction that is whole or not at all, one at a time: what it read stays true until it ends."""
+        with _explained(), self._sessions() as session:
+            session.connection(execution_options={"understudy_writes": True})
+            if not self.is_sqlite:
+                session.execute(text("SELECT pg_advisory_xact_lock(:lock)"), {"lock": _WRITERS})
+            yield session
+            session.commit()
+
+    def upgrade(self) -> None:
+        """Bring the tables up to date, or make them."""
+        from alembic import command
+        from alembic.config import Config
+
+        config = Config()
+        config.set_main_option("script_location", str(Path(__file__).parent / "migrations"))
+        config.attributes["engine"] = self.engine
+        command.upgrade(config, "head")
+
+    def close(self) -> None:
+        """Let go of all connections."""
+        self.engine.dispose()
+
+
+def _engine(url: str) -> Engine:
+    if not url.startswith("sqlite"):
+        return create_engine(url, pool_pre_ping=True)
+    engine = create_engine(url, connect_args={"timeout": 30, "check_same_thread": False})
+
+    @event.listens_for(engine, "connect")
+    def _connected(connection: Any, _: Any) -> None:
+        # Python's driver would begin transactions late, as readers: we say BEGIN ourselves.
+        connection.isolation_level = None
+        for pragma in ("journal_mode=WAL", "synchronous=FULL", "foreign_keys=ON", "secure_delete=ON"):
+            connection.execute(f"PRAGMA {pragma}")
+
+    @event.listens_for(engine, "begin")
+    def _begun(connection: Any) -> None:
+        writes = connection.get_execution_options().get("understudy_writes")
+        connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
+
+    return engine
+
+
+@contextlib.contextmanager
+def _explained() -> Iterator[None]:
+    """Errors of the database as sentences, without the statement and its values."""
+    try:
+        yield
+    except OperationalError as error:
+        words = str(error.orig).lower()
+        if "full" in words or "no space" in words:
+            raise MissingError(
+                "the disk of the desk is full; nothing was changed.",
+                hint="make room on it, then try again.",
+            ) from None
+        raise MissingError(
+            "the desk's database cannot be used at the moment; nothing was changed.",
+            hint="try again; if it stays so, look whether the database runs and its disk can be written.",
+        ) from None
+    except DBAPIError as error:
+        if "full" in str(error.orig).lower() or "space" in str(error.orig).lower():
+            raise MissingError(
+                "the disk of the desk is full; nothing was changed.", hint="make room on it, then try again."
+            ) from None
+        raise
