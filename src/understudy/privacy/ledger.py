@@ -21,7 +21,7 @@ import json
 import math
 import secrets
 import sqlite3
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -237,8 +237,13 @@ class Ledger:
         risk: dict[str, Any] | None = None,
         file: Path | Sequence[Path] | None = None,
         data_sets: Sequence[str] = (),
+        at_most: Mapping[str, float] | None = None,
+        once: bool = False,
     ) -> None:
         """Append an entry, or refuse it when it would pass the limit.
+
+        `at_most` limits figures of `risk`, such as the measured mu of everything released together. With
+        `once`, a card that is in the ledger already is not charged again: who was interrupted may call it again.
 
         A `file` (or several) holds the data of this population, and so do `data_sets`, by their names:
         whatever was or will be charged to the learners of those is charged to it as well.
@@ -248,8 +253,11 @@ class Ledger:
         """
         population = same_population(population)
         with self._connection() as connection, _writing(connection):
+            if once and _known_card(connection, card):
+                return
             _link_all(connection, population, (file,) if isinstance(file, Path) else file or (), data_sets)
             _checked(connection, population, guarantee)
+            _refuse_measured(risk or {}, at_most or {})
             connection.execute(
                 "INSERT INTO entries (at, who, population, card, kind, method, epsilon, delta, mu, "
                 "statement, risk) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
@@ -363,6 +371,19 @@ def _refuse_overspending(balance: Balance, guarantee: Guarantee) -> None:
             hint="ask for a smaller delta, far below one over the number of learners; "
             "`understudy ledger FILE --delta-limit` declares another limit.",
         )
+
+
+def _known_card(connection: sqlite3.Connection, card: str) -> bool:
+    return connection.execute("SELECT 1 FROM entries WHERE card = ?", (card,)).fetchone() is not None
+
+
+def _refuse_measured(risk: Mapping[str, Any], at_most: Mapping[str, float]) -> None:
+    for name, limit in at_most.items():
+        if not risk[name] <= limit:  # NaN is refused as well
+            raise RefusedError(
+                f"{name.replace('_', ' ')} would be {risk[name]:.2f}, and the limit is {limit:.2f}.",
+                hint="nothing was released; a smaller or more robust analysis may cost less.",
+            )
 
 
 def _checked(connection: sqlite3.Connection, population: str, guarantee: Guarantee) -> Balance:
