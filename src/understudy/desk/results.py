@@ -22,7 +22,7 @@ from understudy.sandbox.jobs import Outcome
 Floats = NDArray[np.float64]
 
 # Between the parts of a name.
-_STEP = " / "
+STEP = " / "
 N_ROWS = "number of rows"
 
 
@@ -122,7 +122,7 @@ class Results:
 
         _walked(self.values, (), note)
         for name, table in self.tables.items():
-            found.append((_STEP.join((name, N_ROWS)), float(len(table.rows))))
+            found.append((STEP.join((name, N_ROWS)), float(len(table.rows))))
             _walked_table(name, table, note)
         return iter(found)
 
@@ -132,13 +132,13 @@ def _walked(value: Any, way: tuple[str, ...], visit: Callable[[str, Any], Any]) 
         return {name: _walked(part, (*way, name), visit) for name, part in value.items()}
     if isinstance(value, list):
         return [_walked(part, (*way, str(place)), visit) for place, part in enumerate(value, 1)]
-    return visit(_STEP.join(way) or "result", value)
+    return visit(STEP.join(way) or "result", value)
 
 
 def _walked_table(name: str, table: Table, visit: Callable[[str, Any], Any]) -> Table:
     rows = [
         tuple(
-            visit(_STEP.join((name, column, key)), cell)
+            visit(STEP.join((name, column, key)), cell)
             for column, cell in zip(table.columns, row, strict=True)
         )
         for key, row in zip(_row_names(table), table.rows, strict=True)
