@@ -6,12 +6,14 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import norm
+from scipy.special import ndtr, ndtri
 
 Floats = NDArray[np.float64]
 
 # Between these false-positive rates mu is read off; nearer to the edges a few shadows decide.
 STABLE = (0.1, 0.9)
+_ALPHA = np.linspace(*STABLE, 81)
+_QUANTILE = ndtri(1 - _ALPHA)
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,18 +43,21 @@ def mu_of(inside: Floats, outside: Floats) -> float:
     A point (alpha, beta) lies on the curve of mu = q(1 - alpha) - q(beta), q the standard normal quantile.
     Rates are kept half a shadow away from 0 and 1. Below 0 there is no leak, and 0 is said.
     """
+    return max(0.0, signed_mu_of(inside, outside))
+
+
+def signed_mu_of(inside: Floats, outside: Floats) -> float:
+    """The same, below 0 where the scores are worse than guessing: what chance alone gives goes both ways."""
     found = curve(inside, outside)
-    alpha = np.linspace(*STABLE, 81)
-    beta = np.interp(alpha, found.false_positive, found.false_negative)
+    beta = np.interp(_ALPHA, found.false_positive, found.false_negative)
     half = 0.5 / max(len(inside), 1)
-    mu = norm.ppf(1 - alpha) - norm.ppf(np.clip(beta, half, 1 - half))
-    return max(0.0, float(np.median(mu)))
+    return float(np.median(_QUANTILE - ndtri(np.clip(beta, half, 1 - half))))
 
 
 def regret_of(inside: Floats, outside: Floats, mu: float) -> float:
     """How far the curve lies from the Gaussian one of this mu: the largest difference of the rates."""
     found = curve(inside, outside)
-    gaussian = norm.cdf(norm.ppf(1 - found.false_positive) - mu)
+    gaussian = ndtr(ndtri(1 - found.false_positive) - mu)
     return float(np.max(np.abs(found.false_negative - gaussian)))
 
 
@@ -70,4 +75,14 @@ def threshold_of(inside: Floats, outside: Floats) -> float:
 
 def advantage_at(inside: Floats, outside: Floats, threshold: float) -> float:
     """True-positive minus false-positive rate of saying "in" from a score on (equation 19)."""
-    return float(np.mean(inside >= threshold) - np.mean(outside >= threshold))
+    hits, alarms = (np.count_nonzero(side >= threshold) / max(len(side), 1) for side in (inside, outside))
+    return float(hits - alarms)
+
+
+def points_of(inside: Floats, outside: Floats, n_points: int = 21) -> Floats:
+    """The false-negative rate at evenly spaced false-positive rates, 0 and 1 among them, for a figure."""
+    found = curve(inside, outside)
+    # Of several points with the same false positives the last has the fewest false negatives.
+    last = np.append(np.flatnonzero(np.diff(found.false_positive)), len(found.false_positive) - 1)
+    grid = np.linspace(0.0, 1.0, n_points)
+    return np.asarray(np.interp(grid, found.false_positive[last], found.false_negative[last]))

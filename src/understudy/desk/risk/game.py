@@ -6,22 +6,42 @@ no guarantee: another attacker, or the same answer beside another release, can d
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import ndtri
 
-from understudy.desk.risk.curves import advantage_at, mu_of, regret_of, threshold_of
-from understudy.desk.risk.likelihoods import ATTACKERS, cross_fitted
+from understudy.desk.risk.curves import (
+    advantage_at,
+    mu_of,
+    points_of,
+    regret_of,
+    signed_mu_of,
+    threshold_of,
+)
+from understudy.desk.risk.likelihoods import ATTACKERS, NoisySums, cross_fitted
 from understudy.desk.risk.shadows import ShadowBank
 from understudy.errors import UsageError
 
 Floats = NDArray[np.float64]
+Progress = Callable[[int, int], None]
 
+# For pages and certificates, wherever a price is shown.
+MEANING = (
+    "a measured lower bound against an attacker who does not know the other learners; not a guarantee, and it does "
+    "not cover reconstruction of properties of the data set"
+)
 LEVEL = 0.95
 N_BOOTSTRAPS = 200
-N_NULLS = 8
+N_NULLS = 3
+# Of the curve of the worst-placed learner, for a figure.
+N_POINTS = 21
+# What `progress` counts for each attacker: choosing, judging, and the nulls.
+_STEPS = 2 + N_NULLS
+N_STEPS = _STEPS * len(ATTACKERS)
 
 
 @dataclass(frozen=True)
@@ -34,13 +54,22 @@ class Measured:
 
 
 @dataclass(frozen=True)
+class Attack:
+    """What one attacker reached on the learner who looked worst to them."""
+
+    mu: Measured
+    advantage: Measured
+
+
+@dataclass(frozen=True)
 class Price:
-    """What an answer tells about the worst-placed learner, by the stronger of two attackers.
+    """What an answer tells about the worst-placed learner, by the strongest of several attackers: `MEANING`.
 
     `mu` and `advantage` are those of the learner who looks worst on one half of the shadows, estimated on
-    the other. `largest_mu` is the largest of all learners, which chance alone raises: `largest_mu_by_chance` is
-    what it is (median and 95 % point) when nobody's membership matters. `regret` is how far the curve of
-    the worst learner lies from a Gaussian one.
+    the other; the largest of all attackers, each of whom is in `attacks`. `attacker` reached `mu`. `largest_mu` is
+    the largest of all learners, which chance alone raises: `largest_mu_by_chance` is what it is (median and 95 %
+    point) when nobody's membership matters. `regret` is how far the curve of the worst learner lies from a
+    Gaussian one; `misses` are its false-negative rates at evenly spaced false-positive rates from 0 to 1.
     """
 
     attacker: str
@@ -53,94 +82,195 @@ class Price:
     n_outputs: int
     n_shadows: int
     n_learners: int
+    attacks: Mapping[str, Attack]
+    misses: tuple[float, ...]
 
     def to_json(self) -> dict[str, Any]:
         """The price for a machine."""
         return asdict(self)
 
+    @classmethod
+    def from_json(cls, content: Mapping[str, Any]) -> Price:
+        """As `to_json` wrote it."""
+        attacks = {
+            name: Attack(Measured(**one["mu"]), Measured(**one["advantage"]))
+            for name, one in content["attacks"].items()
+        }
+        low, high = content["largest_mu_by_chance"]
+        return cls(
+            **{
+                **content,
+                "mu": Measured(**content["mu"]),
+                "advantage": Measured(**content["advantage"]),
+                "largest_mu_by_chance": (low, high),
+                "attacks": attacks,
+                "misses": tuple(content["misses"]),
+            }
+        )
 
-def price(outputs: Floats, bank: ShadowBank, rng: np.random.Generator) -> Price:
-    """The price of an answer that is `outputs[b]` on shadow b."""
+
+def price(
+    outputs: Floats,
+    bank: ShadowBank,
+    rng: np.random.Generator,
+    sums: NoisySums | None = None,
+    progress: Progress | None = None,
+) -> Price:
+    """The price of an answer that is `outputs[b]` on shadow b, beside the noisy sums that were released before.
+
+    `progress` hears how many of `N_STEPS` are done; what it raises ends the game.
+    """
     if outputs.shape[0] != bank.n_shadows:
         raise UsageError(
-            f"the game needs an answer for each of {bank.n_shadows} shadows; got {outputs.shape[0]}."
+            f"the game needs an answer for each of {bank.n_shadows} shadows; got {outputs.shape[0]}.",
+            hint="run the analysis on all shadows of the same bank.",
         )
-    found = [_price_by(name, outputs, bank, rng) for name in ATTACKERS]
-    return max(found, key=lambda one: one.mu.value)
+    found = []
+    for place, attacker in enumerate(ATTACKERS):
+
+        def done(step: int, before: int = place * _STEPS) -> None:
+            if progress is not None:
+                progress(before + step, N_STEPS)
+
+        found.append(_price_by(attacker, outputs, bank, rng, sums, done))
+    strongest = max(found, key=lambda one: one.mu.value)
+    return Price(
+        **{
+            **vars(strongest),
+            "advantage": max((one.advantage for one in found), key=lambda one: one.value),
+            "largest_advantage": max(one.largest_advantage for one in found),
+            "attacks": {name: attack for one in found for name, attack in one.attacks.items()},
+        }
+    )
 
 
-def learners_mu(outputs: Floats, bank: ShadowBank, attacker: str = "correlated") -> Floats:
+def learners_mu(
+    outputs: Floats, bank: ShadowBank, attacker: str = "linear", sums: NoisySums | None = None
+) -> Floats:
     """The mu of every learner, from all shadows. About learners one by one: for trusted code only."""
-    return _mus(cross_fitted(outputs, bank, ATTACKERS[attacker]), bank)
+    return np.maximum(_signed_mus(cross_fitted(outputs, bank, ATTACKERS[attacker], sums), bank), 0.0)
 
 
-def _price_by(attacker: str, outputs: Floats, bank: ShadowBank, rng: np.random.Generator) -> Price:
-    halves = [np.flatnonzero(np.arange(bank.n_shadows) // 2 % 2 == half) for half in (0, 1)]
-    banks = [bank.part(half) for half in halves]
-    scores = [
-        cross_fitted(outputs[half], one, ATTACKERS[attacker]) for half, one in zip(halves, banks, strict=True)
-    ]
-    worst = [int(np.argmax(_mus(one, part))) for one, part in zip(scores, banks, strict=True)]
-    # The worst learner of one half, judged on the other; both ways, averaged.
-    judged = [_sides(scores[1 - half], banks[1 - half], worst[half]) for half in (0, 1)]
-    chosen = [threshold_of(*_sides(scores[half], banks[half], worst[half])) for half in (0, 1)]
+def judged_mu(
+    outputs: Floats, bank: ShadowBank, attacker: str = "independent", sums: NoisySums | None = None
+) -> float:
+    """The mu of the worst-placed learner as in `price`, of one attacker and without its interval."""
+    _, judged, _ = _worst(attacker, outputs, bank, sums)
+    return float(np.mean([mu_of(*sides) for sides in judged]))
+
+
+_Sides = tuple[Floats, Floats]
+
+
+def _worst(
+    attacker: str, outputs: Floats, bank: ShadowBank, sums: NoisySums | None
+) -> tuple[Floats, list[_Sides], list[float]]:
+    """All scores; those of the worst learner of one half in the other, both ways; and thresholds for them.
+
+    Who looks worst in a half, and from which score on to say "in", is found within that half, by scores that are
+    cross-fitted within it. The scores of the other half are by what was fitted to this half: nothing that is judged
+    had a part in the choice or in the fit.
+    """
+    scores = cross_fitted(outputs, bank, ATTACKERS[attacker], sums)
+    judged, thresholds = [], []
+    for half in (0, 1):
+        # The folds of `cross_fitted`: what is judged in one was fitted to the other.
+        here, there = (np.arange(bank.n_shadows) % 2 == side for side in (half, 1 - half))
+        part = bank.part(np.flatnonzero(here))
+        inner = cross_fitted(
+            outputs[here], part, ATTACKERS[attacker], None if sums is None else sums.part(here)
+        )
+        learner = int(np.argmax(_signed_mus(inner, part)))
+        thresholds.append(threshold_of(*_sides(inner, part, learner)))
+        judged.append(_sides(scores[there], bank.part(np.flatnonzero(there)), learner))
+    return scores, judged, thresholds
+
+
+def _price_by(
+    attacker: str,
+    outputs: Floats,
+    bank: ShadowBank,
+    rng: np.random.Generator,
+    sums: NoisySums | None,
+    done: Callable[[int], None],
+) -> Price:
+    scores, judged, thresholds = _worst(attacker, outputs, bank, sums)
+    done(1)
     mus = np.array([mu_of(*sides) for sides in judged])
     advantages = np.array(
-        [advantage_at(*sides, threshold) for sides, threshold in zip(judged, chosen, strict=True)]
+        [advantage_at(*sides, threshold) for sides, threshold in zip(judged, thresholds, strict=True)]
     )
-    resampled = np.array([_resampled(judged, chosen, rng) for _ in range(N_BOOTSTRAPS)])
-    whole = cross_fitted(outputs, bank, ATTACKERS[attacker])
-    largest = _mus(whole, bank)
-    nulls = [_largest_by_chance(outputs, bank, attacker, rng) for _ in range(N_NULLS)]
-    edges = ((1 - LEVEL) / 2, 1 - (1 - LEVEL) / 2)
+    resampled = np.array([_resampled(judged, thresholds, rng) for _ in range(N_BOOTSTRAPS)])
+    attack = Attack(
+        _measured(float(mus.mean()), resampled[:, 0]),
+        _measured(max(0.0, float(advantages.mean())), resampled[:, 1]),
+    )
+    largest = _signed_mus(scores, bank)
+    done(2)
+    nulls = []
+    for place in range(N_NULLS):
+        nulls.append(_mus_by_chance(attacker, outputs, bank, rng, sums))
+        done(3 + place)
     return Price(
         attacker,
-        _measured(float(mus.mean()), resampled[:, 0], edges),
-        _measured(max(0.0, float(advantages.mean())), resampled[:, 1], edges),
+        attack.mu,
+        attack.advantage,
         float(np.mean([regret_of(*sides, mu) for sides, mu in zip(judged, mus, strict=True)])),
-        float(largest.max()),
-        (float(np.median(nulls)), float(np.quantile(nulls, LEVEL))),
-        _largest_advantage(whole, bank),
+        max(0.0, float(largest.max())),
+        _largest_by_chance(np.concatenate(nulls), bank.n_learners),
+        _largest_advantage(scores, bank),
         outputs.shape[1],
         bank.n_shadows,
         bank.n_learners,
+        {attacker: attack},
+        tuple(float(miss) for miss in np.mean([points_of(*sides, N_POINTS) for sides in judged], axis=0)),
     )
 
 
-def _measured(value: float, resampled: Floats, edges: tuple[float, float]) -> Measured:
-    low, high = np.quantile(resampled, edges)
+def _measured(value: float, resampled: Floats) -> Measured:
+    low, high = np.quantile(resampled, ((1 - LEVEL) / 2, 1 - (1 - LEVEL) / 2))
     return Measured(value, max(0.0, float(min(low, value))), float(max(high, value)))
 
 
-def _sides(scores: Floats, bank: ShadowBank, learner: int) -> tuple[Floats, Floats]:
-    own = scores[:, learner]
-    return own[bank.once[:, learner]], own[bank.absent[:, learner]]
+def _sides(scores: Floats, bank: ShadowBank, learner: int) -> _Sides:
+    own, count = scores[:, learner], bank.counts[:, learner]
+    return own[count == 1], own[count == 0]
 
 
-def _mus(scores: Floats, bank: ShadowBank) -> Floats:
-    return np.array([mu_of(*_sides(scores, bank, learner)) for learner in range(bank.n_learners)])
+def _signed_mus(scores: Floats, bank: ShadowBank) -> Floats:
+    return np.array([signed_mu_of(*_sides(scores, bank, learner)) for learner in range(bank.n_learners)])
 
 
 def _resampled(
-    judged: list[tuple[Floats, Floats]], thresholds: list[float], rng: np.random.Generator
+    judged: list[_Sides], thresholds: list[float], rng: np.random.Generator
 ) -> tuple[float, float]:
     mus, advantages = [], []
     for (inside, outside), threshold in zip(judged, thresholds, strict=True):
-        again = rng.choice(inside, len(inside)), rng.choice(outside, len(outside))
-        mus.append(mu_of(*again))
-        advantages.append(advantage_at(*again, threshold))
+        again, other = (side[rng.integers(0, max(len(side), 1), len(side))] for side in (inside, outside))
+        mus.append(mu_of(again, other))
+        advantages.append(advantage_at(again, other, threshold))
     return float(np.mean(mus)), float(np.mean(advantages))
 
 
-def _largest_by_chance(outputs: Floats, bank: ShadowBank, attacker: str, rng: np.random.Generator) -> float:
-    """The largest mu when the answers belong to other shadows than those they were computed from."""
-    shuffled = outputs[rng.permutation(bank.n_shadows)]
-    return float(_mus(cross_fitted(shuffled, bank, ATTACKERS[attacker]), bank).max())
+def _mus_by_chance(
+    attacker: str, outputs: Floats, bank: ShadowBank, rng: np.random.Generator, sums: NoisySums | None
+) -> Floats:
+    """Everybody's mu when the answers belong to other shadows than those they were computed from."""
+    order = rng.permutation(bank.n_shadows)
+    moved = None if sums is None else NoisySums(sums.values[order], sums.loadings)
+    return _signed_mus(cross_fitted(outputs[order], bank, ATTACKERS[attacker], moved), bank)
+
+
+def _largest_by_chance(mus: Floats, n_learners: int) -> tuple[float, float]:
+    """Median and 95 % point of the largest of so many, as of independent Gaussians with these mus' mean and spread.
+
+    The largest of each shuffle would need very many of them for a point in its tail.
+    """
+    middle, spread = float(mus.mean()), float(mus.std())
+    found = [max(0.0, middle + spread * float(ndtri(chance ** (1 / n_learners)))) for chance in (0.5, LEVEL)]
+    return found[0], found[1]
 
 
 def _largest_advantage(scores: Floats, bank: ShadowBank) -> float:
-    found = []
-    for learner in range(bank.n_learners):
-        inside, outside = _sides(scores, bank, learner)
-        found.append(advantage_at(inside, outside, 0.0))
-    return max(0.0, max(found))
+    found = [advantage_at(*_sides(scores, bank, learner), 0.0) for learner in range(bank.n_learners)]
+    return max(0.0, *found)

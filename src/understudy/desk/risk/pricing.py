@@ -1,0 +1,245 @@
+"""From a request to its price: the analysis on every shadow, then the game alone and beside all that was released."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from understudy.desk.learners import LearnerTable
+from understudy.desk.results import Results
+from understudy.desk.risk.game import N_STEPS, Measured, Price, judged_mu, price
+from understudy.desk.risk.shadows import N_SHADOWS, ShadowBank, draw_shadows
+from understudy.desk.risk.stage_one import StageOne
+from understudy.desk.running import Analysis, RunsJobs
+from understudy.errors import DataError, UsageError
+
+Floats = NDArray[np.float64]
+Progress = Callable[[int, int], None]
+
+# Shadows that are in memory at once: so many, or so many bytes of tables, but enough for every worker.
+CHUNK = 200
+CHUNK_BYTES = 64 * 1024 * 1024
+LEAST_CHUNK = 8
+BESIDE = "numbers beside these"
+NOT_A_BOUND = "published, not a bound"
+
+
+@dataclass(frozen=True, eq=False)
+class ShadowAnswers:
+    """What a request answers on every shadow (row) for every name (column), rounded like the answer that is released.
+
+    NaN where a shadow does not give a number. `bank` tells banks apart, so that answers on the shadows of other
+    learners are not priced together. About single learners as much as the data is: it never leaves.
+    """
+
+    names: tuple[str, ...]
+    values: Floats
+    bank: str = ""
+
+    def __post_init__(self) -> None:
+        if self.values.ndim != 2 or self.values.shape[1] != len(self.names):
+            raise UsageError(
+                f"{len(self.names)} names were given for answers of the shape {self.values.shape}.",
+                hint="give a row for each shadow and a column for each name.",
+            )
+
+    def to_bytes(self) -> bytes:
+        """For the store."""
+        words = json.dumps([self.bank, *self.names]).encode()
+        sink = io.BytesIO()
+        np.savez_compressed(sink, words=np.frombuffer(words, dtype=np.uint8), values=self.values)
+        return sink.getvalue()
+
+    @classmethod
+    def from_bytes(cls, content: bytes) -> ShadowAnswers:
+        """As `to_bytes` wrote it."""
+        try:
+            with np.load(io.BytesIO(content), allow_pickle=False) as stored:
+                bank, *names = json.loads(stored["words"].tobytes())
+                return cls(tuple(names), np.asarray(stored["values"], dtype=np.float64), bank)
+        except (ValueError, KeyError, OSError, EOFError) as error:
+            raise DataError(
+                f"stored answers on shadows cannot be read ({type(error).__name__}).",
+                hint="run the request again.",
+            ) from None
+
+
+@dataclass(frozen=True)
+class Published:
+    """The figures that the seed's section IV-E reports. Shown beside the price as `label` says.
+
+    `requests_mu` takes all numbers of all requests as independent (equation 16). `product_mu` multiplies that
+    with stage one's trade-off function (Proposition 9), `corollary_mu` is the square root of the squares of stage one
+    and of every request (Corollary 10). Both stages look at the same learners, so neither holds (findings, section 5).
+    """
+
+    stage_one_mu: float | None
+    requests_mu: float
+    product_mu: float
+    corollary_mu: float
+    label: str = NOT_A_BOUND
+
+
+@dataclass(frozen=True)
+class Prices:
+    """What a request costs: alone, and with stage one and everything that was released before; lower bounds both."""
+
+    own: Price
+    together: Price
+    published: Published
+
+    def to_json(self) -> dict[str, Any]:
+        """For the store and pages. Prices depend on the data: for reviewers only."""
+        return asdict(self)
+
+    @classmethod
+    def from_json(cls, content: Mapping[str, Any]) -> Prices:
+        """As `to_json` wrote it."""
+        return cls(
+            Price.from_json(content["own"]),
+            Price.from_json(content["together"]),
+            Published(**content["published"]),
+        )
+
+
+def bank_for(table: LearnerTable, seed: int, n_shadows: int = N_SHADOWS) -> ShadowBank:
+    """The shadows of a table. The same seed and learners give the same ones; other learners or values, others."""
+    content = hashlib.sha256(table.rows.write_csv().encode())
+    content.update(np.ascontiguousarray(table.starts, dtype="<i8").tobytes())
+    entropy = [seed, int.from_bytes(content.digest(), "little")]
+    return draw_shadows(table.n_learners, np.random.default_rng(entropy), n_shadows)
+
+
+def shadow_answers(
+    analysis: Analysis,
+    table: LearnerTable,
+    bank: ShadowBank,
+    names: Sequence[str],
+    units: Mapping[str, float],
+    sandbox: RunsJobs,
+    progress: Progress | None = None,
+) -> ShadowAnswers:
+    """The analysis on every shadow: the numbers of these names, rounded to the units of the released answer.
+
+    A run that fails is a row of NaN: an attacker who was given an answer knows that it did not fail. Numbers
+    that only shadows give are counted in one more column, if there are any: that the released answer has none
+    tells something too. `progress` hears how many of how many runs are done; what it raises ends the runs.
+    """
+    if table.n_learners != bank.n_learners:
+        raise UsageError(
+            f"the table is about {table.n_learners} learners, the shadows about {bank.n_learners}.",
+            hint="draw the shadows of this table.",
+        )
+    names = tuple(names)
+    values = np.full((bank.n_shadows, len(names)), np.nan)
+    beside = np.zeros(bank.n_shadows)
+    size = max(1, len(table.whole()))
+    chunk = max(LEAST_CHUNK, min(CHUNK, CHUNK_BYTES // size))
+    for start in range(0, bank.n_shadows, chunk):
+        shadows = range(start, min(start + chunk, bank.n_shadows))
+        told = None if progress is None else _told_from(progress, start, bank.n_shadows)
+        answers = analysis.answers(sandbox, [table.of(bank.learners(shadow)) for shadow in shadows], told)
+        for shadow, answer in zip(shadows, answers, strict=True):
+            if isinstance(answer, Results):
+                values[shadow] = answer.vector(names)
+                beside[shadow] = len(answer.numbers.keys() - set(names))
+    values = _rounded(values, np.array([units.get(name, 0.0) for name in names]))
+    if beside.any():
+        names, values = (*names, BESIDE), np.column_stack([values, beside])
+    return ShadowAnswers(names, values, bank_name(bank))
+
+
+def _told_from(progress: Progress, start: int, total: int) -> Progress:
+    return lambda done, _: progress(start + done, total)
+
+
+def _rounded(values: Floats, units: Floats) -> Floats:
+    step = np.where(units > 0, units, 1.0)
+    return np.where(units > 0, np.round(values / step) * step, values)
+
+
+def bank_name(bank: ShadowBank) -> str:
+    """What tells a bank from others."""
+    return hashlib.sha256(np.ascontiguousarray(bank.counts, dtype="<i2").tobytes()).hexdigest()[:32]
+
+
+def price_of(
+    new: ShadowAnswers,
+    released: Sequence[ShadowAnswers],
+    bank: ShadowBank,
+    rng: np.random.Generator,
+    stage_one: StageOne | None = None,
+    progress: Progress | None = None,
+) -> Prices:
+    """The price of a new answer, alone and in one game with stage one and all that was released.
+
+    An attacker may leave some of it aside, so the price of all together is never said to be less than the new
+    answer's own. The same `rng` gives the same prices.
+    """
+    _refuse_other_banks([new, *released], bank)
+    total = 2 * N_STEPS
+
+    def told_from(start: int) -> Progress | None:
+        return None if progress is None else _told_from(progress, start, total)
+
+    own = price(new.values, bank, rng, progress=told_from(0))
+    everything = np.hstack([new.values, *(one.values for one in released)])
+    together = own
+    if released or stage_one is not None:
+        sums = None if stage_one is None else stage_one.on(bank, rng)
+        joint = price(everything, bank, rng, sums, told_from(N_STEPS))
+        together = replace(
+            joint,
+            mu=_larger(joint.mu, own.mu),
+            advantage=_larger(joint.advantage, own.advantage),
+            largest_mu=max(joint.largest_mu, own.largest_mu),
+            largest_advantage=max(joint.largest_advantage, own.largest_advantage),
+        )
+    published = _published(own, new, released, everything, bank, stage_one)
+    if progress is not None:
+        progress(total, total)
+    return Prices(own, together, published)
+
+
+def _larger(one: Measured, other: Measured) -> Measured:
+    """Of two lower bounds the better one; the upper end is that of whichever reaches further."""
+    larger = max(one, other, key=lambda each: each.value)
+    return replace(larger, high=max(one.high, other.high))
+
+
+def _published(
+    own: Price,
+    new: ShadowAnswers,
+    released: Sequence[ShadowAnswers],
+    everything: Floats,
+    bank: ShadowBank,
+    stage_one: StageOne | None,
+) -> Published:
+    first = 0.0 if stage_one is None else stage_one.mu
+    alone = own.attacks["independent"].mu.value
+    others = [judged_mu(one.values, bank) for one in released]
+    requests = judged_mu(everything, bank) if released else alone
+    return Published(
+        None if stage_one is None else stage_one.mu,
+        requests,
+        math.hypot(first, requests),
+        math.hypot(first, alone, *others),
+    )
+
+
+def _refuse_other_banks(answers: Sequence[ShadowAnswers], bank: ShadowBank) -> None:
+    name = bank_name(bank)
+    for one in answers:
+        if len(one.values) != bank.n_shadows or (one.bank and one.bank != name):
+            raise UsageError(
+                "some answers are on the shadows of other learners, and cannot be priced together with these.",
+                hint="run the released requests again on the shadows of the learners who are in now.",
+            )
