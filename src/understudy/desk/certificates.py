@@ -1,0 +1,119 @@
+"""The certificate of a released result: what was asked, what came out, what was checked, and what it cost.
+
+It is signed by the desk, so that a reader of a paper can verify it later, with the desk's key or on its page.
+"""
+
+from __future__ import annotations
+
+import hmac
+import json
+import math
+from typing import Any
+
+from cryptography.exceptions import InvalidSignature
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
+
+import understudy
+from understudy.desk.risk.game import MEANING
+from understudy.desk.settings import Settings
+from understudy.desk.store.models import ReleaseRow, RequestRow
+from understudy.errors import DataError
+
+FORMAT = "understudy certificate"
+VERSION = 1
+NOT_COVERED = (
+    "The price does not cover reconstruction of properties of the data set, and nothing here is a guarantee of "
+    "differential privacy."
+)
+
+
+def document(settings: Settings, row: RequestRow, release: ReleaseRow) -> dict[str, Any]:
+    """The certificate of a release, signed.
+
+    It leaves the house: of the checks it gives the verdicts without their reasons, which depend on the data, and
+    prices rounded up to one digit, since they depend on the data as well.
+    """
+    run = release.run
+    content = {
+        "format": FORMAT,
+        "version": VERSION,
+        "certificate": release.certificate,
+        "desk": settings.title,
+        "question": row.question,
+        "kind": row.kind,
+        "code_hash": run.code_hash,
+        "code": row.code,
+        "environment": run.environment,
+        "data_set": row.data_set.name,
+        "data_set_title": row.data_set.title,
+        "simulated": row.data_set.simulated,
+        "result": run.results,
+        "checks": [{"name": check["name"], "verdict": check["verdict"]} for check in run.checks],
+        "released_against_a_check": any(check["verdict"] == "fail" for check in run.checks),
+        "price": _price(run.prices or {}),
+        "not_covered": NOT_COVERED,
+        "released_on": None if release.released_at is None else release.released_at.date().isoformat(),
+        "made_with": f"Understudy {understudy.__version__}",
+    }
+    key = _key(settings)
+    return {
+        **content,
+        "key": key.public_key().public_bytes_raw().hex(),
+        "signature": key.sign(_bytes(content)).hex(),
+    }
+
+
+def verify(content: dict[str, Any], key: str | None = None) -> None:
+    """Raise unless the certificate is as the desk with this key signed it (its own key, if none is given).
+
+    With its own key, only that nobody changed it by accident is shown: anybody can sign with a key of their own.
+    """
+    try:
+        if content["format"] != FORMAT:
+            raise KeyError
+        stated = str(content["key"])
+        signature = bytes.fromhex(content["signature"])
+        signed = {name: value for name, value in content.items() if name not in ("key", "signature")}
+        Ed25519PublicKey.from_public_bytes(bytes.fromhex(key or stated)).verify(signature, _bytes(signed))
+    except (KeyError, ValueError, TypeError, AttributeError):
+        raise DataError(
+            "this is not a certificate of a desk.", hint="give the json file of a released result."
+        ) from None
+    except InvalidSignature:
+        raise DataError(
+            "the certificate was changed after it was signed, or another desk signed it.",
+            hint="ask the desk for it: its page shows the certificate by its number.",
+        ) from None
+
+
+def public_key(settings: Settings) -> str:
+    """By which anybody can verify the desk's certificates."""
+    return _key(settings).public_key().public_bytes_raw().hex()
+
+
+def _key(settings: Settings) -> Ed25519PrivateKey:
+    seed = hmac.digest(bytes.fromhex(settings.secret), b"certificates", "sha256")
+    return Ed25519PrivateKey.from_private_bytes(seed)
+
+
+def _bytes(content: dict[str, Any]) -> bytes:
+    return json.dumps(content, sort_keys=True, ensure_ascii=False, separators=(",", ":")).encode()
+
+
+def _price(prices: dict[str, Any]) -> dict[str, Any]:
+    return {
+        "meaning": MEANING,
+        "rounded": "up to one digit",
+        **{
+            name: {
+                "mu_at_most": _up(prices[part]["mu"]["high"]),
+                "advantage_at_most": _up(prices[part]["advantage"]["high"]),
+            }
+            for name, part in (("this_answer", "own"), ("everything_released", "together"))
+            if part in prices
+        },
+    }
+
+
+def _up(value: float) -> float:
+    return math.ceil(round(value, 9) * 10) / 10

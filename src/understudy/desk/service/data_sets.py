@@ -1,0 +1,254 @@
+"""Data sets: registering them, reading the real table, and learners who withdraw."""
+
+from __future__ import annotations
+
+import secrets
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+from sqlalchemy import func, select
+from sqlalchemy.orm import Session
+
+from understudy.desk import permissions
+from understudy.desk.learners import LEARNER, LearnerTable, learner_table, read_table
+from understudy.desk.people import Person, Role
+from understudy.desk.policies import Policy
+from understudy.desk.service.desk import Desk
+from understudy.desk.settings import LEDGER
+from understudy.desk.store import audit
+from understudy.desk.store.models import DataSetRow, RequestRow, WithdrawalRow
+from understudy.errors import DataError, UsageError
+from understudy.privacy.ledger import DEFAULT_POPULATION, SIMULATED_POPULATION, Ledger, new_data_set
+from understudy.records.interactions import SIMULATED_PREFIX
+
+if TYPE_CHECKING:
+    import polars as pl
+
+
+@dataclass(frozen=True)
+class DataSetView:
+    """What everybody with an account may know about a data set."""
+
+    name: str
+    title: str
+    description: str
+    columns: tuple[str, ...]
+    n_learners: int
+    policy: Policy
+    simulated: bool
+    closed: bool
+    n_requests: int
+
+
+@dataclass(frozen=True, repr=False)
+class RealTable:
+    """The real table as it is now, and a keyed hash that tells whether it is still the same."""
+
+    table: LearnerTable
+    hash: str
+    version: int
+    seed: int
+
+
+def register(
+    desk: Desk,
+    who: Person,
+    *,
+    title: str,
+    real: Path,
+    synthetic: Path,
+    policy: Policy,
+    summary: Path | None = None,
+    learner: str = LEARNER,
+    ledger: Path | None = None,
+    population: str = "",
+    description: str = "",
+) -> DataSetView:
+    """Register a data set. Analyses will see the columns of the synthetic table, and no others."""
+    permissions.require_role(who, Role.CUSTODIAN)
+    for path, words in ((real, "the real data"), (synthetic, "the synthetic data"), (summary, "the summary")):
+        if path is not None and not path.is_file():
+            raise UsageError(f"there is no file for {words}.", hint="check the path that you gave.")
+    stand_in = read_table(synthetic, "the synthetic data")
+    own = read_table(real, "the real data")
+    columns = [name for name in stand_in.columns if name not in (LEARNER, learner)]
+    table = learner_table(own, np.random.default_rng(0), columns=columns, learner=learner)
+    _same_kinds(table.rows, stand_in.select(columns))
+    simulated = bool(own[learner].cast(str).str.starts_with(SIMULATED_PREFIX).all())
+    name = new_data_set()
+    with desk.database.writing() as session:
+        row = DataSetRow(
+            name=name,
+            title=title,
+            description=description,
+            real=str(real.resolve()),
+            synthetic=str(synthetic.resolve()),
+            summary=None if summary is None else str(summary.resolve()),
+            learner=learner,
+            columns=columns,
+            n_learners=table.n_learners,
+            policy=_plain(policy),
+            ledger=str((ledger or _ledger_of(desk, real, simulated)).resolve()),
+            population=population or (SIMULATED_POPULATION if simulated else DEFAULT_POPULATION),
+            simulated=simulated,
+            seed=secrets.randbits(62),
+        )
+        session.add(row)
+        session.flush()
+        Ledger(Path(row.ledger)).link(row.population, [real], [name])
+        audit.append(session, who, "register data", detail={"data set": name, "title": title})
+        return _view(session, row)
+
+
+def listed(desk: Desk, who: Person) -> list[DataSetView]:
+    """All data sets that are open, or all of them for a custodian."""
+    with desk.database.reading() as session:
+        rows = session.scalars(select(DataSetRow).order_by(DataSetRow.id))
+        return [_view(session, row) for row in rows if not row.closed or who.role is Role.CUSTODIAN]
+
+
+def view(desk: Desk, who: Person, name: str) -> DataSetView:
+    """One data set."""
+    with desk.database.reading() as session:
+        return _view(session, find(session, name))
+
+
+def synthetic_file(desk: Desk, who: Person, name: str) -> Path:
+    """The synthetic table, the only file of a data set that is ever served."""
+    with desk.database.reading() as session:
+        return Path(find(session, name).synthetic)
+
+
+def set_policy(desk: Desk, who: Person, name: str, policy: Policy) -> None:
+    """New limits, from now on."""
+    permissions.require_role(who, Role.CUSTODIAN)
+    with desk.database.writing() as session:
+        row = find(session, name)
+        before, row.policy = row.policy, _plain(policy)
+        changed = {key: value for key, value in row.policy.items() if before.get(key) != value}
+        audit.append(session, who, "set policy", detail={"data set": name, "changed": changed})
+
+
+def close(desk: Desk, who: Person, name: str) -> None:
+    """No new requests for this data set."""
+    permissions.require_role(who, Role.CUSTODIAN)
+    with desk.database.writing() as session:
+        find(session, name).closed = True
+        audit.append(session, who, "close data", detail={"data set": name})
+
+
+def withdraw_learner(desk: Desk, who: Person, name: str, learner: str) -> None:
+    """Leave a learner out of every later run. Only a keyed hash of who it is stays."""
+    permissions.require_role(who, Role.CUSTODIAN)
+    with desk.database.writing() as session:
+        row = find(session, name)
+        known = _learners(row)
+        if learner not in known:
+            raise UsageError(
+                "no learner of that name is in the data.", hint="give the name as it stands in the table."
+            )
+        digest = desk.settings.keyed("withdrawn", learner)
+        there = session.scalar(
+            select(WithdrawalRow.id).where(
+                WithdrawalRow.data_set_id == row.id, WithdrawalRow.learner == digest
+            )
+        )
+        if there is not None:
+            raise UsageError("this learner is left out already.", hint="nothing to do.")
+        session.add(WithdrawalRow(data_set_id=row.id, learner=digest))
+        row.version += 1
+        row.n_learners -= 1
+        audit.append(session, who, "withdraw a learner", detail={"data set": name})
+
+
+def real_table(desk: Desk, name: str) -> RealTable:
+    """The real learners who have not withdrawn. For the worker: no route leads here."""
+    with desk.database.reading() as session:
+        row = find(session, name)
+        digests = set(
+            session.scalars(select(WithdrawalRow.learner).where(WithdrawalRow.data_set_id == row.id))
+        )
+        path, columns, learner, seed, version = (
+            Path(row.real),
+            row.columns,
+            row.learner,
+            row.seed,
+            row.version,
+        )
+    content = desk.settings.keyed("real data", path.read_bytes() if path.is_file() else b"")
+    frame = read_table(path, "the real data")
+    if learner not in frame.columns:
+        raise DataError("the real data has lost its column of learners.", hint="restore the file.")
+    gone = [
+        one
+        for one in frame[learner].cast(str).unique().to_list()
+        if one is not None and desk.settings.keyed("withdrawn", one) in digests
+    ]
+    table = learner_table(
+        frame, np.random.default_rng(seed), columns=columns, withdrawn=gone, learner=learner
+    )
+    return RealTable(table, desk.settings.keyed("version", f"{content} {sorted(digests)}"), version, seed)
+
+
+def synthetic_table(desk: Desk, name: str) -> LearnerTable:
+    """The stand-in, in the same form."""
+    with desk.database.reading() as session:
+        row = find(session, name)
+        path, columns, seed = Path(row.synthetic), row.columns, row.seed
+    frame = read_table(path, "the synthetic data")
+    own = LEARNER if LEARNER in frame.columns else row.learner
+    return learner_table(frame, np.random.default_rng(seed), columns=columns, learner=own)
+
+
+def find(session: Session, name: str) -> DataSetRow:
+    """The data set of this name."""
+    row = session.scalar(select(DataSetRow).where(DataSetRow.name == name))
+    if row is None:
+        raise UsageError("there is no such data set.", hint="look at the list of data sets.")
+    return row
+
+
+def policy_of(row: DataSetRow) -> Policy:
+    """The limits of a data set."""
+    return Policy.from_dict(row.policy)
+
+
+def _plain(policy: Policy) -> dict[str, object]:
+    return {key: list(value) if isinstance(value, tuple) else value for key, value in vars(policy).items()}
+
+
+def _ledger_of(desk: Desk, real: Path, simulated: bool) -> Path:
+    # Simulated learners are nobody: their ledger stays with the desk.
+    return (desk.settings.folder if simulated else real.resolve().parent) / LEDGER
+
+
+def _learners(row: DataSetRow) -> set[str]:
+    frame = read_table(Path(row.real), "the real data")
+    return set(frame[row.learner].cast(str).to_list())
+
+
+def _same_kinds(real: pl.DataFrame, synthetic: pl.DataFrame) -> None:
+    """Numbers where there are numbers: code that ran on one has to run on the other."""
+    for name in synthetic.columns:
+        if real[name].dtype.is_numeric() != synthetic[name].dtype.is_numeric():
+            raise DataError(
+                f"column '{name}' holds numbers in one of the two tables and something else in the other.",
+                hint="make the real table and the synthetic one alike.",
+            )
+
+
+def _view(session: Session, row: DataSetRow) -> DataSetView:
+    n_requests = session.scalar(select(func.count()).where(RequestRow.data_set_id == row.id)) or 0
+    return DataSetView(
+        row.name,
+        row.title,
+        row.description,
+        (LEARNER, *row.columns),
+        row.n_learners,
+        policy_of(row),
+        row.simulated,
+        row.closed,
+        n_requests,
+    )

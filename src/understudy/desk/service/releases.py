@@ -1,0 +1,194 @@
+"""Releasing a held output, once: a person decides, the ledger is charged, then the researcher sees it.
+
+The decision and its job are one transaction. The job charges the ledger under the release's random name, which
+the ledger takes only once, and then hands out in one transaction: killed anywhere, it can be done again.
+"""
+
+from __future__ import annotations
+
+import secrets
+from pathlib import Path
+
+from sqlalchemy import select
+from sqlalchemy.orm import Session
+
+from understudy.desk import jobs
+from understudy.desk.certificates import document
+from understudy.desk.checks import Check
+from understudy.desk.jobs import Lease
+from understudy.desk.people import WORKER, Person
+from understudy.desk.policies import Policy
+from understudy.desk.service import data_sets
+from understudy.desk.service.changes import find, move
+from understudy.desk.service.desk import Desk
+from understudy.desk.service.working import code_hash, delete_held, latest_run
+from understudy.desk.states import State
+from understudy.desk.store.models import DataSetRow, ReleaseRow, RequestRow, RunRow, now
+from understudy.errors import RefusedError, UsageError
+from understudy.privacy.guarantee import Guarantee
+from understudy.privacy.ledger import Ledger
+
+KIND = "validated answer"
+_NO_GUARANTEE = "an answer on the real data; its price was measured, not proved"
+OUT = (State.RELEASING.value, State.RELEASED.value, State.FEEDBACK.value)
+
+
+def decide(desk: Desk, who: Person, name: str, reason: str = "") -> None:
+    """A reviewer's decision to release what is held; the policy and the limits may refuse it."""
+    with desk.database.writing() as session:
+        row = find(session, who, name)
+        run = latest_run(session, row, trial=False)
+        move(session, who, row, "release", {"reason": reason.strip()})
+        if run is None or run.results is None or run.prices is None:
+            raise RefusedError(
+                "this request has no output that could be released.", hint="withhold it, or return it."
+            )
+        if stale(session, row, run):
+            raise RefusedError(
+                "since this answer was priced, another was released, a learner withdrew or the code changed: "
+                "its price is not what it would cost now.",
+                hint="run it again, and decide by the new price.",
+            )
+        mu, advantage = upper_ends(run)
+        checks = [Check.from_json(one) for one in run.checks]
+        data_sets.policy_of(row.data_set).refuse_release(checks, mu, advantage, reason)
+        session.add(
+            ReleaseRow(
+                request_id=row.id,
+                run_id=run.id,
+                certificate=secrets.token_hex(8),
+                decided_by=who.id,
+                reason=reason.strip(),
+            )
+        )
+        jobs.add(session, "release", row)
+
+
+def hand_out(desk: Desk, lease: Lease) -> None:
+    """Charge the ledger and show the result to its researcher; if the ledger refuses, it stays held."""
+    with desk.database.reading() as session:
+        row = find(session, WORKER, lease.request)
+        release = _release(session, row)
+        charge = _charge(row.data_set, release)
+    try:
+        charge()
+    except RefusedError as error:
+        _take_back(desk, lease, error.message)
+        return
+    with desk.database.writing() as session:
+        row = find(session, WORKER, lease.request)
+        release = _release(session, row)
+        jobs.finish(session, lease)
+        release.released_at = now()
+        release.document = document(desk.settings, row, release)
+        move(session, WORKER, row, "hand out", {"certificate": release.certificate})
+
+
+def withhold(desk: Desk, who: Person, name: str, note: str = "") -> None:
+    """Close a request without a result, and delete what was held."""
+    with desk.database.writing() as session:
+        row = find(session, who, name)
+        move(session, who, row, "withhold")
+        row.note = note.strip()
+        delete_held(session, row)
+
+
+def run_again(desk: Desk, who: Person, name: str) -> None:
+    """Run and price the same code anew."""
+    with desk.database.writing() as session:
+        row = find(session, who, name)
+        move(session, who, row, "run again")
+        jobs.add(session, "run", row)
+
+
+def expire(desk: Desk) -> int:
+    """Delete what was held longer than the policy allows; gives how many requests were closed."""
+    closed = 0
+    with desk.database.writing() as session:
+        held = session.scalars(select(RequestRow).where(RequestRow.state == State.HELD.value)).all()
+        for row in held:
+            days = (now() - row.moved_at).total_seconds() / 86_400
+            if days > data_sets.policy_of(row.data_set).retention_days:
+                move(session, WORKER, row, "expire")
+                delete_held(session, row)
+                closed += 1
+    return closed
+
+
+def released(session: Session, data: DataSetRow) -> list[ReleaseRow]:
+    """What has been released on a data set, or is about to be, oldest first."""
+    return list(
+        session.scalars(
+            select(ReleaseRow)
+            .join(RequestRow)
+            .where(RequestRow.data_set_id == data.id, RequestRow.state.in_(OUT))
+            .order_by(ReleaseRow.id)
+        )
+    )
+
+
+def stale(session: Session, row: RequestRow, run: RunRow) -> bool:
+    """Whether the price of a run is no longer the price of releasing it now."""
+    out = {one.request.name for one in released(session, row.data_set)} - {row.name}
+    return (
+        out != set(run.basis)
+        or run.data_version != row.data_set.version
+        or run.code_hash != code_hash(row.code)
+    )
+
+
+def upper_ends(run: RunRow) -> tuple[float, float]:
+    """The upper ends of mu and advantage of everything together: limits hold for what may be, not for the middle."""
+    if run.prices is None:
+        raise UsageError("this run was not priced.", hint="run it again.")
+    together = run.prices["together"]
+    return float(together["mu"]["high"]), float(together["advantage"]["high"])
+
+
+class _Charge:
+    """Charges the ledger for one release, however often it is called."""
+
+    def __init__(self, data: DataSetRow, release: ReleaseRow, policy: Policy) -> None:
+        mu, advantage = upper_ends(release.run)
+        together = (release.run.prices or {})["together"]
+        self._ledger = Ledger(Path(data.ledger))
+        self._entry = {
+            "population": data.population,
+            "card": release.certificate,
+            "kind": KIND,
+            "method": f"desk request {release.request.name}",
+            "guarantee": Guarantee.none(_NO_GUARANTEE),
+            "risk": {
+                "measured_mu_of_everything": mu,
+                "measured_advantage_of_everything": advantage,
+                "mu": together["mu"]["value"],
+                "advantage": together["advantage"]["value"],
+            },
+            "data_sets": [data.name],
+        }
+        self._limits = {
+            "measured_mu_of_everything": policy.mu_limit,
+            "measured_advantage_of_everything": policy.advantage_limit,
+        }
+
+    def __call__(self) -> None:
+        self._ledger.record(**self._entry, at_most=self._limits, once=True)  # type: ignore[arg-type]
+
+
+def _charge(data: DataSetRow, release: ReleaseRow) -> _Charge:
+    return _Charge(data, release, data_sets.policy_of(data))
+
+
+def _release(session: Session, row: RequestRow) -> ReleaseRow:
+    found = session.scalar(select(ReleaseRow).where(ReleaseRow.request_id == row.id))
+    if found is None:
+        raise UsageError("nobody decided to release this.", hint="nothing to do.")
+    return found
+
+
+def _take_back(desk: Desk, lease: Lease, why: str) -> None:
+    with desk.database.writing() as session:
+        row = find(session, WORKER, lease.request)
+        jobs.finish(session, lease, "refused")
+        session.delete(_release(session, row))
+        move(session, WORKER, row, "take back", {"why": why})

@@ -1,0 +1,166 @@
+"""What researchers and reviewers do with a request before its output is held."""
+
+from __future__ import annotations
+
+import secrets
+
+from sqlalchemy import func, select
+
+from understudy.desk import jobs
+from understudy.desk.people import Person
+from understudy.desk.service import data_sets
+from understudy.desk.service.changes import find, move
+from understudy.desk.service.desk import Desk
+from understudy.desk.service.working import delete_held
+from understudy.desk.states import State
+from understudy.desk.store import audit
+from understudy.desk.store.models import DataSetRow, JobRow, RequestRow
+from understudy.errors import RefusedError, UsageError
+
+MOST_WORDS = 8_000
+# Characters of question, findings and notes.
+MOST_OPEN = 20
+"""Requests of one person that have not come to an end."""
+MOST_WAITING = 500
+"""Jobs on the table."""
+_ENDED = [
+    State.REFUSED.value,
+    State.RELEASED.value,
+    State.WITHHELD.value,
+    State.FEEDBACK.value,
+    State.WITHDRAWN.value,
+]
+
+
+def create(
+    desk: Desk, who: Person, data_set: str, *, question: str, code: str, shown: str = "", kind: str = ""
+) -> str:
+    """A draft; gives its name."""
+    if who.role is None:
+        raise UsageError("the desk itself asks nothing.", hint="sign in.")
+    with desk.database.writing() as session:
+        data = data_sets.find(session, data_set)
+        if data.closed:
+            raise RefusedError("this data set takes no more requests.", hint="ask its custodian.")
+        n_open = session.scalar(
+            select(func.count()).where(RequestRow.owner_id == who.id, RequestRow.state.not_in(_ENDED))
+        )
+        if (n_open or 0) >= MOST_OPEN:
+            raise RefusedError(
+                f"you have {n_open} requests open, and {MOST_OPEN} is the most.",
+                hint="withdraw one, or wait until one is answered.",
+            )
+        _check(data, question=question, code=code, shown=shown, kind=kind)
+        row = RequestRow(
+            name=secrets.token_hex(8),
+            data_set_id=data.id,
+            owner_id=who.id,
+            question=question.strip(),
+            kind=kind.strip(),
+            shown=shown.strip(),
+            code=_one_kind_of_lines(code),
+            state=State.DRAFT.value,
+        )
+        session.add(row)
+        session.flush()
+        audit.append(session, who, "draft", request=row.name, detail={"data set": data.name})
+        return row.name
+
+
+def edit(
+    desk: Desk, who: Person, name: str, *, question: str, code: str, shown: str = "", kind: str = ""
+) -> None:
+    """Change a draft, or take up a returned request again."""
+    with desk.database.writing() as session:
+        row = find(session, who, name)
+        _check(row.data_set, question=question, code=code, shown=shown, kind=kind)
+        move(session, who, row, "edit")
+        row.question, row.shown, row.kind = question.strip(), shown.strip(), kind.strip()
+        row.code = _one_kind_of_lines(code)
+
+
+def submit(desk: Desk, who: Person, name: str) -> None:
+    """Hand a draft in: its trial on the synthetic data is the first thing that happens."""
+    with desk.database.writing() as session:
+        row = find(session, who, name)
+        if row.data_set.closed:
+            raise RefusedError("this data set takes no more requests.", hint="ask its custodian.")
+        waiting = session.scalar(select(func.count()).where(JobRow.ended_at.is_(None))) or 0
+        if waiting >= MOST_WAITING:
+            raise RefusedError("too much work waits at this desk.", hint="your draft is kept; submit later.")
+        move(session, who, row, "submit")
+        row.note = ""
+        jobs.add(session, "trial", row)
+
+
+def withdraw(desk: Desk, who: Person, name: str) -> None:
+    """Take a request back that nobody has decided."""
+    with desk.database.writing() as session:
+        row = find(session, who, name)
+        move(session, who, row, "withdraw")
+        jobs.cancel(session, row)
+
+
+def approve(desk: Desk, who: Person, name: str) -> None:
+    """Let the code run on the real data. Nothing leaves by this."""
+    with desk.database.writing() as session:
+        row = find(session, who, name)
+        move(session, who, row, "approve")
+        jobs.add(session, "run", row)
+
+
+def send_back(desk: Desk, who: Person, name: str, note: str) -> None:
+    """Return a request with words on what to change. The words are the reviewer's, and reach the researcher."""
+    _decide(desk, who, name, "return", note)
+
+
+def refuse(desk: Desk, who: Person, name: str, note: str) -> None:
+    """Refuse a request before it ran."""
+    _decide(desk, who, name, "refuse", note)
+
+
+def cancel(desk: Desk, who: Person, name: str) -> None:
+    """Stop a run, and look at the request again."""
+    with desk.database.writing() as session:
+        row = find(session, who, name)
+        move(session, who, row, "cancel")
+        jobs.cancel(session, row)
+
+
+def _decide(desk: Desk, who: Person, name: str, action: str, note: str) -> None:
+    if len(note.split()) < 2:
+        raise UsageError("no words for the researcher were written.", hint="say in a sentence why.")
+    if len(note) > MOST_WORDS:
+        raise UsageError("the note is too long.", hint=f"{MOST_WORDS} characters are the most.")
+    with desk.database.writing() as session:
+        row = find(session, who, name)
+        if row.state == State.HELD:
+            delete_held(session, row)
+        move(session, who, row, action)
+        row.note = note.strip()
+
+
+def _check(data: DataSetRow, *, question: str, code: str, shown: str, kind: str) -> None:
+    if len(question.split()) < 3:
+        raise UsageError(
+            "a request needs a research question.", hint="write in a sentence what you want to know."
+        )
+    for words, text in (("question", question), ("description of what the synthetic data showed", shown)):
+        if len(text) > MOST_WORDS:
+            raise UsageError(
+                f"the {words} is too long ({len(text)} characters).", hint=f"{MOST_WORDS} are the most."
+            )
+    if len(kind) > 60:
+        raise UsageError("the kind of analysis is too long.", hint="one or two words are enough.")
+    if not code.strip():
+        raise UsageError("a request needs code.", hint="`understudy desk template` prints a start.")
+    if "\x00" in code + question + shown + kind:
+        raise UsageError("the request holds a zero byte.", hint="submit plain text.")
+    most = data_sets.policy_of(data).most_code_bytes
+    if len(code.encode("utf-8", "replace")) > most:
+        raise UsageError(f"the code is longer than {most} bytes.", hint="leave out what is not needed.")
+
+
+def _one_kind_of_lines(code: str) -> str:
+    # Browsers send \r\n: the same code has to have the same hash however it came.
+    return code.replace("\r\n", "\n").replace("\r", "\n")

@@ -1,0 +1,230 @@
+"""What somebody may see of a request. Researchers never see what depends on the data, except what was released."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import date, datetime
+from typing import Any
+
+from sqlalchemy import select
+from sqlalchemy.orm import Session
+
+from understudy.desk import jobs
+from understudy.desk.checks import Check
+from understudy.desk.people import Person
+from understudy.desk.policies import Policy
+from understudy.desk.results import Results
+from understudy.desk.running import Failure
+from understudy.desk.service import data_sets
+from understudy.desk.service.changes import find, may
+from understudy.desk.service.desk import Desk
+from understudy.desk.service.releases import stale
+from understudy.desk.service.working import latest_run
+from understudy.desk.states import BEING_ANSWERED, CHANGES, SEEN_AS_ONE, State
+from understudy.desk.store.models import EventRow, FeedbackRow, NoticeRow, ReleaseRow, RequestRow, RunRow
+
+_HUMAN_ACTIONS = tuple(dict.fromkeys(one.action for one in CHANGES))
+
+
+@dataclass(frozen=True)
+class Line:
+    """A request in a list."""
+
+    name: str
+    question: str
+    kind: str
+    state: str
+    owner: str
+    mine: bool
+    data_set: str
+    day: date
+    waits_for_me: bool
+
+
+@dataclass(frozen=True)
+class Trial:
+    """What the code gave on the synthetic data; its author may see all of it."""
+
+    results: Results | None
+    failure: str
+    reading: dict[str, Any] | None
+
+
+@dataclass(frozen=True)
+class HeldOutput:
+    """What reviewers decide by."""
+
+    results: Results | None
+    failure: str
+    checks: tuple[Check, ...]
+    support: dict[str, int]
+    prices: dict[str, Any] | None
+    basis: tuple[str, ...]
+    stale: bool
+    at: datetime
+
+
+@dataclass(frozen=True)
+class Progress:
+    """How far the work on a request is; for reviewers."""
+
+    kind: str
+    stage: str
+    done: int
+    total: int
+    waiting: bool
+
+
+@dataclass(frozen=True)
+class Event:
+    """A line of a request's history."""
+
+    at: str
+    who: str
+    action: str
+    detail: dict[str, Any]
+
+
+@dataclass(frozen=True)
+class RequestView:
+    """A request on its page."""
+
+    line: Line
+    code: str
+    shown: str
+    note: str
+    policy: Policy
+    data_set_title: str
+    n_learners: int
+    actions: frozenset[str]
+    trial: Trial | None
+    held: HeldOutput | None
+    progress: Progress | None
+    history: tuple[Event, ...]
+    certificate: str | None
+    released: Results | None
+    feedback: dict[str, Any] | None
+
+
+def requests(desk: Desk, who: Person) -> list[Line]:
+    """The requests that somebody may see, newest first: their own, and all for who reviews."""
+    with desk.database.reading() as session:
+        query = select(RequestRow).order_by(RequestRow.id.desc())
+        if not who.reviews:
+            query = query.where(RequestRow.owner_id == who.id)
+        rows = session.scalars(query).all()
+        # A draft is its author's alone.
+        return [_line(row, who) for row in rows if row.owner_id == who.id or row.state != State.DRAFT]
+
+
+def request(desk: Desk, who: Person, name: str) -> RequestView:
+    """One request as this person may see it."""
+    with desk.database.reading() as session:
+        row = find(session, who, name)
+        inside = who.reviews and row.owner_id != who.id
+        release = session.scalar(select(ReleaseRow).where(ReleaseRow.request_id == row.id))
+        out = release is not None and release.released_at is not None
+        feedback = session.scalar(select(FeedbackRow).where(FeedbackRow.request_id == row.id))
+        return RequestView(
+            line=_line(row, who),
+            code=row.code,
+            shown=row.shown,
+            note=row.note,
+            policy=data_sets.policy_of(row.data_set),
+            data_set_title=row.data_set.title,
+            n_learners=row.data_set.n_learners,
+            actions=frozenset(action for action in _HUMAN_ACTIONS if may(who, row, action)),
+            trial=_trial(latest_run(session, row, trial=True)),
+            held=_held(session, row) if inside else None,
+            progress=_progress(session, row) if inside else None,
+            history=_history(session, row) if inside else (),
+            certificate=release.certificate if release is not None and out else None,
+            released=_results(release.run.results) if release is not None and out else None,
+            feedback=None
+            if feedback is None
+            else {
+                "precision": feedback.precision,
+                "own_precision": feedback.own_precision if who.reviews else None,
+                "words": feedback.words,
+            },
+        )
+
+
+def certificate(desk: Desk, number: str) -> dict[str, Any] | None:
+    """The certificate of this number, for anybody who has it."""
+    with desk.database.reading() as session:
+        release = session.scalar(select(ReleaseRow).where(ReleaseRow.certificate == number))
+        return None if release is None else release.document
+
+
+def notices(desk: Desk, who: Person, limit: int = 50) -> list[tuple[datetime, str, str | None]]:
+    """What waits or happened, newest first: when, words, and the request it is about."""
+    with desk.database.reading() as session:
+        rows = session.scalars(
+            select(NoticeRow).where(NoticeRow.person_id == who.id).order_by(NoticeRow.id.desc()).limit(limit)
+        )
+        return [(row.at, row.words, None if row.request is None else row.request.name) for row in rows]
+
+
+def _line(row: RequestRow, who: Person) -> Line:
+    state = State(row.state)
+    mine = row.owner_id == who.id
+    hidden = state in SEEN_AS_ONE and (mine or not who.reviews)
+    waits = {State.DRAFT, State.RETURNED, State.RELEASED} if mine else {State.IN_REVIEW, State.HELD}
+    return Line(
+        name=row.name,
+        question=row.question,
+        kind=row.kind,
+        state=BEING_ANSWERED if hidden else state.value,
+        owner=row.owner.name,
+        mine=mine,
+        data_set=row.data_set.name,
+        # How long a run took depends on the data: no finer than days.
+        day=(row.made_at if hidden else row.moved_at).date(),
+        waits_for_me=state in waits and (mine or who.reviews),
+    )
+
+
+def _trial(run: RunRow | None) -> Trial | None:
+    if run is None:
+        return None
+    return Trial(_results(run.results), _failure(run), run.reading)
+
+
+def _held(session: Session, row: RequestRow) -> HeldOutput | None:
+    run = latest_run(session, row, trial=False)
+    if run is None:
+        return None
+    return HeldOutput(
+        results=_results(run.results),
+        failure=_failure(run),
+        checks=tuple(Check.from_json(one) for one in run.checks),
+        support=run.support,
+        prices=run.prices,
+        basis=tuple(run.basis),
+        stale=row.state == State.HELD and stale(session, row, run),
+        at=run.at,
+    )
+
+
+def _results(content: dict[str, Any] | None) -> Results | None:
+    return None if content is None else Results.from_json(content)
+
+
+def _failure(run: RunRow) -> str:
+    return "" if run.failure is None else str(Failure(**run.failure))
+
+
+def _progress(session: Session, row: RequestRow) -> Progress | None:
+    job = jobs.open_job(session, row)
+    if job is None:
+        return None
+    return Progress(job.kind, job.stage, job.done, job.total, job.lease is None)
+
+
+def _history(session: Session, row: RequestRow) -> tuple[Event, ...]:
+    lines: Sequence[EventRow] = session.scalars(
+        select(EventRow).where(EventRow.request == row.name).order_by(EventRow.id)
+    ).all()
+    return tuple(Event(line.at, line.who, line.action, line.detail) for line in lines)
