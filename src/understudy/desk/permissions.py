@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from understudy.desk.people import Person, Role
-from understudy.desk.states import Actor
+from understudy.desk.states import Actor, State
 from understudy.errors import RefusedError
 
 
@@ -34,6 +34,8 @@ def require_actor(person: Person, actor: Actor, owner_id: int) -> None:
         raise NotAllowedError("nobody reviews their own request.", hint="ask another reviewer.")
 
 
-def may_see(person: Person, owner_id: int) -> bool:
-    """Whether a request is shown at all: to its owner, and to those who review."""
-    return person.role is None or person.reviews or person.id == owner_id
+def may_see(person: Person, owner_id: int, state: State) -> bool:
+    """Whether a request is shown at all: to its owner, and, once it is no draft, to those who review."""
+    if person.role is None or person.id == owner_id:
+        return True
+    return person.reviews and state is not State.DRAFT

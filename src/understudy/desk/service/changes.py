@@ -18,7 +18,7 @@ from understudy.errors import RefusedError, UsageError
 def find(session: Session, who: Person, name: str) -> RequestRow:
     """The request of this name, if the person may know that there is one."""
     row = session.scalar(select(RequestRow).where(RequestRow.name == name))
-    if row is None or not permissions.may_see(who, row.owner_id):
+    if row is None or not permissions.may_see(who, row.owner_id, State(row.state)):
         raise UsageError("there is no such request.", hint="look at the list of your requests.")
     return row
 

@@ -13,6 +13,7 @@ from sqlalchemy.orm import Session
 from understudy.desk import jobs
 from understudy.desk.checks import Check
 from understudy.desk.people import Person
+from understudy.desk.permissions import may_see
 from understudy.desk.policies import Policy
 from understudy.desk.results import Results
 from understudy.desk.running import Failure
@@ -114,8 +115,7 @@ def requests(desk: Desk, who: Person) -> list[Line]:
         if not who.reviews:
             query = query.where(RequestRow.owner_id == who.id)
         rows = session.scalars(query).all()
-        # A draft is its author's alone.
-        return [_line(row, who) for row in rows if row.owner_id == who.id or row.state != State.DRAFT]
+        return [_line(row, who) for row in rows if may_see(who, row.owner_id, State(row.state))]
 
 
 def request(desk: Desk, who: Person, name: str) -> RequestView:
