@@ -6,6 +6,7 @@ the ledger takes only once, and then hands out in one transaction: killed anywhe
 
 from __future__ import annotations
 
+import json
 import secrets
 from pathlib import Path
 
@@ -26,7 +27,9 @@ from understudy.desk.states import State
 from understudy.desk.store.models import DataSetRow, ReleaseRow, RequestRow, RunRow, now
 from understudy.errors import RefusedError, UsageError
 from understudy.privacy.guarantee import Guarantee
-from understudy.privacy.ledger import Ledger
+from understudy.privacy.ledger import REFUSED, Ledger
+from understudy.synthesis.cohorts.prior import cards
+from understudy.synthesis.cohorts.summary import PrivateSummary
 
 KIND = "validated answer"
 _NO_GUARANTEE = "an answer on the real data; its price was measured, not proved"
@@ -125,6 +128,22 @@ def released(session: Session, data: DataSetRow) -> list[ReleaseRow]:
             .order_by(ReleaseRow.id)
         )
     )
+
+
+def outside_the_price(session: Session, data: DataSetRow) -> list[str]:
+    """Releases about the same learners that no price of this data set covers, such as a synthetic log.
+
+    Stage one's summary and the answers of this desk on this data set are in the joint game.
+    """
+    priced = {one.certificate for one in released(session, data)}
+    if data.summary is not None:
+        content = json.loads(Path(data.summary).read_text(encoding="utf-8"))
+        priced |= set(cards(PrivateSummary.from_json(content)))
+    return [
+        f"{entry.kind}, {entry.at[:10]}: {entry.statement}"
+        for entry in Ledger(Path(data.ledger)).entries(data.population)
+        if entry.card not in priced and entry.kind != REFUSED
+    ]
 
 
 def stale(session: Session, row: RequestRow, run: RunRow) -> bool:

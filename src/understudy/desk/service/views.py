@@ -20,7 +20,7 @@ from understudy.desk.running import Failure
 from understudy.desk.service import data_sets
 from understudy.desk.service.changes import find, may
 from understudy.desk.service.desk import Desk
-from understudy.desk.service.releases import stale
+from understudy.desk.service.releases import outside_the_price, stale
 from understudy.desk.service.working import latest_run
 from understudy.desk.states import BEING_ANSWERED, CHANGES, SEEN_AS_ONE, State
 from understudy.desk.store.models import EventRow, FeedbackRow, NoticeRow, ReleaseRow, RequestRow, RunRow
@@ -63,6 +63,8 @@ class HeldOutput:
     prices: dict[str, Any] | None
     basis: tuple[str, ...]
     stale: bool
+    others: tuple[str, ...]
+    """Releases about the same learners that the price does not cover."""
     at: datetime
 
 
@@ -204,6 +206,7 @@ def _held(session: Session, row: RequestRow) -> HeldOutput | None:
         prices=run.prices,
         basis=tuple(run.basis),
         stale=row.state == State.HELD and stale(session, row, run),
+        others=tuple(outside_the_price(session, row.data_set)),
         at=run.at,
     )
 
