@@ -1,0 +1,244 @@
+"""Checks of numbers against each other: within an answer, and against everything released before.
+
+Two numbers that are each about enough learners can differ by one: their difference is then that learner's. To see
+it without knowing the statistics, the influences of all learners on both are laid side by side. If they fit a line
+for nearly all learners and miss it for a few, both are the same statistic, smoothly scaled, on populations that
+differ by those few. For combinations of many numbers the share of one learner's influence that some
+linear combination isolates, rounding considered, is what `isolation` returns.
+
+Cannot see: differences between populations by learners who had no influence at all on either number, and what an
+attacker knows from elsewhere.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from understudy.desk.checks import Check
+from understudy.desk.disclosure.influences import Flags, Influences
+from understudy.desk.policies import Policy
+from understudy.desk.results import Floats
+
+MOST_NAMED = 20
+MOST_PAIRS = 4000
+# How alike two columns of influences must be to be looked at; by how much most may miss the line, and few must.
+ALIKE = 0.9
+ON_LINE = 0.15
+OFF_LINE = 0.5
+MOST = 0.75
+# A combination that isolates one learner to this share tells their part.
+ISOLATED = 0.9
+
+
+@dataclass(frozen=True)
+class Columns:
+    """Influences on numbers of one or several answers, with the unit that each is rounded to."""
+
+    labels: tuple[str, ...]
+    steps: Floats
+    moved: Flags
+    values: Floats
+    """(m, d) the numbers without each learner; NaN where missing."""
+    units: Floats
+    counts: Flags
+    """(d,) numbers into which each learner counts as one."""
+    released: Flags
+    """(d,) whether it left before."""
+
+    @classmethod
+    def of(cls, influences: Influences, units: Sequence[float], request: str = "") -> Columns:
+        """Of one answer; numbers that nobody moves are left out. `request` names an earlier one."""
+        kept = np.flatnonzero(influences.moved.any(axis=0))
+        counts = [
+            (parts := influences.contributions(j)) is not None
+            and influences.kinds[j] == "total"
+            and bool((np.abs(parts - parts[0]) < 1e-6 * np.abs(parts[0])).all())
+            for j in kept.tolist()
+        ]
+        return cls(
+            tuple(f"{influences.names[j]} (released in {request})" if request else influences.names[j] for j in kept),
+            influences.steps[:, kept],
+            influences.moved[:, kept],
+            influences.probes.without_one[:, kept],
+            np.asarray(units, dtype=float)[kept],
+            np.array(counts, dtype=bool),
+            np.full(len(kept), bool(request)),
+        )
+
+    def __add__(self, other: Columns) -> Columns:
+        return Columns(
+            self.labels + other.labels,
+            np.hstack([self.steps, other.steps]),
+            np.hstack([self.moved, other.moved]),
+            np.hstack([self.values, other.values]),
+            np.concatenate([self.units, other.units]),
+            np.concatenate([self.counts, other.counts]),
+            np.concatenate([self.released, other.released]),
+        )
+
+
+def differencing(columns: Columns, policy: Policy, n_other_populations: int = 0) -> Check:
+    """Whether a new number and another one, new or released, differ by fewer than the minimum of learners."""
+    least = policy.minimum_learners
+    found: list[tuple[int, int, int]] = []
+    for j, k in _candidates(columns):
+        n_apart = _apart(columns, j, k)
+        if 1 <= n_apart < least:
+            found.append((n_apart, j, k))
+    if found:
+        n_apart, j, k = min(found)
+        names = dict.fromkeys(columns.labels[place] for _, *both in sorted(found) for place in both)
+        return Check(
+            "differencing",
+            "fail",
+            f"'{columns.labels[j]}' and '{columns.labels[k]}' are the same statistic on populations that differ by "
+            f"{n_apart} {'learners' if n_apart > 1 else 'learner'}: their difference tells about "
+            f"{'them' if n_apart > 1 else 'that learner'}. At least {least} are asked for.",
+            tuple(names)[:MOST_NAMED],
+        )
+    few_columns = len(columns.labels) <= len(columns.steps) / 4
+    if few_columns and not columns.released.all():
+        share, alone = isolation(columns)
+        if share.size and (isolated := (share >= ISOLATED) & (alone < 0.5)).any():
+            return Check(
+                "differencing",
+                "fail",
+                f"Several numbers together, added and subtracted, leave {int(isolated.sum())} "
+                f"{'learner' if isolated.sum() == 1 else 'learners'} on their own (to {share[isolated].max():.0%}), though "
+                "no single number does.",
+                columns.labels[:MOST_NAMED],
+            )
+    if n_other_populations:
+        return Check(
+            "differencing",
+            "review",
+            f"{n_other_populations} earlier answers were released when the data held other learners (somebody withdrew or "
+            "came): the same statistic before and after tells about them. See whether the questions are alike.",
+        )
+    against = " or released before" if columns.released.any() else ""
+    return Check(
+        "differencing", "pass", f"No two numbers of this answer{against} differ by fewer than {least} learners."
+    )
+
+
+def reconstruction(
+    columns: Columns, policy: Policy, *, n_learners: int, n_new: int, n_released_numbers: int
+) -> Check:
+    """How many numbers have left for how many learners, and whether all of them together isolate somebody."""
+    n_all = n_new + n_released_numbers
+    if n_all > policy.share_of_learners * n_learners:
+        return Check(
+            "reconstruction",
+            "review",
+            f"With this answer {n_all:,} numbers about {n_learners:,} learners would have left. From about as many numbers "
+            "as learners on, their values may be worked out from all answers together.",
+        )
+    share, _ = isolation(columns)
+    if share.size and share.max() >= ISOLATED:
+        return Check(
+            "reconstruction",
+            "review",
+            f"All numbers together, added and subtracted, leave {int((share >= ISOLATED).sum())} of {len(share)} learners "
+            "or blocks nearly on their own.",
+        )
+    return Check(
+        "reconstruction",
+        "pass",
+        f"With this answer {n_all:,} numbers about {n_learners:,} learners would have left.",
+    )
+
+
+def isolation(columns: Columns) -> tuple[Floats, Floats]:
+    """(m,) for each learner the largest share of one combination of all numbers that is theirs, and of one number.
+
+    The ridge leverage of the influences: of a learner's part, drawn with the same variance for all, the share of
+    the variance that somebody who holds all rounded numbers knows. Rounding is noise of variance unit^2 / 12.
+    """
+    scale = np.linalg.norm(columns.steps, axis=0)
+    kept = scale > 0
+    if not kept.any():
+        return np.zeros(0), np.zeros(0)
+    steps = columns.steps[:, kept] / scale[kept]
+    noise = (columns.units[kept] / scale[kept]) ** 2 / 12 + 1e-9
+    # By singular values of the whitened columns: two nearly equal columns would ruin an inverse.
+    left, values, _ = np.linalg.svd(steps / np.sqrt(noise), full_matrices=False)
+    together = (left**2 * (values**2 / (values**2 + 1))).sum(axis=1)
+    alone = (steps**2 / ((steps**2).sum(axis=0) + noise)).max(axis=1)
+    return np.asarray(together), np.asarray(alone)
+
+
+def _candidates(columns: Columns) -> list[tuple[int, int]]:
+    """Pairs of which one is new, whose influences are alike but for a few learners; the most alike first."""
+    d = len(columns.labels)
+    if d < 2 or columns.released.all():
+        return []
+    support = columns.moved.sum(axis=0)
+    common = columns.moved.T.astype(np.int64) @ columns.moved
+    apart = support[:, None] + support[None, :] - 2 * common
+    # Ranks instead of values: an outlier, who is whom to protect, does not hide how alike the others are.
+    ranks = np.argsort(np.argsort(columns.steps, axis=0, kind="stable"), axis=0).astype(float)
+    clipped = np.clip(columns.steps, *np.quantile(columns.steps, [0.05, 0.95], axis=0))
+    alike = np.maximum(_correlations(ranks), _correlations(clipped))
+    counts = columns.counts[:, None] & columns.counts[None, :]
+    wanted = (alike >= ALIKE) & (apart < support.clip(min=1)[:, None]) | counts
+    wanted &= ~(columns.released[:, None] & columns.released[None, :])
+    j, k = np.nonzero(np.triu(wanted, 1))
+    order = np.argsort(apart[j, k] * 2 - alike[j, k], kind="stable")[:MOST_PAIRS]
+    return list(zip(j[order].tolist(), k[order].tolist(), strict=True))
+
+
+def _correlations(values: Floats) -> Floats:
+    centred = values - values.mean(axis=0)
+    length = np.linalg.norm(centred, axis=0)
+    unit = centred / np.where(length > 0, length, 1.0)
+    return np.asarray(np.abs(unit.T @ unit))
+
+
+def _apart(columns: Columns, j: int, k: int) -> int:
+    """By how many learners the populations of two numbers differ; 0 if they are the same or not comparable."""
+    union = columns.moved[:, j] | columns.moved[:, k]
+    one, other = columns.moved[union, j], columns.moved[union, k]
+    n_sets = int((one != other).sum())
+    if columns.counts[j] and columns.counts[k]:
+        # The difference of two counts is a count of those apart only if one population holds the other.
+        nested = not (one & ~other).any() or not (other & ~one).any()
+        return n_sets if nested else 0
+    u, v = columns.steps[union, j], columns.steps[union, k]
+    if len(u) < 4:
+        return 0
+    missed = np.abs(v - _line(u, v))
+    spread = float(np.median(np.abs(v - np.median(v)))) or float(np.abs(v - np.median(v)).mean())
+    if spread == 0 or float(np.mean(missed <= ON_LINE * spread)) < MOST:
+        return 0
+    if n_sets:
+        return n_sets
+    if _monotone(columns.values[union, j], columns.values[union, k]):
+        return 0  # one is a function of the other, such as a p value of its statistic
+    return int((missed > OFF_LINE * spread).sum())
+
+
+def _line(u: Floats, v: Floats) -> Floats:
+    """The line through most of the points (Theil and Sen), so that a few learners do not turn it."""
+    order = np.argsort(u, kind="stable")
+    half = len(u) // 2
+    low, high = order[:half], order[-half:]
+    slopes = []
+    for turn in range(min(half, 8)):
+        far = np.roll(high, turn)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            slopes.append((v[far] - v[low]) / (u[far] - u[low]))
+    every = np.concatenate(slopes)
+    every = every[np.isfinite(every)]
+    slope = float(np.median(every)) if len(every) else 0.0
+    return np.asarray(slope * u + np.median(v - slope * u))
+
+
+def _monotone(one: Floats, other: Floats) -> bool:
+    there = ~(np.isnan(one) | np.isnan(other))
+    order = np.lexsort((other[there], one[there]))
+    steps = np.diff(other[there][order])
+    noise = 1e-9 * float(np.abs(other[there]).max(initial=0.0))
+    return bool((steps >= -noise).all() or (steps <= noise).all())

@@ -1,0 +1,148 @@
+"""All checks of an answer, and what of it would leave: the numbers rounded to what the sample supports."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from understudy.desk.checks import Check, Verdict, worst
+from understudy.desk.disclosure.comparing import Columns, differencing, reconstruction
+from understudy.desk.disclosure.counting import dominance, freedom, learners
+from understudy.desk.disclosure.forms import shape, size
+from understudy.desk.disclosure.influences import Influences
+from understudy.desk.disclosure.persons import extremes, individuals
+from understudy.desk.disclosure.probing import Probes
+from understudy.desk.disclosure.recognition import consistency
+from understudy.desk.disclosure.rounding import rounded, units_of
+from understudy.desk.policies import Policy
+from understudy.desk.results import Results
+
+
+@dataclass(frozen=True)
+class Examination:
+    """What the checks said about an answer. For reviewers, except `released`, which leaves if they release it."""
+
+    checks: tuple[Check, ...]
+    released: Results
+    """The answer rounded."""
+    units: Mapping[str, float]
+    """What each number was rounded to; 0 for constants of the code, which stay as they are."""
+    support: Mapping[str, int]
+    """How many learners move each number: measured, and at least so many when they were left out in blocks."""
+
+    @property
+    def verdict(self) -> Verdict:
+        """Of all checks together."""
+        return worst(self.checks)
+
+    def check(self, name: str) -> Check:
+        """One check by its name."""
+        return next(check for check in self.checks if check.name == name)
+
+    def to_json(self) -> dict[str, Any]:
+        """For the store and pages of reviewers."""
+        return {
+            "checks": [check.to_json() for check in self.checks],
+            "released": self.released.to_json(),
+            "units": dict(self.units),
+            "support": dict(self.support),
+        }
+
+    @classmethod
+    def from_json(cls, content: Mapping[str, Any]) -> Examination:
+        """As `to_json` wrote it."""
+        return cls(
+            tuple(Check.from_json(check) for check in content["checks"]),
+            Results.from_json(content["released"]),
+            dict(content["units"]),
+            dict(content["support"]),
+        )
+
+
+@dataclass(frozen=True)
+class Earlier:
+    """Something already released on this data."""
+
+    request: str
+    released: Results
+    probes: Probes
+
+
+def examine(
+    answer: Results,
+    probes: Probes,
+    trial: Results,
+    code: str,
+    policy: Policy,
+    *,
+    n_learners: int,
+    earlier: Sequence[Earlier] = (),
+    n_released_numbers: int = 0,
+    declared_texts: Sequence[str] = (),
+) -> Examination:
+    """Every check of an answer on the real data, given what re-runs showed and the trial on synthetic data."""
+    influences = Influences(probes)
+    units = units_of(influences, trial)
+    columns = Columns.of(influences, [units[name] for name in probes.names])
+    comparable = [one for one in earlier if one.probes.without_one.shape[0] == probes.n_blocks]
+    comparable = [one for one in comparable if one.probes.n_learners == probes.n_learners]
+    for one in comparable:
+        columns = columns + _released(one)
+    checks = (
+        learners(influences, trial, policy),
+        dominance(influences, policy),
+        freedom(influences, policy),
+        extremes(influences, policy),
+        individuals(influences, answer, policy),
+        shape(influences, answer, trial, code, policy, declared_texts),
+        _digits(answer, units),
+        size(answer, policy),
+        consistency(influences, policy),
+        differencing(columns, policy, len(earlier) - len(comparable)),
+        reconstruction(
+            columns,
+            policy,
+            n_learners=n_learners,
+            n_new=int(np.count_nonzero(influences.moved.any(axis=0))),
+            n_released_numbers=n_released_numbers,
+        ),
+    )
+    support = dict(zip(probes.names, influences.support.tolist(), strict=True))
+    return Examination(checks, rounded(answer, units), units, support)
+
+
+def _released(earlier: Earlier) -> Columns:
+    """The columns of what left before, with the units that it was rounded to then."""
+    influences = Influences(earlier.probes)
+    # The trial of that request is not kept; it decides only about numbers that nobody moves, which are left out.
+    units = units_of(influences, Results())
+    return Columns.of(influences, [units[name] for name in influences.names], earlier.request)
+
+
+def _digits(answer: Results, units: Mapping[str, float]) -> Check:
+    """Rounding is done, not asked for: the check says what was done, and fails for what could not be."""
+    unmeasured = [name for name in answer.numbers if name not in units]
+    if unmeasured:
+        return Check(
+            "digits",
+            "fail",
+            f"{len(unmeasured)} numbers are more than the desk measures, so nothing says how many digits they support.",
+            tuple(unmeasured[:20]),
+        )
+    changed = [
+        name
+        for name, value in rounded(answer, units).numbers.items()
+        if value != answer.numbers[name] and not np.isnan(value)
+    ]
+    if not changed:
+        return Check("digits", "pass", "No number had more digits than the sample supports.")
+    return Check(
+        "digits",
+        "pass",
+        f"{len(changed)} numbers were rounded to what the sample supports: to a power of ten that is at most a quarter of "
+        "their standard error.",
+        tuple(changed[:20]),
+    )

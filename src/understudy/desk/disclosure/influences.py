@@ -1,0 +1,121 @@
+"""What the probes say about each number: who moves it, how far, and what kind of statistic it behaves like.
+
+Notation: T is a number of the full answer, T_i the same without learner i, T_ij without i and j. The step
+T - T_i is the learner's influence. A total is additive (T_ij = T - (T - T_i) - (T - T_j), steps add up to T), a
+mean over k learners is (mean of T_i is T, steps shrink by (k - 1) / (k - 2)): their single contributions
+can be worked out exactly, and the classical rules of dominance apply to them as they stand.
+"""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from understudy.desk.disclosure.probing import Probes
+from understudy.desk.results import Floats
+
+Flags = NDArray[np.bool_]
+Kind = Literal["constant", "total", "mean", "other"]
+
+# Two runs on the same rows may differ by the order of sums. Nothing smaller than this leaves the desk either.
+NOISE = 1e-9
+TINY = 1e-12
+# A learner whose influence is less than this share of the largest is a decoy, not one behind the number.
+LEAST_SHARE = 1e-3
+EXACT = 1e-6
+
+
+class Influences:
+    """Who moves which number (columns) and how far; rows are learners, or blocks of them."""
+
+    def __init__(self, probes: Probes) -> None:
+        self.probes = probes
+        self.names = probes.names
+        self.n_learners = probes.n_learners
+
+    @cached_property
+    def steps(self) -> Floats:
+        """(m, d) T - T_i; 0 where either is missing."""
+        return np.nan_to_num(self.probes.full - self.probes.without_one, nan=0.0, posinf=0.0, neginf=0.0)
+
+    @cached_property
+    def gone(self) -> Flags:
+        """(m, d) a number that is missing without this learner, or only then not; failed runs do not count."""
+        flips = np.isnan(self.probes.full)[None, :] != np.isnan(self.probes.without_one)
+        return np.asarray(flips & ~self.probes.failed[:, None])
+
+    @cached_property
+    def moved(self) -> Flags:
+        """(m, d) whether the number is another one without this learner, beyond the noise of floats."""
+        size = np.fmax(np.abs(self.probes.full)[None, :], np.abs(self.probes.without_one))
+        noise = TINY + NOISE * np.nan_to_num(size)
+        return np.asarray((np.abs(self.steps) > noise) | self.gone)
+
+    @cached_property
+    def support(self) -> NDArray[np.int64]:
+        """(d,) how many learners (at least: blocks) move each number, decoys not counted."""
+        size = np.abs(self.steps)
+        counted = self.gone | (self.moved & (size >= LEAST_SHARE * size.max(axis=0, initial=0.0)))
+        return np.asarray(counted.sum(axis=0))
+
+    @cached_property
+    def standard_error(self) -> Floats:
+        """(d,) jackknife standard error: square root of (m - 1) / m times the sum of squares around the mean."""
+        values = self.probes.without_one
+        there = ~np.isnan(values)
+        n = np.maximum(there.sum(axis=0), 1)
+        mean = np.where(there, values, 0.0).sum(axis=0) / n
+        squares = (np.where(there, values - mean, 0.0) ** 2).sum(axis=0)
+        return np.asarray(np.sqrt(squares * (n - 1) / n))
+
+    @cached_property
+    def kinds(self) -> tuple[Kind, ...]:
+        """(d,) what kind of statistic each number behaves like."""
+        return tuple(self._kind(j) for j in range(len(self.names)))
+
+    def contributions(self, j: int) -> Floats | None:
+        """What each learner behind a total or a mean gave to it (a mean counts as the total of k values)."""
+        movers = self.moved[:, j]
+        if self.kinds[j] == "total":
+            return np.asarray(self.steps[movers, j])
+        if self.kinds[j] == "mean":
+            return np.asarray(self.probes.full[j] + (movers.sum() - 1) * self.steps[movers, j])
+        return None
+
+    def distinct(self, j: int) -> NDArray[np.int64]:
+        """How many learners share each of the values that the number takes when one of its learners is left out."""
+        values = np.sort(self.probes.without_one[self.moved[:, j], j])
+        values = values[~np.isnan(values)]
+        if not len(values):
+            return np.empty(0, dtype=np.int64)
+        size = np.abs(self.steps[:, j]).max()
+        new = np.diff(values) > TINY + NOISE * np.abs(values[1:]) + EXACT * size
+        return np.diff(np.concatenate([[0], np.flatnonzero(new) + 1, [len(values)]]))
+
+    def _kind(self, j: int) -> Kind:
+        movers = np.flatnonzero(self.moved[:, j])
+        if not len(movers):
+            return "constant"
+        if self.gone[:, j].any() or np.isnan(self.probes.full[j]) or self.probes.failed.any():
+            return "other"
+        full, steps = self.probes.full[j], self.steps[:, j]
+        size = np.abs(steps).max()
+        if abs(steps.sum() - full) <= EXACT * (abs(full) + size) and self._additive(j, 1.0, size):
+            return "total"
+        k = len(movers)
+        if k > 2 and abs(steps.sum()) <= EXACT * k * size and self._additive(j, (k - 1) / (k - 2), size):
+            return "mean"
+        return "other"
+
+    def _additive(self, j: int, growth: float, size: float) -> bool:
+        """Whether two left out at once act as the sum of both, times `growth` if both have a part."""
+        a, b = self.probes.pairs.T if len(self.probes.pairs) else (np.empty(0, int), np.empty(0, int))
+        both = self.moved[a, j] & self.moved[b, j]
+        expected = (self.steps[a, j] + self.steps[b, j]) * np.where(both, growth, 1.0)
+        found = self.probes.full[j] - self.probes.without_two[:, j]
+        there = ~np.isnan(found)
+        noise = EXACT * size + NOISE * abs(self.probes.full[j])
+        return bool((np.abs(found - expected)[there] <= noise).all())
