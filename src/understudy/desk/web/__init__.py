@@ -1,0 +1,1 @@
+"""The desk in a browser: pages for people, and an API for programs."""

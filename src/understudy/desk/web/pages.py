@@ -1,0 +1,99 @@
+"""Renders the desk's pages: one layout, one stylesheet, and the words that every page needs.
+
+A page finds the open desk in `request.app.state.desk` and the token for its forms in `request.state.csrf`; forms
+that post write `{{ csrf_field }}` inside.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from datetime import date, datetime
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
+from starlette.requests import Request
+from starlette.responses import HTMLResponse
+
+from understudy.desk.people import Person
+from understudy.desk.web import words
+from understudy.errors import UnderstudyError
+
+STATIC = Path(__file__).parent / "static"
+
+
+def render(
+    request: Request,
+    template: str,
+    *,
+    person: Person | None = None,
+    status: int = 200,
+    problem: UnderstudyError | None = None,
+    **context: Any,
+) -> HTMLResponse:
+    """A page for a person, or for anybody. `problem` is shown above everything else, with what to do about it."""
+    text = (
+        _environment()
+        .get_template(template)
+        .render(
+            person=person,
+            problem=problem,
+            desk_title=request.app.state.desk.settings.title,
+            here=request.url.path,
+            done=words.DONE.get(request.query_params.get("done", "")),
+            csrf_field=_csrf_field(request),
+            version=version(),
+            **context,
+        )
+    )
+    return HTMLResponse(text, status_code=status)
+
+
+@cache
+def version() -> str:
+    """Of the static files: part of their addresses, so that a browser never shows old ones."""
+    content = b"".join(path.read_bytes() for path in sorted(STATIC.iterdir()) if path.is_file())
+    return hashlib.sha256(content).hexdigest()[:10]
+
+
+def _csrf_field(request: Request) -> Markup:
+    token = getattr(request.state, "csrf", "")
+    return Markup('<input type="hidden" name="csrf" value="{}">').format(token)
+
+
+@cache
+def _environment() -> Environment:
+    environment = Environment(
+        loader=PackageLoader("understudy.desk.web", "templates"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters.update(day=_day, number=_number, cell=_cell)
+    environment.globals.update(words=words)
+    return environment
+
+
+def _day(value: date | datetime) -> str:
+    return f"{value.day} {value:%B %Y}"
+
+
+def _number(value: float, digits: int = 2) -> str:
+    return f"{value:.{digits}f}".replace("-", "−")
+
+
+def _cell(value: Any) -> str:
+    """A number, a text or nothing, as it stands in a table."""
+    if value is None:
+        return "–"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, int):
+        return f"{value}".replace("-", "−")
+    if isinstance(value, float):
+        shown = f"{value:.10g}"
+        return (shown if "e" in shown else shown.replace("-", "−")) if value else "0"
+    return str(value)

@@ -1,0 +1,230 @@
+"""The desk in plain words: what a state means, what happens next, what a check or a policy asks for."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from understudy.desk.people import Person, Role
+from understudy.desk.policies import Policy
+from understudy.desk.states import BEING_ANSWERED, State
+
+# What a page says after something was done: only these words, by their code in the address.
+DONE = {
+    "drafted": "Your draft is kept. Nobody else sees it until you submit it.",
+    "edited": "Your changes are kept.",
+    "submitted": "Submitted. The code runs on the synthetic data first.",
+    "withdrawn": "The request is withdrawn.",
+    "approved": "Approved. The code will run on the real data; nothing leaves by this.",
+    "returned": "The request went back to its researcher with your note.",
+    "refused": "The request is refused, and its researcher can read why.",
+    "cancelled": "The run is cancelled. The request waits for review again.",
+    "release": "You released it. The ledger is charged, and then the researcher sees the result.",
+    "withheld": "The output is withheld and deleted.",
+    "again": "The code runs and is priced again.",
+    "reported": "Thank you. What you reported helps to improve the synthetic data.",
+    "signed-out": "You are signed out.",
+    "password": "Your password is set.",
+    "invited": "The person is invited.",
+    "changed": "The change is kept.",
+    "revoked": "The token no longer works.",
+}
+
+
+@dataclass(frozen=True)
+class Told:
+    """A state for its owner or a reviewer: a word, a shape, and what happens next."""
+
+    word: str
+    shape: str
+    next: str
+
+
+_OWNER = {
+    State.DRAFT: Told("Draft", "open", "Only you see it. Submit it when question and code are ready."),
+    State.SUBMITTED: Told(
+        "Submitted", "moving", "The code will run on the synthetic data first, usually within minutes."
+    ),
+    State.TRIAL: Told("Trial run", "moving", "The code runs on the synthetic data now."),
+    State.IN_REVIEW: Told("In review", "waits", "A reviewer will read your question and your code."),
+    State.RETURNED: Told(
+        "Returned to you", "review", "Read the note, change what it asks for, and submit again."
+    ),
+    State.REFUSED: Told("Refused", "fail", "The reviewer's note says why. You may ask something else."),
+    State.RELEASED: Told(
+        "Released", "pass", "The result is below. Tell the desk how it compares with the synthetic data."
+    ),
+    State.WITHHELD: Told(
+        "Closed without a result",
+        "fail",
+        "Nothing left the desk. That alone says nothing about the data; you may ask another question.",
+    ),
+    State.FEEDBACK: Told("Feedback given", "pass", "Nothing more to do."),
+    State.WITHDRAWN: Told("Withdrawn", "open", "Nothing more to do."),
+    BEING_ANSWERED: Told(
+        "Being answered",
+        "moving",
+        "The code was approved. It runs on the real data, the output is checked and priced, and a reviewer "
+        "decides. How long that takes says nothing about the result.",
+    ),
+}
+_REVIEWER = {
+    State.SUBMITTED: Told("Submitted", "moving", "The code runs on the synthetic data first."),
+    State.TRIAL: Told("Trial run", "moving", "The code runs on the synthetic data now."),
+    State.IN_REVIEW: Told(
+        "Waits for review",
+        "waits",
+        "Read the question and the code. Approving lets it run; nothing leaves by that.",
+    ),
+    State.RETURNED: Told("Returned", "open", "The researcher has your note."),
+    State.REFUSED: Told("Refused", "fail", "Nothing more to do."),
+    State.APPROVED: Told("Approved", "moving", "The code will run on the real data."),
+    State.RUNNING: Told("Running", "moving", "The code runs on the real data, is checked and priced."),
+    State.HELD: Told("Output held", "waits", "Decide whether the output leaves."),
+    State.RELEASING: Told("Being released", "moving", "The ledger is being charged."),
+    State.RELEASED: Told("Released", "pass", "The researcher has the result."),
+    State.WITHHELD: Told("Withheld", "fail", "Nothing left the desk, and what was held is deleted."),
+    State.FEEDBACK: Told(
+        "Feedback given", "pass", "The researcher compared the result with the synthetic data."
+    ),
+    State.WITHDRAWN: Told("Withdrawn", "open", "The researcher took it back."),
+    BEING_ANSWERED: _OWNER[BEING_ANSWERED],
+}
+
+
+def told(state: str, mine: bool) -> Told:
+    """A state in plain words, for the owner of a request or for who reviews it."""
+    table: dict[str, Told] = {str(key): value for key, value in (_OWNER if mine else _REVIEWER).items()}
+    return table.get(state) or Told(state.capitalize(), "open", "")
+
+
+# The way of a request as its owner sees it; a request that came to another end left it at some step.
+STEPS = ("Draft", "Trial on synthetic data", "Review", "Being answered", "Released", "Feedback")
+_STEP_OF = {
+    State.DRAFT: 0,
+    State.RETURNED: 0,
+    State.SUBMITTED: 1,
+    State.TRIAL: 1,
+    State.IN_REVIEW: 2,
+    BEING_ANSWERED: 3,
+    State.APPROVED: 3,
+    State.RUNNING: 3,
+    State.HELD: 3,
+    State.RELEASING: 3,
+    State.RELEASED: 4,
+    State.FEEDBACK: 5,
+}
+
+
+def step(state: str) -> int | None:
+    """Where on its way a request is; none for one that ended otherwise."""
+    return {str(key): value for key, value in _STEP_OF.items()}.get(state)
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A check for a reader: its title and what it asks."""
+
+    title: str
+    question: str
+
+
+CHECKS = {
+    "learners": Asked("Enough learners", "Are enough learners behind every number?"),
+    "dominance": Asked("No learner dominates", "Do one or two learners make up most of a number?"),
+    "freedom": Asked("Degrees of freedom", "Are there enough learners for what the model estimates?"),
+    "extremes": Asked("Extremes and quantiles", "Is a number the value of a single learner, or close to it?"),
+    "individuals": Asked("No table of learners", "Does a table have a row for each learner?"),
+    "digits": Asked("Digits", "Are there more digits than the number of learners supports?"),
+    "rounding": Asked("Digits", "Are there more digits than the number of learners supports?"),
+    "size": Asked("Size of the output", "Are there more numbers or bytes than the policy allows?"),
+    "shape": Asked("Names and shape", "Do names, texts or the shape of a table depend on single learners?"),
+    "differencing": Asked(
+        "Difference to earlier results", "Would this and an earlier result give a few learners away together?"
+    ),
+    "reconstruction": Asked(
+        "Numbers released so far", "Have so many numbers left that data may be worked out?"
+    ),
+    "consistency": Asked("Same answer to everybody", "Does the code behave as in the trial?"),
+}
+VERDICTS = {"pass": "pass", "review": "look", "fail": "fail"}
+
+
+def asked(name: str) -> Asked:
+    """What a check is about."""
+    return CHECKS.get(name) or Asked(name.replace("_", " ").capitalize(), "")
+
+
+def in_order(verdict: str) -> int:
+    """The worst first."""
+    return ("fail", "review", "pass").index(verdict)
+
+
+def places(person: Person) -> list[tuple[str, str]]:
+    """The main menu of a person."""
+    found = [("/", "Waiting"), ("/requests", "Requests"), ("/data", "Data")]
+    if person.role is Role.CUSTODIAN:
+        found.append(("/people", "People"))
+    return found
+
+
+def is_here(path: str, address: str) -> bool:
+    """Whether a page belongs to an entry of the menu."""
+    return path == address if address == "/" else path == address or path.startswith(address + "/")
+
+
+def sentence(text: str) -> str:
+    """With a capital and a full stop, as errors begin small."""
+    text = text.strip()
+    if not text:
+        return text
+    return text[0].upper() + text[1:] + ("" if text[-1] in ".!?" else ".")
+
+
+def counted(number: int, one: str, many: str = "") -> str:
+    """`1 check`, `2 checks`."""
+    return f"{number} {one if number == 1 else many or one + 's'}"
+
+
+def policy_lines(policy: Policy) -> list[tuple[str, str]]:
+    """What a policy asks for, as title and sentence."""
+    override = ", ".join(asked(name).title.lower() for name in policy.may_override)
+    return [
+        ("Behind every number", f"at least {policy.minimum_learners} learners, counted by the desk itself"),
+        (
+            "Dominance",
+            f"{counted(policy.dominance_learners, 'learner')} together make up at most "
+            f"{policy.dominance_share:.0%} of a number; nobody can work out another's share of a total to within "
+            f"{policy.p_percent:g} %",
+        ),
+        (
+            "Models",
+            f"at least {policy.minimum_freedom} learners more than numbers that a model estimates",
+        ),
+        (
+            "Size of an answer",
+            f"at most {policy.most_numbers} numbers and {_bytes(policy.most_output_bytes)}",
+        ),
+        (
+            "Price of everything released together",
+            f"mu at most {policy.mu_limit:g}, advantage at most {policy.advantage_limit:g}; the upper end of what "
+            "was measured has to stay below",
+        ),
+        (
+            "Reconstruction",
+            f"reviewers are warned when more than {policy.share_of_learners:g} numbers for each learner have left",
+        ),
+        ("Libraries", ", ".join(policy.libraries)),
+        (
+            "One run",
+            f"at most {policy.run_seconds:g} seconds, code of at most {_bytes(policy.most_code_bytes)}",
+        ),
+        ("Held outputs", f"deleted after {counted(policy.retention_days, 'day')} unless they are released"),
+        (
+            "Released against a failed check",
+            f"only for: {override}; with a written reason" if override else "never",
+        ),
+    ]
+
+
+def _bytes(size: int) -> str:
+    return f"{size / 1000:g} kB" if size < 1_000_000 else f"{size / 1_000_000:g} MB"
