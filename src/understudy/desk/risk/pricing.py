@@ -6,6 +6,7 @@ import hashlib
 import io
 import json
 import math
+import zipfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
@@ -65,7 +66,7 @@ class ShadowAnswers:
             with np.load(io.BytesIO(content), allow_pickle=False) as stored:
                 bank, *names = json.loads(stored["words"].tobytes())
                 return cls(tuple(names), np.asarray(stored["values"], dtype=np.float64), bank)
-        except (ValueError, KeyError, OSError, EOFError) as error:
+        except (ValueError, KeyError, OSError, EOFError, zipfile.BadZipFile) as error:
             raise DataError(
                 f"stored answers on shadows cannot be read ({type(error).__name__}).",
                 hint="run the request again.",
