@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
-.PHONY: setup demo test check benchmarks docs clean
+.PHONY: setup demo test faults check benchmarks docs clean
 
 setup: $(VENV)/.installed $(VENV)/.sandbox
 	@command -v bwrap >/dev/null || echo "understudy cohort synthesize runs scripts in a sandbox, which needs Linux and: sudo apt-get install bubblewrap libseccomp2"
@@ -34,14 +34,23 @@ $(VENV)/.sandbox: $(VENV)/.created
 	@.ci/sandbox
 	@touch $@
 
+# PostgreSQL's programs, for the desk's tests; without root the tests run on SQLite only and say so.
+$(VENV)/.postgres: $(VENV)/.created
+	@.ci/postgres
+	@touch $@
+
 demo: setup
 	@rm -rf demo && mkdir demo
 	@$(BIN)/understudy simulate demo/simulated-classroom.csv
 	@$(BIN)/understudy release demo/simulated-classroom.csv -o demo/bundle --group school --public-actions \
 	  --title "A simulated classroom"
 
-test: $(VENV)/.tools $(VENV)/.browser $(VENV)/.sandbox
+test: $(VENV)/.tools $(VENV)/.browser $(VENV)/.sandbox $(VENV)/.postgres
 	@$(BIN)/python -m pytest -n 2 --dist loadfile
+
+# The desk's worker is killed at a hundred points instead of ten.
+faults: $(VENV)/.tools $(VENV)/.postgres
+	@UNDERSTUDY_KILL_POINTS=100 $(BIN)/python -m pytest tests/functional/test_desk_faults.py
 
 check: $(VENV)/.tools
 	@$(BIN)/ruff check .

@@ -7,6 +7,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
+from desk_postgresql import find_postgresql
 from understudy.records import Interactions
 
 MakeLog = Callable[..., Interactions]
@@ -43,3 +44,11 @@ def _simulated_log(
 def make_log() -> MakeLog:
     """Makes a simulated log: `make_log(rng, n_learners=..., n_actions=..., mean_length=...)`."""
     return _simulated_log
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Say what the machine lacked, where it is easy to miss among the skipped tests."""
+    if find_postgresql() is None:
+        terminalreporter.write_line(
+            "No PostgreSQL here: the desk was tested on SQLite only (.ci/postgres installs it)."
+        )

@@ -93,12 +93,19 @@ def finish(session: Session, lease: Lease, how: str = "done") -> None:
     row.ended_at, row.ended, row.lease = now(), how, None
 
 
-def give_back(session: Session, lease: Lease) -> None:
-    """Let another worker take it at once."""
+def give_back(
+    session: Session, lease: Lease, *, after: timedelta = timedelta(), counted: bool = False
+) -> None:
+    """Let another worker take it `after` a while; `counted` if this was a try."""
     session.execute(
         update(JobRow)
         .where(JobRow.id == lease.job_id, JobRow.lease == lease.token, JobRow.ended_at.is_(None))
-        .values(lease=None, leased_until=None, attempts=JobRow.attempts - 1)
+        .values(
+            # Nobody has this token: the job waits like that of a worker who went silent.
+            lease=secrets.token_hex(16) if after else None,
+            leased_until=now() + after if after else None,
+            attempts=JobRow.attempts - (0 if counted else 1),
+        )
         .execution_options(synchronize_session=False)
     )
 

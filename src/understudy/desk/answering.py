@@ -1,0 +1,285 @@
+"""Answers a request: on the synthetic data for its author, on the real data for reviewers, checked and priced.
+
+The same request on the same data gives the same answer: the analysis is seeded by its own code, the shadows and
+whatever else is drawn by the data set's secret seed and that code. Only the order of runs is new every time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cache
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from platform import python_version
+from typing import Any
+
+import numpy as np
+
+from understudy.desk.disclosure.examination import Earlier, Examination, examine
+from understudy.desk.disclosure.influences import Influences
+from understudy.desk.disclosure.probing import Probes, probe
+from understudy.desk.disclosure.rounding import units_of
+from understudy.desk.learners import LearnerTable
+from understudy.desk.people import WORKER
+from understudy.desk.policies import Policy
+from understudy.desk.results import Results
+from understudy.desk.risk.pricing import (
+    Prices,
+    ShadowAnswers,
+    bank_for,
+    bank_name,
+    price_of,
+    shadow_answers,
+)
+from understudy.desk.risk.shadows import ShadowBank
+from understudy.desk.risk.stage_one import StageOne
+from understudy.desk.running import Analysis, Answer, Failure, RunsJobs
+from understudy.desk.running import Progress as Counted
+from understudy.desk.service import data_sets
+from understudy.desk.service.changes import find
+from understudy.desk.service.data_sets import RealTable
+from understudy.desk.service.desk import Desk
+from understudy.desk.service.releases import released
+from understudy.desk.service.working import Held, Origin, Work, code_hash, latest_run
+from understudy.errors import DataError
+
+Progress = Callable[[str, int, int], None]
+"""Hears a stage in words, and how many of how many steps of it are done; what it raises ends the work."""
+
+# What can change an answer, by the names that packages are installed under.
+_LIBRARIES = ("numpy", "pandas", "scipy", "statsmodels", "scikit-learn", "lingam", "understudy")
+CHECKING, PRICING, EARLIER, GAME = (
+    "running without single learners",
+    "running on shadows",
+    "running earlier requests again",
+    "playing the membership game",
+)
+
+
+@dataclass(frozen=True, repr=False)
+class _Released:
+    """An earlier release of the same data set, as it was measured then."""
+
+    request: str
+    code: str
+    results: Results
+    trial: Results
+    data_hash: str
+    probes: Probes
+    shadows: ShadowAnswers
+
+
+@dataclass(frozen=True, repr=False)
+class _Question:
+    """What an answer is judged by: read once, at the beginning."""
+
+    policy: Policy
+    trial: Results
+    reading: dict[str, Any] | None
+    summary: Path | None
+    earlier: tuple[_Released, ...]
+
+
+def trial(desk: Desk, work: Work, sandbox: RunsJobs) -> tuple[Origin, Answer, dict[str, Any] | None]:
+    """The code on the synthetic data, and what the static review aid saw in it. No real data is touched."""
+    table = data_sets.synthetic_table(desk, work.data_set)
+    answer = _analysis(work.code).answer(sandbox, table.whole())
+    return trial_origin(desk, work), answer, _reading(desk, work, table)
+
+
+def trial_origin(desk: Desk, work: Work) -> Origin:
+    """What a trial is computed from."""
+    with desk.database.reading() as session:
+        row = data_sets.find(session, work.data_set)
+        path, at_version = Path(row.synthetic), row.version
+    content = path.read_bytes() if path.is_file() else b""
+    return Origin(
+        code_hash(work.code), desk.settings.keyed("synthetic data", content), at_version, environment()
+    )
+
+
+def real_origin(work: Work, real: RealTable) -> Origin:
+    """What an answer on the real data is computed from."""
+    return Origin(code_hash(work.code), real.hash, real.version, environment())
+
+
+def unanswered(desk: Desk, work: Work) -> Held:
+    """A request whose runs seem to end their workers: held without results, for a reviewer to close.
+
+    The real data is not read: it may be what cannot be read.
+    """
+    with desk.database.reading() as session:
+        at_version = data_sets.find(session, work.data_set).version
+    return Held(Origin(code_hash(work.code), "", at_version, environment()), None, Failure("killed"))
+
+
+def answer(desk: Desk, work: Work, sandbox: RunsJobs, progress: Progress) -> Held:
+    """The code on the real data, with its checks and its price; an error is its type and line, for reviewers."""
+    question = _question(desk, work)
+    real = data_sets.real_table(desk, work.data_set)
+    origin = real_origin(work, real)
+    analysis = _analysis(work.code)
+    given, probes = probe(
+        analysis, real.table, sandbox, _chance(real, work.code, "pairs"), _stage(progress, CHECKING)
+    )
+    if isinstance(given, Failure) or probes is None:
+        failure = given if isinstance(given, Failure) else Failure("killed")
+        return Held(origin, None, failure, question.reading)
+    bank = bank_for(real.table, real.seed, question.policy.n_shadows)
+    earlier = _as_of_now(question.earlier, real, bank, sandbox, progress)
+    found = examine(
+        given,
+        probes,
+        question.trial,
+        work.code,
+        question.policy,
+        n_learners=real.table.n_learners,
+        earlier=[Earlier(one.request, one.results, one.probes) for one in earlier],
+        n_released_numbers=sum(len(one.results.numbers) for one in earlier),
+        declared_texts=_declared_texts(data_sets.synthetic_table(desk, work.data_set)),
+    )
+    shadows = prices = None
+    if not _too_large(found, question.policy):
+        shadows = shadow_answers(
+            analysis, real.table, bank, probes.names, found.units, sandbox, _stage(progress, PRICING)
+        )
+        prices = _prices(shadows, earlier, bank, real, work, question.summary, progress)
+    return Held(
+        origin,
+        found.released,
+        None,
+        question.reading,
+        found.checks,
+        dict(found.support),
+        None if prices is None else prices.to_json(),
+        tuple(one.request for one in question.earlier),
+        probes.to_bytes(),
+        None if shadows is None else shadows.to_bytes(),
+    )
+
+
+@cache
+def _environment() -> tuple[tuple[str, str], ...]:
+    found = {"python": python_version()}
+    for name in _LIBRARIES:
+        try:
+            found[name] = version(name)
+        except PackageNotFoundError:
+            found[name] = "missing"
+    return tuple(found.items())
+
+
+def environment() -> dict[str, str]:
+    """Versions of what an answer is computed with."""
+    return dict(_environment())
+
+
+def _analysis(code: str) -> Analysis:
+    # 52 bits of the code's hash: as JSON, every reader takes it for the same number.
+    return Analysis(code, seed=int(code_hash(code)[:13], 16))
+
+
+def _chance(real: RealTable, code: str, purpose: str) -> np.random.Generator:
+    return np.random.default_rng([real.seed, int(code_hash(code + purpose), 16)])
+
+
+def _stage(progress: Progress, stage: str) -> Counted:
+    return lambda done, total: progress(stage, done, total)
+
+
+def _too_large(found: Examination, policy: Policy) -> bool:
+    """Whether nobody could release it for its size: an answer of thousands of numbers takes hours to price."""
+    return found.check("size").verdict == "fail" and "size" not in policy.may_override
+
+
+def _prices(
+    new: ShadowAnswers,
+    earlier: Sequence[_Released],
+    bank: ShadowBank,
+    real: RealTable,
+    work: Work,
+    summary: Path | None,
+    progress: Progress,
+) -> Prices:
+    stage_one = None if summary is None else StageOne.of(summary, real.table)
+    rng = _chance(real, work.code, "price")
+    return price_of(new, [one.shadows for one in earlier], bank, rng, stage_one, _stage(progress, GAME))
+
+
+def _as_of_now(
+    earlier: Sequence[_Released], real: RealTable, bank: ShadowBank, sandbox: RunsJobs, progress: Progress
+) -> list[_Released]:
+    """Earlier releases measured on the learners who are in now, with the digits that they were released with."""
+    current = []
+    for one in earlier:
+        if one.data_hash == real.hash and one.shadows.bank == bank_name(bank):
+            current.append(one)
+            continue
+        analysis = _analysis(one.code)
+        units = units_of(Influences(one.probes), one.trial)
+        told = _stage(progress, EARLIER)
+        _, probes = probe(analysis, real.table, sandbox, _chance(real, one.code, "pairs"), told)
+        shadows = shadow_answers(analysis, real.table, bank, one.probes.names, units, sandbox, told)
+        # If it gives no answer without those who left, the old probes stay: the comparison then says that it is
+        # about other learners.
+        current.append(
+            _Released(one.request, one.code, one.results, one.trial, real.hash, probes or one.probes, shadows)
+        )
+    return current
+
+
+def _question(desk: Desk, work: Work) -> _Question:
+    with desk.database.reading() as session:
+        row = find(session, WORKER, work.request)
+        tried = latest_run(session, row, trial=True)
+        earlier = []
+        for release in released(session, row.data_set):
+            run = release.run
+            if release.request.name == work.request:
+                continue
+            if run.results is None or run.probes is None or run.shadows is None:
+                raise DataError(
+                    "what was measured for an earlier release is gone.",
+                    hint="restore the desk's database from a backup.",
+                )
+            its_trial = latest_run(session, release.request, trial=True)
+            earlier.append(
+                _Released(
+                    release.request.name,
+                    release.request.code,
+                    Results.from_json(run.results),
+                    _results(None if its_trial is None else its_trial.results),
+                    run.data_hash,
+                    Probes.from_bytes(run.probes),
+                    ShadowAnswers.from_bytes(run.shadows),
+                )
+            )
+        return _Question(
+            data_sets.policy_of(row.data_set),
+            _results(None if tried is None else tried.results),
+            None if tried is None else tried.reading,
+            None if row.data_set.summary is None else Path(row.data_set.summary),
+            tuple(earlier),
+        )
+
+
+def _results(content: dict[str, Any] | None) -> Results:
+    return Results() if content is None else Results.from_json(content)
+
+
+def _reading(desk: Desk, work: Work, table: LearnerTable) -> dict[str, Any] | None:
+    return None
+
+
+def _declared_texts(table: LearnerTable) -> list[str]:
+    """Words that may stand in an answer: columns and labels of the synthetic table, which everybody has."""
+    import polars as pl
+
+    labels = [
+        label
+        for name in table.rows.columns
+        if table.rows[name].dtype in (pl.String, pl.Categorical, pl.Enum)
+        for label in table.rows[name].cast(pl.String).unique().drop_nulls().sort().to_list()
+    ]
+    return [*table.columns, *labels]
