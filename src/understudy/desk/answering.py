@@ -84,7 +84,7 @@ class _Question:
 def trial(desk: Desk, work: Work, sandbox: RunsJobs) -> tuple[Origin, Answer, dict[str, Any] | None]:
     """The code on the synthetic data, and what the static review aid saw in it. No real data is touched."""
     table = data_sets.synthetic_table(desk, work.data_set)
-    answer = _analysis(work.code).answer(sandbox, table.whole())
+    answer = analysis_of(work.code).answer(sandbox, table.whole())
     return trial_origin(desk, work), answer, _reading(desk, work, table)
 
 
@@ -119,7 +119,7 @@ def answer(desk: Desk, work: Work, sandbox: RunsJobs, progress: Progress) -> Hel
     question = _question(desk, work)
     real = data_sets.real_table(desk, work.data_set)
     origin = real_origin(work, real)
-    analysis = _analysis(work.code)
+    analysis = analysis_of(work.code)
     given, probes = probe(
         analysis, real.table, sandbox, _chance(real, work.code, "pairs"), _stage(progress, CHECKING)
     )
@@ -137,7 +137,7 @@ def answer(desk: Desk, work: Work, sandbox: RunsJobs, progress: Progress) -> Hel
         n_learners=real.table.n_learners,
         earlier=[Earlier(one.request, one.results, one.probes) for one in earlier],
         n_released_numbers=sum(len(one.results.numbers) for one in earlier),
-        declared_texts=_declared_texts(data_sets.synthetic_table(desk, work.data_set)),
+        declared_texts=declared_texts(data_sets.synthetic_table(desk, work.data_set)),
     )
     shadows = prices = None
     if not _too_large(found, question.policy):
@@ -175,7 +175,8 @@ def environment() -> dict[str, str]:
     return dict(_environment())
 
 
-def _analysis(code: str) -> Analysis:
+def analysis_of(code: str) -> Analysis:
+    """Submitted code with the seed that the desk gives it: the same for the same code, here and at home."""
     # 52 bits of the code's hash: as JSON, every reader takes it for the same number.
     return Analysis(code, seed=int(code_hash(code)[:13], 16))
 
@@ -216,7 +217,7 @@ def _as_of_now(
         if one.data_hash == real.hash and one.shadows.bank == bank_name(bank):
             current.append(one)
             continue
-        analysis = _analysis(one.code)
+        analysis = analysis_of(one.code)
         units = units_of(Influences(one.probes), one.trial)
         told = _stage(progress, EARLIER)
         _, probes = probe(analysis, real.table, sandbox, _chance(real, one.code, "pairs"), told)
@@ -272,7 +273,7 @@ def _reading(desk: Desk, work: Work, table: LearnerTable) -> dict[str, Any] | No
     return None
 
 
-def _declared_texts(table: LearnerTable) -> list[str]:
+def declared_texts(table: LearnerTable) -> list[str]:
     """Words that may stand in an answer: columns and labels of the synthetic table, which everybody has."""
     import polars as pl
 
