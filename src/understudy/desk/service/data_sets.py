@@ -15,6 +15,7 @@ from understudy.desk import permissions
 from understudy.desk.learners import LEARNER, LearnerTable, learner_table, read_table
 from understudy.desk.people import Person, Role
 from understudy.desk.policies import Policy
+from understudy.desk.risk.stage_one import StageOne
 from understudy.desk.service.desk import Desk
 from understudy.desk.settings import LEDGER
 from understudy.desk.store import audit
@@ -76,6 +77,9 @@ def register(
     columns = [name for name in stand_in.columns if name not in (LEARNER, learner)]
     table = learner_table(own, np.random.default_rng(0), columns=columns, learner=learner)
     _same_kinds(table.rows, stand_in.select(columns))
+    if summary is not None:
+        # Whether it is about this table is found now, and not with the first request.
+        StageOne.of(summary, table)
     simulated = bool(own[learner].cast(str).str.starts_with(SIMULATED_PREFIX).all())
     name = new_data_set()
     with desk.database.writing() as session:
@@ -196,9 +200,9 @@ def synthetic_table(desk: Desk, name: str) -> LearnerTable:
     """The stand-in, in the same form."""
     with desk.database.reading() as session:
         row = find(session, name)
-        path, columns, seed = Path(row.synthetic), row.columns, row.seed
+        path, columns, seed, learner = Path(row.synthetic), row.columns, row.seed, row.learner
     frame = read_table(path, "the synthetic data")
-    own = LEARNER if LEARNER in frame.columns else row.learner
+    own = LEARNER if LEARNER in frame.columns else learner
     return learner_table(frame, np.random.default_rng(seed), columns=columns, learner=own)
 
 

@@ -154,8 +154,9 @@ def _check(data: DataSetRow, *, question: str, code: str, shown: str, kind: str)
         raise UsageError("the kind of analysis is too long.", hint="one or two words are enough.")
     if not code.strip():
         raise UsageError("a request needs code.", hint="`understudy desk template` prints a start.")
-    if "\x00" in code + question + shown + kind:
-        raise UsageError("the request holds a zero byte.", hint="submit plain text.")
+    whole = code + question + shown + kind
+    if "\x00" in whole or any("\ud800" <= letter <= "\udfff" for letter in whole):
+        raise UsageError("the request holds a character that is none.", hint="submit plain text.")
     most = data_sets.policy_of(data).most_code_bytes
     if len(code.encode("utf-8", "replace")) > most:
         raise UsageError(f"the code is longer than {most} bytes.", hint="leave out what is not needed.")

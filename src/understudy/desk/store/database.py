@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import Engine, create_engine, event, text
+from sqlalchemy import Connection, Engine, create_engine, event, text
 from sqlalchemy.exc import DBAPIError, OperationalError
 from sqlalchemy.orm import Session, sessionmaker
 
@@ -41,9 +41,7 @@ class Database:
     def writing(self) -> Iterator[Session]:
         """A transaction that is whole or not at all, one at a time: what it read stays true until it ends."""
         with _explained(), self._sessions() as session:
-            session.connection(execution_options={"understudy_writes": True})
-            if not self.is_sqlite:
-                session.execute(text("SELECT pg_advisory_xact_lock(:lock)"), {"lock": _WRITERS})
+            lock_out_writers(session.connection(execution_options={"understudy_writes": True}))
             yield session
             session.commit()
 
@@ -62,10 +60,18 @@ class Database:
         self.engine.dispose()
 
 
+def lock_out_writers(connection: Connection) -> None:
+    """Until the transaction ends. In SQLite it began with the lock."""
+    if connection.dialect.name != "sqlite":
+        connection.execute(text("SELECT pg_advisory_xact_lock(:lock)"), {"lock": _WRITERS})
+
+
 def _engine(url: str) -> Engine:
     if not url.startswith("sqlite"):
-        return create_engine(url, pool_pre_ping=True)
-    engine = create_engine(url, connect_args={"timeout": 30, "check_same_thread": False})
+        return create_engine(url, pool_pre_ping=True, hide_parameters=True)
+    engine = create_engine(
+        url, connect_args={"timeout": 30, "check_same_thread": False}, hide_parameters=True
+    )
 
     @event.listens_for(engine, "connect")
     def _connected(connection: Any, _: Any) -> None:
