@@ -20,6 +20,7 @@ from typing import Self
 
 from understudy.desk import answering, jobs
 from understudy.desk.jobs import LEASE, Lease, LostLeaseError
+from understudy.desk.policies import Policy
 from understudy.desk.results import Results
 from understudy.desk.running import Failure, RunsJobs, limits_for
 from understudy.desk.service import data_sets, releases, working
@@ -152,7 +153,7 @@ class Worker:
         """The warm sandbox with the limits of the request's policy; one at a time, since each holds memory."""
         with self._desk.database.reading() as session:
             policy = data_sets.policy_of(data_sets.find(session, work.data_set))
-        limits = limits_for(policy.run_seconds, _room(policy.most_output_bytes))
+        limits = limits_of(policy)
         if self._opened is None or self._opened[0] != limits:
             self.close()
             self._opened = (limits, self._closing.enter_context(self._open_sandbox(limits)))
@@ -201,6 +202,11 @@ def place_of(error: BaseException) -> str:
         return type(error).__name__
     last = frames[-1]
     return f"{type(error).__name__} in {last.filename.rsplit('understudy', 1)[-1].lstrip('/')}:{last.lineno}"
+
+
+def limits_of(policy: Policy) -> Limits:
+    """What one run may use, at the desk and at home."""
+    return limits_for(policy.run_seconds, _room(policy.most_output_bytes))
 
 
 def _room(most_output_bytes: int) -> int:
