@@ -7,7 +7,7 @@ differ by those few. For combinations of many numbers the share of one learner's
 linear combination isolates, rounding considered, is what `isolation` returns.
 
 Cannot see: differences between populations by learners who had no influence at all on either number, and what an
-attacker knows from elsewhere.
+attacker knows from elsewhere; combinations of three and more numbers that are neither totals nor means.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ import numpy as np
 
 from understudy.desk.checks import Check
 from understudy.desk.disclosure.influences import Flags, Influences
+from understudy.desk.disclosure.persons import own_values
 from understudy.desk.policies import Policy
 from understudy.desk.results import Floats
 
@@ -26,9 +27,13 @@ MOST_NAMED = 20
 MOST_PAIRS = 4000
 # How alike two columns of influences must be to be looked at; by how much most may miss the line, and few must.
 ALIKE = 0.9
-ON_LINE = 0.15
+ON_LINE = 0.1
 OFF_LINE = 0.5
 MOST = 0.75
+# How much of all that is missed must be missed by the few.
+THEIRS = 0.95
+A_TRACE = 1e-4
+HARDLY = 0.1
 # A combination that isolates one learner to this share tells their part.
 ISOLATED = 0.9
 
@@ -45,13 +50,17 @@ class Columns:
     units: Floats
     counts: Flags
     """(d,) numbers into which each learner counts as one."""
+    in_steps: Flags
+    """(d,) numbers that take a few values only, as quantiles do: on which line they are says nothing."""
+    linear: Flags
+    """(d,) totals and means, of which adding and subtracting works out."""
     released: Flags
     """(d,) whether it left before."""
 
     @classmethod
     def of(cls, influences: Influences, units: Sequence[float], request: str = "") -> Columns:
         """Of one answer; numbers that nobody moves are left out. `request` names an earlier one."""
-        kept = np.flatnonzero(influences.moved.any(axis=0))
+        kept = np.setdiff1d(np.flatnonzero(influences.moved.any(axis=0)), own_values(influences))
         counts = [
             (parts := influences.contributions(j)) is not None
             and influences.kinds[j] == "total"
@@ -59,12 +68,17 @@ class Columns:
             for j in kept.tolist()
         ]
         return cls(
-            tuple(f"{influences.names[j]} (released in {request})" if request else influences.names[j] for j in kept),
-            influences.steps[:, kept],
+            tuple(
+                f"{influences.shown[j]} (released in {request})" if request else influences.names[j]
+                for j in kept
+            ),
+            influences.sized[:, kept],
             influences.moved[:, kept],
             influences.probes.without_one[:, kept],
             np.asarray(units, dtype=float)[kept],
             np.array(counts, dtype=bool),
+            np.array([influences.in_steps(j) for j in kept.tolist()], dtype=bool),
+            np.array([influences.kinds[j] in ("total", "mean") for j in kept.tolist()], dtype=bool),
             np.full(len(kept), bool(request)),
         )
 
@@ -76,6 +90,8 @@ class Columns:
             np.hstack([self.values, other.values]),
             np.concatenate([self.units, other.units]),
             np.concatenate([self.counts, other.counts]),
+            np.concatenate([self.in_steps, other.in_steps]),
+            np.concatenate([self.linear, other.linear]),
             np.concatenate([self.released, other.released]),
         )
 
@@ -99,7 +115,7 @@ def differencing(columns: Columns, policy: Policy, n_other_populations: int = 0)
             f"{'them' if n_apart > 1 else 'that learner'}. At least {least} are asked for.",
             tuple(names)[:MOST_NAMED],
         )
-    few_columns = len(columns.labels) <= len(columns.steps) / 4
+    few_columns = columns.linear.sum() <= len(columns.steps) / 4
     if few_columns and not columns.released.all():
         share, alone = isolation(columns)
         if share.size and (isolated := (share >= ISOLATED) & (alone < 0.5)).any():
@@ -107,7 +123,8 @@ def differencing(columns: Columns, policy: Policy, n_other_populations: int = 0)
                 "differencing",
                 "fail",
                 f"Several numbers together, added and subtracted, leave {int(isolated.sum())} "
-                f"{'learner' if isolated.sum() == 1 else 'learners'} on their own (to {share[isolated].max():.0%}), though "
+                f"{'learner' if isolated.sum() == 1 else 'learners'} on their own (to "
+                f"{share[isolated].max():.0%}), though "
                 "no single number does.",
                 columns.labels[:MOST_NAMED],
             )
@@ -115,12 +132,15 @@ def differencing(columns: Columns, policy: Policy, n_other_populations: int = 0)
         return Check(
             "differencing",
             "review",
-            f"{n_other_populations} earlier answers were released when the data held other learners (somebody withdrew or "
+            f"{n_other_populations} earlier answers were released when the data held other learners "
+            "(somebody withdrew or "
             "came): the same statistic before and after tells about them. See whether the questions are alike.",
         )
     against = " or released before" if columns.released.any() else ""
     return Check(
-        "differencing", "pass", f"No two numbers of this answer{against} differ by fewer than {least} learners."
+        "differencing",
+        "pass",
+        f"No two numbers of this answer{against} differ by fewer than {least} learners.",
     )
 
 
@@ -133,7 +153,8 @@ def reconstruction(
         return Check(
             "reconstruction",
             "review",
-            f"With this answer {n_all:,} numbers about {n_learners:,} learners would have left. From about as many numbers "
+            f"With this answer {n_all:,} numbers about {n_learners:,} learners would have left. From about "
+            "as many numbers "
             "as learners on, their values may be worked out from all answers together.",
         )
     share, _ = isolation(columns)
@@ -141,7 +162,8 @@ def reconstruction(
         return Check(
             "reconstruction",
             "review",
-            f"All numbers together, added and subtracted, leave {int((share >= ISOLATED).sum())} of {len(share)} learners "
+            f"All numbers together, added and subtracted, leave {int((share >= ISOLATED).sum())} of "
+            f"{len(share)} learners "
             "or blocks nearly on their own.",
         )
     return Check(
@@ -155,10 +177,11 @@ def isolation(columns: Columns) -> tuple[Floats, Floats]:
     """(m,) for each learner the largest share of one combination of all numbers that is theirs, and of one number.
 
     The ridge leverage of the influences: of a learner's part, drawn with the same variance for all, the share of
-    the variance that somebody who holds all rounded numbers knows. Rounding is noise of variance unit^2 / 12.
+    the variance that somebody who holds all rounded numbers knows. Rounding is noise of variance unit^2 / 12. Of
+    totals and means only: of other statistics a step is no derivative, and two functions of one value look like two.
     """
     scale = np.linalg.norm(columns.steps, axis=0)
-    kept = scale > 0
+    kept = columns.linear & (scale > 0)
     if not kept.any():
         return np.zeros(0), np.zeros(0)
     steps = columns.steps[:, kept] / scale[kept]
@@ -184,6 +207,7 @@ def _candidates(columns: Columns) -> list[tuple[int, int]]:
     alike = np.maximum(_correlations(ranks), _correlations(clipped))
     counts = columns.counts[:, None] & columns.counts[None, :]
     wanted = (alike >= ALIKE) & (apart < support.clip(min=1)[:, None]) | counts
+    wanted &= ~(columns.in_steps[:, None] | columns.in_steps[None, :])
     wanted &= ~(columns.released[:, None] & columns.released[None, :])
     j, k = np.nonzero(np.triu(wanted, 1))
     order = np.argsort(apart[j, k] * 2 - alike[j, k], kind="stable")[:MOST_PAIRS]
@@ -201,23 +225,33 @@ def _apart(columns: Columns, j: int, k: int) -> int:
     """By how many learners the populations of two numbers differ; 0 if they are the same or not comparable."""
     union = columns.moved[:, j] | columns.moved[:, k]
     one, other = columns.moved[union, j], columns.moved[union, k]
-    n_sets = int((one != other).sum())
     if columns.counts[j] and columns.counts[k]:
         # The difference of two counts is a count of those apart only if one population holds the other.
         nested = not (one & ~other).any() or not (other & ~one).any()
-        return n_sets if nested else 0
+        return int((one != other).sum()) if nested else 0
     u, v = columns.steps[union, j], columns.steps[union, k]
     if len(u) < 4:
         return 0
-    missed = np.abs(v - _line(u, v))
+    line = _line(u, v)
+    missed = np.abs(v - line)
     spread = float(np.median(np.abs(v - np.median(v)))) or float(np.abs(v - np.median(v)).mean())
     if spread == 0 or float(np.mean(missed <= ON_LINE * spread)) < MOST:
         return 0
-    if n_sets:
+    # A learner with nothing to add is in a total and does not move it, though they move the mean: on the line.
+    if n_sets := int(((one != other) & (missed > A_TRACE * spread)).sum()):
         return n_sets
-    if _monotone(columns.values[union, j], columns.values[union, k]):
+    off = missed > OFF_LINE * spread
+    if not off.any() or (missed[off] ** 2).sum() < THEIRS * (missed**2).sum():
+        return (
+            0  # two statistics of the same people that bend away from each other, such as a slope and its t
+        )
+    if _function_of_each_other(columns.values[union, j], columns.values[union, k]):
         return 0  # one is a function of the other, such as a p value of its statistic
-    return int((missed > OFF_LINE * spread).sum())
+    # Who is off the line since two statistics bend is far out on it. Others are left out of one of both, or nearly.
+    far = np.maximum(np.abs(line - np.median(line)), np.abs(v - np.median(v)))
+    bends = bool(far[off].min() >= np.max(far[~off], initial=0.0))
+    left_out = np.minimum(np.abs(v), np.abs(line))[off] <= HARDLY * np.maximum(np.abs(v), np.abs(line))[off]
+    return int(off.sum()) if not bends or left_out.all() else 0
 
 
 def _line(u: Floats, v: Floats) -> Floats:
@@ -236,9 +270,17 @@ def _line(u: Floats, v: Floats) -> Floats:
     return np.asarray(slope * u + np.median(v - slope * u))
 
 
-def _monotone(one: Floats, other: Floats) -> bool:
+def _function_of_each_other(one: Floats, other: Floats) -> bool:
+    """Whether one only rises or only falls with the other, or with its size, as a two-sided p value does."""
     there = ~(np.isnan(one) | np.isnan(other))
-    order = np.lexsort((other[there], one[there]))
-    steps = np.diff(other[there][order])
-    noise = 1e-9 * float(np.abs(other[there]).max(initial=0.0))
+    one, other = one[there], other[there]
+    return any(
+        _monotone(first, second)
+        for first, second in ((one, other), (np.abs(one), other), (one, np.abs(other)))
+    )
+
+
+def _monotone(one: Floats, other: Floats) -> bool:
+    steps = np.diff(other[np.lexsort((other, one))])
+    noise = 1e-9 * float(np.abs(other).max(initial=0.0))
     return bool((steps >= -noise).all() or (steps <= noise).all())

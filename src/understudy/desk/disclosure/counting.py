@@ -20,13 +20,15 @@ from understudy.desk.results import N_ROWS, Results
 MOST_NAMED = 20
 # Of an influence that is no contribution: from here on a number is one or two learners with decoration.
 NEARLY_ALL = 0.8
-_FREEDOM = re.compile(r"(^|[^a-z])(df|dof)(_?resid|_?denom)?$|degrees? of freedom|resid\w*[ _](df|dof)", re.IGNORECASE)
+_FREEDOM = re.compile(
+    r"(^|[^a-z])(df|dof)(_?resid|_?denom)?$|degrees? of freedom|resid\w*[ _](df|dof)", re.IGNORECASE
+)
 
 
 def learners(influences: Influences, trial: Results, policy: Policy) -> Check:
     """The minimum number of learners behind every number, measured by leaving each out."""
     support, least = influences.support, policy.minimum_learners
-    moved = influences.moved.any(axis=0)
+    moved = np.asarray(influences.moved.any(axis=0))
     few = [j for j in np.argsort(support, kind="stable").tolist() if moved[j] and support[j] < least]
     if few:
         worst = few[0]
@@ -34,14 +36,15 @@ def learners(influences: Influences, trial: Results, policy: Policy) -> Check:
             influences,
             "learners",
             "fail",
-            f"{_numbers(len(few), 'rests', 'rest')} on fewer than {least} learners: '{influences.names[worst]}' moves "
-            f"when any of {_people(int(support[worst]))} is left out and for nobody else"
+            f"{_numbers(len(few), 'rests', 'rest')} on fewer than {least} learners: "
+            f"'{influences.shown[worst]}' moves "
+            f"when {_any_of(int(support[worst]))} is left out and hardly or not at all for others"
             f"{'' if influences.probes.one_by_one else ' (learners were left out in blocks)'}.",
             few,
         )
     unlike = [
         j
-        for j in np.flatnonzero(~moved).tolist()
+        for j in np.flatnonzero(np.logical_not(moved)).tolist()
         if not _same(trial.numbers.get(influences.names[j]), influences.probes.full[j])
     ]
     if unlike:
@@ -49,13 +52,29 @@ def learners(influences: Influences, trial: Results, policy: Policy) -> Check:
             influences,
             "learners",
             "review",
-            f"{_numbers(len(unlike), 'does', 'do')} not move whoever is left out, but in the trial on synthetic data "
-            "it was another: it may say what all learners of some group have in common, and how many they are "
+            f"{_numbers(len(unlike), 'does', 'do')} not move whoever is left out, but came out otherwise "
+            "in the trial on "
+            "synthetic data: such a number may say what all learners of some group have in common, and how "
+            "many they are "
             "cannot be measured.",
             unlike,
         )
+    if shares := [j for j in range(len(influences.names)) if 0 < _minority(influences, j) < least]:
+        return _check(
+            influences,
+            "learners",
+            "review",
+            f"Enough learners are behind every number, but '{influences.shown[shares[0]]}' is a share of "
+            "which one side is "
+            f"{_people(_minority(influences, shares[0]))}: fewer than {least}.",
+            shares,
+        )
     n_unmoved = int((~moved).sum())
-    note = f" {_numbers(n_unmoved, 'is', 'are')} the same whoever is left out and in the trial." if n_unmoved else ""
+    note = (
+        f" {_numbers(n_unmoved, 'is', 'are')} the same whoever is left out and in the trial."
+        if n_unmoved
+        else ""
+    )
     if not moved.any():
         return Check("learners", "pass", f"No number depends on a single learner.{note}")
     fewest = int(support[moved].min())
@@ -67,7 +86,7 @@ def dominance(influences: Influences, policy: Policy) -> Check:
     n, share, p = policy.dominance_learners, policy.dominance_share, policy.p_percent
     failed: dict[int, str] = {}
     looked: dict[int, float] = {}
-    for j, name in enumerate(influences.names):
+    for j, name in enumerate(influences.shown):
         parts = influences.contributions(j)
         if influences.kinds[j] == "constant" or influences.support[j] < 1:
             continue
@@ -76,19 +95,21 @@ def dominance(influences: Influences, policy: Policy) -> Check:
             total = largest.sum()
             if largest[:n].sum() > share * total:
                 failed[j] = (
-                    f"{_people(min(n, len(largest)))} together make up {largest[:n].sum() / total:.0%} of '{name}'; "
-                    f"the policy allows {share:.0%}"
+                    f"{largest[:n].sum() / total:.0%} of '{name}' come from "
+                    f"{_people(min(n, len(largest)))}; the policy "
+                    f"allows {share:.0%}"
                 )
             elif largest[2:].sum() < p / 100 * largest[0]:
                 failed[j] = (
                     f"whoever gave the second largest part of '{name}' could work out the largest to within {p:g} %"
                 )
             continue
-        size = np.sort(np.abs(influences.steps[:, j]))[::-1]
+        size = np.sort(np.abs(influences.sized[:, j]))[::-1]
         taken = float(size[:n].sum() / size.sum()) if size.sum() > 0 else 0.0
         if taken > NEARLY_ALL:
             failed[j] = (
-                f"{_people(min(n, int(influences.moved[:, j].sum())))} have {taken:.0%} of all the influence on '{name}'"
+                f"{taken:.0%} of all the influence on '{name}' is that of "
+                f"{_people(min(n, int(influences.moved[:, j].sum())))}"
             )
         elif taken > share:
             looked[j] = taken
@@ -101,8 +122,9 @@ def dominance(influences: Influences, policy: Policy) -> Check:
             influences,
             "dominance",
             "review",
-            f"{_people(n)} have {looked[j]:.0%} of all the influence on '{influences.names[j]}', which is neither a "
-            "total nor a mean, so that no rule says how much is too much.",
+            f"{looked[j]:.0%} of all the influence on '{influences.shown[j]}' is that of {_people(n)}. It "
+            "is neither a total "
+            "nor a mean, so that no rule says how much is too much.",
             [j, *(other for other in looked if other != j)],
         )
     return Check("dominance", "pass", "No one or two learners make up most of a number.")
@@ -125,7 +147,7 @@ def freedom(influences: Influences, policy: Policy) -> Check:
             influences,
             "freedom",
             "fail",
-            f"'{influences.names[told[0]]}' says that a model is left with fewer than {least} degrees of freedom.",
+            f"'{influences.shown[told[0]]}' says that a model is left with fewer than {least} degrees of freedom.",
             told,
         )
     groups: dict[str, list[int]] = {}
@@ -147,7 +169,7 @@ def freedom(influences: Influences, policy: Policy) -> Check:
             influences,
             "freedom",
             "fail",
-            f"The learners behind '{influences.names[worst[1][0]]}' outnumber the estimates that rest on them by "
+            f"The learners behind '{influences.shown[worst[1][0]]}' outnumber the estimates that rest on them by "
             f"{worst[0]}; at least {least} degrees of freedom are asked for.",
             list(dict.fromkeys(worst[1])),
         )
@@ -155,7 +177,14 @@ def freedom(influences: Influences, policy: Policy) -> Check:
 
 
 def _check(influences: Influences, name: str, verdict: Verdict, reason: str, columns: Sequence[int]) -> Check:
-    return Check(name, verdict, reason, tuple(influences.names[j] for j in columns[:MOST_NAMED]))
+    return Check(name, verdict, reason, tuple(influences.shown[j] for j in columns[:MOST_NAMED]))
+
+
+def _minority(influences: Influences, j: int) -> int:
+    """Of a mean of two values only (a share of yes and no), how many learners have the rarer one; 0 for others."""
+    if influences.kinds[j] != "mean" or len(groups := influences.distinct(j)) != 2:
+        return 0
+    return int(groups.min())
 
 
 def _same(one: float | None, other: float) -> bool:
@@ -170,3 +199,7 @@ def _numbers(n: int, one: str, more: str) -> str:
 
 def _people(n: int) -> str:
     return "one learner" if n == 1 else f"{n} learners"
+
+
+def _any_of(n: int) -> str:
+    return "one learner" if n == 1 else f"any of {n} learners"

@@ -11,7 +11,7 @@ import numpy as np
 from understudy.desk.checks import Check, Verdict, worst
 from understudy.desk.disclosure.comparing import Columns, differencing, reconstruction
 from understudy.desk.disclosure.counting import dominance, freedom, learners
-from understudy.desk.disclosure.forms import shape, size
+from understudy.desk.disclosure.forms import known_texts, shape, shown_names, size
 from understudy.desk.disclosure.influences import Influences
 from understudy.desk.disclosure.persons import extremes, individuals
 from understudy.desk.disclosure.probing import Probes
@@ -84,7 +84,8 @@ def examine(
     declared_texts: Sequence[str] = (),
 ) -> Examination:
     """Every check of an answer on the real data, given what re-runs showed and the trial on synthetic data."""
-    influences = Influences(probes)
+    known = known_texts(trial, code, declared_texts)
+    influences = Influences(probes, shown_names(probes.names, answer, known))
     units = units_of(influences, trial)
     columns = Columns.of(influences, [units[name] for name in probes.names])
     comparable = [one for one in earlier if one.probes.without_one.shape[0] == probes.n_blocks]
@@ -97,8 +98,8 @@ def examine(
         freedom(influences, policy),
         extremes(influences, policy),
         individuals(influences, answer, policy),
-        shape(influences, answer, trial, code, policy, declared_texts),
-        _digits(answer, units),
+        shape(influences, answer, trial, known, policy),
+        _digits(influences, answer, units),
         size(answer, policy),
         consistency(influences, policy),
         differencing(columns, policy, len(earlier) - len(comparable)),
@@ -122,27 +123,29 @@ def _released(earlier: Earlier) -> Columns:
     return Columns.of(influences, [units[name] for name in influences.names], earlier.request)
 
 
-def _digits(answer: Results, units: Mapping[str, float]) -> Check:
+def _digits(influences: Influences, answer: Results, units: Mapping[str, float]) -> Check:
     """Rounding is done, not asked for: the check says what was done, and fails for what could not be."""
     unmeasured = [name for name in answer.numbers if name not in units]
     if unmeasured:
         return Check(
             "digits",
             "fail",
-            f"{len(unmeasured)} numbers are more than the desk measures, so nothing says how many digits they support.",
-            tuple(unmeasured[:20]),
+            f"{len(unmeasured)} numbers are more than the desk measures, so nothing says how many digits "
+            "they support.",
         )
+    after = rounded(answer, units).numbers
     changed = [
-        name
-        for name, value in rounded(answer, units).numbers.items()
-        if value != answer.numbers[name] and not np.isnan(value)
+        shown
+        for name, shown in zip(influences.names, influences.shown, strict=True)
+        if after[name] != answer.numbers[name] and not np.isnan(after[name])
     ]
     if not changed:
         return Check("digits", "pass", "No number had more digits than the sample supports.")
     return Check(
         "digits",
         "pass",
-        f"{len(changed)} numbers were rounded to what the sample supports: to a power of ten that is at most a quarter of "
+        f"{len(changed)} numbers were rounded to what the sample supports: to a power of ten that is at "
+        "most a quarter of "
         "their standard error.",
         tuple(changed[:20]),
     )

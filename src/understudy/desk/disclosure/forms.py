@@ -23,13 +23,11 @@ def shape(
     influences: Influences,
     answer: Results,
     trial: Results,
-    code: str,
+    known: set[str],
     policy: Policy,
-    declared_texts: Sequence[str] = (),
 ) -> Check:
     """Whether names, texts and numbers of rows are those of the trial, of the code or declared."""
-    allowed = set(trial.texts) | literals(code) | set(declared_texts)
-    unknown = sum(1 for text in answer.texts if text not in allowed)
+    unknown = sum(1 for text in answer.texts if text not in known)
     if unknown:
         # Not quoted: the text itself may be a learner's.
         return Check(
@@ -65,10 +63,29 @@ def shape(
         return Check(
             "shape",
             "review",
-            f"The table '{new_rows[0]}' has other rows than in the trial; all of their names were declared or are in the "
+            f"The table '{new_rows[0]}' has other rows than in the trial; all of their names were declared "
+            "or are in the "
             "code.",
         )
-    return Check("shape", "pass", "Names, texts and numbers of rows are those of the trial on synthetic data.")
+    return Check(
+        "shape", "pass", "Names, texts and numbers of rows are those of the trial on synthetic data."
+    )
+
+
+def known_texts(trial: Results, code: str, declared_texts: Sequence[str] = ()) -> set[str]:
+    """What can be said without the real data."""
+    return set(trial.texts) | literals(code) | set(declared_texts)
+
+
+def shown_names(names: Sequence[str], answer: Results, known: set[str]) -> tuple[str, ...]:
+    """Names for the reasons of checks: by its place where a number's name holds a text that is not known."""
+    unknown = {text for text in answer.texts if text not in known}
+    if not unknown:
+        return tuple(names)
+    return tuple(
+        f"number {place} of the answer" if any(text in name for text in unknown) else name
+        for place, name in enumerate(names, 1)
+    )
 
 
 def size(answer: Results, policy: Policy) -> Check:
@@ -76,7 +93,9 @@ def size(answer: Results, policy: Policy) -> Check:
     n_numbers, n_bytes = len(answer.numbers), answer.n_bytes
     if n_numbers > policy.most_numbers:
         return Check(
-            "size", "fail", f"The answer has {n_numbers:,} numbers; the policy allows {policy.most_numbers:,}."
+            "size",
+            "fail",
+            f"The answer has {n_numbers:,} numbers; the policy allows {policy.most_numbers:,}.",
         )
     if n_bytes > policy.most_output_bytes:
         return Check(

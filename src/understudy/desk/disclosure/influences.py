@@ -23,23 +23,47 @@ Kind = Literal["constant", "total", "mean", "other"]
 # Two runs on the same rows may differ by the order of sums. Nothing smaller than this leaves the desk either.
 NOISE = 1e-9
 TINY = 1e-12
+# A p value may be as small as this and still say something.
+NOTHING = 1e-200
 # A learner whose influence is less than this share of the largest is a decoy, not one behind the number.
 LEAST_SHARE = 1e-3
 EXACT = 1e-6
+# Between the largest and the smallest value that a number takes without somebody: from here on ratios are compared.
+ORDERS = 3.0
+# A quantile is what it is without somebody below, without somebody above, or without one of its two neighbours.
+MOST_STEPS = 4
 
 
 class Influences:
-    """Who moves which number (columns) and how far; rows are learners, or blocks of them."""
+    """Who moves which number (columns) and how far; rows are learners, or blocks of them.
 
-    def __init__(self, probes: Probes) -> None:
+    `shown` is what checks call the numbers, where a name itself may carry a learner's value.
+    """
+
+    def __init__(self, probes: Probes, shown: tuple[str, ...] | None = None) -> None:
         self.probes = probes
         self.names = probes.names
+        self.shown = shown or probes.names
         self.n_learners = probes.n_learners
+        self._distinct: dict[int, NDArray[np.int64]] = {}
 
     @cached_property
     def steps(self) -> Floats:
         """(m, d) T - T_i; 0 where either is missing."""
         return np.nan_to_num(self.probes.full - self.probes.without_one, nan=0.0, posinf=0.0, neginf=0.0)
+
+    @cached_property
+    def sized(self) -> Floats:
+        """(m, d) steps, as ratios (logarithms) for numbers that go through orders of magnitude, such as p values."""
+        full, one = self.probes.full, self.probes.without_one
+        with np.errstate(all="ignore"):
+            least, most = (
+                np.fmin.reduce(one, axis=0, initial=np.inf),
+                np.fmax.reduce(one, axis=0, initial=-np.inf),
+            )
+            ratios = (full > 0) & (least > 0) & (np.fmax(most, full) > ORDERS * np.fmin(least, full))
+            logs = np.nan_to_num(np.log(full) - np.log(one), nan=0.0, posinf=0.0, neginf=0.0)
+        return np.asarray(np.where(ratios, logs, self.steps))
 
     @cached_property
     def gone(self) -> Flags:
@@ -51,13 +75,13 @@ class Influences:
     def moved(self) -> Flags:
         """(m, d) whether the number is another one without this learner, beyond the noise of floats."""
         size = np.fmax(np.abs(self.probes.full)[None, :], np.abs(self.probes.without_one))
-        noise = TINY + NOISE * np.nan_to_num(size)
+        noise = NOTHING + NOISE * np.nan_to_num(size)
         return np.asarray((np.abs(self.steps) > noise) | self.gone)
 
     @cached_property
     def support(self) -> NDArray[np.int64]:
         """(d,) how many learners (at least: blocks) move each number, decoys not counted."""
-        size = np.abs(self.steps)
+        size = np.abs(self.sized)
         counted = self.gone | (self.moved & (size >= LEAST_SHARE * size.max(axis=0, initial=0.0)))
         return np.asarray(counted.sum(axis=0))
 
@@ -87,12 +111,21 @@ class Influences:
 
     def distinct(self, j: int) -> NDArray[np.int64]:
         """How many learners share each of the values that the number takes when one of its learners is left out."""
+        if j not in self._distinct:
+            self._distinct[j] = self._counted(j)
+        return self._distinct[j]
+
+    def in_steps(self, j: int) -> bool:
+        """Whether a number that is no total and no mean takes a few values only, as a quantile does."""
+        return self.kinds[j] == "other" and 0 < len(self.distinct(j)) <= MOST_STEPS
+
+    def _counted(self, j: int) -> NDArray[np.int64]:
         values = np.sort(self.probes.without_one[self.moved[:, j], j])
         values = values[~np.isnan(values)]
         if not len(values):
             return np.empty(0, dtype=np.int64)
         size = np.abs(self.steps[:, j]).max()
-        new = np.diff(values) > TINY + NOISE * np.abs(values[1:]) + EXACT * size
+        new = np.diff(values) > NOTHING + NOISE * np.abs(values[1:]) + EXACT * size
         return np.diff(np.concatenate([[0], np.flatnonzero(new) + 1, [len(values)]]))
 
     def _kind(self, j: int) -> Kind:
@@ -103,7 +136,10 @@ class Influences:
             return "other"
         full, steps = self.probes.full[j], self.steps[:, j]
         size = np.abs(steps).max()
-        if abs(steps.sum() - full) <= EXACT * (abs(full) + size) and self._additive(j, 1.0, size):
+        adds_up = abs(steps.sum() - full) <= EXACT * (abs(full) + size)
+        # A constant may stand beside a total, as in degrees of freedom: then only pairs tell that it is one.
+        told = (self._both(j) & ~np.isnan(self.probes.without_two[:, j])).sum()
+        if (adds_up or told >= 3) and self._additive(j, 1.0, size):
             return "total"
         k = len(movers)
         if k > 2 and abs(steps.sum()) <= EXACT * k * size and self._additive(j, (k - 1) / (k - 2), size):
@@ -112,10 +148,12 @@ class Influences:
 
     def _additive(self, j: int, growth: float, size: float) -> bool:
         """Whether two left out at once act as the sum of both, times `growth` if both have a part."""
-        a, b = self.probes.pairs.T if len(self.probes.pairs) else (np.empty(0, int), np.empty(0, int))
-        both = self.moved[a, j] & self.moved[b, j]
-        expected = (self.steps[a, j] + self.steps[b, j]) * np.where(both, growth, 1.0)
+        expected = self.steps[self.probes.pairs, j].sum(axis=1) * np.where(self._both(j), growth, 1.0)
         found = self.probes.full[j] - self.probes.without_two[:, j]
         there = ~np.isnan(found)
         noise = EXACT * size + NOISE * abs(self.probes.full[j])
         return bool((np.abs(found - expected)[there] <= noise).all())
+
+    def _both(self, j: int) -> Flags:
+        """Pairs of which both have a part in the number."""
+        return np.asarray(self.moved[self.probes.pairs, j].all(axis=1))

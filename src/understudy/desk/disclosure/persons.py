@@ -12,13 +12,11 @@ import re
 import numpy as np
 
 from understudy.desk.checks import Check
-from understudy.desk.disclosure.influences import EXACT, NOISE, TINY, Influences
-from understudy.desk.disclosure.places import in_columns, is_listed
+from understudy.desk.disclosure.influences import EXACT, MOST_STEPS, NOISE, TINY, Influences
+from understudy.desk.disclosure.places import column_of, in_columns, is_listed
 from understudy.desk.policies import Policy
 from understudy.desk.results import Results
 
-# A quantile is what it is without somebody below, without somebody above, or without one of its two neighbours.
-MOST_STEPS = 4
 MOST_NAMED = 20
 # Of the learners: a column as long as this is nearly a table of them.
 NEARLY_ALL = 0.5
@@ -50,16 +48,17 @@ def extremes(influences: Influences, policy: Policy) -> Check:
         else:
             looked.append(j)
     if failed:
-        names = tuple(influences.names[j] for j in failed[:MOST_NAMED])
+        names = tuple(influences.shown[j] for j in failed[:MOST_NAMED])
         return Check(
             "extremes",
             "fail",
-            f"'{names[0]}' behaves like a maximum, a minimum or an outer quantile: it changes in a few steps only, and "
+            f"'{names[0]}' behaves like a maximum, a minimum or an outer quantile: it changes in a few "
+            "steps only, and "
             f"fewer than {least} learners are on one side of it, so it is or nearly is one learner's value.",
             names,
         )
     if looked:
-        names = tuple(influences.names[j] for j in looked[:MOST_NAMED])
+        names = tuple(influences.shown[j] for j in looked[:MOST_NAMED])
         return Check(
             "extremes",
             "review",
@@ -76,38 +75,38 @@ def individuals(influences: Influences, answer: Results, policy: Policy) -> Chec
     named = [text for text in answer.texts if _A_LEARNER.search(text)]
     if named:
         return Check("individuals", "fail", f"{len(named)} texts of the result are numbers of learners.")
-    for column, members in in_columns(influences.names).items():
-        shown = tuple(influences.names[j] for j in members[:MOST_NAMED])
+    for members in in_columns(influences.names).values():
+        column = column_of(influences.shown[members[0]])
+        shown = tuple(influences.shown[j] for j in members[:MOST_NAMED])
         few = int((influences.support[members] < least).sum() - _unmoved(influences, members))
         if len(members) >= NEARLY_ALL * n and few > len(members) / 2:
             return Check(
                 "individuals",
                 "fail",
-                f"'{column}' has {len(members)} entries for {n} learners, and most rest on a few learners each: it is "
+                f"'{column}' has {len(members)} entries for {n} learners, and most rest on a few learners "
+                "each: it is "
                 "nearly a table of individuals.",
                 shown,
             )
-        if len(members) >= 3 and _moves_up(influences, members) > 0.5:
+        if _moves_up(influences, members):
             return Check(
                 "individuals",
                 "fail",
-                f"The entries of '{column}' move up by a place when a learner is left out: it is a list of learners' or "
+                f"The entries of '{column}' move up by a place when a learner is left out: it is a list of "
+                "learners' or "
                 "rows' own values.",
                 shown,
             )
-    long = [
-        (column, members)
-        for column, members in in_columns(influences.names).items()
-        if len(members) >= max(NEARLY_ALL * n, least)
-    ]
-    if long:
-        column, members = long[0]
+    longest = max(in_columns(influences.names).values(), key=len, default=[])
+    if len(longest) >= max(NEARLY_ALL * n, least):
+        members, column = longest, column_of(influences.shown[longest[0]])
         return Check(
             "individuals",
             "review",
-            f"'{column}' has {len(members)} entries for {n} learners. Each rests on enough learners, but look whether "
+            f"'{column}' has {len(members)} entries for {n} learners. Each rests on enough learners, but "
+            "look whether "
             "it is a curve or a table of people.",
-            tuple(influences.names[j] for j in members[:MOST_NAMED]),
+            tuple(influences.shown[j] for j in members[:MOST_NAMED]),
         )
     return Check("individuals", "pass", "No list or table has entries that are single learners.")
 
@@ -116,10 +115,16 @@ def _unmoved(influences: Influences, members: list[int]) -> int:
     return int((~influences.moved[:, members].any(axis=0)).sum())
 
 
-def _moves_up(influences: Influences, members: list[int]) -> float:
-    """The share of moved entries that became another entry of the same list, exactly."""
-    if not all(is_listed(influences.names[j]) for j in members):
-        return 0.0
+def own_values(influences: Influences) -> list[int]:
+    """Positions of the numbers in lists of learners' own values, which no statistic of them explains."""
+    columns = in_columns(influences.names).values()
+    return [j for members in columns if _moves_up(influences, members) for j in members]
+
+
+def _moves_up(influences: Influences, members: list[int]) -> bool:
+    """Whether most entries that move become another entry of the same list, exactly."""
+    if len(members) < 3 or not all(is_listed(influences.names[j]) for j in members):
+        return False
     full = influences.probes.full[members]
     after = influences.probes.without_one[:, members]
     # Counts and means come near each other by chance, and are told by what they add up to.
@@ -128,16 +133,20 @@ def _moves_up(influences: Influences, members: list[int]) -> float:
     # An entry that stood the same as its neighbour tells nothing when it becomes the neighbour.
     order = np.unique(full[~np.isnan(full)])
     if len(order) < 3 or not moved.any():
-        return 0.0
+        return False
     size = NOISE * np.abs(after) + TINY + EXACT * np.diff(order).min()
     place = np.clip(np.searchsorted(order, after), 1, len(order) - 1)
     copied = np.minimum(np.abs(after - order[place]), np.abs(after - order[place - 1])) <= size
-    return float(copied[moved].mean())
+    return bool(copied[moved].mean() > 0.5)
 
 
 def _even_halves(influences: Influences, j: int) -> bool:
     """A mean in two steps of which each half of the learners takes one: a median of an even number looks so."""
     groups = influences.distinct(j)
-    both = influences.moved[influences.probes.pairs, j].all(axis=1).any() if len(influences.probes.pairs) else False
+    both = (
+        influences.moved[influences.probes.pairs, j].all(axis=1).any()
+        if len(influences.probes.pairs)
+        else False
+    )
     # A pair of which both have a part told a mean from a median already.
     return not both and len(groups) == 2 and groups[0] == groups[1]

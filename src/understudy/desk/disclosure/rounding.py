@@ -29,7 +29,7 @@ def units_of(influences: Influences, trial: Results) -> dict[str, float]:
     units = {}
     for j, name in enumerate(influences.names):
         value, error = full[j], errors[j]
-        if math.isnan(value) or trial.numbers.get(name) == value and not influences.moved[:, j].any():
+        if math.isnan(value) or (trial.numbers.get(name) == value and not influences.moved[:, j].any()):
             units[name] = 0.0
         elif error > 1e-12 * max(abs(value), 1e-288):
             units[name] = power_of_ten(SHARE_OF_ERROR * error)
