@@ -15,6 +15,7 @@ from understudy.cli.ability import ability
 from understudy.cli.audit import audit
 from understudy.cli.audit_difficulties import audit_difficulties
 from understudy.cli.cohort import cohort
+from understudy.cli.desk import desk
 from understudy.cli.difficulties import difficulties
 from understudy.cli.inspect import inspect
 from understudy.cli.keystrokes import keystrokes
@@ -75,6 +76,7 @@ for verb in (
 app.add_typer(sandbox)
 app.add_typer(cohort)
 app.add_typer(keystrokes)
+app.add_typer(desk)
 
 
 def main() -> None:

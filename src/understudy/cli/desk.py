@@ -1,0 +1,27 @@
+"""`understudy desk`: the validation desk, where researchers' code meets the real data; one module per step."""
+
+from __future__ import annotations
+
+from understudy.cli.desk_backup import backup, restore
+from understudy.cli.desk_data import data
+from understudy.cli.desk_feedback import feedback
+from understudy.cli.desk_init import init
+from understudy.cli.desk_options import group
+from understudy.cli.desk_people import user
+from understudy.cli.desk_serve import serve, work
+from understudy.cli.desk_submit import status, submit
+from understudy.cli.desk_try import template, try_
+from understudy.cli.desk_verify import certificate, verify
+
+desk = group(
+    "desk",
+    "Answer researchers' questions on real data: code is reviewed, run, checked and priced before anything leaves.",
+)
+
+# For researchers first, then for who runs a desk.
+desk.command()(template)
+desk.command("try")(try_)
+for step in (submit, status, certificate, init, serve, work, verify, feedback, backup, restore):
+    desk.command()(step)
+desk.add_typer(user)
+desk.add_typer(data)

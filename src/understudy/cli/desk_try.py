@@ -1,0 +1,192 @@
+"""`understudy desk template` and `desk try`: what a researcher needs before anything is submitted."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from understudy.cli.desk_options import existing, require_desk
+from understudy.cli.options import AsJson, echo_json
+
+if TYPE_CHECKING:
+    from understudy.desk.policies import Policy
+    from understudy.desk.results import Results
+    from understudy.desk.trying import Tried
+
+
+def template(
+    out: Annotated[
+        Path | None, typer.Option("-o", "--out", help="File to write, instead of printing.")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Print an analysis to start from, with comments.
+
+    Example: understudy desk template -o analysis.py
+    """
+    from importlib.resources import files
+
+    from understudy.pages.writing import check_absent, write_text
+
+    code = files("understudy.desk").joinpath("templates/analysis.py.txt").read_text(encoding="utf-8")
+    if out is not None:
+        check_absent(out)
+        write_text(out, code)
+    if as_json:
+        echo_json({"out": None if out is None else str(out), "code": code})
+    elif out is None:
+        typer.echo(code, nl=False)
+    else:
+        typer.echo(f"Written: {out}. Try it: understudy desk try {out} synthetic.parquet")
+
+
+def try_(
+    code: Annotated[Path, typer.Argument(metavar="ANALYSIS", help="Python file with `analyze(data)`.")],
+    synthetic: Annotated[
+        Path, typer.Argument(metavar="SYNTHETIC", help="The synthetic table, csv or parquet.")
+    ],
+    policy: Annotated[
+        Path | None, typer.Option(help="The desk's policy, if you have it (default: our limits).")
+    ] = None,
+    learner: Annotated[
+        str, typer.Option(help="Column of the synthetic table that says whose row it is.")
+    ] = "learner",
+    as_json: AsJson = False,
+) -> None:
+    """Run an analysis on synthetic data exactly as a desk will, in the sandbox; no account is needed.
+
+    Prints the results, what reading the code shows to a reviewer, and what the checks would say if the synthetic table
+    were the real one. The price in privacy is about the real learners, and is measured at the desk.
+
+    Example: understudy desk try analysis.py synthetic.parquet
+    """
+    require_desk()
+    for path, what in ((code, "the analysis"), (synthetic, "the synthetic table")):
+        existing(path, what)
+
+    from understudy.desk.disclosure.reading import read_code
+    from understudy.desk.policies import Policy
+    from understudy.desk.results import Results
+    from understudy.errors import DataError
+
+    limits = Policy() if policy is None else Policy.read(existing(policy, "the policy"))
+    text = _code(code, limits)
+    tried, columns = _tried(text, synthetic, learner, limits)
+    if not isinstance(tried.answer, Results) or tried.examination is None:
+        raise DataError(
+            f"{code.name} gave no result on {synthetic.name}: {tried.answer}.",
+            hint="at a desk, nobody sees more of an error than this. The data is synthetic: to see all of it, call "
+            "analyze(pandas.read_parquet(...)) in your own Python.",
+        )
+    reading = read_code(text, columns, limits)
+    if as_json:
+        echo_json(
+            {
+                "results": tried.answer.to_json(),
+                "rounded": tried.examination.released.to_json(),
+                "reading": reading.to_json(),
+                "checks": [check.to_json() for check in tried.examination.checks],
+                "verdict": tried.examination.verdict,
+            }
+        )
+        return
+    _show(tried.answer)
+    typer.echo("")
+    for sentence in reading.sentences:
+        typer.echo(f"- {sentence}")
+    _show_checks(tried)
+
+
+def _code(path: Path, policy: Policy) -> str:
+    from understudy.errors import DataError
+
+    content = path.read_bytes()
+    if len(content) > policy.most_code_bytes:
+        raise DataError(
+            f"{path.name} has {len(content)} bytes; a desk takes {policy.most_code_bytes}.",
+            hint="leave out what is not needed.",
+        )
+    try:
+        # Line ends as the desk stores them, so that seed and hash are the same.
+        return content.decode("utf-8").replace("\r\n", "\n").replace("\r", "\n")
+    except UnicodeDecodeError:
+        raise DataError(f"{path.name} is not text in UTF-8.", hint="save it as plain text.") from None
+
+
+def _tried(code: str, synthetic: Path, learner: str, policy: Policy) -> tuple[Tried, list[str]]:
+    from understudy.cli.progress import progress_bar
+    from understudy.desk.trying import synthetic_table, try_out
+    from understudy.desk.worker import limits_of
+    from understudy.sandbox import Sandbox
+
+    table = synthetic_table(synthetic, learner)
+    with progress_bar("Starting the sandbox") as begin:
+        begin(1)
+        sandbox = Sandbox(limits_of(policy)).__enter__()
+    try:
+        with progress_bar("Running without single learners") as begin:
+            steps = _Steps(begin)
+            return try_out(code, table, policy, sandbox, steps), table.columns
+    finally:
+        sandbox.close()
+
+
+class _Steps:
+    """Moves a bar to how many of how many runs are done."""
+
+    def __init__(self, begin: object) -> None:
+        self._begin, self._step, self._done = begin, None, 0
+
+    def __call__(self, done: int, total: int) -> None:
+        if self._step is None:
+            self._step = self._begin(total)  # type: ignore[operator]
+        for _ in range(done - self._done):
+            self._step()  # type: ignore[misc]
+        self._done = max(done, self._done)
+
+
+def _show(results: Results) -> None:
+    from understudy.cli.tables import print_table
+
+    for name, value in _flat(results.values):
+        typer.echo(f"{name}: {_said(value)}")
+    for name, table in results.tables.items():
+        print_table(name, list(table.columns), [[_said(cell) for cell in row] for row in table.rows])
+
+
+def _flat(value: object, way: str = "") -> list[tuple[str, object]]:
+    if isinstance(value, dict):
+        parts = [(f"{way} / {name}" if way else str(name), part) for name, part in value.items()]
+    elif isinstance(value, list) and any(isinstance(part, dict | list) for part in value):
+        parts = [(f"{way} / {place}", part) for place, part in enumerate(value, 1)]
+    else:
+        return [(way or "result", value)] if value is not None or way else []
+    return [one for name, part in parts for one in _flat(part, name)]
+
+
+def _said(value: object) -> str:
+    if isinstance(value, list):
+        return ", ".join(_said(part) for part in value)
+    if isinstance(value, float):
+        return f"{value:.4g}"
+    return "missing" if value is None else str(value)
+
+
+def _show_checks(tried: Tried) -> None:
+    import textwrap
+
+    assert tried.examination is not None
+    typer.echo("")
+    typer.echo("Checks, if the synthetic table were the real one:")
+    for check in tried.examination.checks:
+        words = f"  {check.verdict:<6} {check.name}: {check.reason}"
+        typer.echo(textwrap.fill(words, 110, subsequent_indent=" " * 9))
+    typer.echo(
+        {
+            "pass": "All checks pass here. On the real data they may not; the price is measured there as well.",
+            "review": "A reviewer would have to write a reason to release this.",
+            "fail": "This would be held. Ask for less, or about more learners.",
+        }[tried.examination.verdict]
+    )

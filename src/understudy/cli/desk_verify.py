@@ -1,0 +1,94 @@
+"""`understudy desk verify` and `desk certificate`: whether the log, the ledger and a certificate are whole."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from understudy.cli.desk_options import DEFAULT_FOLDER, DeskFolder, existing, opened, require_desk
+from understudy.cli.options import AsJson, echo_json
+
+
+def verify(
+    known: Annotated[
+        str | None, typer.Option(metavar="HASH", help="A newest hash that an earlier `verify` printed.")
+    ] = None,
+    folder: DeskFolder = DEFAULT_FOLDER,
+    as_json: AsJson = False,
+) -> None:
+    """Check the desk's log line by line, that every release is in the ledger once, and every certificate.
+
+    Keep the hash that it prints somewhere else: who can write the database could write the whole log anew, and only
+    an old hash (--known) shows that.
+
+    Example: understudy desk verify
+    """
+    with opened(folder) as desk:
+        from understudy.desk.service.verification import verify as verified
+
+        found = verified(desk, known)
+    if as_json:
+        echo_json(vars(found))
+        return
+    typer.echo(f"The log holds: {found.n_events} lines, each chained to the one before.")
+    typer.echo(
+        f"Releases: {found.n_releases}, each of them once in the ledger, with a certificate that holds."
+    )
+    typer.echo(f"Newest hash, to keep elsewhere: {found.newest}")
+
+
+def certificate(
+    file: Annotated[Path, typer.Argument(metavar="CERTIFICATE", help="The json file of a released result.")],
+    key: Annotated[
+        str | None,
+        typer.Option(
+            metavar="HEX", help="The desk's public key, from its people or its page; not from the file."
+        ),
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Verify a certificate: that nobody changed it after the desk signed it.
+
+    Without --key it is checked against the key that it states itself, which shows damage and not forgery.
+
+    Example: understudy desk certificate certificate.json
+    """
+    require_desk()
+    import json
+
+    from understudy.desk.certificates import verify as verified
+    from understudy.errors import DataError
+
+    try:
+        content = json.loads(existing(file, "the certificate").read_text(encoding="utf-8"))
+    except (UnicodeDecodeError, json.JSONDecodeError):
+        raise DataError(
+            f"{file.name} is not JSON.", hint="give the json file of a released result."
+        ) from None
+    if not isinstance(content, dict):
+        raise DataError(f"{file.name} is no certificate.", hint="give the json file of a released result.")
+    verified(content, key)
+    by = "the key that was given" if key else "the key that it states"
+    if as_json:
+        echo_json(
+            {"holds": True, "key": content["key"], "key_given": key is not None, "certificate": content}
+        )
+        return
+    typer.echo(f"The certificate {content['certificate']} holds, by {by} ({content['key']}).")
+    if key is None:
+        typer.echo("Compare this key with the desk's own: anybody can sign with a key of theirs.")
+    typer.echo(f"Question: {content['question']}")
+    typer.echo(
+        f"Data: {content['data_set_title']} ({content['data_set']}), released on {content['released_on']}."
+    )
+    for check in content["checks"]:
+        typer.echo(f"Check {check['name']}: {check['verdict']}")
+    price = content["price"].get("everything_released")
+    if price:
+        typer.echo(
+            f"Price of everything released so far, measured: mu at most {price['mu_at_most']:g}, advantage at most "
+            f"{price['advantage_at_most']:g}."
+        )
+    typer.echo(str(content["not_covered"]))
