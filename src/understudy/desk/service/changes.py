@@ -9,7 +9,7 @@ from sqlalchemy.orm import Session
 
 from understudy.desk import permissions
 from understudy.desk.people import Person, Role
-from understudy.desk.states import SEEN_AS_ONE, Actor, State, change
+from understudy.desk.states import BEING_ANSWERED, SEEN_AS_ONE, Actor, State, change
 from understudy.desk.store import audit
 from understudy.desk.store.models import NoticeRow, PersonRow, RequestRow, now
 from understudy.errors import RefusedError, UsageError
@@ -31,7 +31,7 @@ def move(
     wanted = change(action, start)
     if wanted is None:
         raise RefusedError(
-            f"a request that is {_shown(start, who)} cannot go through '{action}'.",
+            f"a request that is {_shown(start, who, row)} cannot go through '{action}'.",
             hint="load its page again: somebody may have been faster.",
         )
     permissions.require_actor(who, wanted.actor, row.owner_id)
@@ -46,8 +46,10 @@ def move(
     _notify(session, who, row, start, wanted.end)
 
 
-def _shown(state: State, who: Person) -> str:
-    return "being answered" if state in SEEN_AS_ONE and not who.reviews else state.value
+def _shown(state: State, who: Person, row: RequestRow) -> str:
+    # A reviewer is a researcher like any other when the request is their own.
+    inside = who.reviews and who.id != row.owner_id
+    return BEING_ANSWERED if state in SEEN_AS_ONE and not inside else state.value
 
 
 # Words for who should know. They say nothing that depends on the data.
