@@ -115,6 +115,16 @@ class AttemptRow(Base):
     at: Mapped[datetime] = mapped_column(Moment, default=now)
 
 
+class EndedSessionRow(Base):
+    """A session that somebody signed out of before its cookie expired. The key is a hash of its id."""
+
+    __tablename__ = "ended_sessions"
+
+    id: Mapped[int] = mapped_column(_Id, primary_key=True)
+    key: Mapped[str] = mapped_column(String(64), unique=True)
+    at: Mapped[datetime] = mapped_column(Moment, default=now)
+
+
 class DataSetRow(Base):
     """A registered data set: the real table, which nobody sees, and its synthetic stand-in."""
 

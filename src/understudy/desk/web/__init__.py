@@ -1,1 +1,1 @@
-"""The desk in a browser: pages for people, and an API for programs."""
+"""The desk's web server: pages for people, an API for programs. What may be done is decided below, in service."""

@@ -11,6 +11,7 @@ depends_on = None
 _TABLES = (
     "attempts",
     "data_sets",
+    "ended_sessions",
     "events",
     "people",
     "invitations",
@@ -59,6 +60,14 @@ def upgrade() -> None:
         sa.Column("made_at", sa.DateTime(timezone=True), nullable=False),
         sa.PrimaryKeyConstraint("id"),
         sa.UniqueConstraint("name"),
+    )
+    op.create_table(
+        "ended_sessions",
+        sa.Column("id", sa.BigInteger().with_variant(sa.Integer(), "sqlite"), nullable=False),
+        sa.Column("key", sa.String(length=64), nullable=False),
+        sa.Column("at", sa.DateTime(timezone=True), nullable=False),
+        sa.PrimaryKeyConstraint("id"),
+        sa.UniqueConstraint("key"),
     )
     op.create_table(
         "events",

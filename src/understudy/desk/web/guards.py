@@ -1,0 +1,120 @@
+"""Who gets past: every route asks one of these for a person, or stands in the list of public ones."""
+
+from __future__ import annotations
+
+from typing import Annotated
+from urllib.parse import urlsplit
+
+from fastapi import Depends, Request
+from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
+
+from understudy.desk import permissions
+from understudy.desk.people import Person, Role
+from understudy.desk.permissions import NotAllowedError
+from understudy.desk.service import accounts
+from understudy.desk.service.desk import Desk
+from understudy.desk.web import sessions
+from understudy.errors import UnderstudyError
+
+API = "/api/"
+_READING = ("GET", "HEAD", "OPTIONS")
+_bearer = HTTPBearer(
+    auto_error=False, description="A token from your account's page. It can do what a researcher can."
+)
+
+
+class NotSignedInError(UnderstudyError):
+    """Nobody is signed in; pages send to the sign-in page, the API answers 401."""
+
+
+def the_desk(request: Request) -> Desk:
+    """The desk that this server serves."""
+    desk: Desk = request.app.state.desk
+    return desk
+
+
+def somebody(request: Request) -> Person | None:
+    """Who is signed in, if anybody is: for public pages that greet."""
+    session = request.state.session
+    if session is None:
+        return None
+    person = accounts.current(the_desk(request), session.person, session.number, session.id)
+    if person is not None:
+        request.state.renew = session
+        request.state.person = person
+    return person
+
+
+def signed_in(request: Request) -> Person:
+    """Who is signed in; nobody else gets further."""
+    person = somebody(request)
+    if person is None:
+        raise NotSignedInError("this is for people with an account.", hint="sign in.")
+    return person
+
+
+def reviewing(person: Annotated[Person, Depends(signed_in)]) -> Person:
+    """A reviewer or custodian."""
+    permissions.require_role(person, Role.REVIEWER, Role.CUSTODIAN)
+    return person
+
+
+def custodian(person: Annotated[Person, Depends(signed_in)]) -> Person:
+    """A custodian."""
+    permissions.require_role(person, Role.CUSTODIAN)
+    return person
+
+
+def by_token(
+    request: Request, credentials: Annotated[HTTPAuthorizationCredentials | None, Depends(_bearer)]
+) -> Person:
+    """Whose token a program shows. Cookies are not looked at, so no page elsewhere can use somebody's session."""
+    if credentials is not None:
+        person = accounts.by_token(the_desk(request), credentials.credentials)
+        if person is not None:
+            return person
+    raise NotSignedInError(
+        "this needs a token that works.",
+        hint="make one on your account's page, and send it as a bearer token.",
+    )
+
+
+# Any of these in a route's dependencies makes it guarded.
+GUARDS = (signed_in, reviewing, custodian, by_token)
+
+TheDesk = Annotated[Desk, Depends(the_desk)]
+SignedIn = Annotated[Person, Depends(signed_in)]
+Reviewing = Annotated[Person, Depends(reviewing)]
+Custodian = Annotated[Person, Depends(custodian)]
+ByToken = Annotated[Person, Depends(by_token)]
+
+
+async def from_our_own_page(request: Request) -> None:
+    """Whether what changes something comes from a form of this desk, made for this session.
+
+    For the whole app. The API is left out: it takes no cookies, so another page has nothing to borrow.
+    """
+    if request.method in _READING or request.url.path.startswith(API):
+        return
+    form = await request.form()
+    if not _same_place(request) or not sessions.token_is_right(request, form.get("csrf")):
+        raise NotAllowedError(
+            "this form is not from this session: it may have been open for too long.",
+            hint="go back, load the page again, and send it once more. Nothing was changed.",
+        )
+
+
+def _same_place(request: Request) -> bool:
+    site = request.headers.get("sec-fetch-site")
+    if site is not None and site not in ("same-origin", "none"):
+        return False
+    origin = request.headers.get("origin")
+    # `null` is what browsers send under a strict referrer policy: the token decides alone.
+    if origin is None or origin == "null":
+        return True
+    ours = urlsplit(the_desk(request).settings.address)
+    theirs = urlsplit(origin)
+    return theirs.netloc == request.headers.get("host") or (theirs.scheme, theirs.netloc) == (
+        ours.scheme,
+        ours.netloc,
+    )

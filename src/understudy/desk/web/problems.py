@@ -1,0 +1,152 @@
+"""What went wrong, as an answer: a page with words and what to do, or the same as JSON for programs."""
+
+from __future__ import annotations
+
+import logging
+import traceback
+from urllib.parse import quote
+
+from fastapi.exceptions import RequestValidationError
+from sqlalchemy.exc import TimeoutError as NoConnection
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import JSONResponse, PlainTextResponse, RedirectResponse, Response
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from understudy.desk.permissions import NotAllowedError
+from understudy.desk.service.accounts import SlowDownError
+from understudy.desk.web import pages
+from understudy.desk.web.guards import API, NotSignedInError
+from understudy.errors import MissingError, RefusedError, UnderstudyError, UsageError
+
+_ACCESS = logging.getLogger("understudy.desk.access")
+_ERRORS = logging.getLogger("understudy.desk.errors")
+
+# The first kind that fits.
+_STATUS: tuple[tuple[type[UnderstudyError], int], ...] = (
+    (NotSignedInError, 401),
+    (SlowDownError, 429),
+    (NotAllowedError, 403),
+    (RefusedError, 409),
+    (MissingError, 503),
+)
+_BY_STATUS = {
+    404: UsageError("there is no such page.", hint="go to the beginning, and look from there."),
+    405: UsageError("this address does not take that.", hint="go to the beginning, and look from there."),
+    413: UsageError("this is larger than the desk takes.", hint="leave out what is not needed."),
+}
+_TITLES = {
+    403: "Not for you",
+    404: "Nothing here",
+    409: "Not now",
+    413: "Too large",
+    429: "Slow down",
+    500: "A fault of the desk",
+    503: "Not available",
+}
+_FAULT = UnderstudyError(
+    "something went wrong that the desk did not foresee; it is not your fault.",
+    hint="try again; if it stays so, tell the custodian of this desk when it was.",
+)
+
+
+def status_of(error: UnderstudyError) -> int:
+    """The HTTP status of an error."""
+    if isinstance(error, UsageError) and error.message.startswith("there is no such"):
+        return 404
+    return next((status for kind, status in _STATUS if isinstance(error, kind)), 400)
+
+
+def answer(request: Request, error: Exception) -> Response:
+    """An error as an answer. Of one that nobody foresaw nothing is told, and its type and place are logged."""
+    if isinstance(error, NotSignedInError) and not request.url.path.startswith(API):
+        return RedirectResponse(f"/sign-in{_way_back(request)}", status_code=303)
+    status, told = _told(error)
+    headers = {"www-authenticate": "Bearer"} if status == 401 else {}
+    if status == 429:
+        headers["retry-after"] = "60"
+    if isinstance(error, HTTPException) and error.headers:
+        headers.update(error.headers)
+    if request.url.path.startswith(API):
+        content = {"error": told.message, "hint": told.hint}
+        return JSONResponse(content, status_code=status, headers=headers)
+    try:
+        response: Response = pages.render(
+            request,
+            "error.html",
+            person=getattr(request.state, "person", None),
+            status=status,
+            problem=told,
+            title=_TITLES.get(status, "That did not work"),
+        )
+    except Exception as second:
+        _log(second)
+        response = PlainTextResponse(f"{told.message}\n{told.hint}\n", status_code=status)
+    response.headers.update(headers)
+    return response
+
+
+class Problems:
+    """The outermost layer: a line in the log for every request, and an answer whatever happens below.
+
+    The log has the pattern of the address, never the address itself: it may hold an invitation or a name.
+    """
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve a request."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        status = 0
+
+        async def send_on(message: Message) -> None:
+            nonlocal status
+            if message["type"] == "http.response.start":
+                status = message["status"]
+            await send(message)
+
+        try:
+            await self._app(scope, receive, send_on)
+        except Exception as error:
+            response = answer(Request(scope, receive), error)
+            if not status:
+                await response(scope, receive, send_on)
+        _ACCESS.info("%s %s %d", scope["method"], _pattern(scope), status)
+
+
+def _told(error: Exception) -> tuple[int, UnderstudyError]:
+    if isinstance(error, UnderstudyError):
+        return status_of(error), error
+    if isinstance(error, HTTPException):
+        usual = UsageError("this request cannot be read.", hint="send it again.")
+        return error.status_code, _BY_STATUS.get(error.status_code, usual)
+    if isinstance(error, RequestValidationError):
+        # Where, and what is wanted there; never what was sent.
+        places = sorted({".".join(str(part) for part in one["loc"][1:]) for one in error.errors()})
+        known = ", ".join(place for place in places if place.isprintable())[:200]
+        return 422, UsageError(f"something is missing or not as it has to be: {known}.", hint="correct it.")
+    if isinstance(error, NoConnection):
+        return 503, MissingError("the desk is very busy at the moment.", hint="wait a moment, and try again.")
+    _log(error)
+    return 500, _FAULT
+
+
+def _log(error: Exception) -> None:
+    frames = traceback.extract_tb(error.__traceback__)
+    own = [frame for frame in frames if "understudy" in frame.filename] or frames
+    place = f"{own[-1].filename.rpartition('understudy/')[2]}:{own[-1].lineno}" if own else "unknown"
+    _ERRORS.error("%s at %s", type(error).__name__, place)
+
+
+def _pattern(scope: Scope) -> str:
+    return str(getattr(scope.get("route"), "path", "")) or "(no route)"
+
+
+def _way_back(request: Request) -> str:
+    if request.method != "GET" or request.url.path == "/":
+        return ""
+    query = f"?{request.url.query}" if request.url.query else ""
+    return "?next=" + quote(request.url.path + query, safe="")

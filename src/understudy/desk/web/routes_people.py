@@ -1,0 +1,111 @@
+"""People of the desk, for its custodians: inviting, roles, closing accounts, new links."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import APIRouter, Form, Request, Response
+from starlette.responses import RedirectResponse
+
+from understudy.desk.people import Person, Role
+from understudy.desk.service import accounts
+from understudy.desk.service.desk import Desk
+from understudy.desk.web import pages
+from understudy.desk.web.guards import Custodian, TheDesk
+from understudy.desk.web.problems import status_of
+from understudy.errors import UnderstudyError, UsageError
+
+router = APIRouter(include_in_schema=False)
+
+Text = Annotated[str, Form()]
+_CHANGED = "/people?done=changed"
+
+
+@router.get("/people")
+def people_page(request: Request, desk: TheDesk, person: Custodian) -> Response:
+    """Everybody with an account."""
+    return _page(request, desk, person)
+
+
+@router.post("/people/invite")
+def invite(
+    request: Request,
+    desk: TheDesk,
+    person: Custodian,
+    email: Text = "",
+    name: Text = "",
+    role: Text = "",
+) -> Response:
+    """A new account; the link is shown on this answer and never again."""
+    try:
+        secret = accounts.invite(desk, person, email, name, _role(role))
+    except UnderstudyError as error:
+        return _page(request, desk, person, problem=error, email=email, name=name)
+    return _page(request, desk, person, link=_link(desk, secret), whose=name)
+
+
+@router.post("/people/{person_id}/link")
+def reset(request: Request, desk: TheDesk, person: Custodian, person_id: int) -> Response:
+    """A new link for somebody, to set a password."""
+    secret = accounts.reset(desk, person, person_id)
+    whose = next(one.name for one in accounts.people(desk, person) if one.id == person_id)
+    return _page(request, desk, person, link=_link(desk, secret), whose=whose)
+
+
+@router.post("/people/{person_id}/role")
+def set_role(desk: TheDesk, person: Custodian, person_id: int, role: Text = "") -> Response:
+    """What somebody is here for."""
+    accounts.set_role(desk, person, person_id, _role(role))
+    return RedirectResponse(_CHANGED, status_code=303)
+
+
+@router.post("/people/{person_id}/close")
+def close(desk: TheDesk, person: Custodian, person_id: int) -> Response:
+    """Close an account."""
+    accounts.deactivate(desk, person, person_id)
+    return RedirectResponse(_CHANGED, status_code=303)
+
+
+@router.post("/people/{person_id}/open")
+def open_again(desk: TheDesk, person: Custodian, person_id: int) -> Response:
+    """Open a closed account again."""
+    accounts.reactivate(desk, person, person_id)
+    return RedirectResponse(_CHANGED, status_code=303)
+
+
+def _role(text: str) -> Role:
+    try:
+        return Role(text)
+    except ValueError:
+        raise UsageError(
+            "no role was chosen.", hint=f"choose one of: {', '.join(role.value for role in Role)}."
+        ) from None
+
+
+def _link(desk: Desk, secret: str) -> str:
+    return f"{desk.settings.address.rstrip('/')}/invitation/{secret}"
+
+
+def _page(
+    request: Request,
+    desk: Desk,
+    person: Person,
+    problem: UnderstudyError | None = None,
+    link: str = "",
+    whose: str = "",
+    email: str = "",
+    name: str = "",
+) -> Response:
+    return pages.render(
+        request,
+        "people.html",
+        person=person,
+        status=200 if problem is None else status_of(problem),
+        problem=problem,
+        people=accounts.people(desk, person),
+        roles=[role.value for role in Role],
+        link=link,
+        whose=whose,
+        email=email[:254],
+        name=name[:100],
+    )
