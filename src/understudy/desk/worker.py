@@ -21,6 +21,7 @@ from typing import Self
 from understudy.desk import answering, jobs
 from understudy.desk.jobs import LEASE, Lease, LostLeaseError
 from understudy.desk.policies import Policy
+from understudy.desk.policies import Policy
 from understudy.desk.results import Results
 from understudy.desk.running import Failure, RunsJobs, limits_for
 from understudy.desk.service import data_sets, releases, working
@@ -41,6 +42,7 @@ PAUSE = 1.0
 DUTIES_EVERY = 60.0
 # After an error of ours, the next try waits longer each time.
 _WAIT = timedelta(seconds=5)
+_LEAST_ROOM = 1 << 20
 _LONGEST_WAIT = timedelta(minutes=5)
 
 
@@ -209,9 +211,9 @@ def limits_of(policy: Policy) -> Limits:
     return limits_for(policy.run_seconds, _room(policy.most_output_bytes))
 
 
-def _room(most_output_bytes: int) -> int:
-    # JSON of a table is smaller than its columns: an answer that is a little too large shall fail by the policy.
-    return max(1 << 20, 8 * most_output_bytes)
+def limits_of(policy: Policy) -> Limits:
+    """What one run of a request may use. An answer that is a little too large shall fail by its check, not here."""
+    return limits_for(policy.run_seconds, max(_LEAST_ROOM, 8 * policy.most_output_bytes))
 
 
 @contextmanager
