@@ -21,7 +21,6 @@ from typing import Self
 from understudy.desk import answering, jobs
 from understudy.desk.jobs import LEASE, Lease, LostLeaseError
 from understudy.desk.policies import Policy
-from understudy.desk.policies import Policy
 from understudy.desk.results import Results
 from understudy.desk.running import Failure, RunsJobs, limits_for
 from understudy.desk.service import data_sets, releases, working
@@ -207,12 +206,7 @@ def place_of(error: BaseException) -> str:
 
 
 def limits_of(policy: Policy) -> Limits:
-    """What one run may use, at the desk and at home."""
-    return limits_for(policy.run_seconds, _room(policy.most_output_bytes))
-
-
-def limits_of(policy: Policy) -> Limits:
-    """What one run of a request may use. An answer that is a little too large shall fail by its check, not here."""
+    """What one run may use, at the desk and at home. An answer that is a little too large shall fail by its check, not here."""
     return limits_for(policy.run_seconds, max(_LEAST_ROOM, 8 * policy.most_output_bytes))
 
 
