@@ -74,6 +74,20 @@ def test_the_measured_game_is_the_exact_one(outlier):
     assert mu_of(inside, outside) == pytest.approx(exact_mu(exact_inside, exact_outside), abs=0.2)
 
 
+def test_many_numbers_are_priced_as_theory_says(bank):
+    """40 sums, of which one learner moves all a little: Gaussians of single numbers see a third of it."""
+    rng = np.random.default_rng(11)
+    values = rng.normal(size=(N, 40))
+    values[7] += rng.normal(size=40)
+    rest = np.delete(values, 7, axis=0)
+    shift = values[7] - rest.mean(axis=0)
+    covariance = (N - 0.5) * np.cov(rest, rowvar=False, bias=True)
+    expected = np.sqrt(shift @ np.linalg.solve(covariance, shift))
+    outputs = bank.counts @ values
+    assert learners_mu(outputs, bank)[7] == pytest.approx(expected, abs=0.2)
+    assert learners_mu(outputs, bank, "independent")[7] < 0.7 * expected
+
+
 def test_noise_costs_nothing(bank):
     """Twenty numbers that have nothing to do with anybody: the floor of the findings, section 5, is 0.2."""
     rng = np.random.default_rng(2)
@@ -127,7 +141,10 @@ def test_an_answer_that_fails_without_somebody_tells_them(bank):
 
 
 def test_a_constant_costs_nothing(bank):
-    found = price(np.full((bank.n_shadows, 3), 7.0), bank, np.random.default_rng(7))
+    constants = np.full((bank.n_shadows, 3), 7.0)
+    # What adding in another order leaves: in every shadow without learner 9.
+    constants[bank.absent[:, 9], 1] += 1e-15
+    found = price(constants, bank, np.random.default_rng(7))
     assert found.mu.value == 0.0
     assert found.advantage.value == 0.0
 

@@ -23,6 +23,8 @@ Flags = NDArray[np.bool_]
 FLOOR = 1e-6
 # Of a covariance matrix, towards its diagonal; as if so many more shadows had shown independent answers.
 PRIOR_SHADOWS = 20
+# A number's farthest value from its middle, in widths of its middle half: a Gaussian has about 3 among 2,800.
+FEW = 100.0
 # Up to so many numbers an attacker fits whole covariances; with more they are noise and hide leaks.
 MOST_WHOLE = 16
 # Of the regression of answers on who is in, for each learner: as if a tenth of an answer were not linear.
@@ -85,17 +87,36 @@ def standardised(outputs: Floats) -> Floats:
     column of its own, since that also tells who is in; values that are missing together share one.
     """
     missing = ~np.isfinite(outputs)
-    filled = np.where(missing, 0.0, outputs)
-    mean = filled.sum(axis=0) / np.maximum((~missing).sum(axis=0), 1)
-    filled = np.where(missing, mean, filled)
-    absences = _distinct(missing[:, missing.any(axis=0)])
-    columns = np.hstack([filled, absences])
-    size = np.hstack([np.abs(mean), np.ones(absences.shape[1])])
+    present = np.maximum((~missing).sum(axis=0), 1)
+    filled = _ranked_where_few_decide(np.where(missing, 0.0, outputs), missing)
+    size = np.abs(filled).max(axis=0, initial=0.0)
+    filled = filled / np.where(size > 0, size, 1.0)
+    filled = np.where(missing, filled.sum(axis=0) / present, filled)
+    columns = np.hstack([filled, _distinct(missing[:, missing.any(axis=0)])])
     columns = columns - columns.mean(axis=0)
-    spread = columns.std(axis=0)
     # What rounding of floats leaves of a constant is no signal.
-    moves = spread > 1e-12 * np.maximum(1.0, size)
-    return np.asarray(columns[:, moves] / spread[moves])
+    columns = columns[:, columns.std(axis=0) > 1e-12]
+    return np.asarray(columns / columns.std(axis=0))
+
+
+def _ranked_where_few_decide(values: Floats, missing: Flags) -> Floats:
+    """Ranks in place of a number whose spread comes from few shadows.
+
+    A few enormous values would hide all that the other shadows say.
+    """
+    values = values.copy()
+    for place in range(values.shape[1]):
+        there = ~missing[:, place]
+        given = values[there, place]
+        if not len(given):
+            continue
+        # Halves, because the difference of two of the largest floats is none.
+        low, middle, high = np.quantile(given / 2, (0.25, 0.5, 0.75))
+        farthest = np.abs(given / 2 - middle).max()
+        # Not what rounding of floats leaves of a constant.
+        if farthest > max(FEW * (high - low), 1e-12 * np.abs(given / 2).max()):
+            values[there, place] = np.unique(given, return_inverse=True)[1]
+    return values
 
 
 def _distinct(flags: Flags) -> Floats:

@@ -179,11 +179,12 @@ def price_of(
     rng: np.random.Generator,
     stage_one: StageOne | None = None,
     progress: Progress | None = None,
+    before: Price | None = None,
 ) -> Prices:
     """The price of a new answer, alone and in one game with stage one and all that was released.
 
     An attacker may leave some of it aside, so the price of all together is never said to be less than the new
-    answer's own. The same `rng` gives the same prices.
+    answer's own, nor than what all was worth `before` it, if that is given. The same `rng` gives the same prices.
     """
     _refuse_other_banks([new, *released], bank)
     total = 2 * N_STEPS
@@ -197,23 +198,34 @@ def price_of(
     if released or stage_one is not None:
         sums = None if stage_one is None else stage_one.on(bank, rng)
         joint = price(everything, bank, rng, sums, told_from(N_STEPS))
-        together = replace(
-            joint,
-            mu=_larger(joint.mu, own.mu),
-            advantage=_larger(joint.advantage, own.advantage),
-            largest_mu=max(joint.largest_mu, own.largest_mu),
-            largest_advantage=max(joint.largest_advantage, own.largest_advantage),
-        )
+        together = _strongest([joint, own])
+    if before is not None:
+        together = _strongest([together, before])
     published = _published(own, new, released, everything, bank, stage_one)
     if progress is not None:
         progress(total, total)
     return Prices(own, together, published)
 
 
-def _larger(one: Measured, other: Measured) -> Measured:
-    """Of two lower bounds the better one; the upper end is that of whichever reaches further."""
-    larger = max(one, other, key=lambda each: each.value)
-    return replace(larger, high=max(one.high, other.high))
+def _strongest(prices: Sequence[Price]) -> Price:
+    """Of several lower bounds the best, as one about what the first is about; upper ends are the farthest of all."""
+    best = max(prices, key=lambda one: one.mu.value)
+    return replace(
+        best,
+        mu=_farthest([one.mu for one in prices]),
+        advantage=_farthest([one.advantage for one in prices]),
+        largest_mu=max(one.largest_mu for one in prices),
+        largest_mu_by_chance=prices[0].largest_mu_by_chance,
+        largest_advantage=max(one.largest_advantage for one in prices),
+        n_outputs=prices[0].n_outputs,
+        n_learners=prices[0].n_learners,
+        attacks=prices[0].attacks,
+    )
+
+
+def _farthest(figures: Sequence[Measured]) -> Measured:
+    best = max(figures, key=lambda one: one.value)
+    return replace(best, high=max(one.high for one in figures))
 
 
 def _published(

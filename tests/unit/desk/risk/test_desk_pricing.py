@@ -195,6 +195,15 @@ def test_the_first_request_without_stage_one_costs_what_it_costs_alone(bank, sum
     assert found.published.stage_one_mu is None
 
 
+def test_the_price_of_everything_does_not_fall(bank, sums):
+    dear = price_of(answers_of(bank, sums), [], bank, np.random.default_rng(4)).together
+    noise = np.random.default_rng(5).normal(size=(600, 2))
+    found = price_of(answers_of(bank, noise), [], bank, np.random.default_rng(6), before=dear)
+    assert found.own.mu.high < dear.mu.value
+    assert found.together.mu == dear.mu
+    assert (found.together.attacker, found.together.n_outputs) == (dear.attacker, 2)
+
+
 def test_answers_on_other_shadows_are_not_priced_together(bank, sums):
     other = draw_shadows(20, np.random.default_rng(9), 600)
     with pytest.raises(UsageError):
@@ -223,6 +232,15 @@ def test_neither_the_order_of_numbers_nor_their_units_nor_a_constant_changes_a_p
     for name, (mu, advantage) in plain.items():
         assert turned[name] == pytest.approx((mu, advantage), abs=0.02)
         assert beside[name] == pytest.approx((mu, advantage), abs=1e-9)
+
+
+def test_enormous_values_do_not_hide_what_the_others_say(bank, sums):
+    plain = price(sums[:, :1], bank, np.random.default_rng(7))
+    hidden = sums[:, :1].copy()
+    hidden[[11, 12, 30, 90]] = [[-1e308], [1e308], [1e308], [3e9]]
+    found = price(hidden, bank, np.random.default_rng(7))
+    assert plain.mu.value > 0.8
+    assert found.mu.value == pytest.approx(plain.mu.value, abs=0.15)
 
 
 def test_more_shadows_make_a_narrower_interval():
