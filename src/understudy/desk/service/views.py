@@ -10,14 +10,15 @@ from typing import Any
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
-from understudy.desk import jobs
+from understudy.desk import jobs, permissions
 from understudy.desk.checks import Check
-from understudy.desk.people import Person
+from understudy.desk.figures import PricedRequest
+from understudy.desk.people import Person, Role
 from understudy.desk.permissions import may_see
 from understudy.desk.policies import Policy
 from understudy.desk.results import Results
 from understudy.desk.running import Failure
-from understudy.desk.service import data_sets
+from understudy.desk.service import data_sets, releases
 from understudy.desk.service.changes import find, may
 from understudy.desk.service.desk import Desk
 from understudy.desk.service.releases import outside_the_price, stale
@@ -160,6 +161,42 @@ def certificate(desk: Desk, number: str) -> dict[str, Any] | None:
         return None if release is None else release.document
 
 
+@dataclass(frozen=True)
+class Priced:
+    """What the released requests of a data set cost, for figures; without those of who looks."""
+
+    requests: tuple[PricedRequest, ...]
+    stage_one_mu: float | None
+    n_own: int
+
+
+def priced(desk: Desk, who: Person, data_set: str) -> Priced:
+    """The prices of a data set's released requests, in the order of their release, for who reviews."""
+    permissions.require_role(who, Role.REVIEWER, Role.CUSTODIAN)
+    with desk.database.reading() as session:
+        data = data_sets.find(session, data_set)
+        out = [
+            one for one in releases.released(session, data) if one.released_at is not None and one.run.prices
+        ]
+        others = [(place, one) for place, one in enumerate(out, 1) if one.request.owner_id != who.id]
+        stage_one = [(one.run.prices or {})["published"]["stage_one_mu"] for _, one in others]
+        return Priced(
+            tuple(_priced(session, one, f"request {place}") for place, one in others),
+            stage_one[-1] if stage_one else None,
+            len(out) - len(others),
+        )
+
+
+def n_released_numbers(desk: Desk, who: Person, data_set: str) -> int:
+    """How many numbers about a data set have left, for who reviews: with many, data may be reconstructed."""
+    permissions.require_role(who, Role.REVIEWER, Role.CUSTODIAN)
+    with desk.database.reading() as session:
+        found = releases.released(session, data_sets.find(session, data_set))
+        return sum(
+            len(results.numbers) for one in found if (results := _results(one.run.results)) is not None
+        )
+
+
 def notices(desk: Desk, who: Person, limit: int = 50) -> list[tuple[datetime, str, str | None]]:
     """What waits or happened, newest first: when, words, and the request it is about."""
     with desk.database.reading() as session:
@@ -167,6 +204,29 @@ def notices(desk: Desk, who: Person, limit: int = 50) -> list[tuple[datetime, st
             select(NoticeRow).where(NoticeRow.person_id == who.id).order_by(NoticeRow.id.desc()).limit(limit)
         )
         return [(row.at, row.words, None if row.request is None else row.request.name) for row in rows]
+
+
+def _priced(session: Session, release: ReleaseRow, label: str) -> PricedRequest:
+    row, prices = release.request, release.run.prices or {}
+    told = session.scalar(select(FeedbackRow).where(FeedbackRow.request_id == row.id))
+
+    def ends(part: str, measure: str) -> tuple[float, float, float]:
+        found = prices[part][measure]
+        return found["value"], found["low"], found["high"]
+
+    return PricedRequest(
+        label,
+        row.owner.name,
+        row.kind or "other",
+        prices["own"]["n_outputs"],
+        None if told is None else told.precision,
+        ends("own", "mu"),
+        ends("own", "advantage"),
+        ends("together", "mu"),
+        ends("together", "advantage"),
+        prices["published"]["corollary_mu"],
+        row.data_set.simulated,
+    )
 
 
 def _line(row: RequestRow, who: Person) -> Line:

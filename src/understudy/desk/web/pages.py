@@ -19,6 +19,7 @@ from starlette.responses import HTMLResponse
 
 from understudy.desk.people import Person
 from understudy.desk.web import words
+from understudy.desk.web.highlighting import highlighted
 from understudy.errors import UnderstudyError
 
 STATIC = Path(__file__).parent / "static"
@@ -73,7 +74,7 @@ def _environment() -> Environment:
         lstrip_blocks=True,
     )
     environment.filters.update(day=_day, number=_number, cell=_cell)
-    environment.globals.update(words=words)
+    environment.globals.update(words=words, highlighted=highlighted)
     return environment
 
 

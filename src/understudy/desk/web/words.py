@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from understudy.desk.people import Person, Role
 from understudy.desk.policies import Policy
@@ -228,3 +230,76 @@ def policy_lines(policy: Policy) -> list[tuple[str, str]]:
 
 def _bytes(size: int) -> str:
     return f"{size / 1000:g} kB" if size < 1_000_000 else f"{size / 1_000_000:g} MB"
+
+
+KINDS = (
+    "description",
+    "trends",
+    "comparison",
+    "correlation",
+    "regression",
+    "clustering",
+    "prediction",
+    "causal",
+)
+
+# What researchers say after comparing: 0, 0.5 or 1 (seed two-stage-sharing, section IV-D).
+PRECISIONS = (("1", "most was so on the real data"), ("0.5", "some was so"), ("0", "none was so"))
+
+
+def precision(value: float) -> str:
+    """A reported or counted precision as the end of a sentence."""
+    said = {float(number): text for number, text in PRECISIONS}
+    return f"{said.get(value, f'{value:g}')} ({value:g} of 1)."
+
+
+def greeting(n_waiting: int) -> str:
+    """What a person reads first."""
+    if n_waiting == 0:
+        return "Nothing waits for you"
+    return "One request waits for you" if n_waiting == 1 else f"{n_waiting} requests wait for you"
+
+
+def work(kind: str) -> str:
+    """What a worker does with a request."""
+    return {"trial": "Trial on the synthetic data", "run": "Run on the real data", "release": "Release"}.get(
+        kind, kind.capitalize()
+    )
+
+
+_READ = {
+    "imports": "Imports",
+    "not_allowed": "Imports that the policy does not allow",
+    "columns": "Columns used",
+    "unknown_columns": "Columns that are not there",
+    "subsets": "Subsets taken",
+    "sensitive": "Methods that react to single learners",
+    "warnings": "Look at",
+}
+
+
+def reading(found: Mapping[str, Any] | None) -> list[tuple[str, list[str]]]:
+    """What the static review aid saw in the code, as titles with lines; what it did not see is left out."""
+    shown = []
+    for key, value in (found or {}).items():
+        lines = _lines(value)
+        if lines:
+            shown.append((_READ.get(key, key.replace("_", " ").capitalize()), lines))
+    return shown
+
+
+def _lines(value: Any) -> list[str]:
+    if value is None or value is False or value == "":
+        return []
+    if isinstance(value, list | tuple):
+        parts = [line for one in value for line in _lines(one)]
+        plain = all(isinstance(one, str) and len(one) < 40 for one in value)
+        return [", ".join(parts)] if plain and parts else parts
+    if isinstance(value, Mapping):
+        if "line" in value:
+            rest = ": ".join(
+                str(one) for key, one in value.items() if key != "line" and one not in (None, "")
+            )
+            return [f"line {value['line']}: {rest}" if value["line"] else rest]
+        return [f"{key}: {', '.join(_lines(one))}" for key, one in value.items() if _lines(one)]
+    return ["yes" if value is True else str(value)]
