@@ -1,0 +1,95 @@
+"""Answers on shadows are compared with what leaving out learners foretells."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+import polars as pl
+import pytest
+
+from understudy.desk.disclosure.influences import Influences
+from understudy.desk.disclosure.likeness import likeness
+from understudy.desk.disclosure.probing import probe
+from understudy.desk.learners import LearnerTable, learner_table
+from understudy.desk.risk.pricing import shadow_answers
+from understudy.desk.risk.shadows import draw_shadows
+from understudy.desk.running import Analysis, Progress
+from understudy.sandbox.jobs import Job, Outcome
+
+
+class Here:
+    """Runs the tests' own analyses in this process."""
+
+    def run_many(self, jobs: Sequence[Job], progress: Progress | None = None) -> list[Outcome]:
+        return [self._one(job) for job in jobs]
+
+    def _one(self, job: Job) -> Outcome:
+        frame = pl.read_ipc_stream(job.tables["data"]).to_pandas()
+        space: dict[str, Callable[..., object]] = {}
+        exec(job.code, space)  # noqa: S102  # the tests' own code
+        try:
+            return Outcome("done", values=space["analyze"](frame))
+        except ValueError:
+            return Outcome("error", error_type="ValueError", error_line=1)
+
+
+@pytest.fixture(scope="module")
+def table() -> LearnerTable:
+    rng = np.random.default_rng(1)
+    n = 60
+    minutes = rng.gamma(2.0, 50.0, n)
+    frame = pl.DataFrame(
+        {
+            "learner": [f"x{i}" for i in range(n)],
+            "minutes": minutes,
+            "score": minutes * 0.1 + rng.normal(0, 8, n),
+        }
+    )
+    return learner_table(frame, rng)
+
+
+def verdict(code: str, table: LearnerTable) -> str:
+    rng = np.random.default_rng(2)
+    analysis, sandbox = Analysis(code), Here()
+    _, probes = probe(analysis, table, sandbox, rng)
+    assert probes is not None
+    bank = draw_shadows(table.n_learners, rng, 300)
+    shadows = shadow_answers(analysis, table, bank, probes.names, {}, sandbox)
+    return likeness(Influences(probes), shadows.values, bank).verdict
+
+
+HONEST = {
+    "mean": "return {'x': float(data.minutes.mean())}",
+    "total": "return {'x': float(data.minutes.sum())}",
+    "correlation": "return {'x': float(data.minutes.corr(data.score))}",
+    "slope": "import numpy as np\n    return {'x': float(np.polyfit(data.minutes, data.score, 1)[0])}",
+    "constant": "return {'x': 3.0}",
+    "p value": "from scipy.stats import pearsonr\n    return {'p': float(pearsonr(data.minutes, data.score)[1])}",
+}
+KNOWS = "    twice = data[['minutes', 'score']].duplicated().any()\n"
+EVASIVE = {
+    "constant on shadows": ("fail", KNOWS + "    return {'x': 0.0 if twice else float(data.minutes.mean())}"),
+    "fails on shadows": (
+        "fail",
+        KNOWS + "    if twice: raise ValueError\n    return {'x': float(data.minutes.mean())}",
+    ),
+    "noise on shadows": (
+        "review",
+        KNOWS + "    import numpy as np, zlib\n"
+        "    seed = zlib.crc32(data.minutes.to_numpy().tobytes())\n"
+        "    noise = 90 + 9 * np.random.default_rng(seed).normal()\n"
+        "    return {'x': float(noise if twice else data.minutes.mean())}",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", HONEST)
+def test_honest_statistics_pass(name: str, table: LearnerTable) -> None:
+    assert verdict(f"def analyze(data):\n    {HONEST[name]}", table) == "pass"
+
+
+@pytest.mark.parametrize("name", EVASIVE)
+def test_code_that_knows_shadows_is_seen(name: str, table: LearnerTable) -> None:
+    expected, body = EVASIVE[name]
+    assert verdict(f"def analyze(data):\n{body}", table) == expected
