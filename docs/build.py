@@ -2,8 +2,8 @@
 
 `python docs/build.py` renders the pages from the measured tables beside them and from the
 commands' own help. `python docs/build.py measure` measures again (minutes; needs the data sets in
-../shared/data) and then renders; `measure private`, `measure difficulties` and `measure cohorts` measure a part. A test
-compares the pages with what this file renders.
+../shared/data) and then renders; `measure private`, `measure difficulties`, `measure cohorts` and `measure desk`
+measure a part. A test compares the pages with what this file renders.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ sys.path.append(str(DOCS))
 import dp_rasch  # noqa: E402
 import keystroke_privacy  # noqa: E402
 import two_stage  # noqa: E402
+import validation_desk  # noqa: E402
 
 DATA = DOCS.parents[1] / "shared" / "data" / "assistments2009.csv.gz"
 TABLES = DOCS / "reproductions" / "synthetic-logs"
@@ -181,6 +182,8 @@ def render() -> dict[Path, str]:
         pages[DOCS / "reproductions" / "keystrokes.md"] = keystroke_privacy.page()
     if (two_stage.TABLES / "cycles.csv").exists():
         pages[DOCS / "reproductions" / "two-stage.md"] = two_stage.page()
+    if (validation_desk.TABLES / "requests.csv").exists():
+        pages[DOCS / "reproductions" / "validation-desk.md"] = validation_desk.page()
     return pages
 
 
@@ -344,6 +347,8 @@ def main() -> None:
         keystroke_privacy.measure()
     if sys.argv[1:] in (["measure"], ["measure", "cohorts"]):
         two_stage.measure()
+    if sys.argv[1:] in (["measure"], ["measure", "desk"]):
+        validation_desk.measure()
     for path, text in render().items():
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text, encoding="utf-8")

@@ -1,0 +1,266 @@
+"""The reproduction of the seed two-stage-sharing, stage two: measures Figures 5 to 8, and renders its page.
+
+Part of `docs/build.py`. All learners are simulated, so that prices may be shown.
+"""
+
+from __future__ import annotations
+
+import csv
+import re
+import tempfile
+from functools import lru_cache
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+
+from understudy.desk.figures import (
+    Interval,
+    PricedRequest,
+    advantage_by,
+    advantage_by_request,
+    mu_by_request,
+    pairs,
+    rank_correlation,
+)
+from understudy.desk.study import (
+    Drivers,
+    StudyPlan,
+    drivers,
+    from_rows,
+    read_asked,
+    rows_of,
+    run_study,
+    year_of,
+)
+from understudy.studies.cohort_compare import table_of
+
+PAGES = Path(__file__).resolve().parent / "reproductions"
+TABLES = PAGES / "validation-desk"
+ROOT = PAGES.parents[1]
+ANALYSES = ROOT / "examples" / "desk" / "analyses"
+# What was measured is kept there, so that a measurement that was interrupted goes on.
+KEPT = Path(tempfile.gettempdir()) / "understudy-desk-study"
+PLAN = StudyPlan()
+
+# Table I of the seed: requests by reported precision 0, 0.5 and 1, all, and the mean.
+PUBLISHED = {1: (3, 5, 1, 9, 0.39), 2: (5, 6, 0, 11, 0.27), 3: (0, 5, 0, 5, 0.50)}
+
+
+# Measuring
+
+
+def measure(workers: int = 1) -> None:
+    """Run and price all analyses (half an hour; needs the sandbox), and draw the figures."""
+    from understudy.sandbox import Sandbox
+
+    TABLES.mkdir(exist_ok=True)
+    with Sandbox(workers=workers) as sandbox:
+        found = run_study(PLAN, read_asked(ANALYSES), sandbox, KEPT, lambda words: print(words, flush=True))
+    rows = [{**row, "stage_one_mu": year_of(PLAN, 1).stage_one.mu} for row in rows_of(found)]
+    (TABLES / "requests.csv").write_text(table_of(rows), encoding="utf-8")
+    draw()
+
+
+@lru_cache
+def _rows() -> tuple[dict[str, str], ...]:
+    with open(TABLES / "requests.csv", newline="", encoding="utf-8") as file:
+        return tuple(csv.DictReader(file))
+
+
+@lru_cache
+def measured() -> dict[int, list[PricedRequest]]:
+    """The requests with their prices, by year."""
+    return from_rows(_rows())
+
+
+@lru_cache
+def found_drivers() -> Drivers:
+    """What drives the price of a request."""
+    return drivers(_every(), np.random.default_rng(0))
+
+
+def _every() -> list[PricedRequest]:
+    return [one for requests in measured().values() for one in requests]
+
+
+def _stage_one_mu() -> float:
+    return float(_rows()[0]["stage_one_mu"])
+
+
+def draw() -> None:
+    """Draw the figures again from the table."""
+    by_year = {f"simulated year {year}": requests for year, requests in measured().items()}
+    mu_by_request(by_year, _stage_one_mu()).save(TABLES, "figure-5")
+    advantage_by_request(by_year).save(TABLES, "figure-6")
+    advantage_by("researcher", _every()).save(TABLES, "figure-7")
+    advantage_by("kind", _every()).save(TABLES, "figure-7-kinds")
+    pairs(_every()).save(TABLES, "figure-8")
+
+
+# Rendering
+
+
+def page() -> str:
+    """The seed's results beside ours."""
+    text = (PAGES / "validation-desk.template.md").read_text(encoding="utf-8")
+    found = found_drivers()
+    values = {
+        "n_learners": str(PLAN.n_learners),
+        "n_shadows": f"{PLAN.n_shadows:,}",
+        "epsilon": f"{PLAN.epsilon:g}",
+        "delta": f"{PLAN.delta:.0e}",
+        "stage_one_mu": f"{_stage_one_mu():.2f}",
+        "verdict": _verdict(found),
+        "drivers": _drivers(found),
+        "figure_5": _last_of_years(),
+        "figure_5_words": _published_words(),
+        "figure_6_words": _growth_words(),
+        "figure_8_words": _pair_words(),
+        "table_1": _table_1(),
+        "requests": _requests(),
+    }
+    for name, value in values.items():
+        text = text.replace("{{" + name + "}}", value)
+    left = re.findall(r"{{\w+}}", text)
+    assert not left, left
+    return text
+
+
+def _shown(interval: Interval, digits: int = 2) -> str:
+    value, low, high = interval
+    return f"{value:.{digits}f} ({low:.{digits}f} to {high:.{digits}f})"
+
+
+def _signed(interval: Interval) -> str:
+    return "{:+.2f} ({:+.2f} to {:+.2f})".format(*interval)
+
+
+def _verdict(found: Drivers) -> str:
+    """Whether the published finding is seen, from intervals and not from a wish."""
+    _, low, high = found.difference
+    causal = (
+        "causal analyses cost more than the others"
+        if low > 0
+        else "causal analyses cost less than the others"
+        if high < 0
+        else "causal analyses cannot be told from the others"
+    )
+    _, low, high = found.by_size
+    size = (
+        "larger answers cost more"
+        if low > 0
+        else "larger answers cost less"
+        if high < 0
+        else "no relation of size and price is shown"
+    )
+    seen = "is seen" if found.method_drives else "is **not** seen as published"
+    return f"The published finding, method and not output size, {seen}: {causal}, and {size}."
+
+
+def _drivers(found: Drivers) -> str:
+    lines = ["| | measured, 95 % interval over requests | published |", "|---|---|---|"]
+    rows = (
+        (f"mean advantage of {found.n_causal} causal requests", _shown(found.causal), '"remarkably high"'),
+        (f"mean advantage of {found.n_others} others", _shown(found.others), "lower"),
+        ("difference", _signed(found.difference), "above 0"),
+        ("chance of such a difference, requests dealt out at random", f"{found.chance:.4f}", "–"),
+        ("rank correlation of output size and advantage", _signed(found.by_size), "negative"),
+        ("the same without causal requests", _signed(found.by_size_of_others), "–"),
+    )
+    return "\n".join([*lines, *(f"| {name} | {ours} | {theirs} |" for name, ours, theirs in rows)])
+
+
+def _last_of_years() -> str:
+    lines = [
+        "| year | requests | numbers released | measured mu of everything | published formula | advantage |",
+        "|---|---|---|---|---|---|",
+    ]
+    for year, requests in measured().items():
+        last = requests[-1]
+        lines.append(
+            f"| {year} | {len(requests)} | {sum(one.n_outputs for one in requests)} | {_shown(last.together_mu)} "
+            f"| {last.published_mu:.2f} | {_shown(last.together_advantage)} |"
+        )
+    return "\n".join(lines)
+
+
+def _published_words() -> str:
+    above = sum(one.together_mu[1] > one.published_mu for one in _every())
+    below = sum(one.together_mu[2] < one.published_mu for one in _every())
+    return (
+        f"The measured mu lies above the published formula, by its whole interval, after {above} of "
+        f"{len(_every())} requests, and below it after {below}."
+    )
+
+
+def _growth_words() -> str:
+    """Largest steps of the advantage of everything together."""
+    steps = [
+        (one.together_advantage[0] - before.together_advantage[0], one, year)
+        for year, requests in measured().items()
+        for before, one in pairwise(requests)
+    ]
+    largest = [
+        f"{one.label} ({one.researcher}, {one.kind}, year {year}) {step:+.2f}"
+        for step, one, year in sorted(steps, key=lambda found: -found[0])[:3]
+    ]
+    return f"The three largest steps are {', '.join(largest)}."
+
+
+def _pair_words() -> str:
+    judged = [one for one in _every() if one.precision is not None]
+    wanted = (
+        ("precision and output size", [(float(one.n_outputs), one.precision) for one in judged], "negative"),
+        ("precision and mu", [(one.mu[0], one.precision) for one in judged], "positive"),
+        ("precision and advantage", [(one.advantage[0], one.precision) for one in judged], "positive"),
+    )
+    lines = ["| rank correlation | ours | published |", "|---|---|---|"]
+    for name, points, published in wanted:
+        found = rank_correlation(points)  # type: ignore[arg-type]
+        lines.append(
+            f"| {name} | {'–' if found is None else f'{found:+.2f}'} | {published}, not significant |"
+        )
+    return "\n".join(lines)
+
+
+def _table_1() -> str:
+    lines = [
+        "| year | requests at 0 / 0.5 / 1 / nothing claimed | precision | published: 0 / 0.5 / 1 | precision |",
+        "|---|---|---|---|---|",
+    ]
+    for year, requests in measured().items():
+        scores = [one.precision for one in requests]
+        none, half, most, _, mean = PUBLISHED[year]
+        lines.append(
+            f"| {year} | {_counted(scores)} | {_mean(scores)} | {none} / {half} / {most} | {mean:.2f} |"
+        )
+    every = [one.precision for one in _every()]
+    return "\n".join([*lines, f"| all | {_counted(every)} | {_mean(every)} | 8 / 16 / 1 | 0.36 |"])
+
+
+def _counted(scores: list[float | None]) -> str:
+    return " / ".join(str(sum(score == step for score in scores)) for step in (0.0, 0.5, 1.0, None))
+
+
+def _mean(scores: list[float | None]) -> str:
+    known = [score for score in scores if score is not None]
+    return f"{np.mean(known):.2f}" if known else "–"
+
+
+def _requests() -> str:
+    questions = {one.label: one for one in read_asked(ANALYSES)}
+    lines = [
+        "| year | who | kind | question | numbers | precision | mu alone | advantage alone | mu of everything |",
+        "|---|---|---|---|---|---|---|---|---|",
+    ]
+    for year, requests in measured().items():
+        for one in requests:
+            asked = questions[one.label]
+            path = f"../../examples/desk/analyses/{asked.name}.py"
+            precision = "–" if one.precision is None else f"{one.precision:g}"
+            lines.append(
+                f"| {year} | {one.researcher} | {one.kind} | [{asked.question}]({path}) | {one.n_outputs} "
+                f"| {precision} | {_shown(one.mu)} | {_shown(one.advantage)} | {_shown(one.together_mu)} |"
+            )
+    return "\n".join(lines)

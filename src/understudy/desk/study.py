@@ -1,0 +1,400 @@
+"""The desk's study: what 25 analyses of the seed's case study cost on three simulated years, and why.
+
+The seed (two-stage-sharing, section V-B) finds that the method of an analysis and not the size of its output
+drives the risk: a researcher who asked for causes with DirectLiNGAM had small answers and high prices. Here the
+learners are simulated, so that everything can be shown: what the desk would do with each request in its order,
+from the trial on synthetic data to the price of everything together.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import tomllib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from understudy.desk.disclosure.influences import Influences
+from understudy.desk.disclosure.probing import Probes, probe
+from understudy.desk.disclosure.rounding import rounded, units_of
+from understudy.desk.figures import Interval, PricedRequest, rank_correlation
+from understudy.desk.learners import LearnerTable, learner_table
+from understudy.desk.precision import Precision, precision_of
+from understudy.desk.results import N_ROWS, Results
+from understudy.desk.risk.game import Measured
+from understudy.desk.risk.pricing import (
+    Prices,
+    ShadowAnswers,
+    bank_for,
+    bank_name,
+    price_of,
+    shadow_answers,
+)
+from understudy.desk.risk.shadows import N_SHADOWS, ShadowBank
+from understudy.desk.risk.stage_one import StageOne
+from understudy.desk.running import Analysis, RunsJobs
+from understudy.errors import DataError
+from understudy.pages.writing import write_bytes, write_json
+from understudy.records.school import School
+from understudy.studies.cohort_trials import pooled, seeded_summary
+from understudy.synthesis.cohorts.panel.pool import N_EACH
+
+N_YEARS = 3
+CAUSAL = "causal"
+N_RESAMPLED = 10_000
+Say = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A request of the study: who asks what, of which year's data, with which code."""
+
+    name: str
+    researcher: str
+    kind: str
+    year: int
+    code: str
+
+    @property
+    def question(self) -> str:
+        """The research question: the first line of the code."""
+        return self.code.split('"""')[1].splitlines()[0]
+
+    @property
+    def label(self) -> str:
+        """For a figure."""
+        return self.name.replace("_", " ")
+
+
+def read_asked(folder: Path) -> list[Asked]:
+    """The analyses that a folder's `index.toml` lists, in the order in which they are asked."""
+    try:
+        listed = tomllib.loads((folder / "index.toml").read_text(encoding="utf-8"))["analysis"]
+        return [
+            Asked(**one, code=(folder / f"{one['name']}.py").read_text(encoding="utf-8")) for one in listed
+        ]
+    except (OSError, KeyError, TypeError, tomllib.TOMLDecodeError) as error:
+        raise DataError(
+            f"the analyses in {folder.name} cannot be read ({type(error).__name__}).",
+            hint="every [[analysis]] of index.toml has name, researcher, kind and year; name.py lies beside it.",
+        ) from None
+
+
+@dataclass(frozen=True)
+class StudyPlan:
+    """The simulated school, the price of stage one, and how many shadows an answer is priced on."""
+
+    n_learners: int = 120
+    epsilon: float = 3.0
+    delta: float = 1e-3
+    n_shadows: int = N_SHADOWS
+    seed: int = 2026
+    n_each: int = N_EACH
+
+
+@dataclass(frozen=True, eq=False)
+class Year:
+    """A year's learners, the synthetic ones that researchers have, stage one, and the shadows."""
+
+    real: LearnerTable
+    synthetic: LearnerTable
+    stage_one: StageOne
+    bank: ShadowBank
+
+
+def year_of(plan: StudyPlan, year: int) -> Year:
+    """A year of the simulated school, 1 being the first, with stage one as a custodian would do it offline."""
+    cohort = School(plan.n_learners).years(np.random.default_rng(plan.seed), N_YEARS)[year - 1]
+    rng = np.random.default_rng([plan.seed, year])
+    summary = seeded_summary(cohort, plan.epsilon, plan.delta, rng)
+    synthetic = pooled(summary, rng, n_each=plan.n_each)
+    real = learner_table(cohort.to_frame(), rng)
+    return Year(
+        real,
+        learner_table(synthetic.to_frame(), rng),
+        StageOne.of(summary, real),
+        bank_for(real, plan.seed, plan.n_shadows),
+    )
+
+
+# Starting a run costs more than these analyses do, so one run on a shadow answers all requests of a year. Each sees
+# a copy of the table and nothing of the others.
+_ALL_IN_ONE = """
+def analyze(data):
+    answers = {}
+    for name, code in CODES.items():
+        space = {"__name__": name}
+        exec(code, space)
+        try:
+            found = space["analyze"](data.copy())
+        except Exception:
+            continue
+        answers.update({name + MARK + key: value for key, value in found.items()})
+    return answers
+"""
+_MARK = ": "
+# Shadows that are run before what they gave is kept.
+BLOCK = 400
+
+
+@dataclass(frozen=True, eq=False)
+class Answered:
+    """A request after its runs: how much of the synthetic findings held, and its answers on the shadows."""
+
+    n_outputs: int
+    precision: Precision
+    answers: ShadowAnswers
+
+
+def answer_all(
+    asked: Sequence[Asked], year: Year, sandbox: RunsJobs, seed: int, kept: Path, say: Say = lambda _: None
+) -> list[Answered]:
+    """What the desk does with requests: trial, run without each learner, rounding, and the run on every shadow.
+
+    What runs gave is kept in the folder `kept`, that on shadows block by block, and is not run again.
+    """
+    codes = {one.name: one.code for one in asked}
+    analysis = Analysis(f"CODES = {codes!r}\nMARK = {_MARK!r}\n{_ALL_IN_ONE}", seed)
+    trial, real, probes = _tried_once(analysis, year, sandbox, kept)
+    influences = Influences(probes)
+    units = units_of(influences, trial)
+    errors = dict(zip(influences.names, influences.standard_error.tolist(), strict=True))
+    names = tuple(real.numbers)
+    values = []
+    for start in range(0, year.bank.n_shadows, BLOCK):
+        shadows = np.arange(start, min(start + BLOCK, year.bank.n_shadows))
+        path = kept / f"{_digest(bank_name(year.bank), analysis, start, len(shadows), units)[:24]}.npz"
+        if not path.exists():
+            say(f"shadows {start} to {start + len(shadows)}")
+            found = shadow_answers(analysis, year.real, year.bank.part(shadows), names, units, sandbox)
+            write_bytes(path, found.to_bytes())
+        values.append(ShadowAnswers.from_bytes(path.read_bytes()).values)
+    if any(block.shape[1] != len(names) for block in values):
+        raise DataError("an analysis names other numbers on shadows.", hint="let it name all it may give.")
+    answers = ShadowAnswers(names, np.vstack(values), bank_name(year.bank))
+    released = rounded(real, units)
+    return [_of_one(one, trial, released, errors, answers) for one in asked]
+
+
+def _tried_once(
+    analysis: Analysis, year: Year, sandbox: RunsJobs, kept: Path
+) -> tuple[Results, Results, Probes]:
+    """The answers on the synthetic and on the real learners, and without each of these."""
+    path = kept / f"{_digest(bank_name(year.bank), analysis)[:24]}.json"
+    beside = path.with_suffix(".npz")
+    if path.exists() and beside.exists():
+        trial, real = map(Results.from_json, json.loads(path.read_text(encoding="utf-8")))
+        return trial, real, Probes.from_bytes(beside.read_bytes())
+    tried = analysis.answer(sandbox, year.synthetic.whole())
+    full, probes = probe(analysis, year.real, sandbox, np.random.default_rng(analysis.seed))
+    if not isinstance(tried, Results) or not isinstance(full, Results) or probes is None:
+        raise DataError("the analyses do not return dicts of numbers and tables.", hint="mend them.")
+    write_bytes(beside, probes.to_bytes())
+    write_json(path, [tried.to_json(), full.to_json()])
+    return tried, full, probes
+
+
+def _of_one(
+    one: Asked, trial: Results, real: Results, errors: Mapping[str, float], answers: ShadowAnswers
+) -> Answered:
+    """One request's part of what all answered together."""
+    mine = [place for place, name in enumerate(answers.names) if name.startswith(one.name + _MARK)]
+    names = tuple(answers.names[place] for place in mine)
+    synthetic = _part(trial, one)
+    if not mine or not synthetic.numbers:
+        raise DataError(f"{one.name}.py gives no number on the real or the synthetic data.", hint="mend it.")
+    return Answered(
+        sum(not name.endswith(N_ROWS) for name in names),
+        precision_of(synthetic, _part(real, one), errors),
+        ShadowAnswers(names, answers.values[:, mine], answers.bank),
+    )
+
+
+def _part(results: Results, one: Asked) -> Results:
+    start = one.name + _MARK
+    return Results(
+        {name: value for name, value in results.values.items() if name.startswith(start)},
+        {name: table for name, table in results.tables.items() if name.startswith(start)},
+    )
+
+
+def run_study(
+    plan: StudyPlan, asked: Sequence[Asked], sandbox: RunsJobs, kept: Path, say: Say = lambda _: None
+) -> dict[int, list[PricedRequest]]:
+    """Every request answered and priced in its order, by year.
+
+    What is done is kept in the folder `kept`, by the code and the plan, and not done again: the study takes
+    half an hour. Everything there is about simulated learners.
+    """
+    kept.mkdir(parents=True, exist_ok=True)
+    found: dict[int, list[PricedRequest]] = {}
+    for number in sorted({one.year for one in asked}):
+        say(f"year {number}")
+        year = year_of(plan, number)
+        mine = [one for one in asked if one.year == number]
+        released: list[ShadowAnswers] = []
+        for one, done in zip(mine, answer_all(mine, year, sandbox, plan.seed, kept, say), strict=True):
+            say(f"year {number}: {one.label}")
+            prices = _priced_once(done, released, year, plan, kept)
+            released.append(done.answers)
+            found.setdefault(number, []).append(_priced(one, done, prices))
+    return found
+
+
+def _priced_once(
+    done: Answered, released: Sequence[ShadowAnswers], year: Year, plan: StudyPlan, kept: Path
+) -> Prices:
+    game = hashlib.sha256(repr(plan).encode())
+    for one in (*released, done.answers):
+        game.update(one.values.tobytes())
+    path = kept / f"{game.hexdigest()[:24]}.json"
+    if path.exists():
+        return Prices.from_json(json.loads(path.read_text(encoding="utf-8")))
+    rng = np.random.default_rng([plan.seed, len(released)])
+    prices = price_of(done.answers, released, year.bank, rng, year.stage_one)
+    write_json(path, prices.to_json())
+    return prices
+
+
+def _digest(*parts: object) -> str:
+    return hashlib.sha256("\n".join(map(repr, parts)).encode()).hexdigest()
+
+
+def _priced(one: Asked, done: Answered, prices: Prices) -> PricedRequest:
+    return PricedRequest(
+        one.label,
+        one.researcher,
+        one.kind,
+        done.n_outputs,
+        done.precision.score,
+        _interval(prices.own.mu),
+        _interval(prices.own.advantage),
+        _interval(prices.together.mu),
+        _interval(prices.together.advantage),
+        prices.published.corollary_mu,
+        simulated=True,
+    )
+
+
+def _interval(measured: Measured) -> Interval:
+    return measured.value, measured.low, measured.high
+
+
+# --- what drives the price? ----------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Drivers:
+    """Size and method against the advantage of each request alone; intervals are over requests, 95 %.
+
+    `by_size` is the rank correlation of output size with advantage, `by_size_of_others` the same without causal
+    analyses. `chance` is how often requests dealt out at random differ as much as causal ones and others do
+    (either way).
+    """
+
+    by_size: Interval
+    by_size_of_others: Interval
+    causal: Interval
+    others: Interval
+    difference: Interval
+    chance: float
+    n_causal: int
+    n_others: int
+
+    @property
+    def method_drives(self) -> bool:
+        """Whether the published finding is seen: causal analyses cost more, and larger answers do not."""
+        return self.difference[1] > 0 and self.by_size[1] <= 0
+
+
+def drivers(requests: Sequence[PricedRequest], rng: np.random.Generator) -> Drivers:
+    """What the requests of a study say about method and size."""
+    causal = np.array([one.advantage[0] for one in requests if one.kind == CAUSAL])
+    others = np.array([one.advantage[0] for one in requests if one.kind != CAUSAL])
+    if len(causal) < 2 or len(others) < 3:
+        raise DataError("two causal requests and three others are needed to compare them.", hint="add some.")
+    again = [rng.choice(side, (N_RESAMPLED, len(side))).mean(axis=1) for side in (causal, others)]
+    gap = float(causal.mean() - others.mean())
+    dealt = rng.permuted(np.tile(np.concatenate([causal, others]), (N_RESAMPLED, 1)), axis=1)
+    gaps = dealt[:, : len(causal)].mean(axis=1) - dealt[:, len(causal) :].mean(axis=1)
+    sizes = [(float(one.n_outputs), one.advantage[0]) for one in requests]
+    other_sizes = [(float(one.n_outputs), one.advantage[0]) for one in requests if one.kind != CAUSAL]
+    return Drivers(
+        _correlation(sizes, rng),
+        _correlation(other_sizes, rng),
+        _around(float(causal.mean()), again[0]),
+        _around(float(others.mean()), again[1]),
+        _around(gap, again[0] - again[1]),
+        float((1 + np.sum(np.abs(gaps) >= abs(gap) - 1e-12)) / (1 + N_RESAMPLED)),
+        len(causal),
+        len(others),
+    )
+
+
+def _around(value: float, resampled: Any) -> Interval:
+    low, high = np.quantile(resampled, [0.025, 0.975])
+    return value, float(low), float(high)
+
+
+def _correlation(points: Sequence[tuple[float, float]], rng: np.random.Generator, n: int = 1000) -> Interval:
+    found = [
+        rank_correlation([points[place] for place in rng.integers(len(points), size=len(points))])
+        for _ in range(n)
+    ]
+    value = rank_correlation(points)
+    return _around(0.0 if value is None else value, [one for one in found if one is not None] or [0.0])
+
+
+# --- tables --------------------------------------------------------------------------------------
+
+
+def rows_of(found: Mapping[int, Sequence[PricedRequest]]) -> list[dict[str, Any]]:
+    """A row for each request, for a table in a file."""
+    return [
+        {
+            "year": year,
+            "label": one.label,
+            "researcher": one.researcher,
+            "kind": one.kind,
+            "n_outputs": one.n_outputs,
+            "precision": one.precision,
+            **{
+                f"{name}{end}": value
+                for name in ("mu", "advantage", "together_mu", "together_advantage")
+                for end, value in zip(("", "_low", "_high"), getattr(one, name), strict=True)
+            },
+            "published_mu": one.published_mu,
+        }
+        for year, requests in found.items()
+        for one in requests
+    ]
+
+
+def from_rows(rows: Sequence[Mapping[str, str]]) -> dict[int, list[PricedRequest]]:
+    """The requests of a table's rows, as texts."""
+
+    def interval(row: Mapping[str, str], name: str) -> Interval:
+        return float(row[name]), float(row[f"{name}_low"]), float(row[f"{name}_high"])
+
+    found: dict[int, list[PricedRequest]] = {}
+    for row in rows:
+        found.setdefault(int(row["year"]), []).append(
+            PricedRequest(
+                row["label"],
+                row["researcher"],
+                row["kind"],
+                int(row["n_outputs"]),
+                float(row["precision"]) if row["precision"] else None,
+                interval(row, "mu"),
+                interval(row, "advantage"),
+                interval(row, "together_mu"),
+                interval(row, "together_advantage"),
+                float(row["published_mu"]),
+                simulated=True,
+            )
+        )
+    return found

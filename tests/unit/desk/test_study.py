@@ -1,0 +1,185 @@
+"""The desk's study in small: real code, the real sandbox, few learners and shadows."""
+
+import csv
+import io
+import runpy
+from collections import Counter
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from understudy.desk.disclosure.probing import N_PAIRS
+from understudy.desk.figures import PricedRequest
+from understudy.desk.running import Analysis
+from understudy.desk.study import (
+    StudyPlan,
+    answer_all,
+    drivers,
+    from_rows,
+    read_asked,
+    rows_of,
+    run_study,
+    year_of,
+)
+from understudy.errors import DataError, MissingError
+from understudy.sandbox import Sandbox, require_sandbox
+from understudy.studies.cohort_compare import table_of
+
+FOLDER = Path(__file__).resolve().parents[3] / "examples" / "desk" / "analyses"
+SMALL = StudyPlan(n_learners=24, n_shadows=24, n_each=60)
+CHOSEN = ("evening_share", "minutes_by_time_of_day", "cause_of_evening_work")
+
+
+@pytest.fixture(scope="module")
+def asked():
+    return read_asked(FOLDER)
+
+
+def test_as_many_requests_a_year_as_in_the_case_study(asked):
+    assert Counter(one.year for one in asked) == {1: 9, 2: 11, 3: 5}
+    assert {one.researcher for one in asked} == {"P1", "P2", "P3", "P4"}
+    assert {one.researcher for one in asked if one.kind == "causal"} == {"P4"}
+    assert all(one.question.endswith("?") for one in asked)
+    assert {path.stem for path in FOLDER.glob("*.py")} == {one.name for one in asked}
+
+
+def test_every_analysis_runs_on_simulated_and_synthetic_learners(asked):
+    # As many as every group of every analysis needs.
+    year = year_of(replace(SMALL, n_learners=90, n_shadows=1), 1)
+    frames = [part.rows.to_pandas() for part in (year.real, year.synthetic)]
+    for one in asked:
+        analyze = runpy.run_path(str(FOLDER / f"{one.name}.py"))["analyze"]
+        shapes = [shape_of(analyze(frame)) for frame in frames]
+        assert shapes[0] == shapes[1], one.name
+        assert shape_of(analyze(frames[0])) == shapes[0]
+
+
+def shape_of(answer):
+    """The keys of an answer, and of a table its size."""
+    return {
+        key: part.shape if isinstance(part, pd.DataFrame) else np.size(part) for key, part in answer.items()
+    }
+
+
+def test_an_index_that_names_a_missing_file_is_refused(tmp_path):
+    (tmp_path / "index.toml").write_text(
+        '[[analysis]]\nname = "a"\nresearcher = "P1"\nkind = "x"\nyear = 1\n'
+    )
+    with pytest.raises(DataError, match="cannot be read"):
+        read_asked(tmp_path)
+
+
+class Counting:
+    """The sandbox, with a count of the jobs that it was given."""
+
+    def __init__(self, sandbox):
+        self.sandbox, self.n_jobs = sandbox, 0
+
+    def run_many(self, jobs, progress=None):
+        self.n_jobs += len(jobs)
+        return self.sandbox.run_many(jobs, progress)
+
+
+@pytest.fixture(scope="module")
+def sandbox(tmp_path_factory):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_STATE_HOME", str(tmp_path_factory.mktemp("state")))
+        try:
+            require_sandbox()
+        except MissingError as error:
+            pytest.skip(error.message)
+        with Sandbox(workers=2) as opened:
+            yield opened
+
+
+@pytest.fixture(scope="module")
+def studied(asked, sandbox, tmp_path_factory):
+    """The study in small, once; with the sandbox that counts and the folder in which it is kept."""
+    chosen = [one for one in asked if one.name in CHOSEN]
+    counting, kept = Counting(sandbox), tmp_path_factory.mktemp("study")
+    return chosen, run_study(SMALL, chosen, counting, kept), counting, kept
+
+
+@pytest.mark.sandbox
+def test_the_study_in_small(studied):
+    chosen, found, _, _ = studied
+    assert [one.label for one in found[1]] == [one.label for one in chosen]
+    assert [one.n_outputs for one in found[1]] == [12, 6, 2]
+    for one in found[1]:
+        assert one.simulated
+        assert one.mu[1] <= one.mu[0] <= one.mu[2]
+        # An attacker can leave the other answers aside.
+        assert one.together_mu[0] >= one.mu[0]
+        assert one.published_mu >= year_of(SMALL, 1).stage_one.mu - 1e-12
+
+
+@pytest.mark.sandbox
+def test_what_was_done_is_not_done_again(studied):
+    chosen, found, counting, kept = studied
+    # The trial, the answer, without each learner, without some pairs, and the shadows.
+    assert counting.n_jobs == 1 + 1 + SMALL.n_learners + N_PAIRS + SMALL.n_shadows
+    counting.n_jobs = 0
+    assert run_study(SMALL, chosen, counting, kept) == found
+    assert counting.n_jobs == 0
+
+
+@pytest.mark.sandbox
+def test_answers_of_one_run_are_those_of_runs_of_their_own(studied, sandbox):
+    chosen, _, _, kept = studied
+    year = year_of(SMALL, 1)
+    for one, done in zip(chosen, answer_all(chosen, year, sandbox, SMALL.seed, kept), strict=True):
+        alone = Analysis(one.code, SMALL.seed).answer(sandbox, year.real.of(year.bank.learners(0)))
+        names = [name.removeprefix(f"{one.name}: ") for name in done.answers.names]
+        assert list(alone.numbers) == names
+        exact, kept_values = alone.vector(names), done.answers.values[0]
+        # What is kept is rounded; with so few learners sometimes to the first digit.
+        assert np.allclose(exact, kept_values, atol=0.1 * np.abs(exact).max())
+
+
+ONE = PricedRequest(
+    *("a", "P1", "trends", 10, None),
+    *((0.3, 0.2, 0.4), (0.1, 0.05, 0.15), (1.0, 0.9, 1.1), (0.4, 0.3, 0.5), 1.1, True),
+)
+
+
+def requests(advantages, kind, sizes):
+    return [
+        replace(ONE, kind=kind, n_outputs=size, advantage=(advantage, 0.0, 1.0))
+        for advantage, size in zip(advantages, sizes, strict=True)
+    ]
+
+
+def test_method_drives_the_price_when_causal_requests_cost_more_and_size_says_nothing():
+    some = requests([0.6, 0.7, 0.65, 0.6], "causal", [2, 4, 5, 3])
+    others = requests([0.1, 0.12, 0.09, 0.11, 0.1, 0.12], "trends", [50, 12, 3, 8, 60, 20])
+    found = drivers([*some, *others], np.random.default_rng(1))
+    assert found.difference[0] == pytest.approx(0.6375 - 0.64 / 6)
+    assert found.difference[1] > 0.4
+    assert found.chance < 0.02
+    assert found.by_size[0] < 0
+    assert found.method_drives
+    assert (found.n_causal, found.n_others) == (4, 6)
+
+
+def test_method_does_not_drive_the_price_when_large_answers_cost_more():
+    some = requests([0.1, 0.2, 0.3], "causal", [1, 20, 30])
+    others = requests([0.05, 0.15, 0.25, 0.35, 0.4, 0.5], "trends", [3, 12, 25, 33, 40, 60])
+    found = drivers([*some, *others], np.random.default_rng(1))
+    assert found.by_size[0] == pytest.approx(0.983, abs=0.01)
+    assert found.by_size[1] > 0
+    assert found.chance > 0.2
+    assert not found.method_drives
+
+
+def test_too_few_requests_are_not_compared():
+    with pytest.raises(DataError, match="two causal requests"):
+        drivers([ONE], np.random.default_rng(1))
+
+
+def test_a_table_of_requests_can_be_read_back():
+    found = {1: [ONE], 3: [replace(ONE, precision=0.5), ONE]}
+    text = table_of(rows_of(found))
+    assert from_rows(list(csv.DictReader(io.StringIO(text)))) == found
