@@ -56,6 +56,11 @@ class Cluster:
         self._say(f"CREATE DATABASE {name} TEMPLATE {template}")
         return self.url(name)
 
+    def empty(self, name):
+        """Make a database empty."""
+        self._say(f"DROP DATABASE {name} WITH (FORCE)")
+        self._say(f"CREATE DATABASE {name}")
+
     @property
     def _data(self):
         return self.folder / "data"

@@ -176,7 +176,6 @@ def environment() -> dict[str, str]:
 
 
 def analysis_of(code: str) -> Analysis:
-    """The analysis with the seed that the desk gives it: the same code draws the same numbers."""
     """Submitted code with the seed that the desk gives it: the same for the same code, here and at home."""
     # 52 bits of the code's hash: as JSON, every reader takes it for the same number.
     return Analysis(code, seed=int(code_hash(code)[:13], 16))

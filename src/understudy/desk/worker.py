@@ -206,7 +206,7 @@ def place_of(error: BaseException) -> str:
 
 
 def limits_of(policy: Policy) -> Limits:
-    """What one run may use, at the desk and at home. An answer that is a little too large shall fail by its check, not here."""
+    """What one run may use, at the desk and at home. An answer that is a little too large fails by its check."""
     return limits_for(policy.run_seconds, max(_LEAST_ROOM, 8 * policy.most_output_bytes))
 
 
