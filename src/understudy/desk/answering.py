@@ -19,6 +19,7 @@ import numpy as np
 from understudy.desk.disclosure.examination import Earlier, Examination, examine
 from understudy.desk.disclosure.influences import Influences
 from understudy.desk.disclosure.probing import Probes, probe
+from understudy.desk.disclosure.reading import read_code
 from understudy.desk.disclosure.rounding import units_of
 from understudy.desk.learners import LearnerTable
 from understudy.desk.people import WORKER
@@ -81,11 +82,13 @@ class _Question:
     earlier: tuple[_Released, ...]
 
 
-def trial(desk: Desk, work: Work, sandbox: RunsJobs) -> tuple[Origin, Answer, dict[str, Any] | None]:
+def trial(desk: Desk, work: Work, sandbox: RunsJobs) -> tuple[Origin, Answer, dict[str, Any]]:
     """The code on the synthetic data, and what the static review aid saw in it. No real data is touched."""
     table = data_sets.synthetic_table(desk, work.data_set)
-    answer = analysis_of(work.code).answer(sandbox, table.whole())
-    return trial_origin(desk, work), answer, _reading(desk, work, table)
+    with desk.database.reading() as session:
+        policy = data_sets.policy_of(data_sets.find(session, work.data_set))
+    reading = read_code(work.code, table.columns, policy).to_json()
+    return trial_origin(desk, work), analysis_of(work.code).answer(sandbox, table.whole()), reading
 
 
 def trial_origin(desk: Desk, work: Work) -> Origin:
@@ -267,10 +270,6 @@ def _question(desk: Desk, work: Work) -> _Question:
 
 def _results(content: dict[str, Any] | None) -> Results:
     return Results() if content is None else Results.from_json(content)
-
-
-def _reading(desk: Desk, work: Work, table: LearnerTable) -> dict[str, Any] | None:
-    return None
 
 
 def declared_texts(table: LearnerTable) -> list[str]:
