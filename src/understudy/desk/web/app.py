@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
-import importlib.util
 from collections.abc import Iterable, Iterator
 
 from fastapi import APIRouter, Depends, FastAPI
@@ -15,19 +13,31 @@ from starlette.staticfiles import StaticFiles
 
 import understudy
 from understudy.desk.service.desk import Desk
-from understudy.desk.web import guards, limits, pages, problems
+from understudy.desk.web import (
+    guards,
+    limits,
+    oidc,
+    pages,
+    problems,
+    routes_account,
+    routes_api,
+    routes_certificates,
+    routes_data,
+    routes_people,
+    routes_requests,
+)
 from understudy.desk.web.headers import Headers
 from understudy.desk.web.sessions import Sessions, is_https
 from understudy.errors import UnderstudyError
 
 _MODULES = (
-    "routes_account",
-    "routes_people",
-    "routes_api",
-    "routes_requests",
-    "routes_data",
-    "routes_certificates",
-    "oidc",
+    routes_account,
+    routes_people,
+    routes_requests,
+    routes_data,
+    routes_certificates,
+    routes_api,
+    oidc,
 )
 # What anybody may ask for. A route that is not here has to have a guard, or the server does not start.
 PUBLIC = frozenset(
@@ -52,8 +62,7 @@ PUBLIC = frozenset(
 
 def make_app(desk: Desk) -> FastAPI:
     """The server of a desk."""
-    there = [name for name in _MODULES if importlib.util.find_spec(f"understudy.desk.web.{name}")]
-    routers = [importlib.import_module(f"understudy.desk.web.{name}").router for name in there]
+    routers = [module.router for module in _MODULES]
     routes = sorted(_checked(routers))
     app = FastAPI(
         title="Understudy validation desk",
