@@ -15,6 +15,7 @@ from scipy.stats import rankdata
 from understudy.desk.checks import Check
 from understudy.desk.disclosure.influences import Influences
 from understudy.desk.results import Floats
+from understudy.desk.risk.parts import parts_differ
 from understudy.desk.risk.shadows import ShadowBank
 
 NAME = "shadows"
@@ -73,7 +74,13 @@ def _unlike(influences: Influences, values: Floats, bank: ShadowBank) -> tuple[l
         spread = float(values[there, j].std())
         if spread < HARDLY * error:
             still.append(j)
-        elif spread < CALM * error or _rank_correlation(values[there, j], foretold[there, j]) < FORETOLD:
+        elif (
+            spread < CALM * error
+            or _rank_correlation(values[there, j], foretold[there, j]) < FORETOLD
+            or parts_differ(
+                values[:, j], bank, influences.probes.full[j], influences.probes.without_one[:, j]
+            )
+        ):
             strange.append(j)
     return still, strange
 

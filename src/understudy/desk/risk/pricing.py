@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from understudy.desk.disclosure.rounding import round_vector
 from understudy.desk.learners import LearnerTable
 from understudy.desk.results import Results
 from understudy.desk.risk.game import N_STEPS, Measured, Price, judged_mu, price
@@ -152,7 +153,7 @@ def shadow_answers(
             if isinstance(answer, Results):
                 values[shadow] = answer.vector(names)
                 beside[shadow] = len(answer.numbers.keys() - set(names))
-    values = _rounded(values, np.array([units.get(name, 0.0) for name in names]))
+    values = round_vector(values, np.array([units.get(name, 0.0) for name in names]))
     if beside.any():
         names, values = (*names, BESIDE), np.column_stack([values, beside])
     return ShadowAnswers(names, values, bank_name(bank))
@@ -160,11 +161,6 @@ def shadow_answers(
 
 def _told_from(progress: Progress, start: int, total: int) -> Progress:
     return lambda done, _: progress(start + done, total)
-
-
-def _rounded(values: Floats, units: Floats) -> Floats:
-    step = np.where(units > 0, units, 1.0)
-    return np.where(units > 0, np.round(values / step) * step, values)
 
 
 def bank_name(bank: ShadowBank) -> str:
