@@ -4,10 +4,10 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
-.PHONY: setup demo test faults check benchmarks docs clean
+.PHONY: setup demo desk test faults check benchmarks docs clean
 
 setup: $(VENV)/.installed $(VENV)/.sandbox
-	@command -v bwrap >/dev/null || echo "understudy cohort synthesize runs scripts in a sandbox, which needs Linux and: sudo apt-get install bubblewrap libseccomp2"
+	@command -v bwrap >/dev/null || echo "understudy cohort synthesize and understudy desk run code in a sandbox, which needs Linux and: sudo apt-get install bubblewrap libseccomp2"
 
 $(VENV)/.created:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
@@ -17,7 +17,7 @@ $(VENV)/.created:
 	@touch $@
 
 $(VENV)/.installed: $(VENV)/.created pyproject.toml constraints.txt
-	@$(PIP) --editable '.[sandbox,keystrokes]'
+	@$(PIP) --editable '.[sandbox,keystrokes,desk]'
 	@touch $@
 
 $(VENV)/.tools: $(VENV)/.created pyproject.toml constraints.txt
@@ -45,6 +45,13 @@ demo: setup
 	@$(BIN)/understudy release demo/simulated-classroom.csv -o demo/bundle --group school --public-actions \
 	  --title "A simulated classroom"
 
+# A validation desk to look at: simulated learners, five people, requests in every state.
+desk: setup
+	@test -f desk-demo/sign-ins.txt || { rm -rf desk-demo; $(BIN)/understudy desk demonstrate desk-demo; }
+	@echo "Sign in at http://127.0.0.1:8765 as one of these (role, e-mail, password):"
+	@cat desk-demo/sign-ins.txt
+	@$(BIN)/understudy desk serve --desk desk-demo
+
 test: $(VENV)/.tools $(VENV)/.browser $(VENV)/.sandbox $(VENV)/.postgres
 	@$(BIN)/python -m pytest -n 2 --dist loadfile
 
@@ -65,4 +72,4 @@ docs: $(VENV)/.tools
 	@$(BIN)/python docs/build.py
 
 clean:
-	rm -rf $(VENV) demo out
+	rm -rf $(VENV) demo desk-demo out

@@ -206,16 +206,19 @@ def verbs() -> list[str]:
     """Every command, those of a group after its name, in the order of the help."""
     from understudy.cli.app import app
 
-    def named(commands: object, group: str = "") -> list[str]:
+    def named(within: object, before: str = "") -> list[str]:
         # typer writes a hyphen for an underscore.
-        return [group + command.callback.__name__.replace("_", "-") for command in commands]  # type: ignore[attr-defined]
+        found = [
+            before + (command.name or command.callback.__name__.replace("_", "-"))
+            for command in within.registered_commands  # type: ignore[attr-defined]
+        ]
+        for group in within.registered_groups:  # type: ignore[attr-defined]
+            assert group.typer_instance is not None
+            name = group.name or group.typer_instance.info.name
+            found += named(group.typer_instance, f"{before}{name} ")
+        return found
 
-    found = named(app.registered_commands)
-    for group in app.registered_groups:
-        assert group.typer_instance is not None
-        name = group.name or group.typer_instance.info.name
-        found += named(group.typer_instance.registered_commands, f"{name} ")
-    return found
+    return named(app)
 
 
 def _table(name: str) -> Table:
