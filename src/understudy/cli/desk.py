@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from understudy.cli.desk_backup import backup, restore
 from understudy.cli.desk_data import data
+from understudy.cli.desk_demonstrate import demonstrate
 from understudy.cli.desk_feedback import feedback
 from understudy.cli.desk_init import init
 from understudy.cli.desk_options import group
@@ -21,7 +22,7 @@ desk = group(
 # For researchers first, then for who runs a desk.
 desk.command()(template)
 desk.command("try")(try_)
-for step in (submit, status, certificate, init, serve, work, verify, feedback, backup, restore):
+for step in (submit, status, certificate, init, serve, work, verify, feedback, backup, restore, demonstrate):
     desk.command()(step)
 desk.add_typer(user)
 desk.add_typer(data)

@@ -50,7 +50,7 @@ def restore(
     require_desk()
     from understudy.desk.backup import restore as restored
 
-    restored(existing(file, "the backup"), folder)
+    restored(existing(file, "the backup"), folder).close()
     if as_json:
         echo_json({"desk": str(folder)})
     else:

@@ -11,6 +11,7 @@ from understudy.cli.desk_options import existing, require_desk
 from understudy.cli.options import AsJson, echo_json
 
 if TYPE_CHECKING:
+    from understudy.desk.disclosure.reading import CodeReading
     from understudy.desk.policies import Policy
     from understudy.desk.results import Results
     from understudy.desk.trying import Tried
@@ -92,10 +93,10 @@ def try_(
             }
         )
         return
+    typer.echo(f"Results on {synthetic.name}:")
     _show(tried.answer)
     typer.echo("")
-    for sentence in reading.sentences:
-        typer.echo(f"- {sentence}")
+    _show_reading(reading)
     _show_checks(tried)
 
 
@@ -172,6 +173,23 @@ def _said(value: object) -> str:
     if isinstance(value, float):
         return f"{value:.4g}"
     return "missing" if value is None else str(value)
+
+
+def _show_reading(reading: CodeReading) -> None:
+    typer.echo("What reading the code shows to a reviewer:")
+    typer.echo(f"  imports: {', '.join(reading.imports) or 'nothing'}")
+    typer.echo(f"  columns named: {', '.join(reading.columns) or 'none'}")
+    for finding in reading.findings:
+        typer.echo(f"  {finding}")
+    for title, passages in (
+        ("picks", reading.subsets),
+        ("hangs on single learners", reading.sensitive),
+        ("look closely", reading.warnings),
+    ):
+        for one in passages:
+            typer.echo(f"  line {one.line}, {title}: {one.code} ({one.remark.rstrip('.')})")
+    if reading.chance:
+        typer.echo(f"  chance: line {', '.join(map(str, reading.chance))}")
 
 
 def _show_checks(tried: Tried) -> None:

@@ -1,0 +1,323 @@
+"""A desk to look at: simulated learners, five people, and a request in every state, made by the desk's own verbs.
+
+Requests whose state would not last (such as a run that goes on) are held by the lease of a worker that does not exist,
+for a year: nothing moves them on but somebody who cancels or withdraws.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import timedelta
+from pathlib import Path
+
+import numpy as np
+from sqlalchemy import select
+
+from understudy.desk import jobs
+from understudy.desk.answering import PRICING, analysis_of
+from understudy.desk.jobs import Lease
+from understudy.desk.people import Person, Role
+from understudy.desk.policies import Policy
+from understudy.desk.policy_file import commented
+from understudy.desk.results import Results
+from understudy.desk.service import Desk, accounts, data_sets, feedback, releases, requests, working
+from understudy.desk.settings import POLICY, Settings
+from understudy.desk.states import State
+from understudy.desk.store.models import RequestRow
+from understudy.desk.study import Asked, read_asked
+from understudy.desk.worker import Worker, limits_of
+from understudy.errors import DataError
+from understudy.pages.writing import write_json, write_text
+from understudy.privacy.noise import os_noise
+from understudy.records.school import School
+from understudy.sandbox import Sandbox
+from understudy.studies.cohort_trials import pooled
+from understudy.synthesis.cohort_writing import write_cohort
+from understudy.synthesis.cohorts.budget import propose
+from understudy.synthesis.cohorts.measuring import summarize
+
+TITLE = "A demonstration desk"
+SIGN_INS = "sign-ins.txt"
+N_LEARNERS = 120
+N_SHADOWS = 300
+# With few shadows intervals are wide, and limits hold for their upper ends.
+POLICY_OF_DEMONSTRATION = Policy(n_shadows=N_SHADOWS, mu_limit=3.0, advantage_limit=0.9)
+_A_YEAR = timedelta(days=365)
+_PEOPLE = (
+    ("Clara Custodian", "clara@desk.example", Role.CUSTODIAN),
+    ("Rosa Reviewer", "rosa@desk.example", Role.REVIEWER),
+    ("Rami Reviewer", "rami@desk.example", Role.REVIEWER),
+    ("Ada Researcher", "ada@desk.example", Role.RESEARCHER),
+    ("Alan Researcher", "alan@desk.example", Role.RESEARCHER),
+)
+_WORDS = (
+    *(
+        "apple",
+        "river",
+        "stone",
+        "cloud",
+        "maple",
+        "copper",
+        "violet",
+        "lantern",
+        "pepper",
+        "marble",
+        "anchor",
+    ),
+    *("meadow", "thunder", "walnut", "harbour", "window", "kettle", "ribbon", "orchard", "candle", "saddle"),
+)
+# Looks like a question about habits, and is about one student.
+_ABOUT_ONE = '''"""How many minutes did the most eager student work in the evening?"""
+
+
+def analyze(data):
+    """The largest sum of minutes in the evening."""
+    evening = data.filter(like="evening_").sum(axis=1)
+    return {"most minutes": evening.max(), "mean minutes": evening.mean()}
+'''
+_BROKEN = '''"""Do minutes in the evening go with achievement?"""
+
+
+def analyze(data):
+    """A column is misspelled, which the trial finds."""
+    return {"mean": data["evenings_1"].mean()}
+'''
+Say = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class SignIn:
+    """Who can come in, and how."""
+
+    name: str
+    email: str
+    role: Role
+    password: str
+
+
+def fill(folder: Path, analyses: Path, say: Say = lambda _: None) -> list[SignIn]:
+    """Make the desk; gives who can sign in. Everything in it is simulated. Takes about a minute."""
+    asked = {one.name: one for one in read_asked(analyses)}
+    desk, people, signs = _opened(folder)
+    try:
+        say("simulating learners, their private summary and their stand-ins")
+        data = _registered(desk, people["clara"], folder)
+        with (
+            Sandbox(limits_of(POLICY_OF_DEMONSTRATION)) as sandbox,
+            Worker(desk, open_sandbox=lambda _: _Lent(sandbox)) as worker,
+        ):
+            _Scene(desk, data, people, worker, sandbox, asked, say).play()
+    finally:
+        desk.close()
+    lines = [f"{one.role.value:<10}  {one.email:<20}  {one.password}" for one in signs]
+    write_text(folder / SIGN_INS, "\n".join(lines) + "\n")
+    (folder / SIGN_INS).chmod(0o600)
+    return signs
+
+
+class _Lent:
+    """A sandbox that somebody else closes."""
+
+    def __init__(self, sandbox: Sandbox) -> None:
+        self._sandbox = sandbox
+
+    def __enter__(self) -> Sandbox:
+        return self._sandbox
+
+    def __exit__(self, *_: object) -> None:
+        pass
+
+
+def _opened(folder: Path) -> tuple[Desk, dict[str, Person], list[SignIn]]:
+    Settings.write(folder, TITLE)
+    write_text(folder / POLICY, commented(POLICY_OF_DEMONSTRATION))
+    desk = Desk.open(folder)
+    people: dict[str, Person] = {}
+    signs = []
+    for name, email, role in _PEOPLE:
+        short = email.partition("@")[0]
+        secret = (
+            accounts.invite(desk, people["clara"], email, name, role)
+            if people
+            else accounts.first_custodian(desk, email, name)
+        )
+        password = "-".join(secrets.SystemRandom().sample(_WORDS, 3))
+        people[short] = accounts.accept(desk, secret, password)
+        signs.append(SignIn(name, email, role, password))
+    return desk, people, signs
+
+
+def _registered(desk: Desk, custodian: Person, folder: Path) -> str:
+    """A school's term: the real table, its private summary and the cohort that our own programs make from it."""
+    place = folder / "data"
+    place.mkdir()
+    rng = np.random.default_rng(7)
+    cohort = School(N_LEARNERS).simulate(0, rng)
+    write_cohort(cohort, place / "cohort.parquet", kind="simulated data: these learners do not exist")
+    summary = summarize(cohort, propose(cohort.schema, cohort.n_learners, 3.0, 1e-3), os_noise())
+    write_json(place / "summary.json", summary.to_json())
+    pooled(summary, rng).to_frame().write_parquet(place / "synthetic.parquet")
+    view = data_sets.register(
+        desk,
+        custodian,
+        title="Autumn term (simulated)",
+        description="Minutes of work in four windows of the day, week by week, and the achievement at the end.",
+        real=place / "cohort.parquet",
+        synthetic=place / "synthetic.parquet",
+        summary=place / "summary.json",
+        policy=POLICY_OF_DEMONSTRATION,
+    )
+    return view.name
+
+
+@dataclass(frozen=True)
+class _Scene:
+    """Who does what, in an order in which every held price is still the price of releasing it."""
+
+    desk: Desk
+    data: str
+    people: dict[str, Person]
+    worker: Worker
+    sandbox: Sandbox
+    asked: dict[str, Asked]
+    say: Say
+
+    def play(self) -> None:
+        """Bring a request into every state; those that count for the price first, the held ones last."""
+        rosa, rami = self.people["rosa"], self.people["rami"]
+        self._reported("ada", "time_of_day_and_achievement", rosa)
+        self._released("alan", "active_weeks", rami)
+        withheld = self._held("alan", Asked("", "", "extremes", 1, _ABOUT_ONE), rosa)
+        releases.withhold(self.desk, rosa, withheld, "The largest value is one student's: ask for a mean.")
+        releasing = self._held("alan", self.asked["evening_share"], rosa)
+        releases.decide(self.desk, rosa, releasing, "All checks pass, and the price is below the limit.")
+        self._stopped(State.RELEASING, releasing)
+        self._held("ada", self.asked["trends_of_students"], rami)
+        self._held("ada", self.asked["minutes_by_time_of_day"], rami)
+        self._unrun(rosa)
+        self._unfinished(rosa)
+
+    def _unrun(self, rosa: Person) -> None:
+        """Requests that came to an end, or wait, without a run on the real data."""
+        self.say("requests that wait for people")
+        self._draft("ada", self.asked["differences_between_groups"])
+        requests.withdraw(self.desk, self.people["alan"], self._tried("alan", self.asked["overnight_work"]))
+        self._tried("alan", Asked("", "", "time of day", 1, _BROKEN))
+        requests.send_back(
+            self.desk,
+            rosa,
+            self._tried("ada", self.asked["habit_clusters"]),
+            "Say how many clusters, and why so many.",
+        )
+        requests.refuse(
+            self.desk,
+            rosa,
+            self._tried("alan", self.asked["calendar_of_habits"]),
+            "A number for each week is too many.",
+        )
+        for who, name in (
+            ("ada", "persistence"),
+            ("alan", "regularity_or_amount"),
+            ("alan", "causes_of_achievement"),
+        ):
+            self._tried(who, self.asked[name])
+
+    def _unfinished(self, rosa: Person) -> None:
+        """Requests in the hands of a worker, who keeps them."""
+        submitted = self._draft("alan", self.asked["streaks"])
+        requests.submit(self.desk, self.people["alan"], submitted)
+        self._stopped(State.SUBMITTED, submitted)
+        tried = self._draft("ada", self.asked["before_the_exam"])
+        requests.submit(self.desk, self.people["ada"], tried)
+        self._stopped(State.TRIAL, tried)
+        for who, name, state in (
+            ("ada", "chronotypes", State.APPROVED),
+            ("alan", "evenness_over_weeks", State.RUNNING),
+        ):
+            request = self._tried(who, self.asked[name])
+            requests.approve(self.desk, rosa, request)
+            self._stopped(state, request)
+
+    def _draft(self, who: str, asked: Asked) -> str:
+        return requests.create(
+            self.desk,
+            self.people[who],
+            self.data,
+            question=asked.question,
+            code=asked.code,
+            kind=asked.kind,
+            shown=self._shown(asked.code),
+        )
+
+    def _shown(self, code: str) -> str:
+        """What its author saw at home, in a sentence."""
+        table = data_sets.synthetic_table(self.desk, self.data)
+        answer = analysis_of(code).answer(self.sandbox, table.whole())
+        if not isinstance(answer, Results):
+            return ""
+        told = ", ".join(f"{name}: {value:.3g}" for name, value in list(answer.numbers.items())[1:4])
+        return f"On the synthetic data among others {told}."
+
+    def _tried(self, who: str, asked: Asked) -> str:
+        name = self._draft(who, asked)
+        requests.submit(self.desk, self.people[who], name)
+        self._work()
+        return name
+
+    def _held(self, who: str, asked: Asked, reviewer: Person) -> str:
+        self.say(f"running, checking and pricing: {asked.question}")
+        name = self._tried(who, asked)
+        requests.approve(self.desk, reviewer, name)
+        self._work()
+        self._expect(State.HELD, name)
+        return name
+
+    def _released(self, who: str, analysis: str, reviewer: Person) -> str:
+        name = self._held(who, self.asked[analysis], reviewer)
+        releases.decide(
+            self.desk, reviewer, name, "All that was flagged is about the whole year, and robust."
+        )
+        self._work()
+        self._expect(State.RELEASED, name)
+        return name
+
+    def _reported(self, who: str, analysis: str, reviewer: Person) -> None:
+        name = self._released(who, analysis, reviewer)
+        feedback.report(
+            self.desk, self.people[who], name, 0.5, "The direction is the same, the size is smaller."
+        )
+
+    def _work(self) -> None:
+        if not self.worker.do_one():
+            raise DataError(
+                "the demonstration found no work to do.", hint="report it: it is a fault of ours."
+            )
+
+    def _stopped(self, state: State, request: str) -> None:
+        """Take the job of a request as a worker does, begin it if the state says so, and keep it."""
+        with self.desk.database.writing() as session:
+            lease = jobs.take(session, _A_YEAR)
+        if lease is None or lease.request != request:
+            raise DataError(
+                "the demonstration found other work to do.", hint="report it: it is a fault of ours."
+            )
+        if state in (State.TRIAL, State.RUNNING):
+            working.begin(self.desk, lease)
+            self._keep(lease, PRICING if state is State.RUNNING else "")
+        self._expect(state, request)
+
+    def _keep(self, lease: Lease, stage: str) -> None:
+        done, total = (N_SHADOWS // 3, N_SHADOWS) if stage else (0, 0)
+        with self.desk.database.writing() as session:
+            jobs.beat(session, lease, done=done, total=total, stage=stage, lasting=_A_YEAR)
+
+    def _expect(self, state: State, request: str) -> None:
+        with self.desk.database.reading() as session:
+            found = session.scalar(select(RequestRow.state).where(RequestRow.name == request))
+        if found != state.value:
+            raise DataError(
+                f"a request of the demonstration is '{found}' and should be '{state.value}'.",
+                hint="report it: it is a fault of ours.",
+            )
