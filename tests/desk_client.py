@@ -47,7 +47,7 @@ class Browser(TestClient):
         """The token of this session."""
         return token_in(self.get("/account").text)
 
-    def send(self, address, **fields):
+    def fill_in(self, address, **fields):
         """Post a form of this session."""
         return self.post(address, data={"csrf": self.csrf, **fields})
 

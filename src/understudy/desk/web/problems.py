@@ -14,7 +14,7 @@ from starlette.responses import JSONResponse, PlainTextResponse, RedirectRespons
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from understudy.desk.permissions import NotAllowedError
-from understudy.desk.service.accounts import SlowDownError
+from understudy.desk.service.accounts import WINDOW, SlowDownError
 from understudy.desk.web import pages
 from understudy.desk.web.guards import API, NotSignedInError
 from understudy.errors import MissingError, RefusedError, UnderstudyError, UsageError
@@ -57,16 +57,21 @@ def status_of(error: UnderstudyError) -> int:
     return next((status for kind, status in _STATUS if isinstance(error, kind)), 400)
 
 
+def headers_of(error: Exception) -> dict[str, str]:
+    """What a program should know beside the status."""
+    if isinstance(error, NotSignedInError):
+        return {"www-authenticate": "Bearer"}
+    if isinstance(error, SlowDownError):
+        return {"retry-after": str(int(WINDOW.total_seconds()))}
+    return dict(error.headers or {}) if isinstance(error, HTTPException) else {}
+
+
 def answer(request: Request, error: Exception) -> Response:
     """An error as an answer. Of one that nobody foresaw nothing is told, and its type and place are logged."""
     if isinstance(error, NotSignedInError) and not request.url.path.startswith(API):
         return RedirectResponse(f"/sign-in{_way_back(request)}", status_code=303)
     status, told = _told(error)
-    headers = {"www-authenticate": "Bearer"} if status == 401 else {}
-    if status == 429:
-        headers["retry-after"] = "60"
-    if isinstance(error, HTTPException) and error.headers:
-        headers.update(error.headers)
+    headers = headers_of(error)
     if request.url.path.startswith(API):
         content = {"error": told.message, "hint": told.hint}
         return JSONResponse(content, status_code=status, headers=headers)

@@ -14,7 +14,7 @@ from understudy.desk.service import accounts, views
 from understudy.desk.service.desk import Desk
 from understudy.desk.web import pages, sessions
 from understudy.desk.web.guards import SignedIn, TheDesk, somebody
-from understudy.desk.web.problems import status_of
+from understudy.desk.web.problems import headers_of, status_of
 from understudy.errors import UnderstudyError, UsageError
 
 router = APIRouter(include_in_schema=False)
@@ -174,7 +174,7 @@ def _sign_in_page(
     request: Request, desk: Desk, next: str, email: str = "", problem: UnderstudyError | None = None
 ) -> Response:
     single = desk.settings.single_sign_on
-    return pages.render(
+    response = pages.render(
         request,
         "sign_in.html",
         status=200 if problem is None else status_of(problem),
@@ -183,6 +183,9 @@ def _sign_in_page(
         next=local(next),
         single_sign_on=single.name if single.issuer else "",
     )
+    if problem is not None:
+        response.headers.update(headers_of(problem))
+    return response
 
 
 def _account_page(
