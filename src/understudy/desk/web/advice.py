@@ -106,7 +106,7 @@ def advise(held: HeldOutput, policy: Policy) -> Advice:
             ),
         )
     if failed or looks:
-        named = ", ".join(asked(check.name).title.lower() for check in (*failed, *looks))
+        named = "; ".join(asked(check.name).title for check in (*failed, *looks))
         return Advice(
             "review",
             f"{checks[0].upper()}{checks[1:]}; {price}.",
@@ -122,7 +122,7 @@ def _said(n_failed: int, n_looks: int, n_checks: int) -> str:
     if n_failed:
         parts.append(f"{counted(n_failed, 'check')} failed")
     if n_looks:
-        parts.append(f"{counted(n_looks, 'check')} {'asks' if n_looks == 1 else 'ask'} for a look")
+        parts.append(f"{counted(n_looks, 'check')} {'asks' if n_looks == 1 else 'ask'} for review")
     return " and ".join(parts) or f"all {n_checks} checks pass"
 
 

@@ -13,6 +13,7 @@ from starlette.responses import HTMLResponse, RedirectResponse
 
 from understudy.desk.people import Person
 from understudy.desk.permissions import NotAllowedError
+from understudy.desk.results import Results
 from understudy.desk.risk.game import MEANING
 from understudy.desk.service import data_sets, feedback, releases, requests, views
 from understudy.desk.service.desk import Desk
@@ -22,7 +23,7 @@ from understudy.desk.web import pages, words
 from understudy.desk.web.advice import advise, bars
 from understudy.desk.web.guards import SignedIn, TheDesk
 from understudy.desk.web.problems import status_of
-from understudy.desk.web.showing import shown
+from understudy.desk.web.showing import Group, shown
 from understudy.errors import UnderstudyError, UsageError
 
 router = APIRouter(include_in_schema=False)
@@ -55,6 +56,7 @@ def dashboard(request: Request, desk: TheDesk, person: SignedIn) -> Response:
         others=others[:_OTHERS],
         n_more=max(0, len(others) - _OTHERS),
         notices=views.notices(desk, person, _NOTICES),
+        questions={line.name: line.question for line in lines},
         titles=_titles(desk, person),
     )
 
@@ -73,7 +75,7 @@ def request_list(
         lines=[line for line in lines if not state or line.state == state],
         chosen=state if state in counts else "",
         n_all=len(lines),
-        states=[(found, found, count) for found, count in counts.items()],
+        states=[(found, counts[found]) for found in sorted(counts, key=words.life_order)],
         titles=_titles(desk, person),
     )
 
@@ -378,7 +380,7 @@ def _page(
         view=view,
         typed=typed,
         opened=opened,
-        released=None if view.released is None else shown(view.released),
+        released=None if view.released is None else shown(view.released, trial=_tried(view)),
         trial=_trial(view),
         reading=words.reading(None if view.trial is None else view.trial.reading),
         **(_of_owner(view.line) if owner else _of_reviewer(view)),
@@ -404,7 +406,7 @@ def _of_reviewer(view: RequestView) -> dict[str, Any]:
         if held.results is None
         else shown(
             held.results,
-            trial=None if view.trial is None else view.trial.results,
+            trial=_tried(view),
             support=held.support,
             minimum=view.policy.minimum_learners,
         ),
@@ -413,7 +415,10 @@ def _of_reviewer(view: RequestView) -> dict[str, Any]:
     }
 
 
-def _trial(view: RequestView) -> Any:
-    if view.trial is None or view.trial.results is None:
-        return None
-    return shown(view.trial.results)
+def _trial(view: RequestView) -> list[Group] | None:
+    tried = _tried(view)
+    return None if tried is None else shown(tried)
+
+
+def _tried(view: RequestView) -> Results | None:
+    return None if view.trial is None else view.trial.results

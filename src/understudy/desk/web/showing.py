@@ -13,6 +13,7 @@ from understudy.desk.results import STEP, Results, Table
 
 _ACROSS, _UP = "x", "y"
 _LEAST_POINTS = 3
+_SINGLE = ("name", "value")
 
 
 @dataclass(frozen=True)
@@ -49,6 +50,8 @@ class Group:
     columns: tuple[str, ...]
     rows: tuple[tuple[Cell, ...], ...]
     plot: Plot | None = None
+    single: bool = False
+    """Values by name, not a table that was returned as one."""
 
     @property
     def n_numbers(self) -> int:
@@ -101,10 +104,10 @@ def _of_values(values: Any, places: Any, cell: Any) -> list[Group]:
                 (Cell(key), cell(one, place)) for key, one, place in _leaves(value, places[name]) or ()
             )
             if rows:
-                groups.append(Group(str(name), ("name", "value"), rows, _plot(value)))
+                groups.append(Group(str(name), _SINGLE, rows, _plot(value), single=True))
         else:
             single.append((Cell(str(name)), cell(value, places[name])))
-    return ([Group("Values", ("name", "value"), tuple(single))] if single else []) + groups
+    return ([Group("Values", _SINGLE, tuple(single), single=True)] if single else []) + groups
 
 
 def _leaves(value: Any, places: Any, way: str = "") -> list[tuple[str, Any, Any]]:

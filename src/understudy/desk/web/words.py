@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -47,7 +48,7 @@ _OWNER = {
         "Submitted", "moving", "The code will run on the synthetic data first, usually within minutes."
     ),
     State.TRIAL: Told("Trial run", "moving", "The code runs on the synthetic data now."),
-    State.IN_REVIEW: Told("In review", "waits", "A reviewer will read your question and your code."),
+    State.IN_REVIEW: Told("In review", "moving", "A reviewer will read your question and your code."),
     State.RETURNED: Told(
         "Returned to you", "review", "Read the note, change what it asks for, and submit again."
     ),
@@ -99,6 +100,15 @@ def told(state: str, mine: bool) -> Told:
     return table.get(state) or Told(state.capitalize(), "open", "")
 
 
+_IN_ORDER = [str(state) for state in State]
+_IN_ORDER.insert(_IN_ORDER.index(State.APPROVED), BEING_ANSWERED)
+
+
+def life_order(state: str) -> int:
+    """How far along its life a state is, for lists."""
+    return _IN_ORDER.index(state)
+
+
 # The way of a request as its owner sees it; a request that came to another end left it at some step.
 STEPS = ("Draft", "Trial on synthetic data", "Review", "Being answered", "Released", "Feedback")
 _STEP_OF = {
@@ -148,7 +158,6 @@ CHECKS = {
     ),
     "consistency": Asked("Same answer to everybody", "Does the code behave as in the trial?"),
 }
-VERDICTS = {"pass": "pass", "review": "look", "fail": "fail"}
 
 
 def asked(name: str) -> Asked:
@@ -260,6 +269,11 @@ def greeting(n_waiting: int) -> str:
     return "One request waits for you" if n_waiting == 1 else f"{n_waiting} requests wait for you"
 
 
+def who(name: str) -> str:
+    """Somebody in the log, without the number that tells two of one name apart."""
+    return re.sub(r" \(\d+\)$", "", name)
+
+
 def work(kind: str) -> str:
     """What a worker does with a request."""
     return {"trial": "Trial on the synthetic data", "run": "Run on the real data", "release": "Release"}.get(
@@ -267,39 +281,55 @@ def work(kind: str) -> str:
     )
 
 
+def line_of(failure: str) -> str:
+    """The line of the code that a failure names, if it names one."""
+    found = re.search(r"in line (\d+)$", failure)
+    return found[1] if found else ""
+
+
+@dataclass(frozen=True)
+class Remark:
+    """Something that the static review aid saw: where, which piece of code, and what is to be known about it."""
+
+    words: str
+    line: int | None = None
+    code: str = ""
+
+
+@dataclass(frozen=True)
+class Read:
+    """What the aid saw of one sort; `look` if a reviewer should look at it."""
+
+    title: str
+    look: bool
+    remarks: tuple[Remark, ...]
+
+
+# In the order of a reviewer's interest, and whether it asks for a look.
 _READ = {
-    "imports": "Imports",
-    "not_allowed": "Imports that the policy does not allow",
-    "columns": "Columns used",
-    "unknown_columns": "Columns that are not there",
-    "subsets": "Subsets taken",
-    "sensitive": "Methods that react to single learners",
-    "warnings": "Look at",
+    "findings": ("Why it cannot run", True),
+    "not_allowed": ("Imports that the policy does not allow", True),
+    "warnings": ("What an honest analysis seldom needs", True),
+    "sensitive": ("Methods that react to single learners", True),
+    "imports": ("Imports", False),
+    "columns": ("Columns used", False),
+    "subsets": ("Subsets taken", False),
+    "chance": ("Lines that use chance", False),
 }
 
 
-def reading(found: Mapping[str, Any] | None) -> list[tuple[str, list[str]]]:
-    """What the static review aid saw in the code, as titles with lines; what it did not see is left out."""
-    shown = []
-    for key, value in (found or {}).items():
-        lines = _lines(value)
-        if lines:
-            shown.append((_READ.get(key, key.replace("_", " ").capitalize()), lines))
-    return shown
+def reading(found: Mapping[str, Any] | None) -> list[Read]:
+    """What the static review aid saw in the code; what it did not see is left out."""
+    return [
+        Read(title, look, tuple(_remarks(parts)))
+        for key, (title, look) in _READ.items()
+        if (parts := (found or {}).get(key))
+    ]
 
 
-def _lines(value: Any) -> list[str]:
-    if value is None or value is False or value == "":
-        return []
-    if isinstance(value, list | tuple):
-        parts = [line for one in value for line in _lines(one)]
-        plain = all(isinstance(one, str) and len(one) < 40 for one in value)
-        return [", ".join(parts)] if plain and parts else parts
-    if isinstance(value, Mapping):
-        if "line" in value:
-            rest = ": ".join(
-                str(one) for key, one in value.items() if key != "line" and one not in (None, "")
-            )
-            return [f"line {value['line']}: {rest}" if value["line"] else rest]
-        return [f"{key}: {', '.join(_lines(one))}" for key, one in value.items() if _lines(one)]
-    return ["yes" if value is True else str(value)]
+def _remarks(parts: Sequence[Any]) -> Iterator[Remark]:
+    if not any(isinstance(part, Mapping) for part in parts):
+        yield Remark(", ".join(str(part) for part in parts))
+        return
+    for part in parts:
+        yield Remark(part["remark"], part["line"], part["code"])

@@ -2,26 +2,33 @@
 "use strict";
 
 // Progress: asks for the fragment again, and loads the page anew when the work has ended.
+const EVERY = 2000;
+
+function isWriting() {
+  return [...document.querySelectorAll("textarea")].some((field) => field.value !== field.defaultValue);
+}
+
 for (const box of document.querySelectorAll("[data-progress]")) {
+  let last = "";
   const ask = async () => {
     try {
-      const answer = await fetch(box.dataset.progress, { headers: { Accept: "text/html" }, redirect: "error" });
-      if (!answer.ok) return;
-      const text = await answer.text();
-      if (!text.trim()) {
-        // Nobody loses what they are writing.
-        const writing = [...document.querySelectorAll("textarea")].some((field) => field.value !== field.defaultValue);
-        if (!writing) location.reload();
+      const answer = await fetch(box.dataset.progress, { redirect: "error" });
+      const text = answer.ok ? (await answer.text()).trim() : last;
+      if (!text && !isWriting()) {
+        location.reload();
         return;
       }
-      box.replaceChildren(new DOMParser().parseFromString(text, "text/html").body);
-      box.replaceChildren(...box.firstElementChild.childNodes);
+      // The same words again would be read aloud again.
+      if (text && text !== last) {
+        box.replaceChildren(...new DOMParser().parseFromString(text, "text/html").body.childNodes);
+      }
+      last = text;
     } catch {
       // The desk does not answer: the page stays as it is.
     }
-    setTimeout(ask, 2000);
+    setTimeout(ask, EVERY);
   };
-  setTimeout(ask, 2000);
+  setTimeout(ask, EVERY);
 }
 
 // Copy buttons are shown only where they can work.
