@@ -7,7 +7,7 @@ whatever else is drawn by the data set's secret seed and that code. Only the ord
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -18,6 +18,7 @@ import numpy as np
 
 from understudy.desk.disclosure.examination import Earlier, Examination, examine
 from understudy.desk.disclosure.influences import Influences
+from understudy.desk.disclosure.likeness import likeness
 from understudy.desk.disclosure.probing import Probes, probe
 from understudy.desk.disclosure.reading import read_code
 from understudy.desk.disclosure.rounding import units_of
@@ -25,6 +26,7 @@ from understudy.desk.learners import LearnerTable
 from understudy.desk.people import WORKER
 from understudy.desk.policies import Policy
 from understudy.desk.results import Results
+from understudy.desk.risk.game import Price
 from understudy.desk.risk.pricing import (
     Prices,
     ShadowAnswers,
@@ -69,6 +71,8 @@ class _Released:
     data_hash: str
     probes: Probes
     shadows: ShadowAnswers
+    together: Price
+    """What everything released by then cost."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -142,18 +146,20 @@ def answer(desk: Desk, work: Work, sandbox: RunsJobs, progress: Progress) -> Hel
         n_released_numbers=sum(len(one.results.numbers) for one in earlier),
         declared_texts=declared_texts(data_sets.synthetic_table(desk, work.data_set)),
     )
+    checks = found.checks
     shadows = prices = None
     if not _too_large(found, question.policy):
         shadows = shadow_answers(
             analysis, real.table, bank, probes.names, found.units, sandbox, _stage(progress, PRICING)
         )
+        checks = (*checks, likeness(Influences(probes), shadows.values, bank))
         prices = _prices(shadows, earlier, bank, real, work, question.summary, progress)
     return Held(
         origin,
         found.released,
         None,
         question.reading,
-        found.checks,
+        checks,
         dict(found.support),
         None if prices is None else prices.to_json(),
         tuple(one.request for one in question.earlier),
@@ -208,7 +214,10 @@ def _prices(
 ) -> Prices:
     stage_one = None if summary is None else StageOne.of(summary, real.table)
     rng = _chance(real, work.code, "price")
-    return price_of(new, [one.shadows for one in earlier], bank, rng, stage_one, _stage(progress, GAME))
+    # An attacker may leave the new answer aside: everything together is never said to cost less than before.
+    before = max((one.together for one in earlier), key=lambda one: one.mu.high, default=None)
+    told = _stage(progress, GAME)
+    return price_of(new, [one.shadows for one in earlier], bank, rng, stage_one, told, before)
 
 
 def _as_of_now(
@@ -227,9 +236,7 @@ def _as_of_now(
         shadows = shadow_answers(analysis, real.table, bank, one.probes.names, units, sandbox, told)
         # If it gives no answer without those who left, the old probes stay: the comparison then says that it is
         # about other learners.
-        current.append(
-            _Released(one.request, one.code, one.results, one.trial, real.hash, probes or one.probes, shadows)
-        )
+        current.append(replace(one, data_hash=real.hash, probes=probes or one.probes, shadows=shadows))
     return current
 
 
@@ -242,7 +249,7 @@ def _question(desk: Desk, work: Work) -> _Question:
             run = release.run
             if release.request.name == work.request:
                 continue
-            if run.results is None or run.probes is None or run.shadows is None:
+            if run.results is None or run.probes is None or run.shadows is None or run.prices is None:
                 raise DataError(
                     "what was measured for an earlier release is gone.",
                     hint="restore the desk's database from a backup.",
@@ -257,6 +264,7 @@ def _question(desk: Desk, work: Work) -> _Question:
                     run.data_hash,
                     Probes.from_bytes(run.probes),
                     ShadowAnswers.from_bytes(run.shadows),
+                    Prices.from_json(run.prices).together,
                 )
             )
         return _Question(
