@@ -8,7 +8,10 @@ from __future__ import annotations
 import numpy as np
 import polars as pl
 
+from understudy.desk.disclosure.examination import examine
+from understudy.desk.disclosure.probing import probe
 from understudy.desk.learners import LearnerTable, learner_table
+from understudy.desk.policies import Policy
 from understudy.desk.running import Analysis
 from understudy.records.school import School
 from understudy.sandbox import inside
@@ -75,3 +78,25 @@ def analysis(body: str) -> Analysis:
     """`analyze(data)` with this body, after the usual imports."""
     head = "import numpy as np\nimport pandas as pd\n\n\ndef analyze(data):\n"
     return Analysis(head + "".join(f"    {line}\n" for line in body.strip("\n").splitlines()))
+
+
+def probed(body: str, real: LearnerTable):
+    """The answer on all learners and the probes."""
+    answer, probes = probe(analysis(body), real, InProcess(), np.random.default_rng(0))
+    assert probes is not None, answer
+    return answer, probes
+
+
+def examined(body: str, real: LearnerTable, synthetic: LearnerTable, policy: Policy | None = None, **more):
+    """The examination of an analysis with this body."""
+    answer, probes = probed(body, real)
+    trial = analysis(body).answer(InProcess(), synthetic.whole())
+    return examine(
+        answer,
+        probes,
+        trial,
+        analysis(body).code,
+        policy or Policy(),
+        n_learners=real.n_learners,
+        **more,
+    )

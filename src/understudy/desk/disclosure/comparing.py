@@ -25,13 +25,15 @@ from understudy.desk.results import Floats
 
 MOST_NAMED = 20
 MOST_PAIRS = 4000
-# How alike two columns of influences must be to be looked at; by how much most may miss the line, and few must.
+# How alike two columns of influences must be to be looked at; by how much of the spread most may miss the line; and
+# how many times as far as those the few are off.
 ALIKE = 0.9
 ON_LINE = 0.1
-OFF_LINE = 0.5
+OFF_LINE = 10.0
 MOST = 0.75
 # How much of all that is missed must be missed by the few.
 THEIRS = 0.95
+ALL_THEIRS = 0.999
 A_TRACE = 1e-4
 HARDLY = 0.1
 # A combination that isolates one learner to this share tells their part.
@@ -100,10 +102,13 @@ def differencing(columns: Columns, policy: Policy, n_other_populations: int = 0)
     """Whether a new number and another one, new or released, differ by fewer than the minimum of learners."""
     least = policy.minimum_learners
     found: list[tuple[int, int, int]] = []
+    doubtful: list[tuple[int, int]] = []
     for j, k in _candidates(columns):
-        n_apart = _apart(columns, j, k)
-        if 1 <= n_apart < least:
+        n_apart, sure = _apart(columns, j, k)
+        if 1 <= n_apart < least and sure:
             found.append((n_apart, j, k))
+        elif 1 <= n_apart < least:
+            doubtful.append((j, k))
     if found:
         n_apart, j, k = min(found)
         names = dict.fromkeys(columns.labels[place] for _, *both in sorted(found) for place in both)
@@ -128,6 +133,16 @@ def differencing(columns: Columns, policy: Policy, n_other_populations: int = 0)
                 "no single number does.",
                 columns.labels[:MOST_NAMED],
             )
+    if doubtful:
+        j, k = doubtful[0]
+        return Check(
+            "differencing",
+            "review",
+            f"'{columns.labels[j]}' and '{columns.labels[k]}' go together for nearly all learners and not "
+            "for a few. They may "
+            "be two statistics of one model, or one statistic in which a few learners count otherwise.",
+            (columns.labels[j], columns.labels[k]),
+        )
     if n_other_populations:
         return Check(
             "differencing",
@@ -221,37 +236,46 @@ def _correlations(values: Floats) -> Floats:
     return np.asarray(np.abs(unit.T @ unit))
 
 
-def _apart(columns: Columns, j: int, k: int) -> int:
-    """By how many learners the populations of two numbers differ; 0 if they are the same or not comparable."""
+def _apart(columns: Columns, j: int, k: int) -> tuple[int, bool]:
+    """By how many learners the populations of two numbers differ, and whether that is sure.
+
+    0 if they are the same or not comparable.
+    """
     union = columns.moved[:, j] | columns.moved[:, k]
     one, other = columns.moved[union, j], columns.moved[union, k]
     if columns.counts[j] and columns.counts[k]:
         # The difference of two counts is a count of those apart only if one population holds the other.
         nested = not (one & ~other).any() or not (other & ~one).any()
-        return int((one != other).sum()) if nested else 0
+        return (int((one != other).sum()) if nested else 0), True
     u, v = columns.steps[union, j], columns.steps[union, k]
     if len(u) < 4:
-        return 0
+        return 0, True
     line = _line(u, v)
     missed = np.abs(v - line)
     spread = float(np.median(np.abs(v - np.median(v)))) or float(np.abs(v - np.median(v)).mean())
     if spread == 0 or float(np.mean(missed <= ON_LINE * spread)) < MOST:
-        return 0
+        return 0, True
     # A learner with nothing to add is in a total and does not move it, though they move the mean: on the line.
     if n_sets := int(((one != other) & (missed > A_TRACE * spread)).sum()):
-        return n_sets
-    off = missed > OFF_LINE * spread
-    if not off.any() or (missed[off] ** 2).sum() < THEIRS * (missed**2).sum():
+        return n_sets, True
+    off = missed > max(OFF_LINE * float(np.quantile(missed, MOST)), A_TRACE * spread)
+    theirs = float((missed[off] ** 2).sum() / max((missed**2).sum(), 1e-300))
+    if not off.any() or theirs < THEIRS:
         return (
-            0  # two statistics of the same people that bend away from each other, such as a slope and its t
-        )
+            0,
+            True,
+        )  # two statistics of the same people that bend away from each other, such as a slope and its t
     if _function_of_each_other(columns.values[union, j], columns.values[union, k]):
-        return 0  # one is a function of the other, such as a p value of its statistic
-    # Who is off the line since two statistics bend is far out on it. Others are left out of one of both, or nearly.
+        return 0, True  # one is a function of the other, such as a p value of its statistic
+    hardly = np.minimum(np.abs(v), np.abs(line))[off] <= HARDLY * np.maximum(np.abs(v), np.abs(line))[off]
+    # Where a number changes its sign, a two-sided p value turns back: such a pair is for a person to judge.
+    turns = any(np.nanmin(one) < 0 < np.nanmax(one) for one in columns.values[union][:, [j, k]].T)
+    if (hardly.all() or theirs >= ALL_THEIRS) and not turns:
+        return int(off.sum()), True
+    # Who is off the line since two statistics bend is far out on it.
     far = np.maximum(np.abs(line - np.median(line)), np.abs(v - np.median(v)))
     bends = bool(far[off].min() >= np.max(far[~off], initial=0.0))
-    left_out = np.minimum(np.abs(v), np.abs(line))[off] <= HARDLY * np.maximum(np.abs(v), np.abs(line))[off]
-    return int(off.sum()) if not bends or left_out.all() else 0
+    return (0 if bends else int(off.sum())), False
 
 
 def _line(u: Floats, v: Floats) -> Floats:

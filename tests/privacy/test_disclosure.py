@@ -1,0 +1,174 @@
+"""Attackers who send code to the desk: what their results carry is held, or rounded away.
+
+No chance in these tests: data, order and pairs are seeded, and every verdict is exact.
+"""
+
+import json
+
+import numpy as np
+import polars as pl
+import pytest
+
+from in_process import examined, log_frame, probed, school_frame, table_of
+from understudy.desk.disclosure.examination import Earlier
+
+CANARY = 47.123456
+
+
+@pytest.fixture(scope="module")
+def school():
+    return table_of(school_frame(1))
+
+
+@pytest.fixture(scope="module")
+def synthetic():
+    return table_of(school_frame(2))
+
+
+ONE = 'one = data.score[data.learner == "learner-007"]\n'
+ATTACKS = {
+    "a learner by number": (ONE + 'return {"x": one.mean()}', "learners"),
+    "a learner with everybody as decoration": (ONE + 'return {"x": one.sum() + 1e-4 * data.score.mean()}', "dominance"),
+    "the maximum": ('return {"x": data.score.max()}', "extremes"),
+    "the maximum, decorated": ('return {"x": data.score.max() + 0.01 * data.score.mean()}', "dominance"),
+    "the mean of the top three": ('return {"x": data.score.nlargest(3).mean()}', "learners"),
+    "an outer quantile": ('return {"x": data.score.quantile(0.95)}', "extremes"),
+    "five learners in the digits of one number": (
+        'return {"x": float("0." + "".join(f"{int(v):03d}" for v in data.score.head(5)))}',
+        "dominance",
+    ),
+    "a value as a column name": ('return pd.DataFrame({f"c{v}": [1.0] for v in data.score.head(3)})', "shape"),
+    "a value as a key": ("return {str(v): 1 for v in data.score.head(3)}", "shape"),
+    "a value as a number of rows": ('return pd.DataFrame({"a": [1.0] * int(data.score.iloc[3])})', "shape"),
+    "a choice of text": (ONE + 'return {"t": "yes" if (one > 10).any() else "no", "m": data.score.mean()}', "shape"),
+    "bits as true and false": (ONE + 'return {"b": [bool(int(one.sum()) >> k & 1) for k in range(8)]}', "learners"),
+    "bits as missing numbers": (
+        ONE + 'return {"b": [1.0 if int(one.sum()) >> k & 1 else float("nan") for k in range(8)]}',
+        "learners",
+    ),
+    "an error without the learner": (ONE + 'one.iloc[0]\nreturn {"m": data.score.mean()}', "consistency"),
+    "a switch on the number of learners": (
+        'm = data.score.mean()\nif len(data) == 120:\n    m = data.score.iloc[3]\nreturn {"m": m}',
+        "consistency",
+    ),
+    "a small switch": (
+        'm = data.score.mean()\nif len(data) == 120:\n    m += data.score.iloc[3] / 50\nreturn {"m": m}',
+        "consistency",
+    ),
+    "a switch that is there only for all": (
+        'r = {"m": data.score.mean()}\nif len(data) == 120:\n    r["x"] = data.score.iloc[3]\nreturn r',
+        "consistency",
+    ),
+    "a switch with noise for two left out": (
+        "m = data.score.mean()\nif len(data) == 120:\n    m += data.score.iloc[3] / 50\n"
+        'if len(data) == 118:\n    m += np.random.default_rng(int(data.score.sum() * 10)).normal() * 50\nreturn {"m": m}',
+        "consistency",
+    ),
+    "a nearly full table": ('return data[["score"]].head(110)', "individuals"),
+    "sorted values": ('return {"v": np.sort(data.score.to_numpy())[20:90]}', "individuals"),
+    "values in the order of learners": ('return {"v": data.score.head(20).tolist()}', "individuals"),
+    "names of learners": ('return {"m": 1.0, "who": data.sort_values("score").learner.iloc[-1]}', "individuals"),
+    "a saturated model": (
+        'return {"c": np.polynomial.chebyshev.chebfit(np.linspace(-1, 1, len(data)), data.score, 115)}',
+        "freedom",
+    ),
+    "two means": (
+        'return {"a": data.score.mean(), "b": data.score[data.learner != "learner-007"].mean()}',
+        "differencing",
+    ),
+    "a sum and a mean": (
+        'return {"a": data.score.sum(), "b": data.score[data.learner != "learner-007"].mean()}',
+        "differencing",
+    ),
+    "two means, the second decorated with everybody": (
+        'return {"a": data.score.mean(), "b": data.score[data.learner != "learner-007"].mean() + 1e-5 * data.score.mean()}',
+        "differencing",
+    ),
+    "two correlations": (
+        'd = data[data.learner != "learner-007"]\n'
+        'return {"a": data.score.corr(data.evening), "b": d.score.corr(d.evening)}',
+        "differencing",
+    ),
+    "two counts": ('return {"a": len(data), "b": int((data.learner != "learner-007").sum())}', "differencing"),
+    "parts of a total and the total but one": (
+        't = data.groupby("achievement").score.sum()\n'
+        'return {**t.to_dict(), "x": data.score[data.learner != "learner-007"].sum()}',
+        "differencing",
+    ),
+    "too many numbers": ('return {"v": [data.score.mean() * k for k in range(201)]}', "size"),
+}
+
+
+@pytest.mark.parametrize("attack", ATTACKS)
+def test_an_attack_is_held(attack, school, synthetic):
+    body, check = ATTACKS[attack]
+    examination = examined(body, school, synthetic)
+    assert examination.check(check).verdict == "fail", examination.check(check).reason
+
+
+def test_a_group_of_one_student_with_fifty_rows_is_held():
+    log = log_frame(3)
+    alone = log.head(1).select("learner", *log.columns[1:])
+    rows = pl.concat([log, *[alone.with_columns(learner=pl.lit("alone"), room=pl.lit("c"))] * 50])
+    real = table_of(rows)
+    examination = examined('return data.groupby("room").seconds.mean()' + ".to_dict()", real, real)
+    check = examination.check("learners")
+    assert check.verdict == "fail"
+    assert check.numbers == ("c",)
+    assert examination.support["c"] == 1
+
+
+def test_two_requests_that_differ_by_one_student_are_held(school, synthetic):
+    first = 'return {"mean": data.score.mean()}'
+    second = 'return {"value": data.score[data.learner != "learner-011"].mean()}'
+    answer, probes = probed(first, school)
+    earlier = [Earlier("request 1", answer, type(probes).from_bytes(probes.to_bytes()))]
+    assert examined(second, school, synthetic).check("differencing").verdict == "pass"
+    check = examined(second, school, synthetic, earlier=earlier).check("differencing")
+    assert check.verdict == "fail"
+    assert set(check.numbers) == {"value", "mean (released in request 1)"}
+    # The same question again tells nothing new.
+    assert examined(first, school, synthetic, earlier=earlier).check("differencing").verdict == "pass"
+
+
+def test_an_earlier_answer_with_another_learner_is_for_a_person(school, synthetic):
+    body = 'return {"mean": data.score.mean()}'
+    answer, probes = probed(body, table_of(school_frame(1).head(119)))
+    earlier = [Earlier("request 1", answer, probes)]
+    assert examined(body, school, synthetic, earlier=earlier).check("differencing").verdict == "review"
+
+
+def test_digits_that_carry_a_learner_do_not_leave(synthetic):
+    """The released answer is the same whatever the low digits say."""
+    released = []
+    for secret in (12.3, 87.6):
+        frame = school_frame(1)
+        body = f'return {{"m": data.score.mean() + 1e-6 * {secret} * (data.learner == "learner-007").sum()}}'
+        released.append(examined(body, table_of(frame), synthetic).released.to_json())
+    assert released[0] == released[1]
+
+
+def test_no_reason_tells_a_learners_value(synthetic):
+    frame = school_frame(1).with_columns(score=pl.when(pl.col("learner").str.ends_with("7")).then(CANARY).otherwise("score"))
+    real = table_of(frame)
+    for body in (
+        "return {str(v): v for v in data.score}",
+        'return pd.DataFrame({f"c {v}": [v] for v in data.score.unique()})',
+        'return {"v": data.score.tolist()}',
+        'return {"x": data.score.median(), "t": [str(v) for v in data.score.head(30)]}',
+    ):
+        checks = json.dumps([check.to_json() for check in examined(body, real, synthetic).checks])
+        assert str(CANARY) not in checks
+
+
+def test_means_that_differ_by_a_block_of_many_learners(monkeypatch, synthetic):
+    """More learners than are left out one by one: neighbours go together, and the few apart are seen all the same."""
+    from understudy.desk.disclosure import probing
+
+    monkeypatch.setattr(probing, "MOST_BLOCKS", 60)
+    real = table_of(school_frame(4))
+    body = 'return {"a": data.score.mean(), "b": data.score[data.learner != "learner-007"].mean()}'
+    examination = examined(body, real, synthetic)
+    assert examination.check("differencing").verdict == "fail"
+    assert examined('return {"m": data.score.mean()}', real, synthetic).verdict == "pass"
+    assert np.all([n <= 60 for n in examination.support.values()])
