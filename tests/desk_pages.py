@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from pwdlib import PasswordHash
 from sqlalchemy import select
 
+from desk_client import give_password
 from desk_fixtures import Filled, fill
 from understudy.desk import jobs
 from understudy.desk.checks import Check
@@ -21,7 +21,7 @@ from understudy.desk.running import Failure
 from understudy.desk.service import data_sets, feedback, releases, requests, views, working
 from understudy.desk.service.working import Held, Origin, code_hash
 from understudy.desk.states import State
-from understudy.desk.store.models import JobRow, PersonRow, RequestRow, now
+from understudy.desk.store.models import JobRow, RequestRow, now
 
 POLICY = Policy(may_override=("extremes",))
 CODE = '''"""Do students who work more in the evening achieve more?"""
@@ -45,7 +45,6 @@ def analyze(data):
     }
 '''
 # Numbers that no page shows by accident.
-PASSWORD = "long enough for a test"
 SECRET_MU, SECRET_WHY = 0.8317, "Two learners make up 0.4711 of a number."
 
 
@@ -225,10 +224,7 @@ class Maker:
 def desk_in_every_state(folder: Path) -> Desks:
     """One request for each state, and outputs that pass, ask for a look, fail, failed to run and are out of date."""
     filled = fill(folder, policy=POLICY)
-    with filled.desk.database.writing() as session:
-        hashed = PasswordHash.recommended().hash(PASSWORD)
-        for row in session.scalars(select(PersonRow)):
-            row.password = hashed
+    give_password(filled.desk, *filled.people)
     make, names = Maker(filled), {}
     desk, reviewer, researcher, other = (
         filled.desk,
