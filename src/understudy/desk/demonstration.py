@@ -22,12 +22,13 @@ from understudy.desk.people import Person, Role
 from understudy.desk.policies import Policy
 from understudy.desk.policy_file import commented
 from understudy.desk.results import Results
+from understudy.desk.running import RunsJobs
 from understudy.desk.service import Desk, accounts, data_sets, feedback, releases, requests, working
 from understudy.desk.settings import POLICY, Settings
 from understudy.desk.states import State
 from understudy.desk.store.models import RequestRow
 from understudy.desk.study import Asked, read_asked
-from understudy.desk.worker import Worker, limits_of
+from understudy.desk.worker import OpensSandbox, Worker, limits_of
 from understudy.errors import DataError
 from understudy.pages.writing import write_json, write_text
 from understudy.privacy.noise import os_noise
@@ -97,15 +98,23 @@ class SignIn:
     password: str
 
 
-def fill(folder: Path, analyses: Path, say: Say = lambda _: None) -> list[SignIn]:
+def fill(
+    folder: Path,
+    analyses: Path,
+    say: Say = lambda _: None,
+    *,
+    n_learners: int = N_LEARNERS,
+    policy: Policy = POLICY_OF_DEMONSTRATION,
+    open_sandbox: OpensSandbox = Sandbox,
+) -> list[SignIn]:
     """Make the desk; gives who can sign in. Everything in it is simulated. Takes about a minute."""
     asked = {one.name: one for one in read_asked(analyses)}
-    desk, people, signs = _opened(folder)
+    desk, people, signs = _opened(folder, policy)
     try:
         say("simulating learners, their private summary and their stand-ins")
-        data = _registered(desk, people["clara"], folder)
+        data = _registered(desk, people["clara"], folder, n_learners, policy)
         with (
-            Sandbox(limits_of(POLICY_OF_DEMONSTRATION)) as sandbox,
+            open_sandbox(limits_of(policy)) as sandbox,
             Worker(desk, open_sandbox=lambda _: _Lent(sandbox)) as worker,
         ):
             _Scene(desk, data, people, worker, sandbox, asked, say).play()
@@ -120,19 +129,19 @@ def fill(folder: Path, analyses: Path, say: Say = lambda _: None) -> list[SignIn
 class _Lent:
     """A sandbox that somebody else closes."""
 
-    def __init__(self, sandbox: Sandbox) -> None:
+    def __init__(self, sandbox: RunsJobs) -> None:
         self._sandbox = sandbox
 
-    def __enter__(self) -> Sandbox:
+    def __enter__(self) -> RunsJobs:
         return self._sandbox
 
     def __exit__(self, *_: object) -> None:
-        pass
+        return None
 
 
-def _opened(folder: Path) -> tuple[Desk, dict[str, Person], list[SignIn]]:
+def _opened(folder: Path, policy: Policy) -> tuple[Desk, dict[str, Person], list[SignIn]]:
     Settings.write(folder, TITLE)
-    write_text(folder / POLICY, commented(POLICY_OF_DEMONSTRATION))
+    write_text(folder / POLICY, commented(policy))
     desk = Desk.open(folder)
     people: dict[str, Person] = {}
     signs = []
@@ -149,12 +158,12 @@ def _opened(folder: Path) -> tuple[Desk, dict[str, Person], list[SignIn]]:
     return desk, people, signs
 
 
-def _registered(desk: Desk, custodian: Person, folder: Path) -> str:
+def _registered(desk: Desk, custodian: Person, folder: Path, n_learners: int, policy: Policy) -> str:
     """A school's term: the real table, its private summary and the cohort that our own programs make from it."""
     place = folder / "data"
     place.mkdir()
     rng = np.random.default_rng(7)
-    cohort = School(N_LEARNERS).simulate(0, rng)
+    cohort = School(n_learners).simulate(0, rng)
     write_cohort(cohort, place / "cohort.parquet", kind="simulated data: these learners do not exist")
     summary = summarize(cohort, propose(cohort.schema, cohort.n_learners, 3.0, 1e-3), os_noise())
     write_json(place / "summary.json", summary.to_json())
@@ -167,7 +176,7 @@ def _registered(desk: Desk, custodian: Person, folder: Path) -> str:
         real=place / "cohort.parquet",
         synthetic=place / "synthetic.parquet",
         summary=place / "summary.json",
-        policy=POLICY_OF_DEMONSTRATION,
+        policy=policy,
     )
     return view.name
 
@@ -180,7 +189,7 @@ class _Scene:
     data: str
     people: dict[str, Person]
     worker: Worker
-    sandbox: Sandbox
+    sandbox: RunsJobs
     asked: dict[str, Asked]
     say: Say
 
