@@ -47,7 +47,7 @@ class Headers:
                 headers = MutableHeaders(scope=message)
                 headers.update(_ALWAYS)
                 # Pages hold what only their reader may see; the stylesheet's address changes with its content.
-                static = scope["path"].startswith(STATIC) and message["status"] == 200
+                static = scope["path"].startswith(STATIC) and message["status"] in (200, 304)
                 headers["cache-control"] = "public, max-age=86400" if static else "no-store"
                 if self._https:
                     headers["strict-transport-security"] = "max-age=31536000"

@@ -7,6 +7,7 @@ import traceback
 from urllib.parse import quote
 
 from fastapi.exceptions import RequestValidationError
+from sqlalchemy.exc import DataError as NotStorable
 from sqlalchemy.exc import TimeoutError as NoConnection
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
@@ -44,6 +45,7 @@ _TITLES = {
     500: "A fault of the desk",
     503: "Not available",
 }
+_UNREADABLE = UsageError("this request cannot be read.", hint="send plain text.")
 _FAULT = UnderstudyError(
     "something went wrong that the desk did not foresee; it is not your fault.",
     hint="try again; if it stays so, tell the custodian of this desk when it was.",
@@ -126,8 +128,10 @@ def _told(error: Exception) -> tuple[int, UnderstudyError]:
     if isinstance(error, UnderstudyError):
         return status_of(error), error
     if isinstance(error, HTTPException):
-        usual = UsageError("this request cannot be read.", hint="send it again.")
-        return error.status_code, _BY_STATUS.get(error.status_code, usual)
+        return error.status_code, _BY_STATUS.get(error.status_code, _UNREADABLE)
+    # Such as a zero byte, which PostgreSQL takes in no text.
+    if isinstance(error, NotStorable):
+        return 400, _UNREADABLE
     if isinstance(error, RequestValidationError):
         # Where, and what is wanted there; never what was sent.
         places = sorted({".".join(str(part) for part in one["loc"][1:]) for one in error.errors()})

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import Annotated
 from xml.etree import ElementTree
 
-from fastapi import APIRouter, Form, Query, Request, Response
+from fastapi import APIRouter, Form, Path, Query, Request, Response
 from sqlalchemy import text
 from starlette.responses import RedirectResponse
 
@@ -20,6 +21,7 @@ from understudy.errors import UnderstudyError, UsageError
 router = APIRouter(include_in_schema=False)
 
 Text = Annotated[str, Form()]
+Id = Annotated[int, Path(ge=1, lt=2**31)]
 
 
 def local(address: str) -> str:
@@ -147,7 +149,7 @@ def make_token(request: Request, desk: TheDesk, person: SignedIn, name: Text = "
 
 
 @router.post("/account/tokens/{token_id}/revoke")
-def revoke_token(desk: TheDesk, person: SignedIn, token_id: int) -> Response:
+def revoke_token(desk: TheDesk, person: SignedIn, token_id: Id) -> Response:
     """Make a token worth nothing."""
     accounts.revoke_token(desk, person, token_id)
     return RedirectResponse("/account?done=revoked", status_code=303)
@@ -211,7 +213,6 @@ def _account_page(
 
 def _atom(desk: Desk, person: Person) -> bytes:
     address = desk.settings.address.rstrip("/")
-    notices = views.notices(desk, person)
     root = ElementTree.Element("feed", xmlns="http://www.w3.org/2005/Atom")
 
     def add(
@@ -221,21 +222,23 @@ def _atom(desk: Desk, person: Person) -> bytes:
         element.text = words or None
         return element
 
+    def on_day(at: datetime) -> str:
+        # As on the pages: when something ended may depend on how long it ran.
+        return f"{at.date().isoformat()}T00:00:00Z"
+
+    notices = views.notices(desk, person)
+    newest = notices[0][0] if notices else accounts.own_account(desk, person).made_at
     add(root, "title", desk.settings.title)
     add(root, "id", f"{address}/")
     add(root, "link", href=f"{address}/")
-    add(
-        root,
-        "updated",
-        (notices[0][0] if notices else accounts.own_account(desk, person).made_at).isoformat(),
-    )
+    add(root, "updated", on_day(newest))
     add(add(root, "author"), "name", desk.settings.title)
     for at, words, request_name in notices:
         entry = add(root, "entry")
         link = f"{address}/requests/{request_name}" if request_name else f"{address}/"
         add(entry, "title", words)
-        add(entry, "id", f"{link}#{at.isoformat()}")
+        add(entry, "id", f"{link}#{desk.settings.keyed('notice', f'{person.id} {at.isoformat()}')[:16]}")
         add(entry, "link", href=link)
-        add(entry, "updated", at.isoformat())
+        add(entry, "updated", on_day(at))
     written: bytes = ElementTree.tostring(root, encoding="utf-8", xml_declaration=True)
     return written

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
-
-from fastapi import APIRouter, Form, Request, Response
+from fastapi import APIRouter, Request, Response
 from starlette.responses import RedirectResponse
 
 from understudy.desk.people import Person, Role
@@ -13,11 +11,11 @@ from understudy.desk.service.desk import Desk
 from understudy.desk.web import pages
 from understudy.desk.web.guards import Custodian, TheDesk
 from understudy.desk.web.problems import status_of
+from understudy.desk.web.routes_account import Id, Text
 from understudy.errors import UnderstudyError, UsageError
 
 router = APIRouter(include_in_schema=False)
 
-Text = Annotated[str, Form()]
 _CHANGED = "/people?done=changed"
 
 
@@ -45,7 +43,7 @@ def invite(
 
 
 @router.post("/people/{person_id}/link")
-def reset(request: Request, desk: TheDesk, person: Custodian, person_id: int) -> Response:
+def reset(request: Request, desk: TheDesk, person: Custodian, person_id: Id) -> Response:
     """A new link for somebody, to set a password."""
     secret = accounts.reset(desk, person, person_id)
     whose = next(one.name for one in accounts.people(desk, person) if one.id == person_id)
@@ -53,21 +51,21 @@ def reset(request: Request, desk: TheDesk, person: Custodian, person_id: int) ->
 
 
 @router.post("/people/{person_id}/role")
-def set_role(desk: TheDesk, person: Custodian, person_id: int, role: Text = "") -> Response:
+def set_role(desk: TheDesk, person: Custodian, person_id: Id, role: Text = "") -> Response:
     """What somebody is here for."""
     accounts.set_role(desk, person, person_id, _role(role))
     return RedirectResponse(_CHANGED, status_code=303)
 
 
 @router.post("/people/{person_id}/close")
-def close(desk: TheDesk, person: Custodian, person_id: int) -> Response:
+def close(desk: TheDesk, person: Custodian, person_id: Id) -> Response:
     """Close an account."""
     accounts.deactivate(desk, person, person_id)
     return RedirectResponse(_CHANGED, status_code=303)
 
 
 @router.post("/people/{person_id}/open")
-def open_again(desk: TheDesk, person: Custodian, person_id: int) -> Response:
+def open_again(desk: TheDesk, person: Custodian, person_id: Id) -> Response:
     """Open a closed account again."""
     accounts.reactivate(desk, person, person_id)
     return RedirectResponse(_CHANGED, status_code=303)
