@@ -36,6 +36,11 @@ class InProcess:
                 progress(len(outcomes), len(jobs))
         return outcomes
 
+    @staticmethod
+    def frame(content):
+        """A table as an analysis sees it."""
+        return inside._frame(content)
+
 
 def school_frame(seed: int, n_learners: int = 120) -> pl.DataFrame:
     """A row per learner of a simulated school: minutes per window, a score, and the exam in three bins."""

@@ -28,7 +28,10 @@ def synthetic():
 ONE = 'one = data.score[data.learner == "learner-007"]\n'
 ATTACKS = {
     "a learner by number": (ONE + 'return {"x": one.mean()}', "learners"),
-    "a learner with everybody as decoration": (ONE + 'return {"x": one.sum() + 1e-4 * data.score.mean()}', "dominance"),
+    "a learner with everybody as decoration": (
+        ONE + 'return {"x": one.sum() + 1e-4 * data.score.mean()}',
+        "dominance",
+    ),
     "the maximum": ('return {"x": data.score.max()}', "extremes"),
     "the maximum, decorated": ('return {"x": data.score.max() + 0.01 * data.score.mean()}', "dominance"),
     "the mean of the top three": ('return {"x": data.score.nlargest(3).mean()}', "learners"),
@@ -37,11 +40,20 @@ ATTACKS = {
         'return {"x": float("0." + "".join(f"{int(v):03d}" for v in data.score.head(5)))}',
         "dominance",
     ),
-    "a value as a column name": ('return pd.DataFrame({f"c{v}": [1.0] for v in data.score.head(3)})', "shape"),
+    "a value as a column name": (
+        'return pd.DataFrame({f"c{v}": [1.0] for v in data.score.head(3)})',
+        "shape",
+    ),
     "a value as a key": ("return {str(v): 1 for v in data.score.head(3)}", "shape"),
     "a value as a number of rows": ('return pd.DataFrame({"a": [1.0] * int(data.score.iloc[3])})', "shape"),
-    "a choice of text": (ONE + 'return {"t": "yes" if (one > 10).any() else "no", "m": data.score.mean()}', "shape"),
-    "bits as true and false": (ONE + 'return {"b": [bool(int(one.sum()) >> k & 1) for k in range(8)]}', "learners"),
+    "a choice of text": (
+        ONE + 'return {"t": "yes" if (one > 10).any() else "no", "m": data.score.mean()}',
+        "shape",
+    ),
+    "bits as true and false": (
+        ONE + 'return {"b": [bool(int(one.sum()) >> k & 1) for k in range(8)]}',
+        "learners",
+    ),
     "bits as missing numbers": (
         ONE + 'return {"b": [1.0 if int(one.sum()) >> k & 1 else float("nan") for k in range(8)]}',
         "learners",
@@ -61,13 +73,17 @@ ATTACKS = {
     ),
     "a switch with noise for two left out": (
         "m = data.score.mean()\nif len(data) == 120:\n    m += data.score.iloc[3] / 50\n"
-        'if len(data) == 118:\n    m += np.random.default_rng(int(data.score.sum() * 10)).normal() * 50\nreturn {"m": m}',
+        "if len(data) == 118:\n    m += np.random.default_rng(int(data.score.sum() * 10)).normal() * 50\n"
+        'return {"m": m}',
         "consistency",
     ),
     "a nearly full table": ('return data[["score"]].head(110)', "individuals"),
     "sorted values": ('return {"v": np.sort(data.score.to_numpy())[20:90]}', "individuals"),
     "values in the order of learners": ('return {"v": data.score.head(20).tolist()}', "individuals"),
-    "names of learners": ('return {"m": 1.0, "who": data.sort_values("score").learner.iloc[-1]}', "individuals"),
+    "names of learners": (
+        'return {"m": 1.0, "who": data.sort_values("score").learner.iloc[-1]}',
+        "individuals",
+    ),
     "a saturated model": (
         'return {"c": np.polynomial.chebyshev.chebfit(np.linspace(-1, 1, len(data)), data.score, 115)}',
         "freedom",
@@ -81,7 +97,8 @@ ATTACKS = {
         "differencing",
     ),
     "two means, the second decorated with everybody": (
-        'return {"a": data.score.mean(), "b": data.score[data.learner != "learner-007"].mean() + 1e-5 * data.score.mean()}',
+        'b = data.score[data.learner != "learner-007"].mean() + 1e-5 * data.score.mean()\n'
+        'return {"a": data.score.mean(), "b": b}',
         "differencing",
     ),
     "two correlations": (
@@ -89,7 +106,10 @@ ATTACKS = {
         'return {"a": data.score.corr(data.evening), "b": d.score.corr(d.evening)}',
         "differencing",
     ),
-    "two counts": ('return {"a": len(data), "b": int((data.learner != "learner-007").sum())}', "differencing"),
+    "two counts": (
+        'return {"a": len(data), "b": int((data.learner != "learner-007").sum())}',
+        "differencing",
+    ),
     "parts of a total and the total but one": (
         't = data.groupby("achievement").score.sum()\n'
         'return {**t.to_dict(), "x": data.score[data.learner != "learner-007"].sum()}',
@@ -149,7 +169,9 @@ def test_digits_that_carry_a_learner_do_not_leave(synthetic):
 
 
 def test_no_reason_tells_a_learners_value(synthetic):
-    frame = school_frame(1).with_columns(score=pl.when(pl.col("learner").str.ends_with("7")).then(CANARY).otherwise("score"))
+    frame = school_frame(1).with_columns(
+        score=pl.when(pl.col("learner").str.ends_with("7")).then(CANARY).otherwise("score")
+    )
     real = table_of(frame)
     for body in (
         "return {str(v): v for v in data.score}",

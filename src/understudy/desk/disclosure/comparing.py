@@ -36,6 +36,7 @@ THEIRS = 0.95
 ALL_THEIRS = 0.999
 A_TRACE = 1e-4
 HARDLY = 0.1
+BENT = 0.4
 # A combination that isolates one learner to this share tells their part.
 ISOLATED = 0.9
 
@@ -103,7 +104,8 @@ def differencing(columns: Columns, policy: Policy, n_other_populations: int = 0)
     least = policy.minimum_learners
     found: list[tuple[int, int, int]] = []
     doubtful: list[tuple[int, int]] = []
-    for j, k in _candidates(columns):
+    pairs = _candidates(columns)
+    for j, k in pairs[:MOST_PAIRS]:
         n_apart, sure = _apart(columns, j, k)
         if 1 <= n_apart < least and sure:
             found.append((n_apart, j, k))
@@ -142,6 +144,12 @@ def differencing(columns: Columns, policy: Policy, n_other_populations: int = 0)
             "for a few. They may "
             "be two statistics of one model, or one statistic in which a few learners count otherwise.",
             (columns.labels[j], columns.labels[k]),
+        )
+    if len(pairs) > MOST_PAIRS:
+        return Check(
+            "differencing",
+            "review",
+            f"{len(pairs):,} pairs of numbers are much alike, more than can be compared ({MOST_PAIRS:,}).",
         )
     if n_other_populations:
         return Check(
@@ -224,9 +232,30 @@ def _candidates(columns: Columns) -> list[tuple[int, int]]:
     wanted = (alike >= ALIKE) & (apart < support.clip(min=1)[:, None]) | counts
     wanted &= ~(columns.in_steps[:, None] | columns.in_steps[None, :])
     wanted &= ~(columns.released[:, None] & columns.released[None, :])
+    first = _first_of_each(columns)
+    wanted &= first[:, None] & first[None, :]
     j, k = np.nonzero(np.triu(wanted, 1))
-    order = np.argsort(apart[j, k] * 2 - alike[j, k], kind="stable")[:MOST_PAIRS]
+    # Pairs with other learners before pairs with the same: nobody hides one behind thousands of harmless pairs.
+    order = np.lexsort((-alike[j, k], apart[j, k], apart[j, k] == 0))
     return list(zip(j[order].tolist(), k[order].tolist(), strict=True))
+
+
+def _first_of_each(columns: Columns) -> Flags:
+    """Of columns that are multiples of each other, on the same learners, the first new and the first released one."""
+    centred = columns.steps - columns.steps.mean(axis=0)
+    length = np.linalg.norm(centred, axis=0)
+    unit = centred / np.where(length > 0, length, 1.0)
+    unit = (
+        np.round(unit * np.where(unit[np.abs(unit).argmax(axis=0), np.arange(unit.shape[1])] < 0, -1, 1), 9)
+        + 0.0
+    )
+    seen: set[tuple[bytes, bytes, bool]] = set()
+    first = np.zeros(len(columns.labels), dtype=bool)
+    for j, released in enumerate(columns.released.tolist()):
+        key = (unit[:, j].tobytes(), columns.moved[:, j].tobytes(), released)
+        first[j] = key not in seen
+        seen.add(key)
+    return first
 
 
 def _correlations(values: Floats) -> Floats:
@@ -268,14 +297,25 @@ def _apart(columns: Columns, j: int, k: int) -> tuple[int, bool]:
     if _function_of_each_other(columns.values[union, j], columns.values[union, k]):
         return 0, True  # one is a function of the other, such as a p value of its statistic
     hardly = np.minimum(np.abs(v), np.abs(line))[off] <= HARDLY * np.maximum(np.abs(v), np.abs(line))[off]
-    # Where a number changes its sign, a two-sided p value turns back: such a pair is for a person to judge.
+    # Where a number changes its sign, a two-sided p value turns back: only their sizes go together then.
     turns = any(np.nanmin(one) < 0 < np.nanmax(one) for one in columns.values[union][:, [j, k]].T)
+    if turns and not _still_off(columns, union, j, k):
+        return 0, True
     if (hardly.all() or theirs >= ALL_THEIRS) and not turns:
         return int(off.sum()), True
-    # Who is off the line since two statistics bend is far out on it.
+    # Who is off the line since two statistics bend is far out on it, and off it by a part of how far.
     far = np.maximum(np.abs(line - np.median(line)), np.abs(v - np.median(v)))
-    bends = bool(far[off].min() >= np.max(far[~off], initial=0.0))
+    outer = far >= np.sort(far)[-min(3 * int(off.sum()), len(far))]
+    bends = bool(outer[off].all() and (missed[off] < BENT * far[off]).all())
     return (0 if bends else int(off.sum())), False
+
+
+def _still_off(columns: Columns, union: Flags, j: int, k: int) -> bool:
+    """Whether a few learners are off the line of the sizes of two numbers, too."""
+    u, v = (np.nan_to_num(np.abs(columns.values[union, place])) for place in (j, k))
+    missed = np.abs(v - _line(u, v))
+    off = missed > OFF_LINE * float(np.quantile(missed, MOST))
+    return bool((missed[off] ** 2).sum() >= THEIRS * (missed**2).sum())
 
 
 def _line(u: Floats, v: Floats) -> Floats:

@@ -83,7 +83,9 @@ class Influences:
         """(d,) how many learners (at least: blocks) move each number, decoys not counted."""
         size = np.abs(self.sized)
         counted = self.gone | (self.moved & (size >= LEAST_SHARE * size.max(axis=0, initial=0.0)))
-        return np.asarray(counted.sum(axis=0))
+        n_moved, n_counted = self.moved.sum(axis=0), counted.sum(axis=0)
+        # Of an honest number somebody happens to have next to no influence. Decoys are most of those who move it.
+        return np.asarray(np.where(2 * n_counted >= n_moved, n_moved, n_counted))
 
     @cached_property
     def standard_error(self) -> Floats:

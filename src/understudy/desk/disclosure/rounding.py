@@ -56,12 +56,14 @@ def rounded(results: Results, units: Mapping[str, float]) -> Results:
 
 def round_vector(values: Floats, units: Floats) -> Floats:
     """Values in the last dimension rounded to their units, as `rounded` does; NaN stays and unit 0 rounds nothing."""
-    per = np.where(units > 0, units, 1.0)
+    coarse = np.where(units >= 1, units, 1.0)
     # A power of ten below 1 is no exact float; its inverse is. So 0.1 * 3 comes out as 3 / 10.
-    whole = np.rint(np.where(per < 1, values * np.rint(1 / per), values / per))
-    back = np.where(per < 1, whole / np.rint(1 / per), whole * per)
+    fine = np.where((units > 0) & (units < 1), np.rint(1 / np.where(units > 0, units, 1.0)), 1.0)
+    fine = np.maximum(fine, 1.0)
+    whole = np.rint(values * fine / coarse)
     # Where the unit is below what a float can tell apart there is nothing to round.
-    return np.asarray(np.where((units > 0) & (np.abs(whole) < 2**52), back, values) + 0.0)
+    rounded_off = (units > 0) & (np.abs(whole) < 2**52)
+    return np.asarray(np.where(rounded_off, whole * coarse / fine, values) + 0.0)
 
 
 def round_value(value: float, unit: float) -> float:
