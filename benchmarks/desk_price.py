@@ -34,17 +34,18 @@ def analyze(data):
 
 
 @contextmanager
-def timed(part: str, seconds: dict[str, float]) -> Iterator[None]:
-    began = time.perf_counter()
+def timed(part: str, seconds: dict[str, tuple[float, float]]) -> Iterator[None]:
+    """Seconds by the clock, and of this process, which other work on the machine does not lengthen."""
+    began, spent = time.perf_counter(), time.process_time()
     yield
-    seconds[part] = time.perf_counter() - began
+    seconds[part] = time.perf_counter() - began, time.process_time() - spent
 
 
 def main() -> None:
     cohort = School(n_learners=N_LEARNERS).simulate(0, np.random.default_rng(0))
     summary = summarize(cohort, propose(cohort.schema, N_LEARNERS, 3.0, 1e-4), os_noise())
     table = learner_table(cohort.to_frame(), np.random.default_rng(1))
-    analysis, seconds = Analysis(CODE), dict[str, float]()
+    analysis, seconds = Analysis(CODE), dict[str, tuple[float, float]]()
     load = os.getloadavg()[0]
     with timed("open the sandbox", seconds):
         sandbox = Sandbox(workers=N_WORKERS).__enter__()
@@ -73,9 +74,10 @@ def main() -> None:
         f"Price of {len(new.names)} numbers about {N_LEARNERS} learners, {N_WORKERS} workers "
         f"(load {load:.1f} before, {os.getloadavg()[0]:.1f} after, on {os.cpu_count()} cores)"
     )
-    for part, took in seconds.items():
-        print(f"  {took:6.2f} s  {part}")
-    print(f"  {sum(seconds.values()) - seconds['game alone']:6.2f} s  in all, with the games played once")
+    for part, (took, spent) in seconds.items():
+        print(f"  {took:6.2f} s  {part} ({spent:.2f} s of this process)")
+    total = sum(took for took, _ in seconds.values()) - seconds["game alone"][0]
+    print(f"  {total:6.2f} s  in all, with the games played once")
     for name, found in (("alone", prices.own), ("together", prices.together)):
         mu = found.mu
         print(f"  mu {mu.value:.2f} ({mu.low:.2f} to {mu.high:.2f}) {name}, by the {found.attacker} attacker")
