@@ -105,13 +105,11 @@ def init(
 
 
 def _ask(words: str, option: str, default: str | None = None) -> str:
-    from click.exceptions import Abort
-
     from understudy.errors import UsageError
 
     try:
         answer: str = typer.prompt(words, default=default, show_default=bool(default), err=True)
-    except Abort:
+    except typer.Abort:
         raise UsageError(
             f"nobody answered: {words}?", hint=f"give it with {option} where there is no terminal."
         ) from None

@@ -77,11 +77,11 @@ def work(
 
     from understudy.sandbox import require_sandbox
 
-    require_sandbox()
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s")
     # Alembic tells every start of a migration.
     logging.getLogger("alembic").setLevel(logging.WARNING)
     with opened(folder) as desk:
+        require_sandbox()
         from understudy.desk import notices, worker
         from understudy.desk.service import releases
 

@@ -120,19 +120,17 @@ def _inside(folder: Path, request: str | None, as_json: bool) -> None:
             hint="leave its name out to see how many requests are in which state.",
         )
     with opened(folder) as desk:
+        from collections import Counter
+
         from sqlalchemy import func, select
 
         from understudy.desk.states import State
         from understudy.desk.store.models import JobRow, RequestRow
 
         with desk.database.reading() as session:
-            found = dict(
-                session.execute(select(RequestRow.state, func.count()).group_by(RequestRow.state))
-                .tuples()
-                .all()
-            )
+            found = Counter(session.scalars(select(RequestRow.state)))
             waiting = session.scalar(select(func.count()).where(JobRow.ended_at.is_(None))) or 0
-    counts = {state.value: found.get(state.value, 0) for state in State}
+    counts = {state.value: found[state.value] for state in State}
     if as_json:
         echo_json({"states": counts, "jobs": waiting})
         return

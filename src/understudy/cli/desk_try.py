@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -117,35 +118,35 @@ def _code(path: Path, policy: Policy) -> str:
 
 
 def _tried(code: str, synthetic: Path, learner: str, policy: Policy) -> tuple[Tried, list[str]]:
+    from contextlib import ExitStack
+
     from understudy.cli.progress import progress_bar
     from understudy.desk.trying import synthetic_table, try_out
     from understudy.desk.worker import limits_of
     from understudy.sandbox import Sandbox
 
     table = synthetic_table(synthetic, learner)
-    with progress_bar("Starting the sandbox") as begin:
-        begin(1)
-        sandbox = Sandbox(limits_of(policy)).__enter__()
-    try:
+    with ExitStack() as stack:
+        with progress_bar("Starting the sandbox") as begin:
+            begin(1)
+            sandbox = stack.enter_context(Sandbox(limits_of(policy)))
         with progress_bar("Running without single learners") as begin:
-            steps = _Steps(begin)
-            return try_out(code, table, policy, sandbox, steps), table.columns
-    finally:
-        sandbox.close()
+            return try_out(code, table, policy, sandbox, _counted(begin)), table.columns
 
 
-class _Steps:
-    """Moves a bar to how many of how many runs are done."""
+def _counted(begin: Callable[[int], Callable[[], None]]) -> Callable[[int, int], None]:
+    """Moves a bar, which goes step by step, to how many of how many runs are done."""
+    step: Callable[[], None] | None = None
+    at = 0
 
-    def __init__(self, begin: object) -> None:
-        self._begin, self._step, self._done = begin, None, 0
+    def moved(done: int, total: int) -> None:
+        nonlocal step, at
+        step = step or begin(total)
+        for _ in range(done - at):
+            step()
+        at = max(at, done)
 
-    def __call__(self, done: int, total: int) -> None:
-        if self._step is None:
-            self._step = self._begin(total)  # type: ignore[operator]
-        for _ in range(done - self._done):
-            self._step()  # type: ignore[misc]
-        self._done = max(done, self._done)
+    return moved
 
 
 def _show(results: Results) -> None:
