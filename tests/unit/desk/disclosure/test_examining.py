@@ -49,6 +49,8 @@ HONEST = {
     'fit = sm.Logit(data.passed, sm.add_constant(data[["evening", "morning"]] / 100)).fit(disp=0)\n'
     'return {"b": fit.params.to_dict(), "p": fit.pvalues.to_dict()}',
 }
+# A slope near 0 and its p value go together until the slope changes its sign: nearly one statistic, and not quite.
+FOR_A_PERSON = {"regression table": {"differencing"}}
 HONEST_LOG = {
     "means by room": 'return data.groupby("room")[["correct", "seconds"]].mean()',
     "weeks": 'return data.groupby("week").agg(time=("seconds", "mean"), right=("correct", "mean"), n=("week", "size"))',
@@ -60,8 +62,9 @@ HONEST_LOG = {
 def test_an_honest_analysis_passes(name, school):
     examination = examined(HONEST[name], *school)
     assert [check.name for check in examination.checks] == NAMES
-    held = [check.reason for check in examination.checks if check.verdict != "pass"]
-    assert held == []
+    asked = {check.name for check in examination.checks if check.verdict == "review"}
+    assert [check.reason for check in examination.checks if check.verdict == "fail"] == []
+    assert asked == FOR_A_PERSON.get(name, set())
     assert Examination.from_json(json.loads(json.dumps(examination.to_json()))) == examination
 
 
