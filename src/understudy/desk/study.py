@@ -12,17 +12,19 @@ import hashlib
 import json
 import tomllib
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from understudy.desk.disclosure.examination import examine
 from understudy.desk.disclosure.influences import Influences
 from understudy.desk.disclosure.probing import Probes, probe
-from understudy.desk.disclosure.rounding import rounded, units_of
+from understudy.desk.disclosure.rounding import units_of
 from understudy.desk.figures import Interval, PricedRequest, rank_correlation
 from understudy.desk.learners import LearnerTable, learner_table
+from understudy.desk.policies import Policy
 from understudy.desk.precision import Precision, precision_of
 from understudy.desk.results import N_ROWS, Results
 from understudy.desk.risk.game import Measured
@@ -45,19 +47,27 @@ from understudy.synthesis.cohorts.panel.pool import N_EACH
 
 N_YEARS = 3
 CAUSAL = "causal"
+# The rounds of the study: requests as they were first written, and as they are after the checks sent some back.
+FIRST = "first"
+ROUNDS = (FIRST, "mended")
 N_RESAMPLED = 10_000
 Say = Callable[[str], None]
 
 
 @dataclass(frozen=True)
 class Asked:
-    """A request of the study: who asks what, of which year's data, with which code."""
+    """A request of the study: who asks what, of which year's data, with which code.
+
+    `first` is the code as it was first written, where the desk's checks sent it back and `code` is what the
+    researcher made of it.
+    """
 
     name: str
     researcher: str
     kind: str
     year: int
     code: str
+    first: str | None = None
 
     @property
     def question(self) -> str:
@@ -75,13 +85,23 @@ def read_asked(folder: Path) -> list[Asked]:
     try:
         listed = tomllib.loads((folder / "index.toml").read_text(encoding="utf-8"))["analysis"]
         return [
-            Asked(**one, code=(folder / f"{one['name']}.py").read_text(encoding="utf-8")) for one in listed
+            Asked(**one, code=_text(folder / f"{one['name']}.py"), first=_first(folder, one["name"]))
+            for one in listed
         ]
     except (OSError, KeyError, TypeError, tomllib.TOMLDecodeError) as error:
         raise DataError(
             f"the analyses in {folder.name} cannot be read ({type(error).__name__}).",
             hint="every [[analysis]] of index.toml has name, researcher, kind and year; name.py lies beside it.",
         ) from None
+
+
+def _text(path: Path) -> str:
+    return path.read_text(encoding="utf-8")
+
+
+def _first(folder: Path, name: str) -> str | None:
+    path = folder / FIRST / f"{name}.py"
+    return _text(path) if path.exists() else None
 
 
 @dataclass(frozen=True)
@@ -147,22 +167,26 @@ class Answered:
 
     n_outputs: int
     precision: Precision
+    failed: tuple[str, ...]
+    """Names of the disclosure checks that do not let the answer leave, looked at by itself."""
     answers: ShadowAnswers
 
 
 def answer_all(
-    asked: Sequence[Asked], year: Year, sandbox: RunsJobs, seed: int, kept: Path, say: Say = lambda _: None
-) -> list[Answered]:
-    """What the desk does with requests: trial, run without each learner, rounding, and the run on every shadow.
+    codes: Mapping[str, str],
+    year: Year,
+    sandbox: RunsJobs,
+    seed: int,
+    kept: Path,
+    say: Say = lambda _: None,
+) -> dict[str, Answered]:
+    """What the desk does with requests, by name: trial, run without each learner, checks, run on every shadow.
 
     What runs gave is kept in the folder `kept`, that on shadows block by block, and is not run again.
     """
-    codes = {one.name: one.code for one in asked}
-    analysis = Analysis(f"CODES = {codes!r}\nMARK = {_MARK!r}\n{_ALL_IN_ONE}", seed)
+    analysis = Analysis(f"CODES = {dict(codes)!r}\nMARK = {_MARK!r}\n{_ALL_IN_ONE}", seed)
     trial, real, probes = _tried_once(analysis, year, sandbox, kept)
-    influences = Influences(probes)
-    units = units_of(influences, trial)
-    errors = dict(zip(influences.names, influences.standard_error.tolist(), strict=True))
+    units = units_of(Influences(probes), trial)
     names = tuple(real.numbers)
     values = []
     for start in range(0, year.bank.n_shadows, BLOCK):
@@ -176,8 +200,7 @@ def answer_all(
     if any(block.shape[1] != len(names) for block in values):
         raise DataError("an analysis names other numbers on shadows.", hint="let it name all it may give.")
     answers = ShadowAnswers(names, np.vstack(values), bank_name(year.bank))
-    released = rounded(real, units)
-    return [_of_one(one, trial, released, errors, answers) for one in asked]
+    return {name: _of_one(name, code, trial, real, probes, answers) for name, code in codes.items()}
 
 
 def _tried_once(
@@ -199,49 +222,79 @@ def _tried_once(
 
 
 def _of_one(
-    one: Asked, trial: Results, real: Results, errors: Mapping[str, float], answers: ShadowAnswers
+    name: str, code: str, trial: Results, real: Results, probes: Probes, answers: ShadowAnswers
 ) -> Answered:
     """One request's part of what all answered together."""
-    mine = [place for place, name in enumerate(answers.names) if name.startswith(one.name + _MARK)]
-    names = tuple(answers.names[place] for place in mine)
-    synthetic = _part(trial, one)
-    if not mine or not synthetic.numbers:
-        raise DataError(f"{one.name}.py gives no number on the real or the synthetic data.", hint="mend it.")
+    start = name + _MARK
+    mine = [place for place, full in enumerate(answers.names) if full.startswith(start)]
+    names = tuple(answers.names[place].removeprefix(start) for place in mine)
+    synthetic, full = _part(trial, start), _part(real, start)
+    if not names or not synthetic.numbers:
+        raise DataError(f"{name}.py gives no number on the real or the synthetic data.", hint="mend it.")
+    own = replace(
+        probes,
+        names=names,
+        full=probes.full[mine],
+        without_one=probes.without_one[:, mine],
+        without_two=probes.without_two[:, mine],
+    )
+    examined = examine(full, own, synthetic, code, Policy(), n_learners=probes.n_learners)
+    errors = dict(zip(names, Influences(own).standard_error.tolist(), strict=True))
     return Answered(
-        sum(not name.endswith(N_ROWS) for name in names),
-        precision_of(synthetic, _part(real, one), errors),
+        sum(not one.endswith(N_ROWS) for one in names),
+        precision_of(synthetic, examined.released, errors),
+        tuple(check.name for check in examined.checks if check.verdict == "fail"),
         ShadowAnswers(names, answers.values[:, mine], answers.bank),
     )
 
 
-def _part(results: Results, one: Asked) -> Results:
-    start = one.name + _MARK
+def _part(results: Results, start: str) -> Results:
+    values: dict[str, Any] = results.values or {}
     return Results(
-        {name: value for name, value in results.values.items() if name.startswith(start)},
-        {name: table for name, table in results.tables.items() if name.startswith(start)},
+        {name.removeprefix(start): part for name, part in values.items() if name.startswith(start)},
+        {name.removeprefix(start): part for name, part in results.tables.items() if name.startswith(start)},
     )
+
+
+@dataclass(frozen=True)
+class Studied:
+    """A request with its price, and which checks would not let it leave."""
+
+    request: PricedRequest
+    failed: tuple[str, ...]
+
+
+Found = dict[str, dict[int, list[Studied]]]
+"""By round and year, in the order of release."""
 
 
 def run_study(
     plan: StudyPlan, asked: Sequence[Asked], sandbox: RunsJobs, kept: Path, say: Say = lambda _: None
-) -> dict[int, list[PricedRequest]]:
-    """Every request answered and priced in its order, by year.
+) -> Found:
+    """Every request answered and priced in its order, in both rounds, as if all were released.
 
     What is done is kept in the folder `kept`, by the code and the plan, and not done again: the study takes
     half an hour. Everything there is about simulated learners.
     """
     kept.mkdir(parents=True, exist_ok=True)
-    found: dict[int, list[PricedRequest]] = {}
+    found: Found = {name: {} for name in ROUNDS}
     for number in sorted({one.year for one in asked}):
         say(f"year {number}")
         year = year_of(plan, number)
         mine = [one for one in asked if one.year == number]
-        released: list[ShadowAnswers] = []
-        for one, done in zip(mine, answer_all(mine, year, sandbox, plan.seed, kept, say), strict=True):
-            say(f"year {number}: {one.label}")
-            prices = _priced_once(done, released, year, plan, kept)
-            released.append(done.answers)
-            found.setdefault(number, []).append(_priced(one, done, prices))
+        codes = {one.name: one.code for one in mine}
+        codes |= {f"{one.name} ({FIRST})": one.first for one in mine if one.first}
+        done = answer_all(codes, year, sandbox, plan.seed, kept, say)
+        for name in ROUNDS:
+            released: list[ShadowAnswers] = []
+            for one in mine:
+                say(f"year {number}, {name}: {one.label}")
+                first = name == FIRST and one.first
+                answered = done[f"{one.name} ({FIRST})" if first else one.name]
+                prices = _priced_once(answered, released, year, plan, kept)
+                released.append(answered.answers)
+                studied = Studied(_priced(one, answered, prices), answered.failed)
+                found[name].setdefault(number, []).append(studied)
     return found
 
 
@@ -352,49 +405,55 @@ def _correlation(points: Sequence[tuple[float, float]], rng: np.random.Generator
 # --- tables --------------------------------------------------------------------------------------
 
 
-def rows_of(found: Mapping[int, Sequence[PricedRequest]]) -> list[dict[str, Any]]:
-    """A row for each request, for a table in a file."""
+def rows_of(found: Found) -> list[dict[str, Any]]:
+    """A row for each request in each round, for a table in a file."""
     return [
         {
+            "round": name,
             "year": year,
-            "label": one.label,
-            "researcher": one.researcher,
-            "kind": one.kind,
-            "n_outputs": one.n_outputs,
-            "precision": one.precision,
+            "label": one.request.label,
+            "researcher": one.request.researcher,
+            "kind": one.request.kind,
+            "n_outputs": one.request.n_outputs,
+            "precision": one.request.precision,
             **{
-                f"{name}{end}": value
-                for name in ("mu", "advantage", "together_mu", "together_advantage")
-                for end, value in zip(("", "_low", "_high"), getattr(one, name), strict=True)
+                f"{measure}{end}": value
+                for measure in _MEASURES
+                for end, value in zip(_ENDS, getattr(one.request, measure), strict=True)
             },
-            "published_mu": one.published_mu,
+            "published_mu": one.request.published_mu,
+            "failed": " ".join(one.failed),
         }
-        for year, requests in found.items()
+        for name, years in found.items()
+        for year, requests in years.items()
         for one in requests
     ]
 
 
-def from_rows(rows: Sequence[Mapping[str, str]]) -> dict[int, list[PricedRequest]]:
-    """The requests of a table's rows, as texts."""
-
-    def interval(row: Mapping[str, str], name: str) -> Interval:
-        return float(row[name]), float(row[f"{name}_low"]), float(row[f"{name}_high"])
-
-    found: dict[int, list[PricedRequest]] = {}
+def from_rows(rows: Sequence[Mapping[str, str]]) -> Found:
+    """What a table's rows say, as texts."""
+    found: Found = {}
     for row in rows:
-        found.setdefault(int(row["year"]), []).append(
-            PricedRequest(
-                row["label"],
-                row["researcher"],
-                row["kind"],
-                int(row["n_outputs"]),
-                float(row["precision"]) if row["precision"] else None,
-                interval(row, "mu"),
-                interval(row, "advantage"),
-                interval(row, "together_mu"),
-                interval(row, "together_advantage"),
-                float(row["published_mu"]),
-                simulated=True,
-            )
+        intervals = {measure: _read_interval(row, measure) for measure in _MEASURES}
+        request = PricedRequest(
+            label=row["label"],
+            researcher=row["researcher"],
+            kind=row["kind"],
+            n_outputs=int(row["n_outputs"]),
+            precision=float(row["precision"]) if row["precision"] else None,
+            published_mu=float(row["published_mu"]),
+            simulated=True,
+            **intervals,
         )
+        years = found.setdefault(row["round"], {})
+        years.setdefault(int(row["year"]), []).append(Studied(request, tuple(row["failed"].split())))
     return found
+
+
+_MEASURES = ("mu", "advantage", "together_mu", "together_advantage")
+_ENDS = ("", "_low", "_high")
+
+
+def _read_interval(row: Mapping[str, str], measure: str) -> Interval:
+    value, low, high = (float(row[measure + end]) for end in _ENDS)
+    return value, low, high
