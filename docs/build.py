@@ -176,6 +176,8 @@ def render() -> dict[Path, str]:
         DOCS / "reproductions" / "synthetic-logs.md": reproduction_page(),
         DOCS / "reproductions" / "dp-rasch.md": dp_rasch.page(),
         DOCS / "reference" / "commands.md": commands_page(),
+        DOCS / "reference" / "desk.md": desk_reference(),
+        DOCS / "explanation" / "desk.md": desk_page(),
     }
     # The study over three years has not been measured yet; the page comes with its table.
     if (keystroke_privacy.TABLES / "seconds.csv").exists():
@@ -185,6 +187,27 @@ def render() -> dict[Path, str]:
     if (validation_desk.TABLES / "requests.csv").exists():
         pages[DOCS / "reproductions" / "validation-desk.md"] = validation_desk.page()
     return pages
+
+
+def desk_page() -> str:
+    """The validation desk, with the table of states as a picture."""
+    from understudy.desk.states import diagram
+
+    template = (DOCS / "explanation" / "desk.template.md").read_text(encoding="utf-8")
+    return template.replace("```mermaid\n```", f"```mermaid\n{diagram()}\n```")
+
+
+def desk_reference() -> str:
+    """The desk's settings and policy, the latter with the words of the file that `desk init` writes."""
+    from understudy.desk.policies import Policy
+    from understudy.desk.policy_file import WORDS
+
+    lines = ["| line | default | says |", "|---|---|---|"]
+    for name, value in vars(Policy()).items():
+        shown = ", ".join(value) or "none" if isinstance(value, tuple) else f"{value:g}"
+        lines.append(f"| `{name}` | {shown} | {WORDS[name]} |")
+    template = (DOCS / "reference" / "desk.template.md").read_text(encoding="utf-8")
+    return template.replace("{{policy}}", "\n".join(lines))
 
 
 def commands_page() -> str:

@@ -36,29 +36,41 @@ def sandbox_works():
     return True
 
 
-def test_every_command_of_the_readme_runs_in_order(tmp_path):
-    commands = [
-        line for block in fenced(ROOT / "README.md", "bash") for line in block.splitlines() if line.strip()
-    ]
-    assert len(commands) >= 6
+def run_in_order(page, folder):
+    """Run every command of a page's fenced blocks in a folder; those that need the sandbox where there is one."""
+    commands = [line for block in fenced(page, "bash") for line in block.splitlines() if line.strip()]
+    works = sandbox_works()
     for line in commands:
         if line.startswith("printf "):
             # A small file that the next command reads.
-            subprocess.run(["sh", "-c", line], cwd=tmp_path, check=True)
+            subprocess.run(["sh", "-c", line], cwd=folder, check=True)
             continue
         words = re.findall(r'"[^"]*"|\S+', line)
         assert words[0] == "understudy"
-        if words[1:3] == ["cohort", "synthesize"] and not sandbox_works():
+        if words[1:3] in (["cohort", "synthesize"], ["desk", "try"]) and not works:
             continue
         arguments = [word.strip('"') for word in words[1:]]
         done = subprocess.run(
             [sys.executable, "-c", "from understudy.cli import main; main()", *arguments],
             capture_output=True,
             text=True,
-            cwd=tmp_path,
+            cwd=folder,
         )
         assert done.returncode == 0, f"{line}\n{done.stderr}"
+    return commands
+
+
+def test_every_command_of_the_readme_runs_in_order(tmp_path):
+    assert len(run_in_order(ROOT / "README.md", tmp_path)) >= 6
     assert (tmp_path / "bundle/share/card.html").exists()
+
+
+@pytest.mark.sandbox
+def test_every_command_of_the_desk_tutorial_runs_in_order(tmp_path):
+    if not sandbox_works():
+        pytest.skip("no sandbox on this machine, and so no synthetic cohort to register")
+    assert len(run_in_order(ROOT / "docs/tutorials/validation-desk.md", tmp_path)) >= 10
+    assert (tmp_path / "restored/desk.toml").exists()
 
 
 def test_the_readme_begins_with_the_two_commands_and_shows_a_picture():
