@@ -24,7 +24,10 @@ from understudy.desk.figures import (
     rank_correlation,
 )
 from understudy.desk.study import (
+    CAUSAL,
+    ROUNDS,
     Drivers,
+    Studied,
     StudyPlan,
     drivers,
     from_rows,
@@ -42,6 +45,7 @@ ANALYSES = ROOT / "examples" / "desk" / "analyses"
 # What was measured is kept there, so that a measurement that was interrupted goes on.
 KEPT = Path(tempfile.gettempdir()) / "understudy-desk-study"
 PLAN = StudyPlan()
+FIRST, MENDED = ROUNDS
 
 # Table I of the seed: requests by reported precision 0, 0.5 and 1, all, and the mean.
 PUBLISHED = {1: (3, 5, 1, 9, 0.39), 2: (5, 6, 0, 11, 0.27), 3: (0, 5, 0, 5, 0.50)}
@@ -57,7 +61,8 @@ def measure(workers: int = 1) -> None:
     TABLES.mkdir(exist_ok=True)
     with Sandbox(workers=workers) as sandbox:
         found = run_study(PLAN, read_asked(ANALYSES), sandbox, KEPT, lambda words: print(words, flush=True))
-    rows = [{**row, "stage_one_mu": year_of(PLAN, 1).stage_one.mu} for row in rows_of(found)]
+    stage_one = year_of(PLAN, 1).stage_one.mu
+    rows = [{**row, "stage_one_mu": stage_one} for row in rows_of(found)]
     (TABLES / "requests.csv").write_text(table_of(rows), encoding="utf-8")
     draw()
 
@@ -69,19 +74,26 @@ def _rows() -> tuple[dict[str, str], ...]:
 
 
 @lru_cache
-def measured() -> dict[int, list[PricedRequest]]:
-    """The requests with their prices, by year."""
-    return from_rows(_rows())
+def measured(name: str = MENDED) -> dict[int, list[PricedRequest]]:
+    """The requests of a round with their prices, by year."""
+    years = from_rows(_rows())[name]
+    return {year: [one.request for one in requests] for year, requests in years.items()}
 
 
 @lru_cache
-def found_drivers() -> Drivers:
+def found_drivers(name: str) -> Drivers:
     """What drives the price of a request."""
-    return drivers(_every(), np.random.default_rng(0))
+    return drivers(every(name), np.random.default_rng(0))
 
 
-def _every() -> list[PricedRequest]:
-    return [one for requests in measured().values() for one in requests]
+def every(name: str = MENDED) -> list[PricedRequest]:
+    """The requests of a round."""
+    return [one for requests in measured(name).values() for one in requests]
+
+
+def studied(name: str = MENDED) -> list[Studied]:
+    """The requests of a round with the checks that they fail."""
+    return [one for requests in from_rows(_rows())[name].values() for one in requests]
 
 
 def _stage_one_mu() -> float:
@@ -93,9 +105,10 @@ def draw() -> None:
     by_year = {f"simulated year {year}": requests for year, requests in measured().items()}
     mu_by_request(by_year, _stage_one_mu()).save(TABLES, "figure-5")
     advantage_by_request(by_year).save(TABLES, "figure-6")
-    advantage_by("researcher", _every()).save(TABLES, "figure-7")
-    advantage_by("kind", _every()).save(TABLES, "figure-7-kinds")
-    pairs(_every()).save(TABLES, "figure-8")
+    advantage_by("researcher", every(FIRST)).save(TABLES, "figure-7-first")
+    advantage_by("researcher", every()).save(TABLES, "figure-7")
+    advantage_by("kind", every()).save(TABLES, "figure-7-kinds")
+    pairs(every()).save(TABLES, "figure-8")
 
 
 # Rendering
@@ -104,15 +117,17 @@ def draw() -> None:
 def page() -> str:
     """The seed's results beside ours."""
     text = (PAGES / "validation-desk.template.md").read_text(encoding="utf-8")
-    found = found_drivers()
     values = {
         "n_learners": str(PLAN.n_learners),
         "n_shadows": f"{PLAN.n_shadows:,}",
         "epsilon": f"{PLAN.epsilon:g}",
         "delta": f"{PLAN.delta:.0e}",
         "stage_one_mu": f"{_stage_one_mu():.2f}",
-        "verdict": _verdict(found),
-        "drivers": _drivers(found),
+        "verdict_first": _verdict(found_drivers(FIRST)),
+        "verdict_mended": _verdict(found_drivers(MENDED)),
+        "drivers": _drivers(),
+        "by_checks": _by_checks(),
+        "checks_words": _checks_words(),
         "figure_5": _last_of_years(),
         "figure_5_words": _published_words(),
         "figure_6_words": _growth_words(),
@@ -154,21 +169,57 @@ def _verdict(found: Drivers) -> str:
         if high < 0
         else "no relation of size and price is shown"
     )
-    seen = "is seen" if found.method_drives else "is **not** seen as published"
-    return f"The published finding, method and not output size, {seen}: {causal}, and {size}."
+    seen = "is seen" if found.method_drives else "is **not** seen"
+    return f"the published finding, method and not output size, {seen}; {causal}, and {size}"
 
 
-def _drivers(found: Drivers) -> str:
-    lines = ["| | measured, 95 % interval over requests | published |", "|---|---|---|"]
+def _drivers() -> str:
+    lines = [
+        "| 95 % intervals over requests | as first written | after the checks | published |",
+        "|---|---|---|---|",
+    ]
+    first, mended = found_drivers(FIRST), found_drivers(MENDED)
     rows = (
-        (f"mean advantage of {found.n_causal} causal requests", _shown(found.causal), '"remarkably high"'),
-        (f"mean advantage of {found.n_others} others", _shown(found.others), "lower"),
-        ("difference", _signed(found.difference), "above 0"),
-        ("chance of such a difference, requests dealt out at random", f"{found.chance:.4f}", "–"),
-        ("rank correlation of output size and advantage", _signed(found.by_size), "negative"),
-        ("the same without causal requests", _signed(found.by_size_of_others), "–"),
+        (f"mean advantage of {mended.n_causal} causal requests", "causal", _shown, '"remarkably high"'),
+        (f"mean advantage of {mended.n_others} others", "others", _shown, "lower"),
+        ("difference", "difference", _signed, "above 0"),
+        ("chance of such a difference, requests dealt out at random", "chance", "{:.3f}".format, "–"),
+        ("rank correlation of output size and advantage", "by_size", _signed, "negative"),
+        ("the same without causal requests", "by_size_of_others", _signed, "–"),
     )
-    return "\n".join([*lines, *(f"| {name} | {ours} | {theirs} |" for name, ours, theirs in rows)])
+    lines += [
+        f"| {words} | {shown(getattr(first, name))} | {shown(getattr(mended, name))} | {published} |"
+        for words, name, shown, published in rows
+    ]
+    return "\n".join(lines)
+
+
+def _by_checks() -> str:
+    """Advantages of what the disclosure checks let leave and of what they do not."""
+    lines = [
+        "| round | checks | causal: requests | mean advantage | others: requests | mean advantage |",
+        "|---|---|---|---|---|---|",
+    ]
+    for name, words in ((FIRST, "as first written"), (MENDED, "after the checks")):
+        for fails in (True, False):
+            chosen = [one.request for one in studied(name) if bool(one.failed) == fails]
+            cells = []
+            for causal in (True, False):
+                mine = [one.advantage[0] for one in chosen if (one.kind == CAUSAL) == causal]
+                cells += [str(len(mine)), f"{np.mean(mine):.2f}" if mine else "–"]
+            lines.append(f"| {words} | {'fail' if fails else 'pass or review'} | {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
+def _checks_words() -> str:
+    """The most expensive requests of the first round, and whether the checks hold them."""
+    dearest = sorted(studied(FIRST), key=lambda one: -one.request.advantage[0])[:6]
+    shown = [
+        f"{one.request.label} ({one.request.kind}) {one.request.advantage[0]:.2f}, "
+        + (f"held by {', '.join(one.failed)}" if one.failed else "held by none")
+        for one in dearest
+    ]
+    return f"The six dearest as first written: {'; '.join(shown)}."
 
 
 def _last_of_years() -> str:
@@ -186,11 +237,11 @@ def _last_of_years() -> str:
 
 
 def _published_words() -> str:
-    above = sum(one.together_mu[1] > one.published_mu for one in _every())
-    below = sum(one.together_mu[2] < one.published_mu for one in _every())
+    above = sum(one.together_mu[1] > one.published_mu for one in every())
+    below = sum(one.together_mu[2] < one.published_mu for one in every())
     return (
         f"The measured mu lies above the published formula, by its whole interval, after {above} of "
-        f"{len(_every())} requests, and below it after {below}."
+        f"{len(every())} requests, and below it after {below}."
     )
 
 
@@ -209,7 +260,7 @@ def _growth_words() -> str:
 
 
 def _pair_words() -> str:
-    judged = [one for one in _every() if one.precision is not None]
+    judged = [one for one in every() if one.precision is not None]
     wanted = (
         ("precision and output size", [(float(one.n_outputs), one.precision) for one in judged], "negative"),
         ("precision and mu", [(one.mu[0], one.precision) for one in judged], "positive"),
@@ -235,8 +286,8 @@ def _table_1() -> str:
         lines.append(
             f"| {year} | {_counted(scores)} | {_mean(scores)} | {none} / {half} / {most} | {mean:.2f} |"
         )
-    every = [one.precision for one in _every()]
-    return "\n".join([*lines, f"| all | {_counted(every)} | {_mean(every)} | 8 / 16 / 1 | 0.36 |"])
+    scores = [one.precision for one in every()]
+    return "\n".join([*lines, f"| all | {_counted(scores)} | {_mean(scores)} | 8 / 16 / 1 | 0.36 |"])
 
 
 def _counted(scores: list[float | None]) -> str:
@@ -249,18 +300,23 @@ def _mean(scores: list[float | None]) -> str:
 
 
 def _requests() -> str:
-    questions = {one.label: one for one in read_asked(ANALYSES)}
+    asked = {one.label: one for one in read_asked(ANALYSES)}
+    before = {one.request.label: one.request for one in studied(FIRST)}
+    held = {one.request.label: one.failed for one in studied()}
     lines = [
-        "| year | who | kind | question | numbers | precision | mu alone | advantage alone | mu of everything |",
-        "|---|---|---|---|---|---|---|---|---|",
+        "| year | who | kind | question | numbers | precision | mu alone | advantage alone | as first written "
+        "| fails |",
+        "|---|---|---|---|---|---|---|---|---|---|",
     ]
     for year, requests in measured().items():
         for one in requests:
-            asked = questions[one.label]
-            path = f"../../examples/desk/analyses/{asked.name}.py"
+            mine = asked[one.label]
+            path = f"../../examples/desk/analyses/{mine.name}.py"
             precision = "–" if one.precision is None else f"{one.precision:g}"
+            first = f"{before[one.label].advantage[0]:.2f}" if mine.first else "the same"
             lines.append(
-                f"| {year} | {one.researcher} | {one.kind} | [{asked.question}]({path}) | {one.n_outputs} "
-                f"| {precision} | {_shown(one.mu)} | {_shown(one.advantage)} | {_shown(one.together_mu)} |"
+                f"| {year} | {one.researcher} | {one.kind} | [{mine.question}]({path}) | {one.n_outputs} "
+                f"| {precision} | {_shown(one.mu)} | {_shown(one.advantage)} | {first} "
+                f"| {', '.join(held[one.label]) or '–'} |"
             )
     return "\n".join(lines)
