@@ -49,7 +49,7 @@ def serve(
         if as_json:
             echo_json({"address": desk.settings.address, "host": host, "port": port, "workers": workers})
         else:
-            typer.echo(f"{desk.settings.title}: {desk.settings.address} (Ctrl-C ends it)", err=True)
+            _say_where(desk.settings, host, port)
         from understudy.desk.web.app import make_app
 
         app = make_app(desk)
@@ -168,6 +168,20 @@ def _listen(app: object, host: str, port: int, *, proxied: bool) -> None:
         proxy_headers=proxied,
         timeout_graceful_shutdown=10,
     )
+
+
+def _say_where(settings: Settings, host: str, port: int) -> None:
+    if settings.address.startswith("https://"):
+        typer.echo(
+            f"{settings.title}: {settings.address}, listening at {host}:{port} (Ctrl-C ends it)", err=True
+        )
+        return
+    here = f"http://{f'[{host}]' if ':' in host else host}:{port}"
+    typer.echo(f"{settings.title}: {here} (Ctrl-C ends it)", err=True)
+    if here != settings.address.rstrip("/"):
+        typer.echo(
+            f"Invitations and mails lead to {settings.address}: `address` in desk.toml says so.", err=True
+        )
 
 
 def _port(settings: Settings) -> int:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from pathlib import Path
 
@@ -204,7 +204,9 @@ class _Scene:
         releases.decide(self.desk, rosa, releasing, "All checks pass, and the price is below the limit.")
         self._stopped(State.RELEASING, releasing)
         self._held("ada", self.asked["trends_of_students"], rami)
-        self._held("ada", self.asked["minutes_by_time_of_day"], rami)
+        # As it was first written: a mean over few high achievers, which one of them makes up.
+        first = self.asked["minutes_by_time_of_day"]
+        self._held("ada", replace(first, code=first.first or first.code), rami)
         self._unrun(rosa)
         self._unfinished(rosa)
 
