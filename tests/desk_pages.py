@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from sqlalchemy import select
@@ -23,6 +23,7 @@ from understudy.desk.service.working import Held, Origin, code_hash
 from understudy.desk.states import State
 from understudy.desk.store.models import JobRow, RequestRow, now
 
+TITLE, DATA = "Desk of the Linden School", "Minutes of study, autumn term"
 POLICY = Policy(may_override=("extremes",))
 CODE = '''"""Do students who work more in the evening achieve more?"""
 
@@ -224,6 +225,9 @@ class Maker:
 def desk_in_every_state(folder: Path) -> Desks:
     """One request for each state, and outputs that pass, ask for a look, fail, failed to run and are out of date."""
     filled = fill(folder, policy=POLICY)
+    filled.desk = replace(filled.desk, settings=replace(filled.desk.settings, title=TITLE))
+    with filled.desk.database.writing() as session:
+        data_sets.find(session, filled.data_set).title = DATA
     give_password(filled.desk, *filled.people)
     make, names = Maker(filled), {}
     desk, reviewer, researcher, other = (

@@ -164,7 +164,7 @@ def test_others_requests_and_drafts_are_nobodys_business(desks, people):
         ("looking", "2 checks ask for review; the price is within the limits.", True),
         (
             "failing",
-            "2 checks failed and 1 check asks for review, mu and advantage would be over the limit.",
+            "2 checks failed and 1 check asks for review; mu and advantage would be over the limit.",
             False,
         ),
         ("broken", "The code gave no result on the real data: nothing can be released.", False),

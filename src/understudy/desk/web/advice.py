@@ -91,18 +91,20 @@ def advise(held: HeldOutput, policy: Policy) -> Advice:
     checks = _said(len(failed), len(looks), len(held.checks))
     price = f"{' and '.join(over)} would be over the limit" if over else "the price is within the limits"
     if over or final:
-        reasons = [
-            f"{asked(check.name).title}: the policy lets nobody release against it." for check in final
-        ]
-        reasons += [f"The limit of {measure} is final." for measure in over]
-        return Advice("fail", f"Cannot be released: {checks}, {price}.", tuple(reasons))
+        reasons = []
+        if final:
+            titles = "; ".join(asked(check.name).title for check in final)
+            reasons.append(f"{titles}: the policy lets nobody release against that.")
+        if over:
+            reasons.append("Limits of the price are final.")
+        return Advice("fail", f"Cannot be released: {checks}; {price}.", tuple(reasons))
     if held.stale:
         return Advice(
             "review",
             "Run it again before you decide: the price is out of date.",
             (
                 "Since it was priced, another answer was released, a learner withdrew, or the code changed.",
-                f"As it was then: {checks}, {price}.",
+                f"As it was then: {checks}; {price}.",
             ),
         )
     if failed or looks:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Annotated
 
 from fastapi import APIRouter, Query, Request, Response
@@ -13,6 +14,7 @@ from understudy.desk import figures
 from understudy.desk.figures import PricedRequest
 from understudy.desk.risk.game import MEANING
 from understudy.desk.service import data_sets, views
+from understudy.desk.service.views import Priced
 from understudy.desk.web import pages, words
 from understudy.desk.web.guards import Reviewing, SignedIn, TheDesk
 from understudy.errors import UsageError
@@ -27,7 +29,7 @@ class Kind:
 
     title: str
     caption: str
-    draw: Callable[[str, Sequence[PricedRequest], float | None], Figure]
+    draw: Callable[[str, tuple[PricedRequest, ...], float | None], Figure]
 
 
 FIGURES = {
@@ -99,7 +101,7 @@ def figures_page(request: Request, desk: TheDesk, person: Reviewing, name: str) 
     drawn = []
     if priced.requests:
         for key, kind in FIGURES.items():
-            figure = kind.draw(data.title, priced.requests, priced.stage_one_mu)
+            figure = _drawn(key, data.title, priced)
             drawn.append(
                 {
                     "key": key,
@@ -129,5 +131,16 @@ def figure(
         raise UsageError("there is no such figure.", hint=f"known are: {', '.join(FIGURES)}.")
     data = data_sets.view(desk, person, name)
     priced = views.priced(desk, person, name)
-    drawn = FIGURES[key].draw(data.title, priced.requests, priced.stage_one_mu)
-    return Response(drawn.narrow_svg() if narrow else drawn.svg(), media_type="image/svg+xml")
+    return Response(_svg(key, data.title, priced, narrow), media_type="image/svg+xml")
+
+
+# Drawing takes a second, and prices change only with a release.
+@lru_cache(maxsize=32)
+def _drawn(key: str, title: str, priced: Priced) -> Figure:
+    return FIGURES[key].draw(title, priced.requests, priced.stage_one_mu)
+
+
+@lru_cache(maxsize=64)
+def _svg(key: str, title: str, priced: Priced, narrow: bool) -> str:
+    figure = _drawn(key, title, priced)
+    return figure.narrow_svg() if narrow else figure.svg()

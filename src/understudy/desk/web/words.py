@@ -100,6 +100,20 @@ def told(state: str, mine: bool) -> Told:
     return table.get(state) or Told(state.capitalize(), "open", "")
 
 
+_TODO = {
+    State.DRAFT: "finish and submit it",
+    State.RETURNED: "change it and submit again",
+    State.RELEASED: "read the result and report",
+    State.IN_REVIEW: "read the code",
+    State.HELD: "decide whether it leaves",
+}
+
+
+def todo(state: str) -> str:
+    """What somebody is waited for to do."""
+    return {str(key): value for key, value in _TODO.items()}.get(state, "look at it")
+
+
 _IN_ORDER = [str(state) for state in State]
 _IN_ORDER.insert(_IN_ORDER.index(State.APPROVED), BEING_ANSWERED)
 
