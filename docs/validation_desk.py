@@ -24,18 +24,16 @@ from understudy.desk.figures import (
     rank_correlation,
 )
 from understudy.desk.study import (
-    CAUSAL,
     ROUNDS,
-    Drivers,
     Studied,
     StudyPlan,
-    drivers,
     from_rows,
     read_asked,
     rows_of,
     run_study,
     year_of,
 )
+from understudy.desk.study_drivers import CAUSAL, Drivers, drivers
 from understudy.studies.cohort_compare import table_of
 
 PAGES = Path(__file__).resolve().parent / "reproductions"
