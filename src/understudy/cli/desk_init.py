@@ -208,7 +208,7 @@ def _tell(folder: Path, said: dict[str, object]) -> None:
         )
     else:
         typer.echo(f"No data yet: understudy desk data add REAL SYNTHETIC --title ...{at}")
-    typer.echo(f"Next: understudy desk serve{at}, then set your password here (once, within some days):")
+    typer.echo(f"Next: understudy desk serve{at}, then set your password here (once, within a week):")
     typer.echo(f"  {said['invitation']}")
     typer.echo(f"Then invite reviewers and researchers: understudy desk user add EMAIL --role reviewer{at}")
     typer.echo("Read policy.toml: its limits decide what may leave. Keep backups: understudy desk backup.")

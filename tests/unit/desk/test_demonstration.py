@@ -17,7 +17,7 @@ from understudy.desk.store.models import RequestRow
 ANALYSES = Path(__file__).resolve().parents[3] / "examples" / "desk" / "analyses"
 # Few learners and shadows, for speed: then checks fail that pass with 120.
 LENIENT = Policy(
-    n_shadows=40,
+    n_shadows=30,
     mu_limit=50.0,
     advantage_limit=1.0,
     minimum_learners=2,
@@ -37,7 +37,7 @@ LENIENT = Policy(
 @pytest.fixture(scope="module")
 def shown(tmp_path_factory):
     folder = tmp_path_factory.mktemp("demonstration") / "desk"
-    signs = fill(folder, ANALYSES, n_learners=40, policy=LENIENT, open_sandbox=InProcess)
+    signs = fill(folder, ANALYSES, n_learners=30, policy=LENIENT, open_sandbox=InProcess)
     desk = Desk.open(folder)
     yield desk, signs, folder
     desk.close()
