@@ -40,6 +40,11 @@ LENIENT = replace(
 )
 
 
+@pytest.fixture(autouse=True)
+def _quick(monkeypatch):
+    desk_killed.quick(monkeypatch.setattr)
+
+
 @pytest.fixture
 def lenient(tmp_path, database_url):
     made = fill(

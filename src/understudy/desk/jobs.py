@@ -35,6 +35,8 @@ class Lease:
     kind: Kind
     request: str
     attempts: int
+    lasting: timedelta = LEASE
+    """From one heartbeat on."""
 
     @property
     def last_try(self) -> bool:
@@ -62,7 +64,7 @@ def take(session: Session, lasting: timedelta = LEASE) -> Lease | None:
     row.attempts += 1
     row.done = row.total = 0
     session.flush()
-    return Lease(row.id, row.lease, row.kind, row.request.name, row.attempts)  # type: ignore[arg-type]
+    return Lease(row.id, row.lease, row.kind, row.request.name, row.attempts, lasting)  # type: ignore[arg-type]
 
 
 def beat(
@@ -72,13 +74,12 @@ def beat(
     done: int = 0,
     total: int = 0,
     stage: str = "",
-    lasting: timedelta = LEASE,
 ) -> None:
     """Say that the job goes on, and how far it is; raises if it is not this worker's any more."""
     changed = session.execute(
         update(JobRow)
         .where(JobRow.id == lease.job_id, JobRow.lease == lease.token, JobRow.ended_at.is_(None))
-        .values(leased_until=now() + lasting, done=done, total=total, stage=stage)
+        .values(leased_until=now() + lease.lasting, done=done, total=total, stage=stage)
         .execution_options(synchronize_session=False)
     )
     if changed.rowcount != 1:  # type: ignore[attr-defined]

@@ -109,7 +109,7 @@ class Worker:
         if lease is None:
             return False
         try:
-            with _Heart(self._desk, lease, self._lasting, self._stop) as heart:
+            with _Heart(self._desk, lease, self._stop) as heart:
                 self._do(lease, heart)
         except LostLeaseError:
             log.info("%s of request %s was taken from this worker", lease.kind, lease.request)
@@ -221,8 +221,8 @@ def _blamed_on_the_request() -> Iterator[None]:
 class _Heart:
     """Renews a lease from a thread of its own, and tells the work when it is in vain."""
 
-    def __init__(self, desk: Desk, lease: Lease, lasting: timedelta, stop: threading.Event) -> None:
-        self._desk, self._lease, self._lasting, self._stop = desk, lease, lasting, stop
+    def __init__(self, desk: Desk, lease: Lease, stop: threading.Event) -> None:
+        self._desk, self._lease, self._stop = desk, lease, stop
         self._ended, self._lost = threading.Event(), threading.Event()
         self._at = ("", 0, 0)
         self._thread = threading.Thread(target=self._beat, name="heart", daemon=True)
@@ -248,13 +248,11 @@ class _Heart:
             raise _StoppedError
 
     def _beat(self) -> None:
-        while not self._ended.wait(self._lasting.total_seconds() / _BEATS):
+        while not self._ended.wait(self._lease.lasting.total_seconds() / _BEATS):
             stage, done, total = self._at
             try:
                 with self._desk.database.writing() as session:
-                    jobs.beat(
-                        session, self._lease, done=done, total=total, stage=stage, lasting=self._lasting
-                    )
+                    jobs.beat(session, self._lease, done=done, total=total, stage=stage)
             except LostLeaseError:
                 self._lost.set()
                 return

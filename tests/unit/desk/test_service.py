@@ -203,6 +203,23 @@ def test_returned_and_withheld_outputs_are_gone(filled):
     assert views.request(filled.desk, filled.researcher, back).note == "please round the minutes"
 
 
+def test_what_was_deleted_is_nowhere_in_the_files(small):
+    marker = "marker-7431"
+    name = small.held("def analyze(data):\n    return {'mark' + 'er-74' + '31': 1.0}\n")
+
+    def kept():
+        files = small.desk.settings.folder.glob("desk.sqlite*")
+        return any(marker.encode() in file.read_bytes() for file in files)
+
+    assert kept()
+    with small.desk.database.writing() as session:
+        # The trial on synthetic data may stay; here it holds the marker too.
+        session.query(RunRow).filter_by(trial=True).update({"results": None})
+    releases.withhold(small.desk, small.reviewer, name)
+    releases.expire(small.desk)
+    assert not kept()
+
+
 def test_researchers_see_nothing_that_depends_on_the_data_until_it_is_released(small):
     name = small.held()
     own = views.request(small.desk, small.researcher, name)

@@ -115,6 +115,7 @@ def expire(desk: Desk) -> int:
                 move(session, WORKER, row, "expire")
                 delete_held(session, row)
                 closed += 1
+    desk.database.settle()
     return closed
 
 

@@ -55,6 +55,12 @@ class Database:
         config.attributes["engine"] = self.engine
         command.upgrade(config, "head")
 
+    def settle(self) -> None:
+        """Empty SQLite's journal, in which what was deleted would stay for a while. PostgreSQL does so by itself."""
+        if self.is_sqlite:
+            with _explained(), self.engine.connect() as connection:
+                connection.connection.cursor().execute("PRAGMA wal_checkpoint(TRUNCATE)")
+
     def close(self) -> None:
         """Let go of all connections."""
         self.engine.dispose()
