@@ -166,8 +166,11 @@ def _texts(value: Any) -> Iterator[str]:
 
 
 def _plain(value: Any) -> Any:
+    if isinstance(value, str):
+        # Half of a pair of surrogates is no text that could be written to a file or a page.
+        return value.encode("utf-8", "replace").decode()
     if isinstance(value, dict):
-        return {name: _plain(part) for name, part in value.items()}
+        return {_plain(name): _plain(part) for name, part in value.items()}
     if isinstance(value, list):
         return [_plain(part) for part in value]
     if isinstance(value, float):

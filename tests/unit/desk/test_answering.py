@@ -111,6 +111,24 @@ def test_stage_one_is_in_the_game_when_its_summary_is_registered(tmp_path):
     filled.desk.close()
 
 
+@pytest.mark.parametrize(
+    "given",
+    [
+        "{}",
+        "'low'",
+        "1.0",
+        "{'a': float('nan'), 'b': None, 'c': [], 'd': 10**400}",
+        "{'a\\x00b': 1.0, 'c\\ud800': len(data)}",
+        "data[data['evening_01'] < 0]",
+    ],
+)
+def test_strange_answers_are_held_like_others(filled, given):
+    name = filled.held(f"def analyze(data):\n    return {given}\n")
+    held = views.request(filled.desk, filled.reviewer, name).held
+    assert held.failure == ""
+    json.dumps(held.prices, allow_nan=False)
+
+
 def test_an_answer_that_is_too_large_is_held_without_a_price(small):
     code = "def analyze(data):\n    return [float(x) for x in range(300)]\n"
     name = small.held(code)
