@@ -273,7 +273,7 @@ def desk_in_every_state(folder: Path) -> Desks:
     names["running"] = make.approved("Is the rise before the exam the same in all groups?")
     lease = make.begun(names["running"])
     with desk.database.writing() as session:
-        jobs.beat(session, lease, done=1130, total=2800, stage="running on shadows", lasting=100 * jobs.LEASE)
+        jobs.beat(session, lease, done=1130, total=2800, stage="running on shadows")
     names["passing"] = make.held("Do students who work at the same hour every day achieve more?")
     names["looking"] = make.held(
         "Does evening work raise achievement, or does achievement lead to evening work?",

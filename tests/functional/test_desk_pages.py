@@ -425,6 +425,16 @@ def test_each_number_stands_beside_its_own_trial_and_learners():
         assert cell.few is (support[name] < 4)
 
 
+def test_missing_numbers_and_yes_or_no_count_as_numbers():
+    given = Results({"held": True, "missing": None}, {"t": Table(("a", "n"), (("x", None), (None, 2)))})
+    support = dict.fromkeys(given.numbers, 5)
+    cells = [cell for group in shown(given, support=support) for row in group.rows for cell in row]
+    assert {cell.name for cell in cells if cell.learners == 5} == {
+        *("held", "missing", "t / n / row 1", "t / a / row 2", "t / n / row 2")
+    }
+    assert [cell.value for cell in cells if cell.name][:2] == [True, None]
+
+
 def test_the_advice_is_what_the_policy_will_say():
     verdicts = ("pass", "review", "fail")
     reason = "many learners stand behind it"

@@ -13,7 +13,7 @@ _FAMILIES = ("k", "s", "m", "c")
 _NAMES = ("ow", "nf", "nc", "nd", "nn")
 
 
-@lru_cache(maxsize=64)
+@lru_cache(maxsize=16)
 def highlighted(code: str) -> Markup:
     """The code as HTML; its lines are `line-1`, `line-2` and so on, for links."""
     lines: list[list[str]] = [[]]

@@ -88,7 +88,7 @@ def _number(value: float, digits: int = 2) -> str:
 
 def _cell(value: Any) -> str:
     """A number, a text or nothing, as it stands in a table."""
-    if value is None:
+    if value is None or value != value:
         return "–"
     if isinstance(value, bool):
         return "yes" if value else "no"

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from math import isnan
 from typing import Any
 
 from understudy.desk.results import STEP, Results, Table
@@ -74,14 +75,16 @@ def shown(
         return float(len(names) - 1)
 
     # The same results with every number replaced by its place in the list of names.
-    places = results.changed(note)
+    places = _all_numbers(results).changed(note)
 
     def cell(value: Any, place: Any) -> Cell:
-        if value is None or isinstance(value, str | bool):
+        if isinstance(value, str):
             return Cell(value)
         name = names[int(place)]
         learners = None if support is None else support.get(name)
         given = None if trial is None else trial.numbers.get(name)
+        if value is None and learners is None and (given is None or isnan(given)):
+            return Cell(None)
         few = learners is not None and 0 < learners < minimum
         return Cell(value, given, learners, few, name)
 
@@ -89,6 +92,25 @@ def shown(
         *_of_values(results.values, places.values, cell),
         *(_of_table(name, table, places.tables[name], cell) for name, table in results.tables.items()),
     ]
+
+
+def _all_numbers(results: Results) -> Results:
+    """With numbers for what is missing and for yes and no, which count as numbers too."""
+
+    def counted(value: Any) -> Any:
+        if isinstance(value, dict):
+            return {name: counted(part) for name, part in value.items()}
+        if isinstance(value, list):
+            return [counted(part) for part in value]
+        return 0 if value is None or isinstance(value, bool) else value
+
+    return Results(
+        counted(results.values),
+        {
+            name: Table(table.columns, tuple(tuple(counted(one) for one in row) for row in table.rows))
+            for name, table in results.tables.items()
+        },
+    )
 
 
 def _of_values(values: Any, places: Any, cell: Any) -> list[Group]:
