@@ -47,7 +47,7 @@ demo: setup
 
 # A validation desk to look at: simulated learners, five people, requests in every state.
 desk: setup
-	@test -f desk-demo/sign-ins.txt || { rm -rf desk-demo; $(BIN)/understudy desk demonstrate desk-demo; }
+	@test -f desk-demo/sign-ins.txt || { rm -rf desk-demo; $(BIN)/understudy desk demonstrate desk-demo > /dev/null; }
 	@echo "Sign in at http://127.0.0.1:8765 as one of these (role, e-mail, password):"
 	@cat desk-demo/sign-ins.txt
 	@$(BIN)/understudy desk serve --desk desk-demo

@@ -36,6 +36,7 @@ def verify(
     typer.echo(
         f"Releases: {found.n_releases}, each of them once in the ledger, with a certificate that holds."
     )
+    typer.echo(f"Key by which anybody can verify certificates: {found.key}")
     typer.echo(f"Newest hash, to keep elsewhere: {found.newest}")
 
 
@@ -44,7 +45,7 @@ def certificate(
     key: Annotated[
         str | None,
         typer.Option(
-            metavar="HEX", help="The desk's public key, from its people or its page; not from the file."
+            metavar="HEX", help="The desk's public key, as `desk verify` prints it; ask its people."
         ),
     ] = None,
     as_json: AsJson = False,

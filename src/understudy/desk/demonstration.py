@@ -85,6 +85,11 @@ def analyze(data):
     """A column is misspelled, which the trial finds."""
     return {"mean": data["evenings_1"].mean()}
 '''
+_REPORTS = {
+    0.0: "Nothing of what the synthetic data showed was so.",
+    0.5: "Some of what the synthetic data showed was so.",
+    1.0: "Most of what the synthetic data showed was so.",
+}
 Say = Callable[[str], None]
 
 
@@ -296,9 +301,10 @@ class _Scene:
 
     def _reported(self, who: str, analysis: str, reviewer: Person) -> None:
         name = self._released(who, analysis, reviewer)
-        feedback.report(
-            self.desk, self.people[who], name, 0.5, "The direction is the same, the size is smaller."
-        )
+        # What an honest researcher would say: what the desk counts.
+        found = feedback.own_precision(self.desk, reviewer, name)
+        precision = 0.5 if found is None else found
+        feedback.report(self.desk, self.people[who], name, precision, _REPORTS[precision])
 
     def _work(self) -> None:
         if not self.worker.do_one():
@@ -322,7 +328,7 @@ class _Scene:
     def _keep(self, lease: Lease, stage: str) -> None:
         done, total = (N_SHADOWS // 3, N_SHADOWS) if stage else (0, 0)
         with self.desk.database.writing() as session:
-            jobs.beat(session, lease, done=done, total=total, stage=stage, lasting=_A_YEAR)
+            jobs.beat(session, lease, done=done, total=total, stage=stage)
 
     def _expect(self, state: State, request: str) -> None:
         with self.desk.database.reading() as session:

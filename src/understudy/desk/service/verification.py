@@ -28,12 +28,15 @@ class Verified:
     newest: str
     """Hash of the newest line of the log, to be kept elsewhere."""
     n_releases: int
+    key: str
+    """By which anybody can verify the desk's certificates."""
 
 
 def verify(desk: Desk, known: str | None = None) -> Verified:
     """Check everything; raise at the first thing that does not agree."""
     with desk.database.reading() as session:
         chain = audit.verify(session, known)
+        key = certificates.public_key(desk.settings)
         told = Counter(session.scalars(select(EventRow.request).where(EventRow.action == _HANDED_OUT)).all())
         charged = _charged(session)
         releases = session.scalars(select(ReleaseRow).order_by(ReleaseRow.id)).all()
@@ -51,13 +54,13 @@ def verify(desk: Desk, known: str | None = None) -> Verified:
                     hint="compare with a backup.",
                 )
             if out:
-                certificates.verify(release.document or {}, certificates.public_key(desk.settings))
+                certificates.verify(release.document or {}, key)
         if unknown := sorted(set(charged) - {release.certificate for release in releases}):
             raise DataError(
                 f"the ledger holds release {unknown[0]}, and the desk does not know it.",
                 hint="the database may be older than the ledger: compare with a backup.",
             )
-        return Verified(chain.n_events, chain.newest, sum(told.values()))
+        return Verified(chain.n_events, chain.newest, sum(told.values()), key)
 
 
 def _charged(session: Session) -> Counter[str]:
