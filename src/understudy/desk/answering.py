@@ -7,7 +7,7 @@ whatever else is drawn by the data set's secret seed and that code. Only the ord
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -15,6 +15,8 @@ from platform import python_version
 from typing import Any
 
 import numpy as np
+from sqlalchemy import select
+from sqlalchemy.orm import Session
 
 from understudy.desk.disclosure.examination import Earlier, Examination, examine
 from understudy.desk.disclosure.influences import Influences
@@ -44,7 +46,8 @@ from understudy.desk.service.changes import find
 from understudy.desk.service.data_sets import RealTable
 from understudy.desk.service.desk import Desk
 from understudy.desk.service.releases import released
-from understudy.desk.service.working import Held, Origin, Work, code_hash, latest_run
+from understudy.desk.service.working import Held, Measured, Origin, Work, code_hash, latest_run
+from understudy.desk.store.models import MeasurementRow, ReleaseRow
 from understudy.errors import DataError
 
 Progress = Callable[[str, int, int], None]
@@ -60,17 +63,25 @@ CHECKING, PRICING, EARLIER, GAME = (
 )
 
 
+@dataclass(frozen=True, eq=False, repr=False)
+class _Measurement:
+    """What the probes and shadows of a release gave, and on which data."""
+
+    data_hash: str
+    probes: Probes
+    shadows: ShadowAnswers
+
+
 @dataclass(frozen=True, repr=False)
 class _Released:
-    """An earlier release of the same data set, as it was measured then."""
+    """An earlier release of the same data set."""
 
     request: str
     code: str
     results: Results
     trial: Results
-    data_hash: str
-    probes: Probes
-    shadows: ShadowAnswers
+    measured: tuple[_Measurement, ...]
+    """By its own run, and on other learners since, if somebody left."""
     together: Price
     """What everything released by then cost."""
 
@@ -134,7 +145,7 @@ def answer(desk: Desk, work: Work, sandbox: RunsJobs, progress: Progress) -> Hel
         failure = given if isinstance(given, Failure) else Failure("killed")
         return Held(origin, None, failure, question.reading)
     bank = bank_for(real.table, real.seed, question.policy.n_shadows)
-    earlier = _as_of_now(question.earlier, real, bank, sandbox, progress)
+    earlier = [_as_of_now(one, real, bank, sandbox, progress) for one in question.earlier]
     found = examine(
         given,
         probes,
@@ -142,8 +153,11 @@ def answer(desk: Desk, work: Work, sandbox: RunsJobs, progress: Progress) -> Hel
         work.code,
         question.policy,
         n_learners=real.table.n_learners,
-        earlier=[Earlier(one.request, one.results, one.probes) for one in earlier],
-        n_released_numbers=sum(len(one.results.numbers) for one in earlier),
+        earlier=[
+            Earlier(one.request, one.results, measured.probes)
+            for one, measured in zip(question.earlier, earlier, strict=True)
+        ],
+        n_released_numbers=sum(len(one.results.numbers) for one in question.earlier),
         declared_texts=declared_texts(data_sets.synthetic_table(desk, work.data_set)),
     )
     checks = found.checks
@@ -153,7 +167,7 @@ def answer(desk: Desk, work: Work, sandbox: RunsJobs, progress: Progress) -> Hel
             analysis, real.table, bank, probes.names, found.units, sandbox, _stage(progress, PRICING)
         )
         checks = (*checks, likeness(Influences(probes), shadows.values, bank))
-        prices = _prices(shadows, earlier, bank, real, work, question.summary, progress)
+        prices = _prices(shadows, earlier, bank, real, work, question, progress)
     return Held(
         origin,
         found.released,
@@ -165,6 +179,11 @@ def answer(desk: Desk, work: Work, sandbox: RunsJobs, progress: Progress) -> Hel
         tuple(one.request for one in question.earlier),
         probes.to_bytes(),
         None if shadows is None else shadows.to_bytes(),
+        tuple(
+            Measured(one.request, new.data_hash, new.probes.to_bytes(), new.shadows.to_bytes())
+            for one, new in zip(question.earlier, earlier, strict=True)
+            if new not in one.measured
+        ),
     )
 
 
@@ -205,39 +224,36 @@ def _too_large(found: Examination, policy: Policy) -> bool:
 
 def _prices(
     new: ShadowAnswers,
-    earlier: Sequence[_Released],
+    earlier: Sequence[_Measurement],
     bank: ShadowBank,
     real: RealTable,
     work: Work,
-    summary: Path | None,
+    question: _Question,
     progress: Progress,
 ) -> Prices:
-    stage_one = None if summary is None else StageOne.of(summary, real.table)
+    stage_one = None if question.summary is None else StageOne.of(question.summary, real.table)
     rng = _chance(real, work.code, "price")
     # An attacker may leave the new answer aside: everything together is never said to cost less than before.
-    before = max((one.together for one in earlier), key=lambda one: one.mu.high, default=None)
+    before = max((one.together for one in question.earlier), key=lambda one: one.mu.high, default=None)
     told = _stage(progress, GAME)
     return price_of(new, [one.shadows for one in earlier], bank, rng, stage_one, told, before)
 
 
 def _as_of_now(
-    earlier: Sequence[_Released], real: RealTable, bank: ShadowBank, sandbox: RunsJobs, progress: Progress
-) -> list[_Released]:
-    """Earlier releases measured on the learners who are in now, with the digits that they were released with."""
-    current = []
-    for one in earlier:
+    earlier: _Released, real: RealTable, bank: ShadowBank, sandbox: RunsJobs, progress: Progress
+) -> _Measurement:
+    """An earlier release on the learners who are in now, with the digits that it was released with."""
+    for one in earlier.measured:
         if one.data_hash == real.hash and one.shadows.bank == bank_name(bank):
-            current.append(one)
-            continue
-        analysis = analysis_of(one.code)
-        units = units_of(Influences(one.probes), one.trial)
-        told = _stage(progress, EARLIER)
-        _, probes = probe(analysis, real.table, sandbox, _chance(real, one.code, "pairs"), told)
-        shadows = shadow_answers(analysis, real.table, bank, one.probes.names, units, sandbox, told)
-        # If it gives no answer without those who left, the old probes stay: the comparison then says that it is
-        # about other learners.
-        current.append(replace(one, data_hash=real.hash, probes=probes or one.probes, shadows=shadows))
-    return current
+            return one
+    analysis, told = analysis_of(earlier.code), _stage(progress, EARLIER)
+    own = earlier.measured[0].probes
+    units = units_of(Influences(own), earlier.trial)
+    _, probes = probe(analysis, real.table, sandbox, _chance(real, earlier.code, "pairs"), told)
+    shadows = shadow_answers(analysis, real.table, bank, own.names, units, sandbox, told)
+    # If it gives no answer without those who left, its own probes stay: the comparison then says that they are
+    # about other learners.
+    return _Measurement(real.hash, probes or own, shadows)
 
 
 def _question(desk: Desk, work: Work) -> _Question:
@@ -249,11 +265,8 @@ def _question(desk: Desk, work: Work) -> _Question:
             run = release.run
             if release.request.name == work.request:
                 continue
-            if run.results is None or run.probes is None or run.shadows is None or run.prices is None:
-                raise DataError(
-                    "what was measured for an earlier release is gone.",
-                    hint="restore the desk's database from a backup.",
-                )
+            if run.results is None or run.prices is None:
+                raise _gone()
             its_trial = latest_run(session, release.request, trial=True)
             earlier.append(
                 _Released(
@@ -261,9 +274,7 @@ def _question(desk: Desk, work: Work) -> _Question:
                     release.request.code,
                     Results.from_json(run.results),
                     _results(None if its_trial is None else its_trial.results),
-                    run.data_hash,
-                    Probes.from_bytes(run.probes),
-                    ShadowAnswers.from_bytes(run.shadows),
+                    _measured(session, release),
                     Prices.from_json(run.prices).together,
                 )
             )
@@ -274,6 +285,26 @@ def _question(desk: Desk, work: Work) -> _Question:
             None if row.data_set.summary is None else Path(row.data_set.summary),
             tuple(earlier),
         )
+
+
+def _measured(session: Session, release: ReleaseRow) -> tuple[_Measurement, ...]:
+    run = release.run
+    if run.probes is None or run.shadows is None:
+        raise _gone()
+    since = session.scalars(select(MeasurementRow).where(MeasurementRow.release_id == release.id))
+    kept = [(run.data_hash, run.probes, run.shadows)]
+    kept += [(one.data_hash, one.probes, one.shadows) for one in since]
+    return tuple(
+        _Measurement(data_hash, Probes.from_bytes(probes), ShadowAnswers.from_bytes(shadows))
+        for data_hash, probes, shadows in kept
+    )
+
+
+def _gone() -> DataError:
+    return DataError(
+        "what was measured for an earlier release is gone.",
+        hint="restore the desk's database from a backup.",
+    )
 
 
 def _results(content: dict[str, Any] | None) -> Results:

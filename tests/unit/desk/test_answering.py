@@ -85,6 +85,22 @@ def test_released_requests_are_measured_again_when_a_learner_left(small):
         assert Probes.from_bytes(held.probes).n_learners == n_learners
 
 
+def test_a_release_is_measured_once_on_other_learners(filled):
+    filled.released()
+    data_sets.withdraw_learner(filled.desk, filled.custodian, filled.data_set, "simulated-07")
+    once = 1 + 35 + 60 + POLICY.n_shadows
+    counted = []
+    for code in (OTHER, DRAWS):
+        name = filled.in_review(code)
+        requests.approve(filled.desk, filled.reviewer, name)
+        sandbox = InProcess()
+        with filled.worker(open_sandbox=lambda limits, sandbox=sandbox: sandbox) as worker:
+            assert worker.do_one()
+        counted.append(sandbox.n_runs)
+        assert filled.state(name) == "output held"
+    assert counted == [2 * once, once]
+
+
 def test_what_was_released_before_is_compared_with(small):
     """The mean of all and of all but one learner: each may leave, both together may not."""
     almost = MEAN.replace('data["evening_01"]', 'data[data["learner"] != "learner-07"]["evening_01"]')

@@ -10,7 +10,7 @@ import json
 import secrets
 from pathlib import Path
 
-from sqlalchemy import select
+from sqlalchemy import delete, select
 from sqlalchemy.orm import Session
 
 from understudy.desk import jobs
@@ -24,7 +24,7 @@ from understudy.desk.service.changes import find, move
 from understudy.desk.service.desk import Desk
 from understudy.desk.service.working import code_hash, delete_held, latest_run
 from understudy.desk.states import State
-from understudy.desk.store.models import DataSetRow, ReleaseRow, RequestRow, RunRow, now
+from understudy.desk.store.models import DataSetRow, MeasurementRow, ReleaseRow, RequestRow, RunRow, now
 from understudy.errors import RefusedError, UsageError
 from understudy.privacy.guarantee import Guarantee
 from understudy.privacy.ledger import REFUSED, Ledger
@@ -210,5 +210,7 @@ def _take_back(desk: Desk, lease: Lease, why: str) -> None:
     with desk.database.writing() as session:
         row = find(session, WORKER, lease.request)
         jobs.finish(session, lease, "refused")
-        session.delete(_release(session, row))
+        release = _release(session, row)
+        session.execute(delete(MeasurementRow).where(MeasurementRow.release_id == release.id))
+        session.delete(release)
         move(session, WORKER, row, "take back", {"why": why})

@@ -243,6 +243,18 @@ class ReleaseRow(Base):
     run: Mapped[RunRow] = relationship()
 
 
+class MeasurementRow(Base):
+    """A release measured again on the learners who are in now, since those of its own run are other ones."""
+
+    __tablename__ = "measurements"
+
+    id: Mapped[int] = mapped_column(_Id, primary_key=True)
+    release_id: Mapped[int] = mapped_column(ForeignKey("releases.id"), unique=True)
+    data_hash: Mapped[str] = mapped_column(String(64))
+    probes: Mapped[bytes] = mapped_column(LargeBinary)
+    shadows: Mapped[bytes] = mapped_column(LargeBinary)
+
+
 class FeedbackRow(Base):
     """What the researcher reports after comparing, and what the desk computed itself."""
 

@@ -23,6 +23,7 @@ _TABLES = (
     "notices",
     "runs",
     "releases",
+    "measurements",
 )
 
 
@@ -294,6 +295,20 @@ def upgrade() -> None:
         sa.PrimaryKeyConstraint("id"),
         sa.UniqueConstraint("certificate"),
         sa.UniqueConstraint("request_id"),
+    )
+    op.create_table(
+        "measurements",
+        sa.Column("id", sa.BigInteger().with_variant(sa.Integer(), "sqlite"), nullable=False),
+        sa.Column("release_id", sa.BigInteger().with_variant(sa.Integer(), "sqlite"), nullable=False),
+        sa.Column("data_hash", sa.String(length=64), nullable=False),
+        sa.Column("probes", sa.LargeBinary(), nullable=False),
+        sa.Column("shadows", sa.LargeBinary(), nullable=False),
+        sa.ForeignKeyConstraint(
+            ["release_id"],
+            ["releases.id"],
+        ),
+        sa.PrimaryKeyConstraint("id"),
+        sa.UniqueConstraint("release_id"),
     )
     _append_only()
 
