@@ -165,6 +165,9 @@ def test_nobody_is_kept_out(desks, visit, who):
             assert grave == [], (path, width, scheme)
             over = page.evaluate("document.documentElement.scrollWidth - innerWidth")
             assert over <= 0, (path, width)
+            # A long reason beside it must not squeeze a title into a column of letters.
+            titles = page.evaluate("[...document.querySelectorAll('tbody th')].map((one) => one.offsetWidth)")
+            assert min(titles, default=60) >= 40, (path, width)
     said = [words for words in came.said if "404" not in words and "Password forms should" not in words]
     assert said == []
     assert came.asked == {came.address.removeprefix("http://")}

@@ -73,7 +73,7 @@ def _environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters.update(day=_day, number=_number, cell=_cell)
+    environment.filters.update(day=_day, number=_number, cell=_cell, short=_short)
     environment.globals.update(words=words, highlighted=highlighted)
     return environment
 
@@ -98,3 +98,8 @@ def _cell(value: Any) -> str:
         shown = f"{value:.10g}"
         return (shown if "e" in shown else shown.replace("-", "−")) if value else "0"
     return str(value)
+
+
+def _short(value: Any) -> str:
+    """To compare with, not to take away: four digits are enough."""
+    return _cell(float(f"{value:.4g}") if isinstance(value, float) else value)

@@ -82,7 +82,9 @@ def shown(
             return Cell(value)
         name = names[int(place)]
         learners = None if support is None else support.get(name)
-        given = None if trial is None else trial.numbers.get(name)
+        given: float | bool | None = None if trial is None else trial.numbers.get(name)
+        if isinstance(value, bool) and given in (0, 1):
+            given = bool(given)
         if value is None and learners is None and (given is None or isnan(given)):
             return Cell(None)
         few = learners is not None and 0 < learners < minimum

@@ -161,7 +161,6 @@ CHECKS = {
     "extremes": Asked("Extremes and quantiles", "Is a number the value of a single learner, or close to it?"),
     "individuals": Asked("No table of learners", "Does a table have a row for each learner?"),
     "digits": Asked("Digits", "Are there more digits than the number of learners supports?"),
-    "rounding": Asked("Digits", "Are there more digits than the number of learners supports?"),
     "size": Asked("Size of the output", "Are there more numbers or bytes than the policy allows?"),
     "shape": Asked("Names and shape", "Do names, texts or the shape of a table depend on single learners?"),
     "differencing": Asked(
@@ -169,6 +168,10 @@ CHECKS = {
     ),
     "reconstruction": Asked(
         "Numbers released so far", "Have so many numbers left that data may be worked out?"
+    ),
+    "shadows": Asked(
+        "Same on drawn data",
+        "Does the code behave on data drawn from the learners as on the learners themselves?",
     ),
     "consistency": Asked("Same answer to everybody", "Does the code behave as in the trial?"),
 }
