@@ -18,7 +18,7 @@ def demonstrate(
     ] = Path("examples/desk/analyses"),
     as_json: AsJson = False,
 ) -> None:
-    """Make a desk with simulated learners, five people and requests in every state. Takes about a minute.
+    """Make a desk with simulated learners, five people and requests in every state. Takes some minutes.
 
     Example: understudy desk demonstrate
     """

@@ -112,7 +112,7 @@ def fill(
     policy: Policy = POLICY_OF_DEMONSTRATION,
     open_sandbox: OpensSandbox = Sandbox,
 ) -> list[SignIn]:
-    """Make the desk; gives who can sign in. Everything in it is simulated. Takes about a minute."""
+    """Make the desk; gives who can sign in. Everything in it is simulated. Takes some minutes."""
     asked = {one.name: one for one in read_asked(analyses)}
     desk, people, signs = _opened(folder, policy)
     try:

@@ -191,6 +191,22 @@ def test_what_the_ledger_refuses_stays_held(filled):
     assert verify(filled.desk).n_releases == 1
 
 
+def test_data_that_changed_behind_a_price_is_not_released(small):
+    name = small.held()
+    releases.decide(small.desk, small.reviewer, name, REASON)
+    with small.desk.database.reading() as session:
+        real = Path(session.query(DataSetRow.real).scalar())
+    school_frame(99).write_parquet(real) if real.suffix == ".parquet" else school_frame(99).write_csv(real)
+    small.work()
+    assert small.state(name) == "output held"
+    assert ledger(small) == []
+    releases.run_again(small.desk, small.reviewer, name)
+    small.work()
+    releases.decide(small.desk, small.reviewer, name, REASON)
+    small.work()
+    assert small.state(name) == "released"
+
+
 def test_returned_and_withheld_outputs_are_gone(filled):
     back, closed = filled.held(), filled.held(OTHER)
     requests.send_back(filled.desk, filled.reviewer, back, "please round the minutes")

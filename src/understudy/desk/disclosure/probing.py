@@ -7,6 +7,7 @@ they are left out; a number that nobody's absence moves was not made from anybod
 from __future__ import annotations
 
 import io
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -67,7 +68,7 @@ class Probes:
         sink = io.BytesIO()
         np.savez_compressed(
             sink,
-            names=np.frombuffer("\n".join(name.replace("\n", " ") for name in self.names).encode(), np.uint8),
+            names=np.frombuffer(json.dumps(self.names).encode(), np.uint8),
             full=self.full,
             without_one=self.without_one,
             pairs=self.pairs,
@@ -82,9 +83,8 @@ class Probes:
         """As `to_bytes` wrote it."""
         try:
             with np.load(io.BytesIO(content), allow_pickle=False) as kept:
-                names = kept["names"].tobytes().decode()
                 return cls(
-                    tuple(names.split("\n")) if len(kept["full"]) else (),
+                    tuple(json.loads(kept["names"].tobytes())),
                     kept["full"],
                     kept["without_one"],
                     kept["pairs"],

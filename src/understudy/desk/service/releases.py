@@ -73,7 +73,13 @@ def hand_out(desk: Desk, lease: Lease) -> None:
         row = find(session, WORKER, lease.request)
         release = _release(session, row)
         charge = _charge(row.data_set, release)
+        data_set, priced_on = row.data_set.name, release.run.data_hash
     try:
+        # Versions tell of learners who withdrew; only the file itself tells that somebody changed it.
+        if not charge.done() and data_sets.real_table(desk, data_set).hash != priced_on:
+            raise RefusedError(
+                "the real data has changed since this answer was priced.", hint="run it again."
+            )
         charge()
     except RefusedError as error:
         _take_back(desk, lease, error.message)
@@ -190,6 +196,10 @@ class _Charge:
             "measured_mu_of_everything": policy.mu_limit,
             "measured_advantage_of_everything": policy.advantage_limit,
         }
+
+    def done(self) -> bool:
+        """Whether the ledger has it already."""
+        return self._ledger.knows([str(self._entry["card"])])
 
     def __call__(self) -> None:
         self._ledger.record(**self._entry, at_most=self._limits, once=True)  # type: ignore[arg-type]
