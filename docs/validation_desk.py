@@ -81,7 +81,8 @@ def measured(name: str = MENDED) -> dict[int, list[PricedRequest]]:
 @lru_cache
 def found_drivers(name: str) -> Drivers:
     """What drives the price of a request."""
-    return drivers(every(name), np.random.default_rng(0))
+    influences = [one.influence for one in studied(name)]
+    return drivers(every(name), influences, np.random.default_rng(0))
 
 
 def every(name: str = MENDED) -> list[PricedRequest]:
@@ -125,7 +126,8 @@ def page() -> str:
         "verdict_mended": _verdict(found_drivers(MENDED)),
         "drivers": _drivers(),
         "by_checks": _by_checks(),
-        "checks_words": _checks_words(),
+        "dearest_first": _dearest(FIRST),
+        "dearest_mended": _dearest(MENDED),
         "figure_5": _last_of_years(),
         "figure_5_words": _published_words(),
         "figure_6_words": _growth_words(),
@@ -184,6 +186,12 @@ def _drivers() -> str:
         ("chance of such a difference, requests dealt out at random", "chance", "{:.3f}".format, "–"),
         ("rank correlation of output size and advantage", "by_size", _signed, "negative"),
         ("the same without causal requests", "by_size_of_others", _signed, "–"),
+        (
+            "rank correlation of the largest influence of one learner and advantage",
+            "by_influence",
+            _signed,
+            "–",
+        ),
     )
     lines += [
         f"| {words} | {shown(getattr(first, name))} | {shown(getattr(mended, name))} | {published} |"
@@ -209,15 +217,15 @@ def _by_checks() -> str:
     return "\n".join(lines)
 
 
-def _checks_words() -> str:
-    """The most expensive requests of the first round, and whether the checks hold them."""
-    dearest = sorted(studied(FIRST), key=lambda one: -one.request.advantage[0])[:6]
+def _dearest(name: str) -> str:
+    """The most expensive requests of a round, and whether the checks hold them."""
+    dearest = sorted(studied(name), key=lambda one: -one.request.advantage[0])[:6]
     shown = [
         f"{one.request.label} ({one.request.kind}) {one.request.advantage[0]:.2f}, "
         + (f"held by {', '.join(one.failed)}" if one.failed else "held by none")
         for one in dearest
     ]
-    return f"The six dearest as first written: {'; '.join(shown)}."
+    return "; ".join(shown)
 
 
 def _last_of_years() -> str:

@@ -167,6 +167,8 @@ class Answered:
     precision: Precision
     failed: tuple[str, ...]
     """Names of the disclosure checks that do not let the answer leave, looked at by itself."""
+    influence: float
+    """The most that leaving out one learner moves a number, in standard errors of that number."""
     answers: ShadowAnswers
 
 
@@ -237,13 +239,21 @@ def _of_one(
         without_two=probes.without_two[:, mine],
     )
     examined = examine(full, own, synthetic, code, Policy(), n_learners=probes.n_learners)
-    errors = dict(zip(names, Influences(own).standard_error.tolist(), strict=True))
+    influences = Influences(own)
+    errors = dict(zip(names, influences.standard_error.tolist(), strict=True))
     return Answered(
         sum(not one.endswith(N_ROWS) for one in names),
         precision_of(synthetic, examined.released, errors),
         tuple(check.name for check in examined.checks if check.verdict == "fail"),
+        _largest(influences),
         ShadowAnswers(names, answers.values[:, mine], answers.bank),
     )
+
+
+def _largest(influences: Influences) -> float:
+    errors = influences.standard_error
+    moved = errors > 0
+    return float((np.abs(influences.steps[:, moved]) / errors[moved]).max(initial=0.0))
 
 
 def _part(results: Results, start: str) -> Results:
@@ -256,10 +266,11 @@ def _part(results: Results, start: str) -> Results:
 
 @dataclass(frozen=True)
 class Studied:
-    """A request with its price, and which checks would not let it leave."""
+    """A request with its price, which checks would not let it leave, and the largest influence of one learner."""
 
     request: PricedRequest
     failed: tuple[str, ...]
+    influence: float
 
 
 Found = dict[str, dict[int, list[Studied]]]
@@ -291,7 +302,7 @@ def run_study(
                 answered = done[f"{one.name} ({FIRST})" if first else one.name]
                 prices = _priced_once(answered, released, year, plan, kept)
                 released.append(answered.answers)
-                studied = Studied(_priced(one, answered, prices), answered.failed)
+                studied = Studied(_priced(one, answered, prices), answered.failed, answered.influence)
                 found[name].setdefault(number, []).append(studied)
     return found
 
@@ -356,6 +367,7 @@ def rows_of(found: Found) -> list[dict[str, Any]]:
             },
             "published_mu": one.request.published_mu,
             "failed": " ".join(one.failed),
+            "influence": one.influence,
         }
         for name, years in found.items()
         for year, requests in years.items()
@@ -379,7 +391,8 @@ def from_rows(rows: Sequence[Mapping[str, str]]) -> Found:
             **intervals,
         )
         years = found.setdefault(row["round"], {})
-        years.setdefault(int(row["year"]), []).append(Studied(request, tuple(row["failed"].split())))
+        studied = Studied(request, tuple(row["failed"].split()), float(row["influence"]))
+        years.setdefault(int(row["year"]), []).append(studied)
     return found
 
 

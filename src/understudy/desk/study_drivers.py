@@ -20,12 +20,13 @@ class Drivers:
     """Size and method against the advantage of each request alone; intervals are over requests, 95 %.
 
     `by_size` is the rank correlation of output size with advantage, `by_size_of_others` the same without causal
-    analyses. `chance` is how often requests dealt out at random differ as much as causal ones and others do
-    (either way).
+    analyses, `by_influence` that of the largest influence of one learner. `chance` is how often requests dealt
+    out at random differ as much as causal ones and others do (either way).
     """
 
     by_size: Interval
     by_size_of_others: Interval
+    by_influence: Interval
     causal: Interval
     others: Interval
     difference: Interval
@@ -39,8 +40,10 @@ class Drivers:
         return self.difference[1] > 0 and self.by_size[1] <= 0
 
 
-def drivers(requests: Sequence[PricedRequest], rng: np.random.Generator) -> Drivers:
-    """What the requests of a study say about method and size."""
+def drivers(
+    requests: Sequence[PricedRequest], influences: Sequence[float], rng: np.random.Generator
+) -> Drivers:
+    """What the requests of a study say about method, size, and the largest influence of one learner on each."""
     causal = np.array([one.advantage[0] for one in requests if one.kind == CAUSAL])
     others = np.array([one.advantage[0] for one in requests if one.kind != CAUSAL])
     if len(causal) < 2 or len(others) < 3:
@@ -50,10 +53,12 @@ def drivers(requests: Sequence[PricedRequest], rng: np.random.Generator) -> Driv
     dealt = rng.permuted(np.tile(np.concatenate([causal, others]), (N_RESAMPLED, 1)), axis=1)
     gaps = dealt[:, : len(causal)].mean(axis=1) - dealt[:, len(causal) :].mean(axis=1)
     sizes = [(float(one.n_outputs), one.advantage[0]) for one in requests]
+    influenced = [(most, one.advantage[0]) for most, one in zip(influences, requests, strict=True)]
     other_sizes = [(float(one.n_outputs), one.advantage[0]) for one in requests if one.kind != CAUSAL]
     return Drivers(
         _correlation(sizes, rng),
         _correlation(other_sizes, rng),
+        _correlation(influenced, rng),
         _around(float(causal.mean()), again[0]),
         _around(float(others.mean()), again[1]),
         _around(gap, again[0] - again[1]),

@@ -120,6 +120,7 @@ def test_the_study_in_small(studied):
             # An attacker can leave the other answers aside.
             assert one.together_mu[0] >= one.mu[0]
             assert one.published_mu >= stage_one - 1e-12
+        assert all(0 < one.influence < 1.1 for one in found[name][1])
     # With so few learners a group is too small for the checks.
     assert "learners" in found["first"][1][0].failed
 
@@ -156,7 +157,10 @@ ONE = PricedRequest(
 
 
 def test_a_table_of_requests_can_be_read_back():
-    failing = Studied(replace(ONE, precision=0.5), ("learners", "extremes"))
-    found = {"first": {1: [failing], 3: [failing, Studied(ONE, ())]}, "mended": {1: [Studied(ONE, ())]}}
+    failing = Studied(replace(ONE, precision=0.5), ("learners", "extremes"), 0.9)
+    found = {
+        "first": {1: [failing], 3: [failing, Studied(ONE, (), 0.25)]},
+        "mended": {1: [Studied(ONE, (), 0.25)]},
+    }
     text = table_of(rows_of(found))
     assert from_rows(list(csv.DictReader(io.StringIO(text)))) == found

@@ -15,6 +15,10 @@ ONE = PricedRequest(
 )
 
 
+# Of one learner on each request.
+INFLUENCES = [0.9, 1.0, 0.95, 0.9, 0.3, 0.4, 0.2, 0.35, 0.3, 0.4]
+
+
 def requests(advantages, kind, sizes):
     return [
         replace(ONE, kind=kind, n_outputs=size, advantage=(advantage, 0.0, 1.0))
@@ -25,11 +29,12 @@ def requests(advantages, kind, sizes):
 def test_method_drives_the_price_when_causal_requests_cost_more_and_size_says_nothing():
     some = requests([0.6, 0.7, 0.65, 0.6], "causal", [2, 4, 5, 3])
     others = requests([0.1, 0.12, 0.09, 0.11, 0.1, 0.12], "trends", [50, 12, 3, 8, 60, 20])
-    found = drivers([*some, *others], np.random.default_rng(1))
+    found = drivers([*some, *others], INFLUENCES[: len(some) + len(others)], np.random.default_rng(1))
     assert found.difference[0] == pytest.approx(0.6375 - 0.64 / 6)
     assert found.difference[1] > 0.4
     assert found.chance < 0.02
     assert found.by_size[0] < 0
+    assert found.by_influence[0] == pytest.approx(1)
     assert found.method_drives
     assert (found.n_causal, found.n_others) == (4, 6)
 
@@ -37,7 +42,7 @@ def test_method_drives_the_price_when_causal_requests_cost_more_and_size_says_no
 def test_method_does_not_drive_the_price_when_large_answers_cost_more():
     some = requests([0.1, 0.2, 0.3], "causal", [1, 20, 30])
     others = requests([0.05, 0.15, 0.25, 0.35, 0.4, 0.5], "trends", [3, 12, 25, 33, 40, 60])
-    found = drivers([*some, *others], np.random.default_rng(1))
+    found = drivers([*some, *others], INFLUENCES[: len(some) + len(others)], np.random.default_rng(1))
     assert found.by_size[0] == pytest.approx(0.983, abs=0.01)
     assert found.by_size[1] > 0
     assert found.chance > 0.2
@@ -46,4 +51,4 @@ def test_method_does_not_drive_the_price_when_large_answers_cost_more():
 
 def test_too_few_requests_are_not_compared():
     with pytest.raises(DataError, match="two causal requests"):
-        drivers([ONE], np.random.default_rng(1))
+        drivers([ONE], [0.5], np.random.default_rng(1))
