@@ -23,6 +23,7 @@ from understudy.desk.web import (
     routes_api,
     routes_certificates,
     routes_data,
+    routes_decisions,
     routes_people,
     routes_requests,
 )
@@ -33,6 +34,7 @@ from understudy.errors import UnderstudyError
 _MODULES = (
     routes_account,
     routes_people,
+    routes_decisions,
     routes_requests,
     routes_data,
     routes_certificates,

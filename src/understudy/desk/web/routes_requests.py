@@ -3,27 +3,21 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
-from datetime import timedelta
 from importlib import resources
-from typing import Annotated, Any
+from typing import Annotated
 
 from fastapi import APIRouter, File, Form, Query, Request, Response, UploadFile
-from starlette.responses import HTMLResponse, RedirectResponse
+from starlette.responses import HTMLResponse
 
 from understudy.desk.people import Person
 from understudy.desk.permissions import NotAllowedError
-from understudy.desk.results import Results
-from understudy.desk.risk.game import MEANING
-from understudy.desk.service import data_sets, feedback, releases, requests, views
+from understudy.desk.service import data_sets, requests, views
 from understudy.desk.service.desk import Desk
-from understudy.desk.service.views import Line, RequestView
 from understudy.desk.states import State
 from understudy.desk.web import pages, words
-from understudy.desk.web.advice import advise, bars
 from understudy.desk.web.guards import SignedIn, TheDesk
 from understudy.desk.web.problems import status_of
-from understudy.desk.web.showing import Group, shown
+from understudy.desk.web.request_page import AtRequest, Here, back_to
 from understudy.errors import UnderstudyError, UsageError
 
 router = APIRouter(include_in_schema=False)
@@ -111,14 +105,14 @@ def create(
     except UnderstudyError as problem:
         return _form(request, desk, person, data, typed, problem=problem)
     if then == "submit":
-        return _acted(request, desk, person, name, lambda: requests.submit(desk, person, name), "submitted")
-    return _done(name, "drafted")
+        return Here(request, desk, person, name).after(requests.submit, "submitted")
+    return back_to(name, "drafted")
 
 
 @router.get("/requests/{name}")
-def request_page(request: Request, desk: TheDesk, person: SignedIn, name: str) -> Response:
+def request_page(here: AtRequest) -> Response:
     """One request, for its owner or for who reviews it."""
-    return _page(request, desk, person, name)
+    return here.page()
 
 
 @router.get("/requests/{name}/progress")
@@ -136,7 +130,7 @@ def edit_page(request: Request, desk: TheDesk, person: SignedIn, name: str) -> R
         problem = UsageError(
             "this request cannot be changed now.", hint="its page says what can be done with it."
         )
-        return _page(request, desk, person, name, problem=problem, status=409)
+        return Here(request, desk, person, name).page(problem=problem, status=409)
     typed = {
         "question": view.line.question,
         "kind": view.line.kind,
@@ -170,152 +164,8 @@ def edit(
     except UnderstudyError as problem:
         return _form(request, desk, person, data, typed, name=name, problem=problem)
     if then == "submit":
-        return _acted(request, desk, person, name, lambda: requests.submit(desk, person, name), "submitted")
-    return _done(name, "edited")
-
-
-@router.post("/requests/{name}/submit")
-def submit(request: Request, desk: TheDesk, person: SignedIn, name: str) -> Response:
-    """Hand a draft in."""
-    return _acted(request, desk, person, name, lambda: requests.submit(desk, person, name), "submitted")
-
-
-@router.post("/requests/{name}/withdraw")
-def withdraw(request: Request, desk: TheDesk, person: SignedIn, name: str) -> Response:
-    """Take a request back."""
-    return _acted(request, desk, person, name, lambda: requests.withdraw(desk, person, name), "withdrawn")
-
-
-@router.post("/requests/{name}/approve")
-def approve(request: Request, desk: TheDesk, person: SignedIn, name: str) -> Response:
-    """Let the code run on the real data."""
-    return _acted(request, desk, person, name, lambda: requests.approve(desk, person, name), "approved")
-
-
-@router.post("/requests/{name}/return")
-def send_back(request: Request, desk: TheDesk, person: SignedIn, name: str, note: Text = "") -> Response:
-    """Return a request with a note."""
-    return _acted(
-        request,
-        desk,
-        person,
-        name,
-        lambda: requests.send_back(desk, person, name, note),
-        "returned",
-        note,
-        "return",
-    )
-
-
-@router.post("/requests/{name}/refuse")
-def refuse(request: Request, desk: TheDesk, person: SignedIn, name: str, note: Text = "") -> Response:
-    """Refuse a request with a note."""
-    return _acted(
-        request,
-        desk,
-        person,
-        name,
-        lambda: requests.refuse(desk, person, name, note),
-        "refused",
-        note,
-        "refuse",
-    )
-
-
-@router.post("/requests/{name}/cancel")
-def cancel(request: Request, desk: TheDesk, person: SignedIn, name: str) -> Response:
-    """Stop a run."""
-    return _acted(request, desk, person, name, lambda: requests.cancel(desk, person, name), "cancelled")
-
-
-@router.post("/requests/{name}/release")
-def release(request: Request, desk: TheDesk, person: SignedIn, name: str, reason: Text = "") -> Response:
-    """Decide that a held output leaves."""
-    return _acted(
-        request,
-        desk,
-        person,
-        name,
-        lambda: releases.decide(desk, person, name, reason),
-        "release",
-        reason,
-        "release",
-    )
-
-
-@router.post("/requests/{name}/withhold")
-def withhold(request: Request, desk: TheDesk, person: SignedIn, name: str, note: Text = "") -> Response:
-    """Close a request without a result."""
-    return _acted(
-        request,
-        desk,
-        person,
-        name,
-        lambda: releases.withhold(desk, person, name, note),
-        "withheld",
-        note,
-        "withhold",
-    )
-
-
-@router.post("/requests/{name}/run-again")
-def run_again(request: Request, desk: TheDesk, person: SignedIn, name: str) -> Response:
-    """Run and price the same code anew."""
-    return _acted(request, desk, person, name, lambda: releases.run_again(desk, person, name), "again")
-
-
-@router.post("/requests/{name}/report")
-def report(
-    request: Request,
-    desk: TheDesk,
-    person: SignedIn,
-    name: str,
-    precision: Annotated[float, Form()],
-    words: Text = "",
-) -> Response:
-    """The owner compares the result with the synthetic data."""
-    return _acted(
-        request,
-        desk,
-        person,
-        name,
-        lambda: feedback.report(desk, person, name, precision, words),
-        "reported",
-        words,
-    )
-
-
-def _done(name: str, code: str) -> Response:
-    return RedirectResponse(f"/requests/{name}?done={code}", status_code=303)
-
-
-def _acted(
-    request: Request,
-    desk: Desk,
-    person: Person,
-    name: str,
-    act: Callable[[], None],
-    code: str,
-    typed: str = "",
-    opened: str = "",
-) -> Response:
-    """Do it and go back to the page; or show the page with what went wrong, and what was typed."""
-    try:
-        act()
-    except NotAllowedError:
-        raise
-    except UnderstudyError as problem:
-        return _page(
-            request,
-            desk,
-            person,
-            name,
-            problem=problem,
-            status=status_of(problem),
-            typed=typed,
-            opened=opened,
-        )
-    return _done(name, code)
+        return Here(request, desk, person, name).after(requests.submit, "submitted")
+    return back_to(name, "edited")
 
 
 def _form(
@@ -356,69 +206,3 @@ def _uploaded(desk: Desk, person: Person, data: str, file: UploadFile | None) ->
 
 def _titles(desk: Desk, person: Person) -> dict[str, str]:
     return {one.name: one.title for one in data_sets.listed(desk, person)}
-
-
-def _page(
-    request: Request,
-    desk: Desk,
-    person: Person,
-    name: str,
-    *,
-    problem: UnderstudyError | None = None,
-    status: int = 200,
-    typed: str = "",
-    opened: str = "",
-) -> HTMLResponse:
-    view = views.request(desk, person, name)
-    owner = view.line.mine or not person.reviews
-    return pages.render(
-        request,
-        "request_owner.html" if owner else "request_review.html",
-        person=person,
-        status=status,
-        problem=problem,
-        view=view,
-        typed=typed,
-        opened=opened,
-        released=None if view.released is None else shown(view.released, trial=_tried(view)),
-        trial=_trial(view),
-        reading=words.reading(None if view.trial is None else view.trial.reading),
-        **(_of_owner(view.line) if owner else _of_reviewer(view)),
-    )
-
-
-def _of_owner(line: Line) -> dict[str, Any]:
-    return {"at_step": words.step(line.state)}
-
-
-def _of_reviewer(view: RequestView) -> dict[str, Any]:
-    held = view.held
-    if held is None:
-        nothing = ("advice", "bars", "checks", "held", "deleted_on", "held_size")
-        return {**dict.fromkeys(nothing), "meaning": MEANING}
-    waits = view.line.state == State.HELD
-    return {
-        "meaning": MEANING,
-        "advice": advise(held, view.policy),
-        "bars": None if held.prices is None else bars(held.prices, view.policy),
-        "checks": sorted(held.checks, key=lambda check: words.in_order(check.verdict)),
-        "held": None
-        if held.results is None
-        else shown(
-            held.results,
-            trial=_tried(view),
-            support=held.support,
-            minimum=view.policy.minimum_learners,
-        ),
-        "held_size": None if held.results is None else len(held.results.numbers),
-        "deleted_on": held.at + timedelta(days=view.policy.retention_days) if waits else None,
-    }
-
-
-def _trial(view: RequestView) -> list[Group] | None:
-    tried = _tried(view)
-    return None if tried is None else shown(tried)
-
-
-def _tried(view: RequestView) -> Results | None:
-    return None if view.trial is None else view.trial.results
