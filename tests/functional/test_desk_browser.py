@@ -9,7 +9,6 @@ import io
 import os
 import threading
 import time
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -24,26 +23,10 @@ from understudy.desk.web.app import make_app
 
 pytestmark = pytest.mark.browser
 
-CHROMIUM = Path("/usr/bin/chromium")
 IMAGES = Path(__file__).parents[2] / "docs" / "explanation" / "desk-images"
 PICTURED = bool(os.environ.get("UNDERSTUDY_SCREENSHOTS"))
 WIDE, NARROW = 1280, 390
 GRAVE = ("serious", "critical")
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    """A real browser, or a skip that says why there is none."""
-    if not CHROMIUM.exists():
-        pytest.skip(f"no browser at {CHROMIUM}")
-    api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
-    with api.sync_playwright() as playwright:
-        try:
-            opened = playwright.chromium.launch(executable_path=str(CHROMIUM), args=["--no-sandbox"])
-        except api.Error as error:
-            pytest.skip(f"{CHROMIUM} does not start: {error.message.splitlines()[0]}")
-        yield opened
-        opened.close()
 
 
 @pytest.fixture(scope="module")

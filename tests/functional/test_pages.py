@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Iterator
 from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
@@ -29,8 +28,6 @@ from understudy.studies.groups import GroupFigures
 from understudy.studies.inspection import inspect_log, inspection_page
 from understudy.studies.report import name_places, write_report
 from understudy.utility import METRICS
-
-CHROMIUM = Path("/usr/bin/chromium")
 
 HOSTILE = "<script>alert('x')</script><img src=https://evil.example/x.png>"
 LONG = "Donaudampfschifffahrtsgesellschaftskapitaensmuetzenabzeichenverordnungsgesetz" * 2
@@ -320,21 +317,6 @@ def test_names_in_the_figure_keep_apart() -> None:
     places = name_places(summaries, 0.3)
     assert {place["method"] for place in places} == {summary["method"] for summary in summaries}
     assert len({(round(place["auc"], 3), place["left"]) for place in places}) == len(places)
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    """A real browser, or a skip that says why there is none."""
-    if not CHROMIUM.exists():
-        pytest.skip(f"no browser at {CHROMIUM}")
-    api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
-    with api.sync_playwright() as playwright:
-        try:
-            opened = playwright.chromium.launch(executable_path=str(CHROMIUM), args=["--no-sandbox"])
-        except api.Error as error:
-            pytest.skip(f"{CHROMIUM} does not start: {error.message.splitlines()[0]}")
-        yield opened
-        opened.close()
 
 
 @pytest.mark.browser

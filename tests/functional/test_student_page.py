@@ -20,7 +20,6 @@ from understudy.records import Responses
 
 pytestmark = pytest.mark.browser
 
-CHROMIUM = Path("/usr/bin/chromium")
 HOSTILE = "</script><script>window.hacked = 1</script><img src=x onerror='window.hacked = 2'>"
 LONG = "Donaudampfschifffahrtsgesellschaftskapitaensmuetzenabzeichenverordnungsgesetz"
 
@@ -28,21 +27,6 @@ MIXED = make_difficulties((-2.0, -0.5, 0.4, 2.2, 3.5), (0.2, None, 0.9, 0.1, 2.0
 ONE = make_difficulties((0.7,), 0.3)
 SIXTY = make_difficulties(np.linspace(-3, 3, 60).tolist(), 0.35, step=7)
 EXTREME = make_difficulties([9.0] * 12, 0.5, sd=0.5)
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    """A real browser, or a skip that says why there is none."""
-    if not CHROMIUM.exists():
-        pytest.skip(f"no browser at {CHROMIUM}")
-    api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
-    with api.sync_playwright() as playwright:
-        try:
-            opened = playwright.chromium.launch(executable_path=str(CHROMIUM), args=["--no-sandbox"])
-        except api.Error as error:
-            pytest.skip(f"{CHROMIUM} does not start: {error.message.splitlines()[0]}")
-        yield opened
-        opened.close()
 
 
 class Opened:
