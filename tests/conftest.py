@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from desk_postgresql import find_postgresql
+from real_browser import CHROMIUM
 from understudy.records import Interactions
 
 MakeLog = Callable[..., Interactions]
@@ -48,6 +49,10 @@ def make_log() -> MakeLog:
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     """Say what the machine lacked, where it is easy to miss among the skipped tests."""
+    if not CHROMIUM.exists():
+        terminalreporter.write_line(
+            "No browser here: no page was looked at (.ci/browser installs Debian's chromium as root)."
+        )
     if find_postgresql() is None:
         terminalreporter.write_line(
             "No PostgreSQL here: the desk was tested on SQLite only (.ci/postgres installs it)."
