@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import threading
+from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -13,6 +14,7 @@ from understudy.cli.desk_options import DEFAULT_FOLDER, DeskFolder, opened
 from understudy.cli.options import AsJson, echo_json
 
 if TYPE_CHECKING:
+    from understudy.desk.jobs import Kind
     from understudy.desk.settings import Settings
 
 DEFAULT_PORT = 8765
@@ -28,11 +30,16 @@ def serve(
         int | None, typer.Option(min=0, max=65535, help=f"Port (default: the address's, or {DEFAULT_PORT}).")
     ] = None,
     workers: Annotated[
-        int, typer.Option(min=0, max=16, help="Workers beside the pages; 0 if `desk work` runs elsewhere.")
+        int,
+        typer.Option(
+            min=0,
+            max=16,
+            help="Workers for runs on the real data; trials have one of their own. 0 if `desk work` runs elsewhere.",
+        ),
     ] = 1,
     as_json: AsJson = False,
 ) -> None:
-    """Run the desk: its pages and a worker that does what was submitted and approved. Ctrl-C ends both.
+    """Run the desk: its pages, and workers that do what was submitted and approved. Ctrl-C ends all.
 
     Listens on this machine only. For others, put a web server with https before it: docs/explanation/desk.md.
 
@@ -53,7 +60,8 @@ def serve(
         from understudy.desk.web.app import make_app
 
         app = make_app(desk)
-        crew = [_Worker(folder) for _ in range(workers)]
+        crew = [_Worker(folder, "trials")] if workers else []
+        crew += [_Worker(folder, "runs") for _ in range(workers)]
         try:
             _listen(app, host, port, proxied=desk.settings.address.startswith("https://"))
         finally:
@@ -61,14 +69,30 @@ def serve(
                 one.end()
 
 
+class Only(StrEnum):
+    """Which jobs a worker takes."""
+
+    ALL = "all"
+    TRIALS = "trials"
+    RUNS = "runs"
+
+
 def work(
     folder: DeskFolder = DEFAULT_FOLDER,
+    only: Annotated[
+        Only,
+        typer.Option(
+            help="trials (and releases), runs (on the real data), or all. Keep them apart: a trial that waits for a "
+            "run would tell its author how long the run took."
+        ),
+    ] = Only.RUNS,
     with_parent: Annotated[
         bool, typer.Option("--with-parent", hidden=True, help="End when the standard input does.")
     ] = False,
 ) -> None:
     """Run one worker more, until Ctrl-C or a polite kill. It may run as another process beside `desk serve`.
 
+    Beside `desk serve --workers 0` there has to be one with `--only trials` and one with `--only runs`.
     Work in hand is given back, and taken up by the next worker.
 
     Example: understudy desk work
@@ -89,7 +113,13 @@ def work(
             _end_with_parent()
         else:
             typer.echo("Waiting for work (Ctrl-C ends it).", err=True)
-        worker.work(desk, duties=(releases.expire, notices.send_waiting))
+        worker.work(desk, duties=(releases.expire, notices.send_waiting), kinds=_kinds(only))
+
+
+def _kinds(only: Only) -> tuple[Kind, ...]:
+    from understudy.desk.jobs import QUICK, RUNS
+
+    return {Only.TRIALS: QUICK, Only.RUNS: RUNS, Only.ALL: (*QUICK, *RUNS)}[only]
 
 
 class _Worker:
@@ -99,8 +129,9 @@ class _Worker:
     pipe that closes when we are gone, however that happens.
     """
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, only: str) -> None:
         self._folder = folder
+        self._only = only
         self._ended = threading.Event()
         self._process = self._start()
         self._watch = threading.Thread(target=self._watched, name="watch a worker", daemon=True)
@@ -122,7 +153,7 @@ class _Worker:
 
         command = [sys.executable, "-c", "from understudy.cli import main; main()"]
         return subprocess.Popen(
-            [*command, "desk", "work", "--desk", str(self._folder), "--with-parent"],
+            [*command, "desk", "work", "--desk", str(self._folder), "--only", self._only, "--with-parent"],
             stdin=subprocess.PIPE,
             start_new_session=True,
         )

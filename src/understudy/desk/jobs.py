@@ -7,6 +7,7 @@ transaction as the result: a worker that was thought dead and comes back finds i
 from __future__ import annotations
 
 import secrets
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Literal
@@ -18,6 +19,10 @@ from understudy.desk.store.models import JobRow, RequestRow, now
 from understudy.errors import UnderstudyError
 
 Kind = Literal["trial", "run", "release"]
+# A trial or a release must never wait behind a run on the real data: how long that takes depends on the data, and
+# whoever submitted the trial would see it.
+QUICK: tuple[Kind, ...] = ("trial", "release")
+RUNS: tuple[Kind, ...] = ("run",)
 LEASE = timedelta(seconds=30)
 MOST_ATTEMPTS = 5
 
@@ -49,12 +54,18 @@ def add(session: Session, kind: Kind, request: RequestRow) -> None:
     session.add(JobRow(kind=kind, request_id=request.id))
 
 
-def take(session: Session, lasting: timedelta = LEASE) -> Lease | None:
-    """The oldest job that nobody has, or whose worker went silent."""
+def take(
+    session: Session, lasting: timedelta = LEASE, kinds: Sequence[Kind] = (*QUICK, *RUNS)
+) -> Lease | None:
+    """The oldest job of these kinds that nobody has, or whose worker went silent."""
     moment = now()
     row = session.scalar(
         select(JobRow)
-        .where(JobRow.ended_at.is_(None), or_(JobRow.lease.is_(None), JobRow.leased_until < moment))
+        .where(
+            JobRow.ended_at.is_(None),
+            JobRow.kind.in_(kinds),
+            or_(JobRow.lease.is_(None), JobRow.leased_until < moment),
+        )
         .order_by(JobRow.attempts, JobRow.id)
         .limit(1)
     )

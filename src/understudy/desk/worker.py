@@ -19,7 +19,7 @@ from types import TracebackType
 from typing import Self
 
 from understudy.desk import answering, jobs
-from understudy.desk.jobs import LEASE, Lease, LostLeaseError
+from understudy.desk.jobs import LEASE, QUICK, RUNS, Kind, Lease, LostLeaseError
 from understudy.desk.policies import Policy
 from understudy.desk.results import Results
 from understudy.desk.running import Failure, RunsJobs, limits_for
@@ -66,11 +66,13 @@ class Worker:
         open_sandbox: OpensSandbox = Sandbox,
         lasting: timedelta = LEASE,
         duties: Sequence[Duty] = (releases.expire,),
+        kinds: Sequence[Kind] = (*QUICK, *RUNS),
     ) -> None:
         self._desk = desk
         self._open_sandbox = open_sandbox
         self._lasting = lasting
         self._duties = duties
+        self._kinds = kinds
         self._stop = threading.Event()
         self._opened: tuple[Limits, RunsJobs] | None = None
         self._closing = ExitStack()
@@ -105,7 +107,7 @@ class Worker:
     def do_one(self) -> bool:
         """Do the next job, if there is one."""
         with self._desk.database.writing() as session:
-            lease = jobs.take(session, self._lasting)
+            lease = jobs.take(session, self._lasting, self._kinds)
         if lease is None:
             return False
         try:
@@ -188,12 +190,17 @@ class Worker:
                 log.error("%s in a regular duty", place_of(error))
 
 
-def work(desk: Desk, *, duties: Sequence[Duty] = (releases.expire,)) -> None:
+def work(
+    desk: Desk,
+    *,
+    duties: Sequence[Duty] = (releases.expire,),
+    kinds: Sequence[Kind] = (*QUICK, *RUNS),
+) -> None:
     """A worker as a process of its own, until it is asked to end (SIGTERM, or Ctrl-C)."""
     stop = threading.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: stop.set())
-    Worker(desk, duties=duties).run_until(stop)
+    Worker(desk, duties=duties, kinds=kinds).run_until(stop)
 
 
 def place_of(error: BaseException) -> str:

@@ -6,6 +6,7 @@ from datetime import timedelta
 
 import pytest
 
+from desk_fixtures import OTHER
 from understudy.desk import jobs
 from understudy.desk.jobs import LostLeaseError
 from understudy.desk.service import requests
@@ -104,3 +105,13 @@ def test_many_workers_never_share_a_job(filled):
     for one in threads:
         one.join()
     assert sorted(taken) == sorted(names)
+
+
+def test_trials_and_releases_do_not_wait_behind_a_run(small):
+    run, tried = small.in_review(), small.draft(OTHER)
+    requests.approve(small.desk, small.reviewer, run)
+    requests.submit(small.desk, small.researcher, tried)
+    with small.desk.database.writing() as session:
+        assert jobs.take(session, kinds=jobs.QUICK).request == tried
+        assert jobs.take(session, kinds=jobs.QUICK) is None
+        assert jobs.take(session, kinds=jobs.RUNS).request == run

@@ -14,6 +14,7 @@ from understudy.desk.service import data_sets, releases, requests, views
 from understudy.desk.service.verification import verify
 from understudy.desk.store.models import DataSetRow, EventRow, ReleaseRow, RunRow, WithdrawalRow
 from understudy.errors import DataError, RefusedError, UsageError
+from understudy.privacy.guarantee import Guarantee
 from understudy.privacy.ledger import Ledger
 
 HELD_BACK = ("run again", "withhold", "release", "return")
@@ -205,6 +206,56 @@ def test_data_that_changed_behind_a_price_is_not_released(small):
     releases.decide(small.desk, small.reviewer, name, REASON)
     small.work()
     assert small.state(name) == "released"
+
+
+def test_nothing_is_left_of_an_output_that_was_to_be_run_again(small):
+    name = small.held()
+    releases.run_again(small.desk, small.reviewer, name)
+    requests.cancel(small.desk, small.reviewer, name)
+    requests.refuse(small.desk, small.reviewer, name, "it is not needed any more")
+    with small.desk.database.reading() as session:
+        for run in session.query(RunRow).filter(RunRow.trial.is_(False)):
+            assert run.results is None
+            assert run.probes is None
+            assert run.shadows is None
+
+
+def test_an_output_that_was_checked_by_other_rules_is_not_released(small):
+    name = small.held()
+    stricter = replace(POLICY, minimum_learners=30)
+    data_sets.set_policy(small.desk, small.custodian, small.data_set, stricter)
+    assert views.request(small.desk, small.reviewer, name).held.stale
+    with pytest.raises(RefusedError, match="its price is not what it would cost now"):
+        releases.decide(small.desk, small.reviewer, name, REASON)
+
+
+def test_releases_that_no_price_covers_need_a_written_reason(small):
+    name = small.held()
+    with small.desk.database.reading() as session:
+        path, population = session.query(DataSetRow.ledger, DataSetRow.population).one()
+    Ledger(Path(path)).record(
+        population=population,
+        card="another",
+        kind="release",
+        method="markov",
+        guarantee=Guarantee.none("a baseline"),
+    )
+    checks = {one.name: one.verdict for one in views.request(small.desk, small.reviewer, name).held.checks}
+    assert checks["others"] == "review"
+    with pytest.raises(RefusedError, match="no reason was written"):
+        releases.decide(small.desk, small.reviewer, name)
+
+
+def test_learners_of_two_data_sets_are_counted_together(small):
+    real = school_frame(7).with_columns(pl.col("learner").str.replace("simulated", "person"))
+    register(small, real=real)
+    folder = small.desk.settings.folder
+    paths = {"real": folder / "copy.csv", "synthetic": folder / "synthetic-2.csv"}
+    real.write_csv(paths["real"])
+    with pytest.raises(UsageError, match="some of these learners are in the data set"):
+        data_sets.register(
+            small.desk, small.custodian, title="A copy", policy=POLICY, population="others", **paths
+        )
 
 
 def test_returned_and_withheld_outputs_are_gone(filled):

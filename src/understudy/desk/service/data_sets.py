@@ -21,7 +21,13 @@ from understudy.desk.settings import LEDGER
 from understudy.desk.store import audit
 from understudy.desk.store.models import DataSetRow, RequestRow, WithdrawalRow
 from understudy.errors import DataError, UsageError
-from understudy.privacy.ledger import DEFAULT_POPULATION, SIMULATED_POPULATION, Ledger, new_data_set
+from understudy.privacy.ledger import (
+    DEFAULT_POPULATION,
+    SIMULATED_POPULATION,
+    Ledger,
+    new_data_set,
+    same_population,
+)
 from understudy.records.interactions import SIMULATED_PREFIX
 
 if TYPE_CHECKING:
@@ -81,8 +87,12 @@ def register(
         # Whether it is about this table is found now, and not with the first request.
         StageOne.of(summary, table)
     simulated = bool(own[learner].cast(str).str.starts_with(SIMULATED_PREFIX).all())
+    population = population or (SIMULATED_POPULATION if simulated else DEFAULT_POPULATION)
+    kept = (ledger or _ledger_of(desk, real, simulated)).resolve()
     name = new_data_set()
     with desk.database.writing() as session:
+        if not simulated:
+            _refuse_others_of(session, own[learner], kept, population)
         row = DataSetRow(
             name=name,
             title=title,
@@ -94,8 +104,8 @@ def register(
             columns=columns,
             n_learners=table.n_learners,
             policy=_plain(policy),
-            ledger=str((ledger or _ledger_of(desk, real, simulated)).resolve()),
-            population=population or (SIMULATED_POPULATION if simulated else DEFAULT_POPULATION),
+            ledger=str(kept),
+            population=population,
             simulated=simulated,
             seed=secrets.randbits(62),
         )
@@ -131,6 +141,8 @@ def set_policy(desk: Desk, who: Person, name: str, policy: Policy) -> None:
     with desk.database.writing() as session:
         row = find(session, name)
         before, row.policy = row.policy, _plain(policy)
+        # What was checked by other rules has to be checked again.
+        row.version += 1
         changed = {key: value for key, value in row.policy.items() if before.get(key) != value}
         audit.append(session, who, "set policy", detail={"data set": name, "changed": changed})
 
@@ -231,6 +243,19 @@ def _ledger_of(desk: Desk, real: Path, simulated: bool) -> Path:
 def _learners(row: DataSetRow) -> set[str]:
     frame = read_table(Path(row.real), "the real data")
     return set(frame[row.learner].cast(str).to_list())
+
+
+def _refuse_others_of(session: Session, learners: pl.Series, ledger: Path, population: str) -> None:
+    """Learners who are in another data set as well must be counted together: in one ledger, as one population."""
+    names, kept = set(learners.cast(str).to_list()), (ledger, same_population(population))
+    for row in session.scalars(select(DataSetRow).where(DataSetRow.simulated.is_(False))):
+        apart = (Path(row.ledger), same_population(row.population)) != kept
+        if apart and Path(row.real).is_file() and names & _learners(row):
+            raise UsageError(
+                f"some of these learners are in the data set '{row.title}' as well, which has another ledger or "
+                "population.",
+                hint="give --ledger and --population as for that one, so that both count together.",
+            )
 
 
 def _same_kinds(real: pl.DataFrame, synthetic: pl.DataFrame) -> None:

@@ -24,7 +24,7 @@ from understudy.desk.service.desk import Desk
 from understudy.desk.service.releases import released
 from understudy.desk.service.working import latest_run
 from understudy.desk.store import audit
-from understudy.desk.store.models import FeedbackRow, ReleaseRow, RequestRow
+from understudy.desk.store.models import FeedbackRow, MeasurementRow, ReleaseRow, RequestRow
 from understudy.errors import DataError, UsageError
 
 PRECISIONS = (0.0, 0.5, 1.0)
@@ -115,7 +115,7 @@ def _own_precision(session: Session, row: RequestRow) -> float | None:
     both = None if release is None else _both(session, row, release)
     if release is None or both is None:
         return None
-    errors = _errors(release)
+    errors = _errors(session, release)
     # Without errors nothing says how far apart two answers may be; tests say for themselves whether they held.
     if not errors and not any(_test(name, both[0])[0] for name in both[0].numbers):
         return None
@@ -129,15 +129,17 @@ def _both(session: Session, row: RequestRow, release: ReleaseRow) -> tuple[Resul
     return Results.from_json(trial.results), Results.from_json(release.run.results)
 
 
-def _errors(release: ReleaseRow) -> Mapping[str, float]:
-    """Standard errors of the answer's numbers, from the runs without each learner."""
+def _errors(session: Session, release: ReleaseRow) -> Mapping[str, float]:
+    """Standard errors of the answer's numbers, from the runs without each learner: of then, or of those still in."""
     from understudy.desk.disclosure.influences import Influences
     from understudy.desk.disclosure.probing import Probes
 
-    if release.run.probes is None:
+    since = select(MeasurementRow.probes).where(MeasurementRow.release_id == release.id)
+    kept = session.scalar(since) if release.run.shadows is None else release.run.probes
+    if kept is None:
         return {}
     try:
-        influences = Influences(Probes.from_bytes(release.run.probes))
+        influences = Influences(Probes.from_bytes(kept))
     except DataError:
         return {}
     return dict(zip(influences.names, influences.standard_error.tolist(), strict=True))

@@ -53,7 +53,7 @@ def decide(desk: Desk, who: Person, name: str, reason: str = "") -> None:
                 hint="run it again, and decide by the new price.",
             )
         mu, advantage = upper_ends(run)
-        checks = [Check.from_json(one) for one in run.checks]
+        checks = checks_now(session, row, run)
         data_sets.policy_of(row.data_set).refuse_release(checks, mu, advantage, reason)
         session.add(
             ReleaseRow(
@@ -107,6 +107,7 @@ def run_again(desk: Desk, who: Person, name: str) -> None:
     with desk.database.writing() as session:
         row = find(session, who, name)
         move(session, who, row, "run again")
+        delete_held(session, row)
         jobs.add(session, "run", row)
 
 
@@ -116,7 +117,8 @@ def expire(desk: Desk) -> int:
     with desk.database.writing() as session:
         held = session.scalars(select(RequestRow).where(RequestRow.state == State.HELD.value)).all()
         for row in held:
-            days = (now() - row.moved_at).total_seconds() / 86_400
+            # By days: the minute would tell its owner when the run ended.
+            days = (now().date() - row.moved_at.date()).days
             if days > data_sets.policy_of(row.data_set).retention_days:
                 move(session, WORKER, row, "expire")
                 delete_held(session, row)
@@ -151,6 +153,25 @@ def outside_the_price(session: Session, data: DataSetRow) -> list[str]:
         for entry in Ledger(Path(data.ledger)).entries(data.population)
         if entry.card not in priced and entry.kind != REFUSED
     ]
+
+
+def checks_now(session: Session, row: RequestRow, run: RunRow) -> list[Check]:
+    """The checks of a run, and whether there are releases about the same learners that its price leaves out."""
+    checks = [Check.from_json(one) for one in run.checks]
+    if others := outside_the_price(session, row.data_set):
+        releases = "one release" if len(others) == 1 else f"{len(others)} releases"
+        checks.append(
+            Check(
+                "others",
+                "review",
+                f"There is {releases} about the same learners that this price leaves out: what both tell together "
+                "was not measured."
+                if len(others) == 1
+                else f"There are {releases} about the same learners that this price leaves out: what all tell "
+                "together was not measured.",
+            )
+        )
+    return checks
 
 
 def stale(session: Session, row: RequestRow, run: RunRow) -> bool:

@@ -21,7 +21,7 @@ from understudy.desk.running import Failure
 from understudy.desk.service import data_sets, releases
 from understudy.desk.service.changes import find, may
 from understudy.desk.service.desk import Desk
-from understudy.desk.service.releases import outside_the_price, stale
+from understudy.desk.service.releases import checks_now, outside_the_price, stale
 from understudy.desk.service.working import latest_run
 from understudy.desk.states import BEING_ANSWERED, CHANGES, SEEN_AS_ONE, State
 from understudy.desk.store.models import EventRow, FeedbackRow, NoticeRow, ReleaseRow, RequestRow, RunRow
@@ -261,7 +261,7 @@ def _held(session: Session, row: RequestRow) -> HeldOutput | None:
     return HeldOutput(
         results=_results(run.results),
         failure=_failure(run),
-        checks=tuple(Check.from_json(one) for one in run.checks),
+        checks=tuple(checks_now(session, row, run)),
         support=run.support,
         prices=run.prices,
         basis=tuple(run.basis),

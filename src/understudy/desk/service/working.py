@@ -39,6 +39,8 @@ class Measured:
     data_hash: str
     probes: bytes
     shadows: bytes
+    remains: bytes
+    """What stays of its own run, which was about learners who may have left."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -151,6 +153,7 @@ def _keep(session: Session, measured: Measured) -> None:
         row = MeasurementRow(release_id=release.id)
         session.add(row)
     row.data_hash, row.probes, row.shadows = measured.data_hash, measured.probes, measured.shadows
+    release.run.probes, release.run.shadows = measured.remains, None
 
 
 def _forget(session: Session, row: RequestRow, *, trial: bool) -> None:

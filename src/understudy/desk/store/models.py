@@ -151,7 +151,7 @@ class DataSetRow(Base):
     seed: Mapped[int] = mapped_column(BigInteger)
     """Of the order of learners and the shadows. Secret."""
     version: Mapped[int] = mapped_column(default=1)
-    """Raised when a learner withdraws: what was priced before was priced on other learners."""
+    """Raised when a learner withdraws or the policy changes: what was priced before was priced otherwise."""
     closed: Mapped[bool] = mapped_column(default=False)
     made_at: Mapped[datetime] = mapped_column(Moment, default=now)
 

@@ -173,7 +173,10 @@ CHECKS = {
         "Same on drawn data",
         "Does the code behave on data drawn from the learners as on the learners themselves?",
     ),
-    "consistency": Asked("Same answer to everybody", "Does the code behave as in the trial?"),
+    "consistency": Asked(
+        "Same code for all runs", "Does the code answer otherwise when it sees all learners?"
+    ),
+    "others": Asked("Other releases", "Are there releases about these learners that the price leaves out?"),
 }
 
 
