@@ -27,6 +27,7 @@ from understudy.desk.disclosure.rounding import units_of
 from understudy.desk.learners import LearnerTable
 from understudy.desk.people import WORKER
 from understudy.desk.policies import Policy
+from understudy.desk.remains import Remains
 from understudy.desk.results import Results
 from understudy.desk.risk.game import Price
 from understudy.desk.risk.pricing import (
@@ -47,7 +48,7 @@ from understudy.desk.service.data_sets import RealTable
 from understudy.desk.service.desk import Desk
 from understudy.desk.service.releases import released
 from understudy.desk.service.working import Held, Measured, Origin, Work, code_hash, latest_run
-from understudy.desk.store.models import MeasurementRow, ReleaseRow
+from understudy.desk.store.models import MeasurementRow, ReleaseRow, RunRow
 from understudy.errors import DataError
 
 Progress = Callable[[str, int, int], None]
@@ -78,10 +79,13 @@ class _Released:
 
     request: str
     code: str
+    data_hash: str
+    """Of the data that it left from."""
+    n_learners: int
     results: Results
-    trial: Results
+    remains: Remains
     measured: tuple[_Measurement, ...]
-    """By its own run, and on other learners since, if somebody left."""
+    """By its own run, or on other learners since, if somebody left."""
     together: Price
     """What everything released by then cost."""
 
@@ -134,8 +138,9 @@ def unanswered(desk: Desk, work: Work) -> Held:
 
 def answer(desk: Desk, work: Work, sandbox: RunsJobs, progress: Progress) -> Held:
     """The code on the real data, with its checks and its price; an error is its type and line, for reviewers."""
-    question = _question(desk, work)
+    # The table and its version first: rules that change after that make the answer old, not wrong.
     real = data_sets.real_table(desk, work.data_set)
+    question = _question(desk, work)
     origin = real_origin(work, real)
     analysis = analysis_of(work.code)
     given, probes = probe(
@@ -154,7 +159,7 @@ def answer(desk: Desk, work: Work, sandbox: RunsJobs, progress: Progress) -> Hel
         question.policy,
         n_learners=real.table.n_learners,
         earlier=[
-            Earlier(one.request, one.results, measured.probes)
+            Earlier(one.request, one.results, measured.probes, one.data_hash == real.hash, one.n_learners)
             for one, measured in zip(question.earlier, earlier, strict=True)
         ],
         n_released_numbers=sum(len(one.results.numbers) for one in question.earlier),
@@ -180,7 +185,13 @@ def answer(desk: Desk, work: Work, sandbox: RunsJobs, progress: Progress) -> Hel
         probes.to_bytes(),
         None if shadows is None else shadows.to_bytes(),
         tuple(
-            Measured(one.request, new.data_hash, new.probes.to_bytes(), new.shadows.to_bytes())
+            Measured(
+                one.request,
+                new.data_hash,
+                new.probes.to_bytes(),
+                new.shadows.to_bytes(),
+                one.remains.to_bytes(),
+            )
             for one, new in zip(question.earlier, earlier, strict=True)
             if new not in one.measured
         ),
@@ -247,13 +258,11 @@ def _as_of_now(
         if one.data_hash == real.hash and one.shadows.bank == bank_name(bank):
             return one
     analysis, told = analysis_of(earlier.code), _stage(progress, EARLIER)
-    own = earlier.measured[0].probes
-    units = units_of(Influences(own), earlier.trial)
+    kept = earlier.remains
     _, probes = probe(analysis, real.table, sandbox, _chance(real, earlier.code, "pairs"), told)
-    shadows = shadow_answers(analysis, real.table, bank, own.names, units, sandbox, told)
-    # If it gives no answer without those who left, its own probes stay: the comparison then says that they are
-    # about other learners.
-    return _Measurement(real.hash, probes or own, shadows)
+    shadows = shadow_answers(analysis, real.table, bank, kept.names, kept.units, sandbox, told)
+    # If it gives no answer without those who left, there is nothing to compare: the checks then say so.
+    return _Measurement(real.hash, probes or Probes.of_nobody(kept.names), shadows)
 
 
 def _question(desk: Desk, work: Work) -> _Question:
@@ -272,8 +281,10 @@ def _question(desk: Desk, work: Work) -> _Question:
                 _Released(
                     release.request.name,
                     release.request.code,
+                    run.data_hash,
+                    Prices.from_json(run.prices).own.n_learners,
                     Results.from_json(run.results),
-                    _results(None if its_trial is None else its_trial.results),
+                    _remains(run, _results(None if its_trial is None else its_trial.results)),
                     _measured(session, release),
                     Prices.from_json(run.prices).together,
                 )
@@ -289,15 +300,21 @@ def _question(desk: Desk, work: Work) -> _Question:
 
 def _measured(session: Session, release: ReleaseRow) -> tuple[_Measurement, ...]:
     run = release.run
-    if run.probes is None or run.shadows is None:
-        raise _gone()
     since = session.scalars(select(MeasurementRow).where(MeasurementRow.release_id == release.id))
-    kept = [(run.data_hash, run.probes, run.shadows)]
+    kept = [] if run.probes is None or run.shadows is None else [(run.data_hash, run.probes, run.shadows)]
     kept += [(one.data_hash, one.probes, one.shadows) for one in since]
     return tuple(
         _Measurement(data_hash, Probes.from_bytes(probes), ShadowAnswers.from_bytes(shadows))
         for data_hash, probes, shadows in kept
     )
+
+
+def _remains(run: RunRow, trial: Results) -> Remains:
+    if run.probes is None:
+        raise _gone()
+    if run.shadows is None:
+        return Remains.from_bytes(run.probes)
+    return Remains(units_of(Influences(Probes.from_bytes(run.probes)), trial))
 
 
 def _gone() -> DataError:
