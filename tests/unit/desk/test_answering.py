@@ -3,14 +3,17 @@
 import json
 
 import numpy as np
+import polars as pl
 import pytest
 
-from desk_fixtures import MEAN, OTHER, POLICY, InProcess, fill
+from desk_fixtures import MEAN, OTHER, POLICY, InProcess, fill, school_frame
 from understudy.desk import answering
 from understudy.desk.disclosure.probing import Probes
+from understudy.desk.remains import Remains
 from understudy.desk.risk.pricing import ShadowAnswers
-from understudy.desk.service import data_sets, releases, requests, views
+from understudy.desk.service import data_sets, feedback, releases, requests, views
 from understudy.desk.service.working import Work
+from understudy.desk.store.models import MeasurementRow, ReleaseRow
 from understudy.records.school import School
 from understudy.studies.cohort_trials import seeded_summary
 
@@ -99,6 +102,69 @@ def test_a_release_is_measured_once_on_other_learners(filled):
         counted.append(sandbox.n_runs)
         assert filled.state(name) == "output held"
     assert counted == [2 * once, once]
+
+
+COUNTS = """
+def analyze(data):
+    return {"n": len(data), "n late": int((data["morning_01"] > 20).sum()), "mean": float(data["evening_02"].mean())}
+"""
+
+
+@pytest.mark.parametrize(
+    ("code", "verdict"),
+    [
+        (COUNTS + "# again\n", "fail"),
+        ('def analyze(data):\n    return {"minutes": float(data["evening_02"].sum()) / 60}\n', "fail"),
+        ('def analyze(data):\n    return float((data["morning_01"] <= 20).mean())\n', "fail"),
+        # How many learners there are says that somebody left, and nothing about them.
+        ('def analyze(data):\n    return {"n": len(data), "s": float(data["evening_01"].std())}\n', "review"),
+    ],
+)
+def test_the_same_statistic_before_and_after_somebody_left_is_held(small, code, verdict):
+    small.released(COUNTS)
+    assert differencing(answered(small, small.in_review(code), code)[0]).verdict in ("pass", "review")
+    data_sets.withdraw_learner(small.desk, small.custodian, small.data_set, "simulated-07")
+    check = differencing(answered(small, small.in_review(code), code)[0])
+    assert check.verdict == verdict
+    assert "other learners" in check.reason
+
+
+def test_what_only_the_one_who_left_moved_is_held_too(tmp_path):
+    """Nobody who is still in moves a share of 1: that it was less before was the doing of who left."""
+    frames = [
+        school_frame(seed).with_columns(passed=(pl.col("learner") != "simulated-07").cast(int))
+        for seed in (1, 2)
+    ]
+    filled = fill(tmp_path, real=frames[0], synthetic=frames[1])
+    code = 'def analyze(data):\n    return {"passed": float(data["passed"].mean())}\n'
+    filled.released(code)
+    data_sets.withdraw_learner(filled.desk, filled.custodian, filled.data_set, "simulated-07")
+    check = differencing(answered(filled, filled.in_review(code), code)[0])
+    assert (check.verdict, check.numbers[0]) == ("fail", "passed")
+    filled.desk.close()
+
+
+def test_of_a_run_with_somebody_who_left_no_influences_stay(filled):
+    name = filled.released()
+    data_sets.withdraw_learner(filled.desk, filled.custodian, filled.data_set, "simulated-07")
+    filled.held(OTHER)
+    with filled.desk.database.reading() as session:
+        release = session.query(ReleaseRow).one()
+        run, since = release.run, session.query(MeasurementRow).one()
+        assert run.shadows is None
+        assert json.loads(run.probes).keys() == {"units"}
+        assert Remains.from_bytes(run.probes).names == ("mean minutes",)
+        assert Probes.from_bytes(since.probes).n_learners == 35
+    # It can be measured once more, and the desk still counts for itself.
+    data_sets.withdraw_learner(filled.desk, filled.custodian, filled.data_set, "simulated-08")
+    held, n_runs, _ = answered(filled, filled.in_review(OTHER), OTHER)
+    assert n_runs == 2 * (1 + 34 + 60 + POLICY.n_shadows)
+    assert held.prices["together"]["n_outputs"] == 2
+    assert feedback.own_precision(filled.desk, filled.reviewer, name) in (0.0, 1.0)
+
+
+def differencing(held):
+    return next(check for check in held.checks if check.name == "differencing")
 
 
 def test_what_was_released_before_is_compared_with(small):

@@ -155,9 +155,9 @@ def differencing(columns: Columns, policy: Policy, n_other_populations: int = 0)
         return Check(
             "differencing",
             "review",
-            f"{n_other_populations} earlier answers were released when the data held other learners "
-            "(somebody withdrew or "
-            "came): the same statistic before and after tells about them. See whether the questions are alike.",
+            f"{n_other_populations} earlier {'answer was' if n_other_populations == 1 else 'answers were'} released "
+            "when the data held other learners (somebody withdrew or came): what is told before and after tells "
+            "about them. See whether the questions, or several numbers together, are alike.",
         )
     against = " or released before" if columns.released.any() else ""
     return Check(

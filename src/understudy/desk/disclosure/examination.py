@@ -16,6 +16,7 @@ from understudy.desk.disclosure.influences import Influences
 from understudy.desk.disclosure.persons import extremes, individuals
 from understudy.desk.disclosure.probing import Probes
 from understudy.desk.disclosure.recognition import consistency
+from understudy.desk.disclosure.repeating import Before, repeated
 from understudy.desk.disclosure.rounding import rounded, units_of
 from understudy.desk.policies import Policy
 from understudy.desk.results import Results
@@ -69,6 +70,10 @@ class Earlier:
     request: str
     released: Results
     probes: Probes
+    same_learners: bool = True
+    """Whether it left when the data held the learners of today. `probes` are about those of today, if they can be."""
+    n_learners: int | None = None
+    """How many there were when it left."""
 
 
 def examine(
@@ -92,6 +97,12 @@ def examine(
     comparable = [one for one in comparable if one.probes.n_learners == probes.n_learners]
     for one in comparable:
         columns = columns + _released(one)
+    on_others = [
+        Before(one.request, one.released, Influences(one.probes), one.n_learners)
+        for one in comparable
+        if not one.same_learners
+    ]
+    n_on_others = len(earlier) - len(comparable) + len(on_others)
     checks = (
         learners(influences, trial, policy),
         dominance(influences, policy),
@@ -102,7 +113,8 @@ def examine(
         _digits(influences, answer, units),
         size(answer, policy),
         consistency(influences, policy),
-        differencing(columns, policy, len(earlier) - len(comparable)),
+        repeated(influences, on_others, policy.minimum_learners)
+        or differencing(columns, policy, n_on_others),
         reconstruction(
             columns,
             policy,
@@ -112,7 +124,7 @@ def examine(
         ),
     )
     support = dict(zip(probes.names, influences.support.tolist(), strict=True))
-    return Examination(checks, rounded(answer, units), units, support)
+    return Examination(checks, rounded(answer, units).ordered_like(trial), units, support)
 
 
 def _released(earlier: Earlier) -> Columns:

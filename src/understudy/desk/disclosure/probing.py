@@ -1,4 +1,4 @@
-"""Measures who stands behind each number: the analysis again without each learner, and without some pairs.
+"""Measures who stands behind each number: the analysis again without each learner, some pairs and triples.
 
 What code says about its own results is not believed. A number in which a learner has a part moves when
 they are left out; a number that nobody's absence moves was not made from anybody.
@@ -9,7 +9,7 @@ from __future__ import annotations
 import io
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,7 +21,10 @@ from understudy.errors import DataError
 
 # Up to so many learners are left out one by one; beyond it in so many blocks of neighbours.
 MOST_BLOCKS = 1000
-N_PAIRS = 60
+# So many triples are drawn, and each is left out with its three pairs: what two and three say can be held together.
+N_TRIPLES = 30
+# Leaving out three must leave two: of one there is nothing to compare.
+LEAST_FOR_TRIPLES = 5
 # Numbers past these are not measured. An answer as long as that fails by its size.
 MOST_PROBED = 2000
 
@@ -41,12 +44,28 @@ class Probes:
     without_one: Floats
     """(m, d) the answer without learner i, or block i of learners; NaN where a number is missing."""
     pairs: NDArray[np.int64]
-    """(p, 2) which two learners or blocks were left out."""
+    """(3 q, 2) which two learners or blocks were left out: first and second of each triple, first and third, others."""
     without_two: Floats
-    """(p, d) the answer without them."""
+    """(3 q, d) the answer without them."""
+    triples: NDArray[np.int64]
+    """(q, 3) which three were left out."""
+    without_three: Floats
+    """(q, d) the answer without them."""
     forms: NDArray[np.int64]
-    """(1 + m + p,) which texts, names and shape each answer had; the full answer's are 0, and -1 is a failure."""
+    """(1 + m + 4 q,) which texts, names and shape each answer had; the full answer's are 0, and -1 is a failure."""
     n_learners: int
+    entries: tuple[str, ...] = ()
+    """Where the answers differ apart from numbers (`Results.form`): texts, rows and names that are not always so."""
+    differs: NDArray[np.bool_] = field(default_factory=lambda: np.empty((0, 0), dtype=bool))
+    """(as forms, entries) whether an answer has something else there than the full answer."""
+
+    @classmethod
+    def of_nobody(cls, names: Sequence[str]) -> Probes:
+        """Of an analysis that gives no answer any more: its numbers, and nobody who moves them."""
+        d = len(names)
+        none, triples = np.empty((0, d)), np.empty((0, 3), dtype=np.int64)
+        failed = np.full(1, -1, dtype=np.int64)
+        return cls(tuple(names), np.full(d, np.nan), none, triples[:, :2], none, triples, none, failed, 0)
 
     @property
     def n_blocks(self) -> int:
@@ -63,6 +82,11 @@ class Probes:
         """(m,) without whom the analysis gave no answer."""
         return np.asarray(self.forms[1 : 1 + self.n_blocks] < 0)
 
+    @property
+    def forms_of_two(self) -> NDArray[np.int64]:
+        """(3 q,) of `forms` those without two."""
+        return self.forms[1 + self.n_blocks :][: len(self.pairs)]
+
     def to_bytes(self) -> bytes:
         """For the store: plain arrays, nothing that could run when it is read."""
         sink = io.BytesIO()
@@ -73,8 +97,12 @@ class Probes:
             without_one=self.without_one,
             pairs=self.pairs,
             without_two=self.without_two,
+            triples=self.triples,
+            without_three=self.without_three,
             forms=self.forms,
             n_learners=np.int64(self.n_learners),
+            entries=np.frombuffer(json.dumps(self.entries).encode(), np.uint8),
+            differs=self.differs,
         )
         return sink.getvalue()
 
@@ -89,8 +117,12 @@ class Probes:
                     kept["without_one"],
                     kept["pairs"],
                     kept["without_two"],
+                    kept["triples"],
+                    kept["without_three"],
                     kept["forms"],
                     int(kept["n_learners"]),
+                    tuple(json.loads(kept["entries"].tobytes())),
+                    kept["differs"],
                 )
         except (ValueError, KeyError, OSError, EOFError) as error:
             raise DataError(
@@ -116,33 +148,39 @@ def probe(
     All runs go to the sandbox at once, in an order that it cannot guess.
     """
     blocks = blocks_of(table.n_learners)
-    pairs = _some_pairs(len(blocks), rng)
+    triples = _some_triples(len(blocks), rng)
+    pairs = np.concatenate([triples[:, both] for both in ([0, 1], [0, 2], [1, 2])])
     tables = [table.whole()]
     tables += [table.without(block.tolist()) for block in blocks]
-    tables += [table.without([*blocks[a].tolist(), *blocks[b].tolist()]) for a, b in pairs.tolist()]
+    tables += [
+        table.without(np.concatenate([blocks[one] for one in left_out]).tolist())
+        for left_out in [*pairs.tolist(), *triples.tolist()]
+    ]
     answers = analysis.answers(sandbox, tables, progress)
     full = answers[0]
     if not isinstance(full, Results):
         return full, None
     names = tuple(full.numbers)[:MOST_PROBED]
     values = np.array([_vector(answer, names) for answer in answers]).reshape(len(answers), len(names))
-    m = len(blocks)
+    m, p = len(blocks), len(pairs)
     return full, Probes(
         names,
         values[0],
         values[1 : 1 + m],
         pairs,
-        values[1 + m :],
+        values[1 + m : 1 + m + p],
+        triples,
+        values[1 + m + p :],
         _forms(answers),
         table.n_learners,
+        *_differing(full, answers),
     )
 
 
-def _some_pairs(n_blocks: int, rng: np.random.Generator) -> NDArray[np.int64]:
-    # With three learners, leaving out two leaves one: nothing to compare.
-    if n_blocks < 4:
-        return np.empty((0, 2), dtype=np.int64)
-    drawn = [rng.choice(n_blocks, size=2, replace=False) for _ in range(N_PAIRS)]
+def _some_triples(n_blocks: int, rng: np.random.Generator) -> NDArray[np.int64]:
+    if n_blocks < LEAST_FOR_TRIPLES:
+        return np.empty((0, 3), dtype=np.int64)
+    drawn = [rng.choice(n_blocks, size=3, replace=False) for _ in range(N_TRIPLES)]
     return np.sort(np.array(drawn, dtype=np.int64), axis=1)
 
 
@@ -151,12 +189,21 @@ def _vector(answer: Answer, names: Sequence[str]) -> Floats:
 
 
 def _forms(answers: Sequence[Answer]) -> NDArray[np.int64]:
-    seen: dict[tuple[tuple[str, ...], tuple[str, ...]], int] = {}
+    seen: dict[tuple[tuple[str, str], ...], int] = {}
     codes = []
     for answer in answers:
         if isinstance(answer, Results):
-            form = (answer.texts, tuple(answer.numbers))
-            codes.append(seen.setdefault(form, len(seen)))
+            # Their order does not leave.
+            codes.append(seen.setdefault(tuple(sorted(answer.form.items())), len(seen)))
         else:
             codes.append(-1)
     return np.array(codes, dtype=np.int64)
+
+
+def _differing(full: Results, answers: Sequence[Answer]) -> tuple[tuple[str, ...], NDArray[np.bool_]]:
+    forms = [answer.form if isinstance(answer, Results) else full.form for answer in answers]
+    found = {name for form in forms for name, _ in form.items() ^ full.form.items()}
+    # As many as that fail whoever is behind them.
+    entries = tuple(sorted(found)[:MOST_PROBED])
+    differs = [[form.get(name) != full.form.get(name) for name in entries] for form in forms]
+    return entries, np.array(differs, dtype=bool).reshape(len(forms), len(entries))
