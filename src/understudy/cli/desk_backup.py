@@ -41,16 +41,24 @@ def backup(
 def restore(
     file: Annotated[Path, typer.Argument(metavar="BACKUP", help="What `desk backup` wrote.")],
     folder: DeskFolder = DEFAULT_FOLDER,
+    ledgers_too: Annotated[
+        bool,
+        typer.Option(
+            "--ledgers-too", help="Write ledgers outside of the folder, too, where they are missing."
+        ),
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
     """Make a desk's folder from a backup. The folder must not hold a desk.
+
+    Ledgers that are there stay as they are. Restore only what you backed up: a backup is a whole desk, with its secret.
 
     Example: understudy desk restore desk-backup.tar.gz --desk restored
     """
     require_desk()
     from understudy.desk.backup import restore as restored
 
-    restored(existing(file, "the backup"), folder).close()
+    restored(existing(file, "the backup"), folder, ledgers_too=ledgers_too).close()
     if as_json:
         echo_json({"desk": str(folder)})
     else:

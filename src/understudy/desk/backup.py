@@ -3,6 +3,9 @@
 The database is copied first and the ledgers after it. A release in between is then in the copied ledger and not
 in the copied database: the learners' account shows too much rather than too little, and `desk verify` says so.
 Real and synthetic tables are not in a backup; the school keeps them as it keeps its other records.
+
+What a backup says about itself is not believed: anybody can write an archive. Files have names that a backup has,
+ledgers are ledgers, and outside of the new folder nothing is written unless the caller was asked.
 """
 
 from __future__ import annotations
@@ -10,6 +13,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import re
 import shutil
 import sqlite3
 import subprocess
@@ -34,6 +38,9 @@ _CONTENTS = "contents.json"
 _DUMP = "desk.dump"
 _LEDGERS = "ledgers"
 _KEPT = (SETTINGS, SECRET, POLICY)
+_A_LEDGER = re.compile(r"ledgers/[0-9]{1,6}\.ledger")
+_LEDGER_NAME = ".ledger"
+_SQLITE = b"SQLite format 3\x00"
 
 
 def back_up(desk: Desk, target: Path) -> None:
@@ -51,17 +58,24 @@ def back_up(desk: Desk, target: Path) -> None:
         _pack(folder, target)
 
 
-def restore(source: Path, folder: Path) -> Desk:
-    """Make a desk's folder from a backup, with each ledger where it was, unless a newer one is there.
+def restore(source: Path, folder: Path, *, ledgers_too: bool = False) -> Desk:
+    """Make a desk's folder from a backup. A ledger that is where it was stays: it may know of later releases.
 
-    With PostgreSQL, the database that the settings name has to be there and empty.
+    Ledgers that belong outside of the folder and are not there are only written with `ledgers_too`. With
+    PostgreSQL, the database that the settings name has to be there and empty.
     """
     if (folder / SETTINGS).exists():
         raise UsageError(f"there is a desk in {folder} already.", hint="choose another folder.")
     with tempfile.TemporaryDirectory(prefix="understudy-") as made:
         unpacked = Path(made)
         contents = _unpack(source, unpacked)
-        _put_ledgers_back(unpacked, contents, folder)
+        settings = _with_own_database(unpacked)
+        ledgers = _missing_ledgers(unpacked, contents, folder)
+        if not ledgers_too:
+            _refuse_outside(ledgers, folder)
+        for place, target in ledgers.items():
+            target.parent.mkdir(parents=True, exist_ok=True)
+            _place(unpacked / place, target)
         folder.mkdir(parents=True, exist_ok=True)
         folder.chmod(0o700)
         for name in (*_KEPT, DATABASE):
@@ -76,7 +90,7 @@ def restore(source: Path, folder: Path) -> Desk:
                 unpacked / _DUMP,
             )
         # The settings come last: without them there is no desk yet.
-        _place(unpacked / SETTINGS, folder / SETTINGS)
+        _place(settings, folder / SETTINGS)
     desk = Desk.open(folder)
     _point_to_ledgers(desk, contents, folder)
     return desk
@@ -154,22 +168,28 @@ def _pack(folder: Path, target: Path) -> None:
 
 
 def _unpack(source: Path, folder: Path) -> dict[str, Any]:
-    """Only files that the backup lists, unchanged since; nothing else of the archive is written."""
+    """The files of the archive, if they have names that a backup has and are as its list of contents says."""
     try:
         with tarfile.open(source, "r:gz") as archive:
-            contents: dict[str, Any] = json.loads(_content(archive, _CONTENTS))
-            if contents["format"] != FORMAT or contents["version"] != VERSION:
-                raise KeyError(FORMAT)
-            for name, expected in contents["files"].items():
-                content = _content(archive, name)
-                if hashlib.sha256(content).hexdigest() != expected:
-                    raise ValueError(name)
-                path = folder / name
-                if not path.resolve().is_relative_to(folder.resolve()):
-                    raise ValueError(name)
-                path.parent.mkdir(parents=True, exist_ok=True)
-                path.write_bytes(content)
-            return contents
+            members = archive.getmembers()
+            names = {member.name for member in members if member.isreg() and _belongs(member.name)}
+            if len(names) != len(members):
+                raise ValueError("other files")
+            for member in members:
+                archive.extract(member, folder, set_attrs=False, filter="data")
+        contents: dict[str, Any] = json.loads((folder / _CONTENTS).read_text(encoding="utf-8"))
+        if contents["format"] != FORMAT or contents["version"] != VERSION:
+            raise KeyError(FORMAT)
+        hashes = {
+            name: hashlib.sha256((folder / name).read_bytes()).hexdigest() for name in names - {_CONTENTS}
+        }
+        if hashes != contents["files"] or SETTINGS not in names:
+            raise ValueError("changed files")
+        if set(contents["ledgers"]) != {name for name in names if _A_LEDGER.fullmatch(name)}:
+            raise ValueError("other ledgers")
+        if not all(isinstance(path, str) for path in (contents["desk"], *contents["ledgers"].values())):
+            raise TypeError("no paths")
+        return contents
     except (OSError, tarfile.TarError, KeyError, ValueError, TypeError, EOFError) as error:
         raise DataError(
             f"{source.name} is not a backup of a desk, or it is damaged ({type(error).__name__}).",
@@ -177,12 +197,8 @@ def _unpack(source: Path, folder: Path) -> dict[str, Any]:
         ) from None
 
 
-def _content(archive: tarfile.TarFile, name: str) -> bytes:
-    member = archive.extractfile(name)
-    if member is None:
-        raise KeyError(name)
-    with member:
-        return member.read()
+def _belongs(name: str) -> bool:
+    return name in (_CONTENTS, _DUMP, DATABASE, *_KEPT) or _A_LEDGER.fullmatch(name) is not None
 
 
 def _place(source: Path, target: Path) -> None:
@@ -197,18 +213,57 @@ def _settings_of(unpacked: Path) -> Settings:
 
 def _ledger_now(place: str, contents: dict[str, Any], folder: Path) -> Path:
     """Where a ledger is now: one that was in the desk's folder moves with it."""
-    old = Path(contents["ledgers"][place])
-    desk = Path(contents["desk"])
+    # Without "..": where a path seems to lead and where it leads are then the same.
+    old, desk = (Path(os.path.normpath(path)) for path in (contents["ledgers"][place], contents["desk"]))
     return folder.resolve() / old.relative_to(desk) if old.is_relative_to(desk) else old
 
 
-def _put_ledgers_back(unpacked: Path, contents: dict[str, Any], folder: Path) -> None:
-    for place in contents["ledgers"]:
+def _missing_ledgers(unpacked: Path, contents: dict[str, Any], folder: Path) -> dict[str, Path]:
+    """The ledgers to write. One that is there may know of releases after the backup: what was spent stays spent."""
+    missing: dict[str, Path] = {}
+    for place in sorted(contents["ledgers"]):
         target = _ledger_now(place, contents, folder)
-        # A ledger that is there may know of releases after the backup: what was spent stays spent.
-        if not target.exists():
-            target.parent.mkdir(parents=True, exist_ok=True)
-            _place(unpacked / place, target)
+        if target.exists() or target.is_symlink():
+            continue
+        with (unpacked / place).open("rb") as content:
+            is_ledger = content.read(len(_SQLITE)) == _SQLITE
+        if (
+            not is_ledger
+            or not target.is_absolute()
+            or target.suffix != _LEDGER_NAME
+            or target in missing.values()
+        ):
+            raise DataError(
+                f"the backup would write {place} as {target}, and that is no ledger.",
+                hint="if the backup is yours, take the ledger out of it with tar and put it there yourself.",
+            )
+        missing[place] = target
+    return missing
+
+
+def _refuse_outside(ledgers: dict[str, Path], folder: Path) -> None:
+    outside = [path for path in ledgers.values() if not path.resolve().is_relative_to(folder.resolve())]
+    if outside:
+        raise UsageError(
+            f"the backup holds {len(outside)} {'ledger' if len(outside) == 1 else 'ledgers'} that would be written "
+            f"outside of {folder}: {', '.join(map(str, outside))}.",
+            hint="if that is where they were, say --ledgers-too.",
+        )
+
+
+def _with_own_database(unpacked: Path) -> Path:
+    """The settings; an SQLite file elsewhere is not named any more, since the copy is in the new folder."""
+    path = unpacked / SETTINGS
+    if make_url(_settings_of(unpacked).database_url).get_backend_name() == "sqlite":
+        lines = path.read_text(encoding="utf-8").splitlines(keepends=True)
+        own = [line for line in lines if not re.match(r"\s*[\"']?database[\"']?\s*=", line)]
+        path.write_text("".join(own), encoding="utf-8")
+    if _settings_of(unpacked).database.startswith("sqlite"):
+        raise DataError(
+            f"{SETTINGS} of the backup names a database elsewhere.",
+            hint="take that line out of it, with tar.",
+        )
+    return path
 
 
 def _point_to_ledgers(desk: Desk, contents: dict[str, Any], folder: Path) -> None:

@@ -1,8 +1,11 @@
 """A backup is a whole desk: restored, its log verifies and its releases agree with the ledger."""
 
 import gzip
+import hashlib
 import io
+import json
 import tarfile
+from pathlib import Path
 
 import pytest
 
@@ -53,6 +56,73 @@ def test_a_ledger_that_is_there_is_not_overwritten(small, tmp_path):
     desk.close()
 
 
+def test_a_ledger_outside_is_written_only_if_that_is_said(small, tmp_path):
+    elsewhere = tmp_path / "school" / "understudy.ledger"
+    elsewhere.parent.mkdir()
+    with small.desk.database.writing() as session:
+        session.query(DataSetRow).update({"ledger": str(elsewhere)})
+    small.released()
+    back_up(small.desk, tmp_path / "desk.tar.gz")
+    elsewhere.unlink()
+    with pytest.raises(UsageError, match=str(elsewhere)):
+        restore(tmp_path / "desk.tar.gz", tmp_path / "restored")
+    assert not (tmp_path / "restored").exists()
+    assert not elsewhere.exists()
+    desk = restore(tmp_path / "desk.tar.gz", tmp_path / "restored", ledgers_too=True)
+    assert verify(desk).n_releases == 1
+    desk.close()
+
+
+@pytest.mark.parametrize(
+    ("place", "target", "content"),
+    [
+        ("ledgers/9.ledger", "home/autostart", None),
+        ("ledgers/9.ledger", "home/evil.ledger", b"evil = 1\n"),
+        ("ledgers/9.ledger", "desk/../home/autostart", None),
+        ("ledgers/9.ledger", "relative", None),
+        ("../stolen", "home/stolen.ledger", None),
+        ("ledgers/../../out", "home/out.ledger", None),
+        ("/etc/hostname", "home/stolen.ledger", None),
+        ("home/link", "home/link.ledger", "link"),
+        ("ledgers/9.ledger", "home/link.ledger", "link"),
+        ("ledgers/9.ledger", "home/stolen.ledger", "listed only"),
+    ],
+)
+def test_a_crafted_backup_writes_and_reads_nothing_elsewhere(small, tmp_path, place, target, content):
+    with small.desk.database.reading() as session:
+        Ledger(Path(session.query(DataSetRow.ledger).scalar())).set_limit("somebody", 1.0)
+    back_up(small.desk, tmp_path / "desk.tar.gz")
+    (tmp_path / "outside").write_bytes(b"SQLite format 3\x00 of somebody else")
+    before = sorted(tmp_path.rglob("*"))
+    with tarfile.open(tmp_path / "desk.tar.gz") as old:
+        files = {member.name: old.extractfile(member).read() for member in old}
+    contents = json.loads(files.pop("contents.json"))
+    given = content if isinstance(content, bytes) else files["ledgers/1.ledger"]
+    contents["files"][place] = hashlib.sha256(given).hexdigest()
+    contents["ledgers"][place] = target if target == "relative" else f"{tmp_path}/{target}"
+    with tarfile.open(tmp_path / "evil.tar.gz", "w:gz") as new:
+        for name, data in {"contents.json": json.dumps(contents).encode(), **files}.items():
+            new.addfile(_member(name, size=len(data)), io.BytesIO(data))
+        if content == "link":
+            new.addfile(_member(place, type=tarfile.SYMTYPE, linkname=str(tmp_path / "outside")))
+        elif content != "listed only":
+            new.addfile(_member(place, size=len(given)), io.BytesIO(given))
+    with pytest.raises(DataError, match=r"not a backup|no ledger"):
+        restore(tmp_path / "evil.tar.gz", tmp_path / "restored", ledgers_too=True)
+    assert sorted(tmp_path.rglob("*")) == sorted([*before, tmp_path / "evil.tar.gz"])
+
+
+def test_a_restored_desk_has_its_own_database(tmp_path):
+    made = fill(tmp_path, database=f"sqlite:///{tmp_path}/elsewhere.sqlite")
+    made.released()
+    back_up(made.desk, tmp_path / "desk.tar.gz")
+    desk = restore(tmp_path / "desk.tar.gz", tmp_path / "restored")
+    assert Path(desk.database.engine.url.database).parent == tmp_path / "restored"
+    assert verify(desk).n_releases == 1
+    for one in (made.desk, desk):
+        one.close()
+
+
 def test_postgresql_is_dumped_and_restored(postgresql, tmp_path):
     made = fill(tmp_path, database=postgresql.new())
     made.released()
@@ -95,3 +165,10 @@ def _changed(source, target):
                 member.size = len(content)
 
             new.addfile(member, io.BytesIO(content))
+
+
+def _member(name, **more):
+    member = tarfile.TarInfo(name)
+    for key, value in more.items():
+        setattr(member, key, value)
+    return member
