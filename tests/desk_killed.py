@@ -50,7 +50,7 @@ def quick(change):
     from understudy.desk.risk import game
 
     change(game, "N_BOOTSTRAPS", 5)
-    change(probing, "N_PAIRS", 4)
+    change(probing, "N_TRIPLES", 2)
 
 
 def life(folder, strike_at, number, told):

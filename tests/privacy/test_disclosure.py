@@ -77,6 +77,10 @@ ATTACKS = {
         'return {"m": m}',
         "consistency",
     ),
+    "chance": (
+        'import zlib\nreturn {"x": zlib.crc32(data.score.to_numpy().tobytes()) % 100000}',
+        "consistency",
+    ),
     "a nearly full table": ('return data[["score"]].head(110)', "individuals"),
     "sorted values": ('return {"v": np.sort(data.score.to_numpy())[20:90]}', "individuals"),
     "values in the order of learners": ('return {"v": data.score.head(20).tolist()}', "individuals"),

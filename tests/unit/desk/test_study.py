@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from understudy.desk.disclosure.probing import N_PAIRS
+from understudy.desk.disclosure.probing import N_TRIPLES
 from understudy.desk.figures import PricedRequest
 from understudy.desk.running import Analysis
 from understudy.desk.study import (
@@ -128,8 +128,8 @@ def test_the_study_in_small(studied):
 @pytest.mark.sandbox
 def test_what_was_done_is_not_done_again(studied):
     chosen, found, counting, kept = studied
-    # The trial, the answer, without each learner, without some pairs, and the shadows.
-    assert counting.n_jobs == 1 + 1 + SMALL.n_learners + N_PAIRS + SMALL.n_shadows
+    # The trial, the answer, without each learner, without some pairs and triples, and the shadows.
+    assert counting.n_jobs == 1 + 1 + SMALL.n_learners + 4 * N_TRIPLES + SMALL.n_shadows
     counting.n_jobs = 0
     assert run_study(SMALL, chosen, counting, kept) == found
     assert counting.n_jobs == 0

@@ -17,7 +17,7 @@ from understudy.desk.disclosure.persons import extremes, individuals
 from understudy.desk.disclosure.probing import Probes
 from understudy.desk.disclosure.recognition import consistency
 from understudy.desk.disclosure.repeating import Before, repeated
-from understudy.desk.disclosure.rounding import rounded, units_of
+from understudy.desk.disclosure.rounding import foretold, rounded, units_of
 from understudy.desk.policies import Policy
 from understudy.desk.results import Results
 
@@ -28,7 +28,7 @@ class Examination:
 
     checks: tuple[Check, ...]
     released: Results
-    """The answer rounded."""
+    """The answer with its numbers as answers without one and two learners foretell them, rounded."""
     units: Mapping[str, float]
     """What each number was rounded to; 0 for constants of the code, which stay as they are."""
     support: Mapping[str, int]
@@ -112,7 +112,7 @@ def examine(
         shape(influences, answer, trial, known, policy),
         _digits(influences, answer, units),
         size(answer, policy),
-        consistency(influences, policy),
+        consistency(influences, units, policy),
         repeated(influences, on_others, policy.minimum_learners)
         or differencing(columns, policy, n_on_others),
         reconstruction(
@@ -124,7 +124,9 @@ def examine(
         ),
     )
     support = dict(zip(probes.names, influences.support.tolist(), strict=True))
-    return Examination(checks, rounded(answer, units).ordered_like(trial), units, support)
+    return Examination(
+        checks, rounded(foretold(influences, answer), units).ordered_like(trial), units, support
+    )
 
 
 def _released(earlier: Earlier) -> Columns:
@@ -145,6 +147,14 @@ def _digits(influences: Influences, answer: Results, units: Mapping[str, float])
             f"{len(unmeasured)} numbers are more than the desk measures, so nothing says how many digits "
             "they support.",
         )
+    if unrounded := [name for name in _yes_or_no(answer) if units[name] > 1]:
+        shown = dict(zip(influences.names, influences.shown, strict=True))
+        return Check(
+            "digits",
+            "fail",
+            f"'{shown[unrounded[0]]}' is a yes or no that changes with many single learners: it cannot be rounded.",
+            tuple(shown[name] for name in unrounded[:20]),
+        )
     after = rounded(answer, units).numbers
     changed = [
         shown
@@ -161,3 +171,15 @@ def _digits(influences: Influences, answer: Results, units: Mapping[str, float])
         "their standard error.",
         tuple(changed[:20]),
     )
+
+
+def _yes_or_no(answer: Results) -> list[str]:
+    """Names of what is true or false, which `Results.changed` leaves as it is."""
+    seen: set[str] = set()
+
+    def see(name: str, value: float) -> float:
+        seen.add(name)
+        return value
+
+    answer.changed(see)
+    return [name for name, value in answer.numbers.items() if name not in seen and value in (0.0, 1.0)]

@@ -14,6 +14,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from understudy.desk.disclosure.foretelling import ORDERS, Foretold, foretold_by
 from understudy.desk.disclosure.probing import Probes
 from understudy.desk.results import Floats
 
@@ -28,8 +29,6 @@ NOTHING = 1e-200
 # A learner whose influence is less than this share of the largest is a decoy, not one behind the number.
 LEAST_SHARE = 1e-3
 EXACT = 1e-6
-# Between the largest and the smallest value that a number takes without somebody: from here on ratios are compared.
-ORDERS = 3.0
 # A quantile is what it is without somebody below, without somebody above, or without one of its two neighbours.
 MOST_STEPS = 4
 
@@ -96,6 +95,11 @@ class Influences:
         mean = np.where(there, values, 0.0).sum(axis=0) / n
         squares = (np.where(there, values - mean, 0.0) ** 2).sum(axis=0)
         return np.asarray(np.sqrt(squares * (n - 1) / n))
+
+    @cached_property
+    def foretold(self) -> Foretold:
+        """What answers without two and three learners foretell."""
+        return foretold_by(self.probes)
 
     @cached_property
     def kinds(self) -> tuple[Kind, ...]:

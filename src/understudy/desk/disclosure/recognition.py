@@ -1,19 +1,25 @@
 """Check for code that knows when it is looking at the real data, such as `if len(data) == 120`.
 
-T_i + T_j - T_ij foretells T: for an honest statistic two learners left out act nearly like the sum of both, so
-the answers that lack one or two learners say what the full answer must be. Code that answers otherwise only when
-everybody is there misses that by more than half a typical influence, which is less than the unit that
-results are rounded to.
+T_i + T_j - T_ij foretells T, and T_ij + T_ik - T_ijk foretells T_i: for an honest statistic two learners left out act
+nearly like the sum of both. What leaves the desk is the foretold number, rounded, and not that of the full run,
+so code that answers otherwise only when everybody is there writes into nothing. That it tries is seen here: the
+full answer may miss what is foretold by a quarter of the rounding unit, or by what foretellings themselves are
+off by, which the unit is four times as large as. Whether a number is missing is foretold like a number.
 
-Statistics with chance in them (a bootstrap, a random start) are foretold badly. They are allowed to miss by
-as much as the foretellings scatter, and are for a reviewer to look at: within that scatter code could hide some
-digits. Rounding leaves few of them, as the standard error of such a number is large too.
+Statistics with chance in them (a bootstrap, a random split) are foretold badly: the answers without one learner
+differ as if they were of other data. Their units are four times as large as the scatter, and a reviewer looks at the
+code; a number that is nothing but chance fails.
 
-Cannot see: code that behaves the same with one or two learners left out and otherwise with many; that gains
-nothing here, as what the number tells about one learner is measured on the same side of the switch.
+Cannot see: code that behaves the same with one, two and three learners left out and otherwise with many. What it
+writes is then an influence of the learner concerned, which the other checks measure, but the price, measured on
+shadows, does not know of it; whether shadows are answered alike is a check of its own (`shadows`). And how
+many digits a number has left follows from the scatter of its foretellings: code can choose, by making that
+scatter, whether one digit more is rounded off, and tell a bit by it.
 """
 
 from __future__ import annotations
+
+from collections.abc import Mapping
 
 import numpy as np
 
@@ -28,27 +34,40 @@ LARGEST_MISS = 0.5
 SURE = 3.0
 # Independent chance in every run makes foretellings scatter 1.7 times as much as T_i; more than this is no chance.
 MOST_SCATTER = 3.0
+# Of numbers that are nothing but chance the larger part of foretellings scatter by 2.2 times as much as T_i.
+ALL_CHANCE = 1.75
+# Share of pairs that may be wrong about whether a number is missing: some learner may be one that it hangs on.
+MOST_GAPS = 0.25
 
 
-def consistency(influences: Influences, policy: Policy) -> Check:
-    """Whether the full answer is one of a kind with those that lack a learner or two."""
+def consistency(influences: Influences, units: Mapping[str, float], policy: Policy) -> Check:
+    """Whether the full answer is one of a kind with those that lack a learner or two, given the units it leaves in."""
     probes = influences.probes
     if not len(probes.pairs):
         return Check(
             "consistency", "review", "There are too few learners to see whether the code knows the data."
         )
-    jumped, chancy = _misses(influences)
+    jumped, lost, chancy = _misses(influences, units)
     if jumped:
         names = tuple(influences.shown[j] for j in jumped[:MOST_NAMED])
         return Check(
             "consistency",
             "fail",
-            f"'{names[0]}' is not what the answers without one and without two learners foretell: the code seems to "
+            f"'{names[0]}' is not what the answers without one, two and three learners foretell: the code seems to "
             "answer otherwise when it sees all learners.",
             names,
         )
+    if lost:
+        names = tuple(influences.shown[j] for j in lost[:MOST_NAMED])
+        return Check(
+            "consistency",
+            "fail",
+            f"'{names[0]}' changes by nothing but chance when anybody is left out. If the code resamples or splits "
+            "learners, it has to do so often enough, or learner by learner.",
+            names,
+        )
     forms = probes.forms
-    one, two = forms[1 : 1 + probes.n_blocks], forms[1 + probes.n_blocks :]
+    one, two = forms[1 : 1 + probes.n_blocks], probes.forms_of_two
     if (
         (one != forms[0]).all()
         and (one >= 0).any()
@@ -76,53 +95,54 @@ def consistency(influences: Influences, policy: Policy) -> Check:
         return Check(
             "consistency",
             "review",
-            f"'{names[0]}' changes as if by chance when anybody is left out. A bootstrap or a random start "
-            "does that; see in "
-            "the code whether there is one.",
+            f"'{names[0]}' changes as if by chance when anybody is left out, and was rounded to four times that. "
+            "A bootstrap or a random start does that; see in the code whether there is one.",
             names,
         )
     return Check("consistency", "pass", "The full answer is like those without one or two learners.")
 
 
-def _misses(influences: Influences) -> tuple[list[int], list[int]]:
-    """Numbers that are not as foretold, and those that cannot be foretold."""
-    probes = influences.probes
-    full, one, two = probes.full, probes.without_one, probes.without_two
-    a, b = probes.pairs.T
-    missed, chancy = [], []
-    alone = _only_with_all(influences)
+def _misses(influences: Influences, units: Mapping[str, float]) -> tuple[list[int], list[int], list[int]]:
+    """Numbers that are not as foretold, those that are nothing but chance, and those with some chance in them."""
+    probes, told = influences.probes, influences.foretold
+    moved = np.asarray(influences.moved.any(axis=0))
+    one = probes.without_one
+    missed: list[int] = np.flatnonzero(_unforeseen_gaps(influences)).tolist()
+    lost: list[int] = []
+    chancy: list[int] = []
     listed = set(own_values(influences))
-    for j in range(len(full)):
-        if j in listed:
+    for j, name in enumerate(influences.names):
+        if j in listed or np.isnan(probes.full[j]) or np.isnan(told.values[j]):
             continue
-        foretold = one[a, j] + one[b, j] - two[:, j]
-        foretold = foretold[~np.isnan(foretold)]
-        if alone[j]:
-            missed.append(j)
-        if np.isnan(full[j]) or len(foretold) < 4:
-            continue
-        spread = float(np.nanstd(one[:, j]))
-        scatter = float(foretold.std())
-        noise = TINY + 2 * NOISE * abs(full[j]) + EXACT * float(np.nanmax(np.abs(influences.steps[:, j])))
-        allowed = max(LARGEST_MISS * spread, SURE * min(scatter, MOST_SCATTER * spread))
-        typical = float(np.median(np.abs(foretold - np.median(foretold))))
+        full, spread, unit = float(probes.full[j]), float(np.nanstd(one[:, j])), units.get(name, 0.0)
+        noise = TINY + 2 * NOISE * abs(full) + EXACT * float(np.nanmax(np.abs(influences.steps[:, j])))
+        allowed = max(LARGEST_MISS * spread, SURE * min(float(told.spread[j]), MOST_SCATTER * spread))
+        miss, error = abs(full - float(told.values[j])), float(told.error[j])
         # A quantile goes in steps, and the full answer is one of those foretold though not the middle one.
-        outside = max(float(foretold.min()) - full[j], full[j] - float(foretold.max())) > noise
-        far = abs(full[j] - float(np.median(foretold))) > allowed + noise
-        if (outside and far) or typical > MOST_SCATTER * spread + noise:
+        outside = max(float(told.lowest[j]) - full, full - float(told.highest[j])) > noise
+        gross = outside and miss > allowed + noise
+        deeper = abs(float(np.nan_to_num(told.deeper[j]))) > allowed + noise and not influences.in_steps(j)
+        # Less than that is what foretelling itself is off by: with the unit, which is as coarse, nothing is gained.
+        switched = bool(moved[j]) and miss > max(unit / 4, error) + noise
+        if gross or deeper or switched or told.scatter[j] > 2 * MOST_SCATTER * spread + noise:
             missed.append(j)
-        elif typical > LARGEST_MISS * spread + noise:
-            chancy.append(j)
-    return missed, chancy
+        elif told.scatter[j] > LARGEST_MISS * spread + noise and not influences.in_steps(j):
+            (lost if told.scatter[j] > ALL_CHANCE * spread else chancy).append(j)
+    return missed, lost, chancy
 
 
-def _only_with_all(influences: Influences) -> Flags:
-    """Numbers that are there, or missing, only when everybody is; not the ends of lists that shrink by "
-    "each learner."""
+def _unforeseen_gaps(influences: Influences) -> Flags:
+    """Numbers of which being there or missing is not what answers without one and two learners foretell."""
     probes = influences.probes
     missing = np.isnan(probes.full)
-    ran_one, ran_two = ~probes.failed, probes.forms[1 + probes.n_blocks :] >= 0
-    one, two = np.isnan(probes.without_one[ran_one]), np.isnan(probes.without_two[ran_two])
-    if not len(one) or not len(two) or two.sum(axis=1).mean() > one.sum(axis=1).mean() + 0.5:
+    ran_one, ran_two = ~probes.failed, probes.forms_of_two >= 0
+    one, two = np.isnan(probes.without_one), np.isnan(probes.without_two)
+    usable = ran_two & ran_one[probes.pairs].all(axis=1)
+    if not usable.any():
         return np.zeros(len(missing), dtype=bool)
-    return np.asarray((one != missing).all(axis=0) & (two != missing).all(axis=0))
+    foretold = one[probes.pairs].sum(axis=1, dtype=np.int64) - two
+    off = (foretold != missing)[usable].mean(axis=0) > MOST_GAPS
+    found = off | ((one[ran_one] != missing).mean(axis=0) > 0.5)
+    # A list of learners' own values loses its end with each of them, and fails for what it is.
+    found[own_values(influences)] = False
+    return np.asarray(found)

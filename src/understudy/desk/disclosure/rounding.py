@@ -1,10 +1,14 @@
-"""Rounds numbers to what the sample supports.
+"""Rounds numbers to what the sample supports, and to what answers without single learners agree about.
 
 The unit is the largest power of ten that is at most a quarter of the jackknife standard error. Rounding then
 moves a number by at most an eighth of its standard error and adds less than 0.6 % to its variance: no
 researcher loses anything, and the digits beyond, in which code could write down a learner, do not leave.
 Counts follow the same rule: a count of 30 among 120 learners has a standard error near 5 and stays exact, one of
 3,000 among 10,000 is rounded to tens. Small counts are held by the number of learners behind them, not blurred.
+
+What is rounded is the number that answers without one and two learners foretell, not the full answer's own: the
+run on all learners is one that code can recognise. Where foretellings disagree, in a statistic that bends
+or one with chance in it, the unit is at least four times as large as what they disagree by.
 """
 
 from __future__ import annotations
@@ -14,25 +18,39 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from understudy.desk.disclosure.influences import Influences
+from understudy.desk.disclosure.influences import NOISE, Influences
 from understudy.desk.results import Floats, Results
 
 SHARE_OF_ERROR = 0.25
+# The unit in errors of foretelling, and in what counts as not moved.
+UNIT_IN_ERRORS = 4.0
+UNIT_IN_NOISE = 10.0
 # A number that nobody's absence moves has no standard error. If it is not a constant of the code, so many digits.
 DIGITS_OF_UNMOVED = 3
 
 
 def units_of(influences: Influences, trial: Results) -> dict[str, float]:
     """The rounding unit of each number; 0 for one that is not rounded, as it is the same on synthetic data."""
-    full = influences.probes.full
-    errors = influences.standard_error
+    plain = plain_units(influences, trial)
+    least = UNIT_IN_ERRORS * influences.foretold.error
+    return {
+        name: power_of_ten_above(least[j]) if 0 < unit < least[j] * (1 - NOISE) else unit
+        for j, (name, unit) in enumerate(plain.items())
+    }
+
+
+def plain_units(influences: Influences, trial: Results) -> dict[str, float]:
+    """The units by the standard error alone."""
+    full, errors = influences.probes.full, influences.standard_error
+    moved = np.asarray(influences.moved.any(axis=0))
     units = {}
     for j, name in enumerate(influences.names):
         value, error = full[j], errors[j]
-        if math.isnan(value) or (trial.numbers.get(name) == value and not influences.moved[:, j].any()):
+        noise = UNIT_IN_NOISE * NOISE * abs(value)
+        if math.isnan(value) or (trial.numbers.get(name) == value and not moved[j]):
             units[name] = 0.0
-        elif error > 1e-12 * max(abs(value), 1e-288):
-            units[name] = power_of_ten(SHARE_OF_ERROR * error)
+        elif moved[j] and error > noise and error > 1e-300:
+            units[name] = max(power_of_ten(SHARE_OF_ERROR * error), power_of_ten(noise or 1e-300))
         elif _is_whole(value) and abs(value) < 1e6:
             units[name] = 1.0
         else:
@@ -43,6 +61,22 @@ def units_of(influences: Influences, trial: Results) -> dict[str, float]:
 def power_of_ten(most: float) -> float:
     """The largest power of ten that is not above `most`."""
     return float(10.0 ** max(-300, math.floor(math.log10(most) + 1e-9)))
+
+
+def power_of_ten_above(least: float) -> float:
+    """The smallest power of ten that is not below `least`."""
+    return float(10.0 ** max(-300, math.ceil(math.log10(least) - 1e-9)))
+
+
+def foretold(influences: Influences, answer: Results) -> Results:
+    """The answer with every number as answers without one and two learners foretell it, where they do.
+
+    Numbers that nobody moves are as they are.
+    """
+    moved = np.asarray(influences.moved.any(axis=0))
+    values = dict(zip(influences.names, influences.foretold.values.tolist(), strict=True))
+    kept = {name for j, name in enumerate(influences.names) if not moved[j] or math.isnan(values[name])}
+    return answer.changed(lambda name, value: value if name in kept else values.get(name, value))
 
 
 def rounded(results: Results, units: Mapping[str, float]) -> Results:

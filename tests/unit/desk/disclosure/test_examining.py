@@ -83,7 +83,6 @@ def test_an_honest_analysis_of_many_rows_passes(name, log):
             'return {"x": 1.0 if data.score.mean() > -1 else 0.0, "y": data.score.size // 1000 + 7.5}',
             "",
         ),
-        ('import zlib\nreturn {"x": zlib.crc32(data.score.to_numpy().tobytes()) % 100000}', "consistency"),
     ],
 )
 def test_what_a_person_has_to_look_at(body, check, school):
@@ -176,6 +175,6 @@ def test_in_the_sandbox(tmp_path, monkeypatch):
         )
         trial = code.answer(sandbox, synthetic.whole())
     examination = examine(answer, probes, trial, code.code, Policy(), n_learners=40)
-    assert heard[-1] == (101, 101)
+    assert heard[-1] == (161, 161)
     assert examination.support == {"m": 40, "one": 1}
     assert examination.check("learners").numbers == ("one",)

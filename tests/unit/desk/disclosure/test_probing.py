@@ -54,7 +54,7 @@ def test_probes_go_to_the_store_and_back():
     again = Probes.from_bytes(probes.to_bytes())
     assert again.names == probes.names == ("a", "b / 1", "b / 2")
     assert again.n_learners == 20
-    for name in ("full", "without_one", "pairs", "without_two", "forms"):
+    for name in ("full", "without_one", "pairs", "without_two", "triples", "without_three", "forms"):
         np.testing.assert_array_equal(getattr(again, name), getattr(probes, name))
     with pytest.raises(DataError):
         Probes.from_bytes(b"something else")
