@@ -89,7 +89,8 @@ def certificate(
     price = content["price"].get("everything_released")
     if price:
         typer.echo(
-            f"Price of everything released so far, measured: mu at most {price['mu_at_most']:g}, advantage at most "
-            f"{price['advantage_at_most']:g}."
+            f"Price of everything released so far, measured: mu up to {price['mu_measured_up_to']:g}, advantage up to "
+            f"{price['advantage_measured_up_to']:g}."
         )
+    typer.echo(str(content["other_releases"]["meaning"]))
     typer.echo(str(content["not_covered"]))

@@ -27,13 +27,21 @@ NOT_COVERED = (
 )
 
 
-def document(settings: Settings, row: RequestRow, release: ReleaseRow) -> dict[str, Any]:
-    """The certificate of a release, signed.
+OTHERS = (
+    "There are other releases about these learners that the price does not cover, such as synthetic data: what all "
+    "tell together was not measured."
+)
+NO_OTHERS = "The desk's ledger knows no other release about these learners that the price does not cover."
+
+
+def document(settings: Settings, row: RequestRow, release: ReleaseRow, *, others: bool) -> dict[str, Any]:
+    """The certificate of a release, signed. `others`: whether there are releases that its price does not cover.
 
     It leaves the house: of the checks it gives the verdicts without their reasons, which depend on the data, and
     prices rounded up to one digit, since they depend on the data as well.
     """
     run = release.run
+    prices = run.prices or {}
     content = {
         "format": FORMAT,
         "version": VERSION,
@@ -47,10 +55,12 @@ def document(settings: Settings, row: RequestRow, release: ReleaseRow) -> dict[s
         "data_set": row.data_set.name,
         "data_set_title": row.data_set.title,
         "simulated": row.data_set.simulated,
+        "n_learners": prices["own"]["n_learners"] if prices else None,
         "result": run.results,
         "checks": [{"name": check["name"], "verdict": check["verdict"]} for check in run.checks],
         "released_against_a_check": any(check["verdict"] == "fail" for check in run.checks),
-        "price": _price(run.prices or {}),
+        "price": _price(prices),
+        "other_releases": {"exist": others, "meaning": OTHERS if others else NO_OTHERS},
         "not_covered": NOT_COVERED,
         "released_on": None if release.released_at is None else release.released_at.date().isoformat(),
         "made_with": f"Understudy {understudy.__version__}",
@@ -86,6 +96,17 @@ def verify(content: dict[str, Any], key: str | None = None) -> None:
         ) from None
 
 
+def same_as_stored(content: dict[str, Any], release: ReleaseRow) -> bool:
+    """Whether a certificate says what the store says about its release."""
+    stored = {
+        "certificate": release.certificate,
+        "result": release.run.results,
+        "code_hash": release.run.code_hash,
+        "code": release.request.code,
+    }
+    return _bytes({name: content.get(name) for name in stored}) == _bytes(stored)
+
+
 def public_key(settings: Settings) -> str:
     """By which anybody can verify the desk's certificates."""
     return _key(settings).public_key().public_bytes_raw().hex()
@@ -104,10 +125,13 @@ def _price(prices: dict[str, Any]) -> dict[str, Any]:
     return {
         "meaning": MEANING,
         "rounded": "up to one digit",
+        # The private summary that the synthetic data was made from.
+        "includes_stage_one": bool(prices) and prices["published"]["stage_one_mu"] is not None,
         **{
+            # Not "at most": a stronger attacker than those who were tried may do better.
             name: {
-                "mu_at_most": _up(prices[part]["mu"]["high"]),
-                "advantage_at_most": _up(prices[part]["advantage"]["high"]),
+                "mu_measured_up_to": _up(prices[part]["mu"]["high"]),
+                "advantage_measured_up_to": _up(prices[part]["advantage"]["high"]),
             }
             for name, part in (("this_answer", "own"), ("everything_released", "together"))
             if part in prices

@@ -127,7 +127,9 @@ def test_a_release_is_charged_once_and_certified(filled):
     assert entry.risk["measured_mu_of_everything"] == held.prices["together"]["mu"]["high"]
     document = views.certificate(filled.desk, shown.certificate)
     certificates.verify(document, certificates.public_key(filled.desk.settings))
-    assert document["price"]["everything_released"]["mu_at_most"] >= held.prices["together"]["mu"]["high"]
+    assert (
+        document["price"]["everything_released"]["mu_measured_up_to"] >= held.prices["together"]["mu"]["high"]
+    )
     text = json.dumps(document)
     assert "reason" not in text
     assert filled.researcher.name not in text

@@ -74,6 +74,7 @@ def hand_out(desk: Desk, lease: Lease) -> None:
         release = _release(session, row)
         charge = _charge(row.data_set, release)
         data_set, priced_on = row.data_set.name, release.run.data_hash
+        others = bool(outside_the_price(session, row.data_set))
     try:
         # Versions tell of learners who withdrew; only the file itself tells that somebody changed it.
         if not charge.done() and data_sets.real_table(desk, data_set).hash != priced_on:
@@ -89,7 +90,7 @@ def hand_out(desk: Desk, lease: Lease) -> None:
         release = _release(session, row)
         jobs.finish(session, lease)
         release.released_at = now()
-        release.document = document(desk.settings, row, release)
+        release.document = document(desk.settings, row, release, others=others)
         move(session, WORKER, row, "hand out", {"certificate": release.certificate})
 
 

@@ -54,7 +54,14 @@ def verify(desk: Desk, known: str | None = None) -> Verified:
                     hint="compare with a backup.",
                 )
             if out:
-                certificates.verify(release.document or {}, key)
+                signed = release.document or {}
+                certificates.verify(signed, key)
+                if not certificates.same_as_stored(signed, release):
+                    raise DataError(
+                        f"the stored result, code or number of release {release.certificate} is not what its "
+                        "certificate says.",
+                        hint="the certificate is signed and holds what was released; compare with a backup.",
+                    )
         if unknown := sorted(set(charged) - {release.certificate for release in releases}):
             raise DataError(
                 f"the ledger holds release {unknown[0]}, and the desk does not know it.",

@@ -108,6 +108,9 @@ class RequestView:
     history: tuple[Event, ...]
     certificate: str | None
     released: Results | None
+    """As it was signed."""
+    n_learners_then: int | None
+    """How many the released result is about."""
     feedback: dict[str, Any] | None
 
 
@@ -128,6 +131,7 @@ def request(desk: Desk, who: Person, name: str) -> RequestView:
         inside = who.reviews and row.owner_id != who.id
         release = session.scalar(select(ReleaseRow).where(ReleaseRow.request_id == row.id))
         out = release is not None and release.released_at is not None
+        signed = release.document or {} if release is not None and out else {}
         feedback = session.scalar(select(FeedbackRow).where(FeedbackRow.request_id == row.id))
         return RequestView(
             line=_line(row, who),
@@ -143,7 +147,8 @@ def request(desk: Desk, who: Person, name: str) -> RequestView:
             progress=_progress(session, row) if inside else None,
             history=_history(session, row) if inside else (),
             certificate=release.certificate if release is not None and out else None,
-            released=_results(release.run.results) if release is not None and out else None,
+            released=_results(signed.get("result")),
+            n_learners_then=signed.get("n_learners"),
             feedback=None
             if feedback is None
             else {
