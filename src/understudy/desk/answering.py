@@ -169,9 +169,9 @@ def answer(desk: Desk, work: Work, sandbox: RunsJobs, progress: Progress) -> Hel
     shadows = prices = None
     if not _too_large(found, question.policy):
         shadows = shadow_answers(
-            analysis, real.table, bank, probes.names, found.units, sandbox, _stage(progress, PRICING)
+            analysis, real.table, bank, given, found.units, sandbox, _stage(progress, PRICING)
         )
-        checks = (*checks, likeness(Influences(probes), shadows.values, bank))
+        checks = (*checks, likeness(Influences(probes), shadows, bank, given))
         prices = _prices(shadows, earlier, bank, real, work, question, progress)
     return Held(
         origin,
@@ -260,7 +260,7 @@ def _as_of_now(
     analysis, told = analysis_of(earlier.code), _stage(progress, EARLIER)
     kept = earlier.remains
     _, probes = probe(analysis, real.table, sandbox, _chance(real, earlier.code, "pairs"), told)
-    shadows = shadow_answers(analysis, real.table, bank, kept.names, kept.units, sandbox, told)
+    shadows = shadow_answers(analysis, real.table, bank, earlier.results, kept.units, sandbox, told)
     # If it gives no answer without those who left, there is nothing to compare: the checks then say so.
     return _Measurement(real.hash, probes or Probes.of_nobody(kept.names), shadows)
 

@@ -24,6 +24,7 @@ Floats = NDArray[np.float64]
 # Between the parts of a name.
 STEP = " / "
 N_ROWS = "number of rows"
+COLUMNS = "columns"
 
 
 @dataclass(frozen=True)
@@ -44,7 +45,8 @@ class Results:
 
     `values` is what is not a table: numbers, texts, lists and dicts of them. Missing numbers (NaN, infinite) are
     None. `numbers` names every number: the way to it through dicts and lists, or table, column and row; a row is
-    named by its texts where they tell rows apart, by its place otherwise. How many rows a table has is a number too.
+    named by its first text or by all of them where they tell rows apart, by its place otherwise. How many rows a
+    table has is a number too. `form` is everything else that an answer says, apart from its order.
     """
 
     values: Any = None
@@ -89,6 +91,36 @@ class Results:
             if isinstance(text, str)
         )
 
+    @cached_property
+    def form(self) -> dict[str, str]:
+        """What stands where, apart from the numbers: a text, or that it is a number or empty; a table row by row."""
+        return dict(self._form())
+
+    @cached_property
+    def text_cells(self) -> tuple[str, ...]:
+        """Names of all texts that are values or cells, in order, as numbers are named."""
+        found: list[str] = []
+
+        def note(name: str, value: Any) -> Any:
+            if isinstance(value, str):
+                found.append(name)
+            return value
+
+        self._visited(note)
+        return tuple(found)
+
+    @property
+    def is_ambiguous(self) -> bool:
+        """Whether two numbers or texts have one name, so that only one of them would be measured."""
+        cells = [STEP.join((name, N_ROWS)) for name in self.tables]
+
+        def note(name: str, value: Any) -> Any:
+            cells.append(name)
+            return value
+
+        self._visited(note)
+        return len(set(cells)) < len(cells) or len(self.form) < len(self._form())
+
     @property
     def n_bytes(self) -> int:
         """Size as JSON."""
@@ -99,18 +131,54 @@ class Results:
         return np.array([self.numbers.get(name, math.nan) for name in names])
 
     def changed(self, change: Callable[[str, float], float]) -> Results:
-        """The same results with every number replaced by `change(name, number)`; missing ones stay missing."""
+        """The same results with every number replaced by `change(name, number)`; missing ones stay missing.
+
+        Whole numbers become whole: 3 and 3.0 would be two ways to say the same.
+        """
 
         def new(name: str, value: Any) -> Any:
-            if value is None or isinstance(value, str | bool):
+            if value is None or isinstance(value, str | bool | dict | list):
                 return value
             changed = change(name, float(value))
-            return int(changed) if isinstance(value, int) and changed == int(changed) else changed
+            return int(changed) if changed.is_integer() and abs(changed) < 2**53 else changed
 
         return Results(
             _walked(self.values, (), new),
             {name: _walked_table(name, table, new) for name, table in self.tables.items()},
         )
+
+    def ordered_like(self, trial: Results) -> Results:
+        """The same results in an order that tells nothing: the trial's, then what it does not have, sorted.
+
+        Keys, tables and rows that their texts tell apart are put in order; lists keep theirs. Whether a yes or no is
+        written as a number is the trial's choice too.
+        """
+        return Results(
+            _ordered(self.values, trial.values),
+            {
+                name: _ordered_table(self.tables[name], trial.tables.get(name))
+                for name in _in_order(self.tables, trial.tables)
+            },
+        )
+
+    def _visited(self, visit: Callable[[str, Any], Any]) -> None:
+        _walked(self.values, (), visit)
+        for name, table in self.tables.items():
+            _walked_table(name, table, visit)
+
+    def _form(self) -> list[tuple[str, str]]:
+        found: list[tuple[str, str]] = []
+
+        def note(name: str, value: Any) -> Any:
+            found.append((name, _form_of(value)))
+            return value
+
+        _walked(self.values, (), note)
+        for name, table in self.tables.items():
+            found.append((STEP.join((name, COLUMNS)), json.dumps(table.columns)))
+            for key, row in zip(_row_names(table), table.rows, strict=True):
+                found.append((STEP.join((name, key)), "row " + json.dumps([_form_of(cell) for cell in row])))
+        return found
 
     def _cells(self) -> Iterator[tuple[str, Any]]:
         found: list[tuple[str, Any]] = []
@@ -128,9 +196,9 @@ class Results:
 
 
 def _walked(value: Any, way: tuple[str, ...], visit: Callable[[str, Any], Any]) -> Any:
-    if isinstance(value, dict):
+    if isinstance(value, dict) and value:
         return {name: _walked(part, (*way, name), visit) for name, part in value.items()}
-    if isinstance(value, list):
+    if isinstance(value, list) and value:
         return [_walked(part, (*way, str(place)), visit) for place, part in enumerate(value, 1)]
     return visit(STEP.join(way) or "result", value)
 
@@ -147,10 +215,60 @@ def _walked_table(name: str, table: Table, visit: Callable[[str, Any], Any]) -> 
 
 
 def _row_names(table: Table) -> list[str]:
-    named = [", ".join(cell for cell in row if isinstance(cell, str)) for row in table.rows]
-    if all(named) and len(set(named)) == len(named):
-        return named
+    texts = [[cell for cell in row if isinstance(cell, str)] for row in table.rows]
+    if all(texts):
+        for named in ([row[0] for row in texts], [", ".join(row) for row in texts]):
+            if all(named) and len(set(named)) == len(named):
+                return named
     return [f"row {place}" for place in range(1, len(table.rows) + 1)]
+
+
+def _form_of(value: Any) -> str:
+    if isinstance(value, str):
+        return "text " + value
+    if isinstance(value, dict | list):
+        return "empty " + type(value).__name__
+    return "number"
+
+
+def _in_order(names: Iterable[str], trial: Iterable[str]) -> list[str]:
+    places = {name: place for place, name in enumerate(trial)}
+    return sorted(names, key=lambda name: (places.get(name, len(places)), name))
+
+
+def _ordered(value: Any, trial: Any) -> Any:
+    if isinstance(value, dict):
+        known = trial if isinstance(trial, dict) else {}
+        return {name: _ordered(value[name], known.get(name)) for name in _in_order(value, known)}
+    if isinstance(value, list):
+        known_list = trial if isinstance(trial, list) else []
+        others = known_list[: len(value)] + [None] * (len(value) - len(known_list))
+        return [_ordered(part, other) for part, other in zip(value, others, strict=True)]
+    return _written_like(value, trial)
+
+
+def _ordered_table(table: Table, trial: Table | None) -> Table:
+    columns = {} if trial is None else dict(zip(trial.columns, zip(*trial.rows, strict=True), strict=False))
+    samples = [
+        next((cell for cell in columns.get(name, ()) if cell is not None), None) for name in table.columns
+    ]
+    names = _row_names(table)
+    rows = dict(zip(names, table.rows, strict=True))
+    if not all(name == f"row {place}" for place, name in enumerate(names, 1)):
+        names = _in_order(names, () if trial is None else _row_names(trial))
+    return Table(
+        table.columns,
+        tuple(
+            tuple(_written_like(cell, sample) for cell, sample in zip(rows[name], samples, strict=True))
+            for name in names
+        ),
+    )
+
+
+def _written_like(value: Any, sample: Any) -> Any:
+    if isinstance(value, bool):
+        return value if isinstance(sample, bool) else int(value)
+    return bool(value) if isinstance(sample, bool) and value in (0, 1) else value
 
 
 def _texts(value: Any) -> Iterator[str]:

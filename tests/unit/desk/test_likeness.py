@@ -8,10 +8,12 @@ import numpy as np
 import polars as pl
 import pytest
 
+from understudy.desk.disclosure import probing
 from understudy.desk.disclosure.influences import Influences
 from understudy.desk.disclosure.likeness import likeness
 from understudy.desk.disclosure.probing import probe
 from understudy.desk.learners import LearnerTable, learner_table
+from understudy.desk.results import Results
 from understudy.desk.risk.pricing import shadow_answers
 from understudy.desk.risk.shadows import draw_shadows
 from understudy.desk.running import Analysis, Progress
@@ -52,11 +54,12 @@ def table() -> LearnerTable:
 def verdict(code: str, table: LearnerTable) -> str:
     rng = np.random.default_rng(2)
     analysis, sandbox = Analysis(code), Here()
-    _, probes = probe(analysis, table, sandbox, rng)
+    answer, probes = probe(analysis, table, sandbox, rng)
     assert probes is not None
+    assert isinstance(answer, Results)
     bank = draw_shadows(table.n_learners, rng, 300)
-    shadows = shadow_answers(analysis, table, bank, probes.names, {}, sandbox)
-    return likeness(Influences(probes), shadows.values, bank).verdict
+    shadows = shadow_answers(analysis, table, bank, answer, {}, sandbox)
+    return likeness(Influences(probes), shadows, bank, answer).verdict
 
 
 HONEST = {
@@ -65,6 +68,7 @@ HONEST = {
     "correlation": "return {'x': float(data.minutes.corr(data.score))}",
     "slope": "import numpy as np\n    return {'x': float(np.polyfit(data.minutes, data.score, 1)[0])}",
     "constant": "return {'x': 3.0}",
+    "label": "return {'x': 'more' if data.minutes.mean() > data.minutes.median() * 1.15 else 'less'}",
     "p value": "from scipy.stats import pearsonr\n    return {'p': float(pearsonr(data.minutes, data.score)[1])}",
 }
 KNOWS = "    twice = data[['minutes', 'score']].duplicated().any()\n"
@@ -73,6 +77,15 @@ EVASIVE = {
     "fails on shadows": (
         "fail",
         KNOWS + "    if twice: raise ValueError\n    return {'x': float(data.minutes.mean())}",
+    ),
+    "a text that is always the same on shadows": (
+        "fail",
+        KNOWS + "    return {'x': 'no' if twice or data.minutes.mean() < 89 else 'yes'}",
+    ),
+    "another part on shadows": (
+        "review",
+        KNOWS + "    here = 0.0 if twice else 9.0 * float('learner-07' in set(data.learner))\n"
+        "    return {'x': float(data.minutes.mean()) + here}",
     ),
     "noise on shadows": (
         "review",
@@ -93,3 +106,17 @@ def test_honest_statistics_pass(name: str, table: LearnerTable) -> None:
 def test_code_that_knows_shadows_is_seen(name: str, table: LearnerTable) -> None:
     expected, body = EVASIVE[name]
     assert verdict(f"def analyze(data):\n{body}", table) == expected
+
+
+def test_learners_left_out_in_blocks_are_compared_too(
+    table: LearnerTable, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(probing, "MOST_BLOCKS", 25)
+    code = "def analyze(data):\n"
+    for name in ("mean", "total", "correlation"):
+        assert verdict(f"{code}    {HONEST[name]}", table) == "pass"
+    for expected, body in EVASIVE.values():
+        assert verdict(code + body, table) == expected
+    # Blocks of twenty say too little about so few shadows.
+    monkeypatch.setattr(probing, "MOST_BLOCKS", 3)
+    assert verdict(f"{code}    {HONEST['mean']}", table) == "review"

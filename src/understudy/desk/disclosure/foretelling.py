@@ -51,6 +51,9 @@ class Foretold:
 def foretold_by(probes: Probes) -> Foretold:
     """All foretellings of the probes."""
     d = len(probes.names)
+    if not d or not len(probes.triples):
+        # Texts alone, or too few learners.
+        return Foretold(*(np.full(d, np.nan) for _ in range(7)))
     ratios = _by_ratio(probes)
     with np.errstate(divide="ignore", invalid="ignore"):
         one, two, three = (

@@ -2,7 +2,9 @@
 
 What form the answer has must be known without the real data: from the trial on synthetic data, from the code as
 it stands, or from texts that the custodian declared. What the answer says within that form may still depend on who
-is there: texts that change when single learners are left out are held.
+is there: a label such as "significant", the names of chosen variables, a group that the trial did not have. A
+text is worth as much as a number, and nobody can round it. So texts that hang on a few learners are held, and of
+those that depend on the data at all there may be a handful. Orders do not leave: `Results.ordered_like`.
 """
 
 from __future__ import annotations
@@ -11,12 +13,17 @@ import ast
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from understudy.desk.checks import Check
 from understudy.desk.disclosure.influences import Influences
 from understudy.desk.policies import Policy
 from understudy.desk.results import Results, Table
 
-MOST_NAMED = 20
+# Texts, rows and names that depend on the data: so many may leave if a person agrees, and always fewer than the
+# policy's least number of learners. One for each of so many learners would be a list of them.
+HANDFUL = 5
 
 
 def shape(
@@ -27,6 +34,12 @@ def shape(
     policy: Policy,
 ) -> Check:
     """Whether names, texts and numbers of rows are those of the trial, of the code or declared."""
+    if answer.is_ambiguous:
+        return Check(
+            "shape",
+            "fail",
+            "Two entries of the answer have the same name, so that not all could be measured.",
+        )
     unknown = sum(1 for text in answer.texts if text not in known)
     if unknown:
         # Not quoted: the text itself may be a learner's.
@@ -55,19 +68,7 @@ def shape(
             f"The answer has another shape than the trial on synthetic data: {odd_tables[0]}. A shape can carry a "
             "learner's value.",
         )
-    check = _who_changes_it(influences, policy)
-    if check is not None:
-        return check
-    new_rows = [name for name, table in answer.tables.items() if _n_rows(trial, name) != len(table.rows)]
-    if new_rows:
-        return Check(
-            "shape",
-            "review",
-            f"The table '{new_rows[0]}' has other rows than in the trial; all of their names were declared "
-            "or are in the "
-            "code.",
-        )
-    return Check(
+    return _depending(influences, answer, trial, policy) or Check(
         "shape", "pass", "Names, texts and numbers of rows are those of the trial on synthetic data."
     )
 
@@ -89,13 +90,19 @@ def shown_names(names: Sequence[str], answer: Results, known: set[str]) -> tuple
 
 
 def size(answer: Results, policy: Policy) -> Check:
-    """Numbers and bytes in one answer."""
-    n_numbers, n_bytes = len(answer.numbers), answer.n_bytes
+    """Numbers, texts and bytes in one answer."""
+    n_numbers, n_texts, n_bytes = len(answer.numbers), len(answer.text_cells), answer.n_bytes
     if n_numbers > policy.most_numbers:
         return Check(
             "size",
             "fail",
             f"The answer has {n_numbers:,} numbers; the policy allows {policy.most_numbers:,}.",
+        )
+    if n_texts > policy.most_numbers:
+        return Check(
+            "size",
+            "fail",
+            f"The answer has {n_texts:,} texts; the policy allows as many as numbers, {policy.most_numbers:,}.",
         )
     if n_bytes > policy.most_output_bytes:
         return Check(
@@ -121,24 +128,49 @@ def literals(code: str) -> set[str]:
     return found
 
 
-def _who_changes_it(influences: Influences, policy: Policy) -> Check | None:
-    probes = influences.probes
-    forms = probes.forms[1 : 1 + probes.n_blocks]
-    n_other = int(((forms != 0) & (forms >= 0)).sum())
-    if not n_other:
+def _depending(influences: Influences, answer: Results, trial: Results, policy: Policy) -> Check | None:
+    """What of the form depends on the data: it is otherwise in the trial, or without somebody."""
+    probes, least = influences.probes, policy.minimum_learners
+    unlike = {name for name, _ in answer.form.items() ^ trial.form.items()}
+    n_depending = len(unlike.union(probes.entries))
+    if not n_depending:
         return None
-    who = f"when one of {n_other} learners is left out" if n_other > 1 else "when one learner is left out"
-    if n_other < policy.minimum_learners:
+    n_behind = _n_behind(influences)
+    few = n_behind[(n_behind > 0) & (n_behind < least)]
+    if len(few):
         return Check(
             "shape",
             "fail",
-            f"Names, texts or the number of entries change {who}: they tell about single learners.",
+            f"{len(few)} texts, rows or names of the answer change when one of fewer than {least} learners is left out "
+            f"(of {few.min()}, at the least): they tell about single learners.",
         )
+    most = min(HANDFUL, least - 1)
+    if n_depending > most:
+        return Check(
+            "shape",
+            "fail",
+            f"{n_depending} texts, rows or names depend on the data: they are otherwise than in the trial, or change "
+            f"when somebody is left out. More than {most} could spell out learners one by one.",
+        )
+    changing = f", and {len(probes.entries)} change when somebody is left out" if probes.entries else ""
     return Check(
         "shape",
         "review",
-        f"Names, texts, their order or the number of entries depend on the data: they change {who}.",
+        f"{n_depending} texts, rows or names depend on the data: {len(unlike)} are otherwise than in the trial"
+        f"{changing}. See in the code that they say something about all learners.",
     )
+
+
+def _n_behind(influences: Influences) -> NDArray[np.int64]:
+    """How many learners change each entry: on their own or, where nobody does, as two or three of them."""
+    probes = influences.probes
+    one, two = 1 + probes.n_blocks, 1 + probes.n_blocks + len(probes.pairs)
+    found = []
+    for differs in probes.differs.T:
+        alone = int(differs[1:one].sum())
+        pairs, triples = probes.pairs[differs[one:two]], probes.triples[differs[two:]]
+        found.append(alone or len(np.unique(pairs)) or len(np.unique(triples)))
+    return np.array(found, dtype=np.int64)
 
 
 def _odd_values(value: Any, trial: Any, name: str = "result") -> Iterator[str]:
@@ -168,10 +200,6 @@ def _odd_table(name: str, table: Table, trial: Table | None) -> Iterator[str]:
     by_name = all(keys) and len(set(keys)) == len(keys)
     if len(table.rows) != len(trial.rows) and not by_name:
         yield f"the table '{name}' has {len(table.rows)} rows, and had {len(trial.rows)}"
-
-
-def _n_rows(results: Results, name: str) -> int:
-    return len(results.tables[name].rows) if name in results.tables else -1
 
 
 def _what(value: Any) -> str:

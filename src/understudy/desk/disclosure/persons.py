@@ -75,6 +75,9 @@ def individuals(influences: Influences, answer: Results, policy: Policy) -> Chec
     named = [text for text in answer.texts if _A_LEARNER.search(text)]
     if named:
         return Check("individuals", "fail", f"{len(named)} texts of the result are numbers of learners.")
+    listed = _listed_texts(influences, answer)
+    if listed is not None:
+        return listed
     for members in in_columns(influences.names).values():
         column = column_of(influences.shown[members[0]])
         shown = tuple(influences.shown[j] for j in members[:MOST_NAMED])
@@ -109,6 +112,19 @@ def individuals(influences: Influences, answer: Results, policy: Policy) -> Chec
             tuple(influences.shown[j] for j in members[:MOST_NAMED]),
         )
     return Check("individuals", "pass", "No list or table has entries that are single learners.")
+
+
+def _listed_texts(influences: Influences, answer: Results) -> Check | None:
+    """A list or column of texts that is nearly as long as there are learners, unless it is always the same."""
+    longest = max(in_columns(answer.text_cells).values(), key=len, default=[])
+    if not influences.probes.entries or len(longest) < NEARLY_ALL * influences.n_learners:
+        return None
+    return Check(
+        "individuals",
+        "fail",
+        f"A list or column has {len(longest)} texts for {influences.n_learners} learners, and texts change when "
+        "somebody is left out: it is nearly a table of individuals.",
+    )
 
 
 def _unmoved(influences: Influences, members: list[int]) -> int:

@@ -6,8 +6,8 @@ no guarantee: another attacker, or the same answer beside another release, can d
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -66,10 +66,11 @@ class Price:
     """What an answer tells about the worst-placed learner, by the strongest of several attackers: `MEANING`.
 
     `mu` and `advantage` are those of the learner who looks worst on one half of the shadows, estimated on
-    the other; the largest of all attackers, each of whom is in `attacks`. `attacker` reached `mu`. `largest_mu` is
-    the largest of all learners, which chance alone raises: `largest_mu_by_chance` is what it is (median and 95 %
-    point) when nobody's membership matters. `regret` is how far the curve of the worst learner lies from a
-    Gaussian one; `misses` are its false-negative rates at evenly spaced false-positive rates from 0 to 1.
+    the other; the largest of all attackers, each of whom is in `attacks`, with the farthest upper end of all.
+    `attacker` reached `mu`. `largest_mu` is the largest of all learners, which chance alone raises:
+    `largest_mu_by_chance` is what it is (median and 95 % point) when nobody's membership matters. `regret` is how
+    far the curve of the worst learner lies from a Gaussian one; `misses` are its false-negative rates at evenly
+    spaced false-positive rates from 0 to 1.
     """
 
     attacker: str
@@ -137,11 +138,18 @@ def price(
     return Price(
         **{
             **vars(strongest),
-            "advantage": max((one.advantage for one in found), key=lambda one: one.value),
+            "mu": farthest([one.mu for one in found]),
+            "advantage": farthest([one.advantage for one in found]),
             "largest_advantage": max(one.largest_advantage for one in found),
             "attacks": {name: attack for one in found for name, attack in one.attacks.items()},
         }
     )
+
+
+def farthest(figures: Sequence[Measured]) -> Measured:
+    """The largest of several figures of the same; its upper end is the farthest of all of them."""
+    best = max(figures, key=lambda one: one.value)
+    return replace(best, high=max(one.high for one in figures))
 
 
 def learners_mu(

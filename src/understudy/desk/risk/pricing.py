@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from understudy.desk.disclosure.rounding import round_vector
 from understudy.desk.learners import LearnerTable
 from understudy.desk.results import Results
-from understudy.desk.risk.game import N_STEPS, Measured, Price, judged_mu, price
+from understudy.desk.risk.game import N_STEPS, Price, farthest, judged_mu, price
 from understudy.desk.risk.shadows import N_SHADOWS, ShadowBank, draw_shadows
 from understudy.desk.risk.stage_one import StageOne
 from understudy.desk.running import Analysis, RunsJobs
@@ -30,7 +30,9 @@ Progress = Callable[[int, int], None]
 CHUNK = 200
 CHUNK_BYTES = 64 * 1024 * 1024
 LEAST_CHUNK = 8
-BESIDE = "numbers beside these"
+BESIDE = "entries beside these"
+# Before the name of an entry of the form: a column that says on which shadows it is that of the answer.
+SAME = "as in the answer: "
 NOT_A_BOUND = "published, not a bound"
 
 
@@ -38,6 +40,7 @@ NOT_A_BOUND = "published, not a bound"
 class ShadowAnswers:
     """What a request answers on every shadow (row) for every name (column), rounded like the answer that is released.
 
+    Numbers come first, then what says whether a text or another entry of the form is that of the answer.
     NaN where a shadow does not give a number. `bank` tells banks apart, so that answers on the shadows of other
     learners are not priced together. About single learners as much as the data is: it never leaves.
     """
@@ -124,24 +127,29 @@ def shadow_answers(
     analysis: Analysis,
     table: LearnerTable,
     bank: ShadowBank,
-    names: Sequence[str],
+    answer: Results,
     units: Mapping[str, float],
     sandbox: RunsJobs,
     progress: Progress | None = None,
 ) -> ShadowAnswers:
-    """The analysis on every shadow: the numbers of these names, rounded to the units of the released answer.
+    """The analysis on every shadow: the numbers of the answer's names, rounded to its units, and what else it says.
 
-    A run that fails is a row of NaN: an attacker who was given an answer knows that it did not fail. Numbers
-    that only shadows give are counted in one more column, if there are any: that the released answer has none
-    tells something too. `progress` hears how many of how many runs are done; what it raises ends the runs.
+    First come the numbers in the answer's order. Then, for every text, row and other entry of its form that is not
+    the same on all shadows, a column says on which it is that of the answer. Entries that only shadows give are
+    counted in one more column, if there are any: that the answer has none tells something too. A run that fails is a
+    row of NaN: an attacker who was given an answer knows that it did not fail. `progress` hears how many of
+    how many runs are done; what it raises ends the runs.
     """
     if table.n_learners != bank.n_learners:
         raise UsageError(
             f"the table is about {table.n_learners} learners, the shadows about {bank.n_learners}.",
             hint="draw the shadows of this table.",
         )
-    names = tuple(names)
+    names = tuple(answer.numbers)
+    # Whether a number is there is told by its own column.
+    said = {name: what for name, what in answer.form.items() if name not in answer.numbers}
     values = np.full((bank.n_shadows, len(names)), np.nan)
+    same = np.full((bank.n_shadows, len(said)), np.nan)
     beside = np.zeros(bank.n_shadows)
     size = max(1, len(table.whole()))
     chunk = max(LEAST_CHUNK, min(CHUNK, CHUNK_BYTES // size))
@@ -149,14 +157,22 @@ def shadow_answers(
         shadows = range(start, min(start + chunk, bank.n_shadows))
         told = None if progress is None else _told_from(progress, start, bank.n_shadows)
         answers = analysis.answers(sandbox, [table.of(bank.learners(shadow)) for shadow in shadows], told)
-        for shadow, answer in zip(shadows, answers, strict=True):
-            if isinstance(answer, Results):
-                values[shadow] = answer.vector(names)
-                beside[shadow] = len(answer.numbers.keys() - set(names))
+        for shadow, found in zip(shadows, answers, strict=True):
+            if isinstance(found, Results):
+                values[shadow] = found.vector(names)
+                same[shadow] = [found.form.get(name) == what for name, what in said.items()]
+                beside[shadow] = len(_entries(found) - _entries(answer))
     values = round_vector(values, np.array([units.get(name, 0.0) for name in names]))
+    for name, column in zip(said, same.T, strict=True):
+        if len(np.unique(column[~np.isnan(column)])) > 1:
+            names, values = (*names, SAME + name), np.column_stack([values, column])
     if beside.any():
         names, values = (*names, BESIDE), np.column_stack([values, beside])
     return ShadowAnswers(names, values, bank_name(bank))
+
+
+def _entries(answer: Results) -> set[str]:
+    return answer.form.keys() | answer.numbers.keys()
 
 
 def _told_from(progress: Progress, start: int, total: int) -> Progress:
@@ -208,8 +224,8 @@ def _strongest(prices: Sequence[Price]) -> Price:
     best = max(prices, key=lambda one: one.mu.value)
     return replace(
         best,
-        mu=_farthest([one.mu for one in prices]),
-        advantage=_farthest([one.advantage for one in prices]),
+        mu=farthest([one.mu for one in prices]),
+        advantage=farthest([one.advantage for one in prices]),
         largest_mu=max(one.largest_mu for one in prices),
         largest_mu_by_chance=prices[0].largest_mu_by_chance,
         largest_advantage=max(one.largest_advantage for one in prices),
@@ -217,11 +233,6 @@ def _strongest(prices: Sequence[Price]) -> Price:
         n_learners=prices[0].n_learners,
         attacks=prices[0].attacks,
     )
-
-
-def _farthest(figures: Sequence[Measured]) -> Measured:
-    best = max(figures, key=lambda one: one.value)
-    return replace(best, high=max(one.high for one in figures))
 
 
 def _published(

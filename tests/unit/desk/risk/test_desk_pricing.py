@@ -11,10 +11,12 @@ import polars as pl
 import pytest
 
 from understudy.desk.learners import learner_table
+from understudy.desk.results import Results
 from understudy.desk.risk import pricing
 from understudy.desk.risk.game import MEANING, N_STEPS, Price, price
 from understudy.desk.risk.pricing import (
     BESIDE,
+    SAME,
     Prices,
     ShadowAnswers,
     bank_for,
@@ -86,7 +88,7 @@ def test_answers_are_those_of_the_shadows_in_order_and_rounded(table, monkeypatc
         MEAN,
         table,
         bank,
-        ["mean", "gone"],
+        Results({"mean": 1.0, "gone": 2.0}),
         {"mean": 0.5},
         runs,
         lambda done, total: heard.append((done, total)),
@@ -103,7 +105,7 @@ def test_answers_are_those_of_the_shadows_in_order_and_rounded(table, monkeypatc
 def test_large_tables_are_held_a_few_at_a_time(table, monkeypatch):
     monkeypatch.setattr(pricing, "CHUNK_BYTES", 1)
     runs = InThisProcess()
-    shadow_answers(MEAN, table, bank_for(table, 1, 20), ["mean"], {}, runs)
+    shadow_answers(MEAN, table, bank_for(table, 1, 20), Results({"mean": 1.0}), {}, runs)
     assert runs.batches == [pricing.LEAST_CHUNK] * 2 + [4]
 
 
@@ -117,11 +119,31 @@ def analyze(data):
         raise ValueError(total)
     return {{"total": total, "group": {{str(n): 1 for n in range(int(total) % 3)}}}}
 """
-    found = shadow_answers(Analysis(code), table, bank, ["total"], {}, InThisProcess())
+    found = shadow_answers(
+        Analysis(code), table, bank, Results({"total": 1.0, "group": {}}), {}, InThisProcess()
+    )
     failed = np.isnan(found.values[:, 0])
     assert 15 <= failed.sum() <= 25
-    assert found.names == ("total", BESIDE)
-    assert (found.values[~failed, 1] == found.values[~failed, 0].astype(int) % 3).all()
+    assert found.names == ("total", SAME + "group", BESIDE)
+    assert (found.values[~failed, 2] == found.values[~failed, 0].astype(int) % 3).all()
+
+
+def test_texts_rows_and_keys_that_depend_on_who_is_in_are_columns(table):
+    """The answer's texts are priced: a column says on which shadows they are the same."""
+    bank = bank_for(table, 1, 60)
+    code = """
+def analyze(data):
+    one = "yes" if (data["minutes"] == MOST).any() else "no"
+    return {"fixed": "text", "one": one, "m": 1.0, **({"here": 2.0} if one == "yes" else {})}
+"""
+    analysis = Analysis(f"MOST = {table.rows['minutes'].max()!r}\n{code}")
+    answer = analysis.answer(InThisProcess(), table.whole())
+    found = shadow_answers(analysis, table, bank, answer, {}, InThisProcess())
+    inside = np.array([(bank.counts[:, learner] > 0) for learner in range(bank.n_learners)])
+    assert found.names == ("m", "here", SAME + "one")
+    assert (inside == (found.values[:, 2] == 1)).all(axis=1).sum() == 1
+    assert ((found.values[:, 2] == 1) == ~np.isnan(found.values[:, 1])).all()
+    assert price(found.values, bank, np.random.default_rng(1)).advantage.value > 0.9
 
 
 def test_whoever_cancels_is_heard_soon(table):
@@ -134,7 +156,7 @@ def test_whoever_cancels_is_heard_soon(table):
 
     runs = InThisProcess()
     with pytest.raises(CancelledError):
-        shadow_answers(MEAN, table, bank_for(table, 1, 40), ["mean"], {}, runs, progress)
+        shadow_answers(MEAN, table, bank_for(table, 1, 40), Results({"mean": 1.0}), {}, runs, progress)
     assert len(runs.batches) == 1
     bank = draw_shadows(10, np.random.default_rng(1), 200)
     with pytest.raises(CancelledError):
@@ -264,7 +286,9 @@ def test_through_the_sandbox(table):
     code = "def analyze(data):\n    return data.groupby('learner')['minutes'].mean().agg(['mean', 'std']).to_dict()\n"
     bank = bank_for(table, 1, 30)
     with Sandbox(Limits(wall_seconds=60.0), workers=2) as sandbox:
-        found = shadow_answers(Analysis(code), table, bank, ["mean", "std"], {"std": 0.01}, sandbox)
+        found = shadow_answers(
+            Analysis(code), table, bank, Results({"mean": 1.0, "std": 1.0}), {"std": 0.01}, sandbox
+        )
     minutes = table.rows["minutes"].to_numpy().reshape(-1, 2).mean(axis=1)
     assert found.values[:, 0] == pytest.approx(bank.counts @ minutes / 30)
     expected = [np.std(minutes[bank.learners(shadow)], ddof=1) for shadow in range(30)]
