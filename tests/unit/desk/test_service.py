@@ -17,6 +17,11 @@ from understudy.errors import DataError, RefusedError, UsageError
 from understudy.privacy.guarantee import Guarantee
 from understudy.privacy.ledger import Ledger
 
+
+def named_like_people(frame):
+    return frame.with_columns(pl.col("learner").str.replace("simulated", "person"))
+
+
 HELD_BACK = ("run again", "withhold", "release", "return")
 
 
@@ -248,8 +253,17 @@ def test_releases_that_no_price_covers_need_a_written_reason(small):
         releases.decide(small.desk, small.reviewer, name)
 
 
+@pytest.mark.parametrize(
+    "change", [lambda frame: frame, lambda frame: frame.drop("learner"), named_like_people]
+)
+def test_a_real_table_given_for_the_synthetic_one_is_refused(small, change):
+    real = school_frame(8)
+    with pytest.raises(DataError, match="researchers will download it"):
+        register(small, real=named_like_people(real), synthetic=change(real))
+
+
 def test_learners_of_two_data_sets_are_counted_together(small):
-    real = school_frame(7).with_columns(pl.col("learner").str.replace("simulated", "person"))
+    real = named_like_people(school_frame(7))
     register(small, real=real)
     folder = small.desk.settings.folder
     paths = {"real": folder / "copy.csv", "synthetic": folder / "synthetic-2.csv"}

@@ -83,6 +83,7 @@ def register(
     columns = [name for name in stand_in.columns if name not in (LEARNER, learner)]
     table = learner_table(own, np.random.default_rng(0), columns=columns, learner=learner)
     _same_kinds(table.rows, stand_in.select(columns))
+    _refuse_real_rows(own, stand_in, columns, learner)
     if summary is not None:
         # Whether it is about this table is found now, and not with the first request.
         StageOne.of(summary, table)
@@ -243,6 +244,32 @@ def _ledger_of(desk: Desk, real: Path, simulated: bool) -> Path:
 def _learners(row: DataSetRow) -> set[str]:
     frame = read_table(Path(row.real), "the real data")
     return set(frame[row.learner].cast(str).to_list())
+
+
+def _refuse_real_rows(real: pl.DataFrame, synthetic: pl.DataFrame, columns: list[str], learner: str) -> None:
+    """Everybody with an account can download the synthetic table: it must not be the real one, given by mistake.
+
+    A row of few columns is in both by chance, so rows count where they tell learners apart, and when they are many.
+    """
+    own = next((name for name in (learner, LEARNER) if name in synthetic.columns), None)
+    names = set() if own is None else set(synthetic[own].cast(str)) & set(real[learner].cast(str)) - {None}
+    people = {name for name in names if not name.startswith(SIMULATED_PREFIX)}
+    here, there = _comparable(synthetic, columns).unique(), _comparable(real, columns)
+    alone = there.filter(there.is_unique())
+    shared = here.join(alone, on=columns, how="inner", nulls_equal=True).height
+    if people or (alone.height > 0.5 * real.height and shared > 0.2 * here.height):
+        raise DataError(
+            "the synthetic table holds learners or rows of the real one, and researchers will download it.",
+            hint="the real table comes first, then its synthetic stand-in; was one given for the other?",
+        )
+
+
+def _comparable(frame: pl.DataFrame, columns: list[str]) -> pl.DataFrame:
+    """A frame's columns, all numbers of one kind."""
+    import polars as pl
+
+    kinds = {name: pl.Float64 if frame[name].dtype.is_numeric() else pl.String for name in columns}
+    return frame.select(columns).cast(kinds)  # type: ignore[arg-type]
 
 
 def _refuse_others_of(session: Session, learners: pl.Series, ledger: Path, population: str) -> None:
