@@ -70,8 +70,9 @@ def answered(tmp_path):
 
 def test_three_questions_leave_a_desk_that_works(tmp_path, tables):
     folder = tmp_path / "desk"
-    done = invoked("desk", "init", folder, given=f"Our desk\nme@school.example\n{tables[0]} {tables[1]}\n")
-    assert done.output.count(": ") >= 3
+    done = invoked("desk", "init", folder, given=f"Our desk\nme@school.example\n{tables[0]}\n{tables[1]}\n")
+    assert f"Researchers can download: {tables[1]}. Nobody can download: {tables[0]}." in done.output
+    assert "No private summary was given" in done.output
     assert folder.stat().st_mode & 0o077 == 0
     (link,) = re.findall(r"http://127\.0\.0\.1:8765/invitation/(\S+)", done.output)
     desk = Desk.open(folder)
@@ -96,7 +97,7 @@ def test_every_line_of_the_policy_is_explained():
     ("options", "given", "words"),
     [
         ([], "", "nobody answered"),
-        (["--title", "A", "--email", "me@school.example"], "only-one-file\n", "two files"),
+        (["--title", "A", "--email", "me@school.example"], "no-such.csv\n", "no file no-such.csv"),
         (["--title", "A", "--email", "no address", "--no-data"], "", "no e-mail address"),
         (["--title", "A", "--email", "me@school.example", "--real", "nowhere.csv"], "", "only one was given"),
     ],
@@ -104,9 +105,49 @@ def test_every_line_of_the_policy_is_explained():
 def test_init_without_answers_says_what_to_give_and_leaves_nothing(tmp_path, options, given, words):
     with pytest.raises(UsageError, match=words):
         invoked("desk", "init", tmp_path / "desk", *options, given=given)
-    assert not (tmp_path / "desk" / "desk.toml").exists()
+    assert not (tmp_path / "desk").exists()
     # The same folder can be tried again.
     invoked("desk", "init", tmp_path / "desk", "--title", "A", "--email", "me@school.example", "--no-data")
+
+
+def test_a_wrong_answer_is_asked_again_at_a_terminal(tmp_path, tables, monkeypatch):
+    from understudy.cli import desk_init, desk_questions
+
+    for module in (desk_init, desk_questions):
+        monkeypatch.setattr(module, "at_a_terminal", lambda: True)
+    real, synthetic = tables
+    (synthetic.parent / "notes.txt").write_text("no table")
+    answers = ["Our desk", "nobody", "me@school.example", "nowhere.csv", f"'{real}'"]
+    answers += [real.parent / "notes.txt", real, synthetic]
+    done = invoked("desk", "init", tmp_path / "desk", given="".join(f"{one}\n" for one in answers))
+    for words in (
+        "no e-mail address",
+        "no file nowhere.csv",
+        "notes.txt is no table",
+        "the real table itself",
+    ):
+        assert words in done.output
+    assert as_json("desk", "data", "list", "--desk", tmp_path / "desk")[0]["learners"] == 36
+
+
+def test_init_that_is_stopped_leaves_nothing(tmp_path, tables, monkeypatch):
+    from understudy.cli import desk_questions
+    from understudy.desk.service import data_sets
+
+    # Ctrl-C at a question (an end of the input looks the same), and later.
+    monkeypatch.setattr(desk_questions, "at_a_terminal", lambda: True)
+    asked = CliRunner().invoke(app, ["desk", "init", str(tmp_path / "desk")], input="Our desk\n")
+
+    def interrupt(*_, **__):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(data_sets, "register", interrupt)
+    options = ["--title", "A", "--email", "me@school.example", "--real", tables[0], "--synthetic", tables[1]]
+    later = CliRunner().invoke(app, [str(one) for one in ("desk", "init", tmp_path / "desk", *options)])
+    for done in (asked, later):
+        assert done.exit_code == 130
+        assert "Stopped; nothing was made." in done.output
+    assert {one.name for one in tmp_path.iterdir()} == {"data"}
 
 
 # --- people and data -----------------------------------------------------------------------------
@@ -165,6 +206,10 @@ def test_data_by_command(tmp_path, tables):
     invoked("desk", "data", "close", name, *at)
     assert as_json("desk", "data", "list", *at)[0]["closed"] is True
     assert "closed" in invoked("desk", "data", "list", *at).output
+    with pytest.raises(UsageError, match="is no table"):
+        invoked("desk", "data", "add", tmp_path / "new.toml", tables[1], "--title", "Another", *at)
+    invoked("desk", "data", "remove", name, *at)
+    assert as_json("desk", "data", "list", *at) == []
 
 
 @pytest.mark.parametrize("words", ["data list", "user list", "verify", "status", "work", "serve"])
@@ -243,6 +288,11 @@ def test_status_from_inside_counts_and_tells_nothing_else(answered):
     assert "1  released" in invoked("desk", "status", "--desk", folder).output
     with pytest.raises(UsageError, match="who made it"):
         invoked("desk", "status", answered.name, "--desk", folder)
+
+
+def test_data_with_requests_stays(answered):
+    with pytest.raises(RefusedError, match="requests about this"):
+        invoked("desk", "data", "remove", answered.data_set, "--desk", answered.desk.settings.folder)
 
 
 def test_feedback_needs_something_to_compare(answered, tmp_path):

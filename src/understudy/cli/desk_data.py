@@ -7,10 +7,23 @@ from typing import Annotated
 
 import typer
 
-from understudy.cli.desk_options import DEFAULT_FOLDER, DeskFolder, at_the_machine, existing, group, opened
+from understudy.cli.desk_options import (
+    DEFAULT_FOLDER,
+    DeskFolder,
+    a_table,
+    at_the_machine,
+    counted,
+    existing,
+    group,
+    opened,
+)
 from understudy.cli.options import AsJson, echo_json
 
-data = group("data", "Data sets: the real table, which nobody sees, and its stand-in.")
+data = group(
+    "data",
+    "Data sets: the real table, which nobody sees, and its stand-in.\n\n"
+    'Example: understudy desk data add cohort.parquet synthetic.parquet --title "Autumn term"',
+)
 
 Name = Annotated[
     str, typer.Argument(metavar="NAME", help="The data set's name, as `desk data list` shows it.")
@@ -50,13 +63,10 @@ def add(
 
     Example: understudy desk data add cohort.parquet synthetic.parquet --title "Autumn term" --summary summary.json
     """
-    for path, what in (
-        (real, "the real table"),
-        (synthetic, "the synthetic table"),
-        (summary, "the summary"),
-    ):
-        if path is not None:
-            existing(path, what)
+    a_table(real, "the real table")
+    a_table(synthetic, "the synthetic table")
+    if summary is not None:
+        existing(summary, "the summary")
     with opened(folder) as desk:
         from understudy.desk.policies import Policy
         from understudy.desk.service import data_sets
@@ -79,7 +89,8 @@ def add(
         echo_json({"name": view.name, "learners": view.n_learners, "columns": list(view.columns)})
         return
     typer.echo(
-        f"Data set {view.name} ({view.title}): {view.n_learners} learners, {len(view.columns)} columns"
+        f"Data set {view.name} ({view.title}): {counted(view.n_learners, 'learner')}, "
+        f"{counted(len(view.columns), 'column')}"
         + ("; simulated learners, so nobody's budget is spent." if view.simulated else ".")
     )
 
@@ -178,6 +189,22 @@ def close(name: Name, folder: DeskFolder = DEFAULT_FOLDER, as_json: AsJson = Fal
 
 
 @data.command()
+def remove(name: Name, folder: DeskFolder = DEFAULT_FOLDER, as_json: AsJson = False) -> None:
+    """Take back a data set that nobody has asked about. Its files stay where they are.
+
+    Example: understudy desk data remove NAME
+    """
+    with opened(folder) as desk:
+        from understudy.desk.service import data_removal
+
+        data_removal.remove(desk, at_the_machine(), name)
+    if as_json:
+        echo_json({"name": name, "removed": True})
+    else:
+        typer.echo(f"{name} is removed; its files stay where they are.")
+
+
+@data.command()
 def withdraw_learner(
     name: Name,
     learner_file: Annotated[
@@ -203,7 +230,7 @@ def withdraw_learner(
     if as_json:
         echo_json({"name": name, "learners": left})
     else:
-        typer.echo(f"Left out from now on; {left} learners remain in {name}.")
+        typer.echo(f"Left out from now on: {counted(left, 'learner')} in {name}.")
 
 
 def _learner(file: Path | None) -> str:

@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from understudy.cli.desk_options import DEFAULT_FOLDER, at_the_machine, existing, opened, require_desk
+from understudy.cli.desk_options import (
+    DEFAULT_FOLDER,
+    a_table,
+    at_the_machine,
+    existing,
+    opened,
+    require_desk,
+)
+from understudy.cli.desk_questions import ask, at_a_terminal, confirmed, file_named, stopped
 from understudy.cli.options import AsJson, echo_json
 
 if TYPE_CHECKING:
@@ -70,69 +79,80 @@ def init(
 
     if (folder / SETTINGS).exists():
         raise UsageError(f"there is a desk in {folder} already.", hint="choose another folder.")
-    title = title if title is not None else _ask("Name of the desk", "--title", DEFAULT_TITLE)
-    email = email if email is not None else _ask("Your e-mail address, as its custodian", "--email")
+    found = _policy(policy)
+    title = title if title is not None else ask("Name of the desk", "--title", str, DEFAULT_TITLE)
+    email = (
+        _email(email)
+        if email is not None
+        else ask("Your e-mail address, as its custodian", "--email", _email)
+    )
     if real is None and synthetic is None and not no_data:
-        real, synthetic = _two_files(
-            _ask("The real table and its synthetic stand-in, two files (nothing: later)", "--real", "")
-        )
+        real = ask("The real table (nobody will see it; nothing: later)", "--real", _real, "")
+        if real is not None:
+            synthetic = ask(
+                "Its synthetic stand-in (researchers will download it)",
+                "--synthetic",
+                partial(_synthetic, real),
+            )
     if (real is None) != (synthetic is None):
         raise UsageError(
             "a real table and its synthetic stand-in are registered together, and only one was given.",
             hint="give --real and --synthetic, or neither.",
         )
-    for path, what in (
-        (real, "the real table"),
-        (synthetic, "the synthetic table"),
-        (summary, "the summary"),
-    ):
+    for path, what in ((real, "the real table"), (synthetic, "the synthetic table")):
         if path is not None:
-            existing(path, what)
-    _make(folder, title, database, address, _policy(policy))
+            a_table(path, what)
+    if summary is not None:
+        existing(summary, "the summary")
+    elif synthetic is not None and (beside := _summary_beside(synthetic)) and at_a_terminal():
+        summary = beside if confirmed(f"Was the synthetic table made from {beside}?") else None
+    before = set(folder.iterdir()) if folder.is_dir() else None
     try:
+        _make(folder, title, database, address, found)
         said = _fill(
             folder, email, name or email.partition("@")[0], title, real, synthetic, summary, learner, population,
             ledger,
         )  # fmt: skip
-    except BaseException:
+    except BaseException as error:
         # A desk without its custodian could be entered by nobody; the next try starts afresh.
-        _remove(folder)
+        _remove(folder, before)
+        if isinstance(error, KeyboardInterrupt):
+            raise stopped() from None
         raise
     if as_json:
         echo_json({"desk": str(folder), **said})
         return
     _tell(folder, said)
+    if real is not None and synthetic is not None:
+        _tell_files(real, synthetic, summary, said)
+    _tell_next(folder, said)
 
 
-def _ask(words: str, option: str, default: str | None = None) -> str:
+def _email(text: str) -> str:
+    from understudy.desk.service.accounts import checked_email
+
+    return checked_email(text)
+
+
+def _real(text: str) -> Path | None:
+    return a_table(file_named(text), "the real table") if text else None
+
+
+def _synthetic(real: Path, text: str) -> Path:
     from understudy.errors import UsageError
 
-    try:
-        answer: str = typer.prompt(words, default=default, show_default=bool(default), err=True)
-    except typer.Abort:
+    path = a_table(file_named(text), "the synthetic table")
+    if path.samefile(real):
         raise UsageError(
-            f"nobody answered: {words}?", hint=f"give it with {option} where there is no terminal."
-        ) from None
-    return answer.strip()
-
-
-def _two_files(answer: str) -> tuple[Path | None, Path | None]:
-    import shlex
-
-    from understudy.errors import UsageError
-
-    try:
-        files = shlex.split(answer)
-    except ValueError:
-        files = [answer]
-    if not files:
-        return None, None
-    if len(files) != 2:
-        raise UsageError(
-            f"asked for two files, the real table and its synthetic stand-in; got {len(files)}.",
-            hint="name both with a space between them, and quote names that have spaces.",
+            "this is the real table itself, and researchers will download it.",
+            hint="give the synthetic table that stands in for it.",
         )
-    return Path(files[0]), Path(files[1])
+    return path
+
+
+def _summary_beside(synthetic: Path) -> Path | None:
+    path = synthetic.parent / "summary.json"
+    return path if path.is_file() else None
 
 
 def _policy(path: Path | None) -> tuple[str, Policy]:
@@ -189,15 +209,22 @@ def _fill(
         return said
 
 
-def _remove(folder: Path) -> None:
-    from understudy.desk.settings import DATABASE, POLICY, SECRET, SETTINGS
+def _remove(folder: Path, before: set[Path] | None) -> None:
+    """All that was not there before."""
+    import shutil
 
-    for name in (SETTINGS, SECRET, POLICY, DATABASE, f"{DATABASE}-wal", f"{DATABASE}-shm"):
-        (folder / name).unlink(missing_ok=True)
+    if before is None:
+        shutil.rmtree(folder, ignore_errors=True)
+        return
+    for path in set(folder.iterdir()) - before:
+        path.unlink()
+
+
+def _at(folder: Path) -> str:
+    return "" if folder == DEFAULT_FOLDER else f" --desk {folder}"
 
 
 def _tell(folder: Path, said: dict[str, object]) -> None:
-    at = "" if folder == DEFAULT_FOLDER else f" --desk {folder}"
     typer.echo(
         f"{folder}/: a desk, for your eyes only (desk.toml, policy.toml, secret.key and its database)."
     )
@@ -207,7 +234,26 @@ def _tell(folder: Path, said: dict[str, object]) -> None:
             "the synthetic table, and nobody's name."
         )
     else:
-        typer.echo(f"No data yet: understudy desk data add REAL SYNTHETIC --title ...{at}")
+        typer.echo(f"No data yet: understudy desk data add REAL SYNTHETIC --title ...{_at(folder)}")
+
+
+def _tell_files(real: Path, synthetic: Path, summary: Path | None, said: dict[str, object]) -> None:
+    """Who can download what, read back: one may have been given for the other."""
+    typer.echo(f"Researchers can download: {synthetic}. Nobody can download: {real}.")
+    if summary is not None:
+        typer.echo(f"Prices count what the synthetic table already told, by {summary}.")
+        return
+    beside = _summary_beside(synthetic)
+    typer.echo("No private summary was given: prices will not count what the synthetic table already told.")
+    typer.echo(
+        (f"  {beside} lies beside it. If the table was made from it" if beside else "  If there is one")
+        + f", register the data with it: understudy desk data add {real} {synthetic} --title TITLE --summary "
+        f"{beside or 'SUMMARY'}, then: understudy desk data remove {said['data_set']}"
+    )
+
+
+def _tell_next(folder: Path, said: dict[str, object]) -> None:
+    at = _at(folder)
     typer.echo(f"Next: understudy desk serve{at}, then set your password here (once, within a week):")
     typer.echo(f"  {said['invitation']}")
     typer.echo(f"Then invite reviewers and researchers: understudy desk user add EMAIL --role reviewer{at}")

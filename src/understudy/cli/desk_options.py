@@ -77,3 +77,17 @@ def existing(path: Path, what: str) -> Path:
     if not path.is_file():
         raise UsageError(f"there is no file {path} for {what}.", hint="check the path.")
     return path
+
+
+def a_table(path: Path, what: str) -> Path:
+    """The path, if there is a file that can be a table by its name."""
+    from understudy.errors import UsageError
+
+    if existing(path, what).suffix.lower() not in (".csv", ".parquet"):
+        raise UsageError(f"{path.name} is no table for {what}.", hint="give csv or parquet.")
+    return path
+
+
+def counted(number: int, one: str, many: str = "") -> str:
+    """A number with its noun."""
+    return f"{number} {one if number == 1 else many or one + 's'}"

@@ -77,7 +77,7 @@ class Account:
 
 def first_custodian(desk: Desk, email: str, name: str) -> str:
     """The first account of a desk; gives the secret of its invitation. Only while nobody has come in."""
-    email, name = _email(email), _name(name)
+    email, name = checked_email(email), _name(name)
     with desk.database.writing() as session:
         rows = session.scalars(select(PersonRow)).all()
         if any(row.password or row.subject for row in rows) or any(row.email != email for row in rows):
@@ -92,7 +92,7 @@ def first_custodian(desk: Desk, email: str, name: str) -> str:
 def invite(desk: Desk, who: Person, email: str, name: str, role: Role) -> str:
     """A new account; gives the secret of the link by which its owner sets a password."""
     _manages(who)
-    email, name = _email(email), _name(name)
+    email, name = checked_email(email), _name(name)
     with desk.database.writing() as session:
         if session.scalar(select(PersonRow.id).where(PersonRow.email == email)) is not None:
             raise RefusedError(
@@ -407,7 +407,8 @@ def _forget_attempts(session: Session, keys: tuple[str, str]) -> None:
         session.delete(newest)
 
 
-def _email(text: str) -> str:
+def checked_email(text: str) -> str:
+    """An e-mail address as accounts have it; raises if it is none."""
     text = text.strip().lower()
     if len(text) > 254 or not re.fullmatch(r"[^@\s\x00-\x1f<>\"',;]+@[^@\s\x00-\x1f<>\"',;]+", text):
         raise UsageError("this is no e-mail address.", hint="write it as name@school.example.")
