@@ -33,9 +33,9 @@ def ledger(filled):
 def register(filled, who=None, **frames):
     folder = filled.desk.settings.folder
     paths = {}
-    for name in ("real", "synthetic"):
+    for name, seed in (("real", 5), ("synthetic", 6)):
         paths[name] = folder / f"{name}-2.csv"
-        frames.get(name, school_frame(5)).write_csv(paths[name])
+        frames.get(name, school_frame(seed)).write_csv(paths[name])
     return data_sets.register(filled.desk, who or filled.custodian, title="Another", policy=POLICY, **paths)
 
 
