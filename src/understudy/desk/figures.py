@@ -25,6 +25,8 @@ _PUBLISHED = "published formula, not a bound"
 _STAGE_ONE = "guaranteed by stage one alone"
 _ROW = 17
 _COLUMNS = 2
+# Points that a rank correlation needs at least.
+_FEWEST = 3
 
 
 @dataclass(frozen=True)
@@ -119,19 +121,29 @@ def pairs(requests: Sequence[PricedRequest]) -> Figure:
     said = []
     charts = []
     for place, (across, up) in enumerate(chosen):
-        found = rank_correlation(_pairs_of(requests, across, up))
-        shown = "no correlation" if found is None else f"rank correlation {found:+.2f}".replace("-", "−")
+        shown = _correlation_of(_pairs_of(requests, across, up))
         charts.append(_pair_chart(requests, across, up, shown, legend=place < _COLUMNS))
         said.append(f"{_AXES[up]} against {_AXES[across]}: {shown}")
     words = f"Pairs of measures of {len(requests)} requests, with rank correlations. {'; '.join(said)}."
     return panels_of(charts, words, columns=_COLUMNS)
 
 
+def _correlation_of(points: Sequence[tuple[float, float]]) -> str:
+    if len(points) < _FEWEST:
+        return f"too few requests to say ({len(points)})"
+    found = rank_correlation(points)
+    return (
+        "one of the two is always the same"
+        if found is None
+        else (f"rank correlation {found:+.2f}".replace("-", "−"))
+    )
+
+
 def rank_correlation(points: Sequence[tuple[float, float]]) -> float | None:
     """Spearman's rank correlation; None where it is not defined."""
     from scipy.stats import spearmanr
 
-    if len(points) < 3 or any(len({point[side] for point in points}) < 2 for side in (0, 1)):
+    if len(points) < _FEWEST or any(len({point[side] for point in points}) < 2 for side in (0, 1)):
         return None
     return float(spearmanr([x for x, _ in points], [y for _, y in points]).statistic)
 

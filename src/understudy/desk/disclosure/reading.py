@@ -139,6 +139,9 @@ def read_code(code: str, columns: Sequence[str], policy: Policy) -> CodeReading:
     kinds = (ast.expr, ast.stmt, ast.keyword)
     nodes = [node for node in ast.walk(tree) if isinstance(node, kinds)]
     nodes.sort(key=lambda node: (node.lineno, node.col_offset))
+    # Texts that stand alone, such as docstrings, do nothing.
+    idle = {id(node.value) for node in nodes if isinstance(node, ast.Expr)}
+    telling = [node for node in nodes if not (isinstance(node, ast.Constant) and id(node) in idle)]
     imports = tuple(sorted({name for node in nodes for name in _imported(node)}))
     not_allowed = tuple(name for name in imports if name not in policy.libraries)
     findings = list(_entry_findings(tree))
@@ -147,7 +150,7 @@ def read_code(code: str, columns: Sequence[str], policy: Policy) -> CodeReading:
     return CodeReading(
         imports,
         not_allowed,
-        tuple(column for column in columns if any(_names(node, column) for node in nodes)),
+        tuple(column for column in columns if any(_names(node, column) for node in telling)),
         _once(_subset(node) for node in nodes),
         _once(_sensitive(node) for node in nodes),
         tuple(sorted({node.lineno for node in nodes if _uses_chance(node)})),
@@ -194,8 +197,25 @@ def _subset(node: ast.AST) -> Passage | None:
         if isinstance(node.slice, ast.Slice):
             return _passage(node, "a part by place")
     if isinstance(node, ast.Call) and (remark := _PICKS.get(_called(node))):
-        return _passage(node, remark)
+        return _passage(node, _picked_columns(node) or remark)
     return None
+
+
+def _picked_columns(node: ast.Call) -> str:
+    """Which columns are picked, where a method that picks rows elsewhere picks columns here."""
+    if _called(node) != "filter":
+        return ""
+    given = {one.arg: one.value for one in node.keywords}
+    if node.args:
+        # `data.filter([...])` names columns; `groups.filter(function)` picks groups.
+        return "columns by name" if isinstance(node.args[0], ast.List | ast.Tuple) else ""
+    axis = given.get("axis")
+    if isinstance(axis, ast.Constant) and axis.value in (0, "index"):
+        return "rows by label"
+    for name, words in (("like", "columns whose name contains"), ("regex", "columns whose name fits")):
+        if name in given:
+            return f"{words} {ast.unparse(given[name])}"[:MOST_TEXT]
+    return "columns by name" if "items" in given else ""
 
 
 def _is_condition(node: ast.AST) -> bool:

@@ -15,6 +15,9 @@ from understudy.desk.store.models import NoticeRow, PersonRow, RequestRow, now
 from understudy.errors import RefusedError, UsageError
 
 
+_DECIDED = (State.RELEASING, State.RELEASED, State.FEEDBACK)
+
+
 def find(session: Session, who: Person, name: str) -> RequestRow:
     """The request of this name, if the person may know that there is one."""
     row = session.scalar(select(RequestRow).where(RequestRow.name == name))
@@ -29,6 +32,17 @@ def move(
     """Take a request through one change of the table; raises if it is not allowed now, or not to this person."""
     start = State(row.state)
     wanted = change(action, start)
+    if (
+        wanted is None
+        and action == "release"
+        and start in _DECIDED
+        and who.reviews
+        and who.id != row.owner_id
+    ):
+        raise RefusedError(
+            "this was released already; nothing was done twice.",
+            hint="nothing to do: its page is up to date.",
+        )
     if wanted is None:
         raise RefusedError(
             f"a request that is {_shown(start, who, row)} cannot go through '{action}'.",

@@ -143,7 +143,10 @@ def _decide(desk: Desk, who: Person, name: str, action: str, note: str) -> None:
 def _check(data: DataSetRow, *, question: str, code: str, shown: str, kind: str) -> None:
     if len(question.split()) < 3:
         raise UsageError(
-            "a request needs a research question.", hint="write in a sentence what you want to know."
+            "the research question is too short: write a sentence."
+            if question.strip()
+            else "a request needs a research question.",
+            hint="say in a sentence of at least three words what you want to know.",
         )
     for words, text in (("question", question), ("description of what the synthetic data showed", shown)):
         if len(text) > MOST_WORDS:

@@ -100,6 +100,7 @@ class RequestView:
     note: str
     policy: Policy
     data_set_title: str
+    simulated: bool
     n_learners: int
     actions: frozenset[str]
     trial: Trial | None
@@ -140,6 +141,7 @@ def request(desk: Desk, who: Person, name: str) -> RequestView:
             note=row.note,
             policy=data_sets.policy_of(row.data_set),
             data_set_title=row.data_set.title,
+            simulated=row.data_set.simulated,
             n_learners=row.data_set.n_learners,
             actions=frozenset(action for action in _HUMAN_ACTIONS if may(who, row, action)),
             trial=_trial(latest_run(session, row, trial=True)),
@@ -173,6 +175,8 @@ class Priced:
     requests: tuple[PricedRequest, ...]
     stage_one_mu: float | None
     n_own: int
+    n_releasing: int = 0
+    """Decided, but not handed out yet; prices count them already."""
 
 
 def priced(desk: Desk, who: Person, data_set: str) -> Priced:
@@ -180,15 +184,15 @@ def priced(desk: Desk, who: Person, data_set: str) -> Priced:
     permissions.require_role(who, Role.REVIEWER, Role.CUSTODIAN)
     with desk.database.reading() as session:
         data = data_sets.find(session, data_set)
-        out = [
-            one for one in releases.released(session, data) if one.released_at is not None and one.run.prices
-        ]
+        decided = releases.released(session, data)
+        out = [one for one in decided if one.released_at is not None and one.run.prices]
         others = [(place, one) for place, one in enumerate(out, 1) if one.request.owner_id != who.id]
         stage_one = [(one.run.prices or {})["published"]["stage_one_mu"] for _, one in others]
         return Priced(
             tuple(_priced(session, one, f"request {place}") for place, one in others),
             stage_one[-1] if stage_one else None,
             len(out) - len(others),
+            sum(one.released_at is None for one in decided),
         )
 
 

@@ -47,6 +47,8 @@ class Advice:
     reasons: tuple[str, ...] = ()
     may_release: bool = False
     needs_reason: bool = False
+    main: str = "release"
+    """What a reviewer most likely does next: release, return or run again."""
 
 
 def bars(prices: Mapping[str, Any], policy: Policy) -> dict[str, list[Bar]]:
@@ -77,9 +79,16 @@ def advise(held: HeldOutput, policy: Policy) -> Advice:
             "fail",
             "The code gave no result on the real data: nothing can be released.",
             (f"What the desk saw: {held.failure or 'no result'}.",),
+            main="return",
         )
     if held.prices is None:
-        return Advice("fail", "The answer was not priced: nothing can be released.", ("Run it again.",))
+        return Advice(
+            "fail",
+            "The answer was not priced: nothing can be released.",
+            tuple(f"{asked(one.name).title}: {one.reason}" for one in held.checks if one.verdict == "fail")
+            or ("Run it again.",),
+            main="return" if any(one.verdict == "fail" for one in held.checks) else "run again",
+        )
     failed = [check for check in held.checks if check.verdict == "fail"]
     looks = [check for check in held.checks if check.verdict == "review"]
     final = [check for check in failed if check.name not in policy.may_override]
@@ -97,7 +106,7 @@ def advise(held: HeldOutput, policy: Policy) -> Advice:
             reasons.append(f"{titles}: the policy lets nobody release against that.")
         if over:
             reasons.append("Limits of the price are final.")
-        return Advice("fail", f"Cannot be released: {checks}; {price}.", tuple(reasons))
+        return Advice("fail", f"Cannot be released: {checks}; {price}.", tuple(reasons), main="return")
     if held.stale:
         return Advice(
             "review",
@@ -106,6 +115,7 @@ def advise(held: HeldOutput, policy: Policy) -> Advice:
                 "Since it was priced, another answer was released, a learner withdrew, or the code changed.",
                 f"As it was then: {checks}; {price}.",
             ),
+            main="run again",
         )
     if failed or looks:
         named = "; ".join(asked(check.name).title for check in (*failed, *looks))

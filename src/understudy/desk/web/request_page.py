@@ -101,7 +101,7 @@ def _of_owner(line: Line) -> dict[str, Any]:
 def _of_reviewer(view: RequestView) -> dict[str, Any]:
     held = view.held
     if held is None:
-        nothing = ("advice", "bars", "checks", "held", "deleted_on", "held_size")
+        nothing = ("advice", "bars", "checks", "held", "deleted_on", "held_size", "held_tables")
         return {**dict.fromkeys(nothing), "meaning": MEANING}
     waits = view.line.state == State.HELD
     return {
@@ -118,6 +118,7 @@ def _of_reviewer(view: RequestView) -> dict[str, Any]:
             minimum=view.policy.minimum_learners,
         ),
         "held_size": None if held.results is None else len(held.results.numbers),
+        "held_tables": 0 if held.results is None else len(held.results.tables),
         "deleted_on": held.at + timedelta(days=view.policy.retention_days) if waits else None,
     }
 

@@ -56,7 +56,8 @@ FIGURES = {
     ),
     "8": Kind(
         "Size, precision and price",
-        "Whether long answers cost more, and whether what costs more was worth it.",
+        "Whether long answers cost more, and whether what costs more was worth it. Epistemic precision: how much of "
+        "what the synthetic data showed was so on the real data (0 none, 0.5 some, 1 most), as researchers reported.",
         lambda title, priced, stage_one: figures.pairs(priced),
     ),
 }
@@ -118,6 +119,7 @@ def figures_page(request: Request, desk: TheDesk, person: Reviewing, name: str) 
         drawn=drawn,
         n_requests=len(priced.requests),
         own=priced.n_own,
+        n_releasing=priced.n_releasing,
         meaning=MEANING,
     )
 

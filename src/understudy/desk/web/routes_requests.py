@@ -194,13 +194,19 @@ def _uploaded(desk: Desk, person: Person, data: str, file: UploadFile | None) ->
     """The text of an uploaded file; nothing if none was chosen."""
     if file is None or not file.filename:
         return ""
+    most = data_sets.view(desk, person, data).policy.most_code_bytes
+    if file.size is not None and file.size > most:
+        raise UsageError(
+            f"this file has {words.bytes_of(file.size)}; this desk takes {words.bytes_of(most)}.",
+            hint="leave out what is not needed.",
+        )
     # A byte more than allowed is enough for the check of the size to refuse it.
-    content = file.file.read(data_sets.view(desk, person, data).policy.most_code_bytes + 1)
+    content = file.file.read(most + 1)
     try:
         return content.decode("utf-8")
     except UnicodeDecodeError:
         raise UsageError(
-            "the uploaded file is not text in UTF-8, or is too large.", hint="upload a .py file."
+            "this is not a Python file.", hint="choose the .py file with your analysis."
         ) from None
 
 

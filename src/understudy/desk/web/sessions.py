@@ -52,7 +52,8 @@ def is_https(settings: Settings) -> bool:
 
 
 def cookie_name(settings: Settings, name: str = _SESSION) -> str:
-    """With a prefix by which browsers refuse it from anywhere but this host, by https."""
+    """This desk's own, since two desks of one host share its cookies; by https with a prefix that binds it to the host."""
+    name = f"{name}-{settings.keyed('cookies', 'name')[:8]}"
     return f"__Host-{name}" if is_https(settings) else name
 
 

@@ -173,6 +173,7 @@ CHECKS = {
         "Same on drawn data",
         "Does the code behave on data drawn from the learners as on the learners themselves?",
     ),
+    "price": Asked("Reach of the price", "Can the price come near the policy's limit at all?"),
     "consistency": Asked(
         "Same code for all runs", "Does the code answer otherwise when it sees all learners?"
     ),
@@ -216,6 +217,36 @@ def counted(number: int, one: str, many: str = "") -> str:
     return f"{number} {one if number == 1 else many or one + 's'}"
 
 
+def everything(n_released: int, stage_one: bool) -> str:
+    """What is counted in the price of everything."""
+    first = "stage one (the private summary that the synthetic data was made from)"
+    if not n_released:
+        before = (
+            f"Nothing was released before, but {first} counts"
+            if stage_one
+            else ("Nothing was released before, and no stage one is registered")
+        )
+        return (
+            f"Everything is {first} and this answer. {before}."
+            if stage_one
+            else f"{before}: everything is this answer."
+        )
+    answers = f"{counted(n_released, 'request')} released before, those being released included"
+    return (
+        f"Everything is {first}, {answers}, and this answer."
+        if stage_one
+        else (f"Everything is {answers}, and this answer; no stage one is registered.")
+    )
+
+
+def size(n_numbers: int, n_tables: int) -> str:
+    """How many numbers an answer has, as the checks count them."""
+    if not n_tables:
+        return counted(n_numbers, "number")
+    rows = "the number of rows of its table" if n_tables == 1 else "the number of rows of each table"
+    return f"{counted(n_numbers, 'number')} ({rows} counts as one)"
+
+
 def policy_lines(policy: Policy) -> list[tuple[str, str]]:
     """What a policy asks for, as title and sentence."""
     override = ", ".join(asked(name).title.lower() for name in policy.may_override)
@@ -233,7 +264,7 @@ def policy_lines(policy: Policy) -> list[tuple[str, str]]:
         ),
         (
             "Size of an answer",
-            f"at most {policy.most_numbers} numbers and {_bytes(policy.most_output_bytes)}",
+            f"at most {policy.most_numbers} numbers and {bytes_of(policy.most_output_bytes)}",
         ),
         (
             "Price of everything released together",
@@ -247,7 +278,7 @@ def policy_lines(policy: Policy) -> list[tuple[str, str]]:
         ("Libraries", ", ".join(policy.libraries)),
         (
             "One run",
-            f"at most {policy.run_seconds:g} seconds, code of at most {_bytes(policy.most_code_bytes)}",
+            f"at most {policy.run_seconds:g} seconds, code of at most {bytes_of(policy.most_code_bytes)}",
         ),
         ("Held outputs", f"deleted after {counted(policy.retention_days, 'day')} unless they are released"),
         (
@@ -257,8 +288,9 @@ def policy_lines(policy: Policy) -> list[tuple[str, str]]:
     ]
 
 
-def _bytes(size: int) -> str:
-    return f"{size / 1000:g} kB" if size < 1_000_000 else f"{size / 1_000_000:g} MB"
+def bytes_of(size: int) -> str:
+    """`100 kB`, `12 MB`."""
+    return f"{size / 1000:.3g} kB" if size < 999_500 else f"{size / 1_000_000:.3g} MB"
 
 
 KINDS = (

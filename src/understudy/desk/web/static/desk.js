@@ -36,18 +36,39 @@ for (const button of document.querySelectorAll("button[data-copy]")) {
   if (!navigator.clipboard) continue;
   button.hidden = false;
   button.addEventListener("click", async () => {
-    await navigator.clipboard.writeText(document.getElementById(button.dataset.copy).textContent.trim());
+    const from = document.getElementById(button.dataset.copy);
+    await navigator.clipboard.writeText((from.value ?? from.textContent).trim());
     const before = button.textContent;
     button.textContent = "Copied";
     setTimeout(() => { button.textContent = before; }, 2000);
   });
 }
 
+function size(bytes) {
+  const [unit, word] = bytes < 1e6 ? [1e3, "kB"] : [1e6, "MB"];
+  return `${Number((bytes / unit).toPrecision(3))} ${word}`;
+}
+
 // A chosen file is read into the field, so that one sees what will be submitted.
 for (const field of document.querySelectorAll("input[type=file][data-into]")) {
   field.addEventListener("change", async () => {
-    if (!field.files.length) return;
-    document.getElementById(field.dataset.into).value = await field.files[0].text();
+    const [file] = field.files;
+    if (!file) return;
+    const most = Number(field.dataset.most);
+    const said = document.getElementById(field.dataset.says);
+    said.textContent = "";
+    if (file.size > most) {
+      said.textContent = `This file has ${size(file.size)}; this desk takes ${size(most)}.`;
+    } else {
+      try {
+        const text = new TextDecoder("utf-8", { fatal: true }).decode(await file.arrayBuffer());
+        if (text.includes("\0")) throw new TypeError("no text");
+        document.getElementById(field.dataset.into).value = text;
+      } catch {
+        said.textContent = "This is not a Python file. Choose the .py file with your analysis.";
+      }
+    }
+    said.hidden = !said.textContent;
     field.value = "";
   });
 }
