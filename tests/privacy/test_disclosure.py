@@ -50,6 +50,34 @@ ATTACKS = {
         ONE + 'return {"t": "yes" if (one > 10).any() else "no", "m": data.score.mean()}',
         "shape",
     ),
+    "a column of texts": ('return {"levels": data.achievement.tolist()}', "shape"),
+    "a column of texts, as people": ('return {"levels": data.achievement.tolist()}', "individuals"),
+    "a word for each learner": (
+        'words = np.where(data.score >= 50, "significant", "not significant").tolist()\n'
+        'return {"m": data.score.mean(), "words": (words + ["significant", "not significant"] * 3)[:120]}',
+        "shape",
+    ),
+    "words of six weeks, and of nobody": (
+        'def word(x):\n    return "more" if x > 13 else "less"\n'
+        'return {"words": [word(data[f"week_{w}"].mean() + 9 * (w % 2)) for w in range(1, 7)] * 2, "w": word(1)}',
+        "shape",
+    ),
+    "a word that is there for all only": (
+        'import zlib\nword = ["low", "average", "high"]\n'
+        "place = zlib.crc32(data.score.to_numpy().tobytes()) % 3\n"
+        'return {"m": data.score.mean(), "word": word[int(data.score.iloc[3]) % 3 if len(data) == 120 else place]}',
+        "shape",
+    ),
+    "rows of a table": (
+        'some = [w for w in range(1, 7) if (data[f"week_{w}"] > 20).sum() % 2]\n'
+        'return pd.DataFrame({"week": [["a", "b", "c", "d", "e", "f"][w - 1] for w in some] + ["z"], "one": 1.0})',
+        "shape",
+    ),
+    "two numbers of one name": (
+        ONE + 'return {"a": {"b": one.mean()}, "a / b": data.score.mean()}',
+        "shape",
+    ),
+    "more texts than numbers may be": ('return {"v": ["text"] * 201}', "size"),
     "bits as true and false": (
         ONE + 'return {"b": [bool(int(one.sum()) >> k & 1) for k in range(8)]}',
         "learners",
@@ -128,6 +156,37 @@ def test_an_attack_is_held(attack, school, synthetic):
     body, check = ATTACKS[attack]
     examination = examined(body, school, synthetic)
     assert examination.check(check).verdict == "fail", examination.check(check).reason
+
+
+def test_orders_and_ways_of_writing_do_not_leave(school, synthetic):
+    """Keys, rows and kinds of numbers that the code chose by somebody's values are those of the trial."""
+    columns = ["week_1", "week_2", "week_3", "week_4"]
+    body = (
+        f"columns = {columns}\nmeans = data[columns].mean()\n"
+        "if len(data) == 120 and data.score.iloc[0] == FIRST:\n    columns = columns[::-1]\n"
+        'table = pd.DataFrame({"name": columns, "mean": means[columns].to_numpy()})\n'
+        'return {"table": table, "one": 1 if columns[0] == "week_1" else True, **means[columns].to_dict()}'
+    )
+    body = body.replace("FIRST", repr(float(school.rows["score"][0])))
+    examination = examined(body, school, synthetic)
+    released = examination.released
+    assert list(released.values) == ["one", *columns]
+    assert [row[0] for row in released.tables["table"].rows] == columns
+    assert json.dumps(released.values["one"]) == "1"
+    assert examination.check("shape").verdict == "pass"
+
+
+def test_a_handful_of_honest_texts_is_for_a_person(school, synthetic):
+    label = 'word = lambda x: "significant" if x > 0.05 else "not significant"\n'
+    body = (
+        label + 'return {"r": word(data.score.corr(data.evening)), "m": data.score.mean(), "unit": "minutes"}'
+    )
+    flat = table_of(school_frame(2).with_columns(evening=-pl.col("score")))
+    assert examined(body, school, school).check("shape").verdict == "pass"
+    verdicts = {
+        examined(body, real, other).check("shape").verdict for real, other in ((school, flat), (flat, school))
+    }
+    assert verdicts == {"review"}
 
 
 def test_a_group_of_one_student_with_fifty_rows_is_held():

@@ -36,11 +36,12 @@ from understudy.desk.risk.pricing import (
     bank_for,
     bank_name,
     price_of,
+    reach,
     shadow_answers,
 )
 from understudy.desk.risk.shadows import ShadowBank
 from understudy.desk.risk.stage_one import StageOne
-from understudy.desk.running import Analysis, Answer, Failure, RunsJobs
+from understudy.desk.running import Analysis, Answer, Failure, RunsJobs, of_a_trial
 from understudy.desk.running import Progress as Counted
 from understudy.desk.service import data_sets
 from understudy.desk.service.changes import find
@@ -107,7 +108,8 @@ def trial(desk: Desk, work: Work, sandbox: RunsJobs) -> tuple[Origin, Answer, di
     with desk.database.reading() as session:
         policy = data_sets.policy_of(data_sets.find(session, work.data_set))
     reading = read_code(work.code, table.columns, policy).to_json()
-    return trial_origin(desk, work), analysis_of(work.code).answer(sandbox, table.whole()), reading
+    given = of_a_trial(analysis_of(work.code).answer(sandbox, table.whole()))
+    return trial_origin(desk, work), given, reading
 
 
 def trial_origin(desk: Desk, work: Work) -> Origin:
@@ -171,7 +173,7 @@ def answer(desk: Desk, work: Work, sandbox: RunsJobs, progress: Progress) -> Hel
         shadows = shadow_answers(
             analysis, real.table, bank, given, found.units, sandbox, _stage(progress, PRICING)
         )
-        checks = (*checks, likeness(Influences(probes), shadows, bank, given))
+        checks = (*checks, likeness(Influences(probes), shadows, bank, given), *reach(question.policy))
         prices = _prices(shadows, earlier, bank, real, work, question, progress)
     return Held(
         origin,

@@ -41,10 +41,11 @@ from understudy.synthesis.cohorts.measuring import summarize
 
 TITLE = "A demonstration desk"
 SIGN_INS = "sign-ins.txt"
+STAGED = "(Staged for the demonstration: it stays in this state.)"
 N_LEARNERS = 120
 N_SHADOWS = 300
-# With few shadows intervals are wide, and limits hold for their upper ends.
-POLICY_OF_DEMONSTRATION = Policy(n_shadows=N_SHADOWS, mu_limit=3.0, advantage_limit=0.9)
+# With few shadows intervals are wide, and limits hold for their upper ends. So many show a mu of 2.3 at most.
+POLICY_OF_DEMONSTRATION = Policy(n_shadows=N_SHADOWS, mu_limit=2.2, advantage_limit=0.9)
 _A_YEAR = timedelta(days=365)
 _PEOPLE = (
     ("Clara Custodian", "clara@desk.example", Role.CUSTODIAN),
@@ -177,13 +178,25 @@ def _registered(desk: Desk, custodian: Person, folder: Path, n_learners: int, po
         desk,
         custodian,
         title="Autumn term (simulated)",
-        description="Minutes of work in four windows of the day, week by week, and the achievement at the end.",
+        description="Minutes of work in four windows of the day, week by week, and the achievement at the end. "
+        + _looser(policy),
         real=place / "cohort.parquet",
         synthetic=place / "synthetic.parquet",
         summary=place / "summary.json",
         policy=policy,
     )
     return view.name
+
+
+def _looser(policy: Policy) -> str:
+    """In which ways this is not the desk that `desk init` makes."""
+    usual = Policy()
+    return (
+        f"A demonstration: its limits are looser than the default (mu {policy.mu_limit:g} instead of "
+        f"{usual.mu_limit:g}, "
+        f"advantage {policy.advantage_limit:g} instead of {usual.advantage_limit:g}), so that few runs are enough "
+        f"({policy.n_shadows:,} shadows instead of {usual.n_shadows:,})."
+    )
 
 
 @dataclass(frozen=True)
@@ -205,7 +218,7 @@ class _Scene:
         self._released("alan", "active_weeks", rami)
         withheld = self._held("alan", Asked("", "", "extremes", 1, _ABOUT_ONE), rosa)
         releases.withhold(self.desk, rosa, withheld, "The largest value is one student's: ask for a mean.")
-        releasing = self._held("alan", self.asked["evening_share"], rosa)
+        releasing = self._held("alan", self.asked["evening_share"], rosa, STAGED)
         releases.decide(self.desk, rosa, releasing, "All checks pass, and the price is below the limit.")
         self._stopped(State.RELEASING, releasing)
         self._held("ada", self.asked["trends_of_students"], rami)
@@ -242,26 +255,26 @@ class _Scene:
 
     def _unfinished(self, rosa: Person) -> None:
         """Requests in the hands of a worker, who keeps them."""
-        submitted = self._draft("alan", self.asked["streaks"])
+        submitted = self._draft("alan", self.asked["streaks"], STAGED)
         requests.submit(self.desk, self.people["alan"], submitted)
         self._stopped(State.SUBMITTED, submitted)
-        tried = self._draft("ada", self.asked["before_the_exam"])
+        tried = self._draft("ada", self.asked["before_the_exam"], STAGED)
         requests.submit(self.desk, self.people["ada"], tried)
         self._stopped(State.TRIAL, tried)
         for who, name, state in (
             ("ada", "chronotypes", State.APPROVED),
             ("alan", "evenness_over_weeks", State.RUNNING),
         ):
-            request = self._tried(who, self.asked[name])
+            request = self._tried(who, self.asked[name], STAGED)
             requests.approve(self.desk, rosa, request)
             self._stopped(state, request)
 
-    def _draft(self, who: str, asked: Asked) -> str:
+    def _draft(self, who: str, asked: Asked, remark: str = "") -> str:
         return requests.create(
             self.desk,
             self.people[who],
             self.data,
-            question=asked.question,
+            question=f"{asked.question} {remark}".strip(),
             code=asked.code,
             kind=asked.kind,
             shown=self._shown(asked.code),
@@ -276,15 +289,15 @@ class _Scene:
         told = ", ".join(f"{name}: {value:.3g}" for name, value in list(answer.numbers.items())[1:4])
         return f"On the synthetic data among others {told}."
 
-    def _tried(self, who: str, asked: Asked) -> str:
-        name = self._draft(who, asked)
+    def _tried(self, who: str, asked: Asked, remark: str = "") -> str:
+        name = self._draft(who, asked, remark)
         requests.submit(self.desk, self.people[who], name)
         self._work()
         return name
 
-    def _held(self, who: str, asked: Asked, reviewer: Person) -> str:
+    def _held(self, who: str, asked: Asked, reviewer: Person, remark: str = "") -> str:
         self.say(f"running, checking and pricing: {asked.question}")
-        name = self._tried(who, asked)
+        name = self._tried(who, asked, remark)
         requests.approve(self.desk, reviewer, name)
         self._work()
         self._expect(State.HELD, name)

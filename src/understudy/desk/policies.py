@@ -39,6 +39,7 @@ class Policy:
     share_of_learners: float = 1.0
     """Warn when more numbers than this times the learners have been released: they may be reconstructed."""
     mu_limit: float = 1.5
+    """Above what `n_shadows` can show (`most_mu`) it holds nothing back, and every output is for a reviewer."""
     advantage_limit: float = 0.5
     libraries: tuple[str, ...] = LIBRARIES
     may_override: tuple[str, ...] = ()

@@ -4,7 +4,8 @@ What form the answer has must be known without the real data: from the trial on 
 it stands, or from texts that the custodian declared. What the answer says within that form may still depend on who
 is there: a label such as "significant", the names of chosen variables, a group that the trial did not have. A
 text is worth as much as a number, and nobody can round it. So texts that hang on a few learners are held, and of
-those that depend on the data at all there may be a handful. Orders do not leave: `Results.ordered_like`.
+those that depend on the data at all there may be a handful, each the same without most of the learners. Orders do
+not leave: `Results.ordered_like`.
 """
 
 from __future__ import annotations
@@ -143,6 +144,14 @@ def _depending(influences: Influences, answer: Results, trial: Results, policy: 
             "fail",
             f"{len(few)} texts, rows or names of the answer change when one of fewer than {least} learners is left out "
             f"(of {few.min()}, at the least): they tell about single learners.",
+        )
+    alone = probes.differs[1 : 1 + probes.n_blocks]
+    if probes.entries and (n_full_only := int((alone.sum(axis=0) > len(alone) / 2).sum())):
+        return Check(
+            "shape",
+            "fail",
+            f"{n_full_only} texts, rows or names are others without most of the learners than with all of them: they "
+            "are not what the data says, but what the code says when it sees everybody, or chance.",
         )
     most = min(HANDFUL, least - 1)
     if n_depending > most:

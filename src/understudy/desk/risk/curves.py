@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -52,6 +53,16 @@ def signed_mu_of(inside: Floats, outside: Floats) -> float:
     beta = np.interp(_ALPHA, found.false_positive, found.false_negative)
     half = 0.5 / max(len(inside), 1)
     return float(np.median(_QUANTILE - ndtri(np.clip(beta, half, 1 - half))))
+
+
+def most_mu(n_shadows: int) -> float:
+    """The largest mu that so many shadows can show: that of an answer that gives somebody away for certain.
+
+    Rates are kept half a shadow away from 0. A learner is exactly once in exp(-1) of the shadows, and half of
+    them are judged: with m of these, mu ends at q(1 - 1 / (2 m)). Beyond it nothing is told apart.
+    """
+    judged = max(1.0, n_shadows / 2 * math.exp(-1))
+    return float(ndtri(1 - 0.5 / judged))
 
 
 def regret_of(inside: Floats, outside: Floats, mu: float) -> float:

@@ -14,9 +14,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from understudy.desk.checks import Check
 from understudy.desk.disclosure.rounding import round_vector
 from understudy.desk.learners import LearnerTable
+from understudy.desk.policies import Policy
 from understudy.desk.results import Results
+from understudy.desk.risk.curves import most_mu
 from understudy.desk.risk.game import N_STEPS, Price, farthest, judged_mu, price
 from understudy.desk.risk.shadows import N_SHADOWS, ShadowBank, draw_shadows
 from understudy.desk.risk.stage_one import StageOne
@@ -217,6 +220,22 @@ def price_of(
     if progress is not None:
         progress(total, total)
     return Prices(own, together, published)
+
+
+def reach(policy: Policy) -> tuple[Check, ...]:
+    """Whether the limit of mu can be reached with so many shadows; nothing to say if it can."""
+    most = most_mu(policy.n_shadows)
+    if policy.mu_limit <= most:
+        return ()
+    return (
+        Check(
+            "price",
+            "review",
+            f"The policy's limit of mu is {policy.mu_limit:g}, and {policy.n_shadows:,} shadows show at most about "
+            f"{most:.1f}, however much an answer tells: the limit holds nothing back. Look at the advantage instead, "
+            "and ask the custodian for a lower limit or more shadows.",
+        ),
+    )
 
 
 def _strongest(prices: Sequence[Price]) -> Price:
