@@ -12,10 +12,14 @@ from understudy.cli.desk_options import existing, require_desk
 from understudy.cli.options import AsJson, echo_json
 
 if TYPE_CHECKING:
+    from understudy.desk.disclosure.examination import Examination
     from understudy.desk.disclosure.reading import CodeReading
     from understudy.desk.policies import Policy
     from understudy.desk.results import Results
     from understudy.desk.trying import Tried
+
+# What a desk needs for an answer without anybody wondering.
+_LONG_MINUTES = 15.0
 
 
 def template(
@@ -69,36 +73,43 @@ def try_(
         existing(path, what)
 
     from understudy.desk.disclosure.reading import read_code
+    from understudy.desk.explaining import explained, unusable
     from understudy.desk.policies import Policy
-    from understudy.desk.results import Results
+    from understudy.desk.running import Failure
     from understudy.errors import DataError
 
     limits = Policy() if policy is None else Policy.read(existing(policy, "the policy"))
     text = _code(code, limits)
+    if found := unusable(text, code.name):
+        raise DataError(found[0], hint=found[1])
     tried, columns = _tried(text, synthetic, learner, limits)
-    if not isinstance(tried.answer, Results) or tried.examination is None:
-        raise DataError(
-            f"{code.name} gave no result on {synthetic.name}: {tried.answer}.",
-            hint="at a desk, nobody sees more of an error than this. The data is synthetic: to see all of it, call "
-            "analyze(pandas.read_parquet(...)) in your own Python.",
-        )
+    if isinstance(tried.answer, Failure):
+        message, hint = explained(tried.answer, text, code.name, columns, limits)
+        raise DataError(message, hint=hint)
     reading = read_code(text, columns, limits)
+    seen = tried.examination
     if as_json:
         echo_json(
             {
                 "results": tried.answer.to_json(),
-                "rounded": tried.examination.released.to_json(),
+                "rounded": None if seen is None else seen.released.to_json(),
                 "reading": reading.to_json(),
-                "checks": [check.to_json() for check in tried.examination.checks],
-                "verdict": tried.examination.verdict,
+                "checks": None if seen is None else [check.to_json() for check in seen.checks],
+                "verdict": None if seen is None else seen.verdict,
+                "seconds": round(tried.seconds, 2),
+                "desk_minutes": round(tried.desk_minutes, 1),
             }
         )
         return
-    typer.echo(f"Results on {synthetic.name}:")
-    _show(tried.answer)
+    typer.echo(
+        f"Results on {synthetic.name}" + (" (and rounded, as they would leave):" if seen is not None else ":")
+    )
+    _show(tried.answer, None if seen is None else seen.released)
     typer.echo("")
     _show_reading(reading)
-    _show_checks(tried)
+    if seen is not None:
+        _show_checks(seen)
+    _show_time(tried)
 
 
 def _code(path: Path, policy: Policy) -> str:
@@ -130,6 +141,8 @@ def _tried(code: str, synthetic: Path, learner: str, policy: Policy) -> tuple[Tr
         with progress_bar("Starting the sandbox") as begin:
             begin(1)
             sandbox = stack.enter_context(Sandbox(limits_of(policy)))
+        # The first run is alone, and shows what the others will take.
+        typer.echo("Running it once, then without single learners, for the checks.", err=True)
         with progress_bar("Running without single learners") as begin:
             return try_out(code, table, policy, sandbox, _counted(begin)), table.columns
 
@@ -149,13 +162,30 @@ def _counted(begin: Callable[[int], Callable[[], None]]) -> Callable[[int, int],
     return moved
 
 
-def _show(results: Results) -> None:
+def _show(results: Results, rounded: Results | None) -> None:
     from understudy.cli.tables import print_table
 
+    leaves = {} if rounded is None else dict(_flat(rounded.values))
     for name, value in _flat(results.values):
-        typer.echo(f"{name}: {_said(value)}")
+        typer.echo(f"{name}: {_beside(value, leaves.get(name, value))}")
     for name, table in results.tables.items():
-        print_table(name, list(table.columns), [[_said(cell) for cell in row] for row in table.rows])
+        other = None if rounded is None else rounded.tables.get(name)
+        same = other is not None and (other.columns, len(other.rows)) == (table.columns, len(table.rows))
+        rows = other.rows if other is not None and same else table.rows
+        print_table(
+            name,
+            list(table.columns),
+            [
+                [_beside(cell, leaving) for cell, leaving in zip(*pair, strict=True)]
+                for pair in zip(table.rows, rows, strict=True)
+            ],
+        )
+
+
+def _beside(value: object, leaving: object) -> str:
+    """A value, and what it would leave as if that is written differently."""
+    exact, rounded = _said(value), _said(leaving)
+    return exact if exact == rounded else f"{exact} ({rounded})"
 
 
 def _flat(value: object, way: str = "") -> list[tuple[str, object]]:
@@ -193,13 +223,12 @@ def _show_reading(reading: CodeReading) -> None:
         typer.echo(f"  chance: line {', '.join(map(str, reading.chance))}")
 
 
-def _show_checks(tried: Tried) -> None:
+def _show_checks(found: Examination) -> None:
     import textwrap
 
-    assert tried.examination is not None
     typer.echo("")
     typer.echo("Checks, if the synthetic table were the real one:")
-    for check in tried.examination.checks:
+    for check in found.checks:
         words = f"  {check.verdict:<6} {check.name}: {check.reason}"
         typer.echo(textwrap.fill(words, 110, subsequent_indent=" " * 9))
     typer.echo(
@@ -207,5 +236,16 @@ def _show_checks(tried: Tried) -> None:
             "pass": "All checks pass here. On the real data they may not; the price is measured there as well.",
             "review": "A reviewer would have to write a reason to release this.",
             "fail": "This would be held. Ask for less, or about more learners.",
-        }[tried.examination.verdict]
+        }[found.verdict]
     )
+
+
+def _show_time(tried: Tried) -> None:
+    if tried.examination is None:
+        typer.echo("")
+        typer.echo(f"One run took {tried.seconds:.1f} seconds: too long to make the checks here.")
+    if tried.desk_minutes > _LONG_MINUTES:
+        typer.echo(
+            f"At a desk it is run about {tried.n_runs:,} times, which will take some {tried.desk_minutes:.0f} minutes; "
+            "make it faster if you can."
+        )

@@ -38,6 +38,7 @@ class Failure:
             "time": "it took too long",
             "memory": "it needed too much memory",
             "output": "its output is too large",
+            "empty": f"{ENTRY} returned nothing; it has to end with return {{...}}",
         }
         return ends.get(self.status, "it ended without a result")
 
@@ -78,6 +79,13 @@ def answer_of(outcome: Outcome) -> Answer:
     if outcome.status == "done":
         return Results.of(outcome)
     return Failure(outcome.status, outcome.error_type, outcome.error_line)
+
+
+def of_a_trial(answer: Answer) -> Answer:
+    """What counts as the answer of a trial: one that holds nothing is none, before anybody reviews it."""
+    if isinstance(answer, Results) and not answer.tables and answer.values in (None, {}, []):
+        return Failure("empty")
+    return answer
 
 
 def limits_for(wall_seconds: float, output_bytes: int) -> Limits:
