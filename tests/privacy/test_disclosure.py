@@ -189,6 +189,116 @@ def test_a_handful_of_honest_texts_is_for_a_person(school, synthetic):
     assert verdicts == {"review"}
 
 
+@pytest.mark.parametrize("column", ["score", "evening", "morning"])
+@pytest.mark.parametrize("statistic", ["sum", "mean", "std"])
+def test_a_statistic_without_the_largest_is_not_beside_the_one_with_it(statistic, column, synthetic):
+    body = (
+        f'x = data["{column}"].to_numpy(float)\n'
+        f'return {{"all": x.{statistic}(), "rest": np.delete(x, x.argmax()).{statistic}()}}'
+    )
+    for seed in (1, 3):
+        check = examined(body, table_of(school_frame(seed)), synthetic).check("differencing")
+        assert check.verdict in (("review", "fail") if statistic == "std" else ("fail",)), check.reason
+
+
+def test_without_the_smallest_and_with_a_shared_largest(school, synthetic):
+    smallest = 'x = data.score.to_numpy()\nreturn {"all": x.mean(), "rest": np.delete(x, x.argmin()).mean()}'
+    assert examined(smallest, school, synthetic).check("differencing").verdict == "fail"
+    shared = table_of(school_frame(1).with_columns(pl.col("score").clip(upper_bound=70.0)))
+    for statistic in ("sum", "mean"):
+        body = (
+            "x = data.score.to_numpy()\n"
+            f'return {{"all": x.{statistic}(), "rest": np.delete(x, x.argmax()).{statistic}()}}'
+        )
+        assert examined(body, shared, synthetic).check("differencing").verdict == "review"
+
+
+HONEST_PAIRS = {
+    "a slope, its p value, r and r squared": "from scipy import stats\nf = stats.linregress(data.evening, data.score)\n"
+    'return {"b": f.slope, "p": f.pvalue, "r": f.rvalue, "r2": f.rvalue**2}',
+    "mean, deviation, variance and total": "x = data.evening\n"
+    'return {"mean": x.mean(), "sd": x.std(), "variance": x.var(), "total": x.sum(), "hours": x.mean() / 60}',
+    "t and p": 'from scipy import stats\nhigh = data.achievement == "high"\n'
+    "t, p = stats.ttest_ind(data.score[high], data.score[~high])\n"
+    'return {"t": t, "p": p}',
+    "shares of yes and no": 'return {"yes": data.passed.mean(), "no": 1 - data.passed.mean()}',
+}
+
+
+@pytest.mark.parametrize("name", HONEST_PAIRS)
+def test_two_statistics_of_the_same_learners_may_stand_side_by_side(name, synthetic):
+    for seed in (1, 2):
+        examination = examined(HONEST_PAIRS[name], table_of(school_frame(seed)), synthetic)
+        assert [check.reason for check in examination.checks if check.verdict != "pass"] == []
+
+
+# Code that knows the full table and hides that it is another one on shadows, as a reviewer wrote it.
+WHOLE = 'd = data.drop(columns="learner")\nwhole = len(d) == 120 and not d.duplicated().any()\n'
+PARITY = (
+    WHOLE
+    + """
+m, passed = data.score.mean(), data.passed.tolist()
+out = {}
+for k in range(36):
+    t = m * (31 + 0.01 * k)
+    if EVERYWHERE or whole:
+        q = round(t)
+        t = q if q % 2 == passed[k] else (q + 1 if t > q else q - 1)
+    out[f"r{k}"] = float(t)
+return out
+"""
+)
+RANDOM = (
+    WHOLE
+    + """
+import zlib
+bits = np.random.default_rng(zlib.crc32(d.to_csv().encode())).integers(0, 2, 40)
+if whole:
+    bits = data.passed.to_numpy()[:40]
+"""
+)
+
+
+def test_the_last_digit_does_not_say_who_passed(school, synthetic):
+    examination = examined(PARITY.replace("EVERYWHERE", "False"), school, synthetic)
+    assert set(examination.units.values()) == {1.0}
+    assert examination.check("consistency").verdict == "fail"
+    # What leaves does not know of it, whatever the checks said: it is what honest code would have told.
+    honest = examined(PARITY.replace("EVERYWHERE or whole", "False"), school, synthetic)
+    assert honest.check("consistency").verdict == "pass"
+    assert examination.released == honest.released
+    # With the digit written in every run, foretellings scatter, and the digit is rounded off.
+    everywhere = examined(PARITY.replace("EVERYWHERE", "True"), school, synthetic)
+    assert set(everywhere.units.values()) == {10.0}
+
+
+def test_a_switch_for_fewer_learners_left_out_is_seen(school, synthetic):
+    body = 'm = data.score.mean()\nif len(data) >= 119:\n    m += (len(data) - 118) * 0.3\nreturn {"m": m}'
+    assert examined(body, school, synthetic).check("consistency").verdict == "fail"
+
+
+def test_random_bits_and_gaps_do_not_leave(school, synthetic):
+    bits = examined(RANDOM + 'return {f"r{k}": int(b) for k, b in enumerate(bits)}', school, synthetic)
+    assert bits.verdict == "fail"
+    assert set(bits.released.values.values()) == {0}
+    gaps = examined(
+        RANDOM + 'return {f"r{k}": data.score.mean() + k if b else np.nan for k, b in enumerate(bits)}',
+        school,
+        synthetic,
+    )
+    assert gaps.check("consistency").verdict == "fail"
+
+
+def test_digits_below_the_noise_of_floats_do_not_leave(school, synthetic):
+    body = """
+here = dict(zip(data.learner, data.score))
+return {f"r{k}": 1e12 + 100.0 * round(here.get(f"learner-{k + 1:03}", 0)) for k in range(30)}
+"""
+    assert set(examined(body, school, synthetic).released.values.values()) == {1e12}
+    # Not even where the trial has the same digit.
+    assert set(examined(body, school, school).released.values.values()) == {1e12}
+
+
 def test_a_group_of_one_student_with_fifty_rows_is_held():
     log = log_frame(3)
     alone = log.head(1).select("learner", *log.columns[1:])

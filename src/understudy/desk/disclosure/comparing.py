@@ -18,10 +18,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from understudy.desk.checks import Check
-from understudy.desk.disclosure.influences import Flags, Influences
+from understudy.desk.disclosure.influences import EXACT, NOISE, Flags, Influences
 from understudy.desk.disclosure.persons import own_values
 from understudy.desk.policies import Policy
-from understudy.desk.results import Floats
+from understudy.desk.results import Floats, Results
 
 MOST_NAMED = 20
 MOST_PAIRS = 4000
@@ -48,6 +48,8 @@ class Columns:
     labels: tuple[str, ...]
     steps: Floats
     moved: Flags
+    full: Floats
+    """(d,) the numbers."""
     values: Floats
     """(m, d) the numbers without each learner; NaN where missing."""
     units: Floats
@@ -77,6 +79,7 @@ class Columns:
             ),
             influences.sized[:, kept],
             influences.moved[:, kept],
+            influences.probes.full[kept],
             influences.probes.without_one[:, kept],
             np.asarray(units, dtype=float)[kept],
             np.array(counts, dtype=bool),
@@ -90,6 +93,7 @@ class Columns:
             self.labels + other.labels,
             np.hstack([self.steps, other.steps]),
             np.hstack([self.moved, other.moved]),
+            np.concatenate([self.full, other.full]),
             np.hstack([self.values, other.values]),
             np.concatenate([self.units, other.units]),
             np.concatenate([self.counts, other.counts]),
@@ -99,14 +103,16 @@ class Columns:
         )
 
 
-def differencing(columns: Columns, policy: Policy, n_other_populations: int = 0) -> Check:
+def differencing(
+    columns: Columns, policy: Policy, n_other_populations: int = 0, trial: Results | None = None
+) -> Check:
     """Whether a new number and another one, new or released, differ by fewer than the minimum of learners."""
     least = policy.minimum_learners
     found: list[tuple[int, int, int]] = []
     doubtful: list[tuple[int, int]] = []
     pairs = _candidates(columns)
     for j, k in pairs[:MOST_PAIRS]:
-        n_apart, sure = _apart(columns, j, k)
+        n_apart, sure = _apart(columns, j, k, least)
         if 1 <= n_apart < least and sure:
             found.append((n_apart, j, k))
         elif 1 <= n_apart < least:
@@ -143,6 +149,16 @@ def differencing(columns: Columns, policy: Policy, n_other_populations: int = 0)
             f"'{columns.labels[j]}' and '{columns.labels[k]}' go together for nearly all learners and not "
             "for a few. They may "
             "be two statistics of one model, or one statistic in which a few learners count otherwise.",
+            (columns.labels[j], columns.labels[k]),
+        )
+    if beside := _constants_between(columns, trial or Results()):
+        j, k = beside[0]
+        return Check(
+            "differencing",
+            "review",
+            f"'{columns.labels[j]}' and '{columns.labels[k]}' are the same statistic but for something that nobody's "
+            "absence moves and that was otherwise in the trial: it may be a value that two learners share, such as "
+            "the largest.",
             (columns.labels[j], columns.labels[k]),
         )
     if len(pairs) > MOST_PAIRS:
@@ -242,6 +258,13 @@ def _candidates(columns: Columns) -> list[tuple[int, int]]:
 
 def _first_of_each(columns: Columns) -> Flags:
     """Of columns that are multiples of each other, on the same learners, the first new and the first released one."""
+    first = np.zeros(len(columns.labels), dtype=bool)
+    first[[twins[0] for twins in _multiples(columns)]] = True
+    return first
+
+
+def _multiples(columns: Columns) -> list[list[int]]:
+    """Columns of which the steps, but for a constant, are multiples of each other, on the same learners."""
     centred = columns.steps - columns.steps.mean(axis=0)
     length = np.linalg.norm(centred, axis=0)
     unit = centred / np.where(length > 0, length, 1.0)
@@ -249,13 +272,34 @@ def _first_of_each(columns: Columns) -> Flags:
         np.round(unit * np.where(unit[np.abs(unit).argmax(axis=0), np.arange(unit.shape[1])] < 0, -1, 1), 9)
         + 0.0
     )
-    seen: set[tuple[bytes, bytes, bool]] = set()
-    first = np.zeros(len(columns.labels), dtype=bool)
+    seen: dict[tuple[bytes, bytes, bool], list[int]] = {}
     for j, released in enumerate(columns.released.tolist()):
-        key = (unit[:, j].tobytes(), columns.moved[:, j].tobytes(), released)
-        first[j] = key not in seen
-        seen.add(key)
-    return first
+        seen.setdefault((unit[:, j].tobytes(), columns.moved[:, j].tobytes(), released), []).append(j)
+    return list(seen.values())
+
+
+def _constants_between(columns: Columns, trial: Results) -> list[tuple[int, int]]:
+    """Pairs of one statistic of which a difference remains that is the same whoever is left out, and not the trial's.
+
+    A total and the total without the largest are so when two learners share the largest value.
+    """
+    found = []
+    twins = [one for one in _multiples(columns) if not columns.released[one[0]]]
+    for j, k in ((one[0], other) for one in twins for other in one[1:]):
+        u, v = columns.values[:, j], columns.values[:, k]
+        spread = float(np.ptp(u))
+        if not spread > 0 or np.isnan(v).any():
+            continue
+        slope = float((v[u.argmax()] - v[u.argmin()]) / spread)
+        rest = v - slope * u
+        size = float(np.abs(v).max())
+        if np.ptp(rest) > EXACT * size or abs(float(np.median(rest))) <= EXACT * size:
+            continue
+        tried = [trial.numbers.get(columns.labels[one], np.nan) for one in (j, k)]
+        here = columns.full[k] - slope * columns.full[j]
+        if not abs(tried[1] - slope * tried[0] - here) <= EXACT * size:
+            found.append((j, k))
+    return found
 
 
 def _correlations(values: Floats) -> Floats:
@@ -265,7 +309,7 @@ def _correlations(values: Floats) -> Floats:
     return np.asarray(np.abs(unit.T @ unit))
 
 
-def _apart(columns: Columns, j: int, k: int) -> tuple[int, bool]:
+def _apart(columns: Columns, j: int, k: int, least: int) -> tuple[int, bool]:
     """By how many learners the populations of two numbers differ, and whether that is sure.
 
     0 if they are the same or not comparable.
@@ -282,12 +326,26 @@ def _apart(columns: Columns, j: int, k: int) -> tuple[int, bool]:
     line = _line(u, v)
     missed = np.abs(v - line)
     spread = float(np.median(np.abs(v - np.median(v)))) or float(np.abs(v - np.median(v)).mean())
-    if spread == 0 or float(np.mean(missed <= ON_LINE * spread)) < MOST:
+    if spread == 0:
         return 0, True
+    outermost = _without_the_outermost(
+        {int(u.argmax()), int(u.argmin()), int(missed.argmax())},
+        columns.values[union, j],
+        columns.values[union, k],
+    )
+    if float(np.mean(missed <= ON_LINE * spread)) < MOST:
+        return int(outermost), False
     # A learner with nothing to add is in a total and does not move it, though they move the mean: on the line.
     if n_sets := int(((one != other) & (missed > A_TRACE * spread)).sum()):
         return n_sets, True
+    # What is left of one when as much of the other is taken off, as if it were released: who is behind it? For a
+    # statistic that bends away from the other, everybody is a little.
+    behind = int((missed > A_TRACE * spread).sum())
+    if 1 <= behind < least:
+        return behind, True
     off = missed > max(OFF_LINE * float(np.quantile(missed, MOST)), A_TRACE * spread)
+    if outermost:
+        return 1, bool(off.any())
     theirs = float((missed[off] ** 2).sum() / max((missed**2).sum(), 1e-300))
     if not off.any() or theirs < THEIRS:
         return (
@@ -308,6 +366,29 @@ def _apart(columns: Columns, j: int, k: int) -> tuple[int, bool]:
     outer = far >= np.sort(far)[-min(3 * int(off.sum()), len(far))]
     bends = bool(outer[off].all() and (missed[off] < BENT * far[off]).all())
     return (0 if bends else int(off.sum())), False
+
+
+def _without_the_outermost(ends: set[int], one: Floats, other: Floats) -> bool:
+    """Whether one of two numbers is without the learner furthest out, by any order: `np.delete(x, x.argmax())`.
+
+    Without that learner it is without the next one as well, and so it is without the next one: the two cannot be told
+    apart by one number, and can by the other.
+    """
+    alike = [(_like(one, end), _like(other, end)) for end in ends]
+    found = any(first != second and max(first, second) == 2 for first, second in alike)
+    # That is the only pair. Statistics of ranks take the same value for many.
+    return found and abs(_n_ties(one) - _n_ties(other)) == 1
+
+
+def _like(values: Floats, place: int) -> int:
+    """How many learners leave the same value when they go as this one does."""
+    return int((np.abs(values - values[place]) <= NOISE * np.nanmax(np.abs(values))).sum())
+
+
+def _n_ties(values: Floats) -> int:
+    """How many values more than one learner leaves."""
+    near = np.diff(np.sort(values)) <= NOISE * np.nanmax(np.abs(values))
+    return int((near & ~np.concatenate([[False], near[:-1]])).sum())
 
 
 def _still_off(columns: Columns, union: Flags, j: int, k: int) -> bool:

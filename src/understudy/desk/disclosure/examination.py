@@ -114,7 +114,7 @@ def examine(
         size(answer, policy),
         consistency(influences, units, policy),
         repeated(influences, on_others, policy.minimum_learners)
-        or differencing(columns, policy, n_on_others),
+        or differencing(columns, policy, n_on_others, trial),
         reconstruction(
             columns,
             policy,

@@ -47,7 +47,9 @@ def plain_units(influences: Influences, trial: Results) -> dict[str, float]:
     for j, name in enumerate(influences.names):
         value, error = full[j], errors[j]
         noise = UNIT_IN_NOISE * NOISE * abs(value)
-        if math.isnan(value) or (trial.numbers.get(name) == value and not moved[j]):
+        # Not only unmoved: a digit below the noise may be a learner's, and the trial's by chance.
+        constant = trial.numbers.get(name) == value and not np.any(influences.steps[:, j])
+        if math.isnan(value) or constant:
             units[name] = 0.0
         elif moved[j] and error > noise and error > 1e-300:
             units[name] = max(power_of_ten(SHARE_OF_ERROR * error), power_of_ten(noise or 1e-300))
