@@ -11,8 +11,10 @@ import polars as pl
 import pytest
 
 from understudy.desk.learners import learner_table
+from understudy.desk.policies import Policy
 from understudy.desk.results import Results
 from understudy.desk.risk import pricing
+from understudy.desk.risk.curves import most_mu
 from understudy.desk.risk.game import MEANING, N_STEPS, Price, price
 from understudy.desk.risk.pricing import (
     BESIDE,
@@ -22,6 +24,7 @@ from understudy.desk.risk.pricing import (
     bank_for,
     bank_name,
     price_of,
+    reach,
     shadow_answers,
 )
 from understudy.desk.risk.shadows import draw_shadows
@@ -263,6 +266,19 @@ def test_enormous_values_do_not_hide_what_the_others_say(bank, sums):
     found = price(hidden, bank, np.random.default_rng(7))
     assert plain.mu.value > 0.8
     assert found.mu.value == pytest.approx(plain.mu.value, abs=0.15)
+
+
+def test_a_limit_that_shadows_cannot_reach_is_said():
+    """Somebody who is given away for certain: mu ends where so many shadows end."""
+    for n_shadows in (200, 1000):
+        bank = draw_shadows(20, np.random.default_rng(3), n_shadows)
+        found = price((bank.counts[:, :1] > 0).astype(float), bank, np.random.default_rng(4))
+        assert found.mu.value == pytest.approx(most_mu(n_shadows), abs=0.15)
+        most = most_mu(n_shadows)
+        assert reach(Policy(n_shadows=n_shadows, mu_limit=most - 0.01)) == ()
+        assert [one.verdict for one in reach(Policy(n_shadows=n_shadows, mu_limit=most + 0.01))] == ["review"]
+        assert found.mu.high == max(one.mu.high for one in found.attacks.values())
+        assert found.advantage.high == max(one.advantage.high for one in found.attacks.values())
 
 
 def test_more_shadows_make_a_narrower_interval():
