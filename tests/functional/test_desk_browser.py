@@ -188,7 +188,7 @@ def test_progress_goes_on_and_the_page_follows(desks, visit):
     rita = visit("Rita")
     rita.go(f"/requests/{name}")
     status = rita.page.locator("[role=status] p")
-    assert "Run on the real data" in status.inner_text()
+    assert "Run on the simulated data" in status.inner_text()
     with desks.desk.database.writing() as session:
         jobs.beat(session, lease, done=71, total=100, stage="running on shadows")
     rita.page.get_by_text("running on shadows, about 70 %").wait_for()
@@ -230,6 +230,14 @@ def test_a_file_is_read_into_the_field(desks, visit, tmp_path):
     selma.page.set_input_files("#file", tmp_path / "mine.py")
     selma.page.wait_for_function("document.getElementById('code').value.includes('return 1')")
     assert selma.page.input_value("#file") == ""
+    problem = selma.page.locator("#file-problem")
+    (tmp_path / "large.py").write_bytes(b"#" * 12_000_000)
+    selma.page.set_input_files("#file", tmp_path / "large.py")
+    problem.get_by_text("This file has 12 MB; this desk takes 100 kB.").wait_for()
+    (tmp_path / "picture.py").write_bytes(b"\x89PNG\x00\xff")
+    selma.page.set_input_files("#file", tmp_path / "picture.py")
+    problem.get_by_text("This is not a Python file.").wait_for()
+    assert "return 1" in selma.page.input_value("#code"), "what stood there stays"
 
 
 def test_a_certificate_can_be_printed(desks, visit):

@@ -181,8 +181,8 @@ def test_who_was_invited_comes_in_and_is_known_by_subject_later(app, desk, provi
     assert (answer.status_code, answer.headers["location"]) == (303, "/data")
     assert "Bob" in browser.get("/account").text
     cookies = {one.partition("=")[0]: one for one in answer.headers.get_list("set-cookie")}
-    assert "Max-Age=0" in cookies["understudy-flow"]
-    assert {"HttpOnly", "SameSite=lax"} <= set(cookies["understudy-session"].split("; "))
+    assert "Max-Age=0" in cookies[sessions.cookie_name(desk.settings, "understudy-flow")]
+    assert {"HttpOnly", "SameSite=lax"} <= set(cookies[sessions.cookie_name(desk.settings)].split("; "))
     # The same person at the provider with another address, not even verified.
     provider.person = {"sub": "4711", "email": "robert@elsewhere.example", "email_verified": False}
     assert "Bob" in _enter(app, provider)[0].get("/account").text
@@ -276,7 +276,7 @@ def _refused(app, desk, provider):
     browser, answer = _enter(app, provider)
     assert answer.status_code == 403
     assert answer.text.count("<h1") == 1
-    assert "understudy-session" not in browser.cookies
+    assert sessions.cookie_name(desk.settings) not in browser.cookies
     with desk.database.reading() as session:
         assert audit.verify(session) == before
     # It was this that was wrong, and nothing else.
@@ -309,10 +309,12 @@ def test_the_way_back_belongs_to_the_browser_that_went_out(app, provider):
 def test_an_attempt_is_over_after_ten_minutes(app, desk, provider):
     browser = Browser(app)
     back = provider.authorize(browser.get("/single-sign-on").headers["location"])
-    content = sessions.opened(desk.settings, "flow", browser.cookies["understudy-flow"])
+    content = sessions.opened(
+        desk.settings, "flow", browser.cookies[sessions.cookie_name(desk.settings, "understudy-flow")]
+    )
     browser.cookies.clear()
     old = sessions.sealed(desk.settings, "flow", [*content[:4], content[4] - 601])
-    headers = {"cookie": f"understudy-flow={old}"}
+    headers = {"cookie": f"{sessions.cookie_name(desk.settings, 'understudy-flow')}={old}"}
     assert browser.get("/single-sign-on/back", params=back, headers=headers).status_code == 403
 
 

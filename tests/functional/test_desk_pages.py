@@ -18,11 +18,12 @@ from understudy.desk.service import feedback, releases, requests, views, working
 from understudy.desk.service.views import HeldOutput
 from understudy.desk.service.working import Held
 from understudy.desk.store.models import ReleaseRow, now
+from understudy.desk.web import pages
 from understudy.desk.web.advice import advise, bars
 from understudy.desk.web.app import make_app
 from understudy.desk.web.highlighting import highlighted
 from understudy.desk.web.showing import shown
-from understudy.desk.web.words import PRECISIONS
+from understudy.desk.web.words import PRECISIONS, everything
 from understudy.errors import RefusedError
 
 HOSTILE = "<script>alert('x')</script><img src=x onerror=alert(1)>"
@@ -167,7 +168,11 @@ def test_others_requests_and_drafts_are_nobodys_business(desks, people):
             "2 checks failed and 1 check asks for review; mu and advantage would be over the limit.",
             False,
         ),
-        ("broken", "The code gave no result on the real data: nothing can be released.", False),
+        (
+            "broken",
+            "The code gave no result on the simulated data that stands for the real data: nothing can be released.",
+            False,
+        ),
         ("stale", "Run it again before you decide: the price is out of date.", False),
     ],
 )
@@ -177,6 +182,36 @@ def test_what_the_desk_advises_stands_first(desks, people, key, line, may_releas
     assert line in unescape(text)
     assert text.index("advice") < text.index('id="history"')
     assert (f"/requests/{name}/release" in Read(text).posts) is may_release
+
+
+def test_what_cannot_be_released_goes_back_first(desks, people):
+    text = people["Rita"].get(f"/requests/{desks.names['failing']}").text
+    decide = text[text.index('id="decide"') :]
+    assert "fewer numbers, more robust methods, larger groups" in decide
+    assert decide.index("Return it to the researcher</button>") < decide.index("Run and price again")
+    assert "The same code on the same data gives the same price." in decide
+    assert text.index('id="output"') < text.index('id="decide"') < text.index('id="code"')
+
+
+def test_what_everything_counts_is_said():
+    assert "Nothing was released before, but stage one" in everything(0, stage_one=True)
+    assert "no stage one is registered" in everything(0, stage_one=False)
+    assert "2 requests released before, those being released included" in everything(2, stage_one=True)
+    assert everything(1, stage_one=False).endswith("no stage one is registered.")
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (1e-05, "0.00001"),
+        (-2.5e-7, "−0.00000025"),
+        (3e-12, "3 × 10⁻¹²"),
+        (1.5e12, "1500000000000"),
+        (0.34, "0.34"),
+    ],
+)
+def test_numbers_are_written_as_people_write_them(value, text):
+    assert pages._cell(value) == text
 
 
 def test_only_what_can_be_done_is_offered(desks, people):
@@ -285,7 +320,7 @@ def test_from_question_to_feedback_by_forms(small_desk):
     assert "def analyze(data)" in unescape(template)
     wrong = selma.fill_in(new, question="Why?", **form)
     assert wrong.status_code == 400
-    assert "A request needs a research question." in wrong.text
+    assert "The research question is too short: write a sentence." in wrong.text
     assert "It fell." in wrong.text, "what was typed is not lost"
     drafted = selma.fill_in(new, question="Does work fall before the exam?", then="submit", **form)
     assert drafted.status_code == 303
@@ -304,6 +339,9 @@ def test_from_question_to_feedback_by_forms(small_desk):
     assert "Some checks ask for a look, and no reason was written." in refused.text
     assert ">because</textarea>" in refused.text
     assert rita.fill_in(f"{address}/release", reason="Thirty learners are behind it.").status_code == 303
+    twice = rita.fill_in(f"{address}/release", reason="Thirty learners are behind it.")
+    assert twice.status_code == 409
+    assert "This was released already; nothing was done twice." in twice.text
     assert "The released result" not in selma.get(address).text, "until the ledger is charged"
     releases.hand_out(make.desk, make._lease(name))
     text = selma.get(address).text
@@ -314,7 +352,9 @@ def test_from_question_to_feedback_by_forms(small_desk):
     )
     assert selma.fill_in(f"{address}/report", precision="0.7", words="so so").status_code == 400
     assert selma.fill_in(f"{address}/report", precision="1", words="All as expected.").status_code == 303
-    assert "most was so on the real data (1 of 1)." in selma.get(address).text
+    assert (
+        "most was so on the simulated data that stands for the real data (1 of 1)." in selma.get(address).text
+    )
     assert "All as expected." in rita.get(address).text
 
 
@@ -340,8 +380,8 @@ def test_a_file_takes_the_place_of_the_field_and_is_bounded(small_desk):
     name = got.headers["location"].split("/")[-1].split("?")[0]
     assert views.request(make.desk, make.filled.researcher, name).code == sent.replace("\r\n", "\n")
     for content, words in (
-        (b"\xff\xfe\x00", "not text in UTF-8"),
-        (b"#" * 100_001, "longer than 100000 bytes"),
+        (b"\xff\xfe\x00", "This is not a Python file."),
+        (b"#" * 100_001, "This file has more than the 100 kB that this desk takes."),
     ):
         got = selma.post("/requests/new", data=form, files={"file": ("a.py", content, "text/x-python")})
         assert got.status_code == 400

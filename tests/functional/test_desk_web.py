@@ -39,7 +39,6 @@ _API = "401 401 401 401 401 401 200 200"
 _OWN_API = "401 401 401 401 401 401 200 404"
 _ANYBODY = "200 200 200 200 200 200 200 200"
 _DONE = "in 303 303 303 303 in 403 403"
-_SHOWN = "in 200 200 200 200 in 403 403"
 _OWNER = "in 303 404 {} {} in 403 403"
 _REVIEW = "in {} 404 303 303 in 403 403"
 _CUSTODIAN = "in 403 403 403 {} in 403 403"
@@ -74,14 +73,14 @@ TABLE = {
     ("GET", "/sign-in"): ("200 303 303 303 303 200 200 200",),
     ("GET", "/single-sign-on"): ("404 404 404 404 404 404 404 404",),
     ("GET", "/single-sign-on/back"): ("404 404 404 404 404 404 404 404",),
-    ("POST", "/account/feed"): (_SHOWN,),
+    ("POST", "/account/feed"): (_DONE,),
     ("POST", "/account/password"): (
         _DONE,
         "",
         {"old": PASSWORD, "password": "green tram eats ten", "again": "green tram eats ten"},
     ),
     ("POST", "/account/sign-out-everywhere"): (_DONE,),
-    ("POST", "/account/tokens"): (_SHOWN, "", {"name": "script"}),
+    ("POST", "/account/tokens"): (_DONE, "", {"name": "script"}),
     ("POST", "/account/tokens/{token_id}/revoke"): ("in 303 404 404 404 in 403 403",),
     ("POST", "/api/v1/requests"): (
         "401 401 401 401 401 401 201 201",
@@ -97,12 +96,12 @@ TABLE = {
         {"password": "green tram eats ten", "again": "green tram eats ten"},
     ),
     ("POST", "/people/invite"): (
-        _CUSTODIAN.format(200),
+        _CUSTODIAN.format(303),
         "",
         {"email": "new@school.example", "name": "New", "role": "reviewer"},
     ),
     ("POST", "/people/{person_id}/close"): (_CUSTODIAN.format(303),),
-    ("POST", "/people/{person_id}/link"): (_CUSTODIAN.format(200),),
+    ("POST", "/people/{person_id}/link"): (_CUSTODIAN.format(303),),
     ("POST", "/people/{person_id}/open"): (_CUSTODIAN.format(303),),
     ("POST", "/people/{person_id}/role"): (_CUSTODIAN.format(303), "", {"role": "custodian"}),
     ("POST", "/requests/new"): (_DONE, "", {**_QUESTION, "then": "submit"}),
@@ -411,7 +410,7 @@ def test_a_session_is_no_token_and_a_token_no_session(fresh):
         {"authorization": secret},
         {"authorization": f"Bearer {secret}x"},
         {"authorization": "Bearer "},
-        {"cookie": f"understudy-session={secret}"},
+        {"cookie": f"{_name(fresh)}={secret}"},
     ):
         answer = Browser(fresh.app).get("/api/v1/requests", headers=headers)
         assert answer.status_code == 401
@@ -419,6 +418,10 @@ def test_a_session_is_no_token_and_a_token_no_session(fresh):
     assert Browser(fresh.app).get(f"/api/v1/requests?token={secret}").status_code == 401
     accounts.deactivate(fresh.desk, fresh.filled.custodian, fresh.filled.researcher.id)
     assert fresh.ask("token", "GET", "/api/v1/requests").status_code == 401
+
+
+def _name(fresh):
+    return sessions.cookie_name(fresh.desk.settings)
 
 
 def _new_cookies(answer):
@@ -430,19 +433,21 @@ def test_cookies_of_a_desk_by_https_go_nowhere_else(fresh):
     app = make_app(Desk(secure, fresh.desk.database))
     browser = Browser(app, "https://desk.school.example")
     page = browser.get("/sign-in")
-    visit = _new_cookies(page)["__Host-understudy-visit"]
+    visit = _new_cookies(page)[sessions.cookie_name(secure, "understudy-visit")]
     assert {"Secure", "HttpOnly", "SameSite=strict", "Path=/"} <= set(visit.split("; "))
     assert page.headers["strict-transport-security"] == "max-age=31536000"
     answer = browser.sign_in("selma@school.example")
     (cookie,) = _new_cookies(answer).values()
-    assert cookie.startswith("__Host-understudy-session=")
+    name = sessions.cookie_name(secure)
+    assert name.startswith("__Host-understudy-session-")
+    assert cookie.startswith(f"{name}=")
     assert {"Secure", "HttpOnly", "SameSite=lax", "Path=/"} <= set(cookie.split("; "))
     assert "domain" not in cookie.lower()
     assert browser.get("/account").status_code == 200
     # The same cookie under the name without the prefix is not looked at.
-    value = browser.cookies["__Host-understudy-session"]
+    value = browser.cookies[name]
     plain = Browser(app, "https://desk.school.example").get(
-        "/account", headers={"cookie": f"understudy-session={value}"}
+        "/account", headers={"cookie": f"{name.removeprefix('__Host-')}={value}"}
     )
     assert plain.status_code == 303
 
@@ -456,28 +461,28 @@ def test_cookies_of_a_desk_on_this_machine(fresh):
 
 
 def test_signing_in_makes_a_new_session_whatever_the_browser_had(fresh):
-    planted = fresh.browsers["other"].cookies["understudy-session"]
+    planted = fresh.browsers["other"].cookies[_name(fresh)]
     browser = Browser(fresh.app)
     before = browser.get("/sign-in")
-    visit = browser.cookies["understudy-visit"]
+    visit = browser.cookies[sessions.cookie_name(fresh.desk.settings, "understudy-visit")]
     assert browser.sign_in("selma@school.example").status_code == 303
-    assert browser.cookies["understudy-session"] != planted
+    assert browser.cookies[_name(fresh)] != planted
     assert browser.csrf != token_in(before.text)
     # The token of the visit is worth nothing in the session.
     answer = browser.post("/account/feed", data={"csrf": token_in(before.text)})
     assert answer.status_code == 403
     for made_up in (visit, planted[:-2], planted.replace(".", "x.", 1), "x", ""):
-        stranger = Browser(fresh.app).get("/account", headers={"cookie": f"understudy-session={made_up}"})
+        stranger = Browser(fresh.app).get("/account", headers={"cookie": f"{_name(fresh)}={made_up}"})
         assert stranger.status_code == 303
 
 
 def test_signing_out_ends_this_session_and_no_other(fresh):
     here, there = (browser_of(fresh.app, fresh.filled.researcher) for _ in range(2))
-    stolen = here.cookies["understudy-session"]
+    stolen = here.cookies[_name(fresh)]
     assert here.fill_in("/sign-out").status_code == 303
-    assert "understudy-session" not in here.cookies
+    assert _name(fresh) not in here.cookies
     thief = Browser(fresh.app)
-    thief.cookies.set("understudy-session", stolen)
+    thief.cookies.set(_name(fresh), stolen)
     assert thief.get("/account").status_code == 303
     assert there.get("/account").status_code == 200
     assert there.fill_in("/account/sign-out-everywhere").headers["location"].startswith("/sign-in")
@@ -509,34 +514,37 @@ def test_a_session_ends_when_it_is_idle_or_old(fresh):
     ):
         content = [who.id, number, "an-id", moment - begun, moment - seen]
         cookie = sessions.sealed(settings, "session", content)
-        answer = Browser(fresh.app).get("/account", headers={"cookie": f"understudy-session={cookie}"})
+        answer = Browser(fresh.app).get("/account", headers={"cookie": f"{_name(fresh)}={cookie}"})
         assert answer.status_code == status
     # Who is active gets a new cookie, with the same beginning.
     cookie = sessions.sealed(settings, "session", [who.id, number, "an-id", moment - 7000, moment - 3000])
-    answer = Browser(fresh.app).get("/account", headers={"cookie": f"understudy-session={cookie}"})
-    renewed = _new_cookies(answer)["understudy-session"].partition("=")[2].partition(";")[0]
+    answer = Browser(fresh.app).get("/account", headers={"cookie": f"{_name(fresh)}={cookie}"})
+    renewed = _new_cookies(answer)[_name(fresh)].partition("=")[2].partition(";")[0]
     content = sessions.opened(settings, "session", renewed)
     assert content[:4] == [who.id, number, "an-id", moment - 7000]
     assert content[4] >= moment
     # What was sealed for another purpose is no session.
     other = sessions.sealed(settings, "visit", [who.id, number, "an-id", moment, moment])
     assert (
-        Browser(fresh.app).get("/account", headers={"cookie": f"understudy-session={other}"}).status_code
-        == 303
+        Browser(fresh.app).get("/account", headers={"cookie": f"{_name(fresh)}={other}"}).status_code == 303
     )
 
 
 def test_an_invitation_by_its_page(fresh):
-    invited = fresh.browsers["custodian"].post(
+    custodian = browser_of(fresh.app, fresh.filled.custodian)
+    answer = custodian.post(
         "/people/invite",
         data={
-            "csrf": fresh.csrf["custodian"],
+            "csrf": custodian.csrf,
             "email": "zoe@school.example",
             "name": "Zoe <b>",
             "role": "reviewer",
         },
     )
-    assert "Zoe &lt;b&gt;" in invited.text
+    assert answer.headers["location"] == "/people"
+    invited = custodian.get("/people")
+    assert "A link for Zoe &lt;b&gt;" in invited.text
+    assert "A link for" not in custodian.get("/people").text, "shown once"
     link = re.search(rf'value="{ADDRESS}(/invitation/[\w-]+)"', invited.text).group(1)
     browser = Browser(fresh.app)
     token = token_in(browser.get(link).text)
@@ -547,6 +555,32 @@ def test_an_invitation_by_its_page(fresh):
     for answer in (browser.get(link), browser.post(link, data=fields)):
         assert answer.status_code == 404
     assert browser.sign_in("zoe@school.example", next="/data").headers["location"] == "/data"
+
+
+def test_a_token_is_made_once_and_shown_once(fresh):
+    browser = browser_of(fresh.app, fresh.filled.researcher)
+    before = len(accounts.tokens(fresh.desk, fresh.filled.researcher))
+    made = browser.fill_in("/account/tokens", name="weekly")
+    assert (made.status_code, made.headers["location"]) == (303, "/account")
+    assert 'id="shown-token"' in browser.get("/account").text
+    assert 'id="shown-token"' not in browser.get("/account").text
+    assert len(accounts.tokens(fresh.desk, fresh.filled.researcher)) == before + 1
+
+
+def test_two_desks_on_one_machine_keep_their_sessions_apart(fresh):
+    other = replace(fresh.desk.settings, secret="ab" * 32)
+    assert sessions.cookie_name(other) != sessions.cookie_name(fresh.desk.settings)
+
+
+def test_closing_an_account_is_asked_twice_and_said(fresh):
+    custodian = browser_of(fresh.app, fresh.filled.custodian)
+    whom = fresh.filled.researcher
+    assert f"Yes, close {whom.name}'s account" in custodian.get("/people").text
+    closed = custodian.fill_in(f"/people/{whom.id}/close")
+    assert (
+        "account is closed. “Open again” lets them in again."
+        in custodian.get(closed.headers["location"]).text
+    )
 
 
 def test_an_old_invitation_leads_nowhere(fresh):

@@ -115,10 +115,11 @@ def reset(desk: Desk, who: Person, person_id: int) -> str:
         return _link(desk, session, row)
 
 
-def invited(desk: Desk, secret: str) -> Person:
-    """Whose invitation this is; raises if it does not lead anywhere."""
+def invited(desk: Desk, secret: str) -> tuple[Person, str]:
+    """Whose invitation this is, with their e-mail address; raises if it does not lead anywhere."""
     with desk.database.reading() as session:
-        return _person(_invitation(desk, session, secret).person)
+        row = _invitation(desk, session, secret).person
+        return _person(row), row.email
 
 
 def accept(desk: Desk, secret: str, password: str) -> Person:
@@ -380,7 +381,7 @@ def _invitation(desk: Desk, session: Session, secret: str) -> InvitationRow:
     if found is None or found.used_at is not None or found.expires_at < now() or not found.person.active:
         raise UsageError(
             "there is no such invitation, or it was used, or it is older than a week.",
-            hint="ask a custodian for a new link.",
+            hint="if you have set your password, sign in; otherwise ask a custodian for a new link.",
         )
     return found
 

@@ -14,7 +14,7 @@ from understudy.desk.store import audit
 from understudy.desk.store.models import NoticeRow, PersonRow, RequestRow, now
 from understudy.errors import RefusedError, UsageError
 
-
+# Nothing is released twice.
 _DECIDED = (State.RELEASING, State.RELEASED, State.FEEDBACK)
 
 

@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import hashlib
 from datetime import date, datetime
+from decimal import Decimal
 from functools import cache
 from pathlib import Path
 from typing import Any
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
+from jinja2 import Environment, PackageLoader, StrictUndefined, pass_context
+from jinja2.runtime import Context
 from markupsafe import Markup
 from starlette.requests import Request
 from starlette.responses import HTMLResponse
@@ -22,6 +24,8 @@ from understudy.desk.web import words
 from understudy.desk.web.highlighting import highlighted
 from understudy.errors import UnderstudyError
 
+_LEAST, _MOST = 1e-7, 1e15
+_RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 STATIC = Path(__file__).parent / "static"
 
 
@@ -32,9 +36,14 @@ def render(
     person: Person | None = None,
     status: int = 200,
     problem: UnderstudyError | None = None,
+    done: str = "",
+    simulated: bool = False,
     **context: Any,
 ) -> HTMLResponse:
-    """A page for a person, or for anybody. `problem` is shown above everything else, with what to do about it."""
+    """A page for a person, or for anybody. `problem` is shown above everything else, with what to do about it.
+
+    `simulated`: whether the learners that the page is about are, so that it does not speak of real data.
+    """
     text = (
         _environment()
         .get_template(template)
@@ -43,7 +52,8 @@ def render(
             problem=problem,
             desk_title=request.app.state.desk.settings.title,
             here=request.url.path,
-            done=words.DONE.get(request.query_params.get("done", "")),
+            done=words.of_data(done or words.DONE.get(request.query_params.get("done", ""), ""), simulated),
+            simulated=simulated,
             csrf_field=_csrf_field(request),
             version=version(),
             **context,
@@ -73,9 +83,14 @@ def _environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters.update(day=_day, number=_number, cell=_cell, short=_short)
+    environment.filters.update(day=_day, number=_number, cell=_cell, short=_short, real=_real)
     environment.globals.update(words=words, highlighted=highlighted)
     return environment
+
+
+@pass_context
+def _real(context: Context, text: str) -> str:
+    return words.of_data(text, bool(context["simulated"]))
 
 
 def _day(value: date | datetime) -> str:
@@ -95,9 +110,21 @@ def _cell(value: Any) -> str:
     if isinstance(value, int):
         return f"{value}".replace("-", "−")
     if isinstance(value, float):
-        shown = f"{value:.10g}"
-        return (shown if "e" in shown else shown.replace("-", "−")) if value else "0"
+        return _float(value)
     return str(value)
+
+
+def _float(value: float) -> str:
+    """All its digits up to ten, as people write them: 0.00001, and 3 × 10⁻⁹ where zeros could not be counted."""
+    if not value:
+        return "0"
+    shown = f"{value:.10g}"
+    mantissa, _, power = shown.partition("e")
+    if power and _LEAST <= abs(value) < _MOST:
+        shown = f"{Decimal(shown):f}"
+    elif power:
+        shown = f"{mantissa} × 10{str(int(power)).translate(_RAISED)}"
+    return shown.replace("-", "−")
 
 
 def _short(value: Any) -> str:

@@ -82,20 +82,21 @@ def sign_out(request: Request, desk: TheDesk, person: SignedIn) -> Response:
 @router.get("/invitation/{secret}")
 def invitation_page(request: Request, desk: TheDesk, secret: str) -> Response:
     """Where somebody who was invited sets a password."""
-    return pages.render(request, "invitation.html", invited=accounts.invited(desk, secret))
+    invited, email = accounts.invited(desk, secret)
+    return pages.render(request, "invitation.html", invited=invited, email=email)
 
 
 @router.post("/invitation/{secret}")
 def accept(request: Request, desk: TheDesk, secret: str, password: Text = "", again: Text = "") -> Response:
     """Set the password."""
-    invited = accounts.invited(desk, secret)
+    invited, email = accounts.invited(desk, secret)
     try:
         if password != again:
             raise UsageError("the two passwords are not the same.", hint="write it twice.")
         accounts.accept(desk, secret, password)
     except UnderstudyError as error:
         return pages.render(
-            request, "invitation.html", status=status_of(error), problem=error, invited=invited
+            request, "invitation.html", status=status_of(error), problem=error, invited=invited, email=email
         )
     response = RedirectResponse("/sign-in?done=password", status_code=303)
     sessions.end(request, response)
@@ -105,7 +106,11 @@ def accept(request: Request, desk: TheDesk, secret: str, password: Text = "", ag
 @router.get("/account")
 def account_page(request: Request, desk: TheDesk, person: SignedIn) -> Response:
     """One's own account."""
-    return _account_page(request, desk, person)
+    shown = sessions.shown_once(request, "account")
+    response = _account_page(request, desk, person, token=shown.get("token", ""), feed=shown.get("feed", ""))
+    if shown:
+        sessions.forget_shown(request, response)
+    return response
 
 
 @router.post("/account/password")
@@ -140,12 +145,12 @@ def sign_out_everywhere(request: Request, desk: TheDesk, person: SignedIn) -> Re
 
 @router.post("/account/tokens")
 def make_token(request: Request, desk: TheDesk, person: SignedIn, name: Text = "") -> Response:
-    """A new token, shown on this answer and never again."""
+    """A new token, shown on the page that follows and never again."""
     try:
         token = accounts.make_token(desk, person, name)
     except UnderstudyError as error:
         return _account_page(request, desk, person, problem=error)
-    return _account_page(request, desk, person, token=token)
+    return _shown_next(request, token=token)
 
 
 @router.post("/account/tokens/{token_id}/revoke")
@@ -157,10 +162,10 @@ def revoke_token(desk: TheDesk, person: SignedIn, token_id: Id) -> Response:
 
 @router.post("/account/feed")
 def make_feed(request: Request, desk: TheDesk, person: SignedIn) -> Response:
-    """A new address for one's feed, shown on this answer and never again."""
+    """A new address for one's feed, shown on the page that follows and never again."""
     secret = accounts.feed_address(desk, person)
     address = f"{desk.settings.address.rstrip('/')}/feed/{secret}.xml"
-    return _account_page(request, desk, person, feed=address)
+    return _shown_next(request, feed=address)
 
 
 @router.get("/feed/{secret}.xml")
@@ -187,6 +192,12 @@ def _sign_in_page(
     )
     if problem is not None:
         response.headers.update(headers_of(problem))
+    return response
+
+
+def _shown_next(request: Request, **content: str) -> Response:
+    response = RedirectResponse("/account", status_code=303)
+    sessions.show_once(request, response, "account", **content)
     return response
 
 

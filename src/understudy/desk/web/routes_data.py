@@ -77,6 +77,8 @@ def data_page(request: Request, desk: TheDesk, person: SignedIn, name: str) -> R
         request,
         "data.html",
         person=person,
+        simulated=data.simulated,
+        address=desk.settings.address.rstrip("/"),
         data=data,
         policy=words.policy_lines(data.policy),
         meaning=MEANING,

@@ -8,7 +8,7 @@ from starlette.responses import RedirectResponse
 from understudy.desk.people import Person, Role
 from understudy.desk.service import accounts
 from understudy.desk.service.desk import Desk
-from understudy.desk.web import pages
+from understudy.desk.web import pages, sessions
 from understudy.desk.web.guards import Custodian, TheDesk
 from understudy.desk.web.problems import status_of
 from understudy.desk.web.routes_account import Id, Text
@@ -22,7 +22,11 @@ _CHANGED = "/people?done=changed"
 @router.get("/people")
 def people_page(request: Request, desk: TheDesk, person: Custodian) -> Response:
     """Everybody with an account."""
-    return _page(request, desk, person)
+    shown = sessions.shown_once(request, "people")
+    response = _page(request, desk, person, link=shown.get("link", ""), whose=shown.get("whose", ""))
+    if shown:
+        sessions.forget_shown(request, response)
+    return response
 
 
 @router.post("/people/invite")
@@ -34,12 +38,12 @@ def invite(
     name: Text = "",
     role: Text = "",
 ) -> Response:
-    """A new account; the link is shown on this answer and never again."""
+    """A new account; the link is shown on the page that follows and never again."""
     try:
         secret = accounts.invite(desk, person, email, name, _role(role))
     except UnderstudyError as error:
         return _page(request, desk, person, problem=error, email=email, name=name)
-    return _page(request, desk, person, link=_link(desk, secret), whose=name)
+    return _shown_next(request, desk, secret, name)
 
 
 @router.post("/people/{person_id}/link")
@@ -47,7 +51,7 @@ def reset(request: Request, desk: TheDesk, person: Custodian, person_id: Id) -> 
     """A new link for somebody, to set a password."""
     secret = accounts.reset(desk, person, person_id)
     whose = next(one.name for one in accounts.people(desk, person) if one.id == person_id)
-    return _page(request, desk, person, link=_link(desk, secret), whose=whose)
+    return _shown_next(request, desk, secret, whose)
 
 
 @router.post("/people/{person_id}/role")
@@ -61,7 +65,7 @@ def set_role(desk: TheDesk, person: Custodian, person_id: Id, role: Text = "") -
 def close(desk: TheDesk, person: Custodian, person_id: Id) -> Response:
     """Close an account."""
     accounts.deactivate(desk, person, person_id)
-    return RedirectResponse(_CHANGED, status_code=303)
+    return RedirectResponse(f"/people?closed={person_id}", status_code=303)
 
 
 @router.post("/people/{person_id}/open")
@@ -84,6 +88,12 @@ def _link(desk: Desk, secret: str) -> str:
     return f"{desk.settings.address.rstrip('/')}/invitation/{secret}"
 
 
+def _shown_next(request: Request, desk: Desk, secret: str, whose: str) -> Response:
+    response = RedirectResponse("/people", status_code=303)
+    sessions.show_once(request, response, "people", link=_link(desk, secret), whose=" ".join(whose.split()))
+    return response
+
+
 def _page(
     request: Request,
     desk: Desk,
@@ -94,13 +104,21 @@ def _page(
     email: str = "",
     name: str = "",
 ) -> Response:
+    people = accounts.people(desk, person)
+    closed = request.query_params.get("closed", "")
+    said = [
+        f"{one.name}'s account is closed. “Open again” lets them in again."
+        for one in people
+        if str(one.id) == closed and not one.active
+    ]
     return pages.render(
         request,
         "people.html",
         person=person,
+        done=said[0] if said else "",
         status=200 if problem is None else status_of(problem),
         problem=problem,
-        people=accounts.people(desk, person),
+        people=people,
         roles=[role.value for role in Role],
         link=link,
         whose=whose,

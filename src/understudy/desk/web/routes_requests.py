@@ -119,7 +119,9 @@ def request_page(here: AtRequest) -> Response:
 def progress(request: Request, desk: TheDesk, person: SignedIn, name: str) -> Response:
     """How far the work is: a fragment for reviewers; empty when there is no work."""
     view = views.request(desk, person, name)
-    return pages.render(request, "progress.html", person=person, progress=view.progress)
+    return pages.render(
+        request, "progress.html", person=person, progress=view.progress, simulated=view.simulated
+    )
 
 
 @router.get("/requests/{name}/edit")
@@ -178,13 +180,15 @@ def _form(
     name: str = "",
     problem: UnderstudyError | None = None,
 ) -> HTMLResponse:
+    asked = data_sets.view(desk, person, data)
     return pages.render(
         request,
         "request_form.html",
         person=person,
+        simulated=asked.simulated,
         status=200 if problem is None else status_of(problem),
         problem=problem,
-        data=data_sets.view(desk, person, data),
+        data=asked,
         typed=typed,
         name=name,
     )
@@ -196,8 +200,11 @@ def _uploaded(desk: Desk, person: Person, data: str, file: UploadFile | None) ->
         return ""
     most = data_sets.view(desk, person, data).policy.most_code_bytes
     if file.size is not None and file.size > most:
+        has, takes = words.bytes_of(file.size), words.bytes_of(most)
         raise UsageError(
-            f"this file has {words.bytes_of(file.size)}; this desk takes {words.bytes_of(most)}.",
+            f"this file has more than the {takes} that this desk takes."
+            if has == takes
+            else f"this file has {has}; this desk takes {takes}.",
             hint="leave out what is not needed.",
         )
     # A byte more than allowed is enough for the check of the size to refuse it.

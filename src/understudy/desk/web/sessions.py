@@ -26,7 +26,9 @@ IDLE_SECONDS = 2 * 3600
 LONGEST_SECONDS = int(SESSION_LASTS.total_seconds())
 # A cookie is written anew when it is older than this, not at every request.
 _RENEW_SECONDS = 300
-_SESSION, _VISIT = "understudy-session", "understudy-visit"
+_SESSION, _VISIT, _SHOWN = "understudy-session", "understudy-visit", "understudy-shown"
+# How long a page may take to show what it shows once.
+_SHOWN_SECONDS = 60
 
 
 @dataclass(frozen=True)
@@ -52,7 +54,7 @@ def is_https(settings: Settings) -> bool:
 
 
 def cookie_name(settings: Settings, name: str = _SESSION) -> str:
-    """This desk's own, since two desks of one host share its cookies; by https with a prefix that binds it to the host."""
+    """This desk's own: desks on one host would share it. By https with a prefix that binds it to the host."""
     name = f"{name}-{settings.keyed('cookies', 'name')[:8]}"
     return f"__Host-{name}" if is_https(settings) else name
 
@@ -100,11 +102,29 @@ def carry_on(request: Request, response: Response, number: int) -> None:
 
 def end(request: Request, response: Response) -> None:
     """Take the cookie away."""
-    settings = _settings(request)
-    response.delete_cookie(
-        cookie_name(settings), path="/", httponly=True, secure=is_https(settings), samesite="lax"
-    )
+    _delete(response, _settings(request), _SESSION)
     request.state.renew = None
+
+
+def show_once(request: Request, response: Response, page: str, **content: str) -> None:
+    """Let the page that comes next show a secret: to load it again neither makes nor shows another."""
+    settings = _settings(request)
+    kept = sealed(settings, "shown", [request.state.session.id, int(time.time()), page, content])
+    set_cookie(response, settings, _SHOWN, kept, max_age=_SHOWN_SECONDS, samesite="strict")
+
+
+def shown_once(request: Request, page: str) -> dict[str, str]:
+    """What this session's page was left to show; nothing if it is older than a minute."""
+    settings = _settings(request)
+    found = opened(settings, "shown", request.cookies.get(cookie_name(settings, _SHOWN)))
+    if found is None or found[0] != request.state.session.id or found[2] != page:
+        return {}
+    return dict(found[3]) if time.time() - found[1] <= _SHOWN_SECONDS else {}
+
+
+def forget_shown(request: Request, response: Response) -> None:
+    """It was shown."""
+    _delete(response, _settings(request), _SHOWN)
 
 
 def token_is_right(request: Request, token: object) -> bool:
@@ -166,6 +186,12 @@ def _settings(request: Request) -> Settings:
 def _serializer(settings: Settings, purpose: str) -> URLSafeSerializer:
     # itsdangerous derives by HMAC-SHA1 of its own; the key is this desk's and this purpose's alone.
     return URLSafeSerializer(settings.keyed("cookies", purpose), salt=purpose)
+
+
+def _delete(response: Response, settings: Settings, name: str) -> None:
+    response.delete_cookie(
+        cookie_name(settings, name), path="/", httponly=True, secure=is_https(settings), samesite="lax"
+    )
 
 
 def _write(response: Response, settings: Settings, session: BrowserSession) -> None:

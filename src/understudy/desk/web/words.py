@@ -33,6 +33,15 @@ DONE = {
 }
 
 
+# What a page calls the data on which code runs, if the learners are simulated.
+_SIMULATED = "the simulated data that stands for the real data"
+
+
+def of_data(text: str, simulated: bool) -> str:
+    """The same words about simulated learners: nothing about them is real."""
+    return text.replace("the real data", _SIMULATED) if simulated else text
+
+
 @dataclass(frozen=True)
 class Told:
     """A state for its owner or a reviewer: a word, a shape, and what happens next."""
@@ -148,36 +157,40 @@ def step(state: str) -> int | None:
 
 @dataclass(frozen=True)
 class Asked:
-    """A check for a reader: its title and what it asks."""
+    """A check for a reader: its title, and what is so if it passes."""
 
     title: str
-    question: str
+    holds: str
 
 
 CHECKS = {
-    "learners": Asked("Enough learners", "Are enough learners behind every number?"),
-    "dominance": Asked("No learner dominates", "Do one or two learners make up most of a number?"),
-    "freedom": Asked("Degrees of freedom", "Are there enough learners for what the model estimates?"),
-    "extremes": Asked("Extremes and quantiles", "Is a number the value of a single learner, or close to it?"),
-    "individuals": Asked("No table of learners", "Does a table have a row for each learner?"),
-    "digits": Asked("Digits", "Are there more digits than the number of learners supports?"),
-    "size": Asked("Size of the output", "Are there more numbers or bytes than the policy allows?"),
-    "shape": Asked("Names and shape", "Do names, texts or the shape of a table depend on single learners?"),
+    "learners": Asked("Enough learners", "Enough learners stand behind every number."),
+    "dominance": Asked("No learner dominates", "No one or two learners make up most of a number."),
+    "freedom": Asked("Degrees of freedom", "There are enough learners for what the model estimates."),
+    "extremes": Asked(
+        "Extremes and quantiles", "No number is the value of a single learner, or close to it."
+    ),
+    "individuals": Asked("No table of learners", "No table has a row for each learner."),
+    "digits": Asked("Digits", "There are no more digits than the number of learners supports."),
+    "size": Asked("Size of the output", "There are no more numbers or bytes than the policy allows."),
+    "shape": Asked(
+        "Names and shape", "Names, texts and the shape of tables do not depend on single learners."
+    ),
     "differencing": Asked(
-        "Difference to earlier results", "Would this and an earlier result give a few learners away together?"
+        "Difference to earlier results",
+        "This and an earlier result do not give a few learners away together.",
     ),
     "reconstruction": Asked(
-        "Numbers released so far", "Have so many numbers left that data may be worked out?"
+        "Numbers released so far", "Not so many numbers have left that data may be worked out from them."
     ),
     "shadows": Asked(
         "Same on drawn data",
-        "Does the code behave on data drawn from the learners as on the learners themselves?",
+        "On data drawn from the learners the code behaves as on the learners themselves.",
     ),
-    "price": Asked("Reach of the price", "Can the price come near the policy's limit at all?"),
     "consistency": Asked(
-        "Same code for all runs", "Does the code answer otherwise when it sees all learners?"
+        "Same code for all runs", "The code does not answer otherwise when it sees all learners."
     ),
-    "others": Asked("Other releases", "Are there releases about these learners that the price leaves out?"),
+    "others": Asked("Other releases", "The price leaves out no release about these learners."),
 }
 
 

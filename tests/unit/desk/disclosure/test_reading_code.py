@@ -56,3 +56,20 @@ def test_reading_does_not_run(tmp_path):
     mark = tmp_path / "ran"
     read_code(f"open({str(mark)!r}, 'w').close()\ndef analyze(data): pass", [], Policy())
     assert not mark.exists()
+
+
+def test_columns_that_are_picked_by_name_are_no_rows():
+    code = (
+        '"""Does evening matter?"""\n'
+        "def analyze(data):\n"
+        '    """Of score."""\n'
+        "    late = data.filter(like='morning')\n"
+        "    named = data.filter(['week_1'])\n"
+        "    large = data.groupby('achievement').filter(lambda group: len(group) > 3)\n"
+    )
+    reading = read_code(code, COLUMNS, Policy())
+    assert reading.columns == ("morning", "achievement", "week_1"), "not those of docstrings"
+    said = [(one.line, one.remark) for one in reading.subsets]
+    assert (4, "columns whose name contains 'morning'") in said
+    assert (5, "columns by name") in said
+    assert (6, "rows or groups by a condition") in said

@@ -58,7 +58,8 @@ for (const field of document.querySelectorAll("input[type=file][data-into]")) {
     const said = document.getElementById(field.dataset.says);
     said.textContent = "";
     if (file.size > most) {
-      said.textContent = `This file has ${size(file.size)}; this desk takes ${size(most)}.`;
+      const [has, takes] = [size(file.size), size(most)];
+      said.textContent = has === takes ? `This file has more than the ${takes} that this desk takes.` : `This file has ${has}; this desk takes ${takes}.`;
     } else {
       try {
         const text = new TextDecoder("utf-8", { fatal: true }).decode(await file.arrayBuffer());
