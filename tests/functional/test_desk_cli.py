@@ -175,8 +175,11 @@ def test_people_by_command(tmp_path):
     desk = Desk.open(folder)
     with pytest.raises(UsageError):
         accounts.invited(desk, link.rsplit("/", 1)[1])
-    assert accounts.invited(desk, again.rsplit("/", 1)[1]).name == "Ada"
+    assert accounts.accept(desk, again.rsplit("/", 1)[1], "walnut-kettle-orchard").name == "Ada"
     desk.close()
+    with pytest.raises(RefusedError, match="there is an account") as error:
+        invoked("desk", "user", "add", "Ada@uni.example", *at)
+    assert "desk user reset Ada@uni.example" in error.value.hint
     with pytest.raises(UsageError, match="nobody here"):
         invoked("desk", "user", "reset", "eve@uni.example", *at)
 
@@ -228,6 +231,8 @@ def test_verify_and_what_it_finds(answered):
     assert found["n_releases"] == 1
     assert found["n_events"] > 5
     assert as_json("desk", "verify", "--known", found["newest"], "--desk", folder) == found
+    with pytest.raises(UsageError, match="this is no hash"):
+        invoked("desk", "verify", "--known", "abc", "--desk", folder)
     with pytest.raises(DataError, match="kept elsewhere"):
         invoked("desk", "verify", "--known", "f" * 64, "--desk", folder)
     ledger = folder / "understudy.ledger"
@@ -259,6 +264,15 @@ def test_a_certificate_can_be_checked_by_anybody(answered, tmp_path):
     told = invoked("desk", "certificate", path)
     assert "How many minutes in the evening?" in told.output
     assert "anybody can sign" in told.output
+    assert "These learners are simulated" in told.output
+    assert f"Hash of the code that was run: {document['code_hash']}" in told.output
+    assert re.search(r"^mean minutes: [\d.]+$", told.output, re.MULTILINE)
+    assert re.search(
+        r"Measured price of this answer \(upper end.*\): mu [\d.]+, advantage [\d.]+\.", told.output
+    )
+    assert "not a guarantee" in told.output
+    with pytest.raises(UsageError, match="this is no key"):
+        invoked("desk", "certificate", path, "--key", "abc")
     with pytest.raises(DataError, match="changed"):
         invoked("desk", "certificate", path, "--key", "11" * 32)
     path.write_text(json.dumps({**document, "question": "Another one?"}))
@@ -276,8 +290,9 @@ def test_backup_and_restore_by_command(answered, tmp_path):
     invoked("desk", "backup", tmp_path / "backup.tar.gz", "--desk", folder)
     invoked("desk", "restore", tmp_path / "backup.tar.gz", "--desk", tmp_path / "again")
     assert as_json("desk", "verify", "--desk", tmp_path / "again") == before
-    with pytest.raises(UsageError):
+    with pytest.raises(UsageError, match="is there already") as error:
         invoked("desk", "backup", tmp_path / "backup.tar.gz", "--desk", folder)
+    assert "-o" not in error.value.hint
 
 
 def test_status_from_inside_counts_and_tells_nothing_else(answered):
@@ -446,6 +461,39 @@ def test_pages_are_not_served_to_others_in_the_clear(tmp_path):
             invoked("desk", "serve", "--desk", tmp_path / "desk", "--host", host)
 
 
+def test_a_port_that_is_taken_is_said_first(tmp_path):
+    import socket
+
+    invoked("desk", "init", tmp_path / "desk", "--title", "A", "--email", "me@school.example", "--no-data")
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        done = CliRunner().invoke(
+            app, ["desk", "serve", "--desk", str(tmp_path / "desk"), "--port", str(port)]
+        )
+    assert isinstance(done.exception, UsageError)
+    assert f"something listens at 127.0.0.1:{port} already" in str(done.exception)
+    assert done.output == ""
+
+
+def test_data_is_called_by_its_title_or_its_name():
+    from understudy.cli.desk_submit import _data_set
+
+    known = [
+        {"name": "3F2A", "title": "Autumn  term"},
+        {"name": "77bb", "title": "Spring"},
+        {"name": "88cc", "title": "Spring"},
+    ]
+    assert {_data_set(known, one) for one in ("3f2a", "autumn term", "AUTUMN TERM ")} == {"3F2A"}
+    with pytest.raises(UsageError, match="2 data sets"):
+        _data_set(known, "spring")
+    with pytest.raises(UsageError, match="no data set 'winter'") as error:
+        _data_set(known, "winter")
+    assert "Autumn term (3F2A)" in error.value.hint
+    with pytest.raises(UsageError, match="no data set") as error:
+        _data_set([], "winter")
+    assert "none" in error.value.hint
+
+
 @pytest.mark.sandbox
 def test_from_a_submission_to_a_review_by_commands(tmp_path):
     """Web and worker together, by real processes; Ctrl-C ends both."""
@@ -470,13 +518,13 @@ def test_from_a_submission_to_a_review_by_commands(tmp_path):
     try:
         name = _patiently(
             lambda: as_json(
-                "desk", "submit", tmp_path / "analysis.py", "--data", made.data_set,
+                "desk", "submit", tmp_path / "analysis.py", "--data", "a SCHOOL",
                 "--question", "How many minutes on average?", "--shown", "About twenty.", *access,
             )
         )["name"]  # fmt: skip
         _patiently(lambda: _state_is("in review", as_json("desk", "status", name, *access)))
         assert "in review" in invoked("desk", "status", *access).output
-        with pytest.raises(UsageError, match="no such data set"):
+        with pytest.raises(UsageError, match="no data set"):
             invoked(
                 "desk",
                 "submit",
@@ -490,7 +538,7 @@ def test_from_a_submission_to_a_review_by_commands(tmp_path):
         (tmp_path / "wrong").write_text("desk_wrong")
         with pytest.raises(UsageError, match="does not know this token"):
             invoked("desk", "status", "--url", url, "--token-file", tmp_path / "wrong")
-        (worker,) = _children(server.pid)
+        worker, _ = _children(server.pid)
         os.kill(worker, signal.SIGKILL)
         workers = _patiently(lambda: _others(_children(server.pid), worker))
     finally:
@@ -524,7 +572,7 @@ def _patiently(ask, seconds=120):
 
 def _others(found, gone):
     """A worker that was killed is followed by another."""
-    assert found
+    assert len(found) == 2
     assert gone not in found
     return found
 

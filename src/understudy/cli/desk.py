@@ -16,7 +16,10 @@ from understudy.cli.desk_verify import certificate, verify
 
 desk = group(
     "desk",
-    "Answer researchers' questions on real data: code is reviewed, run, checked and priced before anything leaves.",
+    "Answer researchers' questions on real data: code is reviewed, run, checked and priced before anything leaves.\n\n"
+    "Example, for who runs a desk: understudy desk init, then understudy desk serve\n\n"
+    "Example, for researchers: understudy desk template -o analysis.py, then understudy desk try analysis.py "
+    "synthetic.parquet",
 )
 
 # For researchers first, then for who runs a desk.

@@ -22,9 +22,11 @@ def backup(
 
     Example: understudy desk backup desk-backup.tar.gz
     """
-    from understudy.pages.writing import check_absent, check_parent
+    from understudy.errors import UsageError
+    from understudy.pages.writing import check_parent
 
-    check_absent(out)
+    if out.exists():
+        raise UsageError(f"{out} is there already.", hint="give another name; backups are never overwritten.")
     check_parent(out)
     with opened(folder) as desk:
         from understudy.desk.backup import back_up

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from understudy.cli.desk_options import DEFAULT_FOLDER, DeskFolder, at_the_machine, opened
+from understudy.cli.desk_options import DEFAULT_FOLDER, DeskFolder, at_the_machine, counted, opened
 from understudy.cli.options import AsJson, echo_json
 
 
@@ -38,5 +38,6 @@ def feedback(
     if as_json:
         echo_json({"out": str(out), "requests": len(content["feedback"]), "findings": n_findings})
         return
-    typer.echo(f"Written: {out} ({len(content['feedback'])} requests, {n_findings} findings).")
+    told = f"{counted(len(content['feedback']), 'request')}, {counted(n_findings, 'finding')}"
+    typer.echo(f"Written: {out} ({told}).")
     typer.echo(f"Next: understudy cohort improve {out} -o suggestions.json")

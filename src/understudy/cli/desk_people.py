@@ -13,7 +13,11 @@ if TYPE_CHECKING:
     from understudy.desk.people import Person
     from understudy.desk.service import Desk
 
-user = group("user", "People: custodians, reviewers and researchers, by invitation.")
+user = group(
+    "user",
+    "People: custodians, reviewers and researchers, by invitation.\n\n"
+    "Example: understudy desk user add ada@university.example --role researcher",
+)
 
 Email = Annotated[str, typer.Argument(metavar="EMAIL", help="Their e-mail address.")]
 
@@ -32,7 +36,7 @@ def add(
 
     Example: understudy desk user add ada@university.example --role researcher --name "Ada Example"
     """
-    from understudy.errors import UsageError
+    from understudy.errors import RefusedError, UsageError
 
     with opened(folder) as desk:
         from understudy.desk.people import Role
@@ -40,6 +44,11 @@ def add(
 
         if role not in list(Role):
             raise UsageError(f"there is no role '{role}'.", hint="researcher, reviewer or custodian.")
+        if accounts.by_email(desk, email) is not None:
+            raise RefusedError(
+                "there is an account with this e-mail address.",
+                hint=f"for a new link, or to open it again: understudy desk user reset {email}",
+            )
         name = name or email.partition("@")[0]
         link = link_of(desk, accounts.invite(desk, at_the_machine(), email, name, Role(role)))
     if as_json:

@@ -49,10 +49,11 @@ def serve(
 
     with opened(folder) as desk:
         _refuse_plain(desk.settings, host)
-        if workers:
-            require_sandbox()
         if port is None:
             port = _port(desk.settings)
+        _refuse_taken(host, port)
+        if workers:
+            require_sandbox()
         if as_json:
             echo_json({"address": desk.settings.address, "host": host, "port": port, "workers": workers})
         else:
@@ -62,6 +63,7 @@ def serve(
         app = make_app(desk)
         crew = [_Worker(folder, "trials")] if workers else []
         crew += [_Worker(folder, "runs") for _ in range(workers)]
+        _hang_up_is_a_stop()
         try:
             _listen(app, host, port, proxied=desk.settings.address.startswith("https://"))
         finally:
@@ -90,7 +92,7 @@ def work(
         bool, typer.Option("--with-parent", hidden=True, help="End when the standard input does.")
     ] = False,
 ) -> None:
-    """Run one worker more, until Ctrl-C or a polite kill. It may run as another process beside `desk serve`.
+    """Run one worker more, until Ctrl-C or a normal stop (SIGTERM). It may run as another process beside `desk serve`.
 
     Beside `desk serve --workers 0` there has to be one with `--only trials` and one with `--only runs`.
     Work in hand is given back, and taken up by the next worker.
@@ -113,6 +115,7 @@ def work(
             _end_with_parent()
         else:
             typer.echo("Waiting for work (Ctrl-C ends it).", err=True)
+        _hang_up_is_a_stop()
         worker.work(desk, duties=(releases.expire, notices.send_waiting), kinds=_kinds(only))
 
 
@@ -185,6 +188,14 @@ def _end_with_parent() -> None:
     threading.Thread(target=wait, name="parent", daemon=True).start()
 
 
+def _hang_up_is_a_stop() -> None:
+    """A terminal that is closed ends us as SIGTERM does: in order, with work given back."""
+    import signal
+
+    if hasattr(signal, "SIGHUP"):
+        signal.signal(signal.SIGHUP, lambda *_: signal.raise_signal(signal.SIGTERM))
+
+
 def _listen(app: object, host: str, port: int, *, proxied: bool) -> None:
     import uvicorn
 
@@ -221,6 +232,28 @@ def _port(settings: Settings) -> int:
     parts = urlsplit(settings.address)
     # Behind a web server its port is not ours.
     return (parts.port if parts.scheme == "http" else None) or DEFAULT_PORT
+
+
+def _refuse_taken(host: str, port: int) -> None:
+    """Tried before anything starts: a desk that says where it is should be there."""
+    import errno
+    import socket
+
+    from understudy.errors import UsageError
+
+    try:
+        with socket.create_server((host, port), family=socket.AF_INET6 if ":" in host else socket.AF_INET):
+            return
+    except OSError as error:
+        if error.errno == errno.EADDRINUSE:
+            raise UsageError(
+                f"something listens at {host}:{port} already, perhaps another desk.",
+                hint="end it, or use --port N and set address in desk.toml.",
+            ) from None
+        raise UsageError(
+            f"nobody can listen at {host}:{port} here ({type(error).__name__}).",
+            hint="use another --host or --port; ports below 1024 are for the machine's administrator.",
+        ) from None
 
 
 def _refuse_plain(settings: Settings, host: str) -> None:

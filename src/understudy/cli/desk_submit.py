@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from understudy.cli.desk_options import DEFAULT_FOLDER, DeskFolder, existing, opened, require_desk
+from understudy.cli.desk_options import DEFAULT_FOLDER, DeskFolder, counted, existing, opened, require_desk
 from understudy.cli.options import AsJson, echo_json
 
 if TYPE_CHECKING:
@@ -24,7 +24,9 @@ TokenFile = Annotated[
 
 def submit(
     code: Annotated[Path, typer.Argument(metavar="ANALYSIS", help="Python file with `analyze(data)`.")],
-    data: Annotated[str, typer.Option(metavar="NAME", help="Name of the data set, as the desk shows it.")],
+    data: Annotated[
+        str, typer.Option(metavar="NAME", help="Title or name of the data set, as the desk shows it.")
+    ],
     question: Annotated[str, typer.Option(help="Your research question, in a sentence.")],
     url: Annotated[str, typer.Option(help="Address of the desk.")],
     shown: Annotated[str, typer.Option(help="What the synthetic data showed.")] = "",
@@ -54,7 +56,7 @@ def submit(
             "POST",
             "/api/v1/requests",
             {
-                "data_set": data,
+                "data_set": _data_set(_asked(client, "GET", "/api/v1/data-sets"), data),
                 "question": question,
                 "code": text,
                 "shown": shown,
@@ -67,6 +69,26 @@ def submit(
         return
     done = "kept as a draft" if draft else "submitted"
     typer.echo(f"Request {said['name']}: {done}. See {url.rstrip('/')}/requests/{said['name']}")
+
+
+def _data_set(known: Any, asked: str) -> str:
+    """The name of the data set that somebody calls by its title or name, however they write it."""
+    from understudy.errors import UsageError
+
+    wanted = " ".join(asked.split()).casefold()
+    titles = {str(one["name"]): " ".join(str(one["title"]).split()) for one in known}
+    by_name = [name for name in titles if name.casefold() == wanted]
+    found = by_name or [name for name, title in titles.items() if title.casefold() == wanted]
+    if len(found) == 1:
+        return found[0]
+    listed = "; ".join(f"{title} ({name})" for name, title in titles.items())
+    if found:
+        raise UsageError(
+            f"{len(found)} data sets have the title '{asked}'.", hint=f"give the name: {listed}."
+        )
+    raise UsageError(
+        f"the desk has no data set '{asked}'.", hint=f"it has: {listed}." if listed else "it has none yet."
+    )
 
 
 def status(
@@ -137,7 +159,7 @@ def _inside(folder: Path, request: str | None, as_json: bool) -> None:
     for state, count in counts.items():
         if count:
             typer.echo(f"{count:>5}  {state}")
-    typer.echo(f"{sum(counts.values())} requests; {waiting} jobs wait or are being done.")
+    typer.echo(f"{counted(sum(counts.values()), 'request')}; jobs that wait or are being done: {waiting}.")
 
 
 def _client(url: str, token_file: Path | None) -> httpx.Client:

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from understudy.cli.desk_options import existing, require_desk
+from understudy.cli.desk_results import show
 from understudy.cli.options import AsJson, echo_json
 
 if TYPE_CHECKING:
     from understudy.desk.disclosure.examination import Examination
     from understudy.desk.disclosure.reading import CodeReading
     from understudy.desk.policies import Policy
-    from understudy.desk.results import Results
     from understudy.desk.trying import Tried
 
 # What a desk needs for an answer without anybody wondering.
@@ -104,7 +104,7 @@ def try_(
     typer.echo(
         f"Results on {synthetic.name}" + (" (and rounded, as they would leave):" if seen is not None else ":")
     )
-    _show(tried.answer, None if seen is None else seen.released)
+    show(tried.answer, None if seen is None else seen.released)
     typer.echo("")
     _show_reading(reading)
     if seen is not None:
@@ -160,50 +160,6 @@ def _counted(begin: Callable[[int], Callable[[], None]]) -> Callable[[int, int],
         at = max(at, done)
 
     return moved
-
-
-def _show(results: Results, rounded: Results | None) -> None:
-    from understudy.cli.tables import print_table
-
-    leaves = {} if rounded is None else dict(_flat(rounded.values))
-    for name, value in _flat(results.values):
-        typer.echo(f"{name}: {_beside(value, leaves.get(name, value))}")
-    for name, table in results.tables.items():
-        other = None if rounded is None else rounded.tables.get(name)
-        same = other is not None and (other.columns, len(other.rows)) == (table.columns, len(table.rows))
-        rows = other.rows if other is not None and same else table.rows
-        print_table(
-            name,
-            list(table.columns),
-            [
-                [_beside(cell, leaving) for cell, leaving in zip(*pair, strict=True)]
-                for pair in zip(table.rows, rows, strict=True)
-            ],
-        )
-
-
-def _beside(value: object, leaving: object) -> str:
-    """A value, and what it would leave as if that is written differently."""
-    exact, rounded = _said(value), _said(leaving)
-    return exact if exact == rounded else f"{exact} ({rounded})"
-
-
-def _flat(value: object, way: str = "") -> list[tuple[str, object]]:
-    if isinstance(value, dict):
-        parts = [(f"{way} / {name}" if way else str(name), part) for name, part in value.items()]
-    elif isinstance(value, list) and any(isinstance(part, dict | list) for part in value):
-        parts = [(f"{way} / {place}", part) for place, part in enumerate(value, 1)]
-    else:
-        return [(way or "result", value)] if value is not None or way else []
-    return [one for name, part in parts for one in _flat(part, name)]
-
-
-def _said(value: object) -> str:
-    if isinstance(value, list):
-        return ", ".join(_said(part) for part in value)
-    if isinstance(value, float):
-        return f"{value:.4g}"
-    return "missing" if value is None else str(value)
 
 
 def _show_reading(reading: CodeReading) -> None:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
-from understudy.cli.desk_options import DEFAULT_FOLDER, DeskFolder, existing, opened, require_desk
+from understudy.cli.desk_options import DEFAULT_FOLDER, DeskFolder, counted, existing, opened, require_desk
 from understudy.cli.options import AsJson, echo_json
 
 
@@ -25,6 +25,7 @@ def verify(
 
     Example: understudy desk verify
     """
+    _hexadecimal(known, "hash", "give --known as an earlier `desk verify` printed it.")
     with opened(folder) as desk:
         from understudy.desk.service.verification import verify as verified
 
@@ -32,7 +33,7 @@ def verify(
     if as_json:
         echo_json(vars(found))
         return
-    typer.echo(f"The log holds: {found.n_events} lines, each chained to the one before.")
+    typer.echo(f"The log holds: {counted(found.n_events, 'line')}, each chained to the one before.")
     typer.echo(
         f"Releases: {found.n_releases}, each of them once in the ledger, with a certificate that holds."
     )
@@ -54,12 +55,15 @@ def certificate(
 
     Without --key it is checked against the key that it states itself, which shows damage and not forgery.
 
-    Example: understudy desk certificate certificate.json
+    Example: understudy desk certificate certificate.json --key KEY
     """
     require_desk()
+    _hexadecimal(key, "key", "give --key as `desk verify` prints it at the desk.")
     import json
 
+    from understudy.cli.desk_results import show
     from understudy.desk.certificates import verify as verified
+    from understudy.desk.results import Results
     from understudy.errors import DataError
 
     try:
@@ -84,13 +88,40 @@ def certificate(
     typer.echo(
         f"Data: {content['data_set_title']} ({content['data_set']}), released on {content['released_on']}."
     )
+    if content.get("simulated"):
+        typer.echo("These learners are simulated: they do not exist.")
+    typer.echo(f"Hash of the code that was run: {content['code_hash']}")
+    typer.echo("Result:")
+    show(Results.from_json(content["result"]))
     for check in content["checks"]:
         typer.echo(f"Check {check['name']}: {check['verdict']}")
-    price = content["price"].get("everything_released")
-    if price:
-        typer.echo(
-            f"Price of everything released so far, measured: mu up to {price['mu_measured_up_to']:g}, advantage up to "
-            f"{price['advantage_measured_up_to']:g}."
-        )
+    _show_price(content["price"])
     typer.echo(str(content["other_releases"]["meaning"]))
     typer.echo(str(content["not_covered"]))
+
+
+def _show_price(price: dict[str, Any]) -> None:
+    known = [
+        (words, price[part])
+        for part, words in (
+            ("this_answer", "of this answer"),
+            ("everything_released", "of everything released so far"),
+        )
+        if price.get(part)
+    ]
+    for words, one in known:
+        typer.echo(
+            f"Measured price {words} (upper end of the 95 % interval, rounded up): mu {one['mu_measured_up_to']:g}, "
+            f"advantage {one['advantage_measured_up_to']:g}."
+        )
+    if known:
+        typer.echo("A lower bound on what an attacker could do, not a guarantee.")
+
+
+def _hexadecimal(text: str | None, what: str, hint: str) -> None:
+    import re
+
+    from understudy.errors import UsageError
+
+    if text is not None and not re.fullmatch(r"[0-9a-fA-F]{64}", text.strip()):
+        raise UsageError(f"this is no {what}: 64 hexadecimal digits.", hint=hint)
