@@ -93,11 +93,12 @@ def shown_names(names: Sequence[str], answer: Results, known: set[str]) -> tuple
 def size(answer: Results, policy: Policy) -> Check:
     """Numbers, texts and bytes in one answer."""
     n_numbers, n_texts, n_bytes = len(answer.numbers), len(answer.text_cells), answer.n_bytes
+    rows = " (how many rows a table has counts as one)" if answer.tables else ""
     if n_numbers > policy.most_numbers:
         return Check(
             "size",
             "fail",
-            f"The answer has {n_numbers:,} numbers; the policy allows {policy.most_numbers:,}.",
+            f"The answer has {n_numbers:,} numbers{rows}; the policy allows {policy.most_numbers:,}.",
         )
     if n_texts > policy.most_numbers:
         return Check(
@@ -111,7 +112,7 @@ def size(answer: Results, policy: Policy) -> Check:
             "fail",
             f"The answer has {n_bytes:,} bytes; the policy allows {policy.most_output_bytes:,}.",
         )
-    return Check("size", "pass", f"The answer has {n_numbers:,} numbers and {n_bytes:,} bytes.")
+    return Check("size", "pass", f"The answer has {n_numbers:,} numbers{rows} and {n_bytes:,} bytes.")
 
 
 def literals(code: str) -> set[str]:

@@ -40,6 +40,7 @@ def certificate_page(request: Request, desk: TheDesk, number: str) -> Response:
         request,
         "certificate.html",
         person=somebody(request),
+        simulated=bool(document["simulated"]),
         document=document,
         genuine=genuine,
         result=[] if document["result"] is None else shown(Results.from_json(document["result"])),
