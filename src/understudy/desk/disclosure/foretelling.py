@@ -64,7 +64,7 @@ def foretold_by(probes: Probes) -> Foretold:
     q = len(probes.triples)
     first, second, third = two[:q], two[q : 2 * q], two[2 * q :]
     below = np.stack([first + second, first + third, second + third], axis=1) - three[:, None, :]
-    missed = (one[probes.triples] - below).reshape(-1, d)
+    missed = (one[probes.triples] - below).reshape(3 * q, d)
     enough = (~np.isnan(every)).sum(axis=0) >= LEAST_FORETELLINGS
     deep_enough = (~np.isnan(missed)).sum(axis=0) >= LEAST_FORETELLINGS
     middle, scatter, lowest, highest, spread, deeper, bend = (np.full(d, np.nan) for _ in range(7))

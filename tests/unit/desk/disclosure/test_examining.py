@@ -148,6 +148,10 @@ def test_numbers_are_rounded_to_what_the_sample_supports(school):
     assert examination.released.values["r"] == round(examination.released.values["r"], 2)
 
 
+def test_an_answer_without_numbers_is_examined(school):
+    assert examined("return {}", *school).released.values == {}
+
+
 def test_rounding():
     assert power_of_ten(0.4) == 0.1
     assert power_of_ten(1000.0) == 1000.0
