@@ -21,14 +21,15 @@ import numpy as np
 from understudy.desk.disclosure.examination import examine
 from understudy.desk.disclosure.influences import Influences
 from understudy.desk.disclosure.probing import Probes, probe
-from understudy.desk.disclosure.rounding import units_of
+from understudy.desk.disclosure.rounding import round_vector
 from understudy.desk.figures import Interval, PricedRequest
 from understudy.desk.learners import LearnerTable, learner_table
 from understudy.desk.policies import Policy
 from understudy.desk.precision import Precision, precision_of
 from understudy.desk.results import N_ROWS, Results
-from understudy.desk.risk.game import Measured
+from understudy.desk.risk.game import Measured, Price
 from understudy.desk.risk.pricing import (
+    BESIDE,
     Prices,
     ShadowAnswers,
     bank_for,
@@ -186,19 +187,23 @@ def answer_all(
     """
     analysis = Analysis(f"CODES = {dict(codes)!r}\nMARK = {_MARK!r}\n{_ALL_IN_ONE}", seed)
     trial, real, probes = _tried_once(analysis, year, sandbox, kept)
-    units = units_of(Influences(probes), trial)
     names = tuple(real.numbers)
     values = []
     for start in range(0, year.bank.n_shadows, BLOCK):
-        shadows = np.arange(start, min(start + BLOCK, year.bank.n_shadows))
-        path = kept / f"{_digest(bank_name(year.bank), analysis, start, len(shadows), units)[:24]}.npz"
+        part = year.bank.part(np.arange(start, min(start + BLOCK, year.bank.n_shadows)))
+        path = kept / f"{_digest('shadows', bank_name(part), analysis)[:24]}.npz"
         if not path.exists():
-            say(f"shadows {start} to {start + len(shadows)}")
-            found = shadow_answers(analysis, year.real, year.bank.part(shadows), names, units, sandbox)
+            say(f"shadows {start} to {start + part.n_shadows}")
+            # Kept with all digits: the desk's rounding may change.
+            found = shadow_answers(analysis, year.real, part, real, {}, sandbox)
             write_bytes(path, found.to_bytes())
-        values.append(ShadowAnswers.from_bytes(path.read_bytes()).values)
-    if any(block.shape[1] != len(names) for block in values):
-        raise DataError("an analysis names other numbers on shadows.", hint="let it name all it may give.")
+        given = ShadowAnswers.from_bytes(path.read_bytes())
+        if BESIDE in given.names or given.names[: len(names)] != names:
+            raise DataError(
+                "an analysis names other numbers on shadows.", hint="let it name all it may give."
+            )
+        # That a row is missing is told by its numbers; the study's analyses give no other texts that change.
+        values.append(given.values[:, : len(names)])
     answers = ShadowAnswers(names, np.vstack(values), bank_name(year.bank))
     return {name: _of_one(name, code, trial, real, probes, answers) for name, code in codes.items()}
 
@@ -207,7 +212,7 @@ def _tried_once(
     analysis: Analysis, year: Year, sandbox: RunsJobs, kept: Path
 ) -> tuple[Results, Results, Probes]:
     """The answers on the synthetic and on the real learners, and without each of these."""
-    path = kept / f"{_digest(bank_name(year.bank), analysis)[:24]}.json"
+    path = kept / f"{_digest('without one', bank_name(year.bank), analysis)[:24]}.json"
     beside = path.with_suffix(".npz")
     if path.exists() and beside.exists():
         trial, real = map(Results.from_json, json.loads(path.read_text(encoding="utf-8")))
@@ -231,22 +236,27 @@ def _of_one(
     synthetic, full = _part(trial, start), _part(real, start)
     if not names or not synthetic.numbers:
         raise DataError(f"{name}.py gives no number on the real or the synthetic data.", hint="mend it.")
+    entries = [place for place, entry in enumerate(probes.entries) if entry.startswith(start)]
     own = replace(
         probes,
+        entries=tuple(probes.entries[place].removeprefix(start) for place in entries),
+        differs=probes.differs[:, entries],
         names=names,
         full=probes.full[mine],
         without_one=probes.without_one[:, mine],
         without_two=probes.without_two[:, mine],
+        without_three=probes.without_three[:, mine],
     )
     examined = examine(full, own, synthetic, code, Policy(), n_learners=probes.n_learners)
     influences = Influences(own)
+    units = np.array([examined.units[one] for one in names])
     errors = dict(zip(names, influences.standard_error.tolist(), strict=True))
     return Answered(
         sum(not one.endswith(N_ROWS) for one in names),
         precision_of(synthetic, examined.released, errors),
         tuple(check.name for check in examined.checks if check.verdict == "fail"),
         _largest(influences),
-        ShadowAnswers(names, answers.values[:, mine], answers.bank),
+        ShadowAnswers(names, round_vector(answers.values[:, mine], units), answers.bank),
     )
 
 
@@ -296,11 +306,13 @@ def run_study(
         done = answer_all(codes, year, sandbox, plan.seed, kept, say)
         for name in ROUNDS:
             released: list[ShadowAnswers] = []
+            before: Price | None = None
             for one in mine:
                 say(f"year {number}, {name}: {one.label}")
                 first = name == FIRST and one.first
                 answered = done[f"{one.name} ({FIRST})" if first else one.name]
-                prices = _priced_once(answered, released, year, plan, kept)
+                prices = _priced_once(answered, released, before, year, plan, kept)
+                before = prices.together
                 released.append(answered.answers)
                 studied = Studied(_priced(one, answered, prices), answered.failed, answered.influence)
                 found[name].setdefault(number, []).append(studied)
@@ -308,16 +320,21 @@ def run_study(
 
 
 def _priced_once(
-    done: Answered, released: Sequence[ShadowAnswers], year: Year, plan: StudyPlan, kept: Path
+    done: Answered,
+    released: Sequence[ShadowAnswers],
+    before: Price | None,
+    year: Year,
+    plan: StudyPlan,
+    kept: Path,
 ) -> Prices:
-    game = hashlib.sha256(repr(plan).encode())
+    game = hashlib.sha256(repr((plan, before)).encode())
     for one in (*released, done.answers):
         game.update(one.values.tobytes())
     path = kept / f"{game.hexdigest()[:24]}.json"
     if path.exists():
         return Prices.from_json(json.loads(path.read_text(encoding="utf-8")))
     rng = np.random.default_rng([plan.seed, len(released)])
-    prices = price_of(done.answers, released, year.bank, rng, year.stage_one)
+    prices = price_of(done.answers, released, year.bank, rng, year.stage_one, before=before)
     write_json(path, prices.to_json())
     return prices
 
