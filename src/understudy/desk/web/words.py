@@ -187,6 +187,7 @@ CHECKS = {
         "Same on drawn data",
         "On data drawn from the learners the code behaves as on the learners themselves.",
     ),
+    "price": Asked("Reach of the price", "Can the price come near the policy's limit at all?"),
     "consistency": Asked(
         "Same code for all runs", "The code does not answer otherwise when it sees all learners."
     ),
