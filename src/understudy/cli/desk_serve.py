@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import threading
+from contextlib import ExitStack, suppress
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -14,6 +15,8 @@ from understudy.cli.desk_options import DEFAULT_FOLDER, DeskFolder, opened
 from understudy.cli.options import AsJson, echo_json
 
 if TYPE_CHECKING:
+    import socket
+
     from understudy.desk.jobs import Kind
     from understudy.desk.settings import Settings
 
@@ -47,11 +50,13 @@ def serve(
     """
     from understudy.sandbox import require_sandbox
 
-    with opened(folder) as desk:
+    with ExitStack() as stack:
+        desk = stack.enter_context(opened(folder))
         _refuse_plain(desk.settings, host)
         if port is None:
             port = _port(desk.settings)
-        _refuse_taken(host, port)
+        listening = stack.enter_context(_listening(host, port))
+        port = listening.getsockname()[1]
         if workers:
             require_sandbox()
         if as_json:
@@ -65,7 +70,7 @@ def serve(
         crew += [_Worker(folder, "runs") for _ in range(workers)]
         _hang_up_is_a_stop()
         try:
-            _listen(app, host, port, proxied=desk.settings.address.startswith("https://"))
+            _answer(app, listening, proxied=desk.settings.address.startswith("https://"))
         finally:
             for one in crew:
                 one.end()
@@ -196,13 +201,11 @@ def _hang_up_is_a_stop() -> None:
         signal.signal(signal.SIGHUP, lambda *_: signal.raise_signal(signal.SIGTERM))
 
 
-def _listen(app: object, host: str, port: int, *, proxied: bool) -> None:
+def _answer(app: object, listening: socket.socket, *, proxied: bool) -> None:
     import uvicorn
 
-    uvicorn.run(
+    settings = uvicorn.Config(
         app,  # type: ignore[arg-type]
-        host=host,
-        port=port,
         log_level="warning",
         # Addresses hold secrets: invitations and feeds.
         access_log=False,
@@ -210,6 +213,8 @@ def _listen(app: object, host: str, port: int, *, proxied: bool) -> None:
         proxy_headers=proxied,
         timeout_graceful_shutdown=10,
     )
+    with suppress(KeyboardInterrupt):
+        uvicorn.Server(settings).run(sockets=[listening])
 
 
 def _say_where(settings: Settings, host: str, port: int) -> None:
@@ -234,16 +239,15 @@ def _port(settings: Settings) -> int:
     return (parts.port if parts.scheme == "http" else None) or DEFAULT_PORT
 
 
-def _refuse_taken(host: str, port: int) -> None:
-    """Tried before anything starts: a desk that says where it is should be there."""
+def _listening(host: str, port: int) -> socket.socket:
+    """Taken before anything is said or started: a desk that says where it is should be there."""
     import errno
     import socket
 
     from understudy.errors import UsageError
 
     try:
-        with socket.create_server((host, port), family=socket.AF_INET6 if ":" in host else socket.AF_INET):
-            return
+        return socket.create_server((host, port), family=socket.AF_INET6 if ":" in host else socket.AF_INET)
     except OSError as error:
         if error.errno == errno.EADDRINUSE:
             raise UsageError(
