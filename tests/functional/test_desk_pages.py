@@ -189,7 +189,7 @@ def test_what_cannot_be_released_goes_back_first(desks, people):
     decide = text[text.index('id="decide"') :]
     assert "fewer numbers, more robust methods, larger groups" in decide
     assert decide.index("Return it to the researcher</button>") < decide.index("Run and price again")
-    assert "The same code on the same data gives the same price." in decide
+    assert "The same code on the same data gives the same answer and the same price." in decide
     assert text.index('id="output"') < text.index('id="decide"') < text.index('id="code"')
 
 

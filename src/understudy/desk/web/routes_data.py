@@ -117,6 +117,7 @@ def figures_page(request: Request, desk: TheDesk, person: Reviewing, name: str) 
         request,
         "figures.html",
         person=person,
+        simulated=data.simulated,
         data=data,
         drawn=drawn,
         n_requests=len(priced.requests),

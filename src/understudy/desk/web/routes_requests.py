@@ -42,16 +42,18 @@ def dashboard(request: Request, desk: TheDesk, person: SignedIn) -> Response:
     waiting = [line for line in reversed(lines) if line.waits_for_me]
     rest = [line for line in lines if not line.waits_for_me]
     others = [line for line in rest if line.state not in _ENDED] if person.reviews else rest
+    sets = data_sets.listed(desk, person)
     return pages.render(
         request,
         "dashboard.html",
         person=person,
+        simulated=bool(sets) and all(one.simulated for one in sets),
         waiting=waiting,
         others=others[:_OTHERS],
         n_more=max(0, len(others) - _OTHERS),
         notices=views.notices(desk, person, _NOTICES),
         questions={line.name: line.question for line in lines},
-        titles=_titles(desk, person),
+        titles={one.name: one.title for one in sets},
     )
 
 
