@@ -84,7 +84,7 @@ def a_table(path: Path, what: str) -> Path:
     from understudy.errors import UsageError
 
     if existing(path, what).suffix.lower() not in (".csv", ".parquet"):
-        raise UsageError(f"{path.name} is no table for {what}.", hint="give csv or parquet.")
+        raise UsageError(f"{path.name} is no table, and {what} was asked for.", hint="give csv or parquet.")
     return path
 
 

@@ -96,6 +96,7 @@ def work(
     with_parent: Annotated[
         bool, typer.Option("--with-parent", hidden=True, help="End when the standard input does.")
     ] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Run one worker more, until Ctrl-C or a normal stop (SIGTERM). It may run as another process beside `desk serve`.
 
@@ -118,6 +119,8 @@ def work(
 
         if with_parent:
             _end_with_parent()
+        elif as_json:
+            echo_json({"desk": str(folder), "only": only.value})
         else:
             typer.echo("Waiting for work (Ctrl-C ends it).", err=True)
         _hang_up_is_a_stop()

@@ -192,9 +192,8 @@ def reconstruction(
         return Check(
             "reconstruction",
             "review",
-            f"With this answer {n_all:,} numbers about {n_learners:,} learners would have left. From about "
-            "as many numbers "
-            "as learners on, their values may be worked out from all answers together.",
+            f"With this answer {n_all:,} numbers about {n_learners:,} learners would have left. From about as many "
+            "numbers as learners on, their values may be worked out from all answers together.",
         )
     share, _ = isolation(columns)
     if share.size and share.max() >= ISOLATED:
@@ -208,7 +207,7 @@ def reconstruction(
     return Check(
         "reconstruction",
         "pass",
-        f"With this answer {n_all:,} numbers about {n_learners:,} learners would have left.",
+        f"With this answer {n_all:,} number{'s' * (n_all != 1)} about {n_learners:,} learners would have left.",
     )
 
 

@@ -166,9 +166,8 @@ def _digits(influences: Influences, answer: Results, units: Mapping[str, float])
     return Check(
         "digits",
         "pass",
-        f"{len(changed)} numbers were rounded to what the sample supports: to a power of ten that is at "
-        "most a quarter of "
-        "their standard error.",
+        f"{'One number was' if len(changed) == 1 else f'{len(changed)} numbers were'} rounded to what the sample "
+        "supports: to a power of ten that is at most a quarter of the standard error.",
         tuple(changed[:20]),
     )
 

@@ -112,7 +112,11 @@ def size(answer: Results, policy: Policy) -> Check:
             "fail",
             f"The answer has {n_bytes:,} bytes; the policy allows {policy.most_output_bytes:,}.",
         )
-    return Check("size", "pass", f"The answer has {n_numbers:,} numbers{rows} and {n_bytes:,} bytes.")
+    return Check(
+        "size",
+        "pass",
+        f"The answer has {n_numbers:,} number{'s' * (n_numbers != 1)}{rows} and {n_bytes:,} bytes.",
+    )
 
 
 def literals(code: str) -> set[str]:
