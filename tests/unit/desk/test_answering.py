@@ -196,7 +196,6 @@ def test_stage_one_is_in_the_game_when_its_summary_is_registered(tmp_path):
 @pytest.mark.parametrize(
     "given",
     [
-        "{}",
         "'low'",
         "1.0",
         "{'a': float('nan'), 'b': None, 'c': [], 'd': 10**400}",
