@@ -227,6 +227,19 @@ def test_nothing_is_left_of_an_output_that_was_to_be_run_again(small):
             assert run.shadows is None
 
 
+def test_an_output_that_was_computed_with_somebody_who_left_is_deleted(small):
+    name = small.held()
+    data_sets.withdraw_learner(small.desk, small.custodian, small.data_set, "simulated-07")
+    view = views.request(small.desk, small.reviewer, name)
+    assert view.held is None
+    assert "run again" in view.actions
+    with pytest.raises(RefusedError, match="no output"):
+        releases.decide(small.desk, small.reviewer, name, REASON)
+    releases.run_again(small.desk, small.reviewer, name)
+    small.work()
+    assert views.request(small.desk, small.reviewer, name).held is not None
+
+
 def test_an_output_that_was_checked_by_other_rules_is_not_released(small):
     name = small.held()
     stricter = replace(POLICY, minimum_learners=30)

@@ -17,7 +17,9 @@ from understudy.desk.people import Person, Role
 from understudy.desk.policies import Policy
 from understudy.desk.risk.stage_one import StageOne
 from understudy.desk.service.desk import Desk
+from understudy.desk.service.working import delete_held
 from understudy.desk.settings import LEDGER
+from understudy.desk.states import State
 from understudy.desk.store import audit
 from understudy.desk.store.models import DataSetRow, RequestRow, WithdrawalRow
 from understudy.errors import DataError, UsageError
@@ -177,6 +179,10 @@ def withdraw_learner(desk: Desk, who: Person, name: str, learner: str) -> None:
         session.add(WithdrawalRow(data_set_id=row.id, learner=digest))
         row.version += 1
         row.n_learners -= 1
+        held = RequestRow.data_set_id == row.id, RequestRow.state == State.HELD.value
+        for request in session.scalars(select(RequestRow).where(*held)).all():
+            # It was computed with them, and could not be released any more: it has to be run again.
+            delete_held(session, request)
         audit.append(session, who, "withdraw a learner", detail={"data set": name})
 
 
