@@ -124,7 +124,7 @@ def init(
         return
     _tell(folder, said)
     if real is not None and synthetic is not None:
-        _tell_files(real, synthetic, summary, said)
+        _tell_files(folder, real, synthetic, summary, said)
     _tell_next(folder, said)
 
 
@@ -237,7 +237,9 @@ def _tell(folder: Path, said: dict[str, object]) -> None:
         typer.echo(f"No data yet: understudy desk data add REAL SYNTHETIC --title ...{_at(folder)}")
 
 
-def _tell_files(real: Path, synthetic: Path, summary: Path | None, said: dict[str, object]) -> None:
+def _tell_files(
+    folder: Path, real: Path, synthetic: Path, summary: Path | None, said: dict[str, object]
+) -> None:
     """Who can download what, read back: one may have been given for the other."""
     typer.echo(f"Researchers can download: {synthetic}. Nobody can download: {real}.")
     if summary is not None:
@@ -248,7 +250,7 @@ def _tell_files(real: Path, synthetic: Path, summary: Path | None, said: dict[st
     typer.echo(
         (f"  {beside} lies beside it. If the table was made from it" if beside else "  If there is one")
         + f", register the data with it: understudy desk data add {real} {synthetic} --title TITLE --summary "
-        f"{beside or 'SUMMARY'}, then: understudy desk data remove {said['data_set']}"
+        f"{beside or 'SUMMARY'}{_at(folder)}, then: understudy desk data remove {said['data_set']}{_at(folder)}"
     )
 
 
