@@ -1,4 +1,4 @@
-"""Seconds of a request's price, part by part, for 120 learners: `python benchmarks/desk_price.py`."""
+"""Seconds of a request's checks and price, part by part, for 120 learners: `python benchmarks/desk_price.py`."""
 
 from __future__ import annotations
 
@@ -9,7 +9,10 @@ from contextlib import contextmanager
 
 import numpy as np
 
+from understudy.desk.disclosure.examination import examine
+from understudy.desk.disclosure.probing import probe
 from understudy.desk.learners import learner_table
+from understudy.desk.policies import Policy
 from understudy.desk.results import Results
 from understudy.desk.risk.pricing import ShadowAnswers, bank_for, price_of, shadow_answers
 from understudy.desk.risk.shadows import N_SHADOWS
@@ -50,13 +53,16 @@ def main() -> None:
     with timed("open the sandbox", seconds):
         sandbox = Sandbox(workers=N_WORKERS).__enter__()
     try:
-        answer = analysis.answer(sandbox, table.whole())
+        with timed("runs without single learners, pairs and triples", seconds):
+            answer, probes = probe(analysis, table, sandbox, np.random.default_rng(3))
         assert isinstance(answer, Results)
+        assert probes is not None
+        with timed("checks", seconds):
+            found = examine(answer, probes, answer, CODE, Policy(), n_learners=N_LEARNERS)
         with timed("draw the shadows", seconds):
             bank = bank_for(table, 1, N_SHADOWS)
         with timed(f"{N_SHADOWS} runs", seconds):
-            names = tuple(answer.numbers)
-            new = shadow_answers(analysis, table, bank, names, dict.fromkeys(names, 0.01), sandbox)
+            new = shadow_answers(analysis, table, bank, answer, found.units, sandbox)
     finally:
         sandbox.close()
     assert np.isfinite(new.values).mean() > 0.99
@@ -71,7 +77,7 @@ def main() -> None:
     with timed(f"games alone and with stage one and {N_RELEASED} released requests", seconds):
         prices = price_of(new, released, bank, np.random.default_rng(2), stage_one)
     print(
-        f"Price of {len(new.names)} numbers about {N_LEARNERS} learners, {N_WORKERS} workers "
+        f"Checks and price of {len(new.names)} numbers about {N_LEARNERS} learners, {N_WORKERS} workers "
         f"(load {load:.1f} before, {os.getloadavg()[0]:.1f} after, on {os.cpu_count()} cores)"
     )
     for part, (took, spent) in seconds.items():
