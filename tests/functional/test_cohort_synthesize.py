@@ -265,7 +265,7 @@ def test_make_setup_installs_what_the_readme_needs(tmp_path):
         ["make", "-n", "setup", f"VENV={tmp_path}/venv"], cwd=root, capture_output=True, text=True
     )
     assert done.returncode == 0, done.stderr
-    assert "--editable '.[sandbox,keystrokes]'" in done.stdout
+    assert "--editable '.[sandbox,keystrokes,desk]'" in done.stdout
     assert ".ci/sandbox" in done.stdout
     assert "sudo apt-get install bubblewrap libseccomp2" in done.stdout
 

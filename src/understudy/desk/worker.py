@@ -10,7 +10,6 @@ from __future__ import annotations
 import logging
 import signal
 import threading
-import traceback
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from datetime import timedelta
@@ -26,6 +25,7 @@ from understudy.desk.running import Failure, RunsJobs, limits_for
 from understudy.desk.service import data_sets, releases, working
 from understudy.desk.service.desk import Desk
 from understudy.desk.service.working import Work
+from understudy.desk.telling import place_of
 from understudy.errors import MissingError, UnderstudyError
 from understudy.sandbox.jobs import Limits
 from understudy.sandbox.pool import Sandbox
@@ -201,15 +201,6 @@ def work(
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: stop.set())
     Worker(desk, duties=duties, kinds=kinds).run_until(stop)
-
-
-def place_of(error: BaseException) -> str:
-    """An error by its type and where in our code it came up. Its message may quote data and is not looked at."""
-    frames = [one for one in traceback.extract_tb(error.__traceback__) if "understudy" in one.filename]
-    if not frames:
-        return type(error).__name__
-    last = frames[-1]
-    return f"{type(error).__name__} in {last.filename.rsplit('understudy', 1)[-1].lstrip('/')}:{last.lineno}"
 
 
 def limits_of(policy: Policy) -> Limits:

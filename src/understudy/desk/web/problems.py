@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import traceback
 from urllib.parse import quote
 
 from fastapi.exceptions import RequestValidationError
@@ -16,6 +15,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from understudy.desk.permissions import NotAllowedError
 from understudy.desk.service.accounts import WINDOW, SlowDownError
+from understudy.desk.telling import place_of
 from understudy.desk.web import pages
 from understudy.desk.web.guards import API, NotSignedInError
 from understudy.errors import MissingError, RefusedError, UnderstudyError, UsageError
@@ -144,10 +144,7 @@ def _told(error: Exception) -> tuple[int, UnderstudyError]:
 
 
 def _log(error: Exception) -> None:
-    frames = traceback.extract_tb(error.__traceback__)
-    own = [frame for frame in frames if "understudy" in frame.filename] or frames
-    place = f"{own[-1].filename.rpartition('understudy/')[2]}:{own[-1].lineno}" if own else "unknown"
-    _ERRORS.error("%s at %s", type(error).__name__, place)
+    _ERRORS.error("%s", place_of(error))
 
 
 def _pattern(scope: Scope) -> str:
