@@ -677,7 +677,7 @@ def test_a_fault_tells_nothing(fresh, monkeypatch, caplog):
     assert "not your fault" in answer.text
     assert _leaks(fresh, answer) == []
     _has_headers(answer)
-    assert "ValueError at" in caplog.text
+    assert "ValueError in" in caplog.text
     assert [word for word in (*fresh.forbidden, "4711", "Traceback") if word in caplog.text] == []
 
 
