@@ -15,7 +15,7 @@ import pytest
 
 from desk_postgresql import Cluster, find_postgresql, without_rights
 from understudy.desk.people import Person, Role
-from understudy.desk.policies import Policy
+from understudy.desk.policies import LIBRARIES, Policy
 from understudy.desk.service import Desk, data_sets, releases, requests
 from understudy.desk.settings import Settings
 from understudy.desk.store.models import PersonRow, RequestRow
@@ -31,6 +31,7 @@ POLICY = Policy(
     advantage_limit=1.0,
     n_shadows=200,
     share_of_learners=3.0,
+    libraries=(*LIBRARIES, "hashlib", "json", "os", "random", "socket", "sys", "time", "zlib"),
     may_override=("learners", "dominance", "freedom", "extremes", "consistency", "differencing"),
 )
 MEAN = """

@@ -11,7 +11,21 @@ from typing import Any
 from understudy.desk.checks import Check
 from understudy.errors import DataError, RefusedError
 
-LIBRARIES = ("pandas", "numpy", "scipy", "statsmodels", "sklearn", "lingam", "math", "statistics")
+LIBRARIES = (
+    *("pandas", "numpy", "scipy", "statsmodels", "sklearn", "lingam"),
+    *(
+        "collections",
+        "dataclasses",
+        "datetime",
+        "functools",
+        "itertools",
+        "math",
+        "re",
+        "statistics",
+        "typing",
+    ),
+    "warnings",
+)
 
 
 @dataclass(frozen=True)
@@ -42,6 +56,7 @@ class Policy:
     """Above what `n_shadows` can show (`most_mu`) it holds nothing back, and every output is for a reviewer."""
     advantage_limit: float = 0.5
     libraries: tuple[str, ...] = LIBRARIES
+    """What code may import by an import statement. Against everything else there is the sandbox."""
     may_override: tuple[str, ...] = ()
     """Names of checks whose `fail` a reviewer may release against, with a written reason."""
     run_seconds: float = 10.0

@@ -23,10 +23,10 @@ WORDS = {
     "most_code_bytes": "Size of submitted code.",
     "share_of_learners": "Warn when more numbers than this times the learners have been released: from as many "
     "numbers as learners, data can be reconstructed.",
-    "mu_limit": "Limit of the measured price of everything released about the learners together: mu ...",
+    "mu_limit": "Limit of the measured price of everything released on a data set together, with its summary: mu ...",
     "advantage_limit": "... and how much better than guessing an attacker may tell whether the worst-placed learner "
     "is in the data (0: guessing, 1: always right).",
-    "libraries": "What submitted code may import.",
+    "libraries": "What submitted code may import; other code is not taken.",
     "may_override": 'Checks whose "fail" a reviewer may release against, with a written reason. None by default; names '
     'are as on the page of a request, such as "extremes".',
     "run_seconds": "Time of one run of the code; it is run some thousand times.",

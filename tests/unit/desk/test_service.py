@@ -107,6 +107,13 @@ def test_the_same_code_has_one_hash_however_its_lines_end(small):
     assert codes == {MEAN}
 
 
+def test_code_imports_what_the_policy_allows(small):
+    name = small.draft("import ctypes.util\n" + MEAN)
+    with pytest.raises(RefusedError, match="imports ctypes"):
+        requests.submit(small.desk, small.researcher, name)
+    assert small.state(name) == "draft"
+
+
 def test_nobody_fills_the_desk(small, monkeypatch):
     monkeypatch.setattr(requests, "MOST_OPEN", 2)
     names = [small.draft(), small.draft()]

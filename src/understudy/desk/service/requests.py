@@ -7,6 +7,7 @@ import secrets
 from sqlalchemy import func, select
 
 from understudy.desk import jobs
+from understudy.desk.disclosure.reading import read_code
 from understudy.desk.people import Person
 from understudy.desk.service import data_sets
 from understudy.desk.service.changes import find, move
@@ -85,6 +86,7 @@ def submit(desk: Desk, who: Person, name: str) -> None:
         row = find(session, who, name)
         if row.data_set.closed:
             raise RefusedError("this data set takes no more requests.", hint="ask its custodian.")
+        _refuse_libraries(row)
         waiting = session.scalar(select(func.count()).where(JobRow.ended_at.is_(None))) or 0
         if waiting >= MOST_WAITING:
             raise RefusedError("too much work waits at this desk.", hint="your draft is kept; submit later.")
@@ -163,6 +165,15 @@ def _check(data: DataSetRow, *, question: str, code: str, shown: str, kind: str)
     most = data_sets.policy_of(data).most_code_bytes
     if len(code.encode("utf-8", "replace")) > most:
         raise UsageError(f"the code is longer than {most} bytes.", hint="leave out what is not needed.")
+
+
+def _refuse_libraries(row: RequestRow) -> None:
+    policy = data_sets.policy_of(row.data_set)
+    if others := read_code(row.code, (), policy).not_allowed:
+        raise RefusedError(
+            f"the code imports {', '.join(others)}, which the policy of this data set does not allow.",
+            hint=f"allowed are: {', '.join(policy.libraries)}.",
+        )
 
 
 def _one_kind_of_lines(code: str) -> str:
