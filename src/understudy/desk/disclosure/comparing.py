@@ -147,8 +147,8 @@ def differencing(
             "differencing",
             "review",
             f"'{columns.labels[j]}' and '{columns.labels[k]}' go together for nearly all learners and not "
-            "for a few. They may "
-            "be two statistics of one model, or one statistic in which a few learners count otherwise.",
+            "for a few. They may be two statistics of one model, or one statistic in which a few learners "
+            "count otherwise.",
             (columns.labels[j], columns.labels[k]),
         )
     if beside := _constants_between(columns, trial or Results()):
@@ -201,8 +201,7 @@ def reconstruction(
             "reconstruction",
             "review",
             f"All numbers together, added and subtracted, leave {int((share >= ISOLATED).sum())} of "
-            f"{len(share)} learners "
-            "or blocks nearly on their own.",
+            f"{len(share)} learners or blocks nearly on their own.",
         )
     return Check(
         "reconstruction",

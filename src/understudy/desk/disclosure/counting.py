@@ -52,11 +52,9 @@ def learners(influences: Influences, trial: Results, policy: Policy) -> Check:
             influences,
             "learners",
             "review",
-            f"{_numbers(len(unlike), 'does', 'do')} not move whoever is left out, but came out otherwise "
-            "in the trial on "
-            "synthetic data: such a number may say what all learners of some group have in common, and how "
-            "many they are "
-            "cannot be measured.",
+            f"{_numbers(len(unlike), 'does', 'do')} not move whoever is left out, but came out otherwise in "
+            "the trial on synthetic data: such a number may say what all learners of some group have in "
+            "common, and how many they are cannot be measured.",
             unlike,
         )
     if shares := [j for j in range(len(influences.names)) if 0 < _minority(influences, j) < least]:
@@ -65,8 +63,7 @@ def learners(influences: Influences, trial: Results, policy: Policy) -> Check:
             "learners",
             "review",
             f"Enough learners are behind every number, but '{influences.shown[shares[0]]}' is a share of "
-            "which one side is "
-            f"{_people(_minority(influences, shares[0]))}: fewer than {least}.",
+            f"which one side is {_people(_minority(influences, shares[0]))}: fewer than {least}.",
             shares,
         )
     n_unmoved = int((~moved).sum())
@@ -122,9 +119,8 @@ def dominance(influences: Influences, policy: Policy) -> Check:
             influences,
             "dominance",
             "review",
-            f"{looked[j]:.0%} of all the influence on '{influences.shown[j]}' is that of {_people(n)}. It "
-            "is neither a total "
-            "nor a mean, so that no rule says how much is too much.",
+            f"{looked[j]:.0%} of all the influence on '{influences.shown[j]}' is that of {_people(n)}. It is "
+            "neither a total nor a mean, so that no rule says how much is too much.",
             [j, *(other for other in looked if other != j)],
         )
     return Check("dominance", "pass", "No one or two learners make up most of a number.")

@@ -52,9 +52,9 @@ def extremes(influences: Influences, policy: Policy) -> Check:
         return Check(
             "extremes",
             "fail",
-            f"'{names[0]}' behaves like a maximum, a minimum or an outer quantile: it changes in a few "
-            "steps only, and "
-            f"fewer than {least} learners are on one side of it, so it is or nearly is one learner's value.",
+            f"'{names[0]}' behaves like a maximum, a minimum or an outer quantile: it changes in a few steps "
+            f"only, and fewer than {least} learners are on one side of it, so it is or nearly is one "
+            "learner's value.",
             names,
         )
     if looked:
@@ -87,8 +87,7 @@ def individuals(influences: Influences, answer: Results, policy: Policy) -> Chec
                 "individuals",
                 "fail",
                 f"'{column}' has {len(members)} entries for {n} learners, and most rest on a few learners "
-                "each: it is "
-                "nearly a table of individuals.",
+                "each: it is nearly a table of individuals.",
                 shown,
             )
         if _moves_up(influences, members):
@@ -96,8 +95,7 @@ def individuals(influences: Influences, answer: Results, policy: Policy) -> Chec
                 "individuals",
                 "fail",
                 f"The entries of '{column}' move up by a place when a learner is left out: it is a list of "
-                "learners' or "
-                "rows' own values.",
+                "learners' or rows' own values.",
                 shown,
             )
     longest = max(in_columns(influences.names).values(), key=len, default=[])
@@ -107,8 +105,7 @@ def individuals(influences: Influences, answer: Results, policy: Policy) -> Chec
             "individuals",
             "review",
             f"'{column}' has {len(members)} entries for {n} learners. Each rests on enough learners, but "
-            "look whether "
-            "it is a curve or a table of people.",
+            "look whether it is a curve or a table of people.",
             tuple(influences.shown[j] for j in members[:MOST_NAMED]),
         )
     return Check("individuals", "pass", "No list or table has entries that are single learners.")

@@ -76,9 +76,8 @@ def consistency(influences: Influences, units: Mapping[str, float], policy: Poli
         return Check(
             "consistency",
             "fail",
-            "The names, texts or shape of the answer are others as soon as anybody is left out, and stay "
-            "so when somebody "
-            "else is: the code answers otherwise when it sees all learners.",
+            "The names, texts or shape of the answer are others as soon as anybody is left out, and stay so "
+            "when somebody else is: the code answers otherwise when it sees all learners.",
         )
     n_failed = int(probes.failed.sum())
     if n_failed:
