@@ -10,6 +10,9 @@ import typer
 from understudy.cli.desk_options import (
     DEFAULT_FOLDER,
     DeskFolder,
+    LearnerColumn,
+    LedgerPath,
+    Population,
     a_table,
     at_the_machine,
     counted,
@@ -47,15 +50,9 @@ def add(
     policy: Annotated[
         Path | None, typer.Option(help="Its limits (default: policy.toml of the desk's folder).")
     ] = None,
-    learner: Annotated[
-        str, typer.Option(help="Column of the real table that says whose row it is.")
-    ] = "learner",
-    population: Annotated[
-        str, typer.Option(help="Whose data this is, as in the ledger (default: learners of this folder).")
-    ] = "",
-    ledger: Annotated[
-        Path | None, typer.Option(help="Where the ledger is kept, if not beside the real table.")
-    ] = None,
+    learner: LearnerColumn = "learner",
+    population: Population = "",
+    ledger: LedgerPath = None,
     folder: DeskFolder = DEFAULT_FOLDER,
     as_json: AsJson = False,
 ) -> None:

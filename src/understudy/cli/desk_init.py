@@ -10,6 +10,9 @@ import typer
 
 from understudy.cli.desk_options import (
     DEFAULT_FOLDER,
+    LearnerColumn,
+    LedgerPath,
+    Population,
     a_table,
     at_the_machine,
     existing,
@@ -47,15 +50,9 @@ def init(
     policy: Annotated[
         Path | None, typer.Option(help="A policy file to copy (default: our limits, with comments).")
     ] = None,
-    learner: Annotated[
-        str, typer.Option(help="Column of the real table that says whose row it is.")
-    ] = "learner",
-    population: Annotated[
-        str, typer.Option(help="Whose data this is, as in the ledger (default: learners of this folder).")
-    ] = "",
-    ledger: Annotated[
-        Path | None, typer.Option(help="Where the ledger is kept, if not beside the real table.")
-    ] = None,
+    learner: LearnerColumn = "learner",
+    population: Population = "",
+    ledger: LedgerPath = None,
     database: Annotated[
         str, typer.Option(metavar="URL", help="postgresql+psycopg://... (default: a file in the folder).")
     ] = "",

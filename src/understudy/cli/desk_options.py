@@ -13,6 +13,13 @@ if TYPE_CHECKING:
     from understudy.desk.people import Person
     from understudy.desk.service import Desk
 
+LearnerColumn = Annotated[str, typer.Option(help="Column of the real table that says whose row it is.")]
+Population = Annotated[
+    str, typer.Option(help="Whose data this is, as in the ledger (default: learners of this folder).")
+]
+LedgerPath = Annotated[
+    Path | None, typer.Option(help="Where the ledger is kept, if not beside the real table.")
+]
 DeskFolder = Annotated[Path, typer.Option("--desk", metavar="FOLDER", help="The desk's folder.")]
 DEFAULT_FOLDER = Path("desk")
 

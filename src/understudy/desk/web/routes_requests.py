@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import dataclass
 from importlib import resources
 from typing import Annotated
 
-from fastapi import APIRouter, File, Form, Query, Request, Response, UploadFile
+from fastapi import APIRouter, Depends, File, Form, Query, Request, Response, UploadFile
 from starlette.responses import HTMLResponse
 
 from understudy.desk.people import Person
@@ -33,6 +34,30 @@ _ENDED = {
     State.WITHHELD.value,
     State.WITHDRAWN.value,
 }
+
+
+@dataclass(frozen=True)
+class _FilledForm:
+    """The form of a request as somebody sent it."""
+
+    typed: dict[str, str]
+    then: str
+    """Whether to keep it as a draft or to submit it."""
+    file: UploadFile | None
+
+
+def _filled(
+    question: Text = "",
+    kind: Text = "",
+    shown: Text = "",
+    code: Text = "",
+    then: Text = "keep",
+    file: Annotated[UploadFile | None, File()] = None,
+) -> _FilledForm:
+    return _FilledForm({"question": question, "kind": kind, "shown": shown, "code": code}, then, file)
+
+
+Filled = Annotated[_FilledForm, Depends(_filled)]
 
 
 @router.get("/")
@@ -90,23 +115,18 @@ def create(
     desk: TheDesk,
     person: SignedIn,
     data: Text,
-    question: Text = "",
-    kind: Text = "",
-    shown: Text = "",
-    code: Text = "",
-    then: Text = "keep",
-    file: Annotated[UploadFile | None, File()] = None,
+    form: Filled,
 ) -> Response:
     """A draft, handed in at once if wished."""
-    typed = {"question": question, "kind": kind, "shown": shown, "code": code}
+    typed = form.typed
     try:
-        typed["code"] = _uploaded(desk, person, data, file) or code
+        typed["code"] = _uploaded(desk, person, data, form.file) or typed["code"]
         name = requests.create(desk, person, data, **typed)
     except NotAllowedError:
         raise
     except UnderstudyError as problem:
         return _form(request, desk, person, data, typed, problem=problem)
-    if then == "submit":
+    if form.then == "submit":
         return Here(request, desk, person, name).after(requests.submit, "submitted")
     return back_to(name, "drafted")
 
@@ -150,24 +170,19 @@ def edit(
     desk: TheDesk,
     person: SignedIn,
     name: str,
-    question: Text = "",
-    kind: Text = "",
-    shown: Text = "",
-    code: Text = "",
-    then: Text = "keep",
-    file: Annotated[UploadFile | None, File()] = None,
+    form: Filled,
 ) -> Response:
     """Keep changes, and hand in if wished."""
-    typed = {"question": question, "kind": kind, "shown": shown, "code": code}
+    typed = form.typed
     data = views.request(desk, person, name).line.data_set
     try:
-        typed["code"] = _uploaded(desk, person, data, file) or code
+        typed["code"] = _uploaded(desk, person, data, form.file) or typed["code"]
         requests.edit(desk, person, name, **typed)
     except NotAllowedError:
         raise
     except UnderstudyError as problem:
         return _form(request, desk, person, data, typed, name=name, problem=problem)
-    if then == "submit":
+    if form.then == "submit":
         return Here(request, desk, person, name).after(requests.submit, "submitted")
     return back_to(name, "edited")
 
