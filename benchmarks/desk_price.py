@@ -9,20 +9,20 @@ from contextlib import contextmanager
 
 import numpy as np
 
+from understudy.cohorts.simulate import School
+from understudy.cohorts.summary.budget import propose
+from understudy.cohorts.summary.measuring import summarize
+from understudy.core.privacy.noise import os_noise
 from understudy.desk.disclosure.examination import examine
 from understudy.desk.disclosure.probing import probe
-from understudy.desk.learners import learner_table
-from understudy.desk.policies import Policy
-from understudy.desk.results import Results
+from understudy.desk.domain.analysis import Analysis
+from understudy.desk.domain.learners import learner_table
+from understudy.desk.domain.policy import Policy
+from understudy.desk.domain.results import Results
 from understudy.desk.risk.pricing import ShadowAnswers, bank_for, price_of, shadow_answers
+from understudy.desk.risk.released_summary import StageOne
 from understudy.desk.risk.shadows import N_SHADOWS
-from understudy.desk.risk.stage_one import StageOne
-from understudy.desk.running import Analysis
-from understudy.privacy.noise import os_noise
-from understudy.records.school import School
 from understudy.sandbox import Sandbox
-from understudy.synthesis.cohorts.budget import propose
-from understudy.synthesis.cohorts.measuring import summarize
 
 N_LEARNERS, N_WORKERS, N_RELEASED = 120, 2, 3
 CODE = """

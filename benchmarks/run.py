@@ -12,12 +12,12 @@ from pathlib import Path
 
 import numpy as np
 
-from understudy.attacks.subsequence import _strings, common_lengths
-from understudy.models.markov import AliasTables, TransitionCounts, sample_walks
-from understudy.models.rasch import fit_rasch
-from understudy.readers import read_log
-from understudy.records import Interactions
-from understudy.records.classroom import Classroom
+from understudy.core.events.reading import read_log
+from understudy.logs.attacks.subsequence import _strings, common_lengths
+from understudy.logs.interactions import Interactions
+from understudy.logs.models.markov import AliasTables, TransitionCounts, sample_walks
+from understudy.logs.models.rasch import fit_rasch
+from understudy.logs.simulate import Classroom
 
 DATA = Path(__file__).resolve().parents[2] / "shared" / "data" / "assistments2009.csv.gz"
 
@@ -105,9 +105,9 @@ def exam_fits() -> None:
     from scipy.sparse import csr_matrix, hstack
     from sklearn.linear_model import LogisticRegression
 
-    from understudy.models.joint import fit_joint
-    from understudy.models.marginal import fit_marginal
-    from understudy.records.exam import Exam
+    from understudy.exams.estimators.joint import fit_joint
+    from understudy.exams.estimators.marginal import fit_marginal
+    from understudy.exams.simulate import Exam
 
     sitting = Exam(5000, 50).simulate(np.random.default_rng(1))
     correct = sitting.responses.correct
@@ -152,7 +152,7 @@ def large_exam() -> None:
 
     import polars as pl
 
-    from understudy.records.exam import Exam
+    from understudy.exams.simulate import Exam
 
     with tempfile.TemporaryDirectory() as folder:
         sheet = Path(folder) / "exam.parquet"

@@ -61,10 +61,10 @@ def measure() -> None:
     """Run the studies behind the reproduction page and keep their means."""
     import tempfile
 
-    from understudy.readers import read_log
-    from understudy.records.classroom import DUOLINGO_SHAPE
-    from understudy.studies import Plan, run_study
-    from understudy.studies.report import summarise, tradeoff
+    from understudy.core.events.reading import read_log
+    from understudy.logs.simulate import DUOLINGO_SHAPE
+    from understudy.logs.study import Plan, run_study
+    from understudy.logs.study_report import summarise, tradeoff
 
     log = read_log(DATA).interactions
     with tempfile.TemporaryDirectory() as scratch:
@@ -81,10 +81,10 @@ def measure_private() -> None:
     """The private generator beside the baselines, and the small, hard case."""
     import tempfile
 
-    from understudy.readers import read_log
-    from understudy.records.classroom import RARE_PATHS
-    from understudy.studies import Plan, run_study
-    from understudy.studies.report import summarise, tradeoff
+    from understudy.core.events.reading import read_log
+    from understudy.logs.simulate import RARE_PATHS
+    from understudy.logs.study import Plan, run_study
+    from understudy.logs.study_report import summarise, tradeoff
 
     with tempfile.TemporaryDirectory() as scratch:
         log = read_log(DATA).interactions
@@ -119,12 +119,12 @@ def _keep(summaries: list[dict[str, object]], name: str) -> None:
 
 def _describe(log: object) -> None:
     """Table 2 and Figures 1 and 3 of the seed."""
-    from understudy.models.rasch import fit_rasch
-    from understudy.privacy.noise import test_noise
-    from understudy.records import Interactions
-    from understudy.records.description import describe
-    from understudy.release.report import shares_figure
-    from understudy.synthesis import make_method
+    from understudy.core.privacy.noise import test_noise
+    from understudy.logs.description import describe
+    from understudy.logs.generators.generator import make_method
+    from understudy.logs.interactions import Interactions
+    from understudy.logs.models.rasch import fit_rasch
+    from understudy.logs.release.report import shares_figure
 
     assert isinstance(log, Interactions)
     d = describe(log)
@@ -147,8 +147,7 @@ def _ability_figure(ability: np.ndarray):  # type: ignore[no-untyped-def,type-ar
     import altair as alt
     from scipy.stats import norm
 
-    from understudy.pages import Figure
-    from understudy.pages.figures import MUTED, WARNING, data
+    from understudy.core.pages.figures import MUTED, WARNING, Figure, data
 
     heights, edges = np.histogram(ability, bins=40, density=True)
     bars = [
@@ -191,7 +190,7 @@ def render() -> dict[Path, str]:
 
 def desk_page() -> str:
     """The validation desk, with the table of states as a picture."""
-    from understudy.desk.states import diagram
+    from understudy.desk.domain.states import diagram
 
     template = (DOCS / "explanation" / "desk.template.md").read_text(encoding="utf-8")
     return template.replace("```mermaid\n```", f"```mermaid\n{diagram()}\n```")
@@ -199,8 +198,8 @@ def desk_page() -> str:
 
 def desk_reference() -> str:
     """The desk's settings and policy, the latter with the words of the file that `desk init` writes."""
-    from understudy.desk.policies import Policy
-    from understudy.desk.policy_file import WORDS
+    from understudy.desk.domain.policy import Policy
+    from understudy.desk.domain.policy_file import WORDS
 
     lines = ["| line | default | says |", "|---|---|---|"]
     for name, value in vars(Policy()).items():
@@ -305,9 +304,9 @@ def _examples() -> str:
     """Sequences of a simulated classroom beside generated ones: no real learner is shown."""
     from itertools import groupby
 
-    from understudy.privacy.noise import test_noise
-    from understudy.records.classroom import Classroom
-    from understudy.synthesis import make_method
+    from understudy.core.privacy.noise import test_noise
+    from understudy.logs.generators.generator import make_method
+    from understudy.logs.simulate import Classroom
 
     rng = np.random.default_rng(3)
     log = Classroom(n_learners=300, n_actions=20, shortest=12).simulate(rng)

@@ -12,8 +12,8 @@ import time
 from functools import lru_cache
 from pathlib import Path
 
-from understudy.records.responses import Responses
-from understudy.studies.difficulty_study import DifficultyPlan, Findings, Result, read_table
+from understudy.exams.responses import Responses
+from understudy.reproductions.dp_rasch.study import DifficultyPlan, Findings, Result, read_table
 
 PAGES = Path(__file__).resolve().parent / "reproductions"
 TABLES = PAGES / "dp-rasch"
@@ -46,10 +46,10 @@ FIRST_NOT_PRIVATE = {
 
 def measure() -> None:
     """All experiments (some ten minutes), the audit, and the time of 1,000 repetitions."""
-    from understudy.difficulty.audit import run_audit
-    from understudy.readers import read_responses
-    from understudy.studies.difficulty_figures import figures
-    from understudy.studies.difficulty_study import run_experiments, table_of
+    from understudy.exams.formats.reading import read_responses
+    from understudy.reproductions.dp_rasch.audit import run_audit
+    from understudy.reproductions.dp_rasch.figures import figures
+    from understudy.reproductions.dp_rasch.study import run_experiments, table_of
 
     TABLES.mkdir(parents=True, exist_ok=True)
     classes = {name: read_responses(DATA / file).responses for name, file in CLASSES.items()}
@@ -76,7 +76,7 @@ def measure() -> None:
 
 def measure_classes(classes: dict[str, Responses]) -> None:
     """How much abilities spread in each real class, fitted without noise."""
-    from understudy.models.marginal import fit_marginal
+    from understudy.exams.estimators.marginal import fit_marginal
 
     with open(TABLES / "classes.csv", "w", newline="", encoding="utf-8") as file:
         writer = csv.writer(file, lineterminator="\n")
@@ -88,7 +88,7 @@ def measure_classes(classes: dict[str, Responses]) -> None:
 
 def _seconds() -> float:
     """The time of 1,000 repetitions with 200 learners: simulate, knorm, abilities, every measure."""
-    from understudy.studies.difficulty_study import run_experiments
+    from understudy.reproductions.dp_rasch.study import run_experiments
 
     plan = DifficultyPlan(repetitions=1000, sizes=(200,), epsilons=(1.0,), methods=("knorm",))
     start = time.perf_counter()

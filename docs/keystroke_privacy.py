@@ -15,7 +15,7 @@ import time
 from functools import lru_cache
 from pathlib import Path
 
-from understudy.studies.keystroke_results import (
+from understudy.keystrokes.sweep.results import (
     AVERAGES,
     BY_DIGRAPHS,
     BY_WEEKS,

@@ -17,9 +17,9 @@ from typing import Any
 
 import numpy as np
 
-from understudy.records.cohort import Cohort
-from understudy.studies.cohort_compare import ComparePlan, Comparison, compare, read_table, table_of
-from understudy.studies.cohort_cycles import MEASURES, CyclesPlan, Gain, gains, levels, run_cycles
+from understudy.cohorts.cohort import Cohort
+from understudy.cohorts.compare import ComparePlan, Comparison, compare, read_table, table_of
+from understudy.reproductions.two_stage.cycles import MEASURES, CyclesPlan, Gain, gains, levels, run_cycles
 
 PAGES = Path(__file__).resolve().parent / "reproductions"
 TABLES = PAGES / "two-stage"
@@ -68,8 +68,8 @@ def measure(parts: tuple[str, ...] = ()) -> None:
 
 
 def _cohort(name: str) -> Cohort | None:
-    from understudy.records.cohort import read_cohort
-    from understudy.records.school import School
+    from understudy.cohorts.cohort import read_cohort
+    from understudy.cohorts.simulate import School
 
     if name != "moodle":
         return School().years(np.random.default_rng(2026))[int(name[-1]) - 1]
@@ -101,7 +101,7 @@ def _measure_compare(name: str, cohort: Cohort) -> None:
 
 def _measure_deep(name: str, cohort: Cohort) -> None:
     """The deep baseline by itself, since it takes as long as all others together."""
-    from understudy.studies.cohort_trials import GUARANTEE, Deep, Measured
+    from understudy.cohorts.trials import GUARANTEE, Deep, Measured
 
     begun = time.perf_counter()
     deep = Deep(3.0, 1e-3, cohort.schema, DEEP_ROWS)
@@ -188,7 +188,7 @@ def cycle_gains() -> tuple[Gain, ...]:
 
 def draw() -> None:
     """Draw the figures again from the tables."""
-    from understudy.studies.cohort_figures import ajs_figure, findings_figure, gains_figure
+    from understudy.cohorts.compare_report import ajs_figure, findings_figure, gains_figure
 
     for name in ("year-1", "moodle"):
         found = _compared(name)

@@ -14,7 +14,8 @@ from pathlib import Path
 
 import numpy as np
 
-from understudy.desk.figures import (
+from understudy.cohorts.compare import table_of
+from understudy.desk.web.price_figures import (
     Interval,
     PricedRequest,
     advantage_by,
@@ -23,7 +24,7 @@ from understudy.desk.figures import (
     pairs,
     rank_correlation,
 )
-from understudy.desk.study import (
+from understudy.reproductions.validation_desk.study import (
     ROUNDS,
     Studied,
     StudyPlan,
@@ -33,8 +34,7 @@ from understudy.desk.study import (
     run_study,
     year_of,
 )
-from understudy.desk.study_drivers import CAUSAL, Drivers, drivers
-from understudy.studies.cohort_compare import table_of
+from understudy.reproductions.validation_desk.study_drivers import CAUSAL, Drivers, drivers
 
 PAGES = Path(__file__).resolve().parent / "reproductions"
 TABLES = PAGES / "validation-desk"

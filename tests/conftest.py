@@ -9,7 +9,7 @@ import pytest
 
 from desk_postgresql import find_postgresql
 from real_browser import CHROMIUM
-from understudy.records import Interactions
+from understudy.logs.interactions import Interactions
 
 MakeLog = Callable[..., Interactions]
 

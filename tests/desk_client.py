@@ -6,7 +6,7 @@ from fastapi.testclient import TestClient
 from pwdlib import PasswordHash
 from pwdlib.hashers.argon2 import Argon2Hasher
 
-from understudy.desk.people import WORKER
+from understudy.desk.domain.people import WORKER
 from understudy.desk.service import accounts
 
 ADDRESS = "http://127.0.0.1:8765"

@@ -14,13 +14,13 @@ import polars as pl
 import pytest
 
 from desk_postgresql import Cluster, find_postgresql, without_rights
-from understudy.desk.people import Person, Role
-from understudy.desk.policies import LIBRARIES, Policy
+from understudy.cohorts.simulate import School
+from understudy.desk.domain.people import Person, Role
+from understudy.desk.domain.policy import LIBRARIES, Policy
 from understudy.desk.service import Desk, data_sets, releases, requests
-from understudy.desk.settings import Settings
-from understudy.desk.store.models import PersonRow, RequestRow
-from understudy.desk.worker import Worker
-from understudy.records.school import School
+from understudy.desk.store.settings import Settings
+from understudy.desk.store.tables import PersonRow, RequestRow
+from understudy.desk.worker.worker import Worker
 from understudy.sandbox.jobs import Outcome
 
 N_LEARNERS = 36

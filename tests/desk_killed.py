@@ -12,7 +12,7 @@ from pathlib import Path
 LEASE = timedelta(seconds=0.5)
 # Each line counts so often, so that loops do not take all the points.
 _VISITS = 2
-_SOURCES = ("understudy/desk/", "understudy/privacy/ledger.py")
+_SOURCES = ("understudy/desk/", "understudy/core/privacy/ledger.py")
 
 
 class Points:
@@ -57,7 +57,7 @@ def life(folder, strike_at, number, told):
     """One job of a desk; how many points there were is written down at the end."""
     from desk_fixtures import InProcess
     from understudy.desk.service import Desk
-    from understudy.desk.worker import Worker
+    from understudy.desk.worker.worker import Worker
 
     quick(setattr)
     desk = Desk.open(Path(folder))
@@ -72,7 +72,7 @@ def life(folder, strike_at, number, told):
 def start(folder, told, strike_at=None, number=signal.SIGKILL):
     """The process of a worker that does one job."""
     context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(["polars", "pandas", "alembic.command", "understudy.desk.worker"])
+    context.set_forkserver_preload(["polars", "pandas", "alembic.command", "understudy.desk.worker.worker"])
     process = context.Process(target=life, args=(str(folder), strike_at, number, str(told)))
     process.start()
     return process

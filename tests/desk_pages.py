@@ -9,19 +9,19 @@ from sqlalchemy import select
 
 from desk_client import give_password
 from desk_fixtures import Filled, fill
-from understudy.desk import jobs
-from understudy.desk.checks import Check
-from understudy.desk.disclosure.reading import read_code
-from understudy.desk.people import Person
-from understudy.desk.policies import Policy
-from understudy.desk.results import Results, Table
+from understudy.desk.disclosure.code_review import read_code
+from understudy.desk.domain.analysis import Failure
+from understudy.desk.domain.checks import Check
+from understudy.desk.domain.people import Person
+from understudy.desk.domain.policy import Policy
+from understudy.desk.domain.results import Results, Table
+from understudy.desk.domain.states import State
 from understudy.desk.risk.game import Attack, Measured, Price
 from understudy.desk.risk.pricing import Prices, Published
-from understudy.desk.running import Failure
-from understudy.desk.service import data_sets, feedback, releases, requests, views, working
-from understudy.desk.service.working import Held, Origin, code_hash
-from understudy.desk.states import State
-from understudy.desk.store.models import JobRow, RequestRow, now
+from understudy.desk.service import answers, data_sets, feedback, releases, requests, views
+from understudy.desk.service.answers import Held, Origin, code_hash
+from understudy.desk.store import jobs
+from understudy.desk.store.tables import JobRow, RequestRow, now
 
 TITLE, DATA = "Desk of the Linden School", "Minutes of study, autumn term"
 POLICY = Policy(may_override=("extremes",))
@@ -179,7 +179,7 @@ class Maker:
 
     def begun(self, name: str) -> jobs.Lease:
         lease = self._lease(name)
-        working.begin(self.desk, lease)
+        answers.begin(self.desk, lease)
         return lease
 
     def origin(self) -> Origin:
@@ -189,7 +189,7 @@ class Maker:
 
     def in_review(self, question: str, who: Person | None = None, **more: str) -> str:
         name = self.submitted(question, who, **more)
-        working.pass_trial(self.desk, self.begun(name), self.origin(), answer(-0.04), READING.to_json())
+        answers.pass_trial(self.desk, self.begun(name), self.origin(), answer(-0.04), READING.to_json())
         return name
 
     def approved(self, question: str, who: Person | None = None, **more: str) -> str:
@@ -209,7 +209,7 @@ class Maker:
             "basis": self.released_names(),
             **changes,
         }
-        working.hold(self.desk, self.begun(name), Held(self.origin(), **given))
+        answers.hold(self.desk, self.begun(name), Held(self.origin(), **given))
         return name
 
     def released_names(self) -> tuple[str, ...]:
@@ -264,7 +264,7 @@ def desk_in_every_state(folder: Path) -> Desks:
     names["submitted"] = make.submitted("Is there a pause in the middle of the term?", other)
     names["in review"] = make.in_review("Do those who begin early in the term keep working until its end?")
     names["returned"] = make.submitted("Is evening work more regular than morning work?")
-    working.fail_trial(
+    answers.fail_trial(
         desk,
         make.begun(names["returned"]),
         make.origin(),

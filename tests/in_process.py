@@ -8,15 +8,15 @@ from __future__ import annotations
 import numpy as np
 import polars as pl
 
+from understudy.cohorts.simulate import School
 from understudy.desk.disclosure.examination import examine
 from understudy.desk.disclosure.probing import probe
-from understudy.desk.learners import LearnerTable, learner_table
-from understudy.desk.policies import Policy
-from understudy.desk.running import Analysis
-from understudy.records.school import School
+from understudy.desk.domain.analysis import Analysis
+from understudy.desk.domain.learners import LearnerTable, learner_table
+from understudy.desk.domain.policy import Policy
 from understudy.sandbox import inside
 from understudy.sandbox.jobs import packed, sealed
-from understudy.sandbox.results import read_result
+from understudy.sandbox.outcome import read_result
 
 MOST = 1 << 26
 

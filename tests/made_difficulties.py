@@ -7,8 +7,8 @@ import math
 from collections.abc import Sequence
 from pathlib import Path
 
-from understudy.difficulty.released import Ability, Difficulties, Item
-from understudy.privacy.guarantee import Guarantee
+from understudy.core.privacy.guarantee import Guarantee
+from understudy.exams.difficulties_file import Ability, Difficulties, Item
 
 PROVED = Guarantee(2.0, 1e-6, mechanisms=("Gaussian mechanism",), rho=0.08)
 

@@ -9,10 +9,10 @@ import pytest
 
 from command import run
 from made_difficulties import make_difficulties, write_difficulties
-from understudy.difficulty.ability import abilities
-from understudy.difficulty.page import read_strings
-from understudy.privacy.guarantee import Guarantee
-from understudy.records import Responses
+from understudy.core.privacy.guarantee import Guarantee
+from understudy.exams.ability import abilities
+from understudy.exams.responses import Responses
+from understudy.exams.student_page import read_strings
 
 MADE = make_difficulties((-2.0, -0.5, 0.4, 2.2), 0.2)
 NAMES = [item.name for item in MADE.items]

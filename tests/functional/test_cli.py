@@ -128,7 +128,7 @@ def test_a_stopped_release_leaves_nothing_behind(room, tmp_path, number):
     log.write_bytes((room / "classroom.csv").read_bytes())
     # Stops while the bundle is being written: the report is the last and slowest part.
     code = (
-        "import os, signal, understudy.release.bundle as b\n"
+        "import os, signal, understudy.logs.release.bundle as b\n"
         f"b.report_page = lambda *a, **k: os.kill(os.getpid(), {int(number)}) or __import__('time').sleep(30)\n"
         "import sys; sys.argv = ['understudy', *'release log.csv -o out -m drop:0 --accept-risk t'.split()]\n"
         "from understudy.cli import main; main()"
@@ -139,7 +139,7 @@ def test_a_stopped_release_leaves_nothing_behind(room, tmp_path, number):
 
 
 def test_what_a_killed_release_left_is_removed_by_the_next(tmp_path):
-    from understudy.pages.writing import new_folder
+    from understudy.core.files.writing import new_folder
 
     stale = tmp_path / ".out-unfinished-99999999-abc"
     stale.mkdir()

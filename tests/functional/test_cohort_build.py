@@ -11,11 +11,11 @@ import polars as pl
 import pytest
 from test_cli import run
 
-from understudy.privacy.guarantee import Guarantee
-from understudy.privacy.ledger import Ledger, file_population
-from understudy.records.cohort import Schema, read_cohort
-from understudy.records.school import School
-from understudy.synthesis.cohorts.summary import PrivateSummary
+from understudy.cohorts.cohort import Schema, read_cohort
+from understudy.cohorts.simulate import School
+from understudy.cohorts.summary.summary_file import PrivateSummary
+from understudy.core.privacy.guarantee import Guarantee
+from understudy.core.privacy.ledger import Ledger, file_population
 
 CANARY = "Zq7canary"
 
@@ -290,16 +290,16 @@ def test_what_build_does_not_make_is_not_overwritten(room):
 
 def test_the_schema_with_paid_cuts_is_written_before_the_table(room, monkeypatch):
     """If the table cannot be written, what was paid for is there, and the table is made from it."""
-    from understudy.synthesis import cohort_writing
+    from understudy.cohorts.building import writing
 
     cohort = School(n_learners=12).simulate(0, np.random.default_rng(1))
 
     def fails(*_, **__):
         raise OSError("no space left")
 
-    monkeypatch.setattr(cohort_writing, "write_table", fails)
+    monkeypatch.setattr(writing, "write_table", fails)
     with pytest.raises(OSError, match="no space"):
-        cohort_writing.write_cohort(cohort, room / "paid.parquet", kind="k")
+        writing.write_cohort(cohort, room / "paid.parquet", kind="k")
     assert Schema.read(room / "paid.toml") == cohort.schema
 
 

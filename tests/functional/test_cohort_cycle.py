@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from command import run
-from understudy.records.cohort import read_cohort
+from understudy.cohorts.cohort import read_cohort
+from understudy.cohorts.findings import compare_findings
+from understudy.reproductions.two_stage.cycles import as_feedback
 from understudy.sandbox import require_sandbox
-from understudy.studies.cohort_cycles import as_feedback
-from understudy.utility.findings import compare_findings
 
 
 def done(*arguments, cwd):

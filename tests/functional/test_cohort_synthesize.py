@@ -14,8 +14,8 @@ import pytest
 from chat_server import GOOD_SCRIPT, ChatServer, Reply, fenced
 from command import run
 from hostile_script import hostile
+from understudy.cohorts.cohort import read_cohort
 from understudy.errors import MissingError
-from understudy.records.cohort import read_cohort
 from understudy.sandbox import require_sandbox
 
 MARKER = "canary5c1e8"
@@ -246,7 +246,7 @@ def test_a_person_at_a_terminal_sees_at_once_that_it_works(folder):
 
 def test_what_is_missing_for_the_sandbox_is_named_with_the_command_that_installs_it(monkeypatch):
     from understudy import sandbox
-    from understudy.cli import cohort_synthesize
+    from understudy.cli.cohort import synthesize
 
     def missing():
         raise MissingError("the sandbox needs libseccomp and its Python binding, and one of them is missing.")
@@ -254,7 +254,7 @@ def test_what_is_missing_for_the_sandbox_is_named_with_the_command_that_installs
     monkeypatch.setattr(sandbox, "require_sandbox", missing)
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
     with pytest.raises(MissingError) as raised:
-        cohort_synthesize._sandbox()
+        synthesize._sandbox()
     assert "apt-get install bubblewrap libseccomp2" in raised.value.hint
     assert f"{sys.executable} -m pip install 'understudy[sandbox]'" in raised.value.hint
 

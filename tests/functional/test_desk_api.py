@@ -8,7 +8,7 @@ from fastapi.testclient import TestClient
 
 from desk_client import ADDRESS
 from desk_fixtures import MEAN, OTHER, POLICY, REASON, fill
-from understudy.desk.certificates import verify
+from understudy.desk.domain.certificate import verify
 from understudy.desk.service import accounts, data_sets, releases, requests
 from understudy.desk.web.app import make_app
 

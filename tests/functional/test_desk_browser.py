@@ -16,9 +16,9 @@ import pytest
 
 from desk_client import PASSWORD, quick_passwords
 from desk_pages import DATA, Maker, answer, checks, desk_in_every_state
-from understudy.desk import jobs
-from understudy.desk.service import working
-from understudy.desk.service.working import Held
+from understudy.desk.service import answers
+from understudy.desk.service.answers import Held
+from understudy.desk.store import jobs
 from understudy.desk.web.app import make_app
 
 pytestmark = pytest.mark.browser
@@ -192,7 +192,7 @@ def test_progress_goes_on_and_the_page_follows(desks, visit):
     with desks.desk.database.writing() as session:
         jobs.beat(session, lease, done=71, total=100, stage="running on shadows")
     rita.page.get_by_text("running on shadows, about 70 %").wait_for()
-    working.hold(desks.desk, lease, Held(make.origin(), answer(), checks=checks(size="fail")))
+    answers.hold(desks.desk, lease, Held(make.origin(), answer(), checks=checks(size="fail")))
     rita.page.get_by_text("The answer was not priced: nothing can be released.").wait_for()
     assert rita.said == []
 
@@ -209,7 +209,7 @@ def test_everything_works_without_script(desks, visit):
     assert page.locator("[role=status]").inner_text().startswith("Your draft is kept.")
     page.click("main button >> text=Submit")
     name = page.url.split("/")[-1].split("?")[0]
-    working.pass_trial(desks.desk, make.begun(name), make.origin(), answer(), None)
+    answers.pass_trial(desks.desk, make.begun(name), make.origin(), answer(), None)
     rita = visit("Rita", java_script_enabled=False)
     rita.go(f"/requests/{name}")
     rita.page.click("text=Approve >> nth=-1")

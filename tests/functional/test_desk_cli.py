@@ -17,11 +17,11 @@ from typer.testing import CliRunner
 
 from desk_fixtures import InProcess, fill, school_frame
 from understudy.cli.app import app
-from understudy.desk.people import Role
-from understudy.desk.policies import Policy
-from understudy.desk.policy_file import WORDS, commented
+from understudy.desk.domain.people import Role
+from understudy.desk.domain.policy import Policy
+from understudy.desk.domain.policy_file import WORDS, commented
 from understudy.desk.service import Desk, accounts, feedback
-from understudy.desk.store.models import EventRow, ReleaseRow
+from understudy.desk.store.tables import EventRow, ReleaseRow
 from understudy.errors import DataError, MissingError, RefusedError, UsageError
 from understudy.sandbox import require_sandbox
 
@@ -111,9 +111,10 @@ def test_init_without_answers_says_what_to_give_and_leaves_nothing(tmp_path, opt
 
 
 def test_a_wrong_answer_is_asked_again_at_a_terminal(tmp_path, tables, monkeypatch):
-    from understudy.cli import desk_init, desk_questions
+    from understudy.cli import terminal
+    from understudy.cli.desk import setup
 
-    for module in (desk_init, desk_questions):
+    for module in (setup, terminal):
         monkeypatch.setattr(module, "at_a_terminal", lambda: True)
     real, synthetic = tables
     (synthetic.parent / "notes.txt").write_text("no table")
@@ -131,11 +132,11 @@ def test_a_wrong_answer_is_asked_again_at_a_terminal(tmp_path, tables, monkeypat
 
 
 def test_init_that_is_stopped_leaves_nothing(tmp_path, tables, monkeypatch):
-    from understudy.cli import desk_questions
+    from understudy.cli import terminal
     from understudy.desk.service import data_sets
 
     # Ctrl-C at a question (an end of the input looks the same), and later.
-    monkeypatch.setattr(desk_questions, "at_a_terminal", lambda: True)
+    monkeypatch.setattr(terminal, "at_a_terminal", lambda: True)
     asked = CliRunner().invoke(app, ["desk", "init", str(tmp_path / "desk")], input="Our desk\n")
 
     def interrupt(*_, **__):
@@ -253,7 +254,7 @@ def test_verify_and_what_it_finds(answered):
 
 
 def test_a_certificate_can_be_checked_by_anybody(answered, tmp_path):
-    from understudy.desk.certificates import public_key
+    from understudy.desk.domain.certificate import public_key
 
     with answered.desk.database.reading() as session:
         document = session.query(ReleaseRow).one().document
@@ -330,7 +331,7 @@ def test_feedback_needs_something_to_compare(answered, tmp_path):
 def test_try_shows_what_the_desk_will_see(tmp_path):
     """The template as it is printed, by the sandbox, on synthetic learners."""
     needs_sandbox()
-    from understudy.records.school import School
+    from understudy.cohorts.simulate import School
 
     School(30).simulate(0, np.random.default_rng(3)).to_frame().write_parquet(tmp_path / "synthetic.parquet")
     invoked("desk", "template", "-o", tmp_path / "analysis.py")
@@ -401,7 +402,7 @@ def test_an_answer_that_holds_nothing_fails_its_trial(tmp_path):
 
 def test_checks_that_would_take_long_are_left_to_the_desk(tmp_path, monkeypatch):
     from understudy import sandbox
-    from understudy.desk import trying
+    from understudy.desk.researcher import trying
 
     monkeypatch.setattr(sandbox, "Sandbox", InProcess)
     monkeypatch.setattr(trying, "MOST_SECONDS", 0.0)
@@ -476,7 +477,7 @@ def test_a_port_that_is_taken_is_said_first(tmp_path):
 
 
 def test_data_is_called_by_its_title_or_its_name():
-    from understudy.cli.desk_submit import _data_set
+    from understudy.cli.desk.research import _data_set
 
     known = [
         {"name": "3F2A", "title": "Autumn  term"},
@@ -615,7 +616,7 @@ def _commands(group, before=()):
 
 
 def test_every_command_has_an_example_that_begins_with_its_name():
-    from understudy.cli.desk import desk
+    from understudy.cli.desk.desk import desk
 
     found = dict(_commands(desk))
     assert len(found) >= 22

@@ -19,13 +19,13 @@ from sqlalchemy import event
 
 import desk_killed
 from desk_fixtures import MEAN, OTHER, POLICY, REASON, fill, school_frame
-from understudy.desk.people import Person, Role
+from understudy.core.privacy.guarantee import Guarantee
+from understudy.core.privacy.ledger import Ledger
+from understudy.desk.domain.people import Person, Role
 from understudy.desk.service import releases, requests, views
 from understudy.desk.service.verification import verify
-from understudy.desk.store.models import AttemptRow, DataSetRow, EventRow, JobRow, PersonRow, ReleaseRow
+from understudy.desk.store.tables import AttemptRow, DataSetRow, EventRow, JobRow, PersonRow, ReleaseRow
 from understudy.errors import MissingError, RefusedError
-from understudy.privacy.guarantee import Guarantee
-from understudy.privacy.ledger import Ledger
 
 N_POINTS = int(os.environ.get("UNDERSTUDY_KILL_POINTS", "10"))
 # Nothing is refused here: these tests are about what happens to a release, not whether it should be one.
@@ -323,7 +323,7 @@ def test_a_ledger_without_room_holds_a_release_up_and_nothing_leaves(lenient, mo
             ledger.record(population="p", card="c", kind="k", method="m", guarantee=Guarantee.none("nothing"))
 
     with monkeypatch.context() as patch:
-        patch.setattr("understudy.privacy.ledger.sqlite3.connect", full)
+        patch.setattr("understudy.core.privacy.ledger.sqlite3.connect", full)
         with pytest.raises(MissingError, match="full"):
             fill_up()
         with lenient.worker() as worker:

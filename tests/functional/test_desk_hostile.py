@@ -16,7 +16,7 @@ import desk_killed
 from desk_fixtures import POLICY, REASON, fill, school_frame
 from understudy.desk.service import releases, requests, views
 from understudy.desk.service.verification import verify
-from understudy.desk.store.models import Base, RunRow
+from understudy.desk.store.tables import Base, RunRow
 from understudy.errors import MissingError, RefusedError
 from understudy.sandbox import require_sandbox
 from understudy.sandbox.pool import Sandbox

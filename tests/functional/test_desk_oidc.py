@@ -16,11 +16,11 @@ from joserfc import jwt
 from joserfc.jwk import ECKey, KeySet, RSAKey
 
 from desk_client import PASSWORD, Browser
-from understudy.desk.people import Role
+from understudy.desk.domain.people import Role
 from understudy.desk.service import Desk, accounts
-from understudy.desk.settings import Settings, SingleSignOn
-from understudy.desk.store import audit
-from understudy.desk.store.models import PersonRow
+from understudy.desk.store import audit_log
+from understudy.desk.store.settings import Settings, SingleSignOn
+from understudy.desk.store.tables import PersonRow
 from understudy.desk.web import sessions
 from understudy.desk.web.app import make_app
 
@@ -190,7 +190,7 @@ def test_who_was_invited_comes_in_and_is_known_by_subject_later(app, desk, provi
     provider.person = {"sub": "4712", "email": "bob@school.example", "email_verified": True}
     assert _enter(app, provider)[1].status_code == 403
     with desk.database.reading() as session:
-        audit.verify(session)
+        audit_log.verify(session)
     # The provider was asked for its addresses and keys once.
     assert provider.asked.count("/keys") == provider.asked.count("/.well-known/openid-configuration") == 1
 
@@ -272,13 +272,13 @@ def test_a_token_that_says_something_else_is_refused(app, desk, provider, change
 
 def _refused(app, desk, provider):
     with desk.database.reading() as session:
-        before = audit.verify(session)
+        before = audit_log.verify(session)
     browser, answer = _enter(app, provider)
     assert answer.status_code == 403
     assert answer.text.count("<h1") == 1
     assert sessions.cookie_name(desk.settings) not in browser.cookies
     with desk.database.reading() as session:
-        assert audit.verify(session) == before
+        assert audit_log.verify(session) == before
     # It was this that was wrong, and nothing else.
     provider.begin()
     assert _enter(app, provider)[1].status_code == 303

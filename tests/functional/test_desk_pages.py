@@ -12,18 +12,18 @@ import pytest
 from desk_client import Browser, browser_of, give_password, quick_passwords
 from desk_fixtures import fill
 from desk_pages import CODE, POLICY, SECRET_WHY, Maker, answer, checks, desk_in_every_state, prices
-from understudy.desk.certificates import verify
-from understudy.desk.results import Results, Table
-from understudy.desk.service import feedback, releases, requests, views, working
+from understudy.desk.domain.certificate import verify
+from understudy.desk.domain.results import Results, Table
+from understudy.desk.service import answers, feedback, releases, requests, views
+from understudy.desk.service.advice import advise, bars
+from understudy.desk.service.answers import Held
 from understudy.desk.service.views import HeldOutput
-from understudy.desk.service.working import Held
-from understudy.desk.store.models import ReleaseRow, now
+from understudy.desk.store.tables import ReleaseRow, now
 from understudy.desk.web import pages
-from understudy.desk.web.advice import advise, bars
 from understudy.desk.web.app import make_app
 from understudy.desk.web.highlighting import highlighted
-from understudy.desk.web.showing import shown
-from understudy.desk.web.words import PRECISIONS, everything
+from understudy.desk.web.result_view import shown
+from understudy.desk.web.wording import PRECISIONS, everything
 from understudy.errors import RefusedError
 
 HOSTILE = "<script>alert('x')</script><img src=x onerror=alert(1)>"
@@ -359,12 +359,12 @@ def test_from_question_to_feedback_by_forms(small_desk):
 
 
 def _passed(make, name):
-    working.pass_trial(make.desk, make.begun(name), make.origin(), answer(-0.04), None)
+    answers.pass_trial(make.desk, make.begun(name), make.origin(), answer(-0.04), None)
 
 
 def _held(make, name, **changes):
     given = {"results": answer(), "checks": checks(), "prices": prices().to_json(), **changes}
-    working.hold(make.desk, make.begun(name), Held(make.origin(), **given))
+    answers.hold(make.desk, make.begun(name), Held(make.origin(), **given))
 
 
 def test_a_file_takes_the_place_of_the_field_and_is_bounded(small_desk):

@@ -17,17 +17,17 @@ from fastapi import APIRouter
 
 from desk_client import ADDRESS, PASSWORD, Browser, browser_of, give_password, quick_passwords, token_in
 from desk_fixtures import MEAN, OTHER, database_url, fill, postgresql, school_frame  # noqa: F401
-from understudy.desk.people import Role
+from understudy.desk.domain.people import Role
 from understudy.desk.service import Desk, accounts, data_sets, requests
-from understudy.desk.settings import DATABASE, Settings
-from understudy.desk.store import audit
-from understudy.desk.store.models import EventRow, InvitationRow, JobRow, RequestRow
+from understudy.desk.store import audit_log
+from understudy.desk.store.settings import DATABASE, Settings
+from understudy.desk.store.tables import EventRow, InvitationRow, JobRow, RequestRow
 from understudy.desk.web import app as server
 from understudy.desk.web import limits, sessions
 from understudy.desk.web.app import PUBLIC, make_app
-from understudy.desk.web.routes_data import FIGURES
+from understudy.desk.web.routes.data_sets import FIGURES
 from understudy.errors import UnderstudyError
-from understudy.records.interactions import SIMULATED_PREFIX
+from understudy.logs.interactions import SIMULATED_PREFIX
 
 CANARIES = (f"{SIMULATED_PREFIX}wren-4711", "canary-7f3a91")
 EVERYBODY = ("nobody", "owner", "other", "reviewer", "custodian", "closed", "token", "other token")
@@ -782,4 +782,4 @@ def test_fifty_researchers_submit_at_once(fresh):
         assert session.query(JobRow).filter_by(ended_at=None).count() == waiting + len(accepted)
         states = {row.state for row in session.query(RequestRow) if row.name in accepted}
         assert states == {"submitted"}
-        audit.verify(session)
+        audit_log.verify(session)

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from command import run
-from understudy.records.exam import Exam
+from understudy.exams.simulate import Exam
 
 
 def write(path, header, rows):

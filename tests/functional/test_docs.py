@@ -106,7 +106,7 @@ def test_every_command_is_in_the_reference(build):
 
 
 def test_every_attack_is_explained():
-    from understudy.attacks import MEMBERSHIP_ATTACKS
+    from understudy.logs.audit import MEMBERSHIP_ATTACKS
 
     text = (ROOT / "docs/explanation/attacks.md").read_text(encoding="utf-8")
     for name in (*MEMBERSHIP_ATTACKS, "attribute"):
@@ -114,7 +114,7 @@ def test_every_attack_is_explained():
 
 
 def test_the_guarantee_page_states_the_budget_that_is_spent():
-    from understudy.synthesis.private_budget import SHARES
+    from understudy.logs.generators.budget import SHARES
 
     text = (ROOT / "docs/explanation/guarantee.md").read_text(encoding="utf-8")
     stated = {
@@ -154,8 +154,8 @@ def test_the_small_version_of_the_reproduction(tmp_path):
     """The seed's order of methods on a small simulated log: more rows dropped, more error, less risk."""
     import numpy as np
 
-    from understudy.records.classroom import Classroom
-    from understudy.studies import Plan, run_study
+    from understudy.logs.simulate import Classroom
+    from understudy.logs.study import Plan, run_study
 
     log = Classroom(n_learners=300, n_actions=20).simulate(np.random.default_rng(4))
     plan = Plan(("drop:0", "drop:0.5", "drop:0.99", "markov"), n_seeds=2, n_shadows=8, control=False)

@@ -7,9 +7,9 @@ import polars as pl
 import pytest
 
 from command import run
-from understudy.keystrokes.writing import event_table
-from understudy.readers.keystrokes import read_keystrokes
-from understudy.records.typing_course import EXPERIENCE, TypingCourse
+from understudy.keystrokes.formats.reading import read_keystrokes
+from understudy.keystrokes.formats.writing import event_table
+from understudy.keystrokes.simulate import EXPERIENCE, TypingCourse
 
 NAME, NUMBER, PATH = "canary-kestrel-7731", "014499731", "/home/kestrel/Tehtava.java"
 TEXT = "Zugvogel Kestrel"

@@ -11,7 +11,7 @@ import pytest
 # The command alone, so that this test does not hang on where it is registered.
 START = """
 from understudy.cli.app import app, main
-from understudy.cli.keystrokes_scrub import scrub
+from understudy.cli.keystrokes.scrub import scrub
 app.command("scrub-alone")(scrub)
 main()
 """

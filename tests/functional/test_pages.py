@@ -15,19 +15,20 @@ import numpy as np
 import pytest
 from scipy.stats import norm
 
-from understudy.attacks import MEMBERSHIP_ATTACKS, RiskEstimate
-from understudy.attacks.attribute import AttributeEstimate
-from understudy.pages.words import ATTACK_STORIES
-from understudy.privacy import Guarantee
-from understudy.records import Interactions
-from understudy.records.classroom import Classroom
-from understudy.release.assessment import Assessment
-from understudy.release.card import card_content, card_page, worst_case
-from understudy.release.report import report_page
-from understudy.studies.groups import GroupFigures
-from understudy.studies.inspection import inspect_log, inspection_page
-from understudy.studies.report import name_places, write_report
-from understudy.utility import METRICS
+from understudy.core.attacks.estimate import RiskEstimate
+from understudy.core.pages.words import ATTACK_STORIES
+from understudy.core.privacy.guarantee import Guarantee
+from understudy.logs.attacks.attribute import AttributeEstimate
+from understudy.logs.audit import MEMBERSHIP_ATTACKS
+from understudy.logs.groups import GroupFigures
+from understudy.logs.inspect import inspect_log, inspection_page
+from understudy.logs.interactions import Interactions
+from understudy.logs.release.assessment import Assessment
+from understudy.logs.release.card import card_content, card_page, worst_case
+from understudy.logs.release.report import report_page
+from understudy.logs.simulate import Classroom
+from understudy.logs.study_report import name_places, write_report
+from understudy.logs.utility import METRICS
 
 HOSTILE = "<script>alert('x')</script><img src=https://evil.example/x.png>"
 LONG = "Donaudampfschifffahrtsgesellschaftskapitaensmuetzenabzeichenverordnungsgesetz" * 2

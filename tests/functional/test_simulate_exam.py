@@ -9,8 +9,8 @@ import polars as pl
 import pytest
 from test_cli import run
 
-from understudy.readers import read_responses
-from understudy.records.exam import Exam
+from understudy.exams.formats.reading import read_responses
+from understudy.exams.simulate import Exam
 
 
 @pytest.mark.parametrize("name", ["exam.csv", "exam.parquet"])

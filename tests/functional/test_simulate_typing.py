@@ -9,7 +9,7 @@ from typer.testing import CliRunner
 
 from understudy.cli.app import app
 from understudy.errors import UsageError
-from understudy.readers.keystrokes import read_keystrokes
+from understudy.keystrokes.formats.reading import read_keystrokes
 
 
 def run(*words: object):

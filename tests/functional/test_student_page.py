@@ -12,11 +12,11 @@ import numpy as np
 import pytest
 
 from made_difficulties import make_difficulties
-from understudy.difficulty.ability import abilities
-from understudy.difficulty.page import read_strings, student_page
-from understudy.difficulty.released import Difficulties
-from understudy.privacy.guarantee import Guarantee
-from understudy.records import Responses
+from understudy.core.privacy.guarantee import Guarantee
+from understudy.exams.ability import abilities
+from understudy.exams.difficulties_file import Difficulties
+from understudy.exams.responses import Responses
+from understudy.exams.student_page import read_strings, student_page
 
 pytestmark = pytest.mark.browser
 

@@ -9,8 +9,8 @@ from typer.testing import CliRunner
 
 from command import run
 from understudy.cli.app import app
-from understudy.difficulty import audit
-from understudy.records.exam import Exam
+from understudy.exams.simulate import Exam
+from understudy.reproductions.dp_rasch import audit
 
 CANARY = "Quetzalcoatl"
 

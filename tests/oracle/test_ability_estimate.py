@@ -8,9 +8,9 @@ import pytest
 from scipy import integrate, optimize, special, stats
 
 from made_difficulties import make_difficulties
-from understudy.difficulty.ability import abilities, at_least, slope
-from understudy.records import Responses
-from understudy.records.exam import Exam
+from understudy.exams.ability import abilities, at_least, slope
+from understudy.exams.responses import Responses
+from understudy.exams.simulate import Exam
 
 CASES = [
     ((0.5,), (0.4,), 0.0, 1.0, [1]),

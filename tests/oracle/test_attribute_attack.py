@@ -3,9 +3,15 @@
 import numpy as np
 import pytest
 
-from understudy.attacks import attribute
-from understudy.attacks.attribute import N_NEIGHBOURS, PRIOR_NEIGHBOURS, _guess, _targets, attribute_attack
-from understudy.records import Interactions
+from understudy.logs.attacks import attribute
+from understudy.logs.attacks.attribute import (
+    N_NEIGHBOURS,
+    PRIOR_NEIGHBOURS,
+    _guess,
+    _targets,
+    attribute_attack,
+)
+from understudy.logs.interactions import Interactions
 
 
 @pytest.fixture(autouse=True)

@@ -7,12 +7,11 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize_scalar
 
-from understudy.models.ability_rounds import unexplained
-from understudy.models.rasch import PairCounts, fit_rasch
-from understudy.records import Interactions
-from understudy.records.interactions import joined
-from understudy.synthesis.contributions import RESOLUTION, bounded_sum, clipped_slopes, moments_of
-from understudy.synthesis.walk_statistics import WalkStatistics, bin_edges, first_rows
+from understudy.logs.generators.contributions import RESOLUTION, bounded_sum, clipped_slopes, moments_of
+from understudy.logs.generators.private_sums import WalkStatistics, bin_edges, first_rows
+from understudy.logs.interactions import Interactions, joined
+from understudy.logs.models.ability_rounds import unexplained
+from understudy.logs.models.rasch import PairCounts, fit_rasch
 
 EDGES = bin_edges(500)
 ACTIONS = tuple("abcdefg")

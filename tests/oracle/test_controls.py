@@ -10,10 +10,10 @@ from functools import partial
 import numpy as np
 import pytest
 
-from understudy.attacks import MEMBERSHIP_ATTACKS, attack, rehearse
-from understudy.attacks.knowledge import Knowledge
-from understudy.privacy.noise import test_noise as seeded_noise
-from understudy.synthesis import make_method
+from understudy.core.privacy.noise import test_noise as seeded_noise
+from understudy.logs.attacks.knowledge import Knowledge
+from understudy.logs.audit import MEMBERSHIP_ATTACKS, attack, rehearse
+from understudy.logs.generators.generator import make_method
 
 SHAPE = {"n_learners": 80, "n_actions": 20, "mean_length": 15}
 

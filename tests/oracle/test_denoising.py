@@ -4,7 +4,13 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
-from understudy.models.denoising import fit_margins, match_popularity, shrink_jumps, shrunk_shares, to_simplex
+from understudy.logs.models.denoising import (
+    fit_margins,
+    match_popularity,
+    shrink_jumps,
+    shrunk_shares,
+    to_simplex,
+)
 
 
 def test_the_projection_is_the_closest_point():

@@ -15,11 +15,11 @@ from scipy.cluster.vq import kmeans2
 from statsmodels.miscmodels.ordinal_model import OrderedModel
 from statsmodels.stats.mediation import Mediation
 
-from understudy.records.cohort import Cohort
-from understudy.records.school import School
-from understudy.utility.findings import ALPHA, bank, run_bank, without_effect
-from understudy.utility.findings import statistics as ours
-from understudy.utility.findings.causes import direct_lingam
+from understudy.cohorts.cohort import Cohort
+from understudy.cohorts.findings import ALPHA, bank, run_bank, without_effect
+from understudy.cohorts.findings import evidence as ours
+from understudy.cohorts.findings.model_analyses import direct_lingam
+from understudy.cohorts.simulate import School
 
 COHORTS = [School().simulate(0, np.random.default_rng(seed)) for seed in (1, 2)]
 
@@ -450,7 +450,7 @@ def test_the_bank_as_a_whole_has_five_percent_false_alarms(alarms):
 
 def test_two_classes_of_one_school_replicate():
     """Measured over 30 pairs: precision 0.87 (0.79 to 0.95), recall 0.88; the limit is far below."""
-    from understudy.utility.findings import compare_findings
+    from understudy.cohorts.findings import compare_findings
 
     result = compare_findings(*COHORTS)
     assert result.precision > 0.7
@@ -459,7 +459,7 @@ def test_two_classes_of_one_school_replicate():
 
 
 def test_shuffled_labels_lose_the_findings_about_the_outcome():
-    from understudy.utility.findings import compare_findings
+    from understudy.cohorts.findings import compare_findings
 
     real = COHORTS[0]
     shuffled = without_effect(COHORTS[1], "labels", np.random.default_rng(1))

@@ -9,18 +9,18 @@ import pytest
 from scipy.signal import convolve2d
 from scipy.stats import norm
 
-from understudy.desk.learners import learner_table
+from understudy.cohorts.simulate import School
+from understudy.cohorts.summary.budget import propose
+from understudy.cohorts.summary.measuring import summarize
+from understudy.cohorts.summary.statistics import MEASURES
+from understudy.core.privacy.noise import test_noise as seeded_noise
+from understudy.desk.domain.learners import learner_table
 from understudy.desk.risk.curves import advantage_at, mu_of, threshold_of
 from understudy.desk.risk.game import learners_mu, price
 from understudy.desk.risk.likelihoods import ATTACKERS, cross_fitted
 from understudy.desk.risk.pricing import ShadowAnswers, price_of
+from understudy.desk.risk.released_summary import StageOne
 from understudy.desk.risk.shadows import draw_shadows
-from understudy.desk.risk.stage_one import StageOne
-from understudy.privacy.noise import test_noise as seeded_noise
-from understudy.records.school import School
-from understudy.synthesis.cohorts.budget import propose
-from understudy.synthesis.cohorts.measuring import summarize
-from understudy.synthesis.cohorts.statistics import MEASURES
 
 N = 120
 

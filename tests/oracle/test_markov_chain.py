@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 from scipy.stats import chisquare
 
-from understudy.models import markov
-from understudy.models.markov import AliasTables, TransitionCounts, sample_walks
-from understudy.records import Interactions
+from understudy.logs.interactions import Interactions
+from understudy.logs.models import markov
+from understudy.logs.models.markov import AliasTables, TransitionCounts, sample_walks
 
 
 def plain_counts(log):

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from sklearn.linear_model import LogisticRegression
 
-from understudy.models.next_outcome import fit_next_outcome, history_of
-from understudy.records import Interactions
+from understudy.logs.interactions import Interactions
+from understudy.logs.models.next_outcome import fit_next_outcome, history_of
 
 SHAPES = {
     "typical": {"n_learners": 40, "n_actions": 6, "mean_length": 15},

@@ -8,12 +8,12 @@ from scipy.integrate import quad
 from scipy.special import expit
 from scipy.stats import binom, norm
 
-from understudy.difficulty.estimate import Prior, chance_curve, estimate_difficulties, prior_of
-from understudy.difficulty.measurement import Cube, NoisyTotals, choose_measurement
+from understudy.core.privacy.noise import test_noise as seeded_noise
+from understudy.core.privacy.noise_moments import cube_radius_weights
 from understudy.errors import DataError
-from understudy.privacy.knorm import cube_radius_weights
-from understudy.privacy.noise import test_noise as seeded_noise
-from understudy.records.exam import Exam
+from understudy.exams.estimators.noisy_totals import Prior, chance_curve, estimate_difficulties, prior_of
+from understudy.exams.simulate import Exam
+from understudy.exams.totals_mechanism import Cube, NoisyTotals, choose_measurement
 
 
 def noisy_totals(correct, n_learners, variance):
@@ -143,7 +143,7 @@ def test_impossible_totals_have_finite_difficulties(total):
 
 
 def test_a_prior_from_an_earlier_exam_has_its_mean_and_true_spread():
-    from understudy.difficulty.fitting import Request, fit_difficulties, plan
+    from understudy.exams.difficulties import Request, fit_difficulties, plan
 
     rng = np.random.default_rng(8)
     sitting = Exam(400, 300, difficulty_sd=1.2).simulate(rng)

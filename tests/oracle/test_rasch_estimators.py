@@ -11,11 +11,11 @@ from scipy.special import expit, log_expit
 from scipy.stats import norm
 from sklearn.linear_model import LogisticRegression
 
-from understudy.models import conditional, marginal
-from understudy.models.conditional import fit_conditional
-from understudy.models.joint import estimate_ability, fit_joint
-from understudy.models.marginal import fit_marginal
-from understudy.records.exam import Exam
+from understudy.exams.estimators import conditional, marginal
+from understudy.exams.estimators.conditional import fit_conditional
+from understudy.exams.estimators.joint import estimate_ability, fit_joint
+from understudy.exams.estimators.marginal import fit_marginal
+from understudy.exams.simulate import Exam
 
 SHAPES = {
     "complete": Exam(60, 6, difficulty_sd=1.0),

@@ -6,8 +6,8 @@ import pytest
 from scipy.sparse import coo_array
 from sklearn.linear_model import LogisticRegression
 
-from understudy.models.rasch import PairCounts, fit_rasch
-from understudy.records import Interactions
+from understudy.logs.interactions import Interactions
+from understudy.logs.models.rasch import PairCounts, fit_rasch
 
 
 def with_oddities(log):

@@ -9,11 +9,12 @@ import pytest
 from scipy.stats import norm
 from sklearn.metrics import roc_auc_score
 
-from understudy.attacks import attack, estimate
-from understudy.attacks.estimate import auc_with_error, judge, true_positive_rate
-from understudy.attacks.knowledge import Knowledge
+from understudy.core.attacks import estimate
+from understudy.core.attacks.estimate import auc_with_error, judge, true_positive_rate
 from understudy.errors import DataError
-from understudy.records import Interactions
+from understudy.logs.attacks.knowledge import Knowledge
+from understudy.logs.audit import attack
+from understudy.logs.interactions import Interactions
 
 
 def example(seed, ties=False, n=(40, 25)):

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from understudy.readers.sessions import MINUTE, Rule, Term, find_sessions, minutes_per_week
-from understudy.records.cohort import Feature, Schema
+from understudy.cohorts.building.sessions import MINUTE, Rule, Term, find_sessions, minutes_per_week
+from understudy.cohorts.cohort import Feature, Schema
 
 SPRING = Schema(n_weeks=3)
 NIGHTS = Schema(

@@ -7,11 +7,11 @@ import pytest
 from scipy.stats import norm
 from sklearn.linear_model import LogisticRegression
 
-from understudy.attacks import attack, rehearse
-from understudy.attacks.knowledge import Knowledge
-from understudy.attacks.shadow import _fit_weights, _Laws
-from understudy.privacy.noise import test_noise as seeded_noise
-from understudy.synthesis import make_method
+from understudy.core.privacy.noise import test_noise as seeded_noise
+from understudy.logs.attacks.knowledge import Knowledge
+from understudy.logs.attacks.shadow import _fit_weights, _Laws
+from understudy.logs.audit import attack, rehearse
+from understudy.logs.generators.generator import make_method
 
 N_LEARNERS = 60
 

@@ -8,14 +8,14 @@ import numpy as np
 import pytest
 from scipy.stats import nbinom
 
-from understudy.attacks.audit import membership_scores
-from understudy.attacks.counts import STRAY_STEPS, UNEXPLAINED, count_scores
-from understudy.attacks.knowledge import Knowledge
-from understudy.attacks.rare import RARE, rare_bag_scores, rare_scores
-from understudy.attacks.transitions import PRIOR_STEPS, transition_scores
-from understudy.privacy.noise import test_noise as seeded_noise
-from understudy.records import Interactions
-from understudy.synthesis import make_method
+from understudy.core.privacy.noise import test_noise as seeded_noise
+from understudy.logs.attacks.knowledge import Knowledge
+from understudy.logs.attacks.rare import RARE, rare_bag_scores, rare_scores
+from understudy.logs.attacks.steps import STRAY_STEPS, UNEXPLAINED, count_scores
+from understudy.logs.attacks.transitions import PRIOR_STEPS, transition_scores
+from understudy.logs.audit import membership_scores
+from understudy.logs.generators.generator import make_method
+from understudy.logs.interactions import Interactions
 
 
 def sequences_of(log):

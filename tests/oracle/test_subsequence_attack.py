@@ -6,16 +6,16 @@ import numpy as np
 import pylcs
 import pytest
 
-from understudy.attacks import subsequence
-from understudy.attacks.knowledge import Knowledge
-from understudy.attacks.subsequence import (
+from understudy.logs.attacks import subsequence
+from understudy.logs.attacks.knowledge import Knowledge
+from understudy.logs.attacks.subsequence import (
     NO_MATCH,
     SURPRISE_SHARE,
     common_lengths,
     outcome_scores,
     subsequence_scores,
 )
-from understudy.records import Interactions
+from understudy.logs.interactions import Interactions
 
 
 def sequences_of(log, with_outcomes=False):

@@ -9,11 +9,15 @@ from scipy.stats import kendalltau as scipy_kendall
 from sklearn.metrics import mutual_info_score, roc_auc_score
 from sklearn.naive_bayes import CategoricalNB
 
-from understudy.utility.traits import infer_trait, preserved
-from understudy.utility.traits.classifiers import Features, naive_bayes
-from understudy.utility.traits.discretisation import mdl_cuts
-from understudy.utility.traits.inference import stratified_folds
-from understudy.utility.traits.selection import merit, select_features, symmetrical_uncertainty
+from understudy.keystrokes.traits import infer_trait, preserved
+from understudy.keystrokes.traits.classifiers import Features, naive_bayes
+from understudy.keystrokes.traits.inference import stratified_folds
+from understudy.reproductions.keystroke_privacy.selection import (
+    merit,
+    select_features,
+    symmetrical_uncertainty,
+)
+from understudy.reproductions.keystroke_privacy.weka import mdl_cuts
 
 
 def bits(labels):

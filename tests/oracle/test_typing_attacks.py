@@ -9,16 +9,22 @@ from sklearn.metrics import pairwise_distances
 from sklearn.naive_bayes import MultinomialNB
 from sklearn.preprocessing import MinMaxScaler
 
-from understudy.attacks import typing_events, typing_trained
-from understudy.attacks.typing import PROFILE_ATTACKS, hit_chances, identification, strongest, whitening
-from understudy.attacks.typing_events import (
+from understudy.keystrokes.attacks import events, trained
+from understudy.keystrokes.attacks.events import (
     EVENT_ATTACKS,
     histogram_likelihood,
     kolmogorov,
     text,
     wasserstein,
 )
-from understudy.attacks.typing_trained import (
+from understudy.keystrokes.attacks.profiles import (
+    PROFILE_ATTACKS,
+    hit_chances,
+    identification,
+    strongest,
+    whitening,
+)
+from understudy.keystrokes.attacks.trained import (
     TRAINED_ATTACKS,
     PersonWindows,
     cell_likelihood,
@@ -132,7 +138,7 @@ def test_distances_of_distributions_are_scipys(latencies, name):
     for j in range(4):
         for i, a in enumerate(unknown):
             for m, b in enumerate(known):
-                if len(a[j]) >= typing_events.LEAST and len(b[j]) >= typing_events.LEAST:
+                if len(a[j]) >= events.LEAST and len(b[j]) >= events.LEAST:
                     table[j, i, m] = one(a[j], b[j])
         table[j] /= np.nanmean(table[j])
     attack = {"wasserstein": wasserstein, "kolmogorov": kolmogorov}[name]
@@ -140,7 +146,7 @@ def test_distances_of_distributions_are_scipys(latencies, name):
 
 
 def test_the_histogram_likelihood_is_that_of_loops(latencies, monkeypatch):
-    monkeypatch.setattr(typing_events, "N_CLASSES", 5)
+    monkeypatch.setattr(events, "N_CLASSES", 5)
     known, unknown = latencies
     # Classes of about equal size: where the middle of a value's share of the pooled latencies falls.
     merged = []
@@ -155,12 +161,12 @@ def test_the_histogram_likelihood_is_that_of_loops(latencies, monkeypatch):
         everybody = [merged[j][x] for other in known for x in other[j]]
         prior = (everybody.count(one) + 1) / (len(everybody) + 5)
         own = [merged[j][x] for x in person[j]]
-        return (own.count(one) + typing_events.PRIOR * prior) / (len(own) + typing_events.PRIOR)
+        return (own.count(one) + events.PRIOR * prior) / (len(own) + events.PRIOR)
 
     def distance(a, b):
         total, weight = 0.0, 0.0
         for j in range(4):
-            each = 1 / (1 + len(a[j]) / typing_events.SATURATION)
+            each = 1 / (1 + len(a[j]) / events.SATURATION)
             total -= each * sum(np.log(share(b, j, merged[j][x])) for x in a[j])
             weight += each * len(a[j])
         return total / weight
@@ -175,7 +181,7 @@ def test_the_text_attack_ranks_as_naive_bayes_with_that_prior():
     known, unknown = rng.poisson(5, size=(8, 12)), rng.poisson(2, size=(6, 12))
     # A flat prior is what scikit-learn has; with everybody alike in sum the population's is flat.
     known = np.concatenate([known, known.sum(axis=0).max() - known.sum(axis=0)[None]])
-    alpha = 10 * typing_events.PRIOR / 12
+    alpha = 10 * events.PRIOR / 12
     model = MultinomialNB(alpha=alpha, fit_prior=False).fit(known, np.arange(9))
     distances = text(known, unknown)
     expected = -model.predict_joint_log_proba(unknown) / unknown.sum(axis=1, keepdims=True)
@@ -200,7 +206,7 @@ def test_within_mahalanobis_is_that_of_loops():
 
 
 def test_the_chance_of_a_cell_is_that_of_the_normal_law(monkeypatch):
-    monkeypatch.setattr(typing_trained, "N_DRAWS", 200_000)
+    monkeypatch.setattr(trained, "N_DRAWS", 200_000)
     windows = np.array([[100.0], [140], [180], [170], [200], [230]])
     owner = np.array([0, 0, 0, 1, 1, 1])
     unknown = np.array([[0.0], [300.0]])

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from scipy.stats import beta, binom
 
-from understudy.attacks.typing import LEVEL, identification, strongest
-from understudy.attacks.typing_identification import _bounds
+from understudy.keystrokes.attacks.identification import _bounds
+from understudy.keystrokes.attacks.profiles import LEVEL, identification, strongest
 
 STEPS = 12  # hits are multiples of 1/12: 0, 1/12, ..., 1
 

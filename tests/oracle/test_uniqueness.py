@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 from scipy.stats import binomtest
 
-from understudy.attacks import uniqueness as module
-from understudy.attacks.uniqueness import MOST_POINTS, uniqueness, wilson
-from understudy.records import Interactions
+from understudy.logs.attacks import uniqueness as module
+from understudy.logs.attacks.uniqueness import MOST_POINTS, uniqueness, wilson
+from understudy.logs.interactions import Interactions
 
 
 def test_singled_out_means_that_nobody_else_has_the_points(make_log, monkeypatch):

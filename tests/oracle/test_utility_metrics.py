@@ -8,12 +8,12 @@ import pytest
 from scipy.stats import ks_2samp
 from sklearn.metrics import roc_auc_score
 
-from understudy.models.next_outcome import fit_next_outcome
-from understudy.models.rasch import fit_rasch
-from understudy.privacy.noise import test_noise as seeded_noise
-from understudy.records import Interactions
-from understudy.synthesis import make_method
-from understudy.utility import METRICS, Real, measure
+from understudy.core.privacy.noise import test_noise as seeded_noise
+from understudy.logs.generators.generator import make_method
+from understudy.logs.interactions import Interactions
+from understudy.logs.models.next_outcome import fit_next_outcome
+from understudy.logs.models.rasch import fit_rasch
+from understudy.logs.utility import METRICS, Real, measure
 
 SHAPE = {"n_learners": 60, "n_actions": 9, "mean_length": 14}
 

@@ -11,7 +11,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from understudy.records.classroom import Classroom
+from understudy.logs.simulate import Classroom
 
 NAME = "canary-kestrel-7731"
 MAIL = "kestrel@birds.example"

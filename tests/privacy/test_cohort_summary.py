@@ -11,15 +11,15 @@ import math
 import numpy as np
 import pytest
 
-from understudy.privacy.composition import mu_to_delta
-from understudy.privacy.noise import os_noise
-from understudy.privacy.noise import test_noise as seeded_noise
-from understudy.records.cohort import Cohort, Feature, Schema
-from understudy.records.school import School
-from understudy.synthesis.cohorts import statistics
-from understudy.synthesis.cohorts.budget import propose
-from understudy.synthesis.cohorts.measuring import summarize
-from understudy.synthesis.cohorts.statistics import MEASURES, Measure
+from understudy.cohorts.cohort import Cohort, Feature, Schema
+from understudy.cohorts.simulate import School
+from understudy.cohorts.summary import statistics
+from understudy.cohorts.summary.budget import propose
+from understudy.cohorts.summary.measuring import summarize
+from understudy.cohorts.summary.statistics import MEASURES, Measure
+from understudy.core.privacy.composition import mu_to_delta
+from understudy.core.privacy.noise import os_noise
+from understudy.core.privacy.noise import test_noise as seeded_noise
 
 SCHEMAS = {
     "four windows": Schema(n_weeks=5),

@@ -13,8 +13,10 @@ import numpy as np
 import pytest
 from scipy import integrate, stats
 
-from understudy.difficulty import audit
-from understudy.difficulty.audit import (
+from understudy.core.privacy.noise import test_noise as seeded_noise
+from understudy.exams.estimators.joint import fit_joint
+from understudy.reproductions.dp_rasch import audit
+from understudy.reproductions.dp_rasch.audit import (
     BREAKS,
     HOLDS,
     choice_loss,
@@ -25,7 +27,7 @@ from understudy.difficulty.audit import (
     run_audit,
     statistics_loss,
 )
-from understudy.difficulty.objective_density import (
+from understudy.reproductions.dp_rasch.density import (
     abilities,
     implied_noise,
     log_density,
@@ -33,8 +35,6 @@ from understudy.difficulty.objective_density import (
     objective_draws,
     release_difficulties,
 )
-from understudy.models.joint import fit_joint
-from understudy.privacy.noise import test_noise as seeded_noise
 
 FALSE_ALARM = 1e-6
 CONFIDENCE = 1 - FALSE_ALARM

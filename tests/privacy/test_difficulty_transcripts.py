@@ -12,10 +12,10 @@ import math
 import numpy as np
 import pytest
 
-from understudy.difficulty.fitting import Request, fit_difficulties, plan
-from understudy.privacy.noise import test_noise as seeded_noise
-from understudy.records import Responses
-from understudy.records.exam import Exam
+from understudy.core.privacy.noise import test_noise as seeded_noise
+from understudy.exams.difficulties import Request, fit_difficulties, plan
+from understudy.exams.responses import Responses
+from understudy.exams.simulate import Exam
 
 N_ITEMS = 3
 ROWS = np.array(list(itertools.product((-1, 0, 1), repeat=N_ITEMS)), dtype=np.int8)

@@ -10,7 +10,11 @@ import math
 import numpy as np
 import pytest
 
-from understudy.keystrokes.private_statistics import (
+from understudy.core.privacy.audit import audit_mu
+from understudy.core.privacy.composition import mu_to_delta
+from understudy.core.privacy.noise import test_noise as seeded_noise
+from understudy.keystrokes.keystrokes import Keystrokes
+from understudy.keystrokes.statistics import (
     ONE,
     Declaration,
     Release,
@@ -18,10 +22,6 @@ from understudy.keystrokes.private_statistics import (
     lattice_sums,
     release_statistics,
 )
-from understudy.privacy.audit import audit_mu
-from understudy.privacy.composition import mu_to_delta
-from understudy.privacy.noise import test_noise as seeded_noise
-from understudy.records.keystrokes import Keystrokes
 
 MS = 1_000_000
 LOW, HIGH, LEAST = 100.0, 300.0, 2

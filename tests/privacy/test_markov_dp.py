@@ -7,23 +7,22 @@ most 5 % of audits; the pair of logs is far from the worst case, which makes it 
 import numpy as np
 import pytest
 
+from understudy.core.privacy.audit import mu_lower_bound
+from understudy.core.privacy.composition import default_delta
+from understudy.core.privacy.noise import os_noise
+from understudy.core.privacy.noise import test_noise as seeded_noise
 from understudy.errors import DataError
-from understudy.privacy.audit import mu_lower_bound
-from understudy.privacy.composition import default_delta
-from understudy.privacy.noise import os_noise
-from understudy.privacy.noise import test_noise as seeded_noise
-from understudy.records import Interactions
-from understudy.records.classroom import RARE_PATHS, Classroom
-from understudy.records.interactions import POOLED
-from understudy.synthesis.markov_dp import MarkovDP
-from understudy.synthesis.private_budget import (
+from understudy.logs.generators.budget import (
     SHARES,
     Spending,
     budget,
     predict,
     vocabulary_threshold,
 )
-from understudy.utility import Real, measure
+from understudy.logs.generators.markov_dp import MarkovDP
+from understudy.logs.interactions import POOLED, Interactions
+from understudy.logs.simulate import RARE_PATHS, Classroom
+from understudy.logs.utility import Real, measure
 
 N_RUNS = 1000
 
@@ -230,7 +229,7 @@ def test_errors_are_about_as_predicted(epsilon):
 
 def test_rare_paths_are_hidden(make_log):
     """The small, hard case: a Markov chain gives everybody away, the private one hardly anybody."""
-    from understudy.studies.trial import Stage, everybody, rehearsal
+    from understudy.logs.trial import Stage, everybody, rehearsal
 
     log = RARE_PATHS.simulate(np.random.default_rng(0)).declare()
     stage = Stage(log, 0, knowledge=everybody(log))

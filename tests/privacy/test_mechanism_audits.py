@@ -14,11 +14,11 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from understudy.privacy import knorm, mechanisms
-from understudy.privacy.audit import audit_mu, mu_lower_bound
-from understudy.privacy.composition import analytic_delta, gaussian_mu, mu_from_pure, mu_to_delta
-from understudy.privacy.noise import _CUBE, _HEXAGON, _hexagon_points, _radius_weights, os_noise
-from understudy.privacy.noise import test_noise as seeded_noise
+from understudy.core.privacy import mechanisms, noise_moments
+from understudy.core.privacy.audit import audit_mu, mu_lower_bound
+from understudy.core.privacy.composition import analytic_delta, gaussian_mu, mu_from_pure, mu_to_delta
+from understudy.core.privacy.noise import _CUBE, _HEXAGON, _hexagon_points, _radius_weights, os_noise
+from understudy.core.privacy.noise import test_noise as seeded_noise
 
 FALSE_ALARM = 1e-7
 CONFIDENCE = 1 - FALSE_ALARM
@@ -241,11 +241,13 @@ def test_the_second_moments_of_a_hexagons_points(radius):
 
 @pytest.mark.parametrize(("n_items", "epsilon"), [(1, 0.3), (1, 40.0), (2, 1.0), (20, 1.0), (100, 4.0)])
 def test_variances_agree_with_the_exact_distribution(n_items, epsilon):
-    assert knorm.cube_variance(n_items, epsilon) == pytest.approx(radius_moment(n_items, epsilon), rel=1e-9)
+    assert noise_moments.cube_variance(n_items, epsilon) == pytest.approx(
+        radius_moment(n_items, epsilon), rel=1e-9
+    )
     exact = 0.0
     for t, p in enumerate(radius_pmf(n_items, epsilon, _HEXAGON)):
         exact += float(p) * t * (t + 1) * (5 * t * t + 5 * t + 2) / (6 * (3 * t * t + 3 * t + 1))
-    covariance = knorm.hexagon_covariance(n_items, epsilon)
+    covariance = noise_moments.hexagon_covariance(n_items, epsilon)
     assert covariance == pytest.approx(exact * np.array([[1, 0.5], [0.5, 1]]), rel=1e-9)
 
 
@@ -254,7 +256,7 @@ def test_the_hexagons_covariance_by_enumeration_of_the_noise():
     pmf = np.exp(-0.5 * norm(z))
     pmf /= pmf.sum()
     covariance = np.einsum("p,pi,pj->ij", pmf, z[:, 0], z[:, 0])
-    assert covariance == pytest.approx(knorm.hexagon_covariance(1, 0.5), rel=1e-9)
+    assert covariance == pytest.approx(noise_moments.hexagon_covariance(1, 0.5), rel=1e-9)
 
 
 @pytest.mark.parametrize(("n_items", "epsilon"), [(20, 1.0), (50, 8.0)])
@@ -262,7 +264,7 @@ def test_the_hexagon_has_its_covariance(n_items, epsilon):
     noise, n = source("os"), 1000
     zeros = np.zeros((n_items, 2), dtype=np.int64)
     drawn = np.array([mechanisms.knorm_hexagon(zeros, epsilon=epsilon, noise=noise) for _ in range(n)])
-    covariance = knorm.hexagon_covariance(n_items, epsilon)
+    covariance = noise_moments.hexagon_covariance(n_items, epsilon)
     for i, j in ((0, 0), (0, 1), (1, 1)):
         products = (drawn[:, :, i] * drawn[:, :, j]).mean(axis=1)
         assert abs(products.mean() - covariance[i, j]) < 7 * products.std() / math.sqrt(n)
@@ -270,15 +272,15 @@ def test_the_hexagon_has_its_covariance(n_items, epsilon):
 
 def test_the_laplaces_variance():
     q = math.exp(-0.25)
-    assert knorm.laplace_variance(4, 1.0) == pytest.approx(2 * q / (1 - q) ** 2)
+    assert noise_moments.laplace_variance(4, 1.0) == pytest.approx(2 * q / (1 - q) ** 2)
     z = np.arange(-400, 401)
-    assert knorm.laplace_variance(4, 1.0) == pytest.approx(laplace_pmf(4.0, 400) @ z**2)
+    assert noise_moments.laplace_variance(4, 1.0) == pytest.approx(laplace_pmf(4.0, 400) @ z**2)
 
 
 @pytest.mark.parametrize(("n_items", "epsilon"), [(1, 0.01), (3, 2.0), (20, 1.0), (50, 60.0)])
 @pytest.mark.parametrize("body", [_CUBE, _HEXAGON])
 def test_the_weights_of_the_radius_cover_it(n_items, epsilon, body):
-    weights = knorm.cube_radius_weights if body == _CUBE else knorm.hexagon_radius_weights
+    weights = noise_moments.cube_radius_weights if body == _CUBE else noise_moments.hexagon_radius_weights
     radius, probability = weights(n_items, epsilon)
     exact = np.array([float(p) for p in radius_pmf(n_items, epsilon, body)])
     assert exact[radius].sum() > 1 - 1e-12
@@ -288,7 +290,7 @@ def test_the_weights_of_the_radius_cover_it(n_items, epsilon, body):
 
 def test_the_weights_of_the_radius_for_many_items():
     # Gamma(I + 1) of the continuous mechanism, mean and variance (I + 1), up to the lattice's corrections.
-    radius, probability = knorm.cube_radius_weights(5000, 1.0)
+    radius, probability = noise_moments.cube_radius_weights(5000, 1.0)
     mean = probability @ radius
     assert mean == pytest.approx(5001 - 0.5, abs=0.01)
     assert probability @ (radius - mean) ** 2 == pytest.approx(5001, rel=1e-3)
@@ -298,7 +300,7 @@ def test_the_weights_of_the_radius_for_many_items():
 @pytest.mark.parametrize(("n_items", "epsilon"), [(0, 1.0), (3, 0.0), (3, math.inf), (3, math.nan)])
 def test_a_radius_that_is_none(n_items, epsilon):
     with pytest.raises(ValueError, match="a radius needs"):
-        knorm.cube_radius_weights(n_items, epsilon)
+        noise_moments.cube_radius_weights(n_items, epsilon)
 
 
 @pytest.mark.parametrize("kind", NOISES)

@@ -8,7 +8,17 @@ import struct
 import pytest
 
 from understudy.errors import MissingError
-from understudy.sandbox import Job, Sandbox, check, filters, probes, require_sandbox, results, runtime, worker
+from understudy.sandbox import (
+    Job,
+    Sandbox,
+    bubblewrap,
+    check,
+    expectations,
+    outcome,
+    process,
+    require_sandbox,
+    seccomp,
+)
 from understudy.sandbox.battery import LIMITS, Untried, between_runs, side_by_side
 
 pytestmark = pytest.mark.sandbox
@@ -37,7 +47,7 @@ def test_the_sandbox_holds(capfd):
 
 
 def test_more_mounts_are_noticed(monkeypatch):
-    arguments = runtime.bubblewrap_arguments
+    arguments = bubblewrap.bubblewrap_arguments
 
     def weakened(*given, **named):
         told = arguments(*given, **named)
@@ -45,7 +55,7 @@ def test_more_mounts_are_noticed(monkeypatch):
         more = ["--ro-bind", "/etc", "/etc", "--proc", "/proc", "--dir", "/home", "--tmpfs", "/tmp"]
         return [*told[:place], *more, *told[place:]]
 
-    monkeypatch.setattr(runtime, "bubblewrap_arguments", weakened)
+    monkeypatch.setattr(bubblewrap, "bubblewrap_arguments", weakened)
     assert through() >= {
         "read /etc/passwd",
         "read /proc/self/status",
@@ -56,16 +66,16 @@ def test_more_mounts_are_noticed(monkeypatch):
 
 
 def test_missing_filters_and_a_shared_network_are_noticed(monkeypatch):
-    arguments = runtime.bubblewrap_arguments
+    arguments = bubblewrap.bubblewrap_arguments
     monkeypatch.setattr(
-        runtime,
+        bubblewrap,
         "bubblewrap_arguments",
         lambda *given, **named: [
             part for part in arguments(*given, **named) if part not in ("--unshare-net", "--disable-userns")
         ],
     )
     for name in ("outer", "warm", "run"):
-        monkeypatch.setattr(filters, name, lambda: ALLOW_ALL)
+        monkeypatch.setattr(seccomp, name, lambda: ALLOW_ALL)
     found = through()
     assert found >= {"socket inet stream", "socket unix stream", "socket pair", "connect to 127.0.0.1"}
     assert found >= {"reach a listening server", "connect to an abstract name"}
@@ -80,58 +90,61 @@ def test_missing_filters_and_a_shared_network_are_noticed(monkeypatch):
 
 
 def test_locks_shared_between_sandboxes_are_noticed(monkeypatch):
-    allowing = filters._allowing
+    allowing = seccomp._allowing
 
     def weakened(names):
         rules = allowing(names)
-        filters._add(rules, filters.library().ALLOW, "futex")
+        seccomp._add(rules, seccomp.library().ALLOW, "futex")
         return rules
 
     with Untried(LIMITS, workers=2) as held:
         assert side_by_side(held).holds
-    monkeypatch.setattr(filters, "_allowing", weakened)
+    monkeypatch.setattr(seccomp, "_allowing", weakened)
     for name in ("warm", "run"):
-        monkeypatch.setattr(filters, name, getattr(filters, name).__wrapped__)
+        monkeypatch.setattr(seccomp, name, getattr(seccomp, name).__wrapped__)
     with Untried(LIMITS, workers=2) as weak:
         found = side_by_side(weak)
         assert (found.holds, found.found) == (False, "woke another, woken")
-        core = {attempt.name: attempt for attempt in probes.core()}
+        core = {attempt.name: attempt for attempt in expectations.core()}
         tried = core["call futex"]
-        assert probes.found(weak.run(Job(probes.CODE, tried.entry, tried.arguments))) != tried.expected
+        assert (
+            expectations.found(weak.run(Job(expectations.CODE, tried.entry, tried.arguments)))
+            != tried.expected
+        )
 
 
 def test_text_in_a_type_is_noticed(monkeypatch):
     import pyarrow as pa
 
     def tried(sandbox):
-        ways = [one for one in probes.escapes("canary", __file__, 1) if one.entry == "hide"]
-        outcomes = sandbox.run_many([Job(probes.CODE, one.entry, one.arguments) for one in ways])
+        ways = [one for one in expectations.escapes("canary", __file__, 1) if one.entry == "hide"]
+        outcomes = sandbox.run_many([Job(expectations.CODE, one.entry, one.arguments) for one in ways])
         return {
             one.name
             for one, outcome in zip(ways, outcomes, strict=True)
-            if probes.found(outcome) != one.expected or "canary" in repr(outcome)
+            if expectations.found(outcome) != one.expected or "canary" in repr(outcome)
         }
 
     with Untried(LIMITS, workers=1) as sandbox:
         assert tried(sandbox) == set()
-        known = results._plain_types()
-        monkeypatch.setattr(results, "_plain_types", lambda: (*known, pa.timestamp("s", "canary")))
+        known = outcome._plain_types()
+        monkeypatch.setattr(outcome, "_plain_types", lambda: (*known, pa.timestamp("s", "canary")))
         assert tried(sandbox) == {"hide a secret in a time zone"}
-        monkeypatch.setattr(results, "_plain_types", lambda: known)
-        monkeypatch.setattr(results, "_plain_schema", lambda schema: schema)
+        monkeypatch.setattr(outcome, "_plain_types", lambda: known)
+        monkeypatch.setattr(outcome, "_plain_schema", lambda schema: schema)
         assert tried(sandbox) >= {"hide a secret in a time zone", "hide a secret in metadata"}
 
 
 def weakened_inside(monkeypatch, folder, *changes):
-    text = worker.INSIDE.read_text()
+    text = process.INSIDE.read_text()
     for old, new in changes:
         assert old in text, old
         text = text.replace(old, new)
     file = folder / "inside.py"
     file.write_text(text)
-    monkeypatch.setattr(worker, "INSIDE", file)
+    monkeypatch.setattr(process, "INSIDE", file)
     for name in ("outer", "warm", "run"):
-        monkeypatch.setattr(filters, name, lambda: ALLOW_ALL)
+        monkeypatch.setattr(seccomp, name, lambda: ALLOW_ALL)
     with Untried(LIMITS, workers=1) as weak:
         return {probe.name for probe in between_runs(weak) if not probe.holds}
 
@@ -164,14 +177,14 @@ def test_shared_streams_and_a_memory_that_drifts_are_noticed(monkeypatch, tmp_pa
 
 
 def test_a_run_that_keeps_capabilities_is_noticed(monkeypatch, tmp_path):
-    text = worker.INSIDE.read_text()
+    text = process.INSIDE.read_text()
     call = "    _no_capabilities()\n"
     assert call in text
     file = tmp_path / "inside.py"
     file.write_text(text.replace(call, ""))
-    monkeypatch.setattr(worker, "INSIDE", file)
+    monkeypatch.setattr(process, "INSIDE", file)
     for name in ("outer", "warm", "run"):
-        monkeypatch.setattr(filters, name, lambda: ALLOW_ALL)
+        monkeypatch.setattr(seccomp, name, lambda: ALLOW_ALL)
     with pytest.raises(MissingError, match="hold a capability"), Sandbox(workers=1):
         pass
 
@@ -181,7 +194,7 @@ def test_root_outside_is_noticed(monkeypatch):
 
     if os.geteuid():
         pytest.skip("only root could forget to step down")
-    monkeypatch.setattr(runtime, "unprivileged", lambda: (0, 0))
+    monkeypatch.setattr(bubblewrap, "unprivileged", lambda: (0, 0))
     # The launcher looks again after stepping down, and starts nothing.
     with pytest.raises(MissingError, match="still root"):
         check()

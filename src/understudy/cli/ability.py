@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from understudy.cli.difficulties import Missing
+from understudy.cli.exams import Missing
 from understudy.cli.options import AsJson, echo_json
 
 if TYPE_CHECKING:
-    from understudy.difficulty.ability import Abilities
-    from understudy.difficulty.answers import Answers
-    from understudy.difficulty.released import Difficulties
-    from understudy.records import Responses
+    from understudy.exams.ability import Abilities
+    from understudy.exams.difficulties_file import Difficulties
+    from understudy.exams.formats.answers import Answers
+    from understudy.exams.responses import Responses
 
 DifficultiesPath = Annotated[
     Path, typer.Argument(metavar="DIFFICULTIES", help="The file that `understudy difficulties` wrote.")
@@ -62,12 +62,12 @@ def ability(
 
     Example: understudy ability difficulties.json --answers answers.csv
     """
-    from understudy.difficulty.ability import abilities, matched, pass_share
-    from understudy.difficulty.answers import read_answers
-    from understudy.difficulty.released import Difficulties
+    from understudy.core.files.words import counted
+    from understudy.core.files.writing import check_not_input, check_parent
     from understudy.errors import UsageError
-    from understudy.pages.writing import check_not_input, check_parent
-    from understudy.readers.responses_words import counted
+    from understudy.exams.ability import abilities, matched, pass_share
+    from understudy.exams.difficulties_file import Difficulties
+    from understudy.exams.formats.answers import read_answers
 
     if out is not None:
         if out.suffix.lower() != ".csv":
@@ -114,7 +114,7 @@ def ability(
 
 
 def _blanks_are_wrong(missing: Missing | None, released: Difficulties, given: Answers) -> bool:
-    from understudy.difficulty.ability import blanks_are_wrong
+    from understudy.exams.ability import blanks_are_wrong
 
     if missing is not None:
         return missing is Missing.wrong
@@ -124,8 +124,8 @@ def _blanks_are_wrong(missing: Missing | None, released: Difficulties, given: An
 def _about_blanks(
     n_blank: int, wrong: bool, missing: Missing | None, released: Difficulties, given: Answers
 ) -> str:
-    from understudy.difficulty.ability import blanks_are_wrong
-    from understudy.readers.responses_words import counted
+    from understudy.core.files.words import counted
+    from understudy.exams.ability import blanks_are_wrong
 
     one = n_blank == 1
     does = (
@@ -161,7 +161,7 @@ def _rows(students: tuple[str, ...], found: Abilities) -> list[dict[str, Any]]:
 def _write(path: Path, students: tuple[str, ...], found: Abilities) -> None:
     import polars as pl
 
-    from understudy.pages.writing import write_with
+    from understudy.core.files.writing import write_with
 
     columns = ("learner", "answered", "right", "ability", "sd", "low", "high", "pass_chance")
     rows = _rows(students, found)

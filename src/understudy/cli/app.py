@@ -13,21 +13,21 @@ import typer
 import understudy
 from understudy.cli.ability import ability
 from understudy.cli.audit import audit
-from understudy.cli.audit_difficulties import audit_difficulties
-from understudy.cli.cohort import cohort
-from understudy.cli.desk import desk
-from understudy.cli.difficulties import difficulties
+from understudy.cli.cohort.cohort import cohort
+from understudy.cli.desk.desk import desk
+from understudy.cli.exams import difficulties
 from understudy.cli.inspect import inspect
-from understudy.cli.keystrokes import keystrokes
+from understudy.cli.keystrokes.keystrokes import keystrokes
 from understudy.cli.ledger import ledger
+from understudy.cli.logs import release
 from understudy.cli.page import page
-from understudy.cli.release import release
 from understudy.cli.sandbox import sandbox
 from understudy.cli.simulate import simulate
 from understudy.cli.study import study
-from understudy.cli.study_difficulties import study_difficulties
 from understudy.cli.synthesize import synthesize
 from understudy.errors import UnderstudyError
+from understudy.reproductions.dp_rasch.audit_difficulties import audit_difficulties
+from understudy.reproductions.dp_rasch.study_difficulties import study_difficulties
 
 app = typer.Typer(
     name="understudy",

@@ -31,7 +31,7 @@ def audit(
     """
     import numpy as np
 
-    from understudy.studies.files import audit_files
+    from understudy.logs.files import audit_files
 
     def log(path: Path, single_rows: bool = False):  # type: ignore[no-untyped-def]
         return read(
@@ -51,7 +51,7 @@ def audit(
         echo_json({"internal": True, **result.to_json()})
         return
     from understudy.cli.tables import print_table
-    from understudy.utility import METRICS
+    from understudy.logs.utility import METRICS
 
     risk = result.risk
     if result.strange_share:

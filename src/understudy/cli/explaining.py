@@ -7,13 +7,13 @@ from pathlib import Path
 import typer
 
 from understudy.cli.options import echo_json
-from understudy.records import Interactions
+from understudy.logs.interactions import Interactions
 
 
 def explain_budget(log: Interactions, out: Path, as_json: bool) -> None:
     """Print the table, and write the figure beside where the bundle would go."""
     from understudy.cli.tables import print_table
-    from understudy.release.explanation import ROWS_PER_LEARNER, explain, explanation_figure
+    from understudy.logs.release.forecast import ROWS_PER_LEARNER, explain, explanation_figure
 
     predictions = explain(log.n_learners, log.n_actions)
     folder = out.resolve().parent

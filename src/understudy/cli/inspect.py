@@ -42,7 +42,7 @@ def inspect(
     """
     import numpy as np
 
-    from understudy.studies.inspection import inspect_log, inspection_page
+    from understudy.logs.inspect import inspect_log, inspection_page
 
     log = read(
         file,
@@ -65,7 +65,7 @@ def inspect(
         **inspection.to_json(),
     }
     if html is not None:
-        from understudy.pages.writing import check_not_input, write_text
+        from understudy.core.files.writing import check_not_input, write_text
 
         check_not_input(html, file)
         write_text(html, inspection_page(inspection, content))

@@ -10,7 +10,7 @@ import typer
 from understudy.cli.options import DEFAULT_POPULATION, AsJson, LedgerPath, echo_json
 
 if TYPE_CHECKING:
-    from understudy.privacy.ledger import Ledger
+    from understudy.core.privacy.ledger import Ledger
 
 
 def ledger(
@@ -39,8 +39,8 @@ def ledger(
     Example: understudy ledger log.csv
     """
     from understudy.cli.tables import print_table
+    from understudy.core.privacy.ledger import FILE_NAME, SIMULATED_POPULATION, Ledger, ledger_path
     from understudy.errors import UsageError
-    from understudy.privacy.ledger import FILE_NAME, SIMULATED_POPULATION, Ledger, ledger_path
 
     if not file.exists():
         raise UsageError(f"there is no {file}.", hint="give the data set whose ledger you want to see.")
@@ -119,7 +119,7 @@ def _of_file(book: Ledger, file: Path) -> str:
 
     A ledger in which there are simulated learners only is about them.
     """
-    from understudy.privacy.ledger import SIMULATED_POPULATION, file_population, same_population
+    from understudy.core.privacy.ledger import SIMULATED_POPULATION, file_population, same_population
 
     known = {entry.population for entry in book.entries()}
     if known == {SIMULATED_POPULATION}:

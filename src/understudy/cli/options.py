@@ -10,8 +10,9 @@ import typer
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from understudy.readers import Identifier, LogFile
-    from understudy.records import Interactions
+    from understudy.core.events.reading import LogFile
+    from understudy.core.files.identifiers import Identifier
+    from understudy.logs.interactions import Interactions
 
 LogPath = Annotated[
     Path,
@@ -86,7 +87,8 @@ def read(
     single_rows: bool = False,
 ) -> LogFile:
     """Read a log the way the user asked."""
-    from understudy.readers import Columns, read_log
+    from understudy.core.events.reading import read_log
+    from understudy.core.files.columns import Columns
 
     return read_log(
         path,

@@ -13,7 +13,7 @@ from understudy.cli.options import AsJson, echo_json
 
 def _print_strings(asked: bool) -> None:
     if asked:
-        from understudy.difficulty.page import english_strings
+        from understudy.exams.student_page import english_strings
 
         typer.echo(english_strings(), nl=False)
         raise typer.Exit
@@ -56,10 +56,10 @@ def page(
 
     Example: understudy page difficulties.json -o page.html --title "Statistics, first test"
     """
-    from understudy.difficulty.page import read_strings, student_page
-    from understudy.difficulty.released import Difficulties
+    from understudy.core.files.writing import check_not_input, check_parent, write_text
     from understudy.errors import UsageError
-    from understudy.pages.writing import check_not_input, check_parent, write_text
+    from understudy.exams.difficulties_file import Difficulties
+    from understudy.exams.student_page import read_strings, student_page
 
     if out.suffix.lower() not in (".html", ".htm"):
         raise UsageError(

@@ -101,10 +101,10 @@ def _generator(out: Path, seed: int) -> np.random.Generator:
     """What everything is drawn with, once it is known that the file can be written."""
     import numpy as np
 
-    from understudy.pages.writing import check_parent
-    from understudy.records.interactions import SIMULATED_PREFIX
-    from understudy.synthesis.cohort_writing import check_replaceable
-    from understudy.synthesis.writing import check_suffix
+    from understudy.cohorts.building.writing import check_replaceable
+    from understudy.core.files.writing import check_parent
+    from understudy.core.files.writing_part import check_suffix
+    from understudy.logs.interactions import SIMULATED_PREFIX
 
     check_suffix(out)
     check_parent(out)
@@ -118,8 +118,8 @@ def _write_log(
     """Write a log with a row per attempt; returns its sizes."""
     import polars as pl
 
-    from understudy.records.classroom import SHAPES
-    from understudy.synthesis.writing import write_table
+    from understudy.core.files.writing_part import write_table
+    from understudy.logs.simulate import SHAPES
 
     chosen = SHAPES[shape.value]
     chosen = replace(chosen, n_learners=learners or chosen.n_learners, n_actions=actions or chosen.n_actions)
@@ -136,9 +136,9 @@ def _write_exam(
     """Write a sheet with a row per learner and a column per item; returns its sizes."""
     import polars as pl
 
-    from understudy.records.exam import Exam
-    from understudy.records.interactions import SIMULATED_PREFIX
-    from understudy.synthesis.writing import write_table
+    from understudy.core.files.writing_part import write_table
+    from understudy.exams.simulate import Exam
+    from understudy.logs.interactions import SIMULATED_PREFIX
 
     usual = Exam()
     exam = replace(usual, n_learners=learners or usual.n_learners, n_items=items or usual.n_items)
@@ -152,8 +152,8 @@ def _write_exam(
 
 def _write_cohort(out: Path, learners: int | None, year: int, rng: np.random.Generator) -> dict[str, int]:
     """Write a cohort of the simulated school and its schema; returns its sizes."""
-    from understudy.records.school import School
-    from understudy.synthesis.cohort_writing import check_schema_beside, write_cohort
+    from understudy.cohorts.building.writing import check_schema_beside, write_cohort
+    from understudy.cohorts.simulate import School
 
     usual = School()
     check_schema_beside(out, usual.schema)
@@ -171,11 +171,11 @@ def _write_typing(out: Path, learners: int | None, rng: np.random.Generator) -> 
     """Write the events of a simulated course, and who had programmed before; returns its sizes."""
     import polars as pl
 
-    from understudy.keystrokes.writing import write_keystrokes
-    from understudy.records.interactions import SIMULATED_PREFIX
-    from understudy.records.typing_course import EXPERIENCE, TypingCourse
-    from understudy.synthesis.cohort_writing import check_replaceable
-    from understudy.synthesis.writing import write_table
+    from understudy.cohorts.building.writing import check_replaceable
+    from understudy.core.files.writing_part import write_table
+    from understudy.keystrokes.formats.writing import write_keystrokes
+    from understudy.keystrokes.simulate import EXPERIENCE, TypingCourse
+    from understudy.logs.interactions import SIMULATED_PREFIX
 
     check_replaceable(_labels_path(out), (SIMULATED_PREFIX,))
     usual = TypingCourse()

@@ -48,8 +48,8 @@ def study(
 
     Example: understudy study log.csv -m drop:0.5 -m markov --seeds 3 -o study
     """
-    from understudy.studies import Plan, run_study
-    from understudy.studies.report import summarise
+    from understudy.logs.study import Plan, run_study
+    from understudy.logs.study_report import summarise
 
     plan = Plan(tuple(dict.fromkeys(method)), seeds, shadows, control)
     log = read(

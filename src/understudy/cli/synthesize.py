@@ -63,11 +63,11 @@ def synthesize(
 
     import numpy as np
 
-    from understudy.pages.writing import check_not_input, check_parent
-    from understudy.privacy.ledger import SIMULATED_POPULATION, Ledger, ledger_path, new_card_id
-    from understudy.privacy.noise import os_noise
-    from understudy.synthesis import make_method
-    from understudy.synthesis.writing import check_suffix, kind_of, write_table
+    from understudy.core.files.writing import check_not_input, check_parent
+    from understudy.core.files.writing_part import check_suffix, kind_of, write_table
+    from understudy.core.privacy.ledger import SIMULATED_POPULATION, Ledger, ledger_path, new_card_id
+    from understudy.core.privacy.noise import os_noise
+    from understudy.logs.generators.generator import make_method
 
     check_suffix(out)
     check_parent(out)

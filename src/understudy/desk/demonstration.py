@@ -15,29 +15,29 @@ from pathlib import Path
 import numpy as np
 from sqlalchemy import select
 
-from understudy.desk import jobs
-from understudy.desk.answering import PRICING, analysis_of
-from understudy.desk.jobs import Lease
-from understudy.desk.people import Person, Role
-from understudy.desk.policies import Policy
-from understudy.desk.policy_file import commented
-from understudy.desk.results import Results
-from understudy.desk.running import RunsJobs
-from understudy.desk.service import Desk, accounts, data_sets, feedback, releases, requests, working
-from understudy.desk.settings import POLICY, Settings
-from understudy.desk.states import State
-from understudy.desk.store.models import RequestRow
-from understudy.desk.study import Asked, read_asked
-from understudy.desk.worker import OpensSandbox, Worker, limits_of
+from understudy.cohorts.building.writing import write_cohort
+from understudy.cohorts.simulate import School
+from understudy.cohorts.summary.budget import propose
+from understudy.cohorts.summary.measuring import summarize
+from understudy.cohorts.trials import pooled
+from understudy.core.files.writing import write_json, write_text
+from understudy.core.privacy.noise import os_noise
+from understudy.desk.domain.analysis import RunsJobs
+from understudy.desk.domain.people import Person, Role
+from understudy.desk.domain.policy import Policy
+from understudy.desk.domain.policy_file import commented
+from understudy.desk.domain.results import Results
+from understudy.desk.domain.states import State
+from understudy.desk.service import Desk, accounts, answers, data_sets, feedback, releases, requests
+from understudy.desk.store import jobs
+from understudy.desk.store.jobs import Lease
+from understudy.desk.store.settings import POLICY, Settings
+from understudy.desk.store.tables import RequestRow
+from understudy.desk.worker.answering import PRICING, analysis_of
+from understudy.desk.worker.worker import OpensSandbox, Worker, limits_of
 from understudy.errors import DataError
-from understudy.pages.writing import write_json, write_text
-from understudy.privacy.noise import os_noise
-from understudy.records.school import School
+from understudy.reproductions.validation_desk.study import Asked, read_asked
 from understudy.sandbox import Sandbox
-from understudy.studies.cohort_trials import pooled
-from understudy.synthesis.cohort_writing import write_cohort
-from understudy.synthesis.cohorts.budget import propose
-from understudy.synthesis.cohorts.measuring import summarize
 
 TITLE = "A demonstration desk"
 SIGN_INS = "sign-ins.txt"
@@ -334,7 +334,7 @@ class _Scene:
                 "the demonstration found other work to do.", hint="report it: it is a fault of ours."
             )
         if state in (State.TRIAL, State.RUNNING):
-            working.begin(self.desk, lease)
+            answers.begin(self.desk, lease)
             self._keep(lease, PRICING if state is State.RUNNING else "")
         self._expect(state, request)
 

@@ -17,10 +17,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from understudy.errors import UsageError
-from understudy.keystrokes.events import relaid
+from understudy.keystrokes.keystrokes import Keystrokes
 from understudy.keystrokes.latencies import LONGEST, SHORTEST
 from understudy.keystrokes.microaggregation import microaggregated
-from understudy.records.keystrokes import Keystrokes
+from understudy.keystrokes.release import relaid
 
 Floats = NDArray[np.float64]
 Codes = NDArray[np.integer[Any]]

@@ -10,8 +10,8 @@ from numba import njit
 from numpy.typing import NDArray
 
 from understudy.errors import UsageError
+from understudy.keystrokes.keystrokes import Keystrokes
 from understudy.keystrokes.latencies import LONGEST, SHORTEST, Kind, latency_rows
-from understudy.records.keystrokes import Keystrokes
 
 WIDTH = 10.0  # milliseconds of a class
 

@@ -14,7 +14,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from understudy.records.keystrokes import NANOSECONDS, UNKNOWN, Keystrokes
+from understudy.keystrokes.keystrokes import NANOSECONDS, UNKNOWN, Keystrokes
 
 SHORTEST, LONGEST = 10.0, 750.0  # milliseconds
 ARROW, TO, HOLD = " → ", "→ ", "↓ "

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from understudy.errors import DataError
+from understudy.keystrokes.keystrokes import Keystrokes
 from understudy.keystrokes.latencies import Totals
-from understudy.records.keystrokes import Keystrokes
 
 N_FEATURES = 25
 LEAST_OCCURRENCES = 5  # of a feature, for its average to count

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from understudy.errors import UsageError
-from understudy.records.keystrokes import Keystrokes
+from understudy.keystrokes.keystrokes import Keystrokes
 
 Codes = NDArray[np.integer[Any]]
 

@@ -10,10 +10,10 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
-from understudy.sandbox import filters
+from understudy.sandbox import seccomp
+from understudy.sandbox.expectations import CODE, DENIED, Probe, escapes, excesses, found
 from understudy.sandbox.jobs import MEBIBYTE, Job, Limits
 from understudy.sandbox.pool import Sandbox
-from understudy.sandbox.probes import CODE, DENIED, Probe, escapes, excesses, found
 
 LIMITS = Limits(
     wall_seconds=8.0,
@@ -63,7 +63,7 @@ def check(progress: Callable[[int, int], None] | None = None) -> list[Probe]:
 
 def side_by_side(sandbox: Sandbox) -> Probe:
     """Whether a run can wake one that runs at the same time in another sandbox."""
-    told = {"number": filters.number("futex"), "seconds": 4.0}
+    told = {"number": seccomp.number("futex"), "seconds": 4.0}
     outcomes = sandbox.run_many([Job(CODE, "wait_for_a_call", told), Job(CODE, "call_others", told)])
     answers = ", ".join(sorted({found(outcome) for outcome in outcomes}))
     return Probe("wake a run in another sandbox", DENIED, answers)

@@ -12,10 +12,10 @@ from types import TracebackType
 from typing import Self
 
 from understudy.errors import MissingError, UsageError
-from understudy.sandbox import probes, verdict
+from understudy.sandbox import expectations, verdict
+from understudy.sandbox.availability import require_sandbox
 from understudy.sandbox.jobs import Job, Limits, Outcome
-from understudy.sandbox.requirement import require_sandbox
-from understudy.sandbox.worker import GoneError, Worker
+from understudy.sandbox.process import GoneError, Worker
 
 _CUT_SHORT = ("time", "memory", "output", "killed")
 
@@ -63,14 +63,16 @@ class Sandbox:
     def _try_the_core(self) -> None:
         if self._found is not None:
             return
-        attempts = probes.core()
-        outcomes = self.run_many([Job(probes.CODE, attempt.entry, attempt.arguments) for attempt in attempts])
+        attempts = expectations.core()
+        outcomes = self.run_many(
+            [Job(expectations.CODE, attempt.entry, attempt.arguments) for attempt in attempts]
+        )
         tried = [
-            probes.Probe(attempt.name, attempt.expected, probes.found(outcome))
+            expectations.Probe(attempt.name, attempt.expected, expectations.found(outcome))
             for attempt, outcome in zip(attempts, outcomes, strict=True)
         ]
         if 0 in self.outside_users():
-            tried.append(probes.Probe("be root on the machine", probes.DENIED, "runs as root"))
+            tried.append(expectations.Probe("be root on the machine", expectations.DENIED, "runs as root"))
         through = [probe for probe in tried if not probe.holds]
         # A way out is kept. An attempt that took too long, or was ended, is none, and counts this once.
         if kept := [probe for probe in through if probe.found not in _CUT_SHORT]:

@@ -13,8 +13,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from understudy.errors import MissingError
-from understudy.sandbox import filters, runtime
-from understudy.sandbox.probes import Probe
+from understudy.sandbox import bubblewrap, seccomp
+from understudy.sandbox.expectations import Probe
 
 _BOOT = Path("/proc/sys/kernel/random/boot_id")
 
@@ -29,7 +29,7 @@ def place() -> Path:
 
 def conditions() -> dict[str, str]:
     """What a sandbox that held was made of: with any of it changed, nothing is known."""
-    program = runtime.bubblewrap()
+    program = bubblewrap.bubblewrap()
     told = subprocess.run([program, "--version"], capture_output=True, text=True, env={}).stdout.strip()
     sources = hashlib.sha256()
     for file in sorted(Path(__file__).parent.glob("*.py")):
@@ -39,7 +39,7 @@ def conditions() -> dict[str, str]:
         "kernel": platform.release(),
         "user": str(os.geteuid()),
         "bubblewrap": f"{program} {told} {hashlib.sha256(Path(program).read_bytes()).hexdigest()}",
-        "seccomp": filters.version(),
+        "seccomp": seccomp.version(),
         "python": f"{sys.executable} {platform.python_version()}",
         "sandbox": sources.hexdigest(),
     }

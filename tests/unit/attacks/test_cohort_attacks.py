@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.spatial.distance import cdist
 
-from understudy.attacks.cohorts import (
+from understudy.cohorts.attacks import (
     COHORT_ATTACKS,
     CohortKnowledge,
     attack_cohort,
@@ -12,9 +12,9 @@ from understudy.attacks.cohorts import (
     cohort_scores,
     rehearse_cohort,
 )
+from understudy.cohorts.cohort import Cohort, Feature, Schema
+from understudy.cohorts.simulate import School
 from understudy.errors import DataError
-from understudy.records.cohort import Cohort, Feature, Schema
-from understudy.records.school import School
 
 SCHEMA = Schema(features=(Feature("day", 60.0), Feature("night", 60.0)), n_weeks=3, labels=("low", "high"))
 
@@ -85,7 +85,7 @@ def test_a_method_that_ignores_its_data_leaves_guessing():
 
 def test_luck_is_that_of_the_strongest_of_as_many_attacks_on_as_many_learners():
     """Also when the method copies. Oracle: AUCs of independent scores, drawn one by one."""
-    from understudy.attacks.estimate import auc_with_error
+    from understudy.core.attacks.estimate import auc_with_error
 
     rng = np.random.default_rng(4)
     member = np.arange(80) < 40

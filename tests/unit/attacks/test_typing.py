@@ -5,10 +5,10 @@ import sys
 import numpy as np
 import pytest
 
-from understudy.attacks.typing import PROFILE_ATTACKS, hit_chances, identification
-from understudy.attacks.typing_events import EVENT_ATTACKS, histogram_likelihood, text
-from understudy.attacks.typing_trained import TRAINED_ATTACKS, PersonWindows, cell_likelihood
 from understudy.errors import DataError, MissingError
+from understudy.keystrokes.attacks.events import EVENT_ATTACKS, histogram_likelihood, text
+from understudy.keystrokes.attacks.profiles import PROFILE_ATTACKS, hit_chances, identification
+from understudy.keystrokes.attacks.trained import TRAINED_ATTACKS, PersonWindows, cell_likelihood
 
 N = 60
 

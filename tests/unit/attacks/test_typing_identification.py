@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from understudy.attacks.typing import (
+from understudy.errors import UsageError
+from understudy.keystrokes.attacks.profiles import (
     across_courses,
     by_number_of_features,
     by_training,
@@ -13,7 +14,6 @@ from understudy.attacks.typing import (
     smallest_group,
     strongest,
 )
-from understudy.errors import UsageError
 
 
 def test_equal_profiles_are_found_exactly_as_often_as_by_chance():

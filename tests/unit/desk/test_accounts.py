@@ -5,15 +5,15 @@ import pytest
 from sqlalchemy import text
 
 from desk_client import PASSWORD, quick_passwords
-from understudy.desk.people import WORKER, Person, Role
-from understudy.desk.permissions import NotAllowedError
+from understudy.desk.domain.people import WORKER, Person, Role
+from understudy.desk.domain.permissions import NotAllowedError
 from understudy.desk.service import Desk, accounts
 from understudy.desk.service.accounts import MOST_OF_ACCOUNT, MOST_OF_ADDRESS, WINDOW, SlowDownError
-from understudy.desk.service.keys import MOST_TOKENS
 from understudy.desk.service.passwords import check_password
-from understudy.desk.settings import Settings
-from understudy.desk.store import audit
-from understudy.desk.store.models import AttemptRow, Base, InvitationRow, PersonRow
+from understudy.desk.service.tokens import MOST_TOKENS
+from understudy.desk.store import audit_log
+from understudy.desk.store.settings import Settings
+from understudy.desk.store.tables import AttemptRow, Base, InvitationRow, PersonRow
 from understudy.errors import RefusedError, UsageError
 
 HOUSE = "192.0.2.7"
@@ -53,7 +53,7 @@ def _enter(desk, name="bob", password=PASSWORD, address=HOUSE):
 
 def _n_events(desk):
     with desk.database.reading() as session:
-        return audit.verify(session).n_events
+        return audit_log.verify(session).n_events
 
 
 def _everything_stored(desk):

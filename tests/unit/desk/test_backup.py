@@ -10,12 +10,12 @@ from pathlib import Path
 import pytest
 
 from desk_fixtures import OTHER, REASON, fill
-from understudy.desk.backup import back_up, restore
+from understudy.core.privacy.ledger import Ledger
 from understudy.desk.service import releases, views
+from understudy.desk.service.backup import back_up, restore
 from understudy.desk.service.verification import verify
-from understudy.desk.store.models import DataSetRow
+from understudy.desk.store.tables import DataSetRow
 from understudy.errors import DataError, MissingError, UsageError
-from understudy.privacy.ledger import Ledger
 
 
 def test_a_restored_desk_goes_on(small, tmp_path):

@@ -5,13 +5,13 @@ from pathlib import Path
 import pytest
 
 from desk_fixtures import OTHER
-from understudy.desk import certificates
+from understudy.core.privacy.guarantee import Guarantee
+from understudy.core.privacy.ledger import Ledger
+from understudy.desk.domain import certificate
 from understudy.desk.service import data_sets, views
 from understudy.desk.service.verification import verify
-from understudy.desk.store.models import DataSetRow, ReleaseRow
+from understudy.desk.store.tables import DataSetRow, ReleaseRow
 from understudy.errors import DataError
-from understudy.privacy.guarantee import Guarantee
-from understudy.privacy.ledger import Ledger
 
 
 def signed(filled, name):
@@ -47,7 +47,7 @@ def test_a_result_is_about_the_learners_of_its_day(small):
 
 def test_a_price_is_measured_and_says_what_it_leaves_out(small):
     first = signed(small, small.released())
-    assert first["other_releases"] == {"exist": False, "meaning": certificates.NO_OTHERS}
+    assert first["other_releases"] == {"exist": False, "meaning": certificate.NO_OTHERS}
     assert first["price"]["includes_stage_one"] is False
     assert first["price"]["this_answer"].keys() == {"mu_measured_up_to", "advantage_measured_up_to"}
     with small.desk.database.reading() as session:
@@ -60,6 +60,6 @@ def test_a_price_is_measured_and_says_what_it_leaves_out(small):
         guarantee=Guarantee.none("it was not measured"),
     )
     second = signed(small, small.released(OTHER))
-    assert second["other_releases"] == {"exist": True, "meaning": certificates.OTHERS}
+    assert second["other_releases"] == {"exist": True, "meaning": certificate.OTHERS}
     # What left before on this desk is in the price.
     assert verify(small.desk).n_releases == 2

@@ -6,13 +6,13 @@ import pytest
 from sqlalchemy import select
 
 from desk_fixtures import InProcess
-from understudy.desk import jobs
 from understudy.desk.demonstration import SIGN_INS, fill
-from understudy.desk.people import Role
-from understudy.desk.policies import Policy
+from understudy.desk.domain.people import Role
+from understudy.desk.domain.policy import Policy
+from understudy.desk.domain.states import State
 from understudy.desk.service import Desk, accounts, verification, views
-from understudy.desk.states import State
-from understudy.desk.store.models import RequestRow
+from understudy.desk.store import jobs
+from understudy.desk.store.tables import RequestRow
 
 ANALYSES = Path(__file__).resolve().parents[3] / "examples" / "desk" / "analyses"
 # Few learners and shadows, for speed: then checks fail that pass with 120.

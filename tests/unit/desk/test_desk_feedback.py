@@ -6,12 +6,12 @@ import pytest
 from sqlalchemy import select
 
 from command import run
-from understudy.desk.permissions import NotAllowedError
-from understudy.desk.results import Results, Table
+from understudy.cohorts.summary.feedback import read_feedback
+from understudy.desk.domain.permissions import NotAllowedError
+from understudy.desk.domain.results import Results, Table
 from understudy.desk.service import feedback, requests, views
-from understudy.desk.store.models import FeedbackRow, RunRow
+from understudy.desk.store.tables import FeedbackRow, RunRow
 from understudy.errors import RefusedError, UsageError
-from understudy.synthesis.cohorts.feedback import read_feedback
 
 TEST = """
 import pandas as pd

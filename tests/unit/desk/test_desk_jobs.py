@@ -7,10 +7,10 @@ from datetime import timedelta
 import pytest
 
 from desk_fixtures import OTHER
-from understudy.desk import jobs
-from understudy.desk.jobs import LostLeaseError
 from understudy.desk.service import requests
-from understudy.desk.store.models import JobRow
+from understudy.desk.store import jobs
+from understudy.desk.store.jobs import LostLeaseError
+from understudy.desk.store.tables import JobRow
 
 GONE = timedelta(seconds=-1)
 

@@ -11,10 +11,12 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from understudy.cohorts.compare import table_of
 from understudy.desk.disclosure.probing import N_TRIPLES
-from understudy.desk.figures import PricedRequest
-from understudy.desk.running import Analysis
-from understudy.desk.study import (
+from understudy.desk.domain.analysis import Analysis
+from understudy.desk.web.price_figures import PricedRequest
+from understudy.errors import DataError, MissingError
+from understudy.reproductions.validation_desk.study import (
     Studied,
     StudyPlan,
     answer_all,
@@ -24,9 +26,7 @@ from understudy.desk.study import (
     run_study,
     year_of,
 )
-from understudy.errors import DataError, MissingError
 from understudy.sandbox import Sandbox, require_sandbox
-from understudy.studies.cohort_compare import table_of
 
 FOLDER = Path(__file__).resolve().parents[3] / "examples" / "desk" / "analyses"
 SMALL = StudyPlan(n_learners=24, n_shadows=24, n_each=60)

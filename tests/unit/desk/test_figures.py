@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from understudy.desk.figures import (
+from understudy.desk.web.price_figures import (
     PricedRequest,
     advantage_by,
     advantage_by_request,

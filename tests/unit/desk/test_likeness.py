@@ -10,13 +10,13 @@ import pytest
 
 from understudy.desk.disclosure import probing
 from understudy.desk.disclosure.influences import Influences
-from understudy.desk.disclosure.likeness import likeness
 from understudy.desk.disclosure.probing import probe
-from understudy.desk.learners import LearnerTable, learner_table
-from understudy.desk.results import Results
+from understudy.desk.domain.analysis import Analysis, Progress
+from understudy.desk.domain.learners import LearnerTable, learner_table
+from understudy.desk.domain.results import Results
 from understudy.desk.risk.pricing import shadow_answers
+from understudy.desk.risk.shadow_consistency import likeness
 from understudy.desk.risk.shadows import draw_shadows
-from understudy.desk.running import Analysis, Progress
 from understudy.sandbox.jobs import Job, Outcome
 
 

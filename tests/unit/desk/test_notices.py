@@ -10,10 +10,10 @@ from email import message_from_string
 import pytest
 from sqlalchemy import select
 
-from understudy.desk import notices
 from understudy.desk.service import Desk
-from understudy.desk.settings import Mail
-from understudy.desk.store.models import NoticeRow, PersonRow, now
+from understudy.desk.store.settings import Mail
+from understudy.desk.store.tables import NoticeRow, PersonRow, now
+from understudy.desk.worker import mail
 
 
 class _Talk(socketserver.StreamRequestHandler):
@@ -69,21 +69,21 @@ def test_who_reviews_gets_one_mail_that_says_nothing_but_where_to_look(small, se
     desk = mailing(small, server)
     small.in_review()
     small.in_review()
-    assert notices.send_waiting(desk) == 3
-    assert sorted(mail["To"] for mail in server.mails) == [
+    assert mail.send_waiting(desk) == 3
+    assert sorted(letter["To"] for letter in server.mails) == [
         "corinna@school.example",
         "ravi@school.example",
         "rita@school.example",
     ]
-    for mail in server.mails:
-        assert mail["From"] == "desk@school.example"
-        text = mail.get_payload()
+    for letter in server.mails:
+        assert letter["From"] == "desk@school.example"
+        text = letter.get_payload()
         assert desk.settings.address + "/" in text
         for word in ("review", "minutes", "request", "held", "A school"):
             assert word not in text
-            assert word not in mail["Subject"]
+            assert word not in letter["Subject"]
     assert all(told(small))
-    assert notices.send_waiting(desk) == 0
+    assert mail.send_waiting(desk) == 0
     assert len(server.mails) == 3
 
 
@@ -92,22 +92,22 @@ def test_a_mail_that_fails_is_tried_again_and_logged_without_an_address(small, s
     small.in_review()
     server.refused.add("rita@school.example")
     with caplog.at_level(logging.INFO):
-        assert notices.send_waiting(desk) == 2
+        assert mail.send_waiting(desk) == 2
     assert "rita" not in caplog.text
     assert "SMTPRecipientsRefused" in caplog.text
     assert sorted(told(small)) == [False, True, True]
     server.refused.clear()
-    assert notices.send_waiting(desk) == 1
+    assert mail.send_waiting(desk) == 1
     assert server.mails[-1]["To"] == "rita@school.example"
 
 
 def test_a_server_that_is_away_loses_nothing(small, server, caplog):
     small.in_review()
     away = mailing(small, server, port=1)
-    assert notices.send_waiting(away) == 0
+    assert mail.send_waiting(away) == 0
     assert "notices wait" in caplog.text
     assert not any(told(small))
-    assert notices.send_waiting(mailing(small, server)) == 3
+    assert mail.send_waiting(mailing(small, server)) == 3
 
 
 def test_an_unencrypted_server_gets_no_password_if_encryption_is_asked_for(small, server, tmp_path):
@@ -115,13 +115,13 @@ def test_an_unencrypted_server_gets_no_password_if_encryption_is_asked_for(small
     (tmp_path / "password").write_text("secret")
     small.in_review()
     desk = mailing(small, server, encrypted=True, user="desk", password_file=str(tmp_path / "password"))
-    assert notices.send_waiting(desk) == 0
+    assert mail.send_waiting(desk) == 0
     assert server.mails == []
 
 
 def test_without_a_server_nothing_happens(small):
     small.in_review()
-    assert notices.send_waiting(small.desk) == 0
+    assert mail.send_waiting(small.desk) == 0
     assert not any(told(small))
 
 
@@ -131,5 +131,5 @@ def test_who_left_and_what_is_old_is_not_mailed(small, server):
         session.get(PersonRow, small.reviewer.id).active = False
         old = session.scalar(select(NoticeRow).where(NoticeRow.person_id == small.custodian.id))
         old.at = now() - timedelta(days=8)
-    assert notices.send_waiting(mailing(small, server)) == 1
+    assert mail.send_waiting(mailing(small, server)) == 1
     assert server.mails[0]["To"] == "ravi@school.example"

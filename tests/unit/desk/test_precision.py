@@ -2,8 +2,8 @@
 
 import pytest
 
-from understudy.desk.precision import Precision, precision_of
-from understudy.desk.results import Results, Table
+from understudy.desk.domain.precision import Precision, precision_of
+from understudy.desk.domain.results import Results, Table
 
 
 def table(*rows):

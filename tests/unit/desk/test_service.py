@@ -8,14 +8,14 @@ import polars as pl
 import pytest
 
 from desk_fixtures import MEAN, OTHER, POLICY, REASON, policy_of, school_frame
-from understudy.desk import certificates
-from understudy.desk.permissions import NotAllowedError
+from understudy.core.privacy.guarantee import Guarantee
+from understudy.core.privacy.ledger import Ledger
+from understudy.desk.domain import certificate
+from understudy.desk.domain.permissions import NotAllowedError
 from understudy.desk.service import data_sets, releases, requests, views
 from understudy.desk.service.verification import verify
-from understudy.desk.store.models import DataSetRow, EventRow, ReleaseRow, RunRow, WithdrawalRow
+from understudy.desk.store.tables import DataSetRow, EventRow, ReleaseRow, RunRow, WithdrawalRow
 from understudy.errors import DataError, RefusedError, UsageError
-from understudy.privacy.guarantee import Guarantee
-from understudy.privacy.ledger import Ledger
 
 
 def named_like_people(frame):
@@ -138,7 +138,7 @@ def test_a_release_is_charged_once_and_certified(filled):
     assert (entry.card, entry.epsilon) == (shown.certificate, None)
     assert entry.risk["measured_mu_of_everything"] == held.prices["together"]["mu"]["high"]
     document = views.certificate(filled.desk, shown.certificate)
-    certificates.verify(document, certificates.public_key(filled.desk.settings))
+    certificate.verify(document, certificate.public_key(filled.desk.settings))
     assert (
         document["price"]["everything_released"]["mu_measured_up_to"] >= held.prices["together"]["mu"]["high"]
     )
@@ -146,7 +146,7 @@ def test_a_release_is_charged_once_and_certified(filled):
     assert "reason" not in text
     assert filled.researcher.name not in text
     with pytest.raises(DataError, match="changed after"):
-        certificates.verify({**document, "result": {"values": 1, "tables": {}}})
+        certificate.verify({**document, "result": {"values": 1, "tables": {}}})
     assert verify(filled.desk).n_releases == 1
 
 

@@ -7,10 +7,9 @@ from itertools import product
 import pytest
 
 from desk_fixtures import MEAN, REASON
-from understudy.desk.people import WORKER, Role
-from understudy.desk.permissions import NotAllowedError, may_see, require_actor, require_role
-from understudy.desk.service import changes, feedback, releases, requests
-from understudy.desk.states import (
+from understudy.desk.domain.people import WORKER, Role
+from understudy.desk.domain.permissions import NotAllowedError, may_see, require_actor, require_role
+from understudy.desk.domain.states import (
     BEING_ANSWERED,
     CHANGES,
     SEEN_AS_ONE,
@@ -20,8 +19,9 @@ from understudy.desk.states import (
     change,
     diagram,
 )
+from understudy.desk.service import changes, feedback, releases, requests
 from understudy.desk.store.database import Database
-from understudy.desk.store.models import EventRow, RequestRow
+from understudy.desk.store.tables import EventRow, RequestRow
 from understudy.errors import RefusedError, UsageError
 
 ACTIONS = tuple(dict.fromkeys(one.action for one in CHANGES))
@@ -174,7 +174,7 @@ def test_others_do_not_learn_that_a_request_exists(small):
 
 
 def test_roles_are_asked_for():
-    from understudy.desk.people import Person
+    from understudy.desk.domain.people import Person
 
     with pytest.raises(NotAllowedError, match="custodian"):
         require_role(Person(1, "R", Role.REVIEWER), Role.CUSTODIAN)

@@ -10,11 +10,11 @@ from alembic.migration import MigrationContext
 from sqlalchemy import text
 from sqlalchemy.exc import DBAPIError
 
-from understudy.desk.people import WORKER
-from understudy.desk.settings import Settings
-from understudy.desk.store import audit
+from understudy.desk.domain.people import WORKER
+from understudy.desk.store import audit_log
 from understudy.desk.store.database import Database
-from understudy.desk.store.models import AttemptRow, Base, EventRow, PersonRow
+from understudy.desk.store.settings import Settings
+from understudy.desk.store.tables import AttemptRow, Base, EventRow, PersonRow
 from understudy.errors import DataError
 
 
@@ -29,7 +29,7 @@ def database(tmp_path, database_url):
 def write_log(database, n_lines=4):
     for place in range(n_lines):
         with database.writing() as session:
-            audit.append(session, WORKER, "try", request="0" * 16, detail={"place": place, "word": "é"})
+            audit_log.append(session, WORKER, "try", request="0" * 16, detail={"place": place, "word": "é"})
 
 
 def test_migrations_make_the_tables_of_the_models(database):
@@ -55,16 +55,16 @@ def test_the_log_only_grows(database, words):
     with pytest.raises(DBAPIError, match="append-only"), database.writing() as session:
         session.execute(text(words))
     with database.reading() as session:
-        assert audit.verify(session).n_events == 4
+        assert audit_log.verify(session).n_events == 4
 
 
 def test_an_untouched_log_verifies_and_its_newest_hash_is_known_again(database):
     write_log(database)
     with database.reading() as session:
-        kept = audit.verify(session).newest
+        kept = audit_log.verify(session).newest
     write_log(database)
     with database.reading() as session:
-        assert audit.verify(session, kept).n_events == 8
+        assert audit_log.verify(session, kept).n_events == 8
 
 
 @pytest.mark.parametrize(
@@ -83,31 +83,31 @@ def test_a_changed_or_removed_line_is_found(database, tamper):
     write_log(database)
     _without_guards(database, tamper)
     with pytest.raises(DataError, match="broken at line"), database.reading() as session:
-        audit.verify(session)
+        audit_log.verify(session)
 
 
 def test_a_removed_end_is_found_by_the_hash_that_was_kept(database):
     write_log(database)
     with database.reading() as session:
-        kept = audit.verify(session).newest
+        kept = audit_log.verify(session).newest
     _without_guards(database, "DELETE FROM events WHERE id = 4")
     with database.reading() as session:
-        assert audit.verify(session).n_events == 3
+        assert audit_log.verify(session).n_events == 3
         with pytest.raises(DataError, match="kept elsewhere"):
-            audit.verify(session, kept)
+            audit_log.verify(session, kept)
 
 
 def test_writers_take_turns_so_that_the_chain_has_no_forks(database):
     _at_once([lambda: write_log(database, 5)] * 6)
     with database.reading() as session:
-        assert audit.verify(session).n_events == 30
+        assert audit_log.verify(session).n_events == 30
 
 
 def test_a_transaction_that_fails_changes_nothing(database):
     def fail():
         with database.writing() as session:
             session.add(AttemptRow(key="k"))
-            audit.append(session, WORKER, "try")
+            audit_log.append(session, WORKER, "try")
             raise KeyError
 
     with pytest.raises(KeyError):

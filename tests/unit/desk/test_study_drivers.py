@@ -5,9 +5,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from understudy.desk.figures import PricedRequest
-from understudy.desk.study_drivers import drivers
+from understudy.desk.web.price_figures import PricedRequest
 from understudy.errors import DataError
+from understudy.reproductions.validation_desk.study_drivers import drivers
 
 ONE = PricedRequest(
     *("a", "P1", "trends", 10, None),

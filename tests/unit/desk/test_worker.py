@@ -6,9 +6,10 @@ from datetime import timedelta
 import pytest
 
 from desk_fixtures import MEAN, REASON, InProcess
-from understudy.desk import jobs, worker
 from understudy.desk.service import data_sets, releases, requests, views
-from understudy.desk.store.models import JobRow, RequestRow, RunRow
+from understudy.desk.store import jobs
+from understudy.desk.store.tables import JobRow, RequestRow, RunRow
+from understudy.desk.worker import worker
 from understudy.errors import MissingError
 
 SHORT = timedelta(seconds=0.06)

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from made_difficulties import make_difficulties
-from understudy.difficulty.ability import (
+from understudy.errors import DataError, UsageError
+from understudy.exams.ability import (
     abilities,
     at_least,
     blanks_are_wrong,
@@ -16,8 +17,7 @@ from understudy.difficulty.ability import (
     pass_share,
     slope,
 )
-from understudy.errors import DataError, UsageError
-from understudy.records import Responses
+from understudy.exams.responses import Responses
 
 
 def judged(difficulties, *rows, names=None, **options):

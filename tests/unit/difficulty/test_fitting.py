@@ -5,13 +5,13 @@ import json
 import numpy as np
 import pytest
 
-from understudy.difficulty.explanation import explain
-from understudy.difficulty.fitting import METHODS, PRIVATE, Request, fit_difficulties, plan
+from understudy.core.privacy.noise import os_noise
+from understudy.core.privacy.noise import test_noise as seeded_noise
 from understudy.errors import DataError, UsageError
-from understudy.privacy.noise import os_noise
-from understudy.privacy.noise import test_noise as seeded_noise
-from understudy.records import Responses
-from understudy.records.exam import Exam
+from understudy.exams.difficulties import METHODS, PRIVATE, Request, fit_difficulties, plan
+from understudy.exams.explanation import explain
+from understudy.exams.responses import Responses
+from understudy.exams.simulate import Exam
 
 
 def fit(responses, noise=None, **options):
@@ -117,7 +117,7 @@ def test_finding_the_spread_of_abilities_is_part_of_the_price(method, way, sitti
 
 
 def test_a_given_prior_is_used_and_named(sitting):
-    from understudy.difficulty.estimate import Prior
+    from understudy.exams.estimators.noisy_totals import Prior
 
     found = fit(sitting.responses, epsilon=0.001, prior=Prior(2.0, 0.1))
     assert all(abs(item.difficulty - 2.0) < 0.3 for item in found.items)

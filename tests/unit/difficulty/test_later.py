@@ -6,15 +6,20 @@ from itertools import product
 import numpy as np
 import pytest
 
-from understudy.difficulty import later
-from understudy.difficulty.later import GradientSettings, clipped_to_lattice, gradients, spectral
-from understudy.models.conditional import fit_conditional
-from understudy.models.marginal import fit_marginal
-from understudy.privacy import mechanisms
-from understudy.privacy.composition import epsilon_for, mu_to_delta
-from understudy.privacy.noise import os_noise, test_noise
-from understudy.records.exam import Exam
-from understudy.records.responses import Responses
+from understudy.core.privacy import mechanisms
+from understudy.core.privacy.composition import epsilon_for, mu_to_delta
+from understudy.core.privacy.noise import os_noise, test_noise
+from understudy.exams.estimators.conditional import fit_conditional
+from understudy.exams.estimators.marginal import fit_marginal
+from understudy.exams.responses import Responses
+from understudy.exams.simulate import Exam
+from understudy.reproductions.dp_rasch import baselines
+from understudy.reproductions.dp_rasch.baselines import (
+    GradientSettings,
+    clipped_to_lattice,
+    gradients,
+    spectral,
+)
 
 METHODS = {"gradients": gradients, "spectral": spectral}
 
@@ -69,7 +74,7 @@ def test_all_rounds_together_spend_what_is_stated(sitting, method, epsilon):
     """mu^2 adds up over rounds; the noise is never below what a continuous Gaussian would need."""
     noise = Recorder()
     method(sitting.responses, epsilon, noise)
-    moved = {gradients: 2.0, spectral: math.sqrt(2 * 4 * 4)}[method] * later._FINENESS
+    moved = {gradients: 2.0, spectral: math.sqrt(2 * 4 * 4)}[method] * baselines._FINENESS
     mu = math.sqrt(sum((moved / sigma) ** 2 for sigma in noise.sigmas))
     assert mu_to_delta(mu, epsilon) <= 1e-6
     # And it is not much above: 2 % less noise would be too little.
@@ -109,7 +114,7 @@ def test_the_sensitivity_of_pairwise_counts_is_attained_and_never_exceeded(n_ite
     noise = Recorder()
     guarantee = spectral(Responses.from_matrix(rows), 1.0, noise).guarantee
     # sigma = sensitivity / sqrt(2 rho), in units of the lattice
-    assert noise.sigmas[0] * math.sqrt(2 * guarantee.rho) / later._FINENESS == pytest.approx(largest)
+    assert noise.sigmas[0] * math.sqrt(2 * guarantee.rho) / baselines._FINENESS == pytest.approx(largest)
 
 
 def test_fewer_pairs_need_less_noise(sitting):

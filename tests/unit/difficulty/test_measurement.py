@@ -5,7 +5,12 @@ import math
 import numpy as np
 import pytest
 
-from understudy.difficulty.measurement import (
+from understudy.core.privacy.noise import os_noise
+from understudy.core.privacy.noise import test_noise as seeded_noise
+from understudy.errors import UsageError
+from understudy.exams.responses import Responses
+from understudy.exams.simulate import Exam
+from understudy.exams.totals_mechanism import (
     Cube,
     GaussianRightAndWrong,
     GaussianTotals,
@@ -15,11 +20,6 @@ from understudy.difficulty.measurement import (
     noise_variance,
     predicted_variance,
 )
-from understudy.errors import UsageError
-from understudy.privacy.noise import os_noise
-from understudy.privacy.noise import test_noise as seeded_noise
-from understudy.records import Responses
-from understudy.records.exam import Exam
 
 MECHANISMS = (
     Cube(5, 1.0),

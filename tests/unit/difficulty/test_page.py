@@ -9,11 +9,17 @@ from pathlib import Path
 
 import pytest
 
-import understudy.difficulty.page as page_module
+import understudy.exams.student_page as page_module
 from made_difficulties import make_difficulties
-from understudy.difficulty.page import check_strings, english_strings, languages, read_strings, student_page
+from understudy.core.privacy.guarantee import Guarantee
 from understudy.errors import DataError, RefusedError, UsageError
-from understudy.privacy.guarantee import Guarantee
+from understudy.exams.student_page import (
+    check_strings,
+    english_strings,
+    languages,
+    read_strings,
+    student_page,
+)
 
 HOSTILE = "</script><script>alert(1)</script><!--<img src=x onerror=alert(2)>&\"'"
 

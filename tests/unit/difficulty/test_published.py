@@ -5,16 +5,16 @@ import pytest
 from scipy import stats
 from scipy.special import expit
 
-from understudy.difficulty.published import (
+from understudy.exams.estimators.joint import PENALTY, estimate_ability, fit_joint
+from understudy.exams.estimators.published import (
     OBJECTIVE_REASON,
     STATISTICS_REASON,
     objective,
     statistics,
     tilt_noise,
 )
-from understudy.models.joint import PENALTY, estimate_ability, fit_joint
-from understudy.records.exam import Exam
-from understudy.records.responses import Responses
+from understudy.exams.responses import Responses
+from understudy.exams.simulate import Exam
 
 
 @pytest.fixture

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from understudy.difficulty.reading import order_of, reading, told_apart
+from understudy.exams.ranking import order_of, reading, told_apart
 
 
 @pytest.mark.parametrize(

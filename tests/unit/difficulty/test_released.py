@@ -9,11 +9,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from made_difficulties import PROVED, make_difficulties, write_difficulties
-from understudy.difficulty.ability import abilities
-from understudy.difficulty.released import Difficulties
+from understudy.core.privacy.guarantee import Guarantee
 from understudy.errors import DataError, UnderstudyError, UsageError
-from understudy.privacy.guarantee import Guarantee
-from understudy.records import Responses
+from understudy.exams.ability import abilities
+from understudy.exams.difficulties_file import Difficulties
+from understudy.exams.responses import Responses
 
 
 @pytest.mark.parametrize(

@@ -5,11 +5,11 @@ import itertools
 import numpy as np
 import pytest
 
-from understudy.difficulty.measurement import Cube
-from understudy.difficulty.spread import CANDIDATES, _expected, choose_spread, estimate_spread
+from understudy.core.privacy.noise import test_noise as seeded_noise
 from understudy.errors import DataError
-from understudy.privacy.noise import test_noise as seeded_noise
-from understudy.records.exam import Exam
+from understudy.exams.ability_spread import CANDIDATES, _expected, choose_spread, estimate_spread
+from understudy.exams.simulate import Exam
+from understudy.exams.totals_mechanism import Cube
 
 
 class Recorder:

@@ -4,7 +4,8 @@ import threading
 
 import pytest
 
-from understudy.engine import local, n_cores, run_tasks
+from understudy.core.engine import tasks
+from understudy.core.engine.tasks import n_cores, run_tasks
 
 
 def test_results_come_in_order_whatever_finishes_first():
@@ -34,7 +35,7 @@ def test_nothing_to_do():
 
 
 def test_the_first_error_ends_it(monkeypatch):
-    monkeypatch.setattr(local, "n_cores", lambda: 1)
+    monkeypatch.setattr(tasks, "n_cores", lambda: 1)
     started = []
     release = threading.Event()
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from understudy.records.typing_course import TypingCourse
+from understudy.keystrokes.simulate import TypingCourse
 
 
 @pytest.fixture(scope="package")

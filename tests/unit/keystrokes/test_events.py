@@ -8,7 +8,10 @@ import pytest
 
 from understudy.errors import UsageError
 from understudy.keystrokes.coarsening import EXAMPLES, parse_coarsening
-from understudy.keystrokes.events import (
+from understudy.keystrokes.formats.reading import read_keystrokes
+from understudy.keystrokes.keystrokes import Keystrokes
+from understudy.keystrokes.latencies import count_latencies
+from understudy.keystrokes.release import (
     Kept,
     Keys,
     coarsen_events,
@@ -17,9 +20,6 @@ from understudy.keystrokes.events import (
     relaid,
     released_table,
 )
-from understudy.keystrokes.latencies import count_latencies
-from understudy.readers.keystrokes import read_keystrokes
-from understudy.records.keystrokes import Keystrokes
 
 KINDS = [one for one in EXAMPLES if not one.startswith("micro")]
 MS = 1_000_000

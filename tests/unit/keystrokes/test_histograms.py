@@ -6,7 +6,7 @@ import pytest
 from understudy.errors import UsageError
 from understudy.keystrokes.histograms import count_histograms
 from understudy.keystrokes.latencies import Kind, count_latencies, latency_rows
-from understudy.records.typing_course import TypingCourse
+from understudy.keystrokes.simulate import TypingCourse
 
 
 @pytest.fixture(scope="module")

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from understudy.keystrokes import latencies
+from understudy.keystrokes.keystrokes import NANOSECONDS, Keystrokes
 from understudy.keystrokes.latencies import Kind, count_latencies, latency_rows, shown
-from understudy.records.keystrokes import NANOSECONDS, Keystrokes
 
 KEYS = ("a", " ", "Backspace", "{")
 

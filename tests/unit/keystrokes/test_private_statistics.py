@@ -6,9 +6,12 @@ import math
 import numpy as np
 import pytest
 
+from understudy.core.privacy.noise import os_noise
+from understudy.core.privacy.noise import test_noise as seeded_noise
 from understudy.errors import UsageError
+from understudy.keystrokes.keystrokes import Keystrokes
 from understudy.keystrokes.latencies import count_latencies
-from understudy.keystrokes.private_statistics import (
+from understudy.keystrokes.statistics import (
     ONE,
     Declaration,
     DigraphStatistics,
@@ -19,9 +22,6 @@ from understudy.keystrokes.private_statistics import (
     read_digraphs,
     release_statistics,
 )
-from understudy.privacy.noise import os_noise
-from understudy.privacy.noise import test_noise as seeded_noise
-from understudy.records.keystrokes import Keystrokes
 
 MS = 1_000_000
 DIGRAPHS = ("i → n", "n → t", "t → Space", "+ → +")

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from understudy.errors import DataError
+from understudy.keystrokes.keystrokes import Keystrokes
 from understudy.keystrokes.latencies import Totals, count_latencies
 from understudy.keystrokes.profiles import (
     Profiles,
@@ -13,8 +14,7 @@ from understudy.keystrokes.profiles import (
     enough_typed,
     most_common,
 )
-from understudy.records.keystrokes import Keystrokes
-from understudy.records.typing_course import TypingCourse
+from understudy.keystrokes.simulate import TypingCourse
 
 
 def totals(count, total):

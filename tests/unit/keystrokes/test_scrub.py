@@ -182,7 +182,7 @@ def test_python_without_shape_keeps_the_tree():
 
 
 @pytest.mark.parametrize(
-    "path", sorted(Path(understudy.__file__).parent.glob("records/*.py")), ids=lambda p: p.name
+    "path", sorted(Path(understudy.__file__).parent.glob("logs/*.py")), ids=lambda p: p.name
 )
 def test_real_modules_keep_tokens_tree_and_comments_lengths(path):
     text = path.read_text(encoding="utf-8")

@@ -5,8 +5,8 @@ import pytest
 
 from understudy.errors import UsageError
 from understudy.keystrokes.latencies import Kind, count_latencies
+from understudy.keystrokes.simulate import TypingCourse
 from understudy.keystrokes.windows import by_size, by_week
-from understudy.records.typing_course import TypingCourse
 
 
 @pytest.fixture(scope="module")

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from understudy.models.conditional import fit_conditional
-from understudy.records.exam import Exam
+from understudy.exams.estimators.conditional import fit_conditional
+from understudy.exams.simulate import Exam
 
 INF = np.inf
 

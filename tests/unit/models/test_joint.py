@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.special import expit
 
-from understudy.models.joint import estimate_ability, fit_joint
+from understudy.exams.estimators.joint import estimate_ability, fit_joint
 
 
 def derivatives(fit, right_by_learner, right_by_item, penalty, mask=True):

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from understudy.models.marginal import LARGEST_SD, SMALLEST_SD, fit_marginal
-from understudy.records.exam import Exam
+from understudy.exams.estimators.marginal import LARGEST_SD, SMALLEST_SD, fit_marginal
+from understudy.exams.simulate import Exam
 
 INF = np.inf
 

@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from understudy.cohorts.deep import vae
+from understudy.core.privacy import private_training
+from understudy.core.privacy.noise import os_noise, test_noise
 from understudy.errors import MissingError
-from understudy.models import private_steps, vae
-from understudy.privacy.noise import os_noise, test_noise
 
 torch = pytest.importorskip("torch", reason="the extra `deep` is not installed")
 pytest.importorskip("opacus", reason="the extra `deep` is not installed")
@@ -127,7 +128,7 @@ def test_a_learners_encoding_does_not_depend_on_the_others():
 
 # --- M2 ------------------------------------------------------------------------------------------
 
-STEPS = private_steps.PrivateSteps(rate=0.5, n_steps=3, clip=0.7, noise_multiplier=2.0)
+STEPS = private_training.PrivateSteps(rate=0.5, n_steps=3, clip=0.7, noise_multiplier=2.0)
 SMALL = vae.LatentSettings(latent=2, warm_steps=10, public_batch_size=16)
 
 
@@ -166,7 +167,7 @@ def test_opacus_gradient_is_each_learners_own_and_what_is_summed_is_clipped(monk
             return values
 
     monkeypatch.setattr(vae.LatentVae, "losses", spied)
-    once = private_steps.PrivateSteps(rate=1.0, n_steps=1, clip=0.7, noise_multiplier=2.0)
+    once = private_training.PrivateSteps(rate=1.0, n_steps=1, clip=0.7, noise_multiplier=2.0)
     m2 = fitted(private, np.random.default_rng(12), Recording(), once)
 
     plain = m2._parts()
@@ -184,21 +185,21 @@ def test_opacus_gradient_is_each_learners_own_and_what_is_summed_is_clipped(monk
     norms = np.linalg.norm(gradients, axis=1)
     assert norms.max() > 0.7  # something is cut
     expected = (gradients * np.minimum(1.0, 0.7 / norms)[:, None]).sum(axis=0)
-    np.testing.assert_allclose(seen["sum"] * 0.7 / private_steps.LATTICE, expected, atol=1e-4)
-    assert seen["sigma"] == 2.0 * private_steps.LATTICE
+    np.testing.assert_allclose(seen["sum"] * 0.7 / private_training.LATTICE, expected, atol=1e-4)
+    assert seen["sigma"] == 2.0 * private_training.LATTICE
 
 
 def test_replacing_a_learner_changes_no_other_contribution(monkeypatch):
     """To the last bit: the sensitivity is proved for one row of integers."""
     seen = []
-    original = private_steps.lattice_contributions
+    original = private_training.lattice_contributions
     monkeypatch.setattr(
-        private_steps,
+        private_training,
         "lattice_contributions",
         lambda rows, clip: seen.append(original(rows, clip)) or seen[-1],
     )
     private = latents(33, np.random.default_rng(30))
-    once = private_steps.PrivateSteps(rate=0.5, n_steps=1, clip=0.7, noise_multiplier=2.0)
+    once = private_training.PrivateSteps(rate=0.5, n_steps=1, clip=0.7, noise_multiplier=2.0)
     fitted(private, np.random.default_rng(31), steps=once)
     private.mean[5] = 100.0
     fitted(private, np.random.default_rng(31), steps=once)
@@ -211,17 +212,17 @@ def test_no_contribution_is_longer_than_the_sensitivity():
     rng = np.random.default_rng(13)
     rows = rng.normal(size=(200, 30)) * 10.0 ** rng.uniform(-8, 30, size=(200, 1))
     rows[0], rows[1, 3], rows[2, 4] = 0.0, np.nan, np.inf
-    cells = private_steps.lattice_contributions(rows, 0.5)
-    assert ((cells**2).sum(axis=1) <= private_steps.LATTICE**2).all()
+    cells = private_training.lattice_contributions(rows, 0.5)
+    assert ((cells**2).sum(axis=1) <= private_training.LATTICE**2).all()
     assert (cells[:3] == 0).all()
     norms = np.linalg.norm(rows[3:], axis=1)
     expected = rows[3:] * np.minimum(1.0, 0.5 / norms)[:, None]
-    np.testing.assert_allclose(cells[3:] * 0.5 / private_steps.LATTICE, expected, atol=1e-6)
+    np.testing.assert_allclose(cells[3:] * 0.5 / private_training.LATTICE, expected, atol=1e-6)
 
 
 def test_clipping_norm_and_noise_reach_the_optimizer():
     parts = torch.nn.Linear(2, 1)
-    optimizer = private_steps.lattice_optimizer_class()(
+    optimizer = private_training.lattice_optimizer_class()(
         torch.optim.Adam(parts.parameters()),
         noise_multiplier=3.0,
         max_grad_norm=0.25,
@@ -242,17 +243,17 @@ def test_clipping_norm_and_noise_reach_the_optimizer():
 
 
 def test_everybody_takes_part_with_the_rate():
-    taken = np.array([private_steps.poisson_sample(1000, 0.3) for _ in range(40)])
+    taken = np.array([private_training.poisson_sample(1000, 0.3) for _ in range(40)])
     assert abs(taken.mean() - 0.3) < 5 * np.sqrt(0.21 / taken.size)
     # Independent of each other: the batch's size varies as a binomial does.
     assert 5 < taken.sum(axis=1).std() < 30
-    assert private_steps.poisson_sample(7, 1.0).all()
-    assert not private_steps.poisson_sample(7, 0.0).any()
+    assert private_training.poisson_sample(7, 1.0).all()
+    assert not private_training.poisson_sample(7, 0.0).any()
 
 
 def test_a_step_in_which_nobody_takes_part_is_a_step_of_noise():
     private = latents(5, np.random.default_rng(14))
-    steps = private_steps.PrivateSteps(rate=1e-12, n_steps=2, clip=1.0, noise_multiplier=1.0)
+    steps = private_training.PrivateSteps(rate=1e-12, n_steps=2, clip=1.0, noise_multiplier=1.0)
     m2 = fitted(private, np.random.default_rng(15), steps=steps)
     assert np.isfinite(m2.sample(np.array([0, 1, 2]), np.random.default_rng(0))).all()
 
@@ -260,7 +261,7 @@ def test_a_step_in_which_nobody_takes_part_is_a_step_of_noise():
 def test_m2_learns_where_a_label_lies_when_noise_is_small():
     rng = np.random.default_rng(16)
     private = latents(300, rng, shift=2.0)
-    steps = private_steps.PrivateSteps(rate=1.0, n_steps=150, clip=5.0, noise_multiplier=0.1)
+    steps = private_training.PrivateSteps(rate=1.0, n_steps=150, clip=5.0, noise_multiplier=0.1)
     settings = vae.LatentSettings(latent=2, warm_steps=50, public_weight=0.0, learning_rate=0.05)
     m2 = fitted(private, rng, steps=steps, settings=settings)
     for label in range(3):
@@ -281,7 +282,7 @@ def test_weights_are_the_mean_of_the_last_private_steps(monkeypatch, averaged, n
         seen.append({name: value.clone() for name, value in examples._module.state_dict().items()})
 
     monkeypatch.setattr(vae.LatentVae, "_private_step", spied)
-    steps = private_steps.PrivateSteps(rate=1.0, n_steps=6, clip=1.0, noise_multiplier=1.0)
+    steps = private_training.PrivateSteps(rate=1.0, n_steps=6, clip=1.0, noise_multiplier=1.0)
     settings = vae.LatentSettings(latent=2, warm_steps=5, averaged=averaged)
     m2 = fitted(latents(9, np.random.default_rng(25)), np.random.default_rng(26), None, steps, settings)
     for name, value in m2.parts_.state_dict().items():
@@ -335,7 +336,7 @@ def test_who_takes_part_is_secret_where_the_noise_is(monkeypatch, secret):
         return taken[-1][-1]
 
     monkeypatch.setattr(vae, "poisson_sample", spied)
-    steps = private_steps.PrivateSteps(rate=0.5, n_steps=4, clip=1.0, noise_multiplier=1.0)
+    steps = private_training.PrivateSteps(rate=0.5, n_steps=4, clip=1.0, noise_multiplier=1.0)
     for _ in range(2):
         taken.append([])
         noise = os_noise() if secret else test_noise(np.random.default_rng(23))
@@ -350,7 +351,9 @@ def test_who_takes_part_is_secret_where_the_noise_is(monkeypatch, secret):
 
 
 def test_models_are_imported_without_torch():
-    code = "import sys, understudy.models.vae; sys.exit('torch' in sys.modules or 'opacus' in sys.modules)"
+    code = (
+        "import sys, understudy.cohorts.deep.vae; sys.exit('torch' in sys.modules or 'opacus' in sys.modules)"
+    )
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 
@@ -358,4 +361,4 @@ def test_models_are_imported_without_torch():
 def test_a_missing_extra_is_told_in_one_sentence(monkeypatch, missing):
     monkeypatch.setitem(sys.modules, missing, None)
     with pytest.raises(MissingError, match=r"pip install 'understudy\[deep\]'\.$"):
-        private_steps.load_opacus()
+        private_training.load_opacus()

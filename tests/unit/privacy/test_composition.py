@@ -9,8 +9,7 @@ from dp_accounting.pld import privacy_loss_distribution as pld
 from dp_accounting.rdp import RdpAccountant
 from scipy.stats import norm
 
-from understudy.privacy import Guarantee
-from understudy.privacy.composition import (
+from understudy.core.privacy.composition import (
     analytic_delta,
     analytic_rho,
     compose,
@@ -22,6 +21,7 @@ from understudy.privacy.composition import (
     mu_to_delta,
     rho_for,
 )
+from understudy.core.privacy.guarantee import Guarantee
 
 EPSILONS = [0.01, 0.5, 1.0, 2.0, 8.0, 20.0]
 DELTAS = [1e-5, 1e-6, 1e-12]

@@ -2,7 +2,7 @@
 
 import json
 
-from understudy.privacy import Guarantee
+from understudy.core.privacy.guarantee import Guarantee
 
 
 def test_a_guarantee_for_machines_has_rho():

@@ -5,16 +5,17 @@ import sqlite3
 
 import pytest
 
-from understudy.errors import DataError, MissingError, RefusedError, UsageError
-from understudy.privacy import Guarantee, Ledger
-from understudy.privacy.ledger import (
+from understudy.core.privacy.guarantee import Guarantee
+from understudy.core.privacy.ledger import (
     DEFAULT_LIMIT,
     DEFAULT_POPULATION,
     SIMULATED_POPULATION,
+    Ledger,
     file_population,
     ledger_path,
     new_card_id,
 )
+from understudy.errors import DataError, MissingError, RefusedError, UsageError
 
 NONE = Guarantee.none("a test")
 

@@ -10,9 +10,9 @@ import mpmath
 import numpy as np
 import pytest
 
-from understudy.privacy import mechanisms, noise
-from understudy.privacy.noise import os_noise
-from understudy.privacy.noise import test_noise as seeded_noise
+from understudy.core.privacy import mechanisms, noise
+from understudy.core.privacy.noise import os_noise
+from understudy.core.privacy.noise import test_noise as seeded_noise
 
 
 def both_noises():
@@ -171,7 +171,7 @@ def test_no_seed_reaches_the_real_noise():
 
 def test_no_environment_reaches_the_real_noise():
     program = (
-        "import numpy as np; from understudy.privacy.noise import os_noise; n = os_noise(); "
+        "import numpy as np; from understudy.core.privacy.noise import os_noise; n = os_noise(); "
         "z = np.zeros(20, dtype=int); print(n.discrete_gaussian(z, 1e6).tolist(), n.cube(z, 1e-3).tolist())"
     )
     environment = {"PYTHONHASHSEED": "0", "SEED": "0", "RANDFILE": "/dev/zero", "OPENDP_TEST_SEED": "0"}
@@ -298,7 +298,7 @@ def test_a_hopeless_epsilon_for_the_hexagon_is_refused():
 
 def test_the_heavy_libraries_are_imported_only_to_draw():
     program = (
-        "import sys, understudy.privacy.mechanisms, understudy.privacy.composition; "
+        "import sys, understudy.core.privacy.mechanisms, understudy.core.privacy.composition; "
         "print([name for name in ('opendp', 'dp_accounting') if name in sys.modules])"
     )
     answer = subprocess.run([sys.executable, "-c", program], capture_output=True, check=True, text=True)

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from understudy.privacy import quantiles
-from understudy.privacy.noise import test_noise as seeded
-from understudy.privacy.quantiles import cut_grid, cuts_guarantee, private_cuts, rank_error
+from understudy.cohorts import cuts
+from understudy.cohorts.cuts import cut_grid, cuts_guarantee, private_cuts, rank_error
+from understudy.core.privacy.noise import test_noise as seeded
 
 scores = st.lists(st.floats(-10, 110), min_size=1, max_size=30)
 
@@ -22,7 +22,7 @@ def utilities(values, n_groups, monkeypatch):
         calls.append((np.array(utility), sensitivity, epsilon))
         return int(np.argmax(utility))
 
-    monkeypatch.setattr(quantiles, "exponential", record)
+    monkeypatch.setattr(cuts, "exponential", record)
     private_cuts(np.array(values), (0.0, 100.0), n_groups, epsilon=1.0, noise=None)
     return calls
 
@@ -52,9 +52,9 @@ def test_cuts_grow_and_lie_on_the_grid(values, n_groups, epsilon, seed):
 
 def test_cuts_at_the_ends_of_the_grid_are_moved_apart(monkeypatch):
     for place in (0, len(cut_grid(0, 1)) - 1):
-        monkeypatch.setattr(quantiles, "exponential", lambda *_, place=place, **__: place)
-        cuts = private_cuts(np.ones(3), (0.0, 100.0), 4, epsilon=1.0, noise=None)
-        assert list(cuts) == sorted(set(cuts))
+        monkeypatch.setattr(cuts, "exponential", lambda *_, place=place, **__: place)
+        found = private_cuts(np.ones(3), (0.0, 100.0), 4, epsilon=1.0, noise=None)
+        assert list(found) == sorted(set(found))
 
 
 def test_groups_are_even_up_to_the_promised_error():

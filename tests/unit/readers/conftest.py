@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from understudy.records import Interactions
+from understudy.logs.interactions import Interactions
 
 Write = Callable[..., Path]
 Record = tuple[object, ...]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from understudy.readers.keystrokes import KeystrokeSource
+from understudy.keystrokes.formats.reading import KeystrokeSource
 
 START = 1_700_000_000_000  # milliseconds since 1970
 

@@ -13,15 +13,15 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from understudy.cohorts.building.activity import FORMATS, read_activity
+from understudy.cohorts.building.build import even_cuts, join
+from understudy.cohorts.building.scores import Match, match_scores, read_scores
+from understudy.cohorts.building.sessions import MINUTE, Rule, Term, check_hours, find_sessions
+from understudy.cohorts.cohort import Feature, Schema
+from understudy.core.files.moments import DateOrder, read_moments
+from understudy.core.files.times import UnreadableTimesError
+from understudy.core.files.withdrawals import read_withdrawn
 from understudy.errors import DataError, UnderstudyError, UsageError
-from understudy.readers.activity import FORMATS, read_activity
-from understudy.readers.cohort_building import even_cuts, join
-from understudy.readers.moments import DateOrder, read_moments
-from understudy.readers.scores import Match, match_scores, read_scores
-from understudy.readers.sessions import MINUTE, Rule, Term, check_hours, find_sessions
-from understudy.readers.withdrawn import read_withdrawn
-from understudy.records.cohort import Feature, Schema
-from understudy.records.times import UnreadableTimesError
 
 START = date(2024, 9, 2)
 TERM = Term(START, 3)

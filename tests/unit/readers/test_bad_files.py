@@ -9,8 +9,8 @@ import polars as pl
 import pytest
 from test_read_tables import workbook
 
+from understudy.core.events.reading import read_log
 from understudy.errors import DataError, UsageError
-from understudy.readers import read_log
 
 HEADER = "learner,action,outcome\n"
 ROWS = "ana,add,1\nana,sub,0\n"
@@ -110,7 +110,7 @@ def test_bad_files(write, tmp_path, name, content, message):
 
 
 def test_a_group_that_changes_within_a_learner(write):
-    from understudy.readers import Columns
+    from understudy.core.files.columns import Columns
 
     path = write("log.csv", "learner,action,outcome,class\na,x,1,k\na,y,1,m\n")
     with pytest.raises(DataError, match=r"log.csv: the group column changes within a learner"):
@@ -128,9 +128,9 @@ def test_a_file_that_is_not_there(tmp_path):
 
 
 def test_ragged_rows_are_found_across_chunks(write, monkeypatch):
-    import understudy.readers.structure
+    import understudy.core.files.structure
 
-    monkeypatch.setattr(understudy.readers.structure, "CHUNK", 7)
+    monkeypatch.setattr(understudy.core.files.structure, "CHUNK", 7)
     content = HEADER + 'ana,"a ""b"",\nc",1\n\n' * 9 + ROWS
     assert read_log(write("log.csv", content)).interactions.n_rows == 11
     with pytest.raises(DataError, match="line 31 has 2 fields where the first line has 3"):

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from understudy.readers import Columns, Identifier, read_log
+from understudy.core.events.reading import read_log
+from understudy.core.files.columns import Columns
+from understudy.core.files.identifiers import Identifier
 
 
 def log_with(column: str, values: list[str]) -> str:

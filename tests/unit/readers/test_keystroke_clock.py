@@ -6,7 +6,7 @@ import pytest
 from keystroke_files import csv
 
 from understudy.errors import DataError, UsageError
-from understudy.readers.keystrokes import read_keystrokes
+from understudy.keystrokes.formats.reading import read_keystrokes
 
 MILLISECONDS = [1_700_000_000_000, 1_700_000_000_123, 1_700_000_000_456]
 SMALL = [0, 180, 395, 600, 790]

@@ -10,7 +10,7 @@ import pytest
 from keystroke_files import START, csv, presses
 
 from understudy.errors import DataError, UsageError
-from understudy.readers.keystrokes import read_courses, read_keystrokes
+from understudy.keystrokes.formats.reading import read_courses, read_keystrokes
 
 MINUTE = 60_000
 
@@ -234,7 +234,7 @@ def test_parquet_and_named_columns(write):
 
 
 def test_columns_not_asked_for_are_never_read(write, monkeypatch):
-    from understudy.readers.delimited import DelimitedTable
+    from understudy.core.files.delimited import DelimitedTable
 
     read = []
     original = DelimitedTable._parse

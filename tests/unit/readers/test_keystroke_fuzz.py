@@ -15,7 +15,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from understudy.errors import UnderstudyError
-from understudy.readers.keystrokes import FORMATS, KeystrokeSource, read_keystrokes
+from understudy.keystrokes.formats.reading import FORMATS, KeystrokeSource, read_keystrokes
 
 quick = settings(
     max_examples=30,

@@ -8,7 +8,7 @@ import pytest
 from keystroke_files import START, presses
 
 from understudy.errors import DataError
-from understudy.readers.keystrokes import read_keystrokes
+from understudy.keystrokes.formats.reading import read_keystrokes
 
 OBJECTS = [
     {"user": 5, "t": {"x": 1}, "timestamp": START, "key": "i", "note": "Zq7"},

@@ -6,7 +6,7 @@ import pytest
 from keystroke_files import START, csv, presses
 
 from understudy.errors import DataError, UsageError
-from understudy.readers.keystrokes import read_keystrokes
+from understudy.keystrokes.formats.reading import read_keystrokes
 
 SEVERAL = "several characters at once (paste, completion or replacement)"
 NOT_TYPED = "not typed (pasted, formatted, undone or loaded)"

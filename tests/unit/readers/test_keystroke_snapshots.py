@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from keystroke_files import START, presses
 
 from understudy.errors import DataError
-from understudy.readers.keystrokes import read_keystrokes
+from understudy.keystrokes.formats.reading import read_keystrokes
 
 quick = settings(
     max_examples=60,

@@ -9,10 +9,10 @@ import polars as pl
 import pytest
 
 from understudy.errors import UsageError
-from understudy.keystrokes.writing import event_table, write_keystrokes
-from understudy.readers.keystrokes import read_keystrokes
-from understudy.records.keystrokes import Keystrokes
-from understudy.records.typing_course import TypingCourse
+from understudy.keystrokes.formats.reading import read_keystrokes
+from understudy.keystrokes.formats.writing import event_table, write_keystrokes
+from understudy.keystrokes.keystrokes import Keystrokes
+from understudy.keystrokes.simulate import TypingCourse
 
 
 def course() -> Keystrokes:

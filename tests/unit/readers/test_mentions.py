@@ -9,10 +9,11 @@ import polars as pl
 import pytest
 
 from understudy.cli.options import refuse_identifiers
+from understudy.core.events.reading import read_log
+from understudy.core.files.columns import Columns
+from understudy.core.files.identifiers import Identifier, NamedPeople
+from understudy.core.files.mentions import identifiers_in_actions
 from understudy.errors import DataError
-from understudy.readers import Columns, Identifier, read_log
-from understudy.readers.identifiers import NamedPeople
-from understudy.readers.mentions import identifiers_in_actions
 
 
 def actions_log(actions: list[str], learners: list[str]) -> str:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from understudy.core.events.reading import read_log
+from understudy.core.files.columns import Columns
 from understudy.errors import DataError, UsageError
-from understudy.readers import Columns, read_log
 
 ASSISTMENTS = """order_id,assignment_id,user_id,assistment_id,problem_id,original,correct,skill_id,skill_name
 30,1,501,9,71,1,0,11,Fractions

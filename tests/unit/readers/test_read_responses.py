@@ -13,8 +13,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from test_read_tables import workbook
 
+from understudy.core.events.reading import formats
+from understudy.core.files.columns import Columns
 from understudy.errors import DataError, UnderstudyError, UsageError
-from understudy.readers import Columns, ResponsesFile, formats, read_responses
+from understudy.exams.formats.reading import ResponsesFile, read_responses
 
 SHEET = "Student ID,Q1,Q2,Q3\nana,1,0,\nben,true,FALSE,1\n"
 MATRIX = [[1, 0, -1], [1, 0, 1]]
@@ -493,14 +495,14 @@ def test_large_sheets_are_read_in_groups_of_columns(write, monkeypatch):
     answers = np.random.default_rng(1).integers(0, 2, (50, 9))
     frame = pl.DataFrame(answers, schema=[f"Q{n}" for n in range(9)])
     frame = frame.with_columns(Q4=pl.lit("text")).insert_column(0, pl.Series("user", range(50)))
-    monkeypatch.setattr("understudy.readers.responses_wide._CELLS_AT_A_TIME", 150)
+    monkeypatch.setattr("understudy.exams.formats.sheet._CELLS_AT_A_TIME", 150)
     expected = np.delete(answers, 4, axis=1).tolist()
     assert matrix(read_responses(write("a.csv", frame.write_csv()))) == expected
     assert matrix(read_responses(write("a.parquet", parquet(frame)))) == expected
 
 
 def test_more_learners_and_items_than_a_matrix_holds(write, monkeypatch):
-    monkeypatch.setattr("understudy.readers.responses_long._MOST_CELLS", 3)
+    monkeypatch.setattr("understudy.exams.formats.answer_list._MOST_CELLS", 3)
     for content in (LONG, "2\na,b\n1,0\n2\nc,d\n1,0\n"):
         with pytest.raises(DataError, match=r"2 learners and \d items are more than a matrix"):
             read_responses(write("long.csv", content))

@@ -9,28 +9,12 @@ import re
 import polars as pl
 import pytest
 
-import understudy.readers
+from understudy.core.events.reading import formats, read_log
+from understudy.core.files.columns import Columns
 from understudy.errors import DataError, UsageError
-from understudy.readers import Columns, formats, read_log
 
 PLAIN = "learner,action,outcome\nana,add,1\nben,add,0\nana,sub,0\nben,mul,1\n"
 PLAIN_RECORDS = [[("add", 1), ("sub", 0)], [("add", 0), ("mul", 1)]]
-
-
-def test_exported_names():
-    assert understudy.readers.__all__ == [
-        "Columns",
-        "Identifier",
-        "LogFile",
-        "ResponsesFile",
-        "formats",
-        "read_log",
-        "read_responses",
-    ]
-    assert formats() == (
-        *("assistments", "csv", "datashop", "excel", "parquet", "slam", "three-line", "tsv"),
-        *("user-item-skill", "xapi"),
-    )
 
 
 @pytest.mark.parametrize(

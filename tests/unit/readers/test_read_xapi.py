@@ -7,8 +7,10 @@ from typing import Any
 
 import pytest
 
+from understudy.core.events.reading import read_log
+from understudy.core.files.columns import Columns
+from understudy.core.files.identifiers import Identifier
 from understudy.errors import DataError, UsageError
-from understudy.readers import Columns, Identifier, read_log
 
 HOME = "https://school.example"
 

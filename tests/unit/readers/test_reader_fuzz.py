@@ -14,8 +14,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from test_read_tables import workbook
 
+from understudy.core.events.reading import LogFile, formats, read_log
+from understudy.core.files.columns import Columns
 from understudy.errors import UnderstudyError
-from understudy.readers import Columns, LogFile, formats, read_log
 
 quick = settings(
     max_examples=40,

@@ -8,8 +8,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from understudy.core.events.reading import read_log
+from understudy.core.files.columns import Columns
 from understudy.errors import DataError, UsageError
-from understudy.readers import Columns, read_log
 
 LOG = "user,skill,correct\nana,a,1\nana,b,0\nben,a,bad\nben,b,1\nc c,a,1\n"
 KEPT = [[("a", 1), ("b", 0)], [("a", 1)]]

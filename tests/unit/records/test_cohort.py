@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from understudy.cohorts.cohort import Cohort, Feature, Schema, read_cohort
 from understudy.errors import DataError, UnderstudyError, UsageError
-from understudy.records.cohort import Cohort, Feature, Schema, read_cohort
 
 SMALL = Schema(
     features=(Feature("day", 100.0, hours=(6, 18)), Feature("night", 50.0)), n_weeks=3, cuts=(40.0, 60.0)
@@ -307,7 +307,7 @@ def test_a_table_without_its_declaration(tmp_path):
 
 
 def test_kinds_of_files_are_those_that_are_written():
-    from understudy.records.cohort_kinds import FORMATS
-    from understudy.synthesis.cohorts import feedback, summary
+    from understudy.cohorts.summary import feedback, summary_file
+    from understudy.core.files.kinds import FORMATS
 
-    assert set(FORMATS) == {feedback.FORMAT, summary.FORMAT}
+    assert set(FORMATS) == {feedback.FORMAT, summary_file.FORMAT}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from understudy.records.exam import Exam, chances
+from understudy.exams.simulate import Exam, chances
 
 
 def test_the_shape_of_a_sitting():

@@ -8,9 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from understudy.errors import DataError
-from understudy.records import Interactions
-from understudy.records.description import describe
-from understudy.records.interactions import common_vocabulary, joined, natural_order
+from understudy.logs.description import describe
+from understudy.logs.interactions import Interactions, common_vocabulary, joined, natural_order
 
 VOCABULARY = ("a", "b", "c", "d")
 

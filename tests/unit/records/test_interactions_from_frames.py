@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 
 from understudy.errors import DataError
-from understudy.records import Interactions
+from understudy.logs.interactions import Interactions
 
 CANARY = "canary-7f3a"
 

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import array_shapes, arrays
 
 from understudy.errors import DataError
-from understudy.records import Interactions, Responses
-from understudy.records.responses import ItemTotals
+from understudy.exams.responses import ItemTotals, Responses
+from understudy.logs.interactions import Interactions
 
 MATRIX = [[1, 0, -1], [0, 1, 1]]
 matrices = arrays(np.int8, array_shapes(min_dims=2, max_dims=2, max_side=8), elements=st.integers(-1, 1))

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from understudy.records.school import SCHEMA, School
+from understudy.cohorts.simulate import SCHEMA, School
 
 
 @pytest.fixture(scope="module")

@@ -8,17 +8,17 @@ import numpy as np
 import polars as pl
 import pytest
 
-from understudy.attacks import RiskEstimate
+from understudy.core.attacks.estimate import RiskEstimate
+from understudy.core.privacy.guarantee import Guarantee
+from understudy.core.privacy.ledger import Ledger
 from understudy.errors import RefusedError, UsageError
-from understudy.privacy import Guarantee, Ledger
-from understudy.records import Interactions
-from understudy.records.classroom import Classroom
-from understudy.release import Options, make_release
-from understudy.release import bundle as bundle_module
-from understudy.release.assessment import assess
-from understudy.release.bundle import refuse_risk
-from understudy.studies.trial import everybody
-from understudy.synthesis.markov import Markov
+from understudy.logs.generators.markov import Markov
+from understudy.logs.interactions import Interactions
+from understudy.logs.release import bundle as bundle_module
+from understudy.logs.release.assessment import assess
+from understudy.logs.release.bundle import Options, make_release, refuse_risk
+from understudy.logs.simulate import Classroom
+from understudy.logs.trial import everybody
 
 ACCEPTED = Options(method="markov", accept_risk="a test needs it")
 

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from understudy.sandbox import results
-from understudy.sandbox.results import MAGIC, read_result
+from understudy.sandbox import outcome
+from understudy.sandbox.outcome import MAGIC, read_result
 
 
 def stream(table, **options):
@@ -85,7 +85,7 @@ def test_nothing_hides_behind_what_is_shown():
 
 
 def test_every_type_that_passes_is_one_of_ours():
-    for kind in results._plain_types():
+    for kind in outcome._plain_types():
         table = pa.table({"c": pa.nulls(2, kind)})
         content = read_result(with_tables(r=stream(table)), 1).tables["r"]
         assert read_table(content).equals(table), kind
@@ -189,7 +189,7 @@ def test_columns_over_the_same_bytes_are_refused():
 def test_bits_that_would_become_bytes_are_limited(monkeypatch):
     table = pa.table({name: pa.array([True] * 1000) for name in "abcd"})
     assert not refused(with_tables(r=stream(table)))
-    monkeypatch.setattr(results, "MOST_CELLS", 3999)
+    monkeypatch.setattr(outcome, "MOST_CELLS", 3999)
     assert refused(with_tables(r=stream(table)))
 
 
@@ -239,7 +239,7 @@ def test_text_that_is_not_unicode_is_refused():
 
 
 def test_headers_that_are_refused(monkeypatch):
-    monkeypatch.setattr(results, "MOST_JSON_BYTES", 1000)
+    monkeypatch.setattr(outcome, "MOST_JSON_BYTES", 1000)
     deep = []
     for _ in range(80):
         deep = [deep]

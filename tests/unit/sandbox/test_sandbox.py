@@ -17,12 +17,12 @@ from understudy.sandbox import (
     Outcome,
     Probe,
     Sandbox,
-    filters,
+    availability,
+    bubblewrap,
+    process,
     require_sandbox,
-    requirement,
-    runtime,
+    seccomp,
     verdict,
-    worker,
 )
 from understudy.sandbox.battery import Untried
 from understudy.sandbox.jobs import MEBIBYTE
@@ -163,7 +163,7 @@ def test_a_result_in_tiny_pieces_takes_no_more_than_its_size():
     output_bytes = 40_000
     reading, writing = os.pipe2(os.O_CLOEXEC | os.O_DIRECT)  # every write is a packet, and a read takes one
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-    watching = object.__new__(worker.Worker)
+    watching = object.__new__(process.Worker)
     watching._limits = Limits(output_bytes=output_bytes, wall_seconds=600.0)
     watching._control, watching._started, watching._warm = ours, time.monotonic(), os.getpid()
 
@@ -207,20 +207,20 @@ def f():
 
 
 def test_started_by_root_it_is_a_user_that_nobody_else_is(usable, monkeypatch, tmp_path):
-    first, second = runtime.unprivileged(), runtime.unprivileged()
+    first, second = bubblewrap.unprivileged(), bubblewrap.unprivileged()
     assert first != second
     assert all(2_000_000_000 <= number < 2_100_000_000 for number in (*first, *second))
     few = tmp_path / "map"
     few.write_text("         0     100000      65536\n")
-    monkeypatch.setattr(runtime, "_MAPS", (str(few), str(few)))
-    assert runtime.unprivileged() == (65534, 65534)
+    monkeypatch.setattr(bubblewrap, "_MAPS", (str(few), str(few)))
+    assert bubblewrap.unprivileged() == (65534, 65534)
 
 
 def test_a_machine_where_the_battery_failed_is_refused(usable, monkeypatch, tmp_path):
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
     assert verdict.got_through() is None
     verdict.remember([Probe("fork", "denied", "denied"), Probe("read /etc/passwd", "denied", "got through")])
-    monkeypatch.setattr(worker.Worker, "__init__", lambda *_: pytest.fail("a sandbox was started"))
+    monkeypatch.setattr(process.Worker, "__init__", lambda *_: pytest.fail("a sandbox was started"))
     with pytest.raises(MissingError, match=r"does not hold.*read /etc/passwd") as caught, Sandbox():
         pass
     assert caught.value.exit_code == 5
@@ -250,7 +250,7 @@ def test_what_a_finding_was_made_on(usable, monkeypatch, tmp_path):
     other = tmp_path / "bwrap"
     other.write_text('#!/bin/sh\necho "bubblewrap 0.8.0"\n')
     other.chmod(0o755)
-    monkeypatch.setattr(runtime, "bubblewrap", lambda: str(other))
+    monkeypatch.setattr(bubblewrap, "bubblewrap", lambda: str(other))
     first = verdict.conditions()["bubblewrap"]
     other.write_text('#!/bin/sh\necho "bubblewrap 0.8.0" # and more\n')
     assert verdict.conditions()["bubblewrap"] != first
@@ -274,7 +274,7 @@ def test_a_finding_holds_for_what_it_was_made_on(usable, monkeypatch, tmp_path):
 def test_a_machine_where_the_battery_was_not_run_tries_the_core(usable, monkeypatch, tmp_path):
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
     for name in ("outer", "warm", "run"):
-        monkeypatch.setattr(filters, name, lambda: ALLOW_ALL)
+        monkeypatch.setattr(seccomp, name, lambda: ALLOW_ALL)
     opened = Sandbox(workers=1)
     with pytest.raises(MissingError, match=r"does not hold.*socket inet stream, socket unix stream"), opened:
         pass
@@ -354,7 +354,7 @@ def test_the_launcher_has_an_empty_environment_and_no_root(sandbox, monkeypatch)
 
 def test_the_sum_over_children_is_limited_even_if_forks_were_not(usable, monkeypatch):
     for name in ("outer", "warm", "run"):
-        monkeypatch.setattr(filters, name, lambda: ALLOW_ALL)
+        monkeypatch.setattr(seccomp, name, lambda: ALLOW_ALL)
     code = """
 import os, time
 def f():
@@ -406,7 +406,7 @@ def test_it_has_to_be_open():
 
 @pytest.mark.parametrize(("platform", "name"), [("darwin", "macOS"), ("win32", "Windows")])
 def test_other_systems_get_a_sentence(monkeypatch, platform, name):
-    monkeypatch.setattr(requirement, "sys", SimpleNamespace(platform=platform))
+    monkeypatch.setattr(availability, "sys", SimpleNamespace(platform=platform))
     with pytest.raises(MissingError, match=name) as caught:
         require_sandbox()
     assert "virtual machine" in caught.value.hint
@@ -415,7 +415,7 @@ def test_other_systems_get_a_sentence(monkeypatch, platform, name):
 
 
 def test_without_bubblewrap_nothing_is_run(monkeypatch):
-    monkeypatch.setattr(runtime.shutil, "which", lambda *_, **__: None)
+    monkeypatch.setattr(bubblewrap.shutil, "which", lambda *_, **__: None)
     with pytest.raises(MissingError, match="bubblewrap"), Sandbox():
         pass
 
@@ -429,6 +429,6 @@ def test_without_user_namespaces_nothing_is_run(usable, monkeypatch, tmp_path):
     refusing.chmod(0o755)
     for folder in (tmp_path, *tmp_path.parents[:-2]):
         folder.chmod(0o755)
-    monkeypatch.setattr(runtime, "bubblewrap", lambda: str(refusing))
+    monkeypatch.setattr(bubblewrap, "bubblewrap", lambda: str(refusing))
     with pytest.raises(MissingError, match=r"user namespaces.*No permissions"), Sandbox():
         pass

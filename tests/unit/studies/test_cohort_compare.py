@@ -12,11 +12,9 @@ import numpy as np
 import pytest
 
 from command import run
-from understudy.attacks.cohorts import COHORT_ATTACKS
-from understudy.errors import DataError, UsageError
-from understudy.records.cohort import Cohort, Schema
-from understudy.records.school import SCHEMA, School
-from understudy.studies.cohort_compare import (
+from understudy.cohorts.attacks import COHORT_ATTACKS
+from understudy.cohorts.cohort import Cohort, Schema
+from understudy.cohorts.compare import (
     ComparePlan,
     Comparison,
     check_cohort,
@@ -25,11 +23,13 @@ from understudy.studies.cohort_compare import (
     table_of,
     write_comparison,
 )
-from understudy.studies.cohort_cycles import ARMS, CyclesPlan, as_feedback, gains, levels, run_cycles
-from understudy.studies.cohort_figures import figures
-from understudy.studies.cohort_report import ATTACKS, floor_sentences
-from understudy.studies.cohort_trials import exact_summary, pooled, resample, seeded_summary
-from understudy.utility.findings import compare_findings
+from understudy.cohorts.compare_report import figures
+from understudy.cohorts.findings import compare_findings
+from understudy.cohorts.report import ATTACKS, floor_sentences
+from understudy.cohorts.simulate import SCHEMA, School
+from understudy.cohorts.trials import exact_summary, pooled, resample, seeded_summary
+from understudy.errors import DataError, UsageError
+from understudy.reproductions.two_stage.cycles import ARMS, CyclesPlan, as_feedback, gains, levels, run_cycles
 
 COHORT = School(n_learners=60).simulate(0, np.random.default_rng(4))
 
@@ -244,7 +244,7 @@ def compared(tmp_path_factory):
     made = run("simulate", "cohort.parquet", "--shape", "cohort", "--learners", "40", cwd=folder)
     assert made.returncode == 0, made.stderr
     (folder / "mine.py").write_text(
-        "from understudy.utility.findings import NOTHING, Finding, register\n\n\n"
+        "from understudy.cohorts.findings import NOTHING, Finding, register\n\n\n"
         "@register('my own', 'Is there anything?')\n"
         "def nothing_at_all(cohort):\n    return [Finding.of('x', NOTHING)]\n"
     )

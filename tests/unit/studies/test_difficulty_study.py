@@ -7,18 +7,18 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from understudy.difficulty import ability as product
-from understudy.difficulty.fitting import Request, fit_difficulties, plan
-from understudy.difficulty.released import Ability, Difficulties, Item
-from understudy.engine import local
+from understudy.core.engine import tasks
+from understudy.core.pages.charts import HEIGHT, _end_labels
+from understudy.core.privacy.guarantee import Guarantee
+from understudy.core.privacy.noise import test_noise as seeded_noise
 from understudy.errors import DataError, UsageError
-from understudy.privacy.guarantee import Guarantee
-from understudy.privacy.noise import test_noise as seeded_noise
-from understudy.records.exam import Exam
-from understudy.records.responses import Responses
-from understudy.studies import difficulty_study, difficulty_trials
-from understudy.studies.difficulty_panels import HEIGHT, _end_labels
-from understudy.studies.difficulty_study import (
+from understudy.exams import ability as product
+from understudy.exams.difficulties import Request, fit_difficulties, plan
+from understudy.exams.difficulties_file import Ability, Difficulties, Item
+from understudy.exams.responses import Responses
+from understudy.exams.simulate import Exam
+from understudy.reproductions.dp_rasch import study, trials
+from understudy.reproductions.dp_rasch.study import (
     COLUMNS,
     DifficultyPlan,
     Result,
@@ -28,7 +28,7 @@ from understudy.studies.difficulty_study import (
     table_of,
     write_study,
 )
-from understudy.studies.difficulty_trials import (
+from understudy.reproductions.dp_rasch.trials import (
     METHODS,
     N_BINS,
     POSTERIOR,
@@ -128,7 +128,7 @@ def test_knorm_is_the_products_fit():
 
 def test_intervals_of_means_are_t_intervals():
     values = np.random.default_rng(8).normal(size=20)
-    mean, low, high = difficulty_study._t_interval(values)
+    mean, low, high = study._t_interval(values)
     expected = stats.t.interval(0.95, 19, loc=values.mean(), scale=stats.sem(values))
     assert (mean, low, high) == pytest.approx((values.mean(), *expected))
 
@@ -201,7 +201,7 @@ def test_the_table_can_be_read_again(findings):
 
 
 def test_results_depend_neither_on_threads_nor_on_what_else_runs(findings, monkeypatch):
-    monkeypatch.setattr(local, "n_cores", lambda: 1)
+    monkeypatch.setattr(tasks, "n_cores", lambda: 1)
     alone = run_experiments(
         DifficultyPlan(repetitions=3, sizes=(60, 40), epsilons=(5.0,), methods=("objective", "knorm"))
     )
@@ -249,7 +249,7 @@ def test_knorm_beats_objective_perturbation():
 
 
 def test_the_histogram_adds_up_and_no_row_is_in_it(findings):
-    assert {h.method for h in findings.histograms} == set(difficulty_study.REAL_METHODS)
+    assert {h.method for h in findings.histograms} == set(study.REAL_METHODS)
     for histogram in findings.histograms:
         assert histogram.share.shape == (N_BINS, N_BINS)
         assert histogram.share.sum() == pytest.approx(1.0)
@@ -260,10 +260,7 @@ def test_missing_answers_count_as_wrong(exam):
     holes[::3, 0] = -1
     filled = np.maximum(holes, 0)
     key = (1, 3, 10, 0, ("knorm",), 5.0)
-    a, b = (
-        difficulty_trials.real_trial(key[0], key[1], Responses(m, exam.items), *key[2:])
-        for m in (holes, filled)
-    )
+    a, b = (trials.real_trial(key[0], key[1], Responses(m, exam.items), *key[2:]) for m in (holes, filled))
     assert [outcome.measures for outcome in a] == [outcome.measures for outcome in b]
 
 

@@ -9,10 +9,9 @@ import numpy as np
 import pytest
 
 from understudy.errors import DataError, UsageError
-from understudy.records.typing_course import TypingCourse
-from understudy.studies.keystroke_knowledge import from_another_course, knowledge
-from understudy.studies.keystroke_report import write_results
-from understudy.studies.keystroke_results import (
+from understudy.keystrokes.simulate import TypingCourse
+from understudy.keystrokes.sweep.report import write_results
+from understudy.keystrokes.sweep.results import (
     AVERAGES,
     BY_DIGRAPHS,
     BY_TEXT,
@@ -26,7 +25,8 @@ from understudy.studies.keystroke_results import (
     describe_dip,
     select,
 )
-from understudy.studies.keystroke_sweep import SweepPlan, prepare, run_sweep, sweep_tasks
+from understudy.keystrokes.sweep.sweep import SweepPlan, prepare, run_sweep, sweep_tasks
+from understudy.reproductions.keystroke_privacy.knowledge import from_another_course, knowledge
 
 PLAN = SweepPlan(largest=600.0, fine_step=100.0, coarse_step=300.0, guesses=(1, 5), least_characters=200)
 

@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 
 from understudy.errors import DataError, UsageError
-from understudy.records import Interactions
-from understudy.records.classroom import Classroom
-from understudy.records.interactions import joined
-from understudy.studies import Plan, Stage, run_study
-from understudy.studies import study as study_module
-from understudy.studies.files import audit_files
+from understudy.logs import study as study_module
+from understudy.logs.files import audit_files
+from understudy.logs.interactions import Interactions, joined
+from understudy.logs.simulate import Classroom
+from understudy.logs.study import Plan, run_study
+from understudy.logs.trial import Stage
 
 NEEDED = [
     "method",

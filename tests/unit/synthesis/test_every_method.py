@@ -6,12 +6,11 @@ import weakref
 import numpy as np
 import pytest
 
+from understudy.core.privacy.guarantee import Guarantee
+from understudy.core.privacy.noise import test_noise as seeded_noise
 from understudy.errors import UsageError
-from understudy.privacy import Guarantee
-from understudy.privacy.noise import test_noise as seeded_noise
-from understudy.records import Interactions
-from understudy.synthesis import make_method, method_names
-from understudy.synthesis.registry import METHODS
+from understudy.logs.generators.generator import METHODS, make_method, method_names
+from understudy.logs.interactions import Interactions
 
 
 @pytest.fixture(params=method_names())

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from understudy.errors import UsageError
-from understudy.synthesis import make_method, method_names
+from understudy.logs.generators.generator import make_method, method_names
 
 
 def test_names_are_known():

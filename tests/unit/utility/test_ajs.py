@@ -4,10 +4,8 @@ import numpy as np
 import pytest
 from scipy.spatial.distance import jensenshannon
 
-from understudy.errors import DataError
-from understudy.records.cohort import Cohort, Feature, Schema
-from understudy.records.school import School
-from understudy.utility.ajs import (
+from understudy.cohorts.cohort import Cohort, Feature, Schema
+from understudy.cohorts.habit_distance import (
     DIMENSIONS,
     ajs,
     ajs_over_seeds,
@@ -16,6 +14,8 @@ from understudy.utility.ajs import (
     jensen_shannon,
     over_seeds,
 )
+from understudy.cohorts.simulate import School
+from understudy.errors import DataError
 
 SCHEMA = Schema(features=(Feature("day", 10.0), Feature("night", 40.0)), n_weeks=4, labels=("low", "high"))
 

@@ -8,10 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from understudy.errors import DataError, UsageError
-from understudy.records.cohort import Cohort, Feature, Schema
-from understudy.records.school import School
-from understudy.utility.findings import (
+from understudy.cohorts.cohort import Cohort, Feature, Schema
+from understudy.cohorts.findings import (
     NOTHING,
     Analysis,
     Evidence,
@@ -25,12 +23,14 @@ from understudy.utility.findings import (
     run_bank,
     without_effect,
 )
-from understudy.utility.findings.statistics import (
+from understudy.cohorts.findings.evidence import (
     correlation,
     mean_difference,
     ordinal_regression,
     regression,
 )
+from understudy.cohorts.simulate import School
+from understudy.errors import DataError, UsageError
 
 PAGE = Path(__file__).parents[3] / "docs" / "explanation" / "findings.md"
 KINDS = {
@@ -216,7 +216,7 @@ def test_the_example_of_the_page_is_a_file_of_analyses(tmp_path, same_bank):
         add_analyses(path)
 
 
-HEAD = "from understudy.utility.findings import Finding, register\n"
+HEAD = "from understudy.cohorts.findings import Finding, register\n"
 
 
 @pytest.mark.parametrize(

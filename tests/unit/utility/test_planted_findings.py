@@ -7,9 +7,9 @@ also counts the false alarms of all. The effects are large: a miss is a fault, n
 import numpy as np
 import pytest
 
-from understudy.records.cohort import Cohort
-from understudy.records.school import SCHEMA
-from understudy.utility.findings import bank, run_bank
+from understudy.cohorts.cohort import Cohort
+from understudy.cohorts.findings import bank, run_bank
+from understudy.cohorts.simulate import SCHEMA
 
 N = 300
 WINDOWS = [feature.name for feature in SCHEMA.features]

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from understudy.errors import DataError, MissingError, UsageError
-from understudy.utility.traits import infer_trait
-from understudy.utility.traits.inference import accuracy_bounds, known_classes, stratified_folds
+from understudy.keystrokes.traits import infer_trait
+from understudy.keystrokes.traits.inference import accuracy_bounds, known_classes, stratified_folds
 
 SIMPLE = ("majority", "naive-bayes")
 

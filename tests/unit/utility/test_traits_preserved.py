@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from understudy.errors import DataError
-from understudy.utility.traits import preserved
+from understudy.keystrokes.traits import preserved
 
 
 @pytest.fixture

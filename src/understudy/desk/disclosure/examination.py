@@ -8,18 +8,18 @@ from typing import Any
 
 import numpy as np
 
-from understudy.desk.checks import Check, Verdict, worst
-from understudy.desk.disclosure.comparing import Columns, differencing, reconstruction
-from understudy.desk.disclosure.counting import dominance, freedom, learners
-from understudy.desk.disclosure.forms import known_texts, shape, shown_names, size
+from understudy.desk.disclosure.differencing import Columns, differencing, reconstruction
+from understudy.desk.disclosure.form_checks import known_texts, shape, shown_names, size
+from understudy.desk.disclosure.individual_values import extremes, individuals
 from understudy.desk.disclosure.influences import Influences
-from understudy.desk.disclosure.persons import extremes, individuals
+from understudy.desk.disclosure.people_checks import dominance, freedom, learners
 from understudy.desk.disclosure.probing import Probes
 from understudy.desk.disclosure.recognition import consistency
-from understudy.desk.disclosure.repeating import Before, repeated
+from understudy.desk.disclosure.repeated_release import Before, repeated
 from understudy.desk.disclosure.rounding import foretold, rounded, units_of
-from understudy.desk.policies import Policy
-from understudy.desk.results import Results
+from understudy.desk.domain.checks import Check, Verdict, worst
+from understudy.desk.domain.policy import Policy
+from understudy.desk.domain.results import Results
 
 
 @dataclass(frozen=True)

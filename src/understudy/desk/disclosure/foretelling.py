@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from understudy.desk.disclosure.probing import Probes
-from understudy.desk.results import Floats
+from understudy.desk.domain.results import Floats
 
 # From so many pairs on there is a middle.
 LEAST_FORETELLINGS = 4

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from understudy.desk.disclosure.foretelling import ORDERS, Foretold, foretold_by
 from understudy.desk.disclosure.probing import Probes
-from understudy.desk.results import Floats
+from understudy.desk.domain.results import Floats
 
 Flags = NDArray[np.bool_]
 Kind = Literal["constant", "total", "mean", "other"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from understudy.desk.results import N_ROWS
+from understudy.desk.domain.results import N_ROWS
 
 _STEP = " / "
 _PLACE = re.compile(r"(row )?(\d+)$")

@@ -14,9 +14,9 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from understudy.desk.learners import LearnerTable
-from understudy.desk.results import Floats, Results
-from understudy.desk.running import Analysis, Answer, Progress, RunsJobs
+from understudy.desk.domain.analysis import Analysis, Answer, Progress, RunsJobs
+from understudy.desk.domain.learners import LearnerTable
+from understudy.desk.domain.results import Floats, Results
 from understudy.errors import DataError
 
 # Up to so many learners are left out one by one; beyond it in so many blocks of neighbours.

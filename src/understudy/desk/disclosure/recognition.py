@@ -23,10 +23,10 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from understudy.desk.checks import Check
+from understudy.desk.disclosure.individual_values import own_values
 from understudy.desk.disclosure.influences import EXACT, NOISE, TINY, Flags, Influences
-from understudy.desk.disclosure.persons import own_values
-from understudy.desk.policies import Policy
+from understudy.desk.domain.checks import Check
+from understudy.desk.domain.policy import Policy
 
 MOST_NAMED = 20
 # How far the full answer may be from what is foretold: in standard deviations of T_i, and in those of the foretelling.

@@ -19,7 +19,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from understudy.desk.disclosure.influences import NOISE, Influences
-from understudy.desk.results import Floats, Results
+from understudy.desk.domain.results import Floats, Results
 
 SHARE_OF_ERROR = 0.25
 # The unit in errors of foretelling, and in what counts as not moved.

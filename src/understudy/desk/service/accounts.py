@@ -12,19 +12,19 @@ from pwdlib import PasswordHash
 from sqlalchemy import delete, func, or_, select
 from sqlalchemy.orm import Session
 
-from understudy.desk import permissions
-from understudy.desk.people import WORKER, Person, Role
-from understudy.desk.permissions import NotAllowedError
+from understudy.desk.domain import permissions
+from understudy.desk.domain.people import WORKER, Person, Role
+from understudy.desk.domain.permissions import NotAllowedError
 from understudy.desk.service.desk import Desk
-from understudy.desk.service.keys import by_feed as by_feed
-from understudy.desk.service.keys import by_token as by_token
-from understudy.desk.service.keys import feed_address as feed_address
-from understudy.desk.service.keys import make_token as make_token
-from understudy.desk.service.keys import revoke_token as revoke_token
-from understudy.desk.service.keys import tokens as tokens
 from understudy.desk.service.passwords import check_password
-from understudy.desk.store import audit
-from understudy.desk.store.models import (
+from understudy.desk.service.tokens import by_feed as by_feed
+from understudy.desk.service.tokens import by_token as by_token
+from understudy.desk.service.tokens import feed_address as feed_address
+from understudy.desk.service.tokens import make_token as make_token
+from understudy.desk.service.tokens import revoke_token as revoke_token
+from understudy.desk.service.tokens import tokens as tokens
+from understudy.desk.store import audit_log
+from understudy.desk.store.tables import (
     AttemptRow,
     EndedSessionRow,
     InvitationRow,
@@ -85,7 +85,7 @@ def first_custodian(desk: Desk, email: str, name: str) -> str:
                 "this desk has people already.", hint="a custodian invites others, on the page of people."
             )
         row = rows[0] if rows else _new(session, email, name, Role.CUSTODIAN)
-        audit.append(session, WORKER, "invite", detail={"person": row.id, "role": Role.CUSTODIAN.value})
+        audit_log.append(session, WORKER, "invite", detail={"person": row.id, "role": Role.CUSTODIAN.value})
         return _link(desk, session, row)
 
 
@@ -100,7 +100,7 @@ def invite(desk: Desk, who: Person, email: str, name: str, role: Role) -> str:
                 hint="make a new link for it on the page of people, or let it in again.",
             )
         row = _new(session, email, name, role)
-        audit.append(session, who, "invite", detail={"person": row.id, "role": role.value})
+        audit_log.append(session, who, "invite", detail={"person": row.id, "role": role.value})
         return _link(desk, session, row)
 
 
@@ -111,7 +111,7 @@ def reset(desk: Desk, who: Person, person_id: int) -> str:
         row = _found(session, person_id)
         if not row.active:
             raise RefusedError("this account is closed.", hint="let it in again first.")
-        audit.append(session, who, "make link", detail={"person": row.id})
+        audit_log.append(session, who, "make link", detail={"person": row.id})
         return _link(desk, session, row)
 
 
@@ -134,7 +134,7 @@ def accept(desk: Desk, secret: str, password: str) -> Person:
         row.password = hashed
         row.session += 1
         _end_links(session, row)
-        audit.append(session, _person(row), "accept invitation")
+        audit_log.append(session, _person(row), "accept invitation")
         return _person(row)
 
 
@@ -160,7 +160,7 @@ def sign_in(desk: Desk, email: str, password: str, address: str) -> SignedIn:
             raise NotAllowedError("this account has just changed.", hint="sign in again.")
         row.password = renewed or row.password
         _forget_attempts(session, keys)
-        audit.append(session, _person(row), "sign in")
+        audit_log.append(session, _person(row), "sign in")
         return SignedIn(_person(row), row.session)
 
 
@@ -184,7 +184,7 @@ def enter_by_subject(desk: Desk, subject: str, verified_email: str | None) -> Si
         row.subject = key
         if bound:
             _end_links(session, row)
-        audit.append(session, _person(row), "sign in", detail={"by": "single sign-on", "first": bound})
+        audit_log.append(session, _person(row), "sign in", detail={"by": "single sign-on", "first": bound})
         return SignedIn(_person(row), row.session)
 
 
@@ -208,14 +208,14 @@ def sign_out(desk: Desk, who: Person, session_id: str) -> None:
         key = desk.settings.keyed("session", session_id)
         if session.scalar(select(EndedSessionRow.id).where(EndedSessionRow.key == key)) is None:
             session.add(EndedSessionRow(key=key))
-            audit.append(session, who, "sign out")
+            audit_log.append(session, who, "sign out")
 
 
 def sign_out_everywhere(desk: Desk, who: Person) -> None:
     """End all sessions of a person."""
     with desk.database.writing() as session:
         _found(session, who.id).session += 1
-        audit.append(session, who, "sign out everywhere")
+        audit_log.append(session, who, "sign out everywhere")
 
 
 def change_password(desk: Desk, who: Person, old: str, new: str, address: str) -> int:
@@ -244,7 +244,7 @@ def change_password(desk: Desk, who: Person, old: str, new: str, address: str) -
         row.password = hashed
         row.session += 1
         _forget_attempts(session, keys)
-        audit.append(session, who, "change password")
+        audit_log.append(session, who, "change password")
         return row.session
 
 
@@ -258,7 +258,9 @@ def set_role(desk: Desk, who: Person, person_id: int, role: Role) -> None:
         if role is not Role.CUSTODIAN:
             _not_the_last(session, row)
         before, row.role = row.role, role.value
-        audit.append(session, who, "set role", detail={"person": row.id, "from": before, "to": role.value})
+        audit_log.append(
+            session, who, "set role", detail={"person": row.id, "from": before, "to": role.value}
+        )
 
 
 def deactivate(desk: Desk, who: Person, person_id: int) -> None:
@@ -272,7 +274,7 @@ def deactivate(desk: Desk, who: Person, person_id: int) -> None:
         row.active = False
         row.session += 1
         _end_links(session, row)
-        audit.append(session, who, "close account", detail={"person": row.id})
+        audit_log.append(session, who, "close account", detail={"person": row.id})
 
 
 def reactivate(desk: Desk, who: Person, person_id: int) -> None:
@@ -282,7 +284,7 @@ def reactivate(desk: Desk, who: Person, person_id: int) -> None:
         row = _found(session, person_id)
         if not row.active:
             row.active = True
-            audit.append(session, who, "open account", detail={"person": row.id})
+            audit_log.append(session, who, "open account", detail={"person": row.id})
 
 
 def people(desk: Desk, who: Person) -> list[Account]:

@@ -7,11 +7,11 @@ from typing import Any
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
-from understudy.desk import permissions
-from understudy.desk.people import Person, Role
-from understudy.desk.states import BEING_ANSWERED, SEEN_AS_ONE, Actor, State, change
-from understudy.desk.store import audit
-from understudy.desk.store.models import NoticeRow, PersonRow, RequestRow, now
+from understudy.desk.domain import permissions
+from understudy.desk.domain.people import Person, Role
+from understudy.desk.domain.states import BEING_ANSWERED, SEEN_AS_ONE, Actor, State, change
+from understudy.desk.store import audit_log
+from understudy.desk.store.tables import NoticeRow, PersonRow, RequestRow, now
 from understudy.errors import RefusedError, UsageError
 
 # Nothing is released twice.
@@ -50,7 +50,7 @@ def move(
         )
     permissions.require_actor(who, wanted.actor, row.owner_id)
     row.state, row.moved_at = wanted.end.value, now()
-    audit.append(
+    audit_log.append(
         session,
         who,
         action,

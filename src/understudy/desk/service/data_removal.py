@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from sqlalchemy import delete, func, select
 
-from understudy.desk import permissions
-from understudy.desk.people import Person, Role
+from understudy.desk.domain import permissions
+from understudy.desk.domain.people import Person, Role
 from understudy.desk.service import data_sets
 from understudy.desk.service.desk import Desk
-from understudy.desk.store import audit
-from understudy.desk.store.models import RequestRow, WithdrawalRow
+from understudy.desk.store import audit_log
+from understudy.desk.store.tables import RequestRow, WithdrawalRow
 from understudy.errors import RefusedError
 
 
@@ -24,5 +24,5 @@ def remove(desk: Desk, who: Person, name: str) -> None:
                 hint=f"close it instead: understudy desk data close {name}",
             )
         session.execute(delete(WithdrawalRow).where(WithdrawalRow.data_set_id == row.id))
-        audit.append(session, who, "remove data", detail={"data set": name, "title": row.title})
+        audit_log.append(session, who, "remove data", detail={"data set": name, "title": row.title})
         session.delete(row)

@@ -11,26 +11,26 @@ import numpy as np
 from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
-from understudy.desk import permissions
-from understudy.desk.learners import LEARNER, LearnerTable, learner_table, read_table
-from understudy.desk.people import Person, Role
-from understudy.desk.policies import Policy
-from understudy.desk.risk.stage_one import StageOne
-from understudy.desk.service.desk import Desk
-from understudy.desk.service.working import delete_held
-from understudy.desk.settings import LEDGER
-from understudy.desk.states import State
-from understudy.desk.store import audit
-from understudy.desk.store.models import DataSetRow, RequestRow, WithdrawalRow
-from understudy.errors import DataError, UsageError
-from understudy.privacy.ledger import (
+from understudy.core.privacy.ledger import (
     DEFAULT_POPULATION,
     SIMULATED_POPULATION,
     Ledger,
     new_data_set,
     same_population,
 )
-from understudy.records.interactions import SIMULATED_PREFIX
+from understudy.desk.domain import permissions
+from understudy.desk.domain.learners import LEARNER, LearnerTable, learner_table, read_table
+from understudy.desk.domain.people import Person, Role
+from understudy.desk.domain.policy import Policy
+from understudy.desk.domain.states import State
+from understudy.desk.risk.released_summary import StageOne
+from understudy.desk.service.answers import delete_held
+from understudy.desk.service.desk import Desk
+from understudy.desk.store import audit_log
+from understudy.desk.store.settings import LEDGER
+from understudy.desk.store.tables import DataSetRow, RequestRow, WithdrawalRow
+from understudy.errors import DataError, UsageError
+from understudy.logs.interactions import SIMULATED_PREFIX
 
 if TYPE_CHECKING:
     import polars as pl
@@ -115,7 +115,7 @@ def register(
         session.add(row)
         session.flush()
         Ledger(Path(row.ledger)).link(row.population, [real], [name])
-        audit.append(session, who, "register data", detail={"data set": name, "title": title})
+        audit_log.append(session, who, "register data", detail={"data set": name, "title": title})
         return _view(session, row)
 
 
@@ -147,7 +147,7 @@ def set_policy(desk: Desk, who: Person, name: str, policy: Policy) -> None:
         # What was checked by other rules has to be checked again.
         row.version += 1
         changed = {key: value for key, value in row.policy.items() if before.get(key) != value}
-        audit.append(session, who, "set policy", detail={"data set": name, "changed": changed})
+        audit_log.append(session, who, "set policy", detail={"data set": name, "changed": changed})
 
 
 def close(desk: Desk, who: Person, name: str) -> None:
@@ -155,7 +155,7 @@ def close(desk: Desk, who: Person, name: str) -> None:
     permissions.require_role(who, Role.CUSTODIAN)
     with desk.database.writing() as session:
         find(session, name).closed = True
-        audit.append(session, who, "close data", detail={"data set": name})
+        audit_log.append(session, who, "close data", detail={"data set": name})
 
 
 def withdraw_learner(desk: Desk, who: Person, name: str, learner: str) -> None:
@@ -183,7 +183,7 @@ def withdraw_learner(desk: Desk, who: Person, name: str, learner: str) -> None:
         for request in session.scalars(select(RequestRow).where(*held)).all():
             # It was computed with them, and could not be released any more: it has to be run again.
             delete_held(session, request)
-        audit.append(session, who, "withdraw a learner", detail={"data set": name})
+        audit_log.append(session, who, "withdraw a learner", detail={"data set": name})
 
 
 def real_table(desk: Desk, name: str) -> RealTable:

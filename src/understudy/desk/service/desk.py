@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
 
-from understudy.desk.settings import Settings
 from understudy.desk.store.database import Database
+from understudy.desk.store.settings import Settings
 
 
 @dataclass(frozen=True)

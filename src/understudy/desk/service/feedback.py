@@ -14,17 +14,17 @@ from typing import Any
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
-from understudy.desk import permissions
-from understudy.desk.people import Person, Role
-from understudy.desk.precision import ALPHA, precision_of
-from understudy.desk.results import STEP, Results
+from understudy.desk.domain import permissions
+from understudy.desk.domain.people import Person, Role
+from understudy.desk.domain.precision import ALPHA, precision_of
+from understudy.desk.domain.results import STEP, Results
 from understudy.desk.service import data_sets
+from understudy.desk.service.answers import latest_run
 from understudy.desk.service.changes import find, move
 from understudy.desk.service.desk import Desk
 from understudy.desk.service.releases import released
-from understudy.desk.service.working import latest_run
-from understudy.desk.store import audit
-from understudy.desk.store.models import FeedbackRow, MeasurementRow, ReleaseRow, RequestRow
+from understudy.desk.store import audit_log
+from understudy.desk.store.tables import FeedbackRow, MeasurementRow, ReleaseRow, RequestRow
 from understudy.errors import DataError, UsageError
 
 PRECISIONS = (0.0, 0.5, 1.0)
@@ -91,7 +91,9 @@ def export(desk: Desk, who: Person, data_set: str) -> dict[str, Any]:
                 "no released request of this data set has anything to compare yet.",
                 hint="researchers report how results differ on the page of a released request.",
             )
-        audit.append(session, who, "export feedback", detail={"data set": data_set, "requests": len(entries)})
+        audit_log.append(
+            session, who, "export feedback", detail={"data set": data_set, "requests": len(entries)}
+        )
         return {"learners": data.n_learners, "feedback": entries}
 
 
@@ -187,7 +189,7 @@ def _test(name: str, results: Results) -> tuple[str, str | None]:
 
 def _finding_name(parts: list[str]) -> str:
     """`analysis: what`, as in the bank of findings; names that only look like one of the bank's are set apart."""
-    from understudy.utility.findings import bank
+    from understudy.cohorts.findings import bank
 
     names = [analysis.name for analysis in bank()]
     analysis, _, what = ": ".join(parts or ["result"]).partition(":")

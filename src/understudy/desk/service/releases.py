@@ -13,23 +13,23 @@ from pathlib import Path
 from sqlalchemy import delete, select
 from sqlalchemy.orm import Session
 
-from understudy.desk import jobs
-from understudy.desk.certificates import document
-from understudy.desk.checks import Check
-from understudy.desk.jobs import Lease
-from understudy.desk.people import WORKER, Person
-from understudy.desk.policies import Policy
+from understudy.cohorts.summary.previous_year import cards
+from understudy.cohorts.summary.summary_file import PrivateSummary
+from understudy.core.privacy.guarantee import Guarantee
+from understudy.core.privacy.ledger import REFUSED, Ledger
+from understudy.desk.domain.certificate import document
+from understudy.desk.domain.checks import Check
+from understudy.desk.domain.people import WORKER, Person
+from understudy.desk.domain.policy import Policy
+from understudy.desk.domain.states import State
 from understudy.desk.service import data_sets
+from understudy.desk.service.answers import code_hash, delete_held, latest_run
 from understudy.desk.service.changes import find, move
 from understudy.desk.service.desk import Desk
-from understudy.desk.service.working import code_hash, delete_held, latest_run
-from understudy.desk.states import State
-from understudy.desk.store.models import DataSetRow, MeasurementRow, ReleaseRow, RequestRow, RunRow, now
+from understudy.desk.store import jobs
+from understudy.desk.store.jobs import Lease
+from understudy.desk.store.tables import DataSetRow, MeasurementRow, ReleaseRow, RequestRow, RunRow, now
 from understudy.errors import RefusedError, UsageError
-from understudy.privacy.guarantee import Guarantee
-from understudy.privacy.ledger import REFUSED, Ledger
-from understudy.synthesis.cohorts.prior import cards
-from understudy.synthesis.cohorts.summary import PrivateSummary
 
 KIND = "validated answer"
 _NO_GUARANTEE = "an answer on the real data; its price was measured, not proved"

@@ -6,16 +6,15 @@ import secrets
 
 from sqlalchemy import func, select
 
-from understudy.desk import jobs
-from understudy.desk.disclosure.reading import read_code
-from understudy.desk.people import Person
+from understudy.desk.disclosure.code_review import read_code
+from understudy.desk.domain.people import Person
+from understudy.desk.domain.states import State
 from understudy.desk.service import data_sets
+from understudy.desk.service.answers import delete_held
 from understudy.desk.service.changes import find, move
 from understudy.desk.service.desk import Desk
-from understudy.desk.service.working import delete_held
-from understudy.desk.states import State
-from understudy.desk.store import audit
-from understudy.desk.store.models import DataSetRow, JobRow, RequestRow
+from understudy.desk.store import audit_log, jobs
+from understudy.desk.store.tables import DataSetRow, JobRow, RequestRow
 from understudy.errors import RefusedError, UsageError
 
 MOST_WORDS = 8_000
@@ -64,7 +63,7 @@ def create(
         )
         session.add(row)
         session.flush()
-        audit.append(session, who, "draft", request=row.name, detail={"data set": data.name})
+        audit_log.append(session, who, "draft", request=row.name, detail={"data set": data.name})
         return row.name
 
 

@@ -9,13 +9,13 @@ from pathlib import Path
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
-from understudy.desk import certificates
+from understudy.core.privacy.ledger import Ledger
+from understudy.desk.domain import certificate
 from understudy.desk.service.desk import Desk
 from understudy.desk.service.releases import KIND
-from understudy.desk.store import audit
-from understudy.desk.store.models import DataSetRow, EventRow, ReleaseRow, RequestRow
+from understudy.desk.store import audit_log
+from understudy.desk.store.tables import DataSetRow, EventRow, ReleaseRow, RequestRow
 from understudy.errors import DataError
-from understudy.privacy.ledger import Ledger
 
 _HANDED_OUT = "hand out"
 
@@ -35,8 +35,8 @@ class Verified:
 def verify(desk: Desk, known: str | None = None) -> Verified:
     """Check everything; raise at the first thing that does not agree."""
     with desk.database.reading() as session:
-        chain = audit.verify(session, known)
-        key = certificates.public_key(desk.settings)
+        chain = audit_log.verify(session, known)
+        key = certificate.public_key(desk.settings)
         told = Counter(session.scalars(select(EventRow.request).where(EventRow.action == _HANDED_OUT)).all())
         charged = _charged(session)
         releases = session.scalars(select(ReleaseRow).order_by(ReleaseRow.id)).all()
@@ -55,8 +55,8 @@ def verify(desk: Desk, known: str | None = None) -> Verified:
                 )
             if out:
                 signed = release.document or {}
-                certificates.verify(signed, key)
-                if not certificates.same_as_stored(signed, release):
+                certificate.verify(signed, key)
+                if not certificate.same_as_stored(signed, release):
                     raise DataError(
                         f"the stored result, code or number of release {release.certificate} is not what its "
                         "certificate says.",

@@ -10,21 +10,22 @@ from typing import Any
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
-from understudy.desk import jobs, permissions
-from understudy.desk.checks import Check
-from understudy.desk.figures import PricedRequest
-from understudy.desk.people import Person, Role
-from understudy.desk.permissions import may_see
-from understudy.desk.policies import Policy
-from understudy.desk.results import Results
-from understudy.desk.running import Failure
+from understudy.desk.domain import permissions
+from understudy.desk.domain.analysis import Failure
+from understudy.desk.domain.checks import Check
+from understudy.desk.domain.people import Person, Role
+from understudy.desk.domain.permissions import may_see
+from understudy.desk.domain.policy import Policy
+from understudy.desk.domain.results import Results
+from understudy.desk.domain.states import BEING_ANSWERED, CHANGES, SEEN_AS_ONE, State
 from understudy.desk.service import data_sets, releases
+from understudy.desk.service.answers import latest_run
 from understudy.desk.service.changes import find, may
 from understudy.desk.service.desk import Desk
 from understudy.desk.service.releases import checks_now, outside_the_price, stale
-from understudy.desk.service.working import latest_run
-from understudy.desk.states import BEING_ANSWERED, CHANGES, SEEN_AS_ONE, State
-from understudy.desk.store.models import EventRow, FeedbackRow, NoticeRow, ReleaseRow, RequestRow, RunRow
+from understudy.desk.store import jobs
+from understudy.desk.store.tables import EventRow, FeedbackRow, NoticeRow, ReleaseRow, RequestRow, RunRow
+from understudy.desk.web.price_figures import PricedRequest
 
 _HUMAN_ACTIONS = tuple(dict.fromkeys(one.action for one in CHANGES))
 

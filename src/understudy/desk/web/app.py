@@ -13,33 +13,21 @@ from starlette.staticfiles import StaticFiles
 
 import understudy
 from understudy.desk.service.desk import Desk
-from understudy.desk.web import (
-    guards,
-    limits,
-    oidc,
-    pages,
-    problems,
-    routes_account,
-    routes_api,
-    routes_certificates,
-    routes_data,
-    routes_decisions,
-    routes_people,
-    routes_requests,
-)
+from understudy.desk.web import guards, limits, pages, problems, single_sign_on
 from understudy.desk.web.headers import Headers
+from understudy.desk.web.routes import account, api, certificates, data_sets, decisions, people, requests
 from understudy.desk.web.sessions import Sessions, is_https
 from understudy.errors import UnderstudyError
 
 _MODULES = (
-    routes_account,
-    routes_people,
-    routes_decisions,
-    routes_requests,
-    routes_data,
-    routes_certificates,
-    routes_api,
-    oidc,
+    account,
+    people,
+    decisions,
+    requests,
+    data_sets,
+    certificates,
+    api,
+    single_sign_on,
 )
 # What anybody may ask for. A route that is not here has to have a guard, or the server does not start.
 PUBLIC = frozenset(

@@ -8,9 +8,9 @@ from urllib.parse import urlsplit
 from fastapi import Depends, Request
 from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 
-from understudy.desk import permissions
-from understudy.desk.people import Person, Role
-from understudy.desk.permissions import NotAllowedError
+from understudy.desk.domain import permissions
+from understudy.desk.domain.people import Person, Role
+from understudy.desk.domain.permissions import NotAllowedError
 from understudy.desk.service import accounts
 from understudy.desk.service.desk import Desk
 from understudy.desk.web import sessions

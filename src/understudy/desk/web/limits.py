@@ -12,12 +12,12 @@ from sqlalchemy import select
 from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from understudy.desk.policies import Policy
+from understudy.desk.domain.policy import Policy
 from understudy.desk.service.accounts import SlowDownError
 from understudy.desk.service.data_sets import policy_of
 from understudy.desk.service.desk import Desk
 from understudy.desk.service.requests import MOST_WORDS
-from understudy.desk.store.models import DataSetRow
+from understudy.desk.store.tables import DataSetRow
 
 # Question, findings and the rest of a form, in characters of up to four bytes.
 _WORDS_BYTES = 3 * 4 * MOST_WORDS

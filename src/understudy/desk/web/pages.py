@@ -19,8 +19,8 @@ from markupsafe import Markup
 from starlette.requests import Request
 from starlette.responses import HTMLResponse
 
-from understudy.desk.people import Person
-from understudy.desk.web import words
+from understudy.desk.domain.people import Person
+from understudy.desk.web import wording
 from understudy.desk.web.highlighting import highlighted
 from understudy.errors import UnderstudyError
 
@@ -52,7 +52,9 @@ def render(
             problem=problem,
             desk_title=request.app.state.desk.settings.title,
             here=request.url.path,
-            done=words.of_data(done or words.DONE.get(request.query_params.get("done", ""), ""), simulated),
+            done=wording.of_data(
+                done or wording.DONE.get(request.query_params.get("done", ""), ""), simulated
+            ),
             simulated=simulated,
             csrf_field=_csrf_field(request),
             version=version(),
@@ -84,13 +86,13 @@ def _environment() -> Environment:
         lstrip_blocks=True,
     )
     environment.filters.update(day=_day, number=_number, cell=_cell, short=_short, real=_real)
-    environment.globals.update(words=words, highlighted=highlighted)
+    environment.globals.update(words=wording, highlighted=highlighted)
     return environment
 
 
 @pass_context
 def _real(context: Context, text: str) -> str:
-    return words.of_data(text, bool(context["simulated"]))
+    return wording.of_data(text, bool(context["simulated"]))
 
 
 def _day(value: date | datetime) -> str:

@@ -20,7 +20,7 @@ from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from understudy.desk.service.accounts import SESSION_LASTS, SignedIn
-from understudy.desk.settings import Settings
+from understudy.desk.store.settings import Settings
 
 IDLE_SECONDS = 2 * 3600
 LONGEST_SECONDS = int(SESSION_LASTS.total_seconds())

@@ -14,10 +14,10 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
+from understudy.core.files.identifiers import EMAIL
+from understudy.core.files.source import decode, open_source
 from understudy.errors import DataError
 from understudy.keystrokes.scrub.tokens import WORD
-from understudy.readers.identifiers import EMAIL
-from understudy.readers.source import decode, open_source
 
 MIN_INSIDE, MIN_WORD, MIN_DIGITS = 4, 2, 4
 # Letters that Unicode does not take apart.

@@ -15,7 +15,7 @@ from understudy.errors import UsageError
 from understudy.keystrokes.scrub import tokens as uses
 from understudy.keystrokes.scrub.languages import Language
 from understudy.keystrokes.scrub.people import Addresses, People, Span, merged
-from understudy.keystrokes.scrub.replacing import Replacements
+from understudy.keystrokes.scrub.replacements import Replacements
 from understudy.keystrokes.scrub.report import Report
 from understudy.keystrokes.scrub.tokens import WORD, Program, Token, parse
 

@@ -9,7 +9,7 @@ from in_process import analysis, examined, log_frame, school_frame, table_of
 from understudy.desk.disclosure.examination import Examination, examine
 from understudy.desk.disclosure.probing import probe
 from understudy.desk.disclosure.rounding import power_of_ten, round_value, round_vector
-from understudy.desk.policies import Policy
+from understudy.desk.domain.policy import Policy
 from understudy.errors import MissingError
 from understudy.sandbox import Limits, Sandbox, require_sandbox
 

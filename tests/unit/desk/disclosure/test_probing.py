@@ -8,7 +8,7 @@ from in_process import InProcess, analysis, log_frame, probed, school_frame, tab
 from understudy.desk.disclosure import probing
 from understudy.desk.disclosure.influences import Influences
 from understudy.desk.disclosure.probing import Probes, probe
-from understudy.desk.running import Failure
+from understudy.desk.domain.analysis import Failure
 from understudy.errors import DataError
 
 

@@ -2,8 +2,8 @@
 
 import json
 
-from understudy.desk.disclosure.reading import CodeReading, read_code
-from understudy.desk.policies import Policy
+from understudy.desk.disclosure.code_review import CodeReading, read_code
+from understudy.desk.domain.policy import Policy
 
 CODE = """
 import os

@@ -10,9 +10,10 @@ import numpy as np
 import polars as pl
 import pytest
 
-from understudy.desk.learners import learner_table
-from understudy.desk.policies import Policy
-from understudy.desk.results import Results
+from understudy.desk.domain.analysis import Analysis
+from understudy.desk.domain.learners import learner_table
+from understudy.desk.domain.policy import Policy
+from understudy.desk.domain.results import Results
 from understudy.desk.risk import pricing
 from understudy.desk.risk.curves import most_mu
 from understudy.desk.risk.game import MEANING, N_STEPS, Price, price
@@ -27,9 +28,8 @@ from understudy.desk.risk.pricing import (
     reach,
     shadow_answers,
 )
+from understudy.desk.risk.released_summary import StageOne
 from understudy.desk.risk.shadows import draw_shadows
-from understudy.desk.risk.stage_one import StageOne
-from understudy.desk.running import Analysis
 from understudy.errors import DataError, MissingError, UsageError
 from understudy.sandbox import Limits, Outcome, Sandbox, require_sandbox
 

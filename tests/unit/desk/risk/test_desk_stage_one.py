@@ -8,15 +8,15 @@ import numpy as np
 import polars as pl
 import pytest
 
-from understudy.desk.learners import learner_table
+from understudy.cohorts.simulate import School
+from understudy.cohorts.summary.budget import propose
+from understudy.cohorts.summary.measuring import summarize
+from understudy.cohorts.summary.summary_file import PrivateSummary
+from understudy.core.privacy.noise import os_noise
+from understudy.desk.domain.learners import learner_table
+from understudy.desk.risk.released_summary import StageOne
 from understudy.desk.risk.shadows import draw_shadows
-from understudy.desk.risk.stage_one import StageOne
 from understudy.errors import DataError
-from understudy.privacy.noise import os_noise
-from understudy.records.school import School
-from understudy.synthesis.cohorts.budget import propose
-from understudy.synthesis.cohorts.measuring import summarize
-from understudy.synthesis.cohorts.summary import PrivateSummary
 
 
 @pytest.fixture(scope="module")

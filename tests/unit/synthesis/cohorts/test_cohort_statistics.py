@@ -5,13 +5,13 @@ import math
 import numpy as np
 import pytest
 
+from understudy.cohorts.cohort import Cohort, Feature, Schema
+from understudy.cohorts.simulate import School
+from understudy.cohorts.summary.budget import ANALYSES, propose
+from understudy.cohorts.summary.measuring import summarize
+from understudy.cohorts.summary.statistics import MEASURES
+from understudy.core.privacy.noise import test_noise as seeded_noise
 from understudy.errors import DataError, UsageError
-from understudy.privacy.noise import test_noise as seeded_noise
-from understudy.records.cohort import Cohort, Feature, Schema
-from understudy.records.school import School
-from understudy.synthesis.cohorts.budget import ANALYSES, propose
-from understudy.synthesis.cohorts.measuring import summarize
-from understudy.synthesis.cohorts.statistics import MEASURES
 
 SCHEMA = Schema(
     features=(Feature("early", 600.0), Feature("late", 60.0)), n_weeks=4, labels=("low", "middle", "high")

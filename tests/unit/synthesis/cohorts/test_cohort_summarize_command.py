@@ -11,17 +11,17 @@ import pytest
 from typer.testing import CliRunner
 
 from command import run
-from understudy.cli import charging
 from understudy.cli.app import app
-from understudy.cli.cohort_explaining import plan_rows, useless_words
-from understudy.privacy.ledger import Ledger, file_population
-from understudy.privacy.noise import test_noise as seeded_noise
-from understudy.records.school import SCHEMA, School
-from understudy.synthesis.cohorts import measuring
-from understudy.synthesis.cohorts.budget import propose
-from understudy.synthesis.cohorts.feedback import Effect, Suggestions
-from understudy.synthesis.cohorts.statistics import MEASURES
-from understudy.synthesis.cohorts.summary import PrivateSummary
+from understudy.cohorts.simulate import SCHEMA, School
+from understudy.cohorts.summary import measuring
+from understudy.cohorts.summary.budget import propose
+from understudy.cohorts.summary.feedback import Effect, Suggestions
+from understudy.cohorts.summary.statistics import MEASURES
+from understudy.cohorts.summary.summarize import plan_rows, useless_words
+from understudy.cohorts.summary.summary_file import PrivateSummary
+from understudy.core.privacy import spending
+from understudy.core.privacy.ledger import Ledger, file_population
+from understudy.core.privacy.noise import test_noise as seeded_noise
 
 
 @pytest.fixture
@@ -122,7 +122,7 @@ def test_noise_that_hides_everything_is_said_before_it_is_paid_for(room, monkeyp
         "-o",
         str(room / "s.json"),
     ]
-    monkeypatch.setattr(charging, "somebody_is_there", lambda: True)
+    monkeypatch.setattr(spending, "somebody_is_there", lambda: True)
     asked = CliRunner().invoke(app, arguments, input="n\n")
     assert asked.exit_code == 1
     assert "noise is as large as what there is to learn in labels" in asked.output
@@ -144,7 +144,7 @@ def test_a_person_who_stops_it_is_told_what_was_charged(room, monkeypatch):
         )
 
     with monkeypatch.context() as patched:
-        patched.setattr("understudy.records.cohort.read_cohort", stopped)
+        patched.setattr("understudy.cohorts.cohort.read_cohort", stopped)
         early = invoked("a.json")
     assert (early.exit_code, early.output.strip()) == (130, "Stopped; nothing was charged.")
     with monkeypatch.context() as patched:
@@ -159,7 +159,7 @@ def test_a_person_who_stops_it_is_told_what_was_charged(room, monkeypatch):
 def test_wrong_numbers_are_said_before_anything_slow_is_loaded(room):
     code = (
         "import sys\n"
-        "from understudy.cli.cohort_summarize import summarize\n"
+        "from understudy.cli.cohort.summarize import summarize\n"
         "from understudy.errors import UsageError\n"
         "from pathlib import Path\n"
         "try:\n    summarize(Path('cohort.parquet'), Path('s.json'), epsilon=0.0)\n"
@@ -377,7 +377,7 @@ def test_a_table_without_a_name_beside_others_is_said_before_the_charge(room, mo
     assert "learners of the file cohort.parquet" in done.stderr
     assert "--population" in done.stderr
     n_entries = len(Ledger(room / "understudy.ledger").entries())
-    monkeypatch.setattr(charging, "somebody_is_there", lambda: True)
+    monkeypatch.setattr(spending, "somebody_is_there", lambda: True)
     shutil.copyfile(room / "copy.parquet", room / "third.parquet")
     shutil.copyfile(room / "copy.toml", room / "third.toml")
     asked = CliRunner().invoke(

@@ -10,13 +10,8 @@ import pytest
 from dp_accounting import GaussianDpEvent, PoissonSampledDpEvent
 from dp_accounting.pld import PLDAccountant
 
-from understudy.errors import DataError, UsageError
-from understudy.models.private_steps import PrivateSteps
-from understudy.models.vae import LatentSettings, SeriesSettings
-from understudy.privacy.composition import mu_to_delta
-from understudy.privacy.noise import test_noise
-from understudy.records.cohort import Cohort, Feature, Schema
-from understudy.synthesis.cohorts.deep import (
+from understudy.cohorts.cohort import Cohort, Feature, Schema
+from understudy.cohorts.deep.baseline import (
     DeepBaseline,
     DeepSettings,
     RoughHabits,
@@ -27,6 +22,11 @@ from understudy.synthesis.cohorts.deep import (
     tune,
     widened,
 )
+from understudy.cohorts.deep.vae import LatentSettings, SeriesSettings
+from understudy.core.privacy.composition import mu_to_delta
+from understudy.core.privacy.noise import test_noise
+from understudy.core.privacy.private_training import PrivateSteps
+from understudy.errors import DataError, UsageError
 
 torch = pytest.importorskip("torch", reason="the extra `deep` is not installed")
 pytest.importorskip("opacus", reason="the extra `deep` is not installed")

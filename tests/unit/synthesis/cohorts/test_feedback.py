@@ -7,14 +7,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from understudy.errors import DataError, UsageError
-from understudy.privacy.noise import os_noise
-from understudy.privacy.noise import test_noise as seeded
-from understudy.records.cohort import Feature, Schema
-from understudy.records.school import SCHEMA, School
-from understudy.synthesis.cohorts import caveats, prior
-from understudy.synthesis.cohorts.budget import propose
-from understudy.synthesis.cohorts.feedback import (
+from understudy.cohorts.cohort import Feature, Schema
+from understudy.cohorts.panel.brief import write_brief
+from understudy.cohorts.simulate import SCHEMA, School
+from understudy.cohorts.summary import caveats, previous_year
+from understudy.cohorts.summary.budget import propose
+from understudy.cohorts.summary.feedback import (
     Feedback,
     FeedbackFile,
     Suggestions,
@@ -27,12 +25,14 @@ from understudy.synthesis.cohorts.feedback import (
     suggest,
     suggest_with,
 )
-from understudy.synthesis.cohorts.measuring import summarize
-from understudy.synthesis.cohorts.next_cycle import _said_about_correlation, with_budget, with_effects
-from understudy.synthesis.cohorts.panel.brief import write_brief
-from understudy.synthesis.cohorts.prior import check_previous, drift_variance, with_previous
-from understudy.synthesis.cohorts.statistics import MEASURES
-from understudy.synthesis.cohorts.summary import PrivateSummary
+from understudy.cohorts.summary.measuring import summarize
+from understudy.cohorts.summary.next_cycle import _said_about_correlation, with_budget, with_effects
+from understudy.cohorts.summary.previous_year import check_previous, drift_variance, with_previous
+from understudy.cohorts.summary.statistics import MEASURES
+from understudy.cohorts.summary.summary_file import PrivateSummary
+from understudy.core.privacy.noise import os_noise
+from understudy.core.privacy.noise import test_noise as seeded
+from understudy.errors import DataError, UsageError
 
 YES, NO, AGAINST = Verdict(1, True), Verdict(0, False), Verdict(-1, True)
 
@@ -183,7 +183,7 @@ def test_the_statement_says_what_went_in_beside_the_measurement():
 
 def test_a_far_more_precise_earlier_year_is_read_again(monkeypatch):
     """What is written states no less noise than its years allow, however little an earlier one had."""
-    monkeypatch.setattr(prior, "drift_variance", lambda *_: 0.0)
+    monkeypatch.setattr(previous_year, "drift_variance", lambda *_: 0.0)
     cohort = School().simulate(1, np.random.default_rng(1))
     now = summarize(cohort, propose(cohort.schema, 120, 1.0, 1e-3), os_noise())
     effects = suggest(told(finding("activity_and_outcome: overnight", YES, YES)), SCHEMA)
@@ -334,8 +334,8 @@ def test_products_around_other_centres_are_the_same_after_recentring():
         summarize(cohort, plan, seeded(np.random.default_rng(seed))).statistics["habits"] for seed in (1, 2)
     )
     assert first.context["centre_active"] != second.context["centre_active"]
-    from understudy.synthesis.cohorts.prior import _recentred
-    from understudy.synthesis.cohorts.statistics import MEASURES
+    from understudy.cohorts.summary.previous_year import _recentred
+    from understudy.cohorts.summary.statistics import MEASURES
 
     def exact(one):
         measure = MEASURES["habits"](cohort.schema, {})

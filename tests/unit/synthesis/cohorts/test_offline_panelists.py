@@ -5,15 +5,15 @@ import ast
 import numpy as np
 import pytest
 
+from understudy.cohorts.cohort import Cohort, Feature, Schema
+from understudy.cohorts.offline import PANELISTS, run_trusted, scripts
+from understudy.cohorts.offline.summary_reading import read_summary, shrunk
+from understudy.cohorts.panel.checks import check_script
+from understudy.cohorts.simulate import School
+from understudy.cohorts.summary.budget import ANALYSES, propose
+from understudy.cohorts.summary.measuring import summarize
+from understudy.core.privacy.noise import test_noise as seeded_noise
 from understudy.errors import UsageError
-from understudy.privacy.noise import test_noise as seeded_noise
-from understudy.records.cohort import Cohort, Feature, Schema
-from understudy.records.school import School
-from understudy.synthesis.cohorts.budget import ANALYSES, propose
-from understudy.synthesis.cohorts.measuring import summarize
-from understudy.synthesis.cohorts.offline import PANELISTS, run_trusted, scripts
-from understudy.synthesis.cohorts.offline.reading import read_summary, shrunk
-from understudy.synthesis.cohorts.panel.checks import check_script
 
 
 def measured(cohort, epsilon=3.0, seed=1, **more):

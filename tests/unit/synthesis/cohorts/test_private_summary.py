@@ -7,17 +7,17 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from understudy.cohorts.card import cohort_card, synthetic_schema
+from understudy.cohorts.panel.brief import write_brief
+from understudy.cohorts.simulate import School
+from understudy.cohorts.summary import caveats
+from understudy.cohorts.summary.budget import propose
+from understudy.cohorts.summary.derived import zero_shares
+from understudy.cohorts.summary.measuring import summarize
+from understudy.cohorts.summary.summary_file import PrivateSummary, Statistic
+from understudy.core.privacy.noise import os_noise
+from understudy.core.privacy.noise import test_noise as seeded_noise
 from understudy.errors import DataError, UnderstudyError, UsageError
-from understudy.privacy.noise import os_noise
-from understudy.privacy.noise import test_noise as seeded_noise
-from understudy.records.school import School
-from understudy.release.cohort_card import cohort_card, synthetic_schema
-from understudy.synthesis.cohorts import caveats
-from understudy.synthesis.cohorts.budget import propose
-from understudy.synthesis.cohorts.derived import zero_shares
-from understudy.synthesis.cohorts.measuring import summarize
-from understudy.synthesis.cohorts.panel.brief import write_brief
-from understudy.synthesis.cohorts.summary import PrivateSummary, Statistic
 
 
 @pytest.fixture(scope="module")

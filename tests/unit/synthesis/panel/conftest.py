@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from understudy.privacy.noise import test_noise as seeded_noise
-from understudy.records.school import School
-from understudy.synthesis.cohorts.budget import propose
-from understudy.synthesis.cohorts.measuring import summarize
+from understudy.cohorts.simulate import School
+from understudy.cohorts.summary.budget import propose
+from understudy.cohorts.summary.measuring import summarize
+from understudy.core.privacy.noise import test_noise as seeded_noise
 
 
 @pytest.fixture(scope="session")

@@ -7,21 +7,21 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from understudy.errors import DataError, RefusedError
-from understudy.privacy.noise import os_noise
-from understudy.privacy.noise import test_noise as seeded_noise
-from understudy.records.school import School
-from understudy.synthesis.cohorts.budget import propose
-from understudy.synthesis.cohorts.measuring import summarize
-from understudy.synthesis.cohorts.panel.brief import (
+from understudy.cohorts.panel.brief import (
     Brief,
     for_scripts,
     read_suggestions,
     repair_request,
     write_brief,
 )
-from understudy.synthesis.cohorts.panel.findings import KINDS, Finding
-from understudy.synthesis.cohorts.summary import PrivateSummary
+from understudy.cohorts.panel.findings import KINDS, Finding
+from understudy.cohorts.simulate import School
+from understudy.cohorts.summary.budget import propose
+from understudy.cohorts.summary.measuring import summarize
+from understudy.cohorts.summary.summary_file import PrivateSummary
+from understudy.core.privacy.noise import os_noise
+from understudy.core.privacy.noise import test_noise as seeded_noise
+from understudy.errors import DataError, RefusedError
 
 
 def test_the_brief_has_context_schema_summary_noise_and_contract(summary):

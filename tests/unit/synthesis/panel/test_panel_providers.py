@@ -8,16 +8,16 @@ import sys
 import pytest
 
 from chat_server import ChatServer, Reply
-from understudy.errors import DataError, MissingError, UsageError
-from understudy.synthesis.cohorts.panel import providers
-from understudy.synthesis.cohorts.panel.leaving import target
-from understudy.synthesis.cohorts.panel.providers import (
+from understudy.cohorts.panel import providers
+from understudy.cohorts.panel.outbound import target
+from understudy.cohorts.panel.providers import (
     BASE_URLS,
     ModelPanelist,
     PanelistError,
     read_panel,
 )
-from understudy.synthesis.cohorts.panel.scripts import Tokens
+from understudy.cohorts.panel.scripts import Tokens
+from understudy.errors import DataError, MissingError, UsageError
 
 PROMPT = 'The prompt: é, "quotes",\n\ttabs, and 数 at the end.\n'
 PROVIDERS = ("openai", "anthropic", "google")
@@ -403,7 +403,7 @@ def test_something_else_than_a_panel_is_refused(tmp_path, content):
 def test_a_missing_extra_is_one_sentence_with_the_command():
     code = (
         "import sys; sys.modules['pydantic_ai'] = None\n"
-        "from understudy.synthesis.cohorts.panel.providers import require_extra\n"
+        "from understudy.cohorts.panel.providers import require_extra\n"
         "from understudy.errors import MissingError\n"
         "try:\n    require_extra()\nexcept MissingError as error:\n    print(error.message)\n"
     )
@@ -423,7 +423,7 @@ def hook(event, arguments):
         seen.append((event, arguments[1] if event == "subprocess.Popen" else ""))
 sys.addaudithook(hook)
 import time
-from understudy.synthesis.cohorts.panel.providers import ModelPanelist
+from understudy.cohorts.panel.providers import ModelPanelist
 for provider in ("openai", "anthropic", "google"):
     url = sys.argv[1] + ("/v1" if provider == "openai" else "")
     ModelPanelist("one", provider, "m", base_url=url).write(["prompt"])

@@ -10,15 +10,9 @@ import pytest
 
 from chat_server import GOOD_SCRIPT, ChatServer, Reply, fenced
 from hostile_script import hostile
-from understudy.errors import MissingError, UsageError
-from understudy.privacy.noise import os_noise
-from understudy.records.school import School
-from understudy.sandbox import Limits, Sandbox, require_sandbox
-from understudy.synthesis.cohorts import caveats, offline
-from understudy.synthesis.cohorts.budget import propose
-from understudy.synthesis.cohorts.measuring import summarize
-from understudy.synthesis.cohorts.panel.artefacts import save_panel
-from understudy.synthesis.cohorts.panel.panel import (
+from understudy.cohorts import offline
+from understudy.cohorts.panel.artefacts import save_panel
+from understudy.cohorts.panel.panel import (
     LIMITS,
     Answer,
     EmptyPanelError,
@@ -26,8 +20,15 @@ from understudy.synthesis.cohorts.panel.panel import (
     WrittenPanelist,
     run_panel,
 )
-from understudy.synthesis.cohorts.panel.providers import ModelPanelist
-from understudy.synthesis.cohorts.panel.scripts import Tokens, extract_code
+from understudy.cohorts.panel.providers import ModelPanelist
+from understudy.cohorts.panel.scripts import Tokens, extract_code
+from understudy.cohorts.simulate import School
+from understudy.cohorts.summary import caveats
+from understudy.cohorts.summary.budget import propose
+from understudy.cohorts.summary.measuring import summarize
+from understudy.core.privacy.noise import os_noise
+from understudy.errors import MissingError, UsageError
+from understudy.sandbox import Limits, Sandbox, require_sandbox
 
 MARKER = "canary7f3a9"
 

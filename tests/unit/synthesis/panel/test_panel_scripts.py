@@ -5,17 +5,17 @@ import json
 import pytest
 
 from chat_server import GOOD_SCRIPT, fenced
-from understudy.errors import DataError, UsageError
-from understudy.synthesis.cohorts.panel.artefacts import save_panel
-from understudy.synthesis.cohorts.panel.brief import Brief
-from understudy.synthesis.cohorts.panel.report import PanelistReport, PanelReport, total_cost
-from understudy.synthesis.cohorts.panel.scripts import (
+from understudy.cohorts.panel.artefacts import save_panel
+from understudy.cohorts.panel.brief import Brief
+from understudy.cohorts.panel.report import PanelistReport, PanelReport, total_cost
+from understudy.cohorts.panel.scripts import (
     Script,
     Tokens,
     check_names,
     extract_code,
     read_script,
 )
+from understudy.errors import DataError, UsageError
 
 
 def test_the_script_is_found_in_an_answer():

@@ -8,12 +8,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from understudy.cohorts.cohort import Feature, Schema
+from understudy.cohorts.panel.findings import Finding
+from understudy.cohorts.panel.pool import counts_of, draw_cohort, label_shares, rows_needed
+from understudy.cohorts.panel.tables import read_table
+from understudy.cohorts.summary.summary_file import PrivateSummary
 from understudy.errors import UsageError
-from understudy.records.cohort import Feature, Schema
-from understudy.synthesis.cohorts.panel.findings import Finding
-from understudy.synthesis.cohorts.panel.pool import counts_of, draw_cohort, label_shares, rows_needed
-from understudy.synthesis.cohorts.panel.tables import read_table
-from understudy.synthesis.cohorts.summary import PrivateSummary
 
 SCHEMA = Schema(features=(Feature("morning", 60.0), Feature("evening", 90.0)), n_weeks=3)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from alembic import context
 
 from understudy.desk.store.database import lock_out_writers
-from understudy.desk.store.models import Base
+from understudy.desk.store.tables import Base
 
 engine = context.config.attributes["engine"]
 with engine.connect().execution_options(understudy_writes=True) as connection, connection.begin():

@@ -1,0 +1,250 @@
+"""`understudy desk data`: registering tables, their limits, and learners who withdraw."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from understudy.cli.desk.options import (
+    DEFAULT_FOLDER,
+    DeskFolder,
+    LearnerColumn,
+    LedgerPath,
+    Population,
+    a_table,
+    at_the_machine,
+    counted,
+    existing,
+    group,
+    opened,
+)
+from understudy.cli.options import AsJson, echo_json
+
+data = group(
+    "data",
+    "Data sets: the real table, which nobody sees, and its stand-in.\n\n"
+    'Example: understudy desk data add cohort.parquet synthetic.parquet --title "Autumn term"',
+)
+
+Name = Annotated[
+    str, typer.Argument(metavar="NAME", help="The data set's name, as `desk data list` shows it.")
+]
+
+
+@data.command()
+def add(
+    real: Annotated[Path, typer.Argument(metavar="REAL", help="The real table, csv or parquet.")],
+    synthetic: Annotated[
+        Path, typer.Argument(metavar="SYNTHETIC", help="The synthetic table that stands in for it.")
+    ],
+    title: Annotated[str, typer.Option(help="What people read.")],
+    description: Annotated[str, typer.Option(help="What it holds, for researchers.")] = "",
+    summary: Annotated[
+        Path | None,
+        typer.Option(
+            help="The private summary that it was made from: then the price counts stage one as well."
+        ),
+    ] = None,
+    policy: Annotated[
+        Path | None, typer.Option(help="Its limits (default: policy.toml of the desk's folder).")
+    ] = None,
+    learner: LearnerColumn = "learner",
+    population: Population = "",
+    ledger: LedgerPath = None,
+    folder: DeskFolder = DEFAULT_FOLDER,
+    as_json: AsJson = False,
+) -> None:
+    """Register a data set. The real table stays where it is; analyses see the synthetic table's columns only.
+
+    Example: understudy desk data add cohort.parquet synthetic.parquet --title "Autumn term" --summary summary.json
+    """
+    a_table(real, "the real table")
+    a_table(synthetic, "the synthetic table")
+    if summary is not None:
+        existing(summary, "the summary")
+    with opened(folder) as desk:
+        from understudy.desk.domain.policy import Policy
+        from understudy.desk.service import data_sets
+        from understudy.desk.store.settings import POLICY
+
+        view = data_sets.register(
+            desk,
+            at_the_machine(),
+            title=title,
+            real=real,
+            synthetic=synthetic,
+            policy=Policy.read(policy or folder / POLICY),
+            summary=summary,
+            learner=learner,
+            ledger=ledger,
+            population=population,
+            description=description,
+        )
+    if as_json:
+        echo_json({"name": view.name, "learners": view.n_learners, "columns": list(view.columns)})
+        return
+    typer.echo(
+        f"Data set {view.name} ({view.title}): {counted(view.n_learners, 'learner')}, "
+        f"{counted(len(view.columns), 'column')}"
+        + ("; simulated learners, so nobody's budget is spent." if view.simulated else ".")
+    )
+
+
+@data.command("list")
+def list_(folder: DeskFolder = DEFAULT_FOLDER, as_json: AsJson = False) -> None:
+    """List the data sets.
+
+    Example: understudy desk data list
+    """
+    with opened(folder) as desk:
+        from understudy.desk.service import data_sets
+
+        views = data_sets.listed(desk, at_the_machine())
+    if as_json:
+        echo_json(
+            [
+                {
+                    "name": view.name,
+                    "title": view.title,
+                    "learners": view.n_learners,
+                    "columns": list(view.columns),
+                    "requests": view.n_requests,
+                    "simulated": view.simulated,
+                    "closed": view.closed,
+                }
+                for view in views
+            ]
+        )
+        return
+    if not views:
+        typer.echo("No data yet: understudy desk data add REAL SYNTHETIC --title ...")
+        return
+    from understudy.cli.tables import print_table
+
+    print_table(
+        "Data sets",
+        ["name", "title", "learners", "columns", "requests", ""],
+        [
+            [
+                view.name,
+                view.title,
+                str(view.n_learners),
+                str(len(view.columns)),
+                str(view.n_requests),
+                ", ".join(["simulated"] * view.simulated + ["closed"] * view.closed),
+            ]
+            for view in views
+        ],
+    )
+
+
+@data.command()
+def policy(
+    name: Name,
+    file: Annotated[
+        Path | None, typer.Option("--file", help="A policy file: its limits count from now on.")
+    ] = None,
+    folder: DeskFolder = DEFAULT_FOLDER,
+    as_json: AsJson = False,
+) -> None:
+    """Show the limits of a data set, or set them.
+
+    Example: understudy desk data policy NAME --file policy.toml
+    """
+    with opened(folder) as desk:
+        from understudy.desk.domain.policy import Policy
+        from understudy.desk.domain.policy_file import commented
+        from understudy.desk.service import data_sets
+
+        if file is not None:
+            data_sets.set_policy(desk, at_the_machine(), name, Policy.read(existing(file, "the policy")))
+        found = data_sets.view(desk, at_the_machine(), name).policy
+    if as_json:
+        echo_json(vars(found))
+    elif file is not None:
+        typer.echo(f"The limits of {name} are those of {file} from now on.")
+    else:
+        typer.echo(commented(found), nl=False)
+
+
+@data.command()
+def close(name: Name, folder: DeskFolder = DEFAULT_FOLDER, as_json: AsJson = False) -> None:
+    """Take no more requests for a data set; those that are there go on.
+
+    Example: understudy desk data close NAME
+    """
+    with opened(folder) as desk:
+        from understudy.desk.service import data_sets
+
+        data_sets.close(desk, at_the_machine(), name)
+    if as_json:
+        echo_json({"name": name, "closed": True})
+    else:
+        typer.echo(f"{name} takes no more requests.")
+
+
+@data.command()
+def remove(name: Name, folder: DeskFolder = DEFAULT_FOLDER, as_json: AsJson = False) -> None:
+    """Take back a data set that nobody has asked about. Its files stay where they are.
+
+    Example: understudy desk data remove NAME
+    """
+    with opened(folder) as desk:
+        from understudy.desk.service import data_removal
+
+        data_removal.remove(desk, at_the_machine(), name)
+    if as_json:
+        echo_json({"name": name, "removed": True})
+    else:
+        typer.echo(f"{name} is removed; its files stay where they are.")
+
+
+@data.command()
+def withdraw_learner(
+    name: Name,
+    learner_file: Annotated[
+        Path | None, typer.Option(help="File with the learner's name (default: asked for, and not shown).")
+    ] = None,
+    folder: DeskFolder = DEFAULT_FOLDER,
+    as_json: AsJson = False,
+) -> None:
+    """Leave a learner out of every later run. Their name is asked for, so that no shell remembers it.
+
+    What was released before stays released. Only a keyed hash of the name is kept. Outputs that are held have to
+    be run again before they can be released.
+
+    Example: understudy desk data withdraw-learner NAME
+    """
+    with opened(folder) as desk:
+        from understudy.desk.service import data_sets
+
+        # So that a mistyped data set is said before a name is typed.
+        data_sets.view(desk, at_the_machine(), name)
+        data_sets.withdraw_learner(desk, at_the_machine(), name, _learner(learner_file))
+        left = data_sets.view(desk, at_the_machine(), name).n_learners
+    if as_json:
+        echo_json({"name": name, "learners": left})
+    else:
+        typer.echo(f"Left out from now on: {counted(left, 'learner')} in {name}.")
+
+
+def _learner(file: Path | None) -> str:
+    import sys
+
+    from understudy.errors import UsageError
+
+    if file is not None:
+        found = existing(file, "the learner's name").read_text(encoding="utf-8-sig")
+    elif sys.stdin.isatty():
+        found = typer.prompt("The learner's name as it stands in the table (not shown)", hide_input=True)
+    else:
+        found = sys.stdin.read()
+    lines = [line.strip() for line in found.splitlines() if line.strip()]
+    if len(lines) != 1:
+        raise UsageError(
+            f"one learner is left out at a time, and {len(lines)} were named.",
+            hint="give one name on one line.",
+        )
+    return lines[0]

@@ -1,0 +1,283 @@
+"""`understudy desk serve` and `desk work`: the pages with a worker beside them, and a worker more."""
+
+from __future__ import annotations
+
+import subprocess
+import threading
+from contextlib import ExitStack, suppress
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from understudy.cli.desk.options import DEFAULT_FOLDER, DeskFolder, opened
+from understudy.cli.options import AsJson, echo_json
+
+if TYPE_CHECKING:
+    import socket
+
+    from understudy.desk.store.jobs import Kind
+    from understudy.desk.store.settings import Settings
+
+DEFAULT_PORT = 8765
+# A worker that ends by itself is started again, after a pause that doubles up to this.
+_LONGEST_PAUSE = 60.0
+_ENDS_WITHIN = 20.0
+
+
+def serve(
+    folder: DeskFolder = DEFAULT_FOLDER,
+    host: Annotated[str, typer.Option(help="Address to listen at.")] = "127.0.0.1",
+    port: Annotated[
+        int | None, typer.Option(min=0, max=65535, help=f"Port (default: the address's, or {DEFAULT_PORT}).")
+    ] = None,
+    workers: Annotated[
+        int,
+        typer.Option(
+            min=0,
+            max=16,
+            help="Workers for runs on the real data; trials have one of their own. 0 if `desk work` runs elsewhere.",
+        ),
+    ] = 1,
+    as_json: AsJson = False,
+) -> None:
+    """Run the desk: its pages, and workers that do what was submitted and approved. Ctrl-C ends all.
+
+    Listens on this machine only. For others, put a web server with https before it: docs/explanation/desk.md.
+
+    Example: understudy desk serve
+    """
+    from understudy.sandbox import require_sandbox
+
+    with ExitStack() as stack:
+        desk = stack.enter_context(opened(folder))
+        _refuse_plain(desk.settings, host)
+        if port is None:
+            port = _port(desk.settings)
+        listening = stack.enter_context(_listening(host, port))
+        port = listening.getsockname()[1]
+        if workers:
+            require_sandbox()
+        if as_json:
+            echo_json({"address": desk.settings.address, "host": host, "port": port, "workers": workers})
+        else:
+            _say_where(desk.settings, host, port)
+        from understudy.desk.web.app import make_app
+
+        app = make_app(desk)
+        crew = [_Worker(folder, "trials")] if workers else []
+        crew += [_Worker(folder, "runs") for _ in range(workers)]
+        _hang_up_is_a_stop()
+        try:
+            _answer(app, listening, proxied=desk.settings.address.startswith("https://"))
+        finally:
+            for one in crew:
+                one.end()
+
+
+class Only(StrEnum):
+    """Which jobs a worker takes."""
+
+    ALL = "all"
+    TRIALS = "trials"
+    RUNS = "runs"
+
+
+def work(
+    folder: DeskFolder = DEFAULT_FOLDER,
+    only: Annotated[
+        Only,
+        typer.Option(
+            help="trials (and releases), runs (on the real data), or all. Keep them apart: a trial that waits for a "
+            "run would tell its author how long the run took."
+        ),
+    ] = Only.RUNS,
+    with_parent: Annotated[
+        bool, typer.Option("--with-parent", hidden=True, help="End when the standard input does.")
+    ] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Run one worker more, until Ctrl-C or a normal stop (SIGTERM). It may run as another process beside `desk serve`.
+
+    Beside `desk serve --workers 0` there has to be one with `--only trials` and one with `--only runs`.
+    Work in hand is given back, and taken up by the next worker.
+
+    Example: understudy desk work
+    """
+    import logging
+
+    from understudy.sandbox import require_sandbox
+
+    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s")
+    # Alembic tells every start of a migration.
+    logging.getLogger("alembic").setLevel(logging.WARNING)
+    with opened(folder) as desk:
+        require_sandbox()
+        from understudy.desk.service import releases
+        from understudy.desk.worker import mail, worker
+
+        if with_parent:
+            _end_with_parent()
+        elif as_json:
+            echo_json({"desk": str(folder), "only": only.value})
+        else:
+            typer.echo("Waiting for work (Ctrl-C ends it).", err=True)
+        _hang_up_is_a_stop()
+        worker.work(desk, duties=(releases.expire, mail.send_waiting), kinds=_kinds(only))
+
+
+def _kinds(only: Only) -> tuple[Kind, ...]:
+    from understudy.desk.store.jobs import QUICK, RUNS
+
+    return {Only.TRIALS: QUICK, Only.RUNS: RUNS, Only.ALL: (*QUICK, *RUNS)}[only]
+
+
+class _Worker:
+    """A worker in a process of its own, started again when it ends by itself.
+
+    It has a session of its own, so that Ctrl-C reaches us alone and it is ended politely; its standard input is a
+    pipe that closes when we are gone, however that happens.
+    """
+
+    def __init__(self, folder: Path, only: str) -> None:
+        self._folder = folder
+        self._only = only
+        self._ended = threading.Event()
+        self._process = self._start()
+        self._watch = threading.Thread(target=self._watched, name="watch a worker", daemon=True)
+        self._watch.start()
+
+    def end(self) -> None:
+        """Let it give its work back and end."""
+        self._ended.set()
+        self._process.terminate()
+        try:
+            self._process.wait(_ENDS_WITHIN)
+        except subprocess.TimeoutExpired:
+            # Its lease runs out, and another worker takes the job up: nothing is lost.
+            self._process.kill()
+            self._process.wait()
+
+    def _start(self) -> subprocess.Popen[bytes]:
+        import sys
+
+        command = [sys.executable, "-c", "from understudy.cli import main; main()"]
+        return subprocess.Popen(
+            [*command, "desk", "work", "--desk", str(self._folder), "--only", self._only, "--with-parent"],
+            stdin=subprocess.PIPE,
+            start_new_session=True,
+        )
+
+    def _watched(self) -> None:
+        pause = 1.0
+        while not self._ended.is_set():
+            self._process.wait()
+            if self._ended.wait(pause):
+                return
+            typer.echo(f"The worker ended (code {self._process.returncode}); it is started again.", err=True)
+            pause = min(2 * pause, _LONGEST_PAUSE)
+            self._process = self._start()
+            if self._ended.is_set():
+                self._process.terminate()
+
+
+def _end_with_parent() -> None:
+    """A thread that waits for the end of the standard input and then asks this process to end."""
+    import os
+    import signal
+
+    def wait() -> None:
+        # Not through sys.stdin: its lock would be held by this thread when Python ends.
+        while os.read(0, 1024):
+            pass
+        os.kill(os.getpid(), signal.SIGTERM)
+
+    threading.Thread(target=wait, name="parent", daemon=True).start()
+
+
+def _hang_up_is_a_stop() -> None:
+    """A terminal that is closed ends us as SIGTERM does: in order, with work given back."""
+    import signal
+
+    if hasattr(signal, "SIGHUP"):
+        signal.signal(signal.SIGHUP, lambda *_: signal.raise_signal(signal.SIGTERM))
+
+
+def _answer(app: object, listening: socket.socket, *, proxied: bool) -> None:
+    import uvicorn
+
+    settings = uvicorn.Config(
+        app,  # type: ignore[arg-type]
+        log_level="warning",
+        # Addresses hold secrets: invitations and feeds.
+        access_log=False,
+        server_header=False,
+        proxy_headers=proxied,
+        timeout_graceful_shutdown=10,
+    )
+    with suppress(KeyboardInterrupt):
+        uvicorn.Server(settings).run(sockets=[listening])
+
+
+def _say_where(settings: Settings, host: str, port: int) -> None:
+    if settings.address.startswith("https://"):
+        typer.echo(
+            f"{settings.title}: {settings.address}, listening at {host}:{port} (Ctrl-C ends it)", err=True
+        )
+        return
+    here = f"http://{f'[{host}]' if ':' in host else host}:{port}"
+    typer.echo(f"{settings.title}: {here} (Ctrl-C ends it)", err=True)
+    if here != settings.address.rstrip("/"):
+        typer.echo(
+            f"Invitations and mails lead to {settings.address}: `address` in desk.toml says so.", err=True
+        )
+
+
+def _port(settings: Settings) -> int:
+    from urllib.parse import urlsplit
+
+    parts = urlsplit(settings.address)
+    # Behind a web server its port is not ours.
+    return (parts.port if parts.scheme == "http" else None) or DEFAULT_PORT
+
+
+def _listening(host: str, port: int) -> socket.socket:
+    """Taken before anything is said or started: a desk that says where it is should be there."""
+    import errno
+    import socket
+
+    from understudy.errors import UsageError
+
+    try:
+        return socket.create_server((host, port), family=socket.AF_INET6 if ":" in host else socket.AF_INET)
+    except OSError as error:
+        if error.errno == errno.EADDRINUSE:
+            raise UsageError(
+                f"something listens at {host}:{port} already, perhaps another desk.",
+                hint="end it, or use --port N and set address in desk.toml.",
+            ) from None
+        raise UsageError(
+            f"nobody can listen at {host}:{port} here ({type(error).__name__}).",
+            hint="use another --host or --port; ports below 1024 are for the machine's administrator.",
+        ) from None
+
+
+def _refuse_plain(settings: Settings, host: str) -> None:
+    """Passwords and answers do not travel in the clear."""
+    import ipaddress
+
+    from understudy.errors import RefusedError
+
+    try:
+        local = ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        local = host == "localhost"
+    if local or settings.address.startswith("https://"):
+        return
+    raise RefusedError(
+        f"asked to listen at {host}, where others could read passwords and answers on the way: the address of this "
+        "desk is plain http.",
+        hint="listen at 127.0.0.1, put a web server with https before it, and say so in desk.toml: "
+        'address = "https://..."',
+    )

@@ -1,0 +1,473 @@
+"""`understudy difficulties`: how hard each item of an exam is, released privately."""
+
+from __future__ import annotations
+
+from enum import Enum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from understudy.cli.options import (
+    AsJson,
+    Exclude,
+    Format,
+    Learner,
+    LedgerPath,
+    Outcome,
+    echo_json,
+    refuse_identifiers,
+)
+from understudy.core.privacy.spending import paid_output
+
+if TYPE_CHECKING:
+    from understudy.exams.difficulties import Request
+    from understudy.exams.difficulties_file import Difficulties
+    from understudy.exams.estimators.noisy_totals import Prior
+    from understudy.exams.formats.reading import ResponsesFile
+    from understudy.exams.responses import Responses
+
+_SHOWN = 40
+
+
+class Missing(Enum):
+    """What a missing answer means."""
+
+    wrong = "wrong"
+    skipped = "skipped"
+
+
+class Attempts(Enum):
+    """Which of several attempts counts."""
+
+    first = "first"
+    last = "last"
+    best = "best"
+
+
+def difficulties(
+    file: Annotated[
+        Path,
+        typer.Argument(
+            metavar="FILE",
+            help="Responses: a row per learner and a column per item, or rows of learner, item, correct; or a log.",
+        ),
+    ],
+    out: Annotated[
+        Path | None, typer.Option("-o", "--out", help="File to write, json; it must not be there yet.")
+    ] = None,
+    epsilon: Annotated[
+        float | None,
+        typer.Option(help="The privacy loss allowed, for example 1. Without it the fit is not private."),
+    ] = None,
+    method: Annotated[
+        str | None,
+        typer.Option(
+            "-m",
+            "--method",
+            help="knorm (pure epsilon, the default) or gaussian (with delta, better beyond some 50 items); "
+            "without epsilon marginal, conditional or joint; as published, without a guarantee: "
+            "objective, statistics.",
+        ),
+    ] = None,
+    delta: Annotated[
+        float | None,
+        typer.Option(help="For gaussian (default: 1e-6, or one over the squared number of learners)."),
+    ] = None,
+    missing: Annotated[
+        Missing | None,
+        typer.Option(
+            help="A missing answer is wrong (default for sheets) or was skipped (default for long files and logs)."
+        ),
+    ] = None,
+    answers_at_most: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            help="Count at most so many answers of a learner, chosen at random. Choose it by what "
+            "is plausible, not from the data. Only matters with skipped answers.",
+        ),
+    ] = None,
+    ability_sd: Annotated[
+        str,
+        typer.Option(
+            help="How much abilities differ: a standard deviation; or `estimate` to find it privately for a fifth "
+            "of epsilon, or `choose` to do so as published (weak, for comparison)."
+        ),
+    ] = "1",
+    prior: Annotated[
+        str | None,
+        typer.Option(
+            help="What difficulties to expect: MEAN,SD or the difficulties file of an earlier exam, private or "
+            "public; never from these learners' data (default: found from the noisy totals, at no cost)."
+        ),
+    ] = None,
+    public_prior: Annotated[
+        bool,
+        typer.Option("--public-prior", help="The earlier exam's difficulties are public though not private."),
+    ] = False,
+    passing: Annotated[
+        float, typer.Option("--pass", help="Share of an item's points from which on it counts as correct.")
+    ] = 0.5,
+    attempts: Annotated[
+        Attempts | None, typer.Option(help="Which of several attempts at an item counts.")
+    ] = None,
+    public_items: Annotated[
+        bool, typer.Option("--public-items", help="The items of a long file or a log are public.")
+    ] = False,
+    items: Annotated[
+        Path | None,
+        typer.Option(help="File with the public list of items, one a line; answers to others are left out."),
+    ] = None,
+    rows_are_learners: Annotated[
+        bool,
+        typer.Option(
+            "--rows-are-learners", help="No column of the sheet names the learners: each row is one of them."
+        ),
+    ] = False,
+    learner: Learner = None,
+    item: Annotated[str | None, typer.Option(help="Column that names the item of a long file.")] = None,
+    outcome: Outcome = None,
+    format: Format = None,
+    exclude: Exclude = None,
+    title: Annotated[str, typer.Option(help="What the students see as the exam's name.")] = "",
+    explain: Annotated[
+        bool,
+        typer.Option("--explain", help="Show what precision each epsilon buys; spend and write nothing."),
+    ] = False,
+    ledger: LedgerPath = None,
+    population: Annotated[
+        str | None,
+        typer.Option(
+            help="Whose data this is (default: the learners of this file). If the same learners are in "
+            "another file, give both the same population: it all adds up."
+        ),
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Release how hard each item of an exam is, without giving anybody's answers away.
+
+    Example: understudy difficulties responses.csv --epsilon 1 -o difficulties.json
+    """
+    import secrets
+
+    import numpy as np
+
+    from understudy.core.files.columns import Columns
+    from understudy.core.files.writing import write_json
+    from understudy.core.privacy.ledger import (
+        SIMULATED_POPULATION,
+        Ledger,
+        file_population,
+        ledger_path,
+        new_card_id,
+        same_population,
+    )
+    from understudy.core.privacy.noise import os_noise
+    from understudy.errors import DataError, UsageError
+    from understudy.exams.difficulties import fit_difficulties, plan
+    from understudy.exams.formats.reading import read_responses
+
+    out = paid_output(out, "difficulties.json", explain=explain)
+    # Wrong options are found before a large file is read.
+    expected = _prior(prior, epsilon, public_prior)
+    request = _request(method, epsilon, delta, missing, answers_at_most, ability_sd, expected)
+    source = read_responses(
+        file,
+        format=format,
+        columns=Columns(learner=learner, item=item, outcome=outcome),
+        pass_share=passing,
+        attempt=None if attempts is None else attempts.value,
+        exclude=exclude,
+    )
+    if not as_json:
+        for note in source.notes:
+            typer.echo(note, err=True)
+    refuse_identifiers(source.identifiers, "the difficulties", "--item")
+    if missing is None and source.layout != "wide":
+        request = _request(method, epsilon, delta, Missing.skipped, answers_at_most, ability_sd, expected)
+    _refuse_doubtful(source, rows_are_learners, items)
+    responses = _declared(source, public_items, items)
+    settled = plan(request, responses.n_items, responses.n_learners)
+    if settled.guarantee.formal and not responses.declared:
+        raise DataError(
+            f"{file.name}: which items occur depends on the learners' answers, and item names are released.",
+            hint="give the list with --items FILE, or say with --public-items that everybody knows it.",
+        )
+    if explain:
+        _explain(request, responses, as_json)
+        return
+    if responses.n_missing and not as_json:
+        _say_missing(request, responses)
+    if responses.simulated and population is not None:
+        raise UsageError(
+            f"{file.name} holds simulated learners, who belong to no population.",
+            hint="leave --population out; if they are real, rename them: simulated-… marks simulated ones.",
+        )
+    people = SIMULATED_POPULATION if responses.simulated else population or file_population(file)
+    book = Ledger(
+        ledger_path(file, ledger, simulated_output=out.resolve().parent if responses.simulated else None)
+    )
+    card = new_card_id()
+    _refuse_few(responses)
+    others = book.populations()
+    if not as_json and settled.guarantee.formal:
+        _say_population(people, population, others, responses.simulated)
+    book.record(
+        population=people,
+        card=card,
+        kind="difficulties",
+        method=request.method,
+        guarantee=settled.guarantee,
+        file=None if responses.simulated else file,
+    )
+    found = fit_difficulties(
+        responses, settled, os_noise(), np.random.default_rng(secrets.randbits(128)), title=title
+    )
+    found.provenance.update(card=card, pass_share=passing if source.layout == "wide" else None)
+    write_json(out, found.to_json())
+    balance = book.balance(people)
+    if as_json:
+        echo_json(
+            {
+                "out": str(out),
+                "card": card,
+                "ledger": str(book.path),
+                "population": people,
+                "other_populations": [name for name in others if name != same_population(people)],
+                "spent": balance.epsilon,
+                "limit": balance.limit,
+                **found.to_json(),
+            }
+        )
+        return
+    _show(found)
+    typer.echo(f"Guarantee: {found.guarantee}.")
+    if found.guarantee.formal:
+        if not responses.simulated:
+            typer.echo(f"Charged to '{people}': epsilon {balance.epsilon:g} of {balance.limit:g} is spent.")
+        _say_small(found)
+        typer.echo(f"Written: {out}. For the students: understudy page {out} -o page.html")
+    else:
+        private = "--epsilon 1" if epsilon is None else "-m knorm"
+        typer.echo(f"Written: {out}. NOT PRIVATE: keep it inside; {private} makes it private.", err=True)
+
+
+def _request(
+    method: str | None,
+    epsilon: float | None,
+    delta: float | None,
+    missing: Missing | None,
+    at_most: int | None,
+    ability_sd: str,
+    prior: Prior | None,
+) -> Request:
+    from understudy.errors import UsageError
+    from understudy.exams.difficulties import Request
+
+    sd: float | str = ability_sd
+    if ability_sd not in ("estimate", "choose"):
+        try:
+            sd = float(ability_sd)
+        except ValueError:
+            raise UsageError(
+                f"--ability-sd is a number, `estimate` or `choose`, not '{ability_sd}'.", hint="1 is usual."
+            ) from None
+    return Request(
+        method=method or ("marginal" if epsilon is None else "knorm"),
+        epsilon=epsilon,
+        delta=delta,
+        missing="wrong" if missing is None else missing.value,
+        at_most=at_most,
+        ability_sd=sd,  # type: ignore[arg-type]
+        prior=prior,
+    )
+
+
+def _prior(given: str | None, epsilon: float | None, public: bool) -> Prior | None:
+    from understudy.errors import RefusedError, UsageError
+    from understudy.exams.difficulties_file import Difficulties
+    from understudy.exams.estimators.noisy_totals import Prior, prior_of
+
+    if given is None:
+        return None
+    if given.endswith(".json"):
+        earlier = Difficulties.read(Path(given))
+        private = earlier.guarantee.formal or earlier.provenance.get("simulated") is True
+        if epsilon is not None and not private and not public:
+            # What it says of its learners would leave with a guarantee that does not cover it.
+            raise RefusedError(
+                f"{given} carries no formal guarantee, so it cannot be the prior of a private release.",
+                hint="take a private one; or say --public-prior if it was published and is about other learners.",
+            )
+        return prior_of(earlier)
+    mean, _, spread = given.partition(",")
+    try:
+        prior = Prior(float(mean), float(spread))
+    except ValueError:
+        raise UsageError(
+            f"--prior is MEAN,SD or a difficulties file, not '{given}'.", hint="for example --prior 0,2."
+        ) from None
+    if not (abs(prior.mean) <= 10 and 0.01 <= prior.spread <= 20):
+        raise UsageError(
+            f"difficulties around {prior.mean:g} that spread by {prior.spread:g} were asked for.",
+            hint="the mean lies between -10 and 10, the standard deviation between 0.01 and 20.",
+        )
+    return prior
+
+
+def _declared(source: ResponsesFile, public: bool, names_file: Path | None) -> Responses:
+    from understudy.errors import UsageError
+
+    responses = source.responses
+    if names_file is None:
+        return responses.declare() if public else responses
+    if not names_file.is_file():
+        raise UsageError(f"there is no file {names_file}.", hint="give a file with one item's name a line.")
+    names = [line.strip() for line in names_file.read_text(encoding="utf-8").splitlines()]
+    names = [name for name in dict.fromkeys(names) if name]
+    if not names:
+        raise UsageError(f"{names_file} lists no item.", hint="give one item's name a line.")
+    unknown = [name for name in names if name not in responses.items]
+    # A sheet's header is public; that nobody answered an item of a long file is not.
+    if source.layout == "wide" and unknown:
+        raise UsageError(
+            f"{names_file} lists {len(unknown)} items that no column of the sheet has, '{unknown[0]}' among them.",
+            hint="write the items as in the header, without the points.",
+        )
+    return responses.with_items(names)
+
+
+def _refuse_doubtful(source: ResponsesFile, rows_are_learners: bool, items: Path | None) -> None:
+    """Refuse a sheet of which it is not certain that rows are learners and columns are items."""
+    from understudy.errors import DataError
+
+    if not source.named and not rows_are_learners:
+        raise DataError(
+            "no column of the sheet names the learners, so it may be that its columns are learners, "
+            "or that it has no header.",
+            hint="name the column with --learner, or say --rows-are-learners if each row is one.",
+        )
+    if source.dropped and items is None:
+        # What is in the cells must not decide which items are released.
+        raise DataError(
+            f"columns without answers: {', '.join(name.removeprefix('column ') for name in source.dropped[:5])}.",
+            hint="remove what is no item from the sheet, or give the list of items with --items FILE.",
+        )
+
+
+def _refuse_few(responses: Responses) -> None:
+    """Before anything is charged."""
+    from understudy.errors import DataError
+
+    if responses.n_learners < 2:
+        raise DataError(
+            f"difficulties describe a class; this file has {responses.n_learners} learner.",
+            hint="a student's own answers go to `understudy ability`.",
+        )
+
+
+def _say_population(people: str, declared: str | None, others: list[str], simulated: bool) -> None:
+    """Whom this is charged to, before it is."""
+    from understudy.core.privacy.ledger import same_population
+
+    if simulated:
+        typer.echo("All learners are called simulated-…: taken for simulated, who have no budget.", err=True)
+    elif declared is None:
+        rest = [name for name in others if name != same_population(people)]
+        typer.echo(
+            f"To be charged to '{people}'. If the same learners are in another file, under whatever name, "
+            "give both the same --population, or their losses do not add up."
+            + (f" This ledger also knows: {', '.join(rest[:5])}." if rest else ""),
+            err=True,
+        )
+
+
+def _say_missing(request: Request, responses: Responses) -> None:
+    share = responses.n_missing / responses.correct.size
+    if request.missing == "wrong":
+        typer.echo(
+            f"{responses.n_missing} answers ({share:.0%}) are missing and count as wrong; if these learners "
+            "were not asked, say --missing skipped.",
+            err=True,
+        )
+    else:
+        typer.echo(
+            f"{responses.n_missing} answers ({share:.0%}) are missing and count as not asked.", err=True
+        )
+
+
+def _say_small(found: Difficulties) -> None:
+    errors = [item.standard_error for item in found.items if item.standard_error is not None]
+    if errors and sorted(errors)[len(errors) // 2] > 1.0:
+        typer.echo(
+            "With so few learners and this epsilon nearly everything is noise: half of the items have a standard "
+            "error above 1.",
+            err=True,
+        )
+
+
+def _show(found: Difficulties) -> None:
+    from understudy.cli.tables import print_table
+
+    place = {
+        name: (step, found.steps[step].index(name))
+        for step in range(len(found.steps))
+        for name in found.steps[step]
+    }
+    ordered = sorted(found.items, key=lambda item: place[item.name])
+    print_table(
+        f"{len(ordered)} items from easy to hard"
+        + (f", the first {_SHOWN}" if len(ordered) > _SHOWN else ""),
+        ["item", "difficulty", "standard error", "reading", "place"],
+        [
+            [
+                item.name,
+                "unbounded" if item.difficulty is None else f"{item.difficulty:.2f}",
+                "" if item.standard_error is None else f"{item.standard_error:.2f}",
+                item.reading,
+                str(item.rank_from)
+                if item.rank_from == item.rank_to
+                else f"{item.rank_from} to {item.rank_to}",
+            ]
+            for item in ordered[:_SHOWN]
+        ],
+    )
+    n_ties = sum(len(step) for step in found.steps if len(step) > 1)
+    typer.echo(
+        f"{n_ties} items are ties: their order cannot be told at this precision (see the places)."
+        if n_ties
+        else "No two neighbours are ties."
+    )
+
+
+def _explain(request: Request, responses: Responses, as_json: bool) -> None:
+    from dataclasses import replace
+
+    from understudy.cli.tables import print_table
+    from understudy.exams.explanation import explain
+
+    rows = explain(replace(request, method="knorm", epsilon=1.0), responses.n_items, responses.n_learners)
+    if as_json:
+        echo_json({"spent": 0, "predictions": [vars(row) for row in rows]})
+        return
+    print_table(
+        f"Expected precision for {responses.n_learners:,} learners and {responses.n_items:,} items; nothing was spent",
+        ["epsilon", "method", "noise", "error, medium item", "error, hard item", "told apart from"],
+        [
+            [
+                f"{row.epsilon:g}",
+                row.method,
+                f"{row.total_noise:.1f} learners",
+                f"{row.even:.2f}",
+                f"{row.hard:.2f}",
+                f"{row.apart:.2f} (50 % and {row.other:.0%})",
+            ]
+            for row in rows
+        ],
+    )
+    typer.echo(
+        "Errors are standard errors of difficulties, in log-odds. A medium item is solved by half of the learners, a "
+        "hard one by a tenth. Told apart from: how far two items must differ (solved by how many) to be put in order."
+    )
+    typer.echo("Items: " + ", ".join(responses.items[:30]) + (", …" if responses.n_items > 30 else "."))

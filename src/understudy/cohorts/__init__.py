@@ -1,0 +1,1 @@
+"""Small cohorts: a private summary, a panel that writes generators, synthetic cohorts."""

@@ -1,0 +1,279 @@
+"""Membership risk of a synthetic cohort: whose weeks helped to make it?
+
+The game is that of the logs (docs/explanation/attacks.md): some learners trained the generator, the
+attacker holds the weeks and labels of these and of others, knows the method, sees the synthetic
+cohort, and gives each learner a score. Who was a member plays no part in a score; the judge knows.
+
+The attacker's stories:
+
+- `dcr-l1`, `dcr-l2`, `dcr-max`: a synthetic learner lies next to Ada, so she was in (distance to the
+  closest record, standardised log-minutes of all weeks and the label, three norms).
+- `dcr-relative`: it lies closer to Ada than other real learners do. A learner with ordinary weeks is
+  close to everybody and would be accused by the distance alone.
+- `tracing`, `tracing-habits`: the means of the synthetic cohort lean towards Ada (Dwork et al. 2015),
+  for all weeks, or for the activity and minutes of learners with her label. This finds what a
+  generator that only knows summaries gives away.
+- `shadow`: rehearsal. The method is refitted on many random parts of the learners, in which Ada is
+  exactly once or not at all; that gives two normal laws of each score above for Ada, and the
+  likelihood ratio of what the released cohort shows (Carlini et al. 2022; seed two-stage-sharing,
+  section IV-E). Weights of the scores and shrinkage are those of `attacks/shadow.py`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property, partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.spatial.distance import cdist
+from scipy.stats import rankdata
+
+from understudy.cohorts.cohort import Cohort
+from understudy.core.attacks.estimate import Risk, judge
+from understudy.core.engine.tasks import run_tasks
+from understudy.errors import DataError
+from understudy.logs.attacks.shadow import N_SHADOWS, Shadow, _fit_weights, _Laws
+
+Floats = NDArray[np.float64]
+Flags = NDArray[np.bool_]
+
+COHORT_ATTACKS = ("dcr-l1", "dcr-l2", "dcr-max", "dcr-relative", "tracing", "tracing-habits", "shadow")
+FEWEST_SHADOWS = 8
+
+# Fits a method to the cohort of some learners and makes a synthetic one.
+Synthesize = Callable[[Cohort, np.random.Generator], Cohort]
+
+
+@dataclass(frozen=True)
+class Luck:
+    """What the strongest attack would reach if nobody's membership mattered: its AUC, and 95 % of draws.
+
+    The strongest of several attacks lies above 0.5 by luck, the more so the fewer learners are judged.
+    """
+
+    auc: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True)
+class CohortRisk:
+    """The risk of a synthetic cohort, and what luck alone would make of the same scores."""
+
+    risk: Risk
+    luck: Luck
+
+    def to_json(self) -> dict[str, Any]:
+        """The risk for a machine."""
+        return {**self.risk.to_json(), "luck": dict(vars(self.luck))}
+
+
+class CohortKnowledge:
+    """The weeks and labels of all learners, prepared once for many synthetic cohorts.
+
+    `n_training` is the number of learners behind a synthetic cohort, which is public.
+    """
+
+    def __init__(self, population: Cohort, n_training: int) -> None:
+        self.population = population
+        self.n_training = n_training
+
+    @cached_property
+    def _weeks_scale(self) -> tuple[Floats, Floats]:
+        return _scale(_weeks(self.population))
+
+    @cached_property
+    def _habits_scale(self) -> tuple[Floats, Floats]:
+        return _scale(_habits(self.population))
+
+    def weeks(self, cohort: Cohort) -> Floats:
+        """Log-minutes of all weeks and the label, standardised by the population."""
+        middle, spread = self._weeks_scale
+        standardised: Floats = (_weeks(cohort) - middle) / spread
+        return standardised
+
+    def habits(self, cohort: Cohort) -> Floats:
+        """Activity and log-minutes of active weeks in each window, standardised by the population."""
+        middle, spread = self._habits_scale
+        standardised: Floats = (_habits(cohort) - middle) / spread
+        return standardised
+
+    @cached_property
+    def own_weeks(self) -> Floats:
+        """`weeks` of the population."""
+        return self.weeks(self.population)
+
+    @cached_property
+    def own_habits(self) -> Floats:
+        """`habits` of the population."""
+        return self.habits(self.population)
+
+    @cached_property
+    def nearest_other(self) -> Floats:
+        """Distance of each learner of the population to the nearest other one."""
+        distance = cdist(self.own_weeks, self.own_weeks)
+        np.fill_diagonal(distance, np.inf)
+        nearest: Floats = distance.min(axis=1)
+        return nearest
+
+
+def attack_cohort(
+    members: Cohort,
+    outsiders: Cohort,
+    synthetic: Cohort,
+    rng: np.random.Generator,
+    *,
+    synthesize: Synthesize | None = None,
+    n_shadows: int = N_SHADOWS,
+    tick: Callable[[], None] | None = None,
+) -> CohortRisk:
+    """The risk of a synthetic cohort for the learners that made it, by every attack.
+
+    `members` made `synthetic`; `outsiders` did not. `synthesize` is the method that was used: it is
+    refitted `n_shadows` times for the shadow attack, which is left out without it. It is called from
+    several threads at once, on real data, and nothing of the shadows is kept.
+    """
+    if members.n_learners < 2 or outsiders.n_learners < 2:
+        raise DataError(
+            "an audit needs two members and two outsiders; "
+            f"found {members.n_learners} and {outsiders.n_learners}.",
+            hint="keep some learners out of the training cohort.",
+        )
+    population = Cohort.joined([members, outsiders])
+    knowledge = CohortKnowledge(population, members.n_learners)
+    shadow = None
+    if synthesize is not None:
+        shadow = rehearse_cohort(knowledge, synthesize, _sequence(rng), n_shadows, tick)
+    scores = cohort_scores(knowledge, synthetic, shadow)
+    member = np.arange(population.n_learners) < members.n_learners
+    return CohortRisk(judge(scores, member, rng), by_luck(scores, member, rng))
+
+
+def rehearse_cohort(
+    knowledge: CohortKnowledge,
+    synthesize: Synthesize,
+    seed: np.random.SeedSequence,
+    n_shadows: int = N_SHADOWS,
+    tick: Callable[[], None] | None = None,
+) -> CohortShadowAttack:
+    """The shadow attack on a method, ready for any synthetic cohort made from `n_training` learners."""
+    if n_shadows < FEWEST_SHADOWS:
+        raise DataError(
+            f"{n_shadows} shadows cannot calibrate an attack.", hint=f"use at least {FEWEST_SHADOWS}."
+        )
+    tasks = [
+        partial(_cast_shadow, knowledge, synthesize, np.random.default_rng(s)) for s in seed.spawn(n_shadows)
+    ]
+    return CohortShadowAttack(knowledge, run_tasks(tasks, tick))
+
+
+def cohort_scores(
+    knowledge: CohortKnowledge, synthetic: Cohort, shadow: CohortShadowAttack | None = None
+) -> dict[str, Floats]:
+    """The scores of all learners of the population by all attacks; who was a member plays no part."""
+    if not synthetic.n_learners:
+        raise DataError("the synthetic cohort has no learners.", hint="attack one that has some.")
+    weeks, others = knowledge.own_weeks, knowledge.weeks(synthetic)
+    euclidean = cdist(weeks, others).min(axis=1)
+    tiny = 1e-6
+    scores = {
+        "dcr-l1": -cdist(weeks, others, "cityblock").min(axis=1),
+        "dcr-l2": -euclidean,
+        "dcr-max": -cdist(weeks, others, "chebyshev").min(axis=1),
+        "dcr-relative": -np.log((euclidean + tiny) / (knowledge.nearest_other + tiny)),
+        "tracing": weeks @ others.mean(axis=0),
+        "tracing-habits": _tracing_by_label(knowledge, synthetic),
+    }
+    if shadow is not None:
+        scores["shadow"] = shadow.scores(synthetic)
+    return scores
+
+
+class CohortShadowAttack:
+    """Laws of each learner and weights of each score, learned from shadows."""
+
+    def __init__(self, knowledge: CohortKnowledge, shadows: list[Shadow]) -> None:
+        self._knowledge = knowledge
+        member = np.array([shadow.member for shadow in shadows])
+        scores = np.array([shadow.scores for shadow in shadows])
+        everybody = np.ones(knowledge.population.n_learners, dtype=bool)
+        self.scale_ = 1e-9 + np.median(np.abs(scores), axis=(0, 1))
+        n_fit = (3 * len(member)) // 4
+        rehearsed = _Laws(member[:n_fit], scores[:n_fit], everybody)
+        evidence = np.stack([self._evidence(rehearsed, observed) for observed in scores[n_fit:]])
+        self.weights_ = _fit_weights(evidence, member[n_fit:])
+        self._laws = _Laws(member, scores, everybody)
+
+    def scores(self, synthetic: Cohort) -> Floats:
+        """Log-odds of membership up to a constant, per learner."""
+        weighed: Floats = self._evidence(self._laws, _columns(self._knowledge, synthetic)) @ self.weights_
+        return weighed
+
+    def _evidence(self, laws: _Laws, observed: Floats) -> Floats:
+        return np.concatenate(
+            [np.arcsinh(observed / self.scale_), np.arcsinh(laws.log_ratios(observed))], axis=1
+        )
+
+
+def _cast_shadow(knowledge: CohortKnowledge, synthesize: Synthesize, rng: np.random.Generator) -> Shadow:
+    """Fit and sample on random learners, each of them once or not at all, and note everybody's scores."""
+    n = knowledge.population.n_learners
+    member = np.zeros(n, dtype=bool)
+    member[rng.permutation(n)[: knowledge.n_training]] = True
+    synthetic = synthesize(knowledge.population.select(member), rng)
+    return Shadow(member, _columns(knowledge, synthetic))
+
+
+def _columns(knowledge: CohortKnowledge, synthetic: Cohort) -> Floats:
+    return np.stack(list(cohort_scores(knowledge, synthetic).values()), axis=1)
+
+
+def by_luck(scores: dict[str, Floats], member: Flags, rng: np.random.Generator, n_draws: int = 400) -> Luck:
+    """The strongest attack when as many learners as were members are called so at random, among all of them.
+
+    All learners, so that luck is as large as it is in the attack that it stands beside.
+    """
+    n, n_members = len(member), int(member.sum())
+    ranks = np.array([rankdata(score) for score in scores.values()])
+    called = np.argsort(rng.random((n_draws, n)), axis=1)[:, :n_members]
+    sums = ranks[:, called].sum(axis=2)
+    areas = (sums - n_members * (n_members + 1) / 2) / (n_members * (n - n_members))
+    strongest = areas.max(axis=0)
+    low, high = np.quantile(strongest, (0.025, 0.975))
+    return Luck(float(strongest.mean()), float(low), float(high))
+
+
+def _tracing_by_label(knowledge: CohortKnowledge, synthetic: Cohort) -> Floats:
+    """Each learner's habits times how the synthetic learners of their label differ from the real ones."""
+    own, others = knowledge.own_habits, knowledge.habits(synthetic)
+    score = np.zeros(len(own))
+    for label in range(knowledge.population.schema.n_labels):
+        here, there = knowledge.population.label == label, synthetic.label == label
+        if here.any() and there.any():
+            middle = own[here].mean(axis=0)
+            score[here] = (own[here] - middle) @ (others[there].mean(axis=0) - middle)
+    return score
+
+
+def _weeks(cohort: Cohort) -> Floats:
+    flat = np.log1p(cohort.values).reshape(cohort.n_learners, -1)
+    return np.column_stack([flat, cohort.label.astype(np.float64)])
+
+
+def _habits(cohort: Cohort) -> Floats:
+    active = cohort.values > 0
+    minutes = np.log1p(cohort.values).sum(axis=2) / np.maximum(active.sum(axis=2), 1)
+    return np.concatenate([active.mean(axis=2), minutes], axis=1)
+
+
+def _scale(columns: Floats) -> tuple[Floats, Floats]:
+    spread = columns.std(axis=0)
+    # A column that never changes tells nobody apart; a synthetic cohort may still differ in it.
+    return columns.mean(axis=0), np.where(spread > 1e-9, spread, 1.0)
+
+
+def _sequence(rng: np.random.Generator) -> np.random.SeedSequence:
+    return np.random.SeedSequence(int(rng.integers(2**63)))

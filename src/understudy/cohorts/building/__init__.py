@@ -1,0 +1,1 @@
+"""From events and scores to a cohort."""

@@ -1,0 +1,242 @@
+"""Logs of events to who did something when: nothing else of a log is kept."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from understudy.cohorts.building.sessions import Term
+from understudy.core.events.sniffing import first_lines, sniff
+from understudy.core.events.xapi import learner_of
+from understudy.core.files.columns import KNOWN_NAMES, plain
+from understudy.core.files.delimited import guess_separator, header_names, read_delimited
+from understudy.core.files.excel import read_workbook
+from understudy.core.files.moments import DateOrder, read_moments
+from understudy.core.files.parquet import read_parquet
+from understudy.core.files.roles import counted, find_column
+from understudy.core.files.source import Source, decode, keeping_values_inside, open_source
+from understudy.core.files.statements import Voiding, load_statements
+from understudy.core.files.tables import Table
+from understudy.core.files.times import UnreadableTimesError
+from understudy.errors import DataError, UsageError
+
+FORMATS = ("csv", "excel", "moodle", "parquet", "tsv", "xapi")
+# How Moodle calls the person in the exports of its log, as `plain` writes it.
+_MOODLE_LEARNER = (
+    "userfullname",
+    "vollständigername",
+    "nomcompletdelutilisateur",
+    "nombrecompletodelusuario",
+)
+_NOBODY = ("", "-", "–")
+
+
+@dataclass(frozen=True, repr=False)
+class Activity:
+    """Events by learner and time, in microseconds: UTC, or the clock's time where no zone is known.
+
+    `names` are whom the codes in `learner` stand for, `aliases` other names of the same people;
+    they live until scores are joined, and no message holds one.
+    """
+
+    learner: NDArray[np.int64]
+    time: NDArray[np.int64]
+    names: pl.Series
+    aliases: pl.Series
+    format: str
+    notes: tuple[str, ...] = ()
+
+    def __repr__(self) -> str:
+        return f"<Activity: {self.format}, {self.n_events} events, {self.n_learners} learners>"
+
+    @property
+    def n_events(self) -> int:
+        """Number of events."""
+        return len(self.learner)
+
+    @property
+    def n_learners(self) -> int:
+        """Number of learners with an event."""
+        return len(self.names)
+
+
+def read_activity(
+    path: Path | str,
+    term: Term,
+    *,
+    format: str | None = None,
+    learner: str | None = None,
+    time: str | None = None,
+    order: DateOrder | None = None,
+) -> Activity:
+    """The events of a log.
+
+    The format is found from the content unless it is named. `learner` and `time` name columns,
+    and `order` says how dates such as 3/4 are meant. Times that state a zone, or are seconds since
+    1970, need the `term` to have one: on the learners' clock, or windows of the day mean nothing.
+    """
+    if format is not None and format not in FORMATS:
+        raise UsageError(
+            f"there is no format '{format}'.", hint="the formats are " + ", ".join(FORMATS) + "."
+        )
+    source = open_source(path)
+    notes: list[str] = []
+    if format is None:
+        format, why = _sniff(source)
+        notes.append(f"Read as {format}: {why}.")
+    if format == "xapi":
+        frame, place = _statements(source, learner, time, notes)
+    else:
+        table = _table(source, format)
+        notes += table.notes
+        frame, place = _rows(table, learner, time, notes), table.place
+    return _settle(source.name, frame, place, format, term, order, notes)
+
+
+def _settle(
+    file: str,
+    frame: pl.DataFrame,
+    place: str,
+    format: str,
+    term: Term,
+    order: DateOrder | None,
+    notes: list[str],
+) -> Activity:
+    nobody = frame["learner"].is_null() | frame["learner"].is_in(_NOBODY)
+    missing = ~nobody & frame["time"].is_null()
+    for dropped, what in ((nobody, "no learner"), (missing, "no time")):
+        if n_dropped := int(dropped.sum()):
+            notes.append(f"{counted(n_dropped, 'event')} with {what} dropped.")
+    frame = frame.filter(~(nobody | missing))
+    if not frame.height:
+        raise DataError(
+            f"{file}: no event is left to read.", hint="check the export, and the columns chosen."
+        )
+    try:
+        moments = read_moments(frame["time"], term.start, order)
+    except UnreadableTimesError as error:
+        raise DataError(
+            f"{file}: the times {error.reason} (first on {place} {frame['line'][error.row]}).",
+            hint="export the log again, with all dates written in one way."
+            if "mix" in error.reason
+            else "say --dates day-first or --dates month-first."
+            if "day/month" in error.reason or "month/day" in error.reason
+            else "correct or remove that row, or choose the column with --time."
+            if "is no time" in error.reason
+            else "write times as 2024-05-31 14:05:09, or choose the column with --time.",
+        ) from None
+    notes += moments.notes
+    times = moments.times
+    if moments.instants or format == "xapi":
+        if term.time_zone is None:
+            raise UsageError(
+                f"{file}: the times are instants, and it is not known what the learners' clocks showed.",
+                hint="say where they were: --time-zone Europe/Berlin.",
+            )
+        if not moments.instants:
+            notes.append("The times state no zone and were read as UTC, as xAPI does.")
+    elif term.time_zone is None:
+        notes.append("No time zone was given: times are as written, and changes of the clock are not seen.")
+    else:
+        times, n_unclear = term.instants(times)
+        if n_unclear:
+            notes.append(
+                f"{n_unclear} events lie in an hour that the change of the clock skips or repeats: "
+                "a repeated one was taken for the first."
+            )
+    people = frame.select("learner", "alias").unique("learner", keep="first", maintain_order=True)
+    with keeping_values_inside(
+        f"{file}: a learner's name is not valid text.", hint="save the file as UTF-8."
+    ):
+        codes = frame["learner"].cast(pl.Enum(people["learner"])).to_physical()
+    return Activity(
+        codes.cast(pl.Int64).to_numpy(),
+        times.cast(pl.Int64).to_numpy(),
+        people["learner"],
+        people["alias"],
+        format,
+        tuple(notes),
+    )
+
+
+def _sniff(source: Source) -> tuple[str, str]:
+    format, why = sniff(source)
+    if format in ("parquet", "excel", "xapi"):
+        return format, why
+    if format in ("slam", "three-line"):
+        raise DataError(
+            f"{source.name}: this is a log of attempts in the format {format}, without the time of day.",
+            hint="give a log of events with a learner and a time in each row.",
+        )
+    line = first_lines(decode(source, latin=True), 1)[0]
+    names = {plain(name) for name in header_names(line, guess_separator(line))}
+    if names.intersection(_MOODLE_LEARNER) or {"eventcontext", "component"} <= names:
+        return "moodle", "its header has the columns of a Moodle log"
+    return ("tsv" if guess_separator(line) == "\t" else "csv"), "its first line has several columns"
+
+
+def _table(source: Source, format: str) -> Table:
+    if format == "parquet":
+        return read_parquet(source)
+    if format == "excel":
+        return read_workbook(source)
+    text = decode(source, latin=True)
+    separator = "\t" if format == "tsv" else guess_separator(first_lines(text, 1)[0])
+    return read_delimited(text, separator)
+
+
+def _rows(table: Table, learner: str | None, time: str | None, notes: list[str]) -> pl.DataFrame:
+    who = find_column(
+        table.names,
+        learner,
+        (*_MOODLE_LEARNER, *KNOWN_NAMES["learner"], "fullname"),
+        table.file,
+        role="learner",
+        option="--learner",
+        notes=notes,
+    )
+    when = find_column(
+        table.names, time, KNOWN_NAMES["time"], table.file, role="time", option="--time", notes=notes
+    )
+    if who == when:
+        raise UsageError("one column was named for two roles.", hint="give --learner and --time two columns.")
+    frame = table.read({"learner": who, "time": when})
+    name = pl.col("learner").cast(pl.String).str.strip_chars()
+    if frame["time"].dtype == pl.String:
+        frame = frame.with_columns(pl.col("time").replace(dict.fromkeys(_NOBODY)))
+    return frame.with_columns(name, name.alias("alias"))
+
+
+def _statements(
+    source: Source, learner: str | None, time: str | None, notes: list[str]
+) -> tuple[pl.DataFrame, str]:
+    if learner is not None or time is not None:
+        raise UsageError(
+            "xAPI statements have no columns to choose from, but --learner or --time was given.",
+            hint="leave the option out, or give the format with --format.",
+        )
+    statements, place = load_statements(decode(source, latin=False))
+    rows = []
+    voiding = Voiding()
+    for number, statement in statements:
+        if not isinstance(statement, dict):
+            raise DataError(
+                f"{source.name}: {place} {number} is JSON, but no statement.",
+                hint="a statement is an object with an actor, a verb and an object.",
+            )
+        if not voiding.keeps(statement, number):
+            continue
+        _, key, alias = learner_of(statement.get("actor"))
+        when = statement.get("timestamp") or statement.get("stored")
+        rows.append((key, alias, when if isinstance(when, str) and when.strip() else None, number))
+    schema = {"learner": pl.String, "alias": pl.String, "time": pl.String, "line": pl.Int64}
+    with keeping_values_inside(
+        f"{source.name}: a name or an id is not valid text.", hint="export the statements again, as UTF-8."
+    ):
+        frame = pl.DataFrame(rows, schema=schema, orient="row")
+    notes += voiding.notes()
+    return frame.filter(~pl.col("line").is_in(voiding.voided())), place

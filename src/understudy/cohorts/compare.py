@@ -1,0 +1,354 @@
+"""`cohort compare`: panelists, their pool, the deep baseline and references side by side on one cohort.
+
+Internal: everything is measured against the real learners and with seeded noise. Nothing is charged,
+and nothing here may leave.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import math
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from understudy.cohorts.cohort import Cohort
+from understudy.cohorts.findings import bank
+from understudy.cohorts.habit_distance import SeedInterval, over_seeds
+from understudy.cohorts.panel.pool import N_EACH
+from understudy.cohorts.risk import N_SHADOWS, check_outsiders, membership_risks, risk_of_given
+from understudy.cohorts.summary.measuring import refuse_cuts_from_data
+from understudy.cohorts.trials import Deep, Measured, finite, generators, require_deep
+from understudy.core.files.writing import new_folder, write_json, write_text
+from understudy.errors import DataError, UsageError
+
+Row = dict[str, Any]
+SMALLEST = 20
+# With fewer seeds their spread is not shown: two or three numbers do not make a distribution.
+FEWEST_FOR_INTERVAL = 3
+GIVEN = "not known here: see its data card"
+
+MEASURES = (
+    "ajs",
+    "precision",
+    "recall",
+    "n_synthetic",
+    "auc_worst",
+    "control_auc_worst",
+    "seconds",
+    "outcome_precision",
+    "outcome_recall",
+)
+
+
+@dataclass(frozen=True)
+class ComparePlan:
+    """What is compared, how often, and at which price the private methods work."""
+
+    epsilon: float = 3.0
+    delta: float = 1e-3
+    n_seeds: int = 5
+    deep: bool = False
+    n_each: int = N_EACH
+    n_shadows: int = N_SHADOWS
+    seed: int = 1
+    deep_rows: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.n_seeds < 1 or self.n_shadows < 0:
+            raise UsageError(
+                f"a comparison needs a seed at least; asked for {self.n_seeds} seeds and {self.n_shadows} shadows.",
+                hint="for example --seeds 5.",
+            )
+
+
+@dataclass(frozen=True)
+class Shown:
+    """A mean over seeds with an interval, or without one where the seeds are too few to say."""
+
+    mean: float
+    low: float | None
+    high: float | None
+    n_seeds: int
+
+    def to_json(self) -> dict[str, Any]:
+        """For a machine."""
+        return dict(vars(self))
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """A row per method and seed; `given` are the files that were judged beside the methods."""
+
+    plan: ComparePlan
+    rows: tuple[Row, ...]
+    n_learners: int
+    simulated: bool
+    given: tuple[str, ...] = ()
+    n_outsiders: int = 0
+
+    @property
+    def methods(self) -> list[str]:
+        """Methods in the order in which they were tried."""
+        return list(dict.fromkeys(row["method"] for row in self.rows))
+
+    def of(self, method: str) -> list[Row]:
+        """The rows of one method."""
+        return [row for row in self.rows if row["method"] == method]
+
+    def kinds(self) -> list[str]:
+        """Kinds of analyses, as in the columns."""
+        return [key.removeprefix("precision_") for key in self.rows[0] if key.startswith("precision_")]
+
+    def interval(self, method: str, measure: str) -> SeedInterval | None:
+        """Mean over seeds with a bootstrap interval; None where it was not measured."""
+        values = finite([float(row[measure]) for row in self.of(method) if measure in row])
+        return over_seeds(values, np.random.default_rng(0)) if values else None
+
+    def shown(self, method: str, measure: str) -> Shown | None:
+        """What may be shown: for a risk the interval is over learners and seeds, else over seeds."""
+        one = self.interval(method, measure)
+        if one is None:
+            return None
+        if measure.endswith("auc_worst"):
+            return self._risk(method, measure, one)
+        if one.n_seeds < FEWEST_FOR_INTERVAL:
+            return Shown(one.mean, None, None, one.n_seeds)
+        return Shown(one.mean, one.low, one.high, one.n_seeds)
+
+    def _risk(self, method: str, measure: str, over_seeds: SeedInterval) -> Shown:
+        """An AUC with the attack's own interval over learners in it.
+
+        The learners are the same in every seed, so their part does not shrink with the number of seeds:
+        the mean distance of each seed's bound from its AUC, and the distance of the bound over seeds, add up
+        as squares do. With too few seeds the widest of the seeds' own intervals is taken.
+        """
+        mine = [row for row in self.of(method) if measure in row and math.isfinite(row[measure])]
+        aucs, lows, highs = (
+            np.array([float(row.get(f"{measure}{end}", math.nan)) for row in mine])
+            for end in ("", "_low", "_high")
+        )
+        mean, n = over_seeds.mean, over_seeds.n_seeds
+        if not (np.isfinite(lows).all() and np.isfinite(highs).all()):
+            return Shown(mean, None, None, n)
+        if n < FEWEST_FOR_INTERVAL:
+            return Shown(mean, float(lows.min()), float(highs.max()), n)
+        below = math.hypot(float(np.mean(aucs - lows)), mean - over_seeds.low)
+        above = math.hypot(float(np.mean(highs - aucs)), over_seeds.high - mean)
+        return Shown(mean, max(mean - below, 0.0), min(mean + above, 1.0), n)
+
+    def of_kind(self, method: str, kind: str) -> dict[str, Shown | None]:
+        """Precision, recall and number of findings of a kind; no precision where there is hardly a finding."""
+        found = {
+            name: self.shown(method, f"{name}_{kind}") for name in ("precision", "recall", "n_synthetic")
+        }
+        n = found["n_synthetic"]
+        if n is None or n.mean < 0.5:
+            found["precision"] = None
+        return found
+
+    def beside_the_floor(self, method: str) -> str:
+        """Where a method does not do better than the guess that looked at no learner; empty if nowhere."""
+        names = (("ajs", "AJS", 3), ("precision", "precision", 2), ("recall", "recall", 2))
+        worse: list[str] = []
+        better: list[str] = []
+        for measure, name, digits in names:
+            mine, floor = self.interval(method, measure), self.interval("nobody", measure)
+            if mine is None or floor is None:
+                continue
+            is_worse = mine.mean >= floor.mean if measure == "ajs" else mine.mean <= floor.mean
+            said = f"{name} {mine.mean:.{digits}f} against {floor.mean:.{digits}f}"
+            (worse if is_worse else better).append(said)
+        if not worse:
+            return ""
+        rest = f" It does better in {', '.join(better)}." if better else ""
+        return (
+            f"does not do better than a guess that looked at no learner in {', '.join(worse)}: there nothing was "
+            f"learned from the learners.{rest}"
+        )
+
+    def guarantee(self, method: str) -> str:
+        """What may be said of a method."""
+        return str(self.of(method)[0]["guarantee"])
+
+    def to_json(self) -> dict[str, Any]:
+        """Means and intervals for a machine."""
+        found: dict[str, Any] = {}
+        for method in self.methods:
+            intervals = {name: self.shown(method, name) for name in MEASURES}
+            found[method] = {
+                "guarantee": self.guarantee(method),
+                **{name: None if one is None else one.to_json() for name, one in intervals.items()},
+                "beside_the_floor": self.beside_the_floor(method) if method != "nobody" else "",
+                "by_kind": {
+                    kind: {
+                        name: None if one is None else one.mean
+                        for name, one in self.of_kind(method, kind).items()
+                    }
+                    for kind in self.kinds()
+                },
+            }
+        return found
+
+
+def compare(
+    cohort: Cohort,
+    plan: ComparePlan,
+    progress: Callable[[int], Callable[[], None]] | None = None,
+    given: Mapping[str, Cohort] | None = None,
+    outsiders: Cohort | None = None,
+) -> Comparison:
+    """Try every method on every seed, and judge the synthetic cohorts that are `given` by name.
+
+    `outsiders` did not make the given cohorts, and all learners of `cohort` may have: only then is their
+    risk measured.
+    """
+    check_cohort(cohort)
+    given = given or {}
+    check_given(cohort, given, outsiders)
+    if plan.deep:
+        require_deep()
+    n_methods = len(generators(plan.epsilon, plan.delta, plan.n_each)) + plan.deep
+    steps = n_methods * plan.n_seeds + (n_methods - plan.deep) * plan.n_shadows + plan.deep + len(given)
+    tick = progress(steps) if progress else lambda: None
+    deep, pretraining = None, 0.0
+    if plan.deep:
+        begun = time.perf_counter()
+        deep = Deep(plan.epsilon, plan.delta, cohort.schema, plan.deep_rows, plan.seed)
+        pretraining = time.perf_counter() - begun
+        tick()
+    rows = []
+    for place, (method, (generate, guarantee)) in enumerate(
+        generators(plan.epsilon, plan.delta, plan.n_each, deep).items()
+    ):
+        mine = []
+        for seed in range(plan.n_seeds):
+            rng = np.random.default_rng([plan.seed, place, seed])
+            begun = time.perf_counter()
+            synthetic = generate(cohort, rng)
+            seconds = time.perf_counter() - begun + (pretraining if method == "deep" else 0.0)
+            mine.append(
+                {
+                    "method": method,
+                    "seed": seed,
+                    "n_learners": cohort.n_learners,
+                    "epsilon": plan.epsilon if "test" in guarantee else math.nan,
+                    "delta": plan.delta if "test" in guarantee else math.nan,
+                    "guarantee": guarantee,
+                    **Measured.of(cohort, synthetic).row(),
+                    "seconds": seconds,
+                }
+            )
+            tick()
+        rng = np.random.default_rng([plan.seed, place, plan.n_seeds])
+        # A network that is trained for each shadow would take an hour.
+        n_shadows = 0 if method == "deep" else plan.n_shadows
+        risks = membership_risks(cohort, generate, plan.n_seeds, n_shadows, rng, tick)
+        mine = [{**row, **risk} for row, risk in zip(mine, risks, strict=True)]
+        rows += mine
+    for place, (name, synthetic) in enumerate(given.items()):
+        rng = np.random.default_rng([plan.seed, 1000 + place])
+        rows.append(
+            {
+                "method": name,
+                "seed": 0,
+                "n_learners": cohort.n_learners,
+                "guarantee": GIVEN,
+                **Measured.of(cohort, synthetic).row(),
+                **risk_of_given(cohort, outsiders, synthetic, rng),
+            }
+        )
+        tick()
+    return Comparison(
+        plan,
+        tuple(rows),
+        cohort.n_learners,
+        cohort.simulated,
+        tuple(given),
+        0 if outsiders is None else outsiders.n_learners,
+    )
+
+
+def check_given(cohort: Cohort, given: Mapping[str, Cohort], outsiders: Cohort | None) -> None:
+    """Refuse files that cannot be judged, before minutes of work."""
+    if outsiders is not None:
+        if not given:
+            raise UsageError(
+                "outsiders were named, but no synthetic cohort to judge.", hint="add --synthetic FILE."
+            )
+        check_outsiders(cohort, outsiders)
+    for name, synthetic in given.items():
+        if not synthetic.n_learners:
+            raise DataError(f"{name} holds no learner.", hint="name a synthetic cohort that has some.")
+
+
+def check_cohort(cohort: Cohort) -> None:
+    """Refuse cohorts on which a comparison means nothing."""
+    refuse_cuts_from_data(cohort)
+    if cohort.n_learners < SMALLEST or len(set(cohort.label.tolist())) < 2:
+        raise DataError(
+            f"a comparison needs {SMALLEST} learners and two labels at least; found {cohort.n_learners} and "
+            f"{len(set(cohort.label.tolist()))}.",
+            hint="use a larger cohort.",
+        )
+
+
+def write_comparison(found: Comparison, folder: Path) -> None:
+    """Write `results.csv`, figures, `report.html` and what was done, whole or not at all."""
+    from understudy.cohorts.report import write_report
+
+    with new_folder(folder) as temporary:
+        write_text(temporary / "results.csv", table_of(found.rows))
+        write_json(
+            temporary / "study.json",
+            {
+                "internal": "computed from the learners' records; no guarantee covers these files",
+                "plan": vars(found.plan),
+                "given": list(found.given),
+                "outsiders": found.n_outsiders,
+                "learners": found.n_learners,
+                "analyses": [analysis.name for analysis in bank()],
+                "methods": _plain_json(found.to_json()),
+            },
+        )
+        write_report(temporary, found)
+        # Functions of the learners' records, like the cohort itself: for whoever made them alone.
+        for path in temporary.iterdir():
+            path.chmod(0o600)
+
+
+def table_of(rows: Sequence[Row]) -> str:
+    """Rows as CSV text; what was not measured is left empty."""
+    columns = list(dict.fromkeys(name for row in rows for name in row))
+    text = io.StringIO()
+    writer = csv.DictWriter(text, columns, lineterminator="\n", restval="")
+    writer.writeheader()
+    writer.writerows({name: _plain(value) for name, value in row.items()} for row in rows)
+    return text.getvalue()
+
+
+def read_table(text: str) -> list[Row]:
+    """The rows of `table_of`, with numbers as numbers."""
+    words = ("method", "guarantee", "worst_attack", "arm", "measure", "control_worst_attack", "data")
+    return [
+        {name: value if name in words else float(value or "nan") for name, value in row.items()}
+        for row in csv.DictReader(io.StringIO(text))
+    ]
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, float):
+        return f"{value:.6g}" if math.isfinite(value) else ""
+    return value
+
+
+def _plain_json(content: Any) -> Any:
+    """The content without what JSON does not know."""
+    if isinstance(content, dict):
+        return {key: _plain_json(value) for key, value in content.items()}
+    return None if isinstance(content, float) and not math.isfinite(content) else content

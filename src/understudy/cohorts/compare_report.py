@@ -1,0 +1,199 @@
+"""Figures of cohorts: AJS by method, findings that hold, kinds of analyses, risk, and the gain of cycles."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from understudy.cohorts.compare import Comparison, Shown
+from understudy.core.pages.figures import ACCENT, INK, MUTED, WARNING, Figure, data
+from understudy.reproductions.two_stage.cycles import Gain
+
+LABELS = {
+    "pool": "pool of the three",
+    "zero-inflated": "zero-inflated alone",
+    "habit-chain": "habit chain alone",
+    "copula": "copula alone",
+    "deep": "deep baseline",
+    "nobody": "a guess, no learner",
+    "pool-no-noise": "pool, no noise",
+    "resample": "real learners, resampled",
+}
+REFERENCES = ("nobody", "pool-no-noise", "resample")
+ARM_LABELS = {
+    "prior": "last year's summary",
+    "feedback": "feedback",
+    "cycles": "both: the product's cycle",
+    "deep replay": "deep baseline, replay",
+}
+_ROW = 30
+
+
+def figures(found: Comparison) -> dict[str, Figure]:
+    """All figures of a comparison, by the name of their files."""
+    shown = {
+        "ajs": ajs_figure(found),
+        "findings": findings_figure(found),
+        "kinds": kinds_figure(found),
+    }
+    if found.interval("pool", "auc_worst") is not None:
+        shown["risk"] = risk_figure(found)
+    return shown
+
+
+def ajs_figure(found: Comparison) -> Figure:
+    """The seed's Figure 3: AJS of each method with its interval over seeds."""
+    points = _points(found, "ajs", "AJS")
+    return _dots(points, ["AJS, from 0 (alike) to 1"], ["AJS"], [ACCENT], _words("AJS", points))
+
+
+def findings_figure(found: Comparison) -> Figure:
+    """Epistemic precision and recall of each method."""
+    points = [*_points(found, "precision", "precision"), *_points(found, "recall", "recall")]
+    return _dots(
+        points,
+        ["share of findings"],
+        ["precision", "recall"],
+        [ACCENT, WARNING],
+        _words("Precision and recall", points),
+        domain=[0.0, 1.0],
+    )
+
+
+def risk_figure(found: Comparison) -> Figure:
+    """The strongest attack on each method, and its control: the same attacks where there is nothing to find."""
+    points = [
+        *_points(found, "auc_worst", "strongest attack"),
+        *_points(found, "control_auc_worst", "luck alone"),
+    ]
+    return _dots(
+        points,
+        ["members told from others", "(AUC; 0.5 is guessing)"],
+        ["strongest attack", "luck alone"],
+        [WARNING, MUTED],
+        _words("AUC", points),
+        domain=[min([0.4, *(math.floor(10 * point["low"]) / 10 for point in points)]), 1.0],
+    )
+
+
+def kinds_figure(found: Comparison) -> Figure:
+    """Precision and recall of the pool by kind of analysis."""
+    points = []
+    for kind in found.kinds():
+        measured = found.of_kind("pool", kind)
+        n = measured.pop("n_synthetic")
+        name = f"{kind.replace('_', ' ')} ({0 if n is None else n.mean:.0f})"
+        points += [_point(name, what, one) for what, one in measured.items() if one is not None]
+    return _dots(
+        points,
+        ["share of findings", "(in brackets: synthetic findings)"],
+        ["precision", "recall"],
+        [ACCENT, WARNING],
+        _words("By kind of analysis", points),
+        domain=[0.0, 1.0],
+    )
+
+
+def _points(found: Comparison, measure: str, what: str) -> list[dict[str, Any]]:
+    shown = [(method, found.shown(method, measure)) for method in found.methods]
+    return [_point(LABELS.get(method, method), what, one) for method, one in shown if one is not None]
+
+
+def _point(name: str, what: str, one: Shown) -> dict[str, Any]:
+    """A dot; where there is no interval its line has no length."""
+    low, high = (one.mean if bound is None else bound for bound in (one.low, one.high))
+    return {"method": name, "what": what, "mean": one.mean, "low": low, "high": high}
+
+
+def _words(title: str, points: Sequence[dict[str, Any]]) -> str:
+    def said(point: dict[str, Any]) -> str:
+        words = f"{point['method']}, {point['what']}: {point['mean']:.3f}"
+        if point["low"] == point["high"]:
+            return words
+        return f"{words} ({point['low']:.3f} to {point['high']:.3f})"
+
+    return f"{title}. " + "; ".join(map(said, points)) + "."
+
+
+def _dots(
+    points: list[dict[str, Any]],
+    title: list[str],
+    names: list[str],
+    colours: list[str],
+    words: str,
+    domain: list[float] | None = None,
+) -> Figure:
+    """A dot with its interval for each method; several measures below each other in a method's band."""
+    import altair as alt
+
+    methods = list(dict.fromkeys(point["method"] for point in points))
+    scale = alt.Scale(domain=domain) if domain else alt.Scale(zero=True, nice=True)
+    # So few that they stay apart on a telephone.
+    few = alt.Axis(tickCount=4, labelOverlap=True, labelFlush=False)
+    x = alt.X("mean:Q", title=title, scale=scale, axis=few)
+    # A dot at 0 keeps clear of its label.
+    axis = alt.Axis(labelLimit=240, ticks=False, domain=False, labelPadding=14)
+    y = alt.Y("method:N", sort=methods, title=None, axis=axis)
+    # Below each other: beside the labels of the methods a telephone leaves little room.
+    legend = alt.Legend(orient="top", title=None, columns=1) if len(names) > 1 else None
+    colour = alt.Color("what:N", scale=alt.Scale(domain=names, range=colours), legend=legend)
+    shapes = ["circle", "diamond"][: len(names)]
+    shape = alt.Shape("what:N", scale=alt.Scale(domain=names, range=shapes), legend=legend)
+    offset = alt.YOffset("what:N", sort=names, scale=alt.Scale(paddingOuter=0.6))
+    base = alt.Chart(data(points))
+    rules = base.mark_rule(strokeWidth=2).encode(
+        x=alt.X("low:Q", title=title, scale=scale, axis=few),
+        x2="high:Q",
+        y=y,
+        yOffset=offset,
+        color=colour,
+    )
+    dots = base.mark_point(filled=True, size=90, opacity=1).encode(
+        x=x, y=y, yOffset=offset, color=colour, shape=shape
+    )
+    height = _ROW * len(methods) * (1.0 if len(names) == 1 else 1.25)
+    return Figure.of((rules + dots).properties(height=height), words)
+
+
+def gains_figure(found: Sequence[Gain], measure: str, title: str) -> Figure:
+    """The seed's Figure 4: what multi-shot gains over one-shot, year by year, paired, with intervals."""
+    import altair as alt
+
+    shown = [one for one in found if one.measure == measure and one.year > 0]
+    points = [
+        {
+            "year": f"year {one.year:g}",
+            "arm": ARM_LABELS.get(one.arm, one.arm),
+            "mean": one.interval.mean,
+            "low": one.interval.low,
+            "high": one.interval.high,
+        }
+        for one in shown
+    ]
+    arms = [label for label in ARM_LABELS.values() if any(point["arm"] == label for point in points)]
+    colours = [MUTED, WARNING, ACCENT, INK][: len(arms)]
+    legend = alt.Legend(orient="top", title=None, columns=2, labelLimit=300)
+    few = alt.Axis(tickCount=6)
+    x = alt.X("mean:Q", title=title, scale=alt.Scale(nice=True, zero=True), axis=few)
+    y = alt.Y("year:N", title=None, axis=alt.Axis(ticks=False, domain=False))
+    colour = alt.Color("arm:N", scale=alt.Scale(domain=arms, range=colours), legend=legend)
+    offset = alt.YOffset("arm:N", sort=arms, scale=alt.Scale(paddingOuter=0.6))
+    base = alt.Chart(data(points))
+    zero = alt.Chart(data([{"at": 0.0}])).mark_rule(color=INK, strokeDash=[4, 4]).encode(x="at:Q")
+    rules = base.mark_rule(strokeWidth=2).encode(
+        x=alt.X("low:Q", title=title, scale=alt.Scale(nice=True, zero=True), axis=few),
+        x2="high:Q",
+        y=y,
+        yOffset=offset,
+        color=colour,
+    )
+    dots = base.mark_point(filled=True, size=90, opacity=1).encode(x=x, y=y, yOffset=offset, color=colour)
+    words = (
+        f"{title}, paired over schools. "
+        + "; ".join(
+            f"{p['year']}, {p['arm']}: {p['mean']:+.3f} ({p['low']:+.3f} to {p['high']:+.3f})" for p in points
+        )
+        + ". The dashed line at 0 is no gain."
+    )
+    return Figure.of((zero + rules + dots).properties(height=150), words)

@@ -1,0 +1,1 @@
+"""The deep baseline: variational autoencoders with private training (extra `deep`)."""

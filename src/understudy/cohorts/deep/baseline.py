@@ -1,0 +1,432 @@
+"""The deep baseline: M1 pretrained on surrogate data, a private M2 on top, replay for the next cycle.
+
+The two-stage seed's comparison method (sections IV-B1 and IV-C1, appendix A): see `models.vae`
+for the networks. What is lost in the seed's text and chosen here is in the settings.
+
+Why this carries a guarantee although it trains in floating point: what depends on a learner is
+that learner's gradient, computed from their row, the weights and public randomness alone, in a
+computation whose shape is fixed (all learners, whoever takes part). It is rounded to integers
+and its norm checked in integers; the noise is an exact discrete Gaussian from the operating
+system; everything after it is post-processing. Opacus' own noise would be a floating-point
+Gaussian of a Mersenne Twister, and we would have to say "no formal guarantee".
+"""
+
+from __future__ import annotations
+
+import copy
+import functools
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from understudy.cohorts.cohort import Cohort, Schema
+from understudy.cohorts.deep.vae import (
+    Latents,
+    LatentSettings,
+    LatentVae,
+    SeriesSettings,
+    SeriesVae,
+)
+from understudy.cohorts.summary.measuring import refuse_cuts_from_data
+from understudy.core.privacy.composition import mu_to_delta
+from understudy.core.privacy.guarantee import Guarantee
+from understudy.core.privacy.noise import Noise, os_noise, test_noise
+from understudy.core.privacy.private_training import LATTICE, PrivateSteps
+from understudy.errors import UsageError
+
+Floats = NDArray[np.float64]
+
+# Rows of a label from a public source: (how many, the label's number, rng) to learners x features x weeks.
+Source = Callable[[int, int, np.random.Generator], Floats]
+
+# The seed pretrains on 100,000 rows and replays 5,000 from each model; the default number of
+# rows keeps the whole job for 120 learners below 5 minutes on two cores.
+ROWS = 20_000
+SEED_ROWS = 100_000
+REPLAYED = 5_000
+
+# The chance that the comparison of discrete and continuous noise gives up; part of the delta.
+_TAIL = 1e-20
+
+
+# --- accounting ----------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Accounted:
+    """What the private steps spend, for replacing one learner.
+
+    `epsilon` at `delta` is proved by privacy-loss distributions (the object that Opacus' PRV
+    accountant approximates); `epsilon_renyi` is what Renyi DP proves at the same delta.
+    """
+
+    epsilon: float
+    delta: float
+    epsilon_renyi: float
+    steps: PrivateSteps
+
+
+def accounted(steps: PrivateSteps, delta: float, n_parameters: int) -> Accounted:
+    """The epsilon of `steps` at `delta`, for replacing one learner, by both accountants."""
+    of_pld = _smallest_epsilon(lambda e: _delta_discrete(steps, e, n_parameters), delta)
+    return Accounted(of_pld, delta, _epsilon_renyi(steps, delta), steps)
+
+
+def calibrated(
+    epsilon: float, delta: float, rate: float, n_steps: int, clip: float, n_parameters: int
+) -> PrivateSteps:
+    """The steps with the least noise that are (epsilon, delta)-DP for replacing one learner."""
+    return PrivateSteps(rate, n_steps, clip, _noise_multiplier(epsilon, delta, rate, n_steps, n_parameters))
+
+
+@functools.cache
+def _noise_multiplier(epsilon: float, delta: float, rate: float, n_steps: int, n_parameters: int) -> float:
+    def enough(multiplier: float) -> bool:
+        return _delta_discrete(PrivateSteps(rate, n_steps, 1.0, multiplier), epsilon, n_parameters) <= delta
+
+    low, high = 0.3, 1.0
+    while not enough(high):
+        low, high = high, 2 * high
+        if high > 1e5:
+            raise UsageError(
+                f"epsilon {epsilon:g} at delta {delta:.1e} is too small for {n_steps} private steps.",
+                hint="take a larger epsilon, or fewer steps.",
+            )
+    while high - low > 1e-3 * high:
+        middle = 0.5 * (low + high)
+        low, high = (low, middle) if enough(middle) else (middle, high)
+    return high
+
+
+def _delta_replacing(steps: PrivateSteps, epsilon: float) -> float:
+    """delta at `epsilon` for replacing one learner, with continuous noise of the same scale.
+
+    The accountant knows: one learner's contribution becomes zero or comes from zero. Replacing is
+    one after the other, which is (2 e, (1 + exp(e)) d)-DP where one of them is (e, d)-DP. When
+    everybody takes part in each step there is no sampling, and the gradient moves by at most
+    2 `clip`: mu doubles.
+    """
+    if steps.rate >= 1:
+        return mu_to_delta(2 * math.sqrt(steps.n_steps) / steps.noise_multiplier, epsilon)
+    losses = _losses(steps.rate, steps.noise_multiplier, steps.n_steps)
+    return (1 + math.exp(epsilon / 2)) * float(losses.get_delta(epsilon / 2))
+
+
+@functools.lru_cache(maxsize=8)
+def _losses(rate: float, noise_multiplier: float, n_steps: int) -> Any:
+    """The privacy losses of all steps when a learner's contribution becomes zero, or comes from it."""
+    from dp_accounting import GaussianDpEvent, PoissonSampledDpEvent
+    from dp_accounting.pld import PLDAccountant
+
+    accountant = PLDAccountant(value_discretization_interval=1e-3)
+    accountant.compose(PoissonSampledDpEvent(rate, GaussianDpEvent(noise_multiplier)), n_steps)
+    return accountant
+
+
+def _epsilon_renyi(steps: PrivateSteps, delta: float) -> float:
+    from dp_accounting import GaussianDpEvent, PoissonSampledDpEvent
+    from dp_accounting.rdp import RdpAccountant
+
+    # Whole orders from 2 on: the others' series does not always converge.
+    accountant = RdpAccountant([*range(2, 128), 160, 192, 256, 512])
+    if steps.rate >= 1:
+        accountant.compose(GaussianDpEvent(steps.noise_multiplier / 2), steps.n_steps)
+        return float(accountant.get_epsilon(delta))
+    event = PoissonSampledDpEvent(steps.rate, GaussianDpEvent(steps.noise_multiplier))
+    accountant.compose(event, steps.n_steps)
+    return _smallest_epsilon(lambda e: (1 + math.exp(e / 2)) * float(accountant.get_delta(e / 2)), delta)
+
+
+def _smallest_epsilon(delta_at: Callable[[float], float], delta: float) -> float:
+    low, high = 1e-3, 1.0
+    while delta_at(high) > delta:
+        low, high = high, 2 * high
+        if high > 40:
+            return math.inf
+    while high - low > 1e-4 * high:
+        middle = 0.5 * (low + high)
+        low, high = (low, middle) if delta_at(middle) <= delta else (middle, high)
+    return high
+
+
+def _delta_discrete(steps: PrivateSteps, epsilon: float, n_parameters: int) -> float:
+    """delta at `epsilon` for replacing one learner, with the discrete noise that is drawn.
+
+    The proof is that of `privacy.composition.analytic_delta`, c being its c1 + c2 and _TAIL its
+    tau; it compares the distributions of the noise alone, cell by cell, so it holds for any
+    adaptive composition and with sampling. With 2^20 units of the lattice c is below 1e-6 (and
+    its term from Poisson's summation below the smallest number).
+    """
+    epsilon = min(epsilon, 40.0)  # what holds for a smaller one holds; beyond it the tail would count
+    sigma = steps.noise_multiplier * LATTICE
+    n_cells = n_parameters * steps.n_steps
+    radius = math.sqrt(n_cells) * (1 + 1 / (2 * sigma)) + math.sqrt(-2 * math.log(_TAIL))
+    c = (n_cells + radius**2) / (24 * sigma**2)
+    if c >= epsilon:
+        return 1.0
+    return math.exp(c) * (_delta_replacing(steps, epsilon - c) + math.exp(epsilon) * _TAIL)
+
+
+# --- surrogates ----------------------------------------------------------------------------------
+
+
+def surrogates(source: Source, schema: Schema, rng: np.random.Generator, rows: int = ROWS) -> Cohort:
+    """A public cohort of `rows` learners, the same number of each label, from any source."""
+    labels = _even_labels(rows, schema.n_labels)
+    values = [source(int((labels == k).sum()), k, rng) for k in range(schema.n_labels)]
+    return Cohort(np.concatenate(values), labels.astype(np.int8), schema)
+
+
+def from_script(generate: Callable[..., Any], summary: Any, schema: Schema) -> Source:
+    """A panelist's `generate(n, label, summary, rng)` as a source of surrogates.
+
+    A summary of learners is paid for apart from this baseline, and both compose. Only scripts of
+    our own may run in this process; others' tables come from the sandbox.
+    """
+
+    def rows(n: int, label: int, rng: np.random.Generator) -> Floats:
+        table = generate(n, schema.labels[label], summary, rng)
+        columns = [np.asarray(table[name], dtype=np.float64) for name in schema.columns()]
+        values = np.stack(columns, axis=1).reshape(n, schema.n_features, schema.n_weeks)
+        return np.clip(values, 0.0, schema.highs[None, :, None])
+
+    return rows
+
+
+@dataclass(frozen=True)
+class RoughHabits:
+    """A source that needs nobody: what is commonly known of learners' weeks, in round numbers.
+
+    Zero-inflated log-normal minutes: lessons are most of it, nights are rare, learners differ
+    widely, an active week follows an active one, and the better learners do a little more.
+    """
+
+    schema: Schema
+    label_effect: float = 0.3
+    log_minutes: float = 3.0
+    activity: float = 0.0
+
+    def __call__(self, n: int, label: int, rng: np.random.Generator) -> Floats:
+        """Rows of one label."""
+        schema = self.schema
+        standing = label - (schema.n_labels - 1) / 2
+        usual = np.array([_usual_chance(f.hours) for f in schema.features])
+        logit = np.log(usual / (1 - usual))[None, :] + self.activity
+        logit = logit + self.label_effect * standing
+        logit = logit + rng.normal(0.0, 0.7, (n, 1)) + rng.normal(0.0, 0.7, (n, schema.n_features))
+        weekly = rng.normal(0.0, 0.4, (1, 1, schema.n_weeks))
+        slow = _smooth(rng.normal(0.0, 1.0, (n, schema.n_features, schema.n_weeks)))
+        active = rng.logistic(size=slow.shape) < logit[:, :, None] + weekly + slow
+        centre = self.log_minutes + 0.3 * self.label_effect * standing
+        log_minutes = centre + rng.normal(0.0, 0.4, (n, schema.n_features, 1))
+        minutes = np.exp(log_minutes + rng.normal(0.0, 0.8, slow.shape))
+        return np.where(active, np.minimum(minutes, schema.highs[None, :, None]), 0.0)
+
+
+def _usual_chance(hours: tuple[int, int] | None) -> float:
+    """The chance of a week with activity in a window of the day."""
+    if hours is None:
+        return 0.35
+    first, last = hours
+    if last <= 6:
+        return 0.05
+    return 0.6 if first < 12 else 0.35
+
+
+def _smooth(weeks: Floats) -> Floats:
+    """Each week with the one before: a first-order moving average of the same variance."""
+    before = np.concatenate([weeks[:, :, :1], weeks[:, :, :-1]], axis=2)
+    return np.asarray((weeks + before) / math.sqrt(2.0))
+
+
+def widened(cohort: Cohort, rng: np.random.Generator, activity: float, minutes: float) -> Cohort:
+    """Public rows, each moved to another school: how often and how long, by learner and by feature.
+
+    The log-odds of an active week move by a normal draw of standard deviation `activity`, the
+    logarithm of minutes by one of `minutes`; half of each variance is common to a learner's
+    features. A source of surrogates is one guess, and an autoencoder that saw nothing else cannot
+    write what lies beside it: no private step in its latent repairs that.
+    """
+    values, highs = cohort.values, cohort.schema.highs[None, :, None]
+    n, n_features, n_weeks = values.shape
+
+    def moved(spread: float) -> Floats:
+        by_learner, by_feature = rng.normal(size=(n, 1, 1)), rng.normal(size=(n, n_features, 1))
+        return np.asarray(spread * math.sqrt(0.5) * (by_learner + by_feature))
+
+    active = values > 0
+    share = (active.sum(axis=2, keepdims=True) + 0.5) / (n_weeks + 1)
+    wanted = 1.0 / (1.0 + (1.0 - share) / share * np.exp(-moved(activity)))
+    chance = rng.random(values.shape)
+    kept = active & (chance < wanted / share)
+    added = ~active & (chance < (wanted - share) / (1.0 - share))
+    stretched = np.where(kept, values, 0.0)
+    for feature in range(n_features):
+        places = added[:, feature]
+        pool = values[:, feature][active[:, feature]]
+        if len(pool):
+            stretched[:, feature][places] = rng.choice(pool, size=int(places.sum()))
+    return replace(cohort, values=np.minimum(stretched * np.exp(moved(minutes)), highs))
+
+
+def _even_labels(n: int, n_labels: int) -> NDArray[np.int64]:
+    return np.sort(np.arange(n) % n_labels).astype(np.int64)
+
+
+# --- the baseline --------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class DeepSettings:
+    """Both models and the private steps; tuned on surrogates only (`tune`).
+
+    `private_batch_size` is expected, since each learner takes part on their own (Poisson
+    sampling); None means that all take part in every step. The spreads are those of `widened`.
+    """
+
+    series: SeriesSettings = field(default_factory=SeriesSettings)
+    latent: LatentSettings = field(default_factory=LatentSettings)
+    private_batch_size: int | None = 60
+    n_steps: int = 20
+    clip: float = 4.0
+    activity_spread: float = 1.0
+    minutes_spread: float = 0.7
+
+
+class DeepBaseline:
+    """M1 + M2: `pretrain` on public rows, `fit` on learners, `sample`, `replay` for the next cycle.
+
+    Each `fit` costs its learners (epsilon, delta) once; a learner who is in the cohorts of two
+    cycles pays twice. Sampling and replay are post-processing. After `fit` the baseline holds
+    weights and the latents of public rows, nothing of a learner.
+    """
+
+    def __init__(self, epsilon: float, delta: float, settings: DeepSettings | None = None) -> None:
+        self.epsilon = epsilon
+        self.delta = delta
+        self.settings = settings or DeepSettings()
+
+    def pretrain(self, surrogate: Cohort, rng: np.random.Generator) -> DeepBaseline:
+        """Train M1 on public rows. Never give it real learners: nothing here protects them."""
+        self.schema_ = surrogate.schema
+        self.replayed_secret_ = True  # nobody is replayed yet
+        self.series_ = SeriesVae(surrogate.schema.highs, surrogate.schema.n_weeks, self.settings.series)
+        wider = widened(surrogate, rng, self.settings.activity_spread, self.settings.minutes_spread)
+        self.series_.fit(wider.values, rng)
+        self.public_ = self._latents(surrogate)
+        return self
+
+    def fit(self, cohort: Cohort, rng: np.random.Generator, noise: Noise | None = None) -> DeepBaseline:
+        """Train a fresh M2 on the learners; `noise` is for tests and takes the guarantee away."""
+        if not hasattr(self, "series_"):
+            raise UsageError(
+                "the deep baseline was not pretrained.", hint="call pretrain with public rows first."
+            )
+        if cohort.schema != self.schema_:
+            raise UsageError(
+                "the cohort has another schema than the rows of the pretraining.",
+                hint="make the surrogate rows for the schema of the cohort.",
+            )
+        refuse_cuts_from_data(cohort)
+        Guarantee(self.epsilon, self.delta)  # refuses what is no epsilon or delta, before anything is spent
+        if not (cohort.n_learners and math.isfinite(self.epsilon) and self.delta > 0):
+            raise UsageError(
+                "the deep baseline needs learners, a finite epsilon and a delta above 0.",
+                hint="epsilon 3 and delta 1e-3 are the values of our comparison.",
+            )
+        chosen = noise or os_noise()
+        latent = LatentVae(self.settings.series.latent, self.schema_.n_labels, self.settings.latent)
+        steps = self._steps(cohort.n_learners, latent.n_parameters)
+        self.latent_ = latent.fit(self.public_, self._latents(cohort), steps, rng, chosen)
+        self.accounted_ = accounted(steps, self.delta, latent.n_parameters)
+        mechanism = (
+            f"DP-Adam of {steps.n_steps} steps with discrete Gaussian noise of {steps.noise_multiplier:.3g} "
+            f"clipping norms, each learner in a step with probability {steps.rate:.3g}"
+        )
+        claim = Guarantee(self.epsilon, self.delta, mechanisms=(mechanism,))
+        # After a seeded year the replayed rows show that year's learners without any guarantee.
+        secret = chosen.secret and self.replayed_secret_
+        self.guarantee_ = claim if secret else Guarantee.seeded(claim)
+        return self
+
+    def sample(self, n: int | Sequence[int], rng: np.random.Generator) -> Cohort:
+        """A synthetic cohort: so many of each label, or `n` spread evenly.
+
+        Evenly, since the real shares of the labels are the learners' and are not paid for here:
+        sizes that are given have to be public too.
+        """
+        self._check_fitted()
+        labels = (
+            _even_labels(n, self.schema_.n_labels)
+            if isinstance(n, int)
+            else np.repeat(np.arange(self.schema_.n_labels), np.asarray(n, dtype=np.int64))
+        )
+        values = self.series_.decode(self.latent_.sample(labels, rng), rng)
+        return Cohort(values, labels.astype(np.int8), self.schema_)
+
+    def replay(self, rng: np.random.Generator, n: int = REPLAYED) -> DeepBaseline:
+        """The baseline of the next cycle, ready for `fit`: generative replay.
+
+        M1 is trained on with `n` rows of its own and `n` of M1 + M2. The same rows are the
+        public ones of the next M2; those of M1 get their label from M2's classifier.
+        """
+        self._check_fitted()
+        stacked = self.sample(n, rng)
+        own = self.series_.sample(n, rng)
+        chances = self.latent_.classify(self.series_.encode(own)[0])
+        label = (rng.random((n, 1)) > chances.cumsum(axis=1)[:, :-1]).sum(axis=1).astype(np.int8)
+        rows = Cohort.joined([Cohort(own, label, self.schema_), stacked])
+        following = DeepBaseline(self.epsilon, self.delta, self.settings)
+        following.schema_ = self.schema_
+        following.replayed_secret_ = self.guarantee_.formal
+        following.series_ = copy.deepcopy(self.series_).update(rows.values, rng)
+        following.public_ = following._latents(rows)
+        return following
+
+    def _steps(self, n_learners: int, n_parameters: int) -> PrivateSteps:
+        batch = self.settings.private_batch_size
+        rate = 1.0 if batch is None else min(1.0, batch / n_learners)
+        return calibrated(
+            self.epsilon, self.delta, rate, self.settings.n_steps, self.settings.clip, n_parameters
+        )
+
+    def _latents(self, cohort: Cohort) -> Latents:
+        mean, deviation = self.series_.encode(cohort.values)
+        return Latents(mean, deviation, cohort.label.astype(np.int64))
+
+    def _check_fitted(self) -> None:
+        if not hasattr(self, "latent_"):
+            raise UsageError("the deep baseline was not fitted.", hint="call fit with a cohort first.")
+
+
+def tune(
+    candidates: Sequence[DeepSettings],
+    public: Cohort,
+    pretended: Cohort,
+    score: Callable[[Cohort, Cohort], float],
+    rng: np.random.Generator,
+    epsilon: float = 3.0,
+    delta: float = 1e-3,
+) -> list[tuple[float, DeepSettings]]:
+    """Settings by their score (low is good) on surrogates, best first: no learner is looked at.
+
+    `pretended` plays the real cohort and should come from another source than `public`, as
+    learners do. `score` gets the pretended and the synthetic cohort: `understudy.cohorts.habit_distance`.
+    M1 is trained once for all candidates that share its settings.
+    """
+    pretrained: dict[tuple[SeriesSettings, float, float], DeepBaseline] = {}
+    scored = []
+    for settings in candidates:
+        shared = settings.series, settings.activity_spread, settings.minutes_spread
+        if shared not in pretrained:
+            pretrained[shared] = DeepBaseline(epsilon, delta, settings).pretrain(public, rng)
+        baseline = copy.copy(pretrained[shared])
+        baseline.settings = replace(settings)
+        sizes = [int((pretended.label == k).sum()) for k in range(pretended.schema.n_labels)]
+        synthetic = baseline.fit(pretended, rng, test_noise(rng)).sample(sizes, rng)
+        scored.append((score(pretended, synthetic), settings))
+    return sorted(scored, key=lambda pair: pair[0])

@@ -1,0 +1,178 @@
+"""The bank: analyses with a name, a kind and a question, and the findings they return."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+import numpy as np
+
+from understudy.cohorts.cohort import Cohort
+from understudy.cohorts.findings.evidence import Evidence
+from understudy.errors import UsageError
+
+# What most papers on learning habits call significant, per test and without correction. Fixed before
+# any generator was looked at: a stricter level or a correction would flatter precision.
+ALPHA = 0.05
+
+Kind = Literal[
+    "correlation",
+    "group difference",
+    "regression",
+    "time of day",
+    "cluster",
+    "trend",
+    "mediation",
+    "persistence",
+    "inequality",
+    "causal discovery",
+]
+
+# Kinds become column names and labels of a figure.
+_KIND = re.compile(r"[A-Za-z][A-Za-z0-9 -]{0,39}")
+
+# How to make a cohort in which there is nothing to find; see `without_effect`.
+Null = Literal["labels", "weeks", "learners", "windows"]
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What one test of an analysis says: an effect, its direction, and whether it is significant."""
+
+    name: str
+    direction: Literal[-1, 0, 1]
+    significant: bool
+    p_value: float
+    effect: float
+
+    @classmethod
+    def of(cls, name: str, test: Evidence, *, directed: bool = True) -> Finding:
+        """The finding of a test at the level `ALPHA`; without direction where the effect has none."""
+        sign = int(np.sign(test.effect)) if directed else 0
+        direction: Literal[-1, 0, 1] = 1 if sign > 0 else -1 if sign < 0 else 0
+        return cls(name, direction, test.p_value < ALPHA, test.p_value, test.effect)
+
+    def to_json(self) -> dict[str, Any]:
+        """The finding for a machine."""
+        return dict(vars(self))
+
+
+Function = Callable[[Cohort], list[Finding]]
+
+
+@dataclass(frozen=True)
+class Analysis:
+    """A question that a researcher asks of a cohort, and the function that answers it.
+
+    For a given schema the function returns the same names, whatever the learners did. `null` says
+    how to break the relation it looks for, which is how its false alarms are counted; an analysis
+    of one's own may leave it out.
+    """
+
+    name: str
+    kind: str
+    question: str
+    function: Function
+    null: Null | None = None
+
+    @property
+    def about_outcome(self) -> bool:
+        """Whether it relates habits to the outcome; an analysis without `null` counts as one that does."""
+        return self.null in (None, "labels")
+
+    def findings(self, cohort: Cohort) -> list[Finding]:
+        """The findings on a cohort, with the analysis before their names."""
+        return [replace(one, name=f"{self.name}: {one.name}") for one in self.function(cohort)]
+
+
+_BANK: dict[str, Analysis] = {}
+
+
+def add_analysis(
+    name: str, kind: str, question: str, function: Function, null: Null | None = None
+) -> Analysis:
+    """Add an analysis of one's own to the bank; `compare_findings` then runs it with the others.
+
+    `function(cohort)` returns findings, best made with `Finding.of(name, Evidence(effect, p_value))`.
+    It draws no random numbers, or has a fixed seed, and returns the same names for every cohort of
+    a schema.
+    """
+    if not _KIND.fullmatch(kind):
+        raise UsageError(
+            f"the kind of the analysis '{name}' is not a few plain words.", hint='such as "my own".'
+        )
+    if name in _BANK:
+        raise UsageError(f"there is already an analysis '{name}'.", hint="give yours another name.")
+    _BANK[name] = Analysis(name, kind, question, function, null)
+    return _BANK[name]
+
+
+def remove_analysis(name: str) -> None:
+    """Take an analysis out of the bank."""
+    if name not in _BANK:
+        raise UsageError(
+            f"there is no analysis '{name}'.", hint="docs/explanation/findings.md lists those there are."
+        )
+    del _BANK[name]
+
+
+def register(kind: Kind | str, question: str, null: Null | None = None) -> Callable[[Function], Function]:
+    """The decorator that adds an analysis to the bank: the function's name is the analysis' name."""
+
+    def added(function: Function) -> Function:
+        add_analysis(function.__name__, kind, question, function, null)
+        return function
+
+    return added
+
+
+def bank() -> tuple[Analysis, ...]:
+    """All analyses, in the order in which they were added."""
+    return tuple(_BANK.values())
+
+
+def bank_table(analyses: Sequence[Analysis] | None = None) -> str:
+    """The analyses as a Markdown table: what docs/explanation/findings.md shows."""
+    lines = ["| analysis | kind | question | test | null |", "|---|---|---|---|---|"]
+    for one in bank() if analyses is None else analyses:
+        test = (one.function.__doc__ or "").strip().split("\n")[0].rstrip(".")
+        lines.append(
+            f"| `{one.name}` | {one.kind} | {one.question} | {test} | {one.null or 'not declared'} |"
+        )
+    return "\n".join(lines) + "\n"
+
+
+def run_bank(cohort: Cohort, analyses: Sequence[Analysis] | None = None) -> dict[str, Finding]:
+    """The findings of all analyses on a cohort, by name."""
+    found: dict[str, Finding] = {}
+    for analysis in bank() if analyses is None else analyses:
+        for finding in analysis.findings(cohort):
+            if finding.name in found:
+                raise UsageError(
+                    f"two findings are called '{finding.name}'.",
+                    hint="give the findings of an analysis different names.",
+                )
+            found[finding.name] = finding
+    return found
+
+
+def without_effect(cohort: Cohort, null: Null, rng: np.random.Generator) -> Cohort:
+    """A cohort in which the relation that an analysis looks for is broken, and little else.
+
+    `labels`: the labels are dealt out anew. `weeks`: each learner's weeks are shuffled, in each
+    window separately. `learners`: each column of the table is shuffled among the learners, so that
+    nothing a learner does goes with anything else. `windows`: each learner's windows are swapped.
+    """
+    values, label = cohort.values, cohort.label
+    if null == "labels":
+        label = rng.permutation(label)
+    elif null == "weeks":
+        values = rng.permuted(values, axis=2)
+    elif null == "learners":
+        values = rng.permuted(values, axis=0)
+    else:
+        order = rng.permuted(np.broadcast_to(np.arange(values.shape[1]), values.shape[:2]), axis=1)
+        values = np.take_along_axis(values, order[:, :, None], axis=1)
+    return replace(cohort, values=values, label=label)

@@ -1,0 +1,1 @@
+"""The panel of language models that writes generators from a summary."""

@@ -1,0 +1,346 @@
+"""Runs a panel: everybody writes independently, scripts are checked and run, and the pool is drawn from.
+
+As in the seed (two-stage-sharing, sections III-B and IV-B2): each panelist's script gives 1,000
+learners of each label, the tables are pooled, and the wanted number is drawn label by label. A
+script that fails goes back once with the kind of its error and the line; then it is dropped, and
+the report says so.
+"""
+
+from __future__ import annotations
+
+import queue
+import threading
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from understudy.cohorts.cohort import Cohort
+from understudy.cohorts.panel.brief import (
+    Brief,
+    for_scripts,
+    panel_guarantee,
+    repair_request,
+    write_brief,
+)
+from understudy.cohorts.panel.checks import check_script
+from understudy.cohorts.panel.findings import ENTRY, Finding
+from understudy.cohorts.panel.pool import (
+    N_EACH as N_EACH,  # others take it from here
+)
+from understudy.cohorts.panel.pool import (
+    counts_of,
+    draw_cohort,
+    label_shares,
+    rows_needed,
+)
+from understudy.cohorts.panel.providers import Answer, PanelistError
+from understudy.cohorts.panel.report import PanelistReport, PanelReport, total_cost
+from understudy.cohorts.panel.scripts import NO_TOKENS, Script, Tokens, check_names, extract_code
+from understudy.cohorts.panel.tables import read_table
+from understudy.cohorts.summary.summary_file import PrivateSummary
+from understudy.core.privacy.guarantee import Guarantee
+from understudy.errors import DataError, UsageError
+from understudy.sandbox.jobs import Job, Limits, Outcome
+
+Floats = NDArray[np.float64]
+
+N_LEARNERS = 120
+# A script is sent back once.
+MOST_ATTEMPTS = 2
+# For one label's rows: more than the brief allows, since a loaded machine is slower.
+LIMITS = Limits(wall_seconds=20.0, cpu_seconds=20, memory_bytes=1024 * 1024 * 1024)
+# Rows of the runs that show whether the same seed gives the same table.
+_N_REPEATED = 50
+
+
+class Panelist(Protocol):
+    """Whoever answers a brief: a language model, a person's chat, or a program of ours."""
+
+    @property
+    def name(self) -> str:
+        """What the panelist is called in this panel, and its files."""
+
+    @property
+    def provider(self) -> str:
+        """Where the answers come from."""
+
+    @property
+    def model(self) -> str:
+        """Which model answers, as far as is known before."""
+
+    @property
+    def reads_brief(self) -> bool:
+        """Whether it writes for this brief, and again when its script failed; else the script is there already."""
+
+    def write(self, conversation: Sequence[str]) -> Answer:
+        """The answer to a conversation: our words and the panelist's in turn, ours first and last."""
+
+
+class Runner(Protocol):
+    """What runs code that nobody here wrote: the sandbox."""
+
+    def run_many(self, jobs: Sequence[Job]) -> list[Outcome]:
+        """Run jobs side by side; outcomes in the jobs' order."""
+
+
+@dataclass(frozen=True)
+class WrittenPanelist:
+    """A script that is there already: one of our own (`offline`), or one from a chat (`manual`)."""
+
+    name: str
+    source: str
+    provider: str
+    model: str = ""
+    written_at: str = ""
+
+    reads_brief = False
+
+    def write(self, conversation: Sequence[str]) -> Answer:
+        """The script, whatever is asked."""
+        text = f"```python\n{self.source.rstrip()}\n```\n"
+        return Answer(text, self.model or self.provider, cost=0.0, written_at=self.written_at)
+
+
+@dataclass(frozen=True)
+class PanelResult:
+    """A synthetic cohort, the brief, the scripts behind it (also of those dropped), the report and the guarantee."""
+
+    cohort: Cohort
+    brief: Brief
+    scripts: tuple[Script, ...]
+    report: PanelReport
+    guarantee: Guarantee
+
+
+class EmptyPanelError(DataError):
+    """No panelist gave a script that can be used; the scripts and the report are there to look at."""
+
+    def __init__(self, brief: Brief, scripts: tuple[Script, ...], report: PanelReport) -> None:
+        why = "; ".join(f"{one.name}: {one.failures[-1]}" for one in report.panelists if one.failures)
+        super().__init__(
+            f"no panelist gave a script that can be used ({why}).",
+            hint="see the scripts and the report, or work with the offline panelists (no --panel, no --script).",
+        )
+        self.brief, self.scripts, self.report = brief, scripts, report
+
+
+@dataclass
+class _Work:
+    """Where a panelist stands."""
+
+    panelist: Panelist
+    seeds: Sequence[int]
+    conversation: list[str]
+    begun: float
+    seconds: float = 0.0
+    attempts: int = 0
+    failures: list[str] = field(default_factory=list)
+    repair: str = ""
+    tokens: Tokens = NO_TOKENS
+    costs: list[float | None] = field(default_factory=list)
+    script: Script | None = None
+    tables: list[Floats] | None = None
+
+    def report(self) -> PanelistReport:
+        """What the panelist did."""
+        used = "repaired" if self.attempts > 1 else "used"
+        return PanelistReport(
+            name=self.panelist.name,
+            provider=self.panelist.provider,
+            model=self.script.model if self.script else self.panelist.model,
+            status="dropped" if self.tables is None else used,
+            attempts=self.attempts,
+            failures=tuple(self.failures),
+            tokens=self.tokens,
+            cost=total_cost(self.costs),
+            seconds=self.seconds,
+            n_rows=sum(len(table) for table in self.tables or ()),
+            repair=self.repair if self.tables is None else "",
+        )
+
+
+def run_panel(
+    summary: PrivateSummary,
+    panelists: Sequence[Panelist],
+    sandbox: Runner,
+    *,
+    rng: np.random.Generator,
+    n_learners: int = N_LEARNERS,
+    n_each: int = N_EACH,
+    suggestions: Sequence[str] = (),
+    static_checks: bool = True,
+    advance: Callable[[], None] = lambda: None,
+) -> PanelResult:
+    """A synthetic cohort by a panel: post-processing of the summary, whose guarantee it keeps.
+
+    With `suggestions` from validation it is stated with what they are: see `panel_guarantee`.
+    Panelists write at the same time; scripts run one after the other, each with seeds of its own
+    that come from `rng`, so that neither order nor speed changes what a script gives.
+    `static_checks` help reviewers and can be switched off; the sandbox cannot. `advance` is called
+    when a panelist is done.
+    """
+    if not panelists:
+        raise UsageError(
+            "a panel without panelists was asked for.", hint="leave --panel out to work offline."
+        )
+    check_names([one.name for one in panelists])
+    schema = summary.schema
+    counts = counts_of(label_shares(summary), n_learners)
+    n_each = rows_needed(counts, n_each)
+    brief = write_brief(summary, suggestions)
+    trial = _Trial(sandbox, summary, brief.prompt_hash, n_each, static_checks, tuple(suggestions))
+    seeds = rng.integers(0, 2**63, (len(panelists), schema.n_labels)).tolist()
+    work = [
+        _Work(panelist, own, [brief.text], time.monotonic())
+        for panelist, own in zip(panelists, seeds, strict=True)
+    ]
+
+    answers: _Answers = queue.SimpleQueue()
+    for one in work:
+        _ask(one, answers)
+    unfinished = len(work)
+    while unfinished:
+        one, answer = answers.get()
+        one.attempts += 1
+        if isinstance(answer, Answer):
+            finding = trial.judge(one, answer)
+            if finding is not None:
+                one.failures.append(str(finding))
+                one.repair = repair_request(finding)
+                if one.panelist.reads_brief and one.attempts < MOST_ATTEMPTS:
+                    one.conversation += [answer.text, one.repair]
+                    _ask(one, answers)
+                    continue
+        elif isinstance(answer, PanelistError):
+            one.failures.append(answer.kind)
+            one.repair = ""
+        else:
+            raise answer
+        one.seconds = time.monotonic() - one.begun
+        unfinished -= 1
+        advance()
+
+    scripts = tuple(one.script for one in work if one.script is not None)
+    reports = tuple(one.report() for one in work)
+    pools = [one.tables for one in work if one.tables is not None]
+    if not pools:
+        raise EmptyPanelError(brief, scripts, PanelReport(brief.prompt_hash, reports, n_each))
+    cohort = draw_cohort(pools, counts, schema, rng)
+    drawn = dict(zip(schema.labels, counts, strict=True))
+    return PanelResult(
+        cohort,
+        brief,
+        scripts,
+        PanelReport(brief.prompt_hash, reports, n_each, drawn),
+        panel_guarantee(summary, suggestions),
+    )
+
+
+_Answers = queue.SimpleQueue[tuple[_Work, Answer | BaseException]]
+
+
+def _ask(one: _Work, answers: _Answers) -> None:
+    """Have a panelist write, in a thread that does not keep an interrupted program alive."""
+
+    def write() -> None:
+        answer: Answer | BaseException
+        try:
+            answer = one.panelist.write(tuple(one.conversation))
+        except BaseException as error:
+            answer = error
+        answers.put((one, answer))
+
+    threading.Thread(target=write, name=f"panelist {one.panelist.name}", daemon=True).start()
+
+
+class _Trial:
+    """Puts answers to the test: is there a script, does it read well, does it run, does its table fit."""
+
+    def __init__(
+        self,
+        sandbox: Runner,
+        summary: PrivateSummary,
+        prompt_hash: str,
+        n_each: int,
+        static_checks: bool,
+        suggestions: tuple[str, ...],
+    ) -> None:
+        self._sandbox = sandbox
+        self._schema = summary.schema
+        self._given: dict[str, Any] = for_scripts(summary)
+        self._prompt_hash = prompt_hash
+        self._n_each = n_each
+        self._static_checks = static_checks
+        self._suggestions = suggestions
+
+    def judge(self, one: _Work, answer: Answer) -> Finding | None:
+        """What is wrong with the answer; None when its tables are now in `one`."""
+        one.tokens += answer.tokens
+        one.costs.append(answer.cost)
+        source = extract_code(answer.text)
+        if source is None:
+            return Finding("NoScript")
+        one.script = Script(
+            source=source,
+            author=one.panelist.name,
+            model=answer.model,
+            prompt_hash=self._prompt_hash if one.panelist.reads_brief else "",
+            written_at=answer.written_at,
+            tokens=one.tokens,
+            cost=total_cost(one.costs),
+            # Of a script from a chat nobody knows which prompt it got; our own programs read none.
+            suggestions=() if one.panelist.provider == "offline" else self._suggestions,
+        )
+        if self._static_checks and (findings := check_script(source)):
+            return findings[0]
+        # Small and twice at first: the same seed has to give the same table, and a script that never ends
+        # or fails does so before it costs much.
+        small = self._run(source, [(self._schema.labels[0], _N_REPEATED, one.seeds[0])] * 2)
+        if isinstance(small, Finding):
+            return small
+        if not np.array_equal(small[0], small[1]):
+            return Finding("NotDeterministic")
+        # Twice again, since chance may come in for one label or for many rows only. The sandbox seeds the
+        # global generators of Python and numpy; this finds what nobody can seed, such as the system's entropy.
+        runs = [
+            (label, self._n_each, seed) for label, seed in zip(self._schema.labels, one.seeds, strict=True)
+        ]
+        tables = self._run(source, [run for run in runs for _ in range(2)])
+        if isinstance(tables, Finding):
+            return tables
+        if not all(map(np.array_equal, tables[::2], tables[1::2])):
+            return Finding("NotDeterministic")
+        one.tables = tables[::2]
+        return None
+
+    def _run(self, source: str, runs: Sequence[tuple[str, int, int]]) -> list[Floats] | Finding:
+        """The table of each (label, number of rows, seed), or the first thing that is wrong."""
+        outcomes = self._sandbox.run_many(
+            [
+                Job(source, ENTRY, {"n": n, "label": label, "summary": self._given}, seed=seed)
+                for label, n, seed in runs
+            ]
+        )
+        tables = []
+        for outcome, (_, n, _) in zip(outcomes, runs, strict=True):
+            table = self._table(outcome, n)
+            if isinstance(table, Finding):
+                return table
+            tables.append(table)
+        return tables
+
+    def _table(self, outcome: Outcome, n: int) -> Floats | Finding:
+        if outcome.status == "error":
+            return Finding.of_error(outcome.error_type, outcome.error_line)
+        if outcome.status != "done":
+            return Finding(_STATUSES[outcome.status])
+        if set(outcome.tables) != {"result"}:
+            return Finding("NoTable")
+        return read_table(outcome.tables["result"], self._schema, n)
+
+
+_STATUSES = {"time": "TimedOut", "memory": "TooMuchMemory", "output": "Stopped", "killed": "Stopped"}

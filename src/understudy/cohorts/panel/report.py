@@ -1,0 +1,105 @@
+"""What a panel did: the prompt that all got, each panelist's way, tokens, cost and time."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from understudy.cohorts.panel.scripts import Tokens
+
+
+@dataclass(frozen=True)
+class PanelistReport:
+    """What one panelist did.
+
+    `status` is used, repaired or dropped; `failures` say what went wrong in each attempt that
+    failed; `cost` is in US dollars, None when no price is known. `repair` is what the author of a
+    dropped script has to be told: our own sentence, and nothing that the script said.
+    """
+
+    name: str
+    provider: str
+    model: str
+    status: str
+    attempts: int
+    failures: tuple[str, ...]
+    tokens: Tokens
+    cost: float | None
+    seconds: float
+    n_rows: int
+    repair: str = ""
+
+    def to_json(self) -> dict[str, Any]:
+        """The report for a file."""
+        return {
+            "name": self.name,
+            "provider": self.provider,
+            "model": self.model,
+            "status": self.status,
+            "attempts": self.attempts,
+            "failures": list(self.failures),
+            **({"repair": self.repair} if self.repair else {}),
+            "tokens_read": self.tokens.read,
+            "tokens_written": self.tokens.written,
+            "cost_usd": self.cost,
+            "seconds": round(self.seconds, 3),
+            "rows": self.n_rows,
+        }
+
+    def __str__(self) -> str:
+        words = [f"{self.name}: {self.status}"]
+        if self.model and self.model != self.provider:
+            words[0] += f" ({self.model})"
+        if self.failures:
+            words.append("failed by " + ", then ".join(self.failures))
+        if self.tokens.read or self.tokens.written:
+            words.append(spent(self.tokens, self.cost))
+        elif self.provider not in ("offline", "manual"):
+            words.append("tokens not told by the server")
+        words.append(f"{self.seconds:.1f} s")
+        return "; ".join(words)
+
+
+@dataclass(frozen=True)
+class PanelReport:
+    """All panelists' reports, and how many learners of each label were drawn from their pool."""
+
+    prompt_hash: str
+    panelists: tuple[PanelistReport, ...]
+    n_each: int
+    drawn: Mapping[str, int] = field(default_factory=dict)
+
+    @property
+    def tokens(self) -> Tokens:
+        """All that was read and written."""
+        return sum((one.tokens for one in self.panelists), Tokens())
+
+    @property
+    def cost(self) -> float | None:
+        """US dollars; None when a price is not known."""
+        return total_cost([one.cost for one in self.panelists])
+
+    def to_json(self) -> dict[str, Any]:
+        """The report for a file."""
+        return {
+            "prompt_sha256": self.prompt_hash,
+            "rows_per_panelist_and_label": self.n_each,
+            "drawn": dict(self.drawn),
+            "tokens_read": self.tokens.read,
+            "tokens_written": self.tokens.written,
+            "cost_usd": self.cost,
+            "panelists": [one.to_json() for one in self.panelists],
+        }
+
+
+def spent(tokens: Tokens, cost: float | None) -> str:
+    """Tokens, and what they cost by the list prices that were known when the library was installed."""
+    price = "price not known" if cost is None else f"about {cost:.4f} US dollars by list prices"
+    return f"{tokens.read:,} tokens read, {tokens.written:,} written, {price}"
+
+
+def total_cost(costs: Sequence[float | None]) -> float | None:
+    """The sum, or None as soon as one is not known."""
+    known = [cost for cost in costs if cost is not None]
+    return None if len(known) < len(costs) else float(sum(known))

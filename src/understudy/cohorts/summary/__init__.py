@@ -1,0 +1,1 @@
+"""The private summary of a cohort: what is measured, what it costs, its file."""

@@ -1,0 +1,207 @@
+"""PrivateSummary: the noisy sums about a cohort that may leave, each with the noise it carries.
+
+This is the type that reaches a prompt or a panelist's script. It has no public constructor: one is
+made by `measuring.summarize`, from what a mechanism gave, or read from a file that was verified as far
+as a file can be.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from understudy.cohorts.cohort import Schema
+from understudy.core.files.kinds import WORDS, kind_of_file
+from understudy.core.privacy.guarantee import Guarantee
+from understudy.errors import DataError, UsageError
+
+Floats = NDArray[np.float64]
+
+FORMAT = "understudy cohort summary"
+VERSION = 1
+# Never "make it again": that would cost a second time.
+_AS_WRITTEN = (
+    "a private summary is the json file that `understudy cohort summarize` wrote; look for it first, since a new one "
+    "is charged again."
+)
+
+# Whoever holds it has noisy numbers in hand: `measuring` takes it by `_mechanism_token`, nobody else.
+_TOKEN: Final = object()
+
+
+@dataclass(frozen=True, eq=False)
+class Statistic:
+    """One noisy statistic: sums over learners of what `meaning` says.
+
+    `noise_sd` is the standard deviation of the noise of each value (a number, or one for each).
+    `axes` name the dimensions of `values` and `names` the places along them. `context` holds the
+    public numbers that were used (bounds, bin edges, centres from statistics released before).
+    """
+
+    values: Floats
+    noise_sd: float | Floats
+    axes: tuple[str, ...]
+    meaning: str
+    names: tuple[tuple[str, ...], ...] = ()
+    context: Mapping[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        values = np.array(self.values, dtype=np.float64)
+        sd = np.array(self.noise_sd, dtype=np.float64)
+        if values.ndim != len(self.axes) or sd.shape not in ((), values.shape):
+            raise DataError("a statistic has one axis for each dimension and a noise scale for each value.")
+        if self.names and tuple(len(names) for names in self.names) != values.shape:
+            raise DataError("the names along the axes of a statistic do not fit its values.")
+        if not (np.isfinite(values).all() and np.isfinite(sd).all() and (sd > 0).all()):
+            raise DataError("the values of a statistic are finite, and the scale of its noise is above 0.")
+        values.setflags(write=False)
+        object.__setattr__(self, "values", values)
+        if sd.ndim:
+            sd.setflags(write=False)
+        object.__setattr__(self, "noise_sd", sd if sd.ndim else float(sd))
+        object.__setattr__(self, "context", MappingProxyType(dict(self.context)))
+
+    def to_json(self) -> dict[str, Any]:
+        """The statistic for a file: values, and beside them the scale of their noise."""
+        sd = self.noise_sd
+        return {
+            "meaning": self.meaning,
+            "axes": list(self.axes),
+            "names": [list(names) for names in self.names],
+            "values": _rounded(self.values),
+            "noise_sd": _rounded(np.asarray(sd)) if isinstance(sd, np.ndarray) else float(f"{sd:.6g}"),
+            "context": dict(self.context),
+        }
+
+
+@dataclass(frozen=True, eq=False, init=False)
+class PrivateSummary:
+    """What a mechanism released about a cohort; see `measuring.summarize`.
+
+    `n_learners` is public. `provenance` says how it came about: `source` is "mechanism" or "file".
+    """
+
+    schema: Schema
+    guarantee: Guarantee
+    n_learners: int
+    statistics: Mapping[str, Statistic]
+    provenance: Mapping[str, Any]
+
+    def __init__(self, *_: object, **__: object) -> None:
+        raise TypeError("a private summary is made by `summarize`, or read with `from_json`")
+
+    @classmethod
+    def _made(
+        cls,
+        token: object,
+        schema: Schema,
+        guarantee: Guarantee,
+        n_learners: int,
+        statistics: Mapping[str, Statistic],
+        provenance: Mapping[str, Any],
+    ) -> PrivateSummary:
+        if token is not _TOKEN:
+            raise TypeError("a private summary is made by a mechanism")
+        made = cls.__new__(cls)
+        for name, value in (
+            ("schema", schema),
+            ("guarantee", guarantee),
+            ("n_learners", int(n_learners)),
+            ("statistics", MappingProxyType(dict(statistics))),
+            ("provenance", MappingProxyType(dict(provenance))),
+        ):
+            object.__setattr__(made, name, value)
+        return made
+
+    def __repr__(self) -> str:
+        return f"<PrivateSummary: {', '.join(self.statistics)}; {self.guarantee}>"
+
+    def to_json(self) -> dict[str, Any]:
+        """The content of the file, and what `generate` gets as `summary`.
+
+        `derived` is for readers: it is computed from the statistics, and `from_json` leaves it aside.
+        """
+        from understudy.cohorts.summary.derived import derived
+
+        return {
+            "format": FORMAT,
+            "version": VERSION,
+            "schema": {**self.schema.to_dict(), "columns": self.schema.columns()},
+            "n_learners": self.n_learners,
+            "guarantee": self.guarantee.to_json(),
+            "statistics": {name: one.to_json() for name, one in self.statistics.items()},
+            "derived": derived(self),
+            "provenance": dict(self.provenance),
+        }
+
+    @classmethod
+    def from_json(cls, content: Any, source: str = "the summary") -> PrivateSummary:
+        """A summary from a parsed file, as far as it can be verified; the rest is what the file claims.
+
+        Its guarantee and `provenance` say that it comes from a file: see `verifying`.
+        """
+        from understudy.cohorts.summary.verification import (
+            verified_guarantee,
+            verified_provenance,
+            verified_statistics,
+        )
+
+        if not isinstance(content, dict) or content.get("format") != FORMAT:
+            raise DataError(
+                f"{source} is not a private summary of a cohort.",
+                hint=_AS_WRITTEN,
+            )
+        if content.get("version") != VERSION:
+            raise DataError(f"{source} has a version that is not known.", hint=_AS_WRITTEN)
+        try:
+            declared = {key: value for key, value in content["schema"].items() if key != "columns"}
+            n_learners = content["n_learners"]
+            if isinstance(n_learners, bool) or not isinstance(n_learners, int) or n_learners < 1:
+                raise DataError(f"{source}: n_learners is a number of at least 1.", hint=_AS_WRITTEN)
+            schema = Schema.from_dict(declared, source)
+            statistics = verified_statistics(content["statistics"], schema, n_learners, source)
+            provenance = verified_provenance(content.get("provenance"), source)
+            guarantee = verified_guarantee(
+                content["guarantee"], schema, statistics, provenance["simulated"], source
+            )
+        except (KeyError, TypeError, ValueError, AttributeError, UsageError):
+            raise DataError(
+                f"{source}: something is missing or has the wrong form.", hint=_AS_WRITTEN
+            ) from None
+        return cls._made(_TOKEN, schema, guarantee, n_learners, statistics, provenance)
+
+    @classmethod
+    def read(cls, path: Path) -> PrivateSummary:
+        """The summary in a file."""
+        if not path.is_file():
+            raise UsageError(
+                f"there is no file {path}.",
+                hint="a private summary is the json file that `understudy cohort summarize` writes; with --explain it "
+                "shows what that costs.",
+            )
+        kind = kind_of_file(path)
+        if kind not in (None, "summary", "json"):
+            raise DataError(f"{path.name} is {WORDS[kind]}, not a private summary.", hint=_AS_WRITTEN)
+        try:
+            content = json.loads(path.read_text(encoding="utf-8"))
+        except (json.JSONDecodeError, UnicodeDecodeError):
+            raise DataError(f"{path.name} is not JSON.", hint=_AS_WRITTEN) from None
+        return cls.from_json(content, path.name)
+
+
+def _mechanism_token() -> object:
+    """For `measuring`, which holds noisy numbers."""
+    return _TOKEN
+
+
+def _rounded(values: Floats) -> Any:
+    """Six significant digits: far finer than the noise, and a file that people can read."""
+    flat = [float(f"{value:.6g}") for value in values.ravel()]
+    return np.array(flat).reshape(values.shape).tolist()

@@ -1,0 +1,1 @@
+"""What every attack reports: estimates with intervals, and what chance alone would give."""

@@ -1,0 +1,1 @@
+"""Runs independent pieces of work on this machine."""

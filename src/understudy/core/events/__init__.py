@@ -1,0 +1,1 @@
+"""Platform formats to one table of events, which logs, exams and cohorts all read."""

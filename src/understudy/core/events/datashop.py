@@ -1,0 +1,79 @@
+"""DataShop exports: tab-separated transactions with knowledge components (KC) in columns of their own."""
+
+from __future__ import annotations
+
+import polars as pl
+
+from understudy.core.events.event_table import Draft, Request, used_columns
+from understudy.core.files.columns import Columns, choose_columns, plain, reject_duplicates
+from understudy.core.files.tables import Table
+
+JOINT = "~~"
+
+
+def looks_like_datashop(names: tuple[str, ...]) -> bool:
+    """Whether a header is that of a transaction export."""
+    plains = {plain(name) for name in names}
+    return "anonstudentid" in plains and bool({"outcome", "firstattempt", "correctfirstattempt"} & plains)
+
+
+def draft_datashop(table: Table, request: Request) -> Draft:
+    """One row per transaction; with skills="keep" one per transaction and knowledge component."""
+    components = _components(table.names)
+    plains = [plain(name) for name in table.names]
+    problem = [plains.index(name) for name in ("problemname", "stepname") if name in plains]
+    if request.columns.action is not None:
+        components, problem = [], []
+    defaults = Columns(
+        learner="Anon Student Id",
+        action=table.names[(components or problem or [0])[0]] if components or problem else None,
+        outcome="Outcome",
+        time="Time",
+    )
+    positions = choose_columns(table.names, request.columns, table.file, defaults=defaults)
+    if problem and not components and request.columns.item is None:
+        positions.pop("item", None)  # problem and step are the action already
+    # DataShop repeats a column's name when there are several values; any other repetition is an error.
+    reject_duplicates([name for name in table.names if not name.startswith(("KC", "CF"))], table.file)
+    columns = used_columns(table.names, positions)
+    parts = components or problem
+    extra = {f"part {number}": position for number, position in enumerate(parts)}
+    draft = Draft(table.file, table.read({**positions, **extra}), columns, list(table.notes), table.place)
+    draft.find_people(table)
+    draft.tidy(request)
+
+    _drop_hints(draft)
+    if not parts:
+        return draft
+    texts = [pl.col(name).str.strip_chars().replace("", None) for name in extra]
+    if components:
+        kcs = pl.concat_list(pl.concat_str(texts, separator=JOINT, ignore_nulls=True).str.split(JOINT))
+        kcs = (
+            kcs.list.eval(pl.element().str.strip_chars().filter(pl.element() != "")).list.unique().list.sort()
+        )
+        draft.frame = draft.frame.with_columns(kcs.alias("action"))
+        draft.drop(pl.col("action").list.len() == 0, "without a knowledge component")
+        if request.skills == "keep":
+            draft.frame = draft.frame.explode("action")
+        else:
+            draft.frame = draft.frame.with_columns(pl.col("action").list.join(JOINT))
+    else:
+        draft.columns["action"] = " + ".join(table.names[position] for position in problem)
+        draft.frame = draft.frame.with_columns(
+            pl.concat_str(texts, separator=" / ", ignore_nulls=True).replace("", None).alias("action")
+        )
+        draft.notes.append("There is no column with knowledge components: the action is the problem's step.")
+    draft.frame = draft.frame.drop(list(extra))
+    return draft
+
+
+def _components(names: tuple[str, ...]) -> list[int]:
+    """The positions of the first KC model's columns."""
+    first = next((name for name in names if plain(name).startswith("kc(")), None)
+    return [position for position, name in enumerate(names) if name == first]
+
+
+def _drop_hints(draft: Draft) -> None:
+    outcome = pl.col("outcome").cast(pl.String).str.strip_chars().str.to_lowercase()
+    draft.drop(outcome.str.contains("hint", literal=True), "that ask for a hint")
+    draft.drop(outcome.is_null() | (outcome == ""), "without an outcome")

@@ -1,0 +1,157 @@
+"""xAPI statements: an actor, an object, a result; what is not needed is not kept."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from typing import Any
+
+import polars as pl
+
+from understudy.core.events.event_table import Draft, Request
+from understudy.core.files.identifiers import Identifier, NamedPeople
+from understudy.core.files.source import Text, keeping_values_inside
+from understudy.core.files.statements import Voiding, load_statements
+from understudy.errors import DataError
+
+_SCHEMA = {
+    "learner": pl.String,
+    "alias": pl.String,
+    "object": pl.String,
+    "name": pl.String,
+    "outcome": pl.Int8,
+    "time": pl.String,
+    "line": pl.Int64,
+}
+
+
+def draft_xapi(text: Text, request: Request) -> Draft:
+    """One row per statement with a success; times in UTC; the action is the object's name, else its id."""
+    request.refuse_columns("xapi")
+    statements, place = load_statements(text)
+    actors: Counter[str] = Counter()
+    names: set[str] = set()
+    rows = []
+    voiding = Voiding()
+    for number, statement in statements:
+        if not isinstance(statement, dict):
+            raise DataError(
+                f"{text.name}: {place} {number} is JSON, but no statement.",
+                hint="a statement is an object with an actor, a verb and an object.",
+            )
+        if voiding.keeps(statement, number):
+            rows.append(_row(statement, number, actors, names, f"{text.name}: {place} {number}"))
+    with keeping_values_inside(
+        f"{text.name}: a name or an id is not valid text.", hint="export the statements again, as UTF-8."
+    ):
+        frame = pl.DataFrame(rows, schema=_SCHEMA, orient="row")
+        frame = frame.filter(~pl.col("line").is_in(voiding.voided()))
+        called = NamedPeople("actor.name", "name", pl.Series(sorted(names), dtype=pl.String))
+    columns = {"learner": "actor", "action": "object", "outcome": "result.success", "time": "timestamp"}
+    rows_under_way = frame.with_columns(pl.lit("x").alias("action"))
+    draft = Draft(text.name, rows_under_way, columns, list(text.notes), place, instants=True)
+    draft.notes += voiding.notes()
+    draft.identifiers += _identifiers(actors)
+    draft.people.append(called)
+    draft.tidy(request)
+    draft.drop(pl.col("outcome").is_null(), "(statements) without a result.success")
+    draft.drop(pl.col("learner").is_null(), "(statements) without an actor's id")
+    draft.drop(pl.col("object").is_null(), "(statements) without an object's id")
+    draft.require_rows()
+    _name_actions(draft)
+    missing = draft.frame["time"].is_null()
+    if missing.any():
+        draft.notes.append(
+            f"{int(missing.sum())} statements have no timestamp; the order of the file was kept."
+        )
+        draft.frame = draft.frame.drop("time")
+        del draft.columns["time"]
+    return draft
+
+
+def _row(
+    statement: dict[str, Any], number: int, actors: Counter[str], names: set[str], where: str
+) -> tuple[Any, ...]:
+    learner, alias = _actor(statement.get("actor"), actors, names)
+    target = statement.get("object")
+    result = statement.get("result")
+    success = result.get("success") if isinstance(result, dict) else None
+    if success is not None and not isinstance(success, bool):
+        raise DataError(
+            f"{where} has a result.success that is neither true nor false.", hint="see xAPI 2.4.5."
+        )
+    time = statement.get("timestamp") or statement.get("stored")
+    return (
+        learner,
+        alias,
+        _text(target.get("id")) if isinstance(target, dict) else None,
+        _english_name(target) if isinstance(target, dict) else None,
+        None if success is None else int(success),
+        _text(time),
+        number,
+    )
+
+
+def _actor(actor: Any, actors: Counter[str], names: set[str]) -> tuple[str | None, str | None]:
+    """The key of an actor, and a shorter name by which a list of withdrawn learners may know them."""
+    if isinstance(actor, dict) and (called := _text(actor.get("name"))):
+        actors["name"] += 1
+        names.add(called)
+    kind, learner, alias = learner_of(actor)
+    if kind is not None:
+        actors[kind] += 1
+    return learner, alias
+
+
+def learner_of(actor: Any) -> tuple[str | None, str | None, str | None]:
+    """What identifies an actor: the kind of key, the key, and another name; nothing if there is no key."""
+    if not isinstance(actor, dict):
+        return None, None, None
+    account = actor.get("account")
+    if isinstance(account, dict) and _text(account.get("name")):
+        name = str(account["name"])
+        return "account", f"{account.get('homePage') or ''} {name}", name
+    for key in ("mbox", "mbox_sha1sum", "openid"):
+        if value := _text(actor.get(key)):
+            return key, value.removeprefix("mailto:"), value
+    return None, None, None
+
+
+def _english_name(target: dict[str, Any]) -> str | None:
+    definition = target.get("definition")
+    names = definition.get("name") if isinstance(definition, dict) else None
+    if not isinstance(names, dict):
+        return None
+    return next((_text(names[key]) for key in sorted(names) if key.lower().startswith("en")), None)
+
+
+def _text(value: Any) -> str | None:
+    return value.strip() or None if isinstance(value, str) else None
+
+
+def _name_actions(draft: Draft) -> None:
+    """Give each object one name: statements may leave it out, and two objects may share one."""
+    objects = draft.frame.group_by("object", maintain_order=True).agg(pl.col("name").drop_nulls().first())
+    shared = pl.col("name").is_not_null() & (pl.len().over("name") > 1)
+    objects = objects.with_columns(
+        pl.when(shared)
+        .then(pl.concat_str("name", pl.lit(" ("), "object", pl.lit(")")))
+        .otherwise(pl.coalesce("name", "object"))
+        .alias("action"),
+        shared.alias("shared"),
+    )
+    if n_shared := int(objects["shared"].sum()):
+        draft.notes.append(
+            f"{n_shared} objects share their name with another and are told apart by their id."
+        )
+    draft.frame = draft.frame.drop("action", "name").join(
+        objects.select("object", "action"), on="object", how="left", maintain_order="left"
+    )
+
+
+def _identifiers(actors: Counter[str]) -> Iterator[Identifier]:
+    kinds = {"mbox": "e-mail address", "account": "login name", "name": "name"}
+    for key, kind in kinds.items():
+        if actors[key]:
+            role = "not read" if key == "name" else "learner"
+            yield Identifier(f"actor.{key}", kind, "by its name", role)

@@ -1,0 +1,143 @@
+"""Learners who withdrew: their rows go before anything else is done with the log.
+
+A name that is overlooked leaves a person in the data who asked to be left out. So names are
+also found when case or leading zeros got lost, as long as one learner only can be meant, and
+a list that removes nobody is an error.
+"""
+
+from __future__ import annotations
+
+import csv
+from dataclasses import dataclass
+from pathlib import Path
+
+import polars as pl
+
+from understudy.core.files.columns import KNOWN_NAMES, plain
+from understudy.core.files.delimited import guess_separator, header_names, read_delimited
+from understudy.core.files.source import Text, decode, open_source
+from understudy.errors import DataError
+
+
+@dataclass(frozen=True, repr=False)
+class LeftOut:
+    """The rows of everybody else, the names that the list gives to people, and counts."""
+
+    frame: pl.DataFrame
+    names: pl.Series
+    n_learners: int
+    n_rows: int
+    n_absent: int
+    n_ambiguous: int
+
+    @property
+    def note(self) -> str:
+        """A sentence with counts, without names."""
+        note = f"{self.n_learners} learners who withdrew were left out, with {self.n_rows} rows"
+        if self.n_absent:
+            note += f"; {self.n_absent} names of the list are not in the log"
+        if self.n_ambiguous:
+            note += (
+                f"; {self.n_ambiguous} of these fit several learners but for case or leading zeros, "
+                "who were left in"
+            )
+        return note + "."
+
+
+@dataclass(frozen=True, repr=False)
+class Withdrawn:
+    """A list of learners who withdrew: a name per line, several by commas, or a table."""
+
+    text: Text
+
+    def leave_out(self, frame: pl.DataFrame, column: str) -> LeftOut:
+        """Remove the rows of those who are listed.
+
+        `frame` has the column `learner`, and may have `alias`, a second name by which the
+        list can mean a learner. `column` is the learner column's name in the file.
+        """
+        known = _known(frame)
+        names, people = self._names(column, known)
+        exact = known.join(names.to_frame("name"), on="name", how="semi")
+        rest = names.filter(~names.is_in(exact["name"].implode()))
+        # One learner only, whatever the case and the zeros, or it is nobody's key.
+        keys = known.group_by("key").agg(pl.col("learner").unique())
+        alike = pl.DataFrame({"name": rest, "key": _key(rest)}).join(keys, on="key")
+        one = alike.filter(pl.col("learner").list.len() == 1)
+        gone = pl.concat([exact["learner"], one["learner"].explode()]).drop_nulls().unique()
+        if not len(gone):
+            raise DataError(
+                f"{self.text.name}: the list of learners who withdrew removes nobody: none of its "
+                f"{len(names)} names is that of one learner in the log.",
+                hint=f"give one name per line, as column '{column}' writes it, and check that the list "
+                "belongs to this log.",
+            )
+        leaves = frame["learner"].is_in(gone.implode()).fill_null(False)
+        return LeftOut(
+            frame.filter(~leaves),
+            people,
+            n_learners=len(gone),
+            n_rows=int(leaves.sum()),
+            n_absent=len(rest) - one.height,
+            n_ambiguous=alike.height - one.height,
+        )
+
+    def _names(self, column: str, known: pl.DataFrame) -> tuple[pl.Series, pl.Series]:
+        """The entries of the list, and those among them that are names for all we can tell."""
+        lines = [line.strip() for line in self.text.lines if line.strip()]
+        headers = (plain(column), *KNOWN_NAMES["learner"])
+        separator = guess_separator(lines[0])
+        first = [plain(name) for name in header_names(lines[0], separator)]
+        fitting = [first.index(name) for name in headers if name in first]
+        if len(lines) > 1 and len(first) > 1 and fitting:
+            table = read_delimited(self.text, separator)
+            names = _entries(table.read({"learner": fitting[0]})["learner"].drop_nulls())
+            return names, names
+        in_log = set(known["key"])
+        # Where learners' names hold commas, a comma ends no name.
+        marks = [mark for mark in "\t;," if not known["name"].str.contains(mark, literal=True).any()]
+        rows = [_split(line, marks) for line in lines]
+        if rows[0] and plain(rows[0][0]) in headers:
+            rows[0] = rows[0][1:]
+        names = _entries([name for row in rows for name in row])
+        if len(rows) == 1 or len({len(row) for row in rows}) > 1:
+            return names, names
+        # A table without a header that fits: reasons and dates in it are nobody's names.
+        columns = [_entries(list(fields)) for fields in zip(*rows, strict=True)]
+        people = [fields for fields in columns if not in_log.isdisjoint(_key(fields))]
+        return names, pl.concat(people) if people else names
+
+
+def read_withdrawn(path: Path | str) -> Withdrawn:
+    """The list of those who withdrew; what its lines mean is settled with the log at hand."""
+    return Withdrawn(decode(open_source(path), latin=True))
+
+
+def _known(frame: pl.DataFrame) -> pl.DataFrame:
+    """Every name of a learner, with the learner and with the key that forgives case and zeros."""
+    names = [
+        frame.select(pl.col(role).alias("name"), "learner").unique()
+        for role in ("learner", "alias")
+        if role in frame.columns
+    ]
+    known = pl.concat(names).unique().drop_nulls()
+    return known.with_columns(_key(known["name"]).alias("key"))
+
+
+def _key(names: pl.Series) -> pl.Series:
+    return names.str.normalize("NFC").str.to_lowercase().str.replace(r"^0+(\d+)$", "$1")
+
+
+def _entries(values: list[str] | pl.Series) -> pl.Series:
+    names = pl.Series(values, dtype=pl.String).str.strip_chars()
+    return names.filter(names != "").unique(maintain_order=True)
+
+
+def _split(line: str, marks: list[str]) -> list[str]:
+    """The names on a line; those that hold the separator stand in quotation marks."""
+    separator = next((mark for mark in marks if mark in line), "\x1f")
+    try:
+        parts = next(csv.reader([line], delimiter=separator, skipinitialspace=True), [])
+    except csv.Error:
+        parts = line.split(separator)
+    return [part.strip() for part in parts if part.strip()]

@@ -1,0 +1,1 @@
+"""Pages and figures for people: one look, self-contained, offline."""

@@ -1,0 +1,96 @@
+"""Figures: one specification, shown as SVG in pages and saved as SVG and PNG, offline."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from understudy.core.files.writing import write_bytes, write_text
+
+INK = "#1d2733"
+ACCENT = "#0b6e8a"
+WARNING = "#b4451f"
+MUTED = "#6b7a8a"
+
+# Total widths in pixels: a column of text, and a telephone.
+WIDE = 680
+NARROW = 340
+
+_THEME = {
+    "config": {
+        "background": "white",
+        "font": "Helvetica Neue, Helvetica, Arial, sans-serif",
+        "view": {"stroke": None},
+        "axis": {
+            "labelColor": INK,
+            "titleColor": INK,
+            "titleFontWeight": "normal",
+            "labelFontSize": 13,
+            "titleFontSize": 13,
+            "titlePadding": 10,
+            "labelLimit": 220,
+            "gridColor": "#e6eaee",
+            "domainColor": MUTED,
+            "tickColor": MUTED,
+        },
+        "title": {"color": INK, "fontSize": 15, "anchor": "start", "subtitleColor": "#4a5a6a"},
+        "legend": {
+            "symbolOpacity": 1,
+            "labelFontSize": 13,
+            "titleFontSize": 13,
+            "labelColor": INK,
+            "titleColor": INK,
+        },
+    }
+}
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A Vega-Lite specification with words for those who cannot see it."""
+
+    specification: dict[str, Any]
+    description: str
+
+    @classmethod
+    def of(cls, chart: Any, description: str) -> Figure:
+        """From an altair chart."""
+        return cls({**chart.to_dict(), **_THEME}, description)
+
+    def svg(self, width: int = WIDE) -> str:
+        """The figure as SVG text, `width` pixels wide with its axes."""
+        import vl_convert
+
+        text: str = vl_convert.vegalite_to_svg(self._at(width))
+        return text
+
+    def narrow_svg(self) -> str:
+        """The figure for a telephone: drawn again, so that its letters keep their size."""
+        return self.svg(NARROW)
+
+    def png(self) -> bytes:
+        """The figure as PNG, twice the nominal size."""
+        import vl_convert
+
+        image: bytes = vl_convert.vegalite_to_png(self._at(WIDE), scale=2)
+        return image
+
+    def _at(self, width: int) -> dict[str, Any]:
+        return {
+            **self.specification,
+            "width": width,
+            "autosize": {"type": "fit-x", "contains": "padding"},
+        }
+
+    def save(self, folder: Path, name: str) -> None:
+        """Write `name.svg` and `name.png`."""
+        write_text(folder / f"{name}.svg", self.svg())
+        write_bytes(folder / f"{name}.png", self.png())
+
+
+def data(values: list[dict[str, Any]]) -> Any:
+    """Values for an altair chart."""
+    import altair as alt
+
+    return alt.Data(values=values)  # type: ignore[no-untyped-call]

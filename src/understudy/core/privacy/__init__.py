@@ -1,0 +1,1 @@
+"""Guarantees, the mechanisms that give them, and the ledger that adds them up."""

@@ -1,0 +1,206 @@
+"""Composition: from what mechanisms spend (rho, mu) to the epsilon and delta that are stated.
+
+zCDP adds up: mechanisms with rho_1, rho_2, ... on the same learners are (rho_1 + rho_2 + ...)-zCDP
+together, also when a later one is chosen by an earlier one's result (Bun and Steinke 2016).
+The conversion to (epsilon, delta) is dp-accounting's. Where all of them are discrete Gaussians
+on a fine lattice, `analytic_delta` proves the same epsilon with 5 to 7 % less noise.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+
+import numpy as np
+from scipy.special import log_ndtr, ndtr, ndtri
+
+from understudy.core.privacy.guarantee import Guarantee
+
+# Slack for the comparison of floating-point epsilons, far below anything that is printed.
+_TOLERANCE = 1e-9
+# The chance that `analytic_delta` gives up to noise far out; it is part of the delta it states.
+_TAIL = 1e-20
+
+
+def epsilon_for(rho: float, delta: float) -> float:
+    """The smallest epsilon for which dp-accounting proves: rho-zCDP implies (epsilon, delta)-DP.
+
+    rho-zCDP bounds the Renyi divergence of every order a by a rho; each order gives an epsilon
+    (Canonne, Kamath and Steinke 2020, Proposition 12), and the smallest holds. Any set of
+    orders is valid; the one used here is fine around the best order, which is near
+    1 + sqrt(log(1/delta) / rho).
+    """
+    if not (rho >= 0 and math.isfinite(rho)):
+        raise ValueError(f"rho has to be a finite number of at least 0, not {rho}")
+    if not 0 < delta < 1:
+        raise ValueError(f"zCDP states an epsilon for a delta between 0 and 1, not {delta}")
+    if rho == 0:
+        return 0.0
+    # Imported where it is used: the command line starts without it.
+    from dp_accounting import ZCDpEvent
+    from dp_accounting.rdp import RdpAccountant
+
+    near = math.sqrt(-math.log(delta) / rho)
+    accountant = RdpAccountant(1.0 + near * np.geomspace(1 / 16, 4, 400))
+    accountant.compose(ZCDpEvent(rho))
+    return float(accountant.get_epsilon(delta))
+
+
+def rho_for(epsilon: float, delta: float) -> float:
+    """The largest rho, rounded down, with epsilon_for(rho, delta) <= epsilon."""
+    if not (epsilon > 0 and math.isfinite(epsilon)):
+        raise ValueError(f"epsilon has to be a finite number above 0, not {epsilon}")
+    return _largest_rho(lambda rho: epsilon_for(rho, delta) <= epsilon, epsilon)
+
+
+def from_zcdp(rho: float, epsilon: float, delta: float, mechanisms: tuple[str, ...]) -> Guarantee:
+    """The guarantee of mechanisms that together are rho-zCDP, stated as (epsilon, delta).
+
+    It has no mu: zCDP bounds Renyi divergences, not the trade-off of errors at every level.
+    """
+    proved = epsilon_for(rho, delta)
+    if proved > epsilon * (1 + _TOLERANCE):
+        raise ValueError(
+            f"{rho:g}-zCDP proves epsilon {proved:.6g} at delta {delta:.3e}, more than the {epsilon:g} stated"
+        )
+    return Guarantee(epsilon, delta, rho=rho, mechanisms=mechanisms)
+
+
+def analytic_delta(rho: float, epsilon: float, *, n_cells: int, sigma: float) -> float:
+    """A delta with: discrete Gaussians of total `rho` are (epsilon, delta)-DP, tighter than zCDP.
+
+    Holds for any adaptive composition of discrete Gaussian mechanisms and nothing else, with
+    `n_cells` noisy integers in all, each with a standard deviation of at least `sigma` >= 1
+    units of its lattice. The finer the lattice, the closer this is to the continuous Gaussian
+    (mu = sqrt(2 rho)).
+
+    Proof. Let p be the discrete Gaussian's probability of k, and g the one that x + N(0, sigma^2)
+    rounds to x + k: rounding is post-processing, so mechanisms with g are mu-Gaussian DP.
+    (1) g(k) is the normal density at k times E[exp(-(2ks + s^2) / (2 sigma^2))], s uniform on
+    [-1/2, 1/2]. By Jensen that mean is at least exp(-1 / (24 sigma^2)), and p's normaliser is at
+    least sigma sqrt(2 pi), so p <= e^(c1) g over all cells with c1 = n / (24 sigma^2).
+    (2) The mean is at most sinh(a)/a <= exp(a^2 / 6) with a = k / (2 sigma^2), and the
+    normaliser is at most sigma sqrt(2 pi) (1 + 3 e^(-2 pi^2 sigma^2)) (Poisson summation), so
+    g <= e^(c2) p wherever |k / sigma| <= r, c2 = r^2 / (24 sigma^2) + 3 n e^(-2 pi^2 sigma^2).
+    (3) Under g, |k / sigma| > r = sqrt(n) (1 + 1 / (2 sigma)) + t has probability at most
+    tau = e^(-t^2 / 2) (concentration of the norm of a normal vector, plus the rounding).
+    Noise is independent of earlier results, so (1) to (3) hold for the whole composition, and
+    P(S) <= e^c1 G(S) <= e^c1 (e^e0 G'(S) + delta0) <= e^c1 (e^e0 (e^c2 P'(S) + tau) + delta0):
+    epsilon = e0 + c1 + c2, delta = e^c1 (delta0 + e^e0 tau), with delta0 = mu_to_delta(mu, e0).
+    """
+    if n_cells < 1 or not (sigma >= 1 and rho >= 0 and epsilon >= 0):
+        raise ValueError(f"no proof for {n_cells} cells, sigma {sigma}, rho {rho}, epsilon {epsilon}")
+    first, second = _lattice_slack(epsilon, n_cells, sigma)
+    if first + second >= epsilon:
+        return 1.0
+    return min(1.0, math.exp(first) * (mu_to_delta(math.sqrt(2 * rho), epsilon - first - second) + _TAIL))
+
+
+def _lattice_slack(epsilon: float, n_cells: int, sigma: float) -> tuple[float, float]:
+    """c1 and c2 of `analytic_delta`."""
+    distance = math.sqrt(2 * (epsilon - math.log(_TAIL)))  # e^epsilon tau = _TAIL
+    radius = math.sqrt(n_cells) * (1 + 1 / (2 * sigma)) + distance
+    second = radius**2 / (24 * sigma**2) + 3 * n_cells * math.exp(-2 * (math.pi * sigma) ** 2)
+    return n_cells / (24 * sigma**2), second
+
+
+def analytic_rho(epsilon: float, delta: float, *, n_cells: int, sigma: float) -> float:
+    """The largest rho, rounded down, for which `from_gaussians` states (epsilon, delta).
+
+    On a lattice that is too coarse for so small an epsilon that is what zCDP proves.
+    """
+    by_zcdp = rho_for(epsilon, delta)
+    if analytic_delta(by_zcdp, epsilon, n_cells=n_cells, sigma=sigma) > delta:
+        return by_zcdp
+    return _largest_rho(
+        lambda rho: analytic_delta(rho, epsilon, n_cells=n_cells, sigma=sigma) <= delta, 4 * epsilon + 4
+    )
+
+
+def from_gaussians(
+    rho: float, epsilon: float, delta: float, mechanisms: tuple[str, ...], *, n_cells: int, sigma: float
+) -> Guarantee:
+    """The guarantee of discrete Gaussians with total `rho`, by `analytic_delta` or else by zCDP."""
+    if analytic_delta(rho, epsilon, n_cells=n_cells, sigma=sigma) > delta * (1 + _TOLERANCE):
+        return from_zcdp(rho, epsilon, delta, mechanisms)
+    slack = sum(_lattice_slack(epsilon, n_cells, sigma))
+    return Guarantee(epsilon, delta, rho=rho, slack=slack, mechanisms=mechanisms)
+
+
+def gaussian_mu(sensitivity: float, sigma: float) -> float:
+    """mu of the continuous Gaussian mechanism (Dong, Roth and Su 2022)."""
+    if not (sensitivity >= 0 and sigma > 0):
+        raise ValueError(f"sensitivity {sensitivity} and sigma {sigma} are no Gaussian mechanism")
+    return sensitivity / sigma
+
+
+def mu_from_pure(epsilon: float) -> float:
+    """The smallest mu with: epsilon-DP implies mu-Gaussian DP, 2 Phi^-1(e^epsilon / (1 + e^epsilon))."""
+    if not (epsilon >= 0 and math.isfinite(epsilon)):
+        raise ValueError(f"epsilon has to be a finite number of at least 0, not {epsilon}")
+    # Phi^-1(1 - p) = -Phi^-1(p), and 1/(1 + e^epsilon) keeps its digits where e^epsilon is large.
+    return -2.0 * float(ndtri(math.exp(-epsilon) / (1.0 + math.exp(-epsilon))))
+
+
+def mu_to_delta(mu: float, epsilon: float) -> float:
+    """The smallest delta with: mu-Gaussian DP implies (epsilon, delta)-DP.
+
+    Phi(-epsilon/mu + mu/2) - e^epsilon Phi(-epsilon/mu - mu/2) (Dong, Roth and Su 2022,
+    Corollary 1; Balle and Wang 2018).
+    """
+    if not (mu >= 0 and epsilon >= 0):
+        raise ValueError(f"mu {mu} and epsilon {epsilon} have to be at least 0")
+    if mu == 0:
+        return 0.0
+    first = float(ndtr(-epsilon / mu + mu / 2))
+    second = math.exp(epsilon + float(log_ndtr(-epsilon / mu - mu / 2)))
+    return max(0.0, first - second)
+
+
+def default_delta(n_learners: int) -> float:
+    """One over the squared number of learners, and no more than a millionth."""
+    return min(1e-6, 1.0 / max(n_learners, 1) ** 2)
+
+
+def compose(guarantees: Sequence[Guarantee], delta: float) -> Guarantee:
+    """One guarantee for everything that was released about the same learners.
+
+    Basic composition (epsilons and deltas add up) always holds. Where every guarantee is zCDP
+    (rho is known, or it is pure: epsilon-DP is epsilon^2/2-zCDP, Bun and Steinke 2016) the
+    rhos add up too; the smaller epsilon is stated. `delta` is what zCDP is stated at.
+    """
+    if not guarantees:
+        raise ValueError("there is nothing to compose")
+    if not all(one.formal for one in guarantees):
+        return Guarantee.none("composed with a release that has no formal guarantee")
+    names = tuple(dict.fromkeys(name for one in guarantees for name in one.mechanisms))
+    basic = Guarantee(
+        math.fsum(one.epsilon for one in guarantees),
+        math.fsum(one.delta for one in guarantees),
+        mechanisms=names,
+    )
+    rhos = [_rho(one) for one in guarantees]
+    known = [rho for rho in rhos if rho is not None]
+    if len(known) < len(rhos):
+        return basic
+    rho = math.fsum(known)
+    epsilon = epsilon_for(rho, delta)
+    if epsilon < basic.epsilon or delta < basic.delta:
+        return from_zcdp(rho, epsilon, delta, names)
+    return basic
+
+
+def _rho(guarantee: Guarantee) -> float | None:
+    # With slack, delta may cover more than the tails of Gaussians: rho is not all that was spent.
+    if guarantee.rho is not None and guarantee.slack is None:
+        return guarantee.rho
+    return guarantee.epsilon**2 / 2 if guarantee.delta == 0 else None
+
+
+def _largest_rho(proved: Callable[[float], bool], high: float) -> float:
+    """Bisection that keeps `proved` true at what it returns, so that rounding is on the private side."""
+    low = 0.0
+    while high - low > 1e-10 * high:
+        middle = (low + high) / 2
+        low, high = (middle, high) if proved(middle) else (low, middle)
+    return low

@@ -1,0 +1,1 @@
+"""What the desk is about, as values: people, states, policies, results, certificates."""

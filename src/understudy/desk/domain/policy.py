@@ -1,0 +1,150 @@
+"""When an output may leave: the thresholds and limits of a project, from its policy file."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Any
+
+from understudy.desk.domain.checks import Check
+from understudy.errors import DataError, RefusedError
+
+LIBRARIES = (
+    *("pandas", "numpy", "scipy", "statsmodels", "sklearn", "lingam"),
+    *(
+        "collections",
+        "dataclasses",
+        "datetime",
+        "functools",
+        "itertools",
+        "math",
+        "re",
+        "statistics",
+        "typing",
+    ),
+    "warnings",
+)
+
+
+@dataclass(frozen=True)
+class Policy:
+    """Thresholds for the checks, limits for the price, and what a request may use.
+
+    Counts are of learners, never of rows. mu and advantage are limits of the measured price of everything that
+    was released about the data set together, stage one included.
+    """
+
+    minimum_learners: int = 10
+    """Behind every number."""
+    dominance_learners: int = 2
+    """n of the n-k rule: so many learners together..."""
+    dominance_share: float = 0.5
+    """...may not make up more than this share (k) of a number."""
+    p_percent: float = 10.0
+    """Nobody may be able to work out another's contribution to a total more closely than this."""
+    minimum_freedom: int = 10
+    """Residual degrees of freedom of a model: learners minus estimated numbers."""
+    most_numbers: int = 200
+    """In one answer."""
+    most_output_bytes: int = 200_000
+    most_code_bytes: int = 100_000
+    share_of_learners: float = 1.0
+    """Warn when more numbers than this times the learners have been released: they may be reconstructed."""
+    mu_limit: float = 1.5
+    """Above what `n_shadows` can show (`most_mu`) it holds nothing back, and every output is for a reviewer."""
+    advantage_limit: float = 0.5
+    libraries: tuple[str, ...] = LIBRARIES
+    """What code may import by an import statement. Against everything else there is the sandbox."""
+    may_override: tuple[str, ...] = ()
+    """Names of checks whose `fail` a reviewer may release against, with a written reason."""
+    run_seconds: float = 10.0
+    n_shadows: int = 2800
+    retention_days: int = 30
+    """Held outputs that were not released are deleted after so many days."""
+
+    def __post_init__(self) -> None:
+        for one in fields(self):
+            value = getattr(self, one.name)
+            if isinstance(value, int | float) and value <= 0:
+                raise DataError(
+                    f"the policy says {one.name} = {value}.",
+                    hint="give a number above 0, or leave the line out.",
+                )
+        if not self.dominance_share <= 1 or not self.advantage_limit <= 1:
+            raise DataError("a share or an advantage in the policy is above 1.", hint="1 is the most.")
+
+    @classmethod
+    def read(cls, path: Path) -> Policy:
+        """From a TOML file; what it does not say is as by default."""
+        try:
+            content = tomllib.loads(path.read_text(encoding="utf-8"))
+        except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+            raise DataError(
+                f"the policy {path.name} cannot be read ({type(error).__name__}).",
+                hint="`understudy desk init` writes one to start from.",
+            ) from None
+        return cls.from_dict(content, path.name)
+
+    @classmethod
+    def from_dict(cls, content: dict[str, Any], source: str = "the policy") -> Policy:
+        """From what a file says."""
+        known = {one.name: one for one in fields(cls)}
+        if unknown := sorted(set(content) - set(known)):
+            raise DataError(
+                f"{source} says '{unknown[0]}', which is no part of a policy.",
+                hint=f"known are: {', '.join(known)}.",
+            )
+        default = cls()
+        given: dict[str, Any] = {}
+        for name, value in content.items():
+            usual = getattr(default, name)
+            if isinstance(usual, tuple):
+                if not isinstance(value, list) or not all(isinstance(part, str) for part in value):
+                    raise DataError(f"{source}: {name} is a list of names.", hint='such as ["numpy"].')
+                given[name] = tuple(value)
+            elif isinstance(value, bool) or not isinstance(value, int | float):
+                raise DataError(f"{source}: {name} is a number.", hint=f"such as {usual}.")
+            else:
+                if isinstance(usual, int) and value != int(value):
+                    raise DataError(f"{source}: {name} is a whole number.", hint=f"such as {usual}.")
+                given[name] = type(usual)(value)
+        return cls(**given)
+
+    def to_toml(self) -> str:
+        """The policy as a file, every line with its default or what was chosen."""
+        lines = []
+        for one in fields(self):
+            value = getattr(self, one.name)
+            text = "[" + ", ".join(f'"{part}"' for part in value) + "]" if isinstance(value, tuple) else value
+            lines.append(f"{one.name} = {text}")
+        return "\n".join(lines) + "\n"
+
+    def refuse_release(self, checks: Sequence[Check], mu: float, advantage: float, reason: str) -> None:
+        """Raise if an output may not leave: `mu` and `advantage` are the upper ends for everything together.
+
+        `review` needs a written reason. `fail` is final unless the policy names the check; the limits are final.
+        """
+        if mu > self.mu_limit:
+            raise RefusedError(
+                f"with this answer everything released would cost mu {mu:.2f}; the limit is {self.mu_limit:.2f}.",
+                hint="withhold it; a smaller or more robust analysis may cost less.",
+            )
+        if advantage > self.advantage_limit:
+            raise RefusedError(
+                f"with this answer the worst-placed learner's advantage would be {advantage:.2f}; the limit is "
+                f"{self.advantage_limit:.2f}.",
+                hint="withhold it; a smaller or more robust analysis may cost less.",
+            )
+        for check in checks:
+            if check.verdict == "fail" and check.name not in self.may_override:
+                raise RefusedError(
+                    f"the check '{check.name}' failed, and the policy lets nobody release against it.",
+                    hint="withhold the output and say to the researcher what to change.",
+                )
+        if any(check.verdict != "pass" for check in checks) and len(reason.split()) < 3:
+            raise RefusedError(
+                "some checks ask for a look, and no reason was written.",
+                hint="write in a sentence why it may leave.",
+            )

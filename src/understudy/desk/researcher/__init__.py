@@ -1,0 +1,1 @@
+"""What a researcher runs at home: the trial, and a client of the desk."""

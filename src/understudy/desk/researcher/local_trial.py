@@ -1,0 +1,141 @@
+"""Why an analysis gave nothing at home, in words: from the code and the synthetic table, which its author has.
+
+A desk says no more than the type of an error and its line. Here nothing is anybody's, so more can be said.
+"""
+
+from __future__ import annotations
+
+import ast
+import difflib
+from collections.abc import Iterator, Sequence
+
+from understudy.desk.domain.analysis import ENTRY, Failure
+from understudy.desk.domain.policy import Policy
+
+_MOST_NAMED = 12
+
+
+def unusable(code: str, name: str) -> tuple[str, str] | None:
+    """What keeps a file from being run at all, and what to do: found without running it."""
+    try:
+        tree = ast.parse(code)
+    except SyntaxError as error:
+        return (
+            f"line {error.lineno or 1} of {name} is not Python: {error.msg}.",
+            "mend that line, or the one before.",
+        )
+    except (ValueError, RecursionError, MemoryError):
+        return f"{name} cannot be read as Python.", "save it as plain text, and nest less."
+    if ENTRY in _defined(tree):
+        return None
+    others = _named(sorted(_defined(tree)))
+    return (
+        f"There is no function {ENTRY}(data) in this file (it defines: {others or 'nothing'}).",
+        f"put the analysis into def {ENTRY}(data), and end it with return {{...}}.",
+    )
+
+
+def explained(
+    failure: Failure, code: str, name: str, columns: Sequence[str], policy: Policy
+) -> tuple[str, str]:
+    """What went wrong, and what to do."""
+    if failure.status == "time":
+        return (
+            f"{name} took longer than {policy.run_seconds:g} second{'s' * (policy.run_seconds != 1)}, which is what a "
+            "desk allows for one run.",
+            "it is run some thousand times; make it faster.",
+        )
+    if failure.status == "empty":
+        return f"{ENTRY} returned nothing.", "end it with return {...}."
+    nodes = list(_at(ast.parse(code), failure.error_line))
+    if missing := _missing_column(nodes, columns, failure.error_type):
+        close = difflib.get_close_matches(missing, columns, n=3)
+        return (
+            f"line {failure.error_line} of {name} asks for the column '{missing}', which the table does not have.",
+            f"did you mean {_named(close)}?" if close else f"it has: {_named(columns)}.",
+        )
+    if failure.error_type in ("ImportError", "ModuleNotFoundError"):
+        return (
+            f"line {failure.error_line} of {name} imports {_named(_imported(nodes)) or 'something'}, which a desk does "
+            "not have.",
+            f"use what is there: {', '.join(policy.libraries)}.",
+        )
+    if failure.error_type in ("PermissionError", "FileNotFoundError", "OSError", "ConnectionError"):
+        return (
+            f"line {failure.error_line} of {name} reads a file or the network ({failure.error_type}); an analysis has "
+            "neither.",
+            f"all data comes as the parameter of {ENTRY}(data).",
+        )
+    return (
+        f"{name} gave no result: {failure}.",
+        "at a desk, nobody sees more of an error than this. The data is synthetic: to see all of it, call "
+        f"{ENTRY}(pandas.read_parquet(...)) in your own Python.",
+    )
+
+
+def _defined(tree: ast.Module) -> set[str]:
+    """Names that a file gives to something, whatever it is."""
+    found = set()
+    for node in tree.body:
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            found.add(node.name)
+        elif isinstance(node, ast.Assign | ast.AnnAssign | ast.If | ast.Try | ast.With):
+            found |= {
+                one.id
+                for one in ast.walk(node)
+                if isinstance(one, ast.Name) and isinstance(one.ctx, ast.Store)
+            }
+            found |= {one.name for one in ast.walk(node) if isinstance(one, ast.FunctionDef)}
+        elif isinstance(node, ast.ImportFrom) and any(
+            (one.asname or one.name) == ENTRY for one in node.names
+        ):
+            found.add(ENTRY)
+    return found
+
+
+def _at(tree: ast.Module, line: int | None) -> Iterator[ast.expr | ast.Import | ast.ImportFrom]:
+    """What stands in a line, or goes over it."""
+    for node in ast.walk(tree):
+        kinds = ast.expr | ast.Import | ast.ImportFrom
+        if line and isinstance(node, kinds) and node.lineno <= line <= (node.end_lineno or node.lineno):
+            yield node
+
+
+def _missing_column(nodes: Sequence[ast.AST], columns: Sequence[str], error_type: str) -> str | None:
+    """What is asked of the table in a line and is not there, if that is what the error is about."""
+    if error_type == "AttributeError":
+        asked = [
+            node.attr
+            for node in nodes
+            if isinstance(node, ast.Attribute)
+            and isinstance(node.value, ast.Name)
+            and node.value.id == "data"
+        ]
+        # Only what looks like a column: it may as well be a method that there is not.
+        asked = [one for one in asked if difflib.get_close_matches(one, columns, cutoff=0.8)]
+    elif error_type == "KeyError":
+        # What stands in brackets first; then what is an argument, as in groupby("x").
+        parts: list[ast.expr] = [node.slice for node in nodes if isinstance(node, ast.Subscript)]
+        for node in nodes:
+            if isinstance(node, ast.Call):
+                parts += [*node.args, *(keyword.value for keyword in node.keywords)]
+        texts = [one.value for part in parts for one in ast.walk(part) if isinstance(one, ast.Constant)]
+        asked = [text for text in texts if isinstance(text, str)]
+    else:
+        return None
+    return next((one for one in asked if one not in columns), None)
+
+
+def _imported(nodes: Sequence[ast.AST]) -> list[str]:
+    found = []
+    for node in nodes:
+        if isinstance(node, ast.Import):
+            found += [one.name for one in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            found.append(node.module or ".")
+    return found
+
+
+def _named(names: Sequence[str]) -> str:
+    more = len(names) - _MOST_NAMED
+    return ", ".join(names[:_MOST_NAMED]) + (f" and {more} more" if more > 0 else "")

@@ -1,0 +1,147 @@
+"""Check for code that behaves otherwise on shadows, which hold learners twice, so that its price looks small.
+
+To first order, a statistic on a shadow is T plus the sum over learners of (how often they are in it - 1) times
+their influence, T - T_i: what leaving out each learner showed foretells what the shadows give, and how much they
+scatter (the jackknife's standard error). Code that recognises a shadow, by its double rows, does not follow that.
+Learners who were left out in blocks are compared as blocks, each as if all in it were alike: what is foretold is then
+coarser by the square root of their size.
+
+Cannot see: statistics that bend so much that a first order says little; those are for a reviewer to look at.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.stats import rankdata
+
+from understudy.desk.disclosure.influences import Influences
+from understudy.desk.domain.checks import Check
+from understudy.desk.domain.results import Floats, Results
+from understudy.desk.risk.parts import parts_differ
+from understudy.desk.risk.pricing import BESIDE, SAME, ShadowAnswers
+from understudy.desk.risk.shadows import ShadowBank
+
+NAME = "shadows"
+MOST_NAMED = 20
+# Standard deviation over shadows, in standard errors of the jackknife: 1 for means, whoever is far out.
+HARDLY = 0.02
+CALM = 0.25
+# Correlation with what is foretold; answers that have nothing to do with it scatter around 0 by 1 / sqrt(n_shadows).
+FORETOLD = 0.3
+# Of these scatters: below, a correlation is not told from chance.
+SURE = 3.0
+
+
+def likeness(influences: Influences, shadows: ShadowAnswers, bank: ShadowBank, answer: Results) -> Check:
+    """Whether the answers on shadows are those of the same code as the answers without single learners."""
+    probes = influences.probes
+    values = shadows.values[:, : len(influences.names)]
+    failed = float(np.isnan(values).all(axis=1).mean()) if values.size else 0.0
+    if failed > 0.5 and not probes.failed.any():
+        return Check(
+            NAME,
+            "fail",
+            f"The analysis gave no answer on {failed:.0%} of the shadows and always when single learners were left "
+            "out: its price was not measured.",
+        )
+    if n_still := _n_still(influences, shadows, answer):
+        return Check(
+            NAME,
+            "fail",
+            f"{n_still} texts, rows or names change when single learners are left out and never on the shadows: the "
+            "code seems to know them, and its price is not to be believed.",
+        )
+    still, strange, other_parts = _unlike(influences, values, bank)
+    if still:
+        shown = tuple(influences.shown[j] for j in still[:MOST_NAMED])
+        return Check(
+            NAME,
+            "fail",
+            f"'{shown[0]}' moves when single learners are left out and hardly on the shadows: the code seems to "
+            "know them, and its price is not to be believed.",
+            shown,
+        )
+    if strange:
+        shown = tuple(influences.shown[j] for j in strange[:MOST_NAMED])
+        return Check(
+            NAME,
+            "review",
+            f"What '{shown[0]}' is on the shadows has little to do with what leaving out single learners foretells. "
+            "Statistics that jump do that, and so does code that recognises learners who are in twice: see whether "
+            "it counts learners or looks for equal rows.",
+            shown,
+        )
+    if other_parts:
+        shown = tuple(influences.shown[j] for j in other_parts[:MOST_NAMED])
+        return Check(
+            NAME,
+            "review",
+            f"Somebody's part in '{shown[0]}' is another one on the shadows than in the data, so that the price may "
+            "not count it. Statistics that jump or hang on few learners do that, and so does code that adds something "
+            "where nobody is in twice: see whether it picks out learners or looks for equal rows.",
+            shown,
+        )
+    if bank.n_learners and _least_correlation(influences) < SURE / np.sqrt(bank.n_shadows):
+        return Check(
+            NAME,
+            "review",
+            f"With {influences.n_learners:,} learners, left out in {probes.n_blocks:,} blocks, {bank.n_shadows:,} "
+            "shadows are too few to compare: see in the code whether it counts learners or looks for equal rows.",
+        )
+    return Check(NAME, "pass", "Answers on the shadows are as leaving out single learners foretells.")
+
+
+def _n_still(influences: Influences, shadows: ShadowAnswers, answer: Results) -> int:
+    """How many texts, rows and names somebody's absence changes, which are always the same on shadows."""
+    probes = influences.probes
+    if not probes.entries:
+        return 0
+    n_alone = probes.differs[1 : 1 + probes.n_blocks].sum(axis=0, dtype=np.int64)
+    moving = {name.removeprefix(SAME) for name in shadows.names if name.startswith(SAME)}
+    moving.update(
+        name for name, column in zip(shadows.names, shadows.values.T, strict=True) if np.isnan(column).any()
+    )
+    return sum(
+        entry not in moving if entry in answer.form else BESIDE not in shadows.names
+        for entry, n in zip(probes.entries, n_alone.tolist(), strict=True)
+        if n
+    )
+
+
+def _least_correlation(influences: Influences) -> float:
+    return FORETOLD / float(np.sqrt(influences.n_learners / max(influences.probes.n_blocks, 1)))
+
+
+def _unlike(
+    influences: Influences, values: Floats, bank: ShadowBank
+) -> tuple[list[int], list[int], list[int]]:
+    """Numbers that hardly move on shadows, that do not go with what is foretold, and of which parts differ."""
+    blocks = np.array_split(np.arange(bank.n_learners), max(influences.probes.n_blocks, 1))
+    sizes = np.array([len(block) for block in blocks])
+    counts = np.add.reduceat(bank.counts - 1.0, np.concatenate([[0], np.cumsum(sizes)[:-1]]), axis=1)
+    foretold = (counts / sizes) @ influences.steps
+    # Blocks of unequal sizes move a total unequally, which no shadow does.
+    errors = np.sqrt(
+        ((influences.steps - np.outer(sizes, influences.steps.sum(axis=0) / sizes.sum())) ** 2).sum(axis=0)
+    )
+    least = _least_correlation(influences)
+    still, strange, other_parts = [], [], []
+    for j in range(len(influences.names)):
+        there = ~np.isnan(values[:, j])
+        error = float(errors[j])
+        if error <= 0 or not influences.moved[:, j].any() or there.sum() < 20:
+            continue
+        spread = float(values[there, j].std())
+        if spread < HARDLY * error:
+            still.append(j)
+        elif spread < CALM * error or _rank_correlation(values[there, j], foretold[there, j]) < least:
+            strange.append(j)
+        elif parts_differ(values[:, j], bank, influences.probes.full[j], influences.probes.without_one[:, j]):
+            other_parts.append(j)
+    return still, strange, other_parts
+
+
+def _rank_correlation(one: Floats, other: Floats) -> float:
+    """Of ranks: a p value bends, and goes the same way."""
+    found = float(np.corrcoef(rankdata(one), rankdata(other))[0, 1])
+    return 0.0 if np.isnan(found) else found

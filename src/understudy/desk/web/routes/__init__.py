@@ -1,0 +1,1 @@
+"""The desk's routes: pages by subject, and the API."""

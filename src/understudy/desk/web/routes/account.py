@@ -1,0 +1,255 @@
+"""Coming in, going out, and one's own account."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Annotated
+from xml.etree import ElementTree
+
+from fastapi import APIRouter, Form, Path, Query, Request, Response
+from sqlalchemy import text
+from starlette.responses import RedirectResponse
+
+from understudy.desk.domain.people import Person
+from understudy.desk.service import accounts, views
+from understudy.desk.service.desk import Desk
+from understudy.desk.web import pages, sessions
+from understudy.desk.web.guards import SignedIn, TheDesk, somebody
+from understudy.desk.web.problems import headers_of, status_of
+from understudy.errors import UnderstudyError, UsageError
+
+router = APIRouter(include_in_schema=False)
+
+Text = Annotated[str, Form()]
+Id = Annotated[int, Path(ge=1, lt=2**31)]
+
+
+def local(address: str) -> str:
+    """Where to go next, if it is on this desk; else the beginning."""
+    plain = address.startswith("/") and not address.startswith("//") and "\\" not in address
+    return address if plain and address.isprintable() and not address.startswith("/sign-") else "/"
+
+
+def address_of(request: Request) -> str:
+    """Where a request comes from, to slow down who guesses."""
+    return request.client.host if request.client is not None else "unknown"
+
+
+@router.get("/health")
+def health(desk: TheDesk) -> dict[str, str]:
+    """Whether the desk and its database answer."""
+    with desk.database.reading() as session:
+        session.execute(text("SELECT 1"))
+    return {"status": "well"}
+
+
+@router.get("/sign-in")
+def sign_in_page(request: Request, desk: TheDesk, next: Annotated[str, Query()] = "/") -> Response:
+    """Where people come in."""
+    if somebody(request) is not None:
+        return RedirectResponse(local(next), status_code=303)
+    return _sign_in_page(request, desk, next)
+
+
+@router.post("/sign-in")
+def sign_in(
+    request: Request,
+    desk: TheDesk,
+    email: Text = "",
+    password: Text = "",
+    next: Text = "/",
+) -> Response:
+    """Come in by e-mail address and password."""
+    try:
+        request.app.state.knocking.knock(address_of(request))
+        signed_in = accounts.sign_in(desk, email, password, address_of(request))
+    except UnderstudyError as error:
+        return _sign_in_page(request, desk, next, email=email, problem=error)
+    response = RedirectResponse(local(next), status_code=303)
+    sessions.begin(request, response, signed_in)
+    return response
+
+
+@router.post("/sign-out")
+def sign_out(request: Request, desk: TheDesk, person: SignedIn) -> Response:
+    """Go."""
+    accounts.sign_out(desk, person, request.state.session.id)
+    response = RedirectResponse("/sign-in?done=signed-out", status_code=303)
+    sessions.end(request, response)
+    return response
+
+
+@router.get("/invitation/{secret}")
+def invitation_page(request: Request, desk: TheDesk, secret: str) -> Response:
+    """Where somebody who was invited sets a password."""
+    invited, email = accounts.invited(desk, secret)
+    return pages.render(request, "invitation.html", invited=invited, email=email)
+
+
+@router.post("/invitation/{secret}")
+def accept(request: Request, desk: TheDesk, secret: str, password: Text = "", again: Text = "") -> Response:
+    """Set the password."""
+    invited, email = accounts.invited(desk, secret)
+    try:
+        if password != again:
+            raise UsageError("the two passwords are not the same.", hint="write it twice.")
+        accounts.accept(desk, secret, password)
+    except UnderstudyError as error:
+        return pages.render(
+            request, "invitation.html", status=status_of(error), problem=error, invited=invited, email=email
+        )
+    response = RedirectResponse("/sign-in?done=password", status_code=303)
+    sessions.end(request, response)
+    return response
+
+
+@router.get("/account")
+def account_page(request: Request, desk: TheDesk, person: SignedIn) -> Response:
+    """One's own account."""
+    shown = sessions.shown_once(request, "account")
+    response = _account_page(request, desk, person, token=shown.get("token", ""), feed=shown.get("feed", ""))
+    if shown:
+        sessions.forget_shown(request, response)
+    return response
+
+
+@router.post("/account/password")
+def change_password(
+    request: Request,
+    desk: TheDesk,
+    person: SignedIn,
+    old: Text = "",
+    password: Text = "",
+    again: Text = "",
+) -> Response:
+    """A new password; sessions elsewhere end."""
+    try:
+        if password != again:
+            raise UsageError("the two new passwords are not the same.", hint="write it twice.")
+        number = accounts.change_password(desk, person, old, password, address_of(request))
+    except UnderstudyError as error:
+        return _account_page(request, desk, person, problem=error)
+    response = RedirectResponse("/account?done=password", status_code=303)
+    sessions.carry_on(request, response, number)
+    return response
+
+
+@router.post("/account/sign-out-everywhere")
+def sign_out_everywhere(request: Request, desk: TheDesk, person: SignedIn) -> Response:
+    """End all sessions, this one too."""
+    accounts.sign_out_everywhere(desk, person)
+    response = RedirectResponse("/sign-in?done=signed-out", status_code=303)
+    sessions.end(request, response)
+    return response
+
+
+@router.post("/account/tokens")
+def make_token(request: Request, desk: TheDesk, person: SignedIn, name: Text = "") -> Response:
+    """A new token, shown on the page that follows and never again."""
+    try:
+        token = accounts.make_token(desk, person, name)
+    except UnderstudyError as error:
+        return _account_page(request, desk, person, problem=error)
+    return _shown_next(request, token=token)
+
+
+@router.post("/account/tokens/{token_id}/revoke")
+def revoke_token(desk: TheDesk, person: SignedIn, token_id: Id) -> Response:
+    """Make a token worth nothing."""
+    accounts.revoke_token(desk, person, token_id)
+    return RedirectResponse("/account?done=revoked", status_code=303)
+
+
+@router.post("/account/feed")
+def make_feed(request: Request, desk: TheDesk, person: SignedIn) -> Response:
+    """A new address for one's feed, shown on the page that follows and never again."""
+    secret = accounts.feed_address(desk, person)
+    address = f"{desk.settings.address.rstrip('/')}/feed/{secret}.xml"
+    return _shown_next(request, feed=address)
+
+
+@router.get("/feed/{secret}.xml")
+def feed(desk: TheDesk, secret: str) -> Response:
+    """What waits for somebody, for a feed reader."""
+    person = accounts.by_feed(desk, secret)
+    if person is None:
+        raise UsageError("there is no such feed.", hint="make a new address on your account's page.")
+    return Response(_atom(desk, person), media_type="application/atom+xml")
+
+
+def _sign_in_page(
+    request: Request, desk: Desk, next: str, email: str = "", problem: UnderstudyError | None = None
+) -> Response:
+    single = desk.settings.single_sign_on
+    response = pages.render(
+        request,
+        "sign_in.html",
+        status=200 if problem is None else status_of(problem),
+        problem=problem,
+        email=email[:254],
+        next=local(next),
+        single_sign_on=single.name if single.issuer else "",
+    )
+    if problem is not None:
+        response.headers.update(headers_of(problem))
+    return response
+
+
+def _shown_next(request: Request, **content: str) -> Response:
+    response = RedirectResponse("/account", status_code=303)
+    sessions.show_once(request, response, "account", **content)
+    return response
+
+
+def _account_page(
+    request: Request,
+    desk: Desk,
+    person: Person,
+    problem: UnderstudyError | None = None,
+    token: str = "",
+    feed: str = "",
+) -> Response:
+    return pages.render(
+        request,
+        "account.html",
+        person=person,
+        status=200 if problem is None else status_of(problem),
+        problem=problem,
+        account=accounts.own_account(desk, person),
+        tokens=accounts.tokens(desk, person),
+        token=token,
+        feed=feed,
+    )
+
+
+def _atom(desk: Desk, person: Person) -> bytes:
+    address = desk.settings.address.rstrip("/")
+    root = ElementTree.Element("feed", xmlns="http://www.w3.org/2005/Atom")
+
+    def add(
+        parent: ElementTree.Element, name: str, words: str = "", **attributes: str
+    ) -> ElementTree.Element:
+        element = ElementTree.SubElement(parent, name, attributes)
+        element.text = words or None
+        return element
+
+    def on_day(at: datetime) -> str:
+        # As on the pages: when something ended may depend on how long it ran.
+        return f"{at.date().isoformat()}T00:00:00Z"
+
+    notices = views.notices(desk, person)
+    newest = notices[0][0] if notices else accounts.own_account(desk, person).made_at
+    add(root, "title", desk.settings.title)
+    add(root, "id", f"{address}/")
+    add(root, "link", href=f"{address}/")
+    add(root, "updated", on_day(newest))
+    add(add(root, "author"), "name", desk.settings.title)
+    for at, words, request_name in notices:
+        entry = add(root, "entry")
+        link = f"{address}/requests/{request_name}" if request_name else f"{address}/"
+        add(entry, "title", words)
+        add(entry, "id", f"{link}#{desk.settings.keyed('notice', f'{person.id} {at.isoformat()}')[:16]}")
+        add(entry, "link", href=link)
+        add(entry, "updated", on_day(at))
+    written: bytes = ElementTree.tostring(root, encoding="utf-8", xml_declaration=True)
+    return written

@@ -1,0 +1,150 @@
+"""Pages of data sets: what may be known about them, the synthetic file, and figures of what requests cost."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Annotated
+
+from fastapi import APIRouter, Query, Request, Response
+from starlette.responses import FileResponse
+
+from understudy.core.pages.figures import Figure
+from understudy.desk.risk.game import MEANING
+from understudy.desk.service import data_sets, views
+from understudy.desk.service.views import Priced
+from understudy.desk.web import pages, price_figures, wording
+from understudy.desk.web.guards import Reviewing, SignedIn, TheDesk
+from understudy.desk.web.price_figures import PricedRequest
+from understudy.errors import UsageError
+
+router = APIRouter(include_in_schema=False)
+
+
+@dataclass(frozen=True)
+class Kind:
+    """One of the figures: its title, what a reader should know, and how it is drawn."""
+
+    title: str
+    caption: str
+    draw: Callable[[str, tuple[PricedRequest, ...], float | None], Figure]
+
+
+FIGURES = {
+    "5": Kind(
+        "mu by request",
+        "mu of everything released so far, at each request, with its 95 % interval. The published formula stands "
+        "beside it and is no bound.",
+        lambda title, priced, stage_one: price_figures.mu_by_request({title: priced}, stage_one),
+    ),
+    "6": Kind(
+        "Advantage by request",
+        "How much better than by chance an attacker guesses whether the worst-placed learner is in the data.",
+        lambda title, priced, stage_one: price_figures.advantage_by_request({title: priced}),
+    ),
+    "7": Kind(
+        "Advantage by kind of analysis",
+        "Each request alone. Methods that react to single learners cost more.",
+        lambda title, priced, stage_one: price_figures.advantage_by("kind", priced),
+    ),
+    "7-researchers": Kind(
+        "Advantage by researcher",
+        "The same requests by who asked.",
+        lambda title, priced, stage_one: price_figures.advantage_by("researcher", priced),
+    ),
+    "8": Kind(
+        "Size, precision and price",
+        "Whether long answers cost more, and whether what costs more was worth it. Epistemic precision: how much of "
+        "what the synthetic data showed was so on the real data (0 none, 0.5 some, 1 most), as researchers reported.",
+        lambda title, priced, stage_one: price_figures.pairs(priced),
+    ),
+}
+
+
+@router.get("/data")
+def data_list(request: Request, desk: TheDesk, person: SignedIn) -> Response:
+    """All data sets."""
+    return pages.render(request, "data_list.html", person=person, sets=data_sets.listed(desk, person))
+
+
+@router.get("/data/{name}")
+def data_page(request: Request, desk: TheDesk, person: SignedIn, name: str) -> Response:
+    """One data set, its policy in plain words."""
+    data = data_sets.view(desk, person, name)
+    return pages.render(
+        request,
+        "data.html",
+        person=person,
+        simulated=data.simulated,
+        address=desk.settings.address.rstrip("/"),
+        data=data,
+        policy=wording.policy_lines(data.policy),
+        meaning=MEANING,
+        n_released=views.n_released_numbers(desk, person, name) if person.reviews else 0,
+    )
+
+
+@router.get("/data/{name}/synthetic")
+def synthetic(desk: TheDesk, person: SignedIn, name: str) -> Response:
+    """The synthetic table: the only file of a data set that is served."""
+    path = data_sets.synthetic_file(desk, person, name)
+    if not path.is_file():
+        raise UsageError("there is no such file any more.", hint="ask the custodian of this desk.")
+    # Its name on this machine is nobody's business.
+    return FileResponse(path, filename=f"synthetic-{name}{path.suffix.lower()}")
+
+
+@router.get("/figures/{name}")
+def figures_page(request: Request, desk: TheDesk, person: Reviewing, name: str) -> Response:
+    """Figures 5 to 8 of the seed for one data set."""
+    data = data_sets.view(desk, person, name)
+    priced = views.priced(desk, person, name)
+    drawn = []
+    if priced.requests:
+        for key, kind in FIGURES.items():
+            figure = _drawn(key, data.title, priced)
+            drawn.append(
+                {
+                    "key": key,
+                    "title": kind.title,
+                    "caption": kind.caption,
+                    "description": figure.description,
+                }
+            )
+    return pages.render(
+        request,
+        "figures.html",
+        person=person,
+        simulated=data.simulated,
+        data=data,
+        drawn=drawn,
+        n_requests=len(priced.requests),
+        own=priced.n_own,
+        n_releasing=priced.n_releasing,
+        meaning=MEANING,
+    )
+
+
+@router.get("/figures/{name}/{key}.svg")
+def figure(
+    desk: TheDesk, person: Reviewing, name: str, key: str, narrow: Annotated[bool, Query()] = False
+) -> Response:
+    """One figure, also as narrow as a telephone."""
+    if key not in FIGURES:
+        raise UsageError("there is no such figure.", hint=f"known are: {', '.join(FIGURES)}.")
+    data = data_sets.view(desk, person, name)
+    priced = views.priced(desk, person, name)
+    return Response(_svg(key, data.title, priced, narrow), media_type="image/svg+xml")
+
+
+# Drawing takes a second, and prices change only with a release.
+@lru_cache(maxsize=32)
+def _drawn(key: str, title: str, priced: Priced) -> Figure:
+    return FIGURES[key].draw(title, priced.requests, priced.stage_one_mu)
+
+
+@lru_cache(maxsize=64)
+def _svg(key: str, title: str, priced: Priced, narrow: bool) -> str:
+    figure = _drawn(key, title, priced)
+    return figure.narrow_svg() if narrow else figure.svg()

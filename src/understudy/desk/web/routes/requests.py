@@ -1,0 +1,238 @@
+"""Pages of requests: what waits, the list, the form, one request, and every decision about it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from importlib import resources
+from typing import Annotated
+
+from fastapi import APIRouter, Depends, File, Form, Query, Request, Response, UploadFile
+from starlette.responses import HTMLResponse
+
+from understudy.desk.domain.people import Person
+from understudy.desk.domain.permissions import NotAllowedError
+from understudy.desk.domain.states import State
+from understudy.desk.service import data_sets, requests, views
+from understudy.desk.service.desk import Desk
+from understudy.desk.web import pages, wording
+from understudy.desk.web.guards import SignedIn, TheDesk
+from understudy.desk.web.problems import status_of
+from understudy.desk.web.routes.request_page import AtRequest, Here, back_to
+from understudy.errors import UnderstudyError, UsageError
+
+router = APIRouter(include_in_schema=False)
+
+Text = Annotated[str, Form()]
+# Requests under what waits, and notices, on the first page.
+_OTHERS = 12
+_NOTICES = 8
+_ENDED = {
+    State.RELEASED.value,
+    State.FEEDBACK.value,
+    State.REFUSED.value,
+    State.WITHHELD.value,
+    State.WITHDRAWN.value,
+}
+
+
+@dataclass(frozen=True)
+class _FilledForm:
+    """The form of a request as somebody sent it."""
+
+    typed: dict[str, str]
+    then: str
+    """Whether to keep it as a draft or to submit it."""
+    file: UploadFile | None
+
+
+def _filled(
+    question: Text = "",
+    kind: Text = "",
+    shown: Text = "",
+    code: Text = "",
+    then: Text = "keep",
+    file: Annotated[UploadFile | None, File()] = None,
+) -> _FilledForm:
+    return _FilledForm({"question": question, "kind": kind, "shown": shown, "code": code}, then, file)
+
+
+Filled = Annotated[_FilledForm, Depends(_filled)]
+
+
+@router.get("/")
+def dashboard(request: Request, desk: TheDesk, person: SignedIn) -> Response:
+    """What waits for somebody, then what else is open."""
+    lines = views.requests(desk, person)
+    waiting = [line for line in reversed(lines) if line.waits_for_me]
+    rest = [line for line in lines if not line.waits_for_me]
+    others = [line for line in rest if line.state not in _ENDED] if person.reviews else rest
+    sets = data_sets.listed(desk, person)
+    return pages.render(
+        request,
+        "dashboard.html",
+        person=person,
+        simulated=bool(sets) and all(one.simulated for one in sets),
+        waiting=waiting,
+        others=others[:_OTHERS],
+        n_more=max(0, len(others) - _OTHERS),
+        notices=views.notices(desk, person, _NOTICES),
+        questions={line.name: line.question for line in lines},
+        titles={one.name: one.title for one in sets},
+    )
+
+
+@router.get("/requests")
+def request_list(
+    request: Request, desk: TheDesk, person: SignedIn, state: Annotated[str, Query()] = ""
+) -> Response:
+    """All requests that somebody may see, by state."""
+    lines = views.requests(desk, person)
+    counts = Counter(line.state for line in lines)
+    return pages.render(
+        request,
+        "requests.html",
+        person=person,
+        lines=[line for line in lines if not state or line.state == state],
+        chosen=state if state in counts else "",
+        n_all=len(lines),
+        states=[(found, counts[found]) for found in sorted(counts, key=wording.life_order)],
+        titles=_titles(desk, person),
+    )
+
+
+@router.get("/requests/new")
+def new_page(request: Request, desk: TheDesk, person: SignedIn, data: Annotated[str, Query()]) -> Response:
+    """An empty form with code to start from."""
+    template = resources.files("understudy.desk.researcher").joinpath("analysis.py.txt")
+    typed = {"question": "", "kind": "", "shown": "", "code": template.read_text(encoding="utf-8")}
+    return _form(request, desk, person, data, typed)
+
+
+@router.post("/requests/new")
+def create(
+    request: Request,
+    desk: TheDesk,
+    person: SignedIn,
+    data: Text,
+    form: Filled,
+) -> Response:
+    """A draft, handed in at once if wished."""
+    typed = form.typed
+    try:
+        typed["code"] = _uploaded(desk, person, data, form.file) or typed["code"]
+        name = requests.create(desk, person, data, **typed)
+    except NotAllowedError:
+        raise
+    except UnderstudyError as problem:
+        return _form(request, desk, person, data, typed, problem=problem)
+    if form.then == "submit":
+        return Here(request, desk, person, name).after(requests.submit, "submitted")
+    return back_to(name, "drafted")
+
+
+@router.get("/requests/{name}")
+def request_page(here: AtRequest) -> Response:
+    """One request, for its owner or for who reviews it."""
+    return here.page()
+
+
+@router.get("/requests/{name}/progress")
+def progress(request: Request, desk: TheDesk, person: SignedIn, name: str) -> Response:
+    """How far the work is: a fragment for reviewers; empty when there is no work."""
+    view = views.request(desk, person, name)
+    return pages.render(
+        request, "progress.html", person=person, progress=view.progress, simulated=view.simulated
+    )
+
+
+@router.get("/requests/{name}/edit")
+def edit_page(request: Request, desk: TheDesk, person: SignedIn, name: str) -> Response:
+    """The form of a draft or of a returned request."""
+    view = views.request(desk, person, name)
+    if "edit" not in view.actions:
+        problem = UsageError(
+            "this request cannot be changed now.", hint="its page says what can be done with it."
+        )
+        return Here(request, desk, person, name).page(problem=problem, status=409)
+    typed = {
+        "question": view.line.question,
+        "kind": view.line.kind,
+        "shown": view.shown,
+        "code": view.code,
+    }
+    return _form(request, desk, person, view.line.data_set, typed, name=name)
+
+
+@router.post("/requests/{name}/edit")
+def edit(
+    request: Request,
+    desk: TheDesk,
+    person: SignedIn,
+    name: str,
+    form: Filled,
+) -> Response:
+    """Keep changes, and hand in if wished."""
+    typed = form.typed
+    data = views.request(desk, person, name).line.data_set
+    try:
+        typed["code"] = _uploaded(desk, person, data, form.file) or typed["code"]
+        requests.edit(desk, person, name, **typed)
+    except NotAllowedError:
+        raise
+    except UnderstudyError as problem:
+        return _form(request, desk, person, data, typed, name=name, problem=problem)
+    if form.then == "submit":
+        return Here(request, desk, person, name).after(requests.submit, "submitted")
+    return back_to(name, "edited")
+
+
+def _form(
+    request: Request,
+    desk: Desk,
+    person: Person,
+    data: str,
+    typed: dict[str, str],
+    *,
+    name: str = "",
+    problem: UnderstudyError | None = None,
+) -> HTMLResponse:
+    asked = data_sets.view(desk, person, data)
+    return pages.render(
+        request,
+        "request_form.html",
+        person=person,
+        simulated=asked.simulated,
+        status=200 if problem is None else status_of(problem),
+        problem=problem,
+        data=asked,
+        typed=typed,
+        name=name,
+    )
+
+
+def _uploaded(desk: Desk, person: Person, data: str, file: UploadFile | None) -> str:
+    """The text of an uploaded file; nothing if none was chosen."""
+    if file is None or not file.filename:
+        return ""
+    most = data_sets.view(desk, person, data).policy.most_code_bytes
+    if file.size is not None and file.size > most:
+        has, takes = wording.bytes_of(file.size), wording.bytes_of(most)
+        raise UsageError(
+            f"this file has more than the {takes} that this desk takes."
+            if has == takes
+            else f"this file has {has}; this desk takes {takes}.",
+            hint="leave out what is not needed.",
+        )
+    # A byte more than allowed is enough for the check of the size to refuse it.
+    content = file.file.read(most + 1)
+    try:
+        return content.decode("utf-8")
+    except UnicodeDecodeError:
+        raise UsageError(
+            "this is not a Python file.", hint="choose the .py file with your analysis."
+        ) from None
+
+
+def _titles(desk: Desk, person: Person) -> dict[str, str]:
+    return {one.name: one.title for one in data_sets.listed(desk, person)}

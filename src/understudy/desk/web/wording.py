@@ -1,0 +1,401 @@
+"""The desk in plain words: what a state means, what happens next, what a check or a policy asks for."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from understudy.desk.domain.people import Person, Role
+from understudy.desk.domain.policy import Policy
+from understudy.desk.domain.states import BEING_ANSWERED, State
+
+# What a page says after something was done: only these words, by their code in the address.
+DONE = {
+    "drafted": "Your draft is kept. Nobody else sees it until you submit it.",
+    "edited": "Your changes are kept.",
+    "submitted": "Submitted. The code runs on the synthetic data first.",
+    "withdrawn": "The request is withdrawn.",
+    "approved": "Approved. The code will run on the real data; nothing leaves by this.",
+    "returned": "The request went back to its researcher with your note.",
+    "refused": "The request is refused, and its researcher can read why.",
+    "cancelled": "The run is cancelled. The request waits for review again.",
+    "release": "You released it. The ledger is charged, and then the researcher sees the result.",
+    "withheld": "The output is withheld and deleted.",
+    "again": "The code runs and is priced again.",
+    "reported": "Thank you. What you reported helps to improve the synthetic data.",
+    "signed-out": "You are signed out.",
+    "password": "Your password is set.",
+    "invited": "The person is invited.",
+    "changed": "The change is kept.",
+    "revoked": "The token no longer works.",
+}
+
+
+# What a page calls the data on which code runs, if the learners are simulated.
+_SIMULATED = "the simulated data that stands for the real data"
+
+
+def of_data(text: str, simulated: bool) -> str:
+    """The same words about simulated learners: nothing about them is real."""
+    return text.replace("the real data", _SIMULATED) if simulated else text
+
+
+@dataclass(frozen=True)
+class Told:
+    """A state for its owner or a reviewer: a word, a shape, and what happens next."""
+
+    word: str
+    shape: str
+    next: str
+
+
+_OWNER = {
+    State.DRAFT: Told("Draft", "open", "Only you see it. Submit it when question and code are ready."),
+    State.SUBMITTED: Told(
+        "Submitted", "moving", "The code will run on the synthetic data first, usually within minutes."
+    ),
+    State.TRIAL: Told("Trial run", "moving", "The code runs on the synthetic data now."),
+    State.IN_REVIEW: Told("In review", "moving", "A reviewer will read your question and your code."),
+    State.RETURNED: Told(
+        "Returned to you", "review", "Read the note, change what it asks for, and submit again."
+    ),
+    State.REFUSED: Told("Refused", "fail", "The reviewer's note says why. You may ask something else."),
+    State.RELEASED: Told(
+        "Released", "pass", "The result is below. Tell the desk how it compares with the synthetic data."
+    ),
+    State.WITHHELD: Told(
+        "Closed without a result",
+        "fail",
+        "Nothing left the desk. That alone says nothing about the data; you may ask another question.",
+    ),
+    State.FEEDBACK: Told("Feedback given", "pass", "Nothing more to do."),
+    State.WITHDRAWN: Told("Withdrawn", "open", "Nothing more to do."),
+    BEING_ANSWERED: Told(
+        "Being answered",
+        "moving",
+        "The code was approved. It runs on the real data, the output is checked and priced, and a reviewer "
+        "decides. How long that takes says nothing about the result.",
+    ),
+}
+_REVIEWER = {
+    State.SUBMITTED: Told("Submitted", "moving", "The code runs on the synthetic data first."),
+    State.TRIAL: Told("Trial run", "moving", "The code runs on the synthetic data now."),
+    State.IN_REVIEW: Told(
+        "Waits for review",
+        "waits",
+        "Read the question and the code. Approving lets it run; nothing leaves by that.",
+    ),
+    State.RETURNED: Told("Returned", "open", "The researcher has your note."),
+    State.REFUSED: Told("Refused", "fail", "Nothing more to do."),
+    State.APPROVED: Told("Approved", "moving", "The code will run on the real data."),
+    State.RUNNING: Told("Running", "moving", "The code runs on the real data, is checked and priced."),
+    State.HELD: Told("Output held", "waits", "Decide whether the output leaves."),
+    State.RELEASING: Told("Being released", "moving", "The ledger is being charged."),
+    State.RELEASED: Told("Released", "pass", "The researcher has the result."),
+    State.WITHHELD: Told("Withheld", "fail", "Nothing left the desk, and what was held is deleted."),
+    State.FEEDBACK: Told(
+        "Feedback given", "pass", "The researcher compared the result with the synthetic data."
+    ),
+    State.WITHDRAWN: Told("Withdrawn", "open", "The researcher took it back."),
+    BEING_ANSWERED: _OWNER[BEING_ANSWERED],
+}
+
+
+def told(state: str, mine: bool) -> Told:
+    """A state in plain words, for the owner of a request or for who reviews it."""
+    table: dict[str, Told] = {str(key): value for key, value in (_OWNER if mine else _REVIEWER).items()}
+    return table.get(state) or Told(state.capitalize(), "open", "")
+
+
+_TODO = {
+    State.DRAFT: "finish and submit it",
+    State.RETURNED: "change it and submit again",
+    State.RELEASED: "read the result and report",
+    State.IN_REVIEW: "read the code",
+    State.HELD: "decide whether it leaves",
+}
+
+
+def todo(state: str) -> str:
+    """What somebody is waited for to do."""
+    return {str(key): value for key, value in _TODO.items()}.get(state, "look at it")
+
+
+_IN_ORDER = [str(state) for state in State]
+_IN_ORDER.insert(_IN_ORDER.index(State.APPROVED), BEING_ANSWERED)
+
+
+def life_order(state: str) -> int:
+    """How far along its life a state is, for lists."""
+    return _IN_ORDER.index(state)
+
+
+# The way of a request as its owner sees it; a request that came to another end left it at some step.
+STEPS = ("Draft", "Trial on synthetic data", "Review", "Being answered", "Released", "Feedback")
+_STEP_OF = {
+    State.DRAFT: 0,
+    State.RETURNED: 0,
+    State.SUBMITTED: 1,
+    State.TRIAL: 1,
+    State.IN_REVIEW: 2,
+    BEING_ANSWERED: 3,
+    State.APPROVED: 3,
+    State.RUNNING: 3,
+    State.HELD: 3,
+    State.RELEASING: 3,
+    State.RELEASED: 4,
+    State.FEEDBACK: 5,
+}
+
+
+def step(state: str) -> int | None:
+    """Where on its way a request is; none for one that ended otherwise."""
+    return {str(key): value for key, value in _STEP_OF.items()}.get(state)
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A check for a reader: its title, and what is so if it passes."""
+
+    title: str
+    holds: str
+
+
+CHECKS = {
+    "learners": Asked("Enough learners", "Enough learners stand behind every number."),
+    "dominance": Asked("No learner dominates", "No one or two learners make up most of a number."),
+    "freedom": Asked("Degrees of freedom", "There are enough learners for what the model estimates."),
+    "extremes": Asked(
+        "Extremes and quantiles", "No number is the value of a single learner, or close to it."
+    ),
+    "individuals": Asked("No table of learners", "No table has a row for each learner."),
+    "digits": Asked("Digits", "There are no more digits than the number of learners supports."),
+    "size": Asked("Size of the output", "There are no more numbers or bytes than the policy allows."),
+    "shape": Asked(
+        "Names and shape", "Names, texts and the shape of tables do not depend on single learners."
+    ),
+    "differencing": Asked(
+        "Difference to earlier results",
+        "This and an earlier result do not give a few learners away together.",
+    ),
+    "reconstruction": Asked(
+        "Numbers released so far", "Not so many numbers have left that data may be worked out from them."
+    ),
+    "shadows": Asked(
+        "Same on drawn data",
+        "On data drawn from the learners the code behaves as on the learners themselves.",
+    ),
+    "price": Asked("Reach of the price", "Can the price come near the policy's limit at all?"),
+    "consistency": Asked(
+        "Same code for all runs", "The code does not answer otherwise when it sees all learners."
+    ),
+    "others": Asked("Other releases", "The price leaves out no release about these learners."),
+}
+
+
+def asked(name: str) -> Asked:
+    """What a check is about."""
+    return CHECKS.get(name) or Asked(name.replace("_", " ").capitalize(), "")
+
+
+def in_order(verdict: str) -> int:
+    """The worst first."""
+    return ("fail", "review", "pass").index(verdict)
+
+
+def places(person: Person) -> list[tuple[str, str]]:
+    """The main menu of a person."""
+    found = [("/", "Waiting"), ("/requests", "Requests"), ("/data", "Data")]
+    if person.role is Role.CUSTODIAN:
+        found.append(("/people", "People"))
+    return found
+
+
+def is_here(path: str, address: str) -> bool:
+    """Whether a page belongs to an entry of the menu."""
+    return path == address if address == "/" else path == address or path.startswith(address + "/")
+
+
+def sentence(text: str) -> str:
+    """With a capital and a full stop, as errors begin small."""
+    text = text.strip()
+    if not text:
+        return text
+    return text[0].upper() + text[1:] + ("" if text[-1] in ".!?" else ".")
+
+
+def counted(number: int, one: str, many: str = "") -> str:
+    """`1 check`, `2 checks`."""
+    return f"{number} {one if number == 1 else many or one + 's'}"
+
+
+def everything(n_released: int, stage_one: bool) -> str:
+    """What is counted in the price of everything."""
+    first = "stage one (the private summary that the synthetic data was made from)"
+    if not n_released:
+        before = (
+            f"Nothing was released before, but {first} counts"
+            if stage_one
+            else ("Nothing was released before, and no stage one is registered")
+        )
+        return (
+            f"Everything is {first} and this answer. {before}."
+            if stage_one
+            else f"{before}: everything is this answer."
+        )
+    answers = f"{counted(n_released, 'request')} released before, those being released included"
+    return (
+        f"Everything is {first}, {answers}, and this answer."
+        if stage_one
+        else (f"Everything is {answers}, and this answer; no stage one is registered.")
+    )
+
+
+def size(n_numbers: int, n_tables: int) -> str:
+    """How many numbers an answer has, as the checks count them."""
+    if not n_tables:
+        return counted(n_numbers, "number")
+    rows = "the number of rows of its table" if n_tables == 1 else "the number of rows of each table"
+    return f"{counted(n_numbers, 'number')} ({rows} counts as one)"
+
+
+def policy_lines(policy: Policy) -> list[tuple[str, str]]:
+    """What a policy asks for, as title and sentence."""
+    override = ", ".join(asked(name).title.lower() for name in policy.may_override)
+    return [
+        ("Behind every number", f"at least {policy.minimum_learners} learners, counted by the desk itself"),
+        (
+            "Dominance",
+            f"{counted(policy.dominance_learners, 'learner')} together make up at most "
+            f"{policy.dominance_share:.0%} of a number; nobody can work out another's share of a total to within "
+            f"{policy.p_percent:g} %",
+        ),
+        (
+            "Models",
+            f"at least {policy.minimum_freedom} learners more than numbers that a model estimates",
+        ),
+        (
+            "Size of an answer",
+            f"at most {policy.most_numbers} numbers and {bytes_of(policy.most_output_bytes)}",
+        ),
+        (
+            "Price of everything released together",
+            f"mu at most {policy.mu_limit:g}, advantage at most {policy.advantage_limit:g}; the upper end of what "
+            "was measured has to stay below",
+        ),
+        (
+            "Reconstruction",
+            f"reviewers are warned when more than {policy.share_of_learners:g} numbers for each learner have left",
+        ),
+        ("Libraries", ", ".join(policy.libraries)),
+        (
+            "One run",
+            f"at most {policy.run_seconds:g} seconds, code of at most {bytes_of(policy.most_code_bytes)}",
+        ),
+        ("Held outputs", f"deleted after {counted(policy.retention_days, 'day')} unless they are released"),
+        (
+            "Released against a failed check",
+            f"only for: {override}; with a written reason" if override else "never",
+        ),
+    ]
+
+
+def bytes_of(size: int) -> str:
+    """`100 kB`, `12 MB`."""
+    return f"{size / 1000:.3g} kB" if size < 999_500 else f"{size / 1_000_000:.3g} MB"
+
+
+KINDS = (
+    "description",
+    "trends",
+    "comparison",
+    "correlation",
+    "regression",
+    "clustering",
+    "prediction",
+    "causal",
+)
+
+# What researchers say after comparing: 0, 0.5 or 1 (seed two-stage-sharing, section IV-D).
+PRECISIONS = (("1", "most was so on the real data"), ("0.5", "some was so"), ("0", "none was so"))
+
+
+def precision(value: float) -> str:
+    """A reported or counted precision as the end of a sentence."""
+    said = {float(number): text for number, text in PRECISIONS}
+    return f"{said.get(value, f'{value:g}')} ({value:g} of 1)."
+
+
+def greeting(n_waiting: int) -> str:
+    """What a person reads first."""
+    if n_waiting == 0:
+        return "Nothing waits for you"
+    return "One request waits for you" if n_waiting == 1 else f"{n_waiting} requests wait for you"
+
+
+def who(name: str) -> str:
+    """Somebody in the log, without the number that tells two of one name apart."""
+    return re.sub(r" \(\d+\)$", "", name)
+
+
+def work(kind: str) -> str:
+    """What a worker does with a request."""
+    return {"trial": "Trial on the synthetic data", "run": "Run on the real data", "release": "Release"}.get(
+        kind, kind.capitalize()
+    )
+
+
+def line_of(failure: str) -> str:
+    """The line of the code that a failure names, if it names one."""
+    found = re.search(r"in line (\d+)$", failure)
+    return found[1] if found else ""
+
+
+@dataclass(frozen=True)
+class Remark:
+    """Something that the static review aid saw: where, which piece of code, and what is to be known about it."""
+
+    words: str
+    line: int | None = None
+    code: str = ""
+
+
+@dataclass(frozen=True)
+class Read:
+    """What the aid saw of one sort; `look` if a reviewer should look at it."""
+
+    title: str
+    look: bool
+    remarks: tuple[Remark, ...]
+
+
+# In the order of a reviewer's interest, and whether it asks for a look.
+_READ = {
+    "findings": ("Why it cannot run", True),
+    "not_allowed": ("Imports that the policy does not allow", True),
+    "warnings": ("What an honest analysis seldom needs", True),
+    "sensitive": ("Methods that react to single learners", True),
+    "imports": ("Imports", False),
+    "columns": ("Columns used", False),
+    "subsets": ("Subsets taken", False),
+    "chance": ("Lines that use chance", False),
+}
+
+
+def reading(found: Mapping[str, Any] | None) -> list[Read]:
+    """What the static review aid saw in the code; what it did not see is left out."""
+    return [
+        Read(title, look, tuple(_remarks(parts)))
+        for key, (title, look) in _READ.items()
+        if (parts := (found or {}).get(key))
+    ]
+
+
+def _remarks(parts: Sequence[Any]) -> Iterator[Remark]:
+    if not any(isinstance(part, Mapping) for part in parts):
+        yield Remark(", ".join(str(part) for part in parts))
+        return
+    for part in parts:
+        yield Remark(part["remark"], part["line"], part["code"])

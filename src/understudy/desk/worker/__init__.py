@@ -1,0 +1,1 @@
+"""The worker: answers requests, sends mail."""

@@ -1,0 +1,1 @@
+"""Estimators of the Rasch model: joint, marginal, conditional, and from noisy totals."""

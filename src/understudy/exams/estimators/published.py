@@ -1,0 +1,78 @@
+"""The two published private Rasch fits, as published, for comparison (seed dp-rasch, section 3).
+
+Both take what they need and an explicit generator; neither carries a guarantee, and
+`OBJECTIVE_REASON` and `STATISTICS_REASON` say why (findings, section 2). Responses are complete,
+as in the seed; a missing one counts as wrong, as an exam counts it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from understudy.core.privacy.guarantee import Guarantee
+from understudy.exams.estimators.joint import PENALTY, fit_joint
+from understudy.exams.responses import Responses
+
+Floats = NDArray[np.float64]
+
+OBJECTIVE_REASON = (
+    "for comparison only: the published proof does not hold. It treats the students' abilities as fixed, but "
+    "they are fitted again with every data set, and so the difficulties can tell more about one student "
+    "than the stated epsilon allows"
+)
+STATISTICS_REASON = (
+    "for comparison only: the noise on the students' scores and the noise on the items' totals each "
+    "spend the stated epsilon, so that together they spend twice as much"
+)
+
+
+@dataclass(frozen=True)
+class PublishedFit:
+    """Difficulties, the abilities fitted along with them (never for release), and what is promised."""
+
+    difficulty: Floats
+    ability: Floats
+    guarantee: Guarantee
+
+
+def objective(
+    responses: Responses, epsilon: float, rng: np.random.Generator, *, penalty: float = PENALTY
+) -> PublishedFit:
+    """Objective perturbation (the seed's Algorithm 1): a random linear term is added to equation 6."""
+    correct = responses.missing_as_wrong().correct
+    tilt = tilt_noise(responses.n_items, epsilon, rng)
+    fit = fit_joint(correct.sum(axis=1), correct.sum(axis=0), penalty=penalty, tilt=tilt)
+    return PublishedFit(fit.difficulty, fit.ability, Guarantee.none(OBJECTIVE_REASON))
+
+
+def statistics(
+    responses: Responses, epsilon: float, rng: np.random.Generator, *, penalty: float = PENALTY
+) -> PublishedFit:
+    """Perturbed sufficient statistics: Laplace noise of scale I / epsilon on scores and on item totals."""
+    _positive(epsilon)
+    correct = responses.missing_as_wrong().correct
+    scale = responses.n_items / epsilon
+    by_learner = correct.sum(axis=1) + rng.laplace(0.0, scale, responses.n_learners)
+    by_item = correct.sum(axis=0) + rng.laplace(0.0, scale, responses.n_items)
+    fit = fit_joint(by_learner, by_item, penalty=penalty)
+    return PublishedFit(fit.difficulty, fit.ability, Guarantee.none(STATISTICS_REASON))
+
+
+def tilt_noise(n_items: int, epsilon: float, rng: np.random.Generator) -> Floats:
+    """The vector b of Algorithm 1: density proportional to exp(-epsilon |b| / sqrt(I)).
+
+    A direction uniform on the sphere, and a norm from the gamma distribution with shape I and
+    scale sqrt(I) / epsilon.
+    """
+    _positive(epsilon)
+    direction = rng.normal(size=n_items)
+    norm = rng.gamma(n_items, np.sqrt(n_items) / epsilon)
+    return np.asarray(norm * direction / np.linalg.norm(direction))
+
+
+def _positive(epsilon: float) -> None:
+    if not (epsilon > 0 and np.isfinite(epsilon)):
+        raise ValueError(f"epsilon has to be a finite number above 0, not {epsilon}")

@@ -1,0 +1,1 @@
+"""Files of answers to exams: sheets, lists and logs."""

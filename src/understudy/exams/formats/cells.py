@@ -1,0 +1,108 @@
+"""The cells of an exam sheet: right, wrong, not answered, or a problem that an error can name."""
+
+from __future__ import annotations
+
+import polars as pl
+
+from understudy.exams.formats.sheet_header import Heading
+from understudy.exams.responses import NOT_ANSWERED
+from understudy.logs.frames import FALSE_WORDS, TRUE_WORDS
+
+# What a cell holds instead of an answer.
+MISSING_WORDS = ("", "-", "–", "na", "n/a", "nan", "null", "none")
+# What the matrix holds while it is checked, besides -1, 0 and 1.
+_OTHER_NUMBER, _TOO_MANY, _NEGATIVE, _UNREADABLE = 2, 3, 4, 5
+PROBLEMS = {
+    _OTHER_NUMBER: "holds a number other than 0 and 1, and its header gives no maximum of points,",
+    _TOO_MANY: "holds more points than the maximum in its header",
+    _NEGATIVE: "holds a negative number of points",
+    _UNREADABLE: "holds something that is neither a number nor true or false",
+}
+_NOTATION = (
+    "if these are points, write the maximum into the header, as in 'Q1 (15 points)' or 'Q1 /15.00' (--pass says "
+    "which share of it counts as correct), and delete the row of maxima if there is one. "
+    "If the column is no item, remove it."
+)
+HINTS = {
+    _OTHER_NUMBER: _NOTATION,
+    _TOO_MANY: "correct the points or the maximum.",
+    _NEGATIVE: "write what was lost as fewer points, 0 at the least; leave a cell empty if there is no answer.",
+    _UNREADABLE: "an answer is 0 or 1 (also true/false, correct/incorrect, yes/no) or a number of points; "
+    "leave the cell empty if there is none. If the column is no item, remove it.",
+}
+_TRUE = tuple(word for word in TRUE_WORDS if word.isalpha())
+_FALSE = tuple(word for word in FALSE_WORDS if word.isalpha())
+# Points are decimal fractions, which binary numbers (of 32 bits, too) miss by a little: 0.55 x 20 is reached by 11.
+_ROUNDING = 1e-6
+
+
+def code_of(values: pl.Series, item: Heading, pass_share: float) -> pl.Expr:
+    """Each cell of a column as 1, 0 or -1, or as the problem that it is; under the column's name."""
+    return _code(values, item, pass_share).alias(values.name)
+
+
+def _code(values: pl.Series, item: Heading, pass_share: float) -> pl.Expr:
+    cell = pl.col(values.name)
+    if values.dtype == pl.Boolean:
+        return cell.cast(pl.Int8).fill_null(NOT_ANSWERED)
+    if values.dtype.is_numeric():
+        missing = cell.is_null() | cell.is_nan() if values.dtype.is_float() else cell.is_null()
+        return pl.when(missing).then(_lit(NOT_ANSWERED)).otherwise(_scored(cell, item, pass_share))
+    if values.dtype == pl.Null:
+        return pl.repeat(NOT_ANSWERED, pl.len(), dtype=pl.Int8)
+    if values.dtype not in (pl.String, pl.Categorical, pl.Enum):
+        return pl.when(cell.is_null()).then(_lit(NOT_ANSWERED)).otherwise(_lit(_UNREADABLE))
+    # A column has few different texts, so that these are understood once and then looked up.
+    texts = values.unique()
+    return cell.replace_strict(texts, _code_of_texts(texts, item, pass_share), return_dtype=pl.Int8)
+
+
+def _code_of_texts(texts: pl.Series, item: Heading, pass_share: float) -> pl.Series:
+    word = texts.cast(pl.String).str.strip_chars().str.to_lowercase().alias("word").to_frame()
+    number = pl.col("word").str.replace(r"^([+-]?\d+),(\d+)$", "$1.$2").cast(pl.Float64, strict=False)
+    return word.select(
+        pl.when(pl.col("word").is_null() | pl.col("word").is_in(MISSING_WORDS))
+        .then(_lit(NOT_ANSWERED))
+        .when(pl.col("word").is_in(_TRUE))
+        .then(_lit(1))
+        .when(pl.col("word").is_in(_FALSE))
+        .then(_lit(0))
+        .when(number.is_finite().fill_null(False))
+        .then(_scored(number, item, pass_share))
+        .otherwise(_lit(_UNREADABLE))
+    ).to_series()
+
+
+def _scored(number: pl.Expr, item: Heading, pass_share: float) -> pl.Expr:
+    if item.maximum is None:
+        return (
+            pl.when(number == 0).then(_lit(0)).when(number == 1).then(_lit(1)).otherwise(_lit(_OTHER_NUMBER))
+        )
+    margin, number = _ROUNDING * item.maximum, number.cast(pl.Float64)
+    return (
+        pl.when(number < 0)
+        .then(_lit(_NEGATIVE))
+        .when(number > item.maximum + margin)
+        .then(_lit(_TOO_MANY))
+        .when(number >= pass_share * item.maximum - margin)
+        .then(_lit(1))
+        .otherwise(_lit(0))
+    )
+
+
+def _lit(code: int) -> pl.Expr:
+    return pl.lit(code, dtype=pl.Int8)
+
+
+def holds_answers(codes: pl.Series, item: Heading) -> bool:
+    """Whether a column is an item. With a maximum it is; without, at most half of its cells may be unreadable.
+
+    One wrong cell is an error to repair. A column of names or remarks is no item at all, and
+    neither is an empty column without a name, which comes from separators at the ends of lines.
+    """
+    if item.maximum is not None:
+        return True
+    filled = len(codes) - int((codes == NOT_ANSWERED).sum())
+    if not filled:
+        return not item.unnamed
+    return 2 * int((codes == _UNREADABLE).sum()) < filled

@@ -1,0 +1,203 @@
+"""Read exam responses: open the file, tell a sheet from a list of answers, forget whose they are."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Literal
+
+from understudy.core.events.reading import formats, read_log
+from understudy.core.events.sniffing import first_lines, sniff
+from understudy.core.files.columns import Columns
+from understudy.core.files.delimited import guess_separator, read_delimited
+from understudy.core.files.excel import read_workbook
+from understudy.core.files.identifiers import Identifier
+from understudy.core.files.parquet import ParquetTable, read_parquet
+from understudy.core.files.source import Source, decode, open_source
+from understudy.core.files.tables import Table
+from understudy.core.files.title import refuse_title, refuse_title_line
+from understudy.core.files.withdrawals import read_withdrawn
+from understudy.errors import DataError, UsageError
+from understudy.exams.formats.answer_list import looks_long, read_long, responses_of
+from understudy.exams.formats.sheet import read_wide, typed_parquet
+from understudy.exams.responses import Attempt, Responses
+
+Layout = Literal["wide", "long"]
+
+_TABLES = ("csv", "tsv", "excel", "parquet")
+# Published formats that are tables all the same, for those who ask for a layout.
+_ALSO_TABLES = {"assistments": "csv", "user-item-skill": "csv", "datashop": "tsv"}
+
+
+@dataclass(frozen=True, repr=False)
+class ResponsesFile:
+    """Responses, and what people should know about how they were read.
+
+    `layout` is "wide" (a row per learner), "long" (a row per answer) or "log"; `notes` are
+    sentences with counts, on what was assumed, dropped or rounded. `learners` holds the names
+    of the rows only if they were asked for. `n_withdrawn` learners were left out because a
+    list says so; `n_absent` names of that list are not in the file. `identifiers` are columns
+    that identify people; those in the role of the action are items whose names would tell.
+    `named` says whether a column names the learners; `dropped` are columns that were left out
+    because of what is in their cells, not of their header.
+    """
+
+    responses: Responses
+    layout: str
+    format: str
+    notes: tuple[str, ...]
+    learners: tuple[str, ...] = ()
+    n_withdrawn: int = 0
+    n_absent: int = 0
+    identifiers: tuple[Identifier, ...] = ()
+    named: bool = True
+    dropped: tuple[str, ...] = ()
+
+    def __repr__(self) -> str:
+        return f"<ResponsesFile: {self.format}, {self.layout}, {self.responses!r}>"
+
+
+def read_responses(
+    path: Path | str,
+    *,
+    format: str | None = None,
+    columns: Columns = Columns(),  # noqa: B008 (frozen)
+    layout: Layout | None = None,
+    pass_share: float = 0.5,
+    attempt: Attempt | None = None,
+    exclude: Path | str | None = None,
+    keep_names: bool = False,
+) -> ResponsesFile:
+    """The responses in a file.
+
+    Format and layout are found from the content unless they are given. In a sheet, points are
+    correct from `pass_share` of the maximum in the header on. `attempt` says which of several
+    answers of a learner to an item counts; in a log that is the first one by default, in a
+    table of answers they are an error. Learners listed in the file `exclude` are removed before
+    anything else. `keep_names` is for the learners' own side: it keeps their names.
+    """
+    _check_options(format, layout, pass_share, attempt)
+    source = open_source(path)
+    asked = format is not None
+    if format is None:
+        try:
+            format, why = sniff(source)
+        except DataError:
+            refuse_title_line(source)
+            raise
+        if layout is not None:
+            format = _ALSO_TABLES.get(format, format)
+        note = f"Read as {format}: {why}."
+    else:
+        note = f"Read as {format}, as asked."
+    if format not in _TABLES:
+        _refuse_layout(format, layout)
+        return _from_log(path, format if asked else None, columns, attempt, exclude, keep_names)
+    table = _table(source, format, told=not asked)
+    withdrawn = None if exclude is None else read_withdrawn(exclude)
+    if layout is None:
+        layout = "long" if looks_long(table.names, columns) else "wide"
+    if layout == "long":
+        long = read_long(table, columns, withdrawn, attempt)
+        return ResponsesFile(
+            long.responses,
+            layout,
+            format,
+            (note, *long.notes),
+            tuple(long.learners) if keep_names else (),
+            long.n_withdrawn,
+            long.n_absent,
+            long.identifiers,
+        )
+    if attempt is not None:
+        raise UsageError(
+            f"the {attempt} attempt was asked for, but a sheet with one row per learner has one answer per item.",
+            hint="leave --attempts out, or give a file with one row per answer.",
+        )
+    sheet = typed_parquet(table, source) if isinstance(table, ParquetTable) else table
+    wide = read_wide(sheet, columns, withdrawn, pass_share)
+    names = wide.learners if keep_names else None
+    return ResponsesFile(
+        wide.responses,
+        layout,
+        format,
+        (note, *wide.notes),
+        () if names is None else tuple(names),
+        wide.n_withdrawn,
+        wide.n_absent,
+        wide.identifiers,
+        wide.learners is not None,
+        wide.dropped,
+    )
+
+
+def _check_options(format: str | None, layout: str | None, pass_share: float, attempt: str | None) -> None:
+    if format is not None and format not in formats():
+        raise UsageError(
+            f"there is no format '{format}'.", hint="the formats are " + ", ".join(formats()) + "."
+        )
+    if layout not in (None, "wide", "long"):
+        raise UsageError(
+            f"there is no layout '{layout}'.", hint="wide has a row per learner, long a row per answer."
+        )
+    if attempt not in (None, "first", "last", "best"):
+        raise UsageError(f"there is no attempt '{attempt}'.", hint="choose first, last or best.")
+    if not 0 < pass_share <= 1:
+        raise UsageError(
+            f"an answer passes from a share above 0 and up to 1 of the points on, not from {pass_share:g}.",
+            hint="half of the points are --pass 0.5.",
+        )
+
+
+def _refuse_layout(format: str, layout: str | None) -> None:
+    if layout is not None:
+        raise UsageError(
+            f"the layout {layout} was asked for, but a file of format {format} is a log of attempts.",
+            hint="leave the layout out, or read a table with --format csv, tsv, excel or parquet.",
+        )
+
+
+def _table(source: Source, format: str, *, told: bool) -> Table:
+    """The table in a file; `told` says that the separator was named already, as the reason for the format."""
+    if format == "parquet":
+        return read_parquet(source)
+    if format == "excel":
+        sheet = read_workbook(source)
+        refuse_title(sheet)
+        return sheet
+    text = decode(source, latin=True)
+    try:
+        table = read_delimited(text, "\t" if format == "tsv" else guess_separator(first_lines(text, 1)[0]))
+    except DataError:
+        refuse_title_line(source)
+        raise
+    refuse_title(table)
+    if told:
+        table = replace(
+            table, notes=tuple(note for note in table.notes if not note.startswith("Fields were separated"))
+        )
+    return table
+
+
+def _from_log(
+    path: Path | str,
+    format: str | None,
+    columns: Columns,
+    attempt: Attempt | None,
+    exclude: Path | str | None,
+    keep_names: bool,
+) -> ResponsesFile:
+    log = read_log(path, format=format, columns=columns, exclude=exclude, single_rows=True)
+    responses, repeats = responses_of(log.interactions, attempt or "first", Path(path).name)
+    notes = [*log.notes, f"The items are the log's actions, from '{log.columns['action']}'.", *repeats]
+    if keep_names:
+        notes.append("Learners of this format are known by their order in the file, not by their names.")
+    return ResponsesFile(
+        responses,
+        "log",
+        log.format,
+        tuple(notes),
+        n_withdrawn=log.n_withdrawn,
+        n_absent=log.n_absent,
+        identifiers=log.identifiers,
+    )

@@ -1,0 +1,393 @@
+"""Exam sheets: a row per learner, a column per item, with 0 and 1, true and false, or points."""
+
+from __future__ import annotations
+
+import io
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from understudy.core.files.columns import Columns
+from understudy.core.files.identifiers import Identifier
+from understudy.core.files.mentions import identifiers_in_actions
+from understudy.core.files.parquet import ParquetTable
+from understudy.core.files.source import Source, keeping_values_inside
+from understudy.core.files.withdrawals import Withdrawn
+from understudy.core.files.words import counted, share_of_points
+from understudy.errors import DataError
+from understudy.exams.formats.cells import HINTS, PROBLEMS, code_of, holds_answers
+from understudy.exams.formats.sheet_header import Header, Heading, read_header, refuse_answers
+from understudy.exams.responses import Responses
+from understudy.logs.interactions import SIMULATED_PREFIX
+
+# The rows below the learners in the exports of learning platforms.
+_FOOTERS = (
+    *("overall average", "group average", "average", "mean", "gesamtdurchschnitt", "gruppendurchschnitt"),
+    *("durchschnitt", "mittelwert", "moyenne globale", "moyenne", "promedio general", "promedio"),
+)
+_FOOTER_ROWS = 2
+# A row of points that can be reached. "Max" alone may be somebody's name.
+_MAXIMA = (
+    *("maximum", "max points", "maximum points", "max score", "maximum score", "out of", "points possible"),
+    *("maximalpunktzahl", "maximale punktzahl", "maximale punkte", "max. punkte", "erreichbare punkte"),
+)
+_NUMBER = re.compile(r"[\d.,\s]*")
+# A table of so many columns may have a row per answer.
+_LEAST_LONG, _MOST_LONG = 3, 6
+_LIST = (
+    "if each row is one answer, call the columns learner, item and correct, or name them with --learner, --item "
+    "and --outcome."
+)
+# So many cells are read at a time: as text they take about 20 bytes each, typed at most 8.
+_CELLS_AT_A_TIME = 1 << 24
+
+
+class Sheet(Protocol):
+    """What a sheet is read from: a `Table`, or a file that knows the types of its columns."""
+
+    @property
+    def file(self) -> str:
+        """The file's name."""
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The columns' names in the order of the file."""
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What had to be assumed to read the file."""
+
+    @property
+    def place(self) -> str:
+        """What a row's number counts: "line" or "row"."""
+
+    def read(self, positions: Mapping[str, int]) -> pl.DataFrame:
+        """The columns at these positions, under the given names, and `line`."""
+
+
+@dataclass(frozen=True, repr=False)
+class TypedParquet:
+    """A Parquet file as a sheet: its numbers stay numbers, as a million learners as text take too long."""
+
+    table: ParquetTable
+    _data: bytes
+    notes: tuple[str, ...] = field(default=(), init=False)
+    place: str = field(default="row", init=False)
+
+    @property
+    def file(self) -> str:
+        """See `Sheet.file`."""
+        return self.table.file
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """See `Sheet.names`."""
+        return self.table.names
+
+    def read(self, positions: Mapping[str, int]) -> pl.DataFrame:
+        """See `Sheet.read`."""
+        names = [self.names[at] for at in positions.values()]
+        with keeping_values_inside(
+            f"{self.file}: the Parquet file is damaged or cut short.",
+            hint="copy the file again, or write it again with polars or pandas.",
+        ):
+            frame = pl.read_parquet(io.BytesIO(self._data), columns=names)
+            columns = {role: frame[self.names[at]] for role, at in positions.items()}
+            return pl.DataFrame({**columns, "line": pl.int_range(1, frame.height + 1, eager=True)})
+
+
+@dataclass(frozen=True, repr=False)
+class WideSheet:
+    """What was read from a sheet, with the names of its learners if it has any."""
+
+    responses: Responses
+    learners: pl.Series | None
+    notes: tuple[str, ...]
+    n_withdrawn: int = 0
+    n_absent: int = 0
+    identifiers: tuple[Identifier, ...] = ()
+    dropped: tuple[str, ...] = ()
+
+
+def typed_parquet(table: ParquetTable, source: Source) -> TypedParquet:
+    """The sheet in a Parquet file."""
+    return TypedParquet(table, source.data)
+
+
+def read_wide(sheet: Sheet, columns: Columns, withdrawn: Withdrawn | None, pass_share: float) -> WideSheet:
+    """The responses in a sheet; those who withdrew are gone before a cell is looked at."""
+    header = read_header(sheet.names, columns, sheet.file)
+    try:
+        return _read(sheet, header, withdrawn, pass_share)
+    except DataError as error:
+        if error.hint.startswith(_LIST) or not _seems_long(sheet, header):
+            raise
+        raise DataError(error.message, hint=f"{_LIST} Otherwise: {error.hint}") from None
+
+
+def _read(sheet: Sheet, header: Header, withdrawn: Withdrawn | None, pass_share: float) -> WideSheet:
+    if not header.items:
+        raise _no_items(sheet)
+    rows = _Rows.of(sheet, header, withdrawn)
+    matrix, items, dropped = _answers(sheet, header.items, rows, pass_share)
+    if not items:
+        raise _no_items(sheet)
+    refuse_answers(items, sheet.file)
+    if header.learner is None and len(items) == 1 and any(heading.position == 0 for heading in dropped):
+        _refuse_long(sheet, header)
+    _refuse_same_names(items, sheet.file)
+    names, matrix, nobody = _settle_learners(rows, matrix, sheet, header.learner)
+    notes = [*sheet.notes, *rows.notes, *nobody]
+    if header.learner is not None:
+        notes.append(f"The learner is in {header.learner.shown}.")
+    notes += _told(items, header.others, dropped, pass_share)
+    simulated = names is not None and bool(names.str.starts_with(SIMULATED_PREFIX).all())
+    return WideSheet(
+        Responses(matrix, tuple(item.title for item in items), declared=True, simulated=simulated),
+        names,
+        tuple(notes),
+        rows.n_withdrawn,
+        rows.n_absent,
+        _people_in(items, names),
+        tuple(heading.shown for heading in dropped),
+    )
+
+
+def _seems_long(sheet: Sheet, header: Header) -> bool:
+    """Whether a table of few columns repeats what should name its rows, so that a row may be one answer."""
+    first = header.learner or next(one for one in (*header.items, *header.others) if one.position == 0)
+    if not _LEAST_LONG <= len(sheet.names) <= _MOST_LONG or first.maximum is not None or first.numbered:
+        return False
+    values = sheet.read({"first": first.position})["first"].drop_nulls()
+    if values.dtype.is_nested():
+        return False
+    texts = values.cast(pl.String, strict=False).str.strip_chars()
+    return 1 < 2 * texts.n_unique() <= len(texts) and not texts.is_in(("0", "1", "")).all()
+
+
+def _refuse_long(sheet: Sheet, header: Header) -> None:
+    if _seems_long(sheet, header):
+        raise DataError(
+            f"{sheet.file}: no column names the learners, one column holds answers, and the first one repeats "
+            "its values: each row seems to be one answer.",
+            hint=_LIST,
+        )
+
+
+def _people_in(items: Sequence[Heading], names: pl.Series | None) -> tuple[Identifier, ...]:
+    """Items' names that point at people, as those of a sheet with rows and columns exchanged do."""
+    titles = pl.Series([item.title for item in items], dtype=pl.String)
+    known = pl.Series([], dtype=pl.String) if names is None else names.drop_nulls()
+    return tuple(identifiers_in_actions("the header", titles, known))
+
+
+@dataclass(frozen=True, repr=False)
+class _Rows:
+    """The rows that are read: their lines, learners, and positions if they are not all of them."""
+
+    lines: pl.Series
+    learners: pl.Series | None
+    chosen: pl.Series | None
+    notes: tuple[str, ...]
+    n_withdrawn: int = 0
+    n_absent: int = 0
+
+    @classmethod
+    def of(cls, sheet: Sheet, header: Header, withdrawn: Withdrawn | None) -> _Rows:
+        """The rows of a sheet without those below the learners and without those who withdrew."""
+        learner = header.learner
+        texts = [0, *(heading.position for heading in header.others if heading.kind == "other")]
+        wanted = {str(at): at for at in sorted({*texts, *([learner.position] if learner else [])})}
+        frame = sheet.read(wanted)
+        n_rows, notes = frame.height, []
+        row_of = pl.int_range(n_rows, eager=True)
+        if n_footers := _count_footers(frame):
+            frame, row_of = frame.head(n_rows - n_footers), row_of.head(n_rows - n_footers)
+            notes.append(_left_out(n_footers, "of averages below the learners"))
+        maxima = _rows_of_maxima(frame, sheet)
+        if maxima.any():
+            frame, row_of = frame.filter(~maxima), row_of.filter(~maxima)
+            notes.append(_left_out(int(maxima.sum()), "of maxima"))
+        if learner is None and withdrawn is not None:
+            raise DataError(
+                f"{sheet.file}: a list of learners who withdrew was given, but no column names the learners.",
+                hint="name the column with --learner, or remove their rows from the file.",
+            )
+        if learner is None:
+            kept = None if frame.height == n_rows else row_of
+            return cls(frame["line"], None, kept, tuple(notes))
+        names = _as_names(frame[str(learner.position)], sheet.file, learner)
+        table = pl.DataFrame({"learner": names, "line": frame["line"], "row": row_of})
+        n_withdrawn = n_absent = 0
+        if withdrawn is not None:
+            left = withdrawn.leave_out(table, learner.title)
+            table, n_withdrawn, n_absent = left.frame, left.n_learners, left.n_absent
+            notes.append(left.note)
+        chosen = None if table.height == n_rows else table["row"]
+        return cls(table["line"], table["learner"], chosen, tuple(notes), n_withdrawn, n_absent)
+
+
+def _settle_learners(
+    rows: _Rows, matrix: NDArray[np.int8], sheet: Sheet, learner: Heading | None
+) -> tuple[pl.Series | None, NDArray[np.int8], list[str]]:
+    """The learners, once each, and their answers; rows with neither a name nor an answer are nobody's."""
+    names, lines, notes = rows.learners, rows.lines, []
+    # Without a column of names every row is a learner: whether there is one must not depend on the answers.
+    nameless = np.zeros(len(lines), dtype=bool) if names is None else names.is_null().to_numpy()
+    if nameless.any():
+        somebody = ~nameless
+        somebody[nameless] = (matrix[nameless] >= 0).any(axis=1)
+        if n_nobody := int((~somebody).sum()):
+            matrix, lines = matrix[somebody], lines.filter(pl.Series(somebody))
+            names = None if names is None else names.filter(pl.Series(somebody))
+            notes.append(_left_out(n_nobody, "without a name and without an answer"))
+    if not len(lines):
+        raise DataError(f"{sheet.file}: no learner is left to read.", hint="check the export.")
+    if names is not None and learner is not None:
+        hint = "give each learner one row with a name; choose the column that names them with --learner."
+        for bad, what in (
+            (names.is_null(), "names no learner"),
+            (~names.is_first_distinct(), "names a learner for a second time"),
+        ):
+            if bad.any():
+                where = _at(bad.to_numpy(), lines, sheet.place)
+                raise DataError(f"{sheet.file}: {learner.shown} {what} {where}.", hint=hint)
+    return names, matrix, notes
+
+
+def _count_footers(frame: pl.DataFrame) -> int:
+    """How many rows at the end are averages; Moodle writes them below the learners."""
+    last = frame.drop("line").tail(_FOOTER_ROWS)
+    texts = last.select(
+        pl.col(pl.String).str.strip_chars().str.to_lowercase().is_in(_FOOTERS).fill_null(False)
+    )
+    if not texts.width:
+        return 0
+    footer = texts.select(pl.any_horizontal(pl.all())).to_series().to_list()
+    return next((n for n, is_footer in enumerate(reversed(footer)) if not is_footer), len(footer))
+
+
+def _rows_of_maxima(frame: pl.DataFrame, sheet: Sheet) -> pl.Series:
+    """Whether a row, the first or the last, holds the points that can be reached and nobody's answers."""
+    named = pl.Series([False] * frame.height, dtype=pl.Boolean)
+    for at in {0, frame.height - 1} if frame.height else ():
+        cells = [cell.strip().casefold() for cell in frame.drop("line").row(at) if isinstance(cell, str)]
+        # A learner whose first name it is has other names, too.
+        words = [cell.rstrip(":.") for cell in cells if not _NUMBER.fullmatch(cell)]
+        if len(set(words)) != 1:
+            continue
+        if words[0] == "max":
+            raise DataError(
+                f"{sheet.file}: {sheet.place} {frame['line'][at]} is named like a row of maxima.",
+                hint="delete it and write the maxima into the header, as in 'Q1 (15 points)'; if it is a learner, "
+                "write their name in full.",
+            )
+        named[at] = words[0] in _MAXIMA
+    return named
+
+
+def _left_out(n_rows: int, which: str) -> str:
+    return f"{counted(n_rows, 'row')} {which} {'was' if n_rows == 1 else 'were'} left out."
+
+
+def _as_names(values: pl.Series, file: str, learner: Heading) -> pl.Series:
+    with keeping_values_inside(
+        f"{file}: {learner.shown} cannot be read as learners' names.", hint="keep one plain value per cell."
+    ):
+        return values.cast(pl.String).str.strip_chars().replace("", None)
+
+
+def _answers(
+    sheet: Sheet, candidates: Sequence[Heading], rows: _Rows, pass_share: float
+) -> tuple[NDArray[np.int8], list[Heading], list[Heading]]:
+    """The matrix, its items, and the columns that turned out not to hold answers."""
+    matrix = np.empty((len(rows.lines), len(candidates)), dtype=np.int8)
+    at_a_time = max(1, _CELLS_AT_A_TIME // max(1, len(rows.lines)))
+    items: list[Heading] = []
+    dropped: list[Heading] = []
+    for start in range(0, len(candidates), at_a_time):
+        group = candidates[start : start + at_a_time]
+        frame = sheet.read({str(item.position): item.position for item in group})
+        if rows.chosen is not None:
+            frame = frame[rows.chosen]
+        with keeping_values_inside(
+            f"{sheet.file}: the answers cannot be read.", hint="keep one plain value per cell."
+        ):
+            codes = frame.select(code_of(frame[str(item.position)], item, pass_share) for item in group)
+        found = []
+        for item, column in zip(group, codes, strict=True):
+            if holds_answers(column, item):
+                _refuse_problems(column, item, sheet, rows.lines)
+                found.append(item)
+            else:
+                dropped.append(item)
+        # Column by column into a matrix by rows would touch every row once for each column.
+        block = codes.select(str(item.position) for item in found).to_numpy(order="c") if found else None
+        if block is not None:
+            matrix[:, len(items) : len(items) + len(found)] = block
+        items += found
+    return matrix if len(items) == len(candidates) else matrix[:, : len(items)].copy(), items, dropped
+
+
+def _refuse_problems(codes: pl.Series, item: Heading, sheet: Sheet, lines: pl.Series) -> None:
+    numbers = codes.to_numpy()
+    if numbers.max(initial=0) > 1:
+        problem = int(numbers[(numbers > 1).argmax()])
+        raise DataError(
+            f"{sheet.file}: {item.shown} {PROBLEMS[problem]} {_at(numbers == problem, lines, sheet.place)}.",
+            hint=HINTS[problem],
+        )
+
+
+def _at(bad: NDArray[np.bool_], lines: pl.Series, place: str) -> str:
+    return f"on {place} {lines[int(bad.argmax())]} ({counted(int(bad.sum()), 'such row')})"
+
+
+def _refuse_same_names(items: Sequence[Heading], file: str) -> None:
+    seen: dict[str, int] = {}
+    for item in items:
+        if item.title in seen:
+            raise DataError(
+                f"{file}: columns {seen[item.title] + 1} and {item.position + 1} are items of the same name "
+                "once the points are taken off.",
+                hint="rename one of them, or remove it if it is a copy.",
+            )
+        seen[item.title] = item.position
+
+
+def _no_items(sheet: Sheet) -> DataError:
+    return DataError(
+        f"{sheet.file}: none of the {len(sheet.names)} columns holds answers to an item.",
+        hint="a sheet has a row per learner and a column per item with 0 and 1, or with points and a header such "
+        "as 'Q1 (15 points)'; a file with a row per answer has columns named learner, item and correct.",
+    )
+
+
+def _told(
+    items: Sequence[Heading], others: Sequence[Heading], dropped: Sequence[Heading], pass_share: float
+) -> list[str]:
+    """What was rounded and what was left out, by columns."""
+    notes = []
+    if n_points := sum(item.maximum is not None for item in items):
+        notes.append(
+            f"The points of {counted(n_points, 'item')} were rounded: correct from "
+            f"{share_of_points(pass_share)} on."
+        )
+    totals = [heading for heading in others if heading.kind == "total"]
+    rest = [heading for heading in others if heading.kind == "other"]
+    for left_out, one, several in (
+        (totals, "sums up items", "sum up items"),
+        (rest, "is no item", "are no items"),
+        (dropped, "holds no answers", "hold no answers"),
+    ):
+        if left_out:
+            shown = ", ".join(heading.shown.removeprefix("column ") for heading in left_out[:12])
+            more = f" and {len(left_out) - 12} more" if len(left_out) > 12 else ""
+            why = f"that {one} was" if len(left_out) == 1 else f"that {several} were"
+            notes.append(f"{counted(len(left_out), 'column')} {why} left out: {shown}{more}.")
+    return notes

@@ -1,0 +1,174 @@
+"""Responses: which learner got which item of an exam right.
+
+Learners are positions, not names, as in `Interactions`: a difficulty needs nobody's name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from understudy.errors import DataError
+
+if TYPE_CHECKING:
+    from understudy.logs.interactions import Interactions
+
+IntArray = NDArray[np.integer[Any]]
+
+# What stands in the matrix where a learner gave no answer.
+NOT_ANSWERED = -1
+
+# Which of a learner's repeated attempts at an item counts.
+Attempt = Literal["first", "last", "best"]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Responses:
+    """A matrix of learners by items: 1 right, 0 wrong, -1 not answered.
+
+    `declared` says that the list of items is public: it is the exam's own, or was given by
+    somebody who knows, and does not depend on what the learners did.
+    """
+
+    correct: NDArray[np.int8]
+    items: tuple[str, ...]
+    declared: bool = False
+    simulated: bool = False
+
+    def __post_init__(self) -> None:
+        if self.correct.ndim != 2 or self.correct.dtype != np.int8:
+            raise DataError("responses are a matrix of learners by items, of small integers.")
+        if self.correct.shape[1] != len(self.items):
+            raise DataError(f"responses to {self.correct.shape[1]} items have {len(self.items)} names.")
+        if len(set(self.items)) < len(self.items):
+            raise DataError("two items of the responses have the same name.")
+        if self.correct.size and not (self.correct.min() >= NOT_ANSWERED and self.correct.max() <= 1):
+            raise DataError("responses are 0 or 1, or missing.")
+        frozen = self.correct.view()
+        frozen.setflags(write=False)
+        object.__setattr__(self, "correct", frozen)
+
+    def __repr__(self) -> str:
+        kind = "simulated " if self.simulated else ""
+        return f"<{kind}Responses: {self.n_learners} learners, {self.n_items} items>"
+
+    @property
+    def n_learners(self) -> int:
+        """Number of learners, whether or not they answered anything."""
+        return int(self.correct.shape[0])
+
+    @property
+    def n_items(self) -> int:
+        """Number of items, whether or not anybody answered them."""
+        return int(self.correct.shape[1])
+
+    @property
+    def n_missing(self) -> int:
+        """How many answers are missing. A fact about the learners: for the custodian only."""
+        return int(np.count_nonzero(self.correct < 0))
+
+    @classmethod
+    def from_matrix(cls, correct: ArrayLike, items: Sequence[str] | None = None) -> Responses:
+        """Responses from a matrix of 0, 1 and -1 or nan (missing), items numbered unless named."""
+        matrix = np.asarray(correct)
+        if matrix.ndim != 2:
+            raise DataError("responses are a matrix of learners by items.")
+        if np.issubdtype(matrix.dtype, np.floating):
+            matrix = np.where(np.isnan(matrix), NOT_ANSWERED, matrix)
+        if not np.isin(matrix, (NOT_ANSWERED, 0, 1)).all():
+            raise DataError("responses are 0 or 1, or missing.")
+        names = items if items is not None else [f"item {i + 1}" for i in range(matrix.shape[1])]
+        return cls(np.ascontiguousarray(matrix, dtype=np.int8), tuple(names), declared=True)
+
+    @classmethod
+    def from_log(cls, log: Interactions, attempt: Attempt = "first") -> Responses:
+        """One response per learner and action of a log: the first, the last or the best attempt."""
+        matrix = np.full((log.n_learners, log.n_actions), NOT_ANSWERED, dtype=np.int8)
+        learner, action = log.learner, log.action
+        if attempt == "best":
+            np.maximum.at(matrix, (learner, action), log.outcome.astype(np.int8))
+        else:
+            # Rows are chosen before anything is assigned: numpy walks through reversed indices
+            # in the order that it likes best, so that a later assignment need not win.
+            cell = learner.astype(np.int64) * log.n_actions + action
+            if attempt == "first":
+                rows = np.unique(cell, return_index=True)[1]
+            else:
+                rows = len(cell) - 1 - np.unique(cell[::-1], return_index=True)[1]
+            matrix[learner[rows], action[rows]] = log.outcome[rows]
+        return cls(matrix, log.actions, declared=log.declared, simulated=log.simulated)
+
+    def declare(self) -> Responses:
+        """The same responses, their items declared to be public."""
+        return replace(self, declared=True)
+
+    def with_items(self, names: Sequence[str]) -> Responses:
+        """The responses to a declared list of items, in its order; answers to other items are left out."""
+        position = {name: column for column, name in enumerate(self.items)}
+        matrix = np.full((self.n_learners, len(names)), NOT_ANSWERED, dtype=np.int8)
+        for column, name in enumerate(names):
+            if name in position:
+                matrix[:, column] = self.correct[:, position[name]]
+        return replace(self, correct=matrix, items=tuple(names), declared=True)
+
+    def select(self, learners: ArrayLike) -> Responses:
+        """The responses of some learners, by position or mask; the items stay."""
+        chosen = np.asarray(learners)
+        chosen = chosen if chosen.dtype == bool else chosen.astype(np.int64)  # an empty list has no type
+        return replace(self, correct=self.correct[chosen])
+
+    def missing_as_wrong(self) -> Responses:
+        """The responses as an exam counts them: what was not answered is wrong."""
+        return replace(self, correct=np.maximum(self.correct, 0)) if self.n_missing else self
+
+    def at_most(self, n_answers: int, rng: np.random.Generator) -> Responses:
+        """At most so many answers of each learner, chosen at random where there are more."""
+        if n_answers < 1:
+            return replace(self, correct=np.full_like(self.correct, NOT_ANSWERED))
+        answered = self.correct >= 0
+        if n_answers >= self.n_items or answered.sum(axis=1).max(initial=0) <= n_answers:
+            return self
+        # Each answer gets a random place in its learner's row; missing ones come last.
+        keys = rng.random(self.correct.shape)
+        keys[~answered] = 2.0
+        # By position and not by comparing keys: equal keys must not let an answer more through.
+        beyond = np.argpartition(keys, n_answers, axis=1)[:, n_answers:]
+        kept = self.correct.copy()
+        np.put_along_axis(kept, beyond, np.int8(NOT_ANSWERED), axis=1)
+        return replace(self, correct=kept)
+
+    def totals(self) -> ItemTotals:
+        """How many answered each item, and how many of them correctly."""
+        return ItemTotals.of(self.correct)
+
+
+@dataclass(frozen=True, eq=False)
+class ItemTotals:
+    """What a fit of item difficulties needs; additive over learners, so that parts may be added up."""
+
+    correct: NDArray[np.int64]
+    answered: NDArray[np.int64]
+    n_learners: int
+
+    @classmethod
+    def of(cls, correct: NDArray[np.int8]) -> ItemTotals:
+        """The totals of a matrix, block by block: a block's comparison fits into the cache."""
+        right = np.zeros(correct.shape[1], dtype=np.int64)
+        answered = np.zeros(correct.shape[1], dtype=np.int64)
+        for start in range(0, correct.shape[0], _BLOCK):
+            block = correct[start : start + _BLOCK]
+            right += np.count_nonzero(block > 0, axis=0)
+            answered += np.count_nonzero(block >= 0, axis=0)
+        return cls(right, answered, correct.shape[0])
+
+    def __add__(self, other: ItemTotals) -> ItemTotals:
+        return ItemTotals(
+            self.correct + other.correct, self.answered + other.answered, self.n_learners + other.n_learners
+        )
+
+
+_BLOCK = 8192

@@ -1,0 +1,72 @@
+"""A simulated exam: students who never existed answer items of known difficulty (seed dp-rasch, section 4)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import expit
+
+from understudy.exams.responses import NOT_ANSWERED, Responses
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Sitting:
+    """What a simulation knows and a school does not: the true abilities and difficulties."""
+
+    responses: Responses
+    ability: Floats
+    difficulty: Floats
+
+    @property
+    def chances(self) -> Floats:
+        """The true chance of each student at each item."""
+        return chances(self.ability, self.difficulty)
+
+    def again(self, rng: np.random.Generator) -> Responses:
+        """The same students at the same items another time: new answers from the same distribution.
+
+        Who was not given an item is not given it this time either.
+        """
+        return _hidden(_answers(self.chances, rng), self.responses.correct < 0)
+
+
+@dataclass(frozen=True)
+class Exam:
+    """The seed's simulation: abilities are N(0, `ability_sd`^2), difficulties N(0, `difficulty_sd`^2).
+
+    `missing` is the chance that a student is not given an item.
+    """
+
+    n_learners: int = 120
+    n_items: int = 20
+    ability_sd: float = 1.0
+    difficulty_sd: float = 2.0
+    missing: float = 0.0
+
+    def simulate(self, rng: np.random.Generator) -> Sitting:
+        """One sitting of such an exam."""
+        ability = rng.normal(0.0, self.ability_sd, self.n_learners)
+        difficulty = rng.normal(0.0, self.difficulty_sd, self.n_items)
+        responses = _answers(chances(ability, difficulty), rng)
+        if self.missing:
+            responses = _hidden(responses, rng.random(responses.correct.shape) < self.missing)
+        return Sitting(responses, ability, difficulty)
+
+
+def chances(ability: Floats, difficulty: Floats) -> Floats:
+    """The Rasch model: the chance of each ability at each difficulty (seed, equation 4)."""
+    return np.asarray(expit(ability[:, None] - difficulty))
+
+
+def _answers(chance: Floats, rng: np.random.Generator) -> Responses:
+    correct = (rng.random(chance.shape) < chance).astype(np.int8)
+    names = tuple(f"item {i + 1}" for i in range(chance.shape[1]))
+    return Responses(correct, names, declared=True, simulated=True)
+
+
+def _hidden(responses: Responses, hidden: NDArray[np.bool_]) -> Responses:
+    return replace(responses, correct=np.where(hidden, np.int8(NOT_ANSWERED), responses.correct))

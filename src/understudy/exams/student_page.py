@@ -1,0 +1,201 @@
+"""The student's page: one file that computes in the browser and speaks to nobody."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from understudy.core.files.words import counted
+from understudy.core.pages.render import render
+from understudy.core.privacy.guarantee import ADJACENCY, UNIT, Guarantee
+from understudy.errors import DataError, RefusedError, UsageError
+from understudy.exams.ability import (
+    PASS_MARK,
+    blanks_are_wrong,
+    grid_of,
+    n_needed,
+    pass_share,
+    slope,
+    usable,
+)
+from understudy.exams.difficulties_file import Difficulties
+
+_TEMPLATES = Path(__file__).parent / "templates"
+_PLACEHOLDER = re.compile(r"\{\w+\}")
+_LANGUAGE = re.compile(r"[A-Za-z]{2,3}(-[A-Za-z0-9]{2,8})*")
+
+
+def languages() -> tuple[str, ...]:
+    """The languages that the page comes in."""
+    return tuple(sorted(path.name.split(".")[1] for path in _TEMPLATES.glob("strings.*.json")))
+
+
+def english_strings() -> str:
+    """The English texts as they stand in their file: what a translation begins with."""
+    return (_TEMPLATES / "strings.en.json").read_text(encoding="utf-8")
+
+
+def read_strings(source: str | Path) -> dict[str, str]:
+    """Every text of the page: of a language that comes along, or of a file with the same keys."""
+    if isinstance(source, str):
+        if source not in languages():
+            raise UsageError(
+                f"there is no page in the language '{source}'; there are {', '.join(languages())}.",
+                hint="--strings takes a file with the texts of another language.",
+            )
+        source = _TEMPLATES / f"strings.{source}.json"
+    try:
+        content = json.loads(source.read_text(encoding="utf-8"))
+        json.dumps(content, ensure_ascii=False).encode("utf-8")
+    except OSError as error:
+        raise UsageError(
+            f"asked to read texts from {source}, which cannot be opened ({error.strerror}).",
+            hint="check the path.",
+        ) from None
+    except (ValueError, RecursionError):
+        raise DataError(f"{source} is not a JSON file, or a damaged one.", hint=_how_to_translate()) from None
+    return check_strings(content, str(source))
+
+
+def check_strings(content: Any, source: str) -> dict[str, str]:
+    """The texts, if they have the keys and the placeholders of the English ones."""
+    model = json.loads(english_strings())
+    if not isinstance(content, dict) or not all(isinstance(text, str) for text in content.values()):
+        raise DataError(f"{source} does not hold texts by their keys.", hint=_how_to_translate())
+    missing, unknown = [k for k in model if k not in content], [k for k in content if k not in model]
+    wrong = [
+        key
+        for key in model
+        if key in content and set(_PLACEHOLDER.findall(content[key])) != set(_PLACEHOLDER.findall(model[key]))
+    ]
+    other = "other {placeholders} than the English ones"
+    problems = [
+        f"{counted(len(keys), what)} {is_not if len(keys) == 1 else are_not} "
+        f"({', '.join(keys[:10])}{', ...' if len(keys) > 10 else ''})"
+        for keys, what, is_not, are_not in (
+            (missing, "text", "is missing", "are missing"),
+            (unknown, "key", "is unknown", "are unknown"),
+            (wrong, "text", f"has {other}", f"have {other}"),
+        )
+        if keys
+    ]
+    if problems:
+        raise DataError(f"{source} does not fit the page: {'; '.join(problems)}.", hint=_how_to_translate())
+    if not _LANGUAGE.fullmatch(content["lang"]):
+        raise DataError(
+            f"{source} names a language under 'lang' that is no language tag.",
+            hint="write it as in fr or pt-BR.",
+        )
+    return content
+
+
+def _how_to_translate() -> str:
+    return (
+        "`understudy page --print-strings > strings.json` writes the English texts (strings.en.json): "
+        "translate them, keeping keys and {placeholders}."
+    )
+
+
+def student_page(
+    difficulties: Difficulties,
+    *,
+    strings: Mapping[str, str] | None = None,
+    title: str = "",
+    pass_mark: float = PASS_MARK,
+    accept_risk: str = "",
+) -> str:
+    """The page as HTML. Difficulties without a formal guarantee need a reason in `accept_risk`.
+
+    The policy in its head allows its own style and script, by their hashes, and nothing else: no
+    connection, picture, form target or further script, whatever the names of the items are.
+    """
+    guarantee = difficulties.guarantee
+    if not guarantee.formal and not accept_risk:
+        raise RefusedError(
+            f"asked for a page with difficulties that have no formal guarantee: {_why(guarantee)}.",
+            hint="release them with `understudy difficulties --epsilon`, or give a reason with --accept-risk; "
+            "the page prints it.",
+        )
+    texts = read_strings("en") if strings is None else strings
+    css, js = _template("student.css"), _template("student.js")
+    policy = "; ".join(
+        (
+            "default-src 'none'",
+            f"script-src '{_hash(js)}'",
+            f"style-src '{_hash(css)}'",
+            "img-src 'none'",
+            "connect-src 'none'",
+            "form-action 'none'",
+            "base-uri 'none'",
+        )
+    )
+    return render(
+        "exams/student.html",
+        strings=texts,
+        title=title or difficulties.title or texts["title"],
+        simulated=difficulties.provenance.get("simulated") is True,
+        formal=guarantee.formal,
+        blanks_are_wrong=blanks_are_wrong(difficulties),
+        # A reason on a page whose difficulties need none would only confuse.
+        accept_risk="" if guarantee.formal else accept_risk,
+        policy=policy,
+        css=css,
+        js=js,
+        data=_embedded(_content(difficulties, texts, pass_mark)),
+    )
+
+
+def _content(difficulties: Difficulties, texts: Mapping[str, str], pass_mark: float) -> dict[str, Any]:
+    """All that the script needs: it computes, and decides nothing that is decided here."""
+    items, grid, guarantee = usable(difficulties), grid_of(difficulties), difficulties.guarantee
+    return {
+        "items": [
+            {
+                "name": item.name,
+                "difficulty": item.difficulty,
+                "standard_error": item.standard_error,
+                "slope": slope(item),
+                "chance": item.chance,
+            }
+            for item in items
+        ],
+        "left_out": [item.name for item in difficulties.items if item.difficulty is None],
+        "steps": difficulties.steps,
+        "prior": {"mean": difficulties.ability.mean, "sd": difficulties.ability.sd},
+        "grid": {"low": grid.low, "high": grid.high, "n_points": grid.n_points},
+        "needed": n_needed(pass_mark, len(items)),
+        "pass_share": pass_share(difficulties),
+        "guarantee": {
+            "formal": guarantee.formal,
+            "epsilon": guarantee.epsilon if guarantee.formal else None,
+            "delta": guarantee.delta if guarantee.formal else None,
+            "usual": guarantee.unit == UNIT and guarantee.adjacency == ADJACENCY,
+            "statement": str(guarantee),
+            "reason": guarantee.reason,
+        },
+        "strings": dict(texts),
+    }
+
+
+def _why(guarantee: Guarantee) -> str:
+    return guarantee.reason or "no reason is given in the file"
+
+
+def _template(name: str) -> str:
+    # With universal newlines: browsers hash line feeds, whatever the file system made of them.
+    return (_TEMPLATES / name).read_text(encoding="utf-8")
+
+
+def _hash(text: str) -> str:
+    return "sha256-" + base64.b64encode(hashlib.sha256(text.encode("utf-8")).digest()).decode("ascii")
+
+
+def _embedded(content: Any) -> str:
+    """JSON that no HTML parser takes for markup: `</script>` and `<!--` need a `<`."""
+    text = json.dumps(content, ensure_ascii=False, allow_nan=False)
+    return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")

@@ -1,0 +1,402 @@
+"use strict";
+(() => {
+  const data = JSON.parse(document.getElementById("data").textContent);
+  const { items, strings, grid, prior, needed, guarantee } = data;
+  const SVG = "http://www.w3.org/2000/svg";
+  const RIGHT = 1, WRONG = 0, NOT_ANSWERED = -1;
+  // As in understudy.difficulty.ability: an answer stands out when it had less than this chance.
+  const SURPRISING = 0.2;
+
+  /* ---- The computation: the sums of understudy/exams/ability.py over the same grid. ---- */
+
+  const logChance = (logit) => (logit >= 0 ? -Math.log1p(Math.exp(-logit)) : logit - Math.log1p(Math.exp(logit)));
+
+  const step = (grid.high - grid.low) / (grid.n_points - 1);
+  const points = Float64Array.from({ length: grid.n_points }, (_, j) => grid.low + step * j);
+  const tables = items.map((item) => {
+    const logits = points.map((b) => (b - item.difficulty) * item.slope);
+    const logRight = logits.map(logChance);
+    const logWrong = logits.map((logit) => logChance(-logit));
+    return { odds: logits.map(Math.exp), logRight, logWrong, right: logRight.map(Math.exp) };
+  });
+  const logPrior = points.map((b) => -0.5 * ((b - prior.mean) / prior.sd) ** 2);
+
+  // The chance of passing at each ability: the Poisson binomial law by its recursion.
+  const passingAt = points.map((_, j) => {
+    const exactly = new Float64Array(items.length + 1);
+    exactly[0] = 1;
+    tables.forEach((table, i) => {
+      const p = table.right[j];
+      for (let k = i + 1; k > 0; k--) exactly[k] = exactly[k] * (1 - p) + exactly[k - 1] * p;
+      exactly[0] *= 1 - p;
+    });
+    return exactly.subarray(needed).reduce((sum, value) => sum + value, 0);
+  });
+
+  function judge(answers) {
+    const weight = Float64Array.from(logPrior);
+    answers.forEach((answer, i) => {
+      if (answer === NOT_ANSWERED) return;
+      const log = answer === RIGHT ? tables[i].logRight : tables[i].logWrong;
+      for (let j = 0; j < weight.length; j++) weight[j] += log[j];
+    });
+    const top = weight.reduce((a, b) => Math.max(a, b));
+    let total = 0;
+    for (let j = 0; j < weight.length; j++) total += weight[j] = Math.exp(weight[j] - top);
+    for (let j = 0; j < weight.length; j++) weight[j] /= total;
+    const mean = (value) => {
+      let sum = 0;
+      for (let j = 0; j < weight.length; j++) sum += weight[j] * value(j);
+      return sum;
+    };
+    const ability = mean((j) => points[j]);
+    const chances = tables.map((table) => mean((j) => table.right[j]));
+    // Dividing by the likelihood of an answer takes it out of the posterior.
+    const byOthers = answers.map((answer, i) => {
+      const { logRight, logWrong, odds } = tables[i];
+      if (answer === RIGHT) return 1 / mean((j) => Math.exp(-logRight[j]));
+      if (answer === WRONG) return mean((j) => odds[j]) / mean((j) => Math.exp(-logWrong[j]));
+      return chances[i];
+    });
+    const [low, high] = limits(weight);
+    return {
+      ability,
+      sd: Math.sqrt(mean((j) => (points[j] - ability) ** 2)),
+      low,
+      high,
+      passing: mean((j) => passingAt[j]),
+      chances,
+      by_others: byOthers,
+      should_have: answers.map((answer, i) => answer === WRONG && byOthers[i] > 1 - SURPRISING),
+      surprising: answers.map((answer, i) => answer === RIGHT && byOthers[i] < SURPRISING),
+    };
+  }
+
+  function limits(weight) {
+    const below = new Float64Array(weight.length);
+    for (let j = 1; j < weight.length; j++) below[j] = below[j - 1] + (weight[j] + weight[j - 1]) / 2;
+    const all = below[below.length - 1];
+    return [0.025, 0.975].map((share) => {
+      let j = 1;
+      while (j < below.length - 1 && below[j] / all < share) j++;
+      const [before, after] = [below[j - 1] / all, below[j] / all];
+      return points[j - 1] + (step * (share - before)) / (after - before);
+    });
+  }
+
+  /* ---- Words: every text comes from the strings, numbers as the language writes them. ---- */
+
+  const fill = (text, values) =>
+    text.replace(/\{(\w+)\}/g, (whole, name) => (name in values ? String(values[name]) : whole));
+  function formatter(options) {
+    try {
+      return new Intl.NumberFormat(strings.lang, options);
+    } catch {
+      return new Intl.NumberFormat("en", options);
+    }
+  }
+  const onScale = formatter({ minimumFractionDigits: 1, maximumFractionDigits: 1, signDisplay: "exceptZero" });
+  const inPercent = formatter({ style: "percent", maximumFractionDigits: 0 });
+  const inPercentExactly = formatter({ style: "percent", maximumFractionDigits: 1 });
+  const plain = formatter({ maximumSignificantDigits: 3 });
+  const counted = formatter({ maximumFractionDigits: 0 });
+  // A minus sign, not a hyphen; and no zero with a sign.
+  const place = (value) => onScale.format(Math.abs(value) < 0.05 ? 0 : value).replace("-", "−");
+  function percent(share) {
+    if (share < 0.01) return fill(strings.below_one, { percent: inPercent.format(0.01) });
+    if (share > 0.99) return fill(strings.above_99, { percent: inPercent.format(0.99) });
+    return inPercent.format(share);
+  }
+  function reading(chance) {
+    const n = Math.round(10 * chance);
+    if (n === 0) return strings.reading_none;
+    if (n === 1) return strings.reading_one;
+    return n === 10 ? strings.reading_all : fill(strings.reading_some, { n });
+  }
+
+  /* ---- The page. Texts are set as text, never as markup. ---- */
+
+  const byId = (id) => document.getElementById(id);
+  function element(tag, attributes = {}, ...children) {
+    const made = document.createElement(tag);
+    for (const [name, value] of Object.entries(attributes)) made.setAttribute(name, value);
+    made.append(...children);
+    return made;
+  }
+  function shape(tag, attributes = {}, text = "") {
+    const made = document.createElementNS(SVG, tag);
+    for (const [name, value] of Object.entries(attributes)) made.setAttribute(name, value);
+    if (text) made.textContent = text;
+    return made;
+  }
+
+  const CHOICES = [
+    { value: RIGHT, text: strings.right, mark: "✓", kind: "right" },
+    { value: WRONG, text: strings.wrong, mark: "✗", kind: "wrong" },
+    { value: NOT_ANSWERED, text: strings.not_answered, mark: "–", kind: "none" },
+  ];
+
+  const tasks = items.map((item, i) => {
+    const next = element("p", { class: "next", id: `next-${i}`, hidden: "" });
+    const flag = element("p", { class: "flag", hidden: "" });
+    const choices = CHOICES.map(({ value, text, mark, kind }) => {
+      const input = element("input", { type: "radio", name: `task-${i}`, value: String(value) });
+      input.defaultChecked = value === NOT_ANSWERED;
+      const face = element(
+        "span", { class: "face" }, element("span", { class: "mark", "aria-hidden": "true" }, mark), ` ${text}`);
+      return { input, label: element("label", { class: `choice ${kind}` }, input, face) };
+    });
+    const field = element(
+      "fieldset",
+      { class: "task", "aria-describedby": `reading-${i} next-${i}` },
+      element("legend", {}, item.name),
+      element("p", { class: "reading", id: `reading-${i}` }, reading(item.chance)),
+      next,
+      element("div", { class: "choices" }, ...choices.map((choice) => choice.label)),
+      flag,
+    );
+    byId("tasks").append(field);
+    return { field, next, flag, inputs: choices.map((choice) => choice.input) };
+  });
+  const answersNow = () => tasks.map((task) => Number(task.inputs.find((input) => input.checked).value));
+
+  // From the easiest step on; within a step by the released difficulty, whose order is not told.
+  const position = new Map(items.map((item, i) => [item.name, i]));
+  const ladder = data.steps
+    .map((names) => names.filter((name) => position.has(name)).map((name) => position.get(name)))
+    .map((group) => group.sort((a, b) => items[a].difficulty - items[b].difficulty))
+    .filter((group) => group.length);
+
+  function mark(answer, x, y) {
+    if (answer === RIGHT) return shape("circle", { class: "mark-right", cx: x, cy: y, r: 6 });
+    if (answer === NOT_ANSWERED) return shape("circle", { class: "mark-none", cx: x, cy: y, r: 4.5 });
+    return shape("path", { class: "mark-wrong", d: `M${x - 5} ${y - 5}l10 10m0 -10l-10 10` });
+  }
+
+  function shorten(text, width) {
+    const letters = [...text.textContent];
+    const long = text.getComputedTextLength();
+    if (long <= width) return;
+    // A proportional first guess, then letter by letter.
+    let kept = Math.min(letters.length, Math.ceil((letters.length * width) / long) + 1);
+    do {
+      kept -= 1;
+      text.textContent = `${letters.slice(0, kept).join("").trimEnd()}…`;
+    } while (kept > 1 && text.getComputedTextLength() > width);
+  }
+
+  const ROW = 28, GAP = 8, TOP = 46, BOTTOM = 30, INSET = 10;
+
+  function drawLadder(answers, found, anyone) {
+    const holder = byId("ladder");
+    const width = Math.max(240, Math.floor(holder.clientWidth));
+    const height = TOP + ladder.length * (INSET + GAP) - GAP + items.length * ROW + BOTTOM;
+    const labels = Math.min(190, Math.floor(0.34 * width));
+    const [left, right] = [labels + 18, width - 16];
+    const ends = [...items.map((item) => item.difficulty), found.low, found.high];
+    const [least, most] = [Math.min(...ends) - 0.4, Math.max(...ends) + 0.4];
+    const x = (value) => left + ((Math.min(Math.max(value, least), most) - least) / (most - least)) * (right - left);
+    const easier = items.filter((item) => item.difficulty < found.ability).length;
+    const words = {
+      ability: place(found.ability), low: place(found.low), high: place(found.high),
+      easier, harder: items.length - easier, total: items.length,
+    };
+    const picture = shape("svg", {
+      width, height, viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": fill(strings.ladder_label, words),
+    });
+    holder.replaceChildren(picture);
+    const boxes = shape("g"), rows = shape("g");
+    const [from, to] = [TOP, height - BOTTOM];
+    picture.append(
+      boxes,
+      shape("rect", { class: "band", x: x(found.low), y: from - 8, width: x(found.high) - x(found.low), height: to - from + 16 }),
+      shape("line", { class: "you", x1: x(found.ability), x2: x(found.ability), y1: from - 14, y2: to + 8 }),
+      rows,
+    );
+    const text = anyone ? strings.anyone : strings.you;
+    const middle = Math.min(Math.max(x(found.ability), left + 20), right - 30);
+    picture.append(
+      shape("text", { class: "you-label", x: middle, y: from - 22, "text-anchor": "middle" }, text),
+      shape("text", { class: "end", x: left, y: height - 6 }, `← ${strings.easy}`),
+      shape("text", { class: "end", x: right, y: height - 6, "text-anchor": "end" }, `${strings.hard} →`),
+    );
+    let y = TOP;
+    for (const group of ladder) {
+      const tall = group.length * ROW + INSET;
+      if (group.length > 1)
+        boxes.append(shape("rect", { class: "step", x: 0.5, y, width: width - 1, height: tall, rx: 6 }));
+      group.forEach((i, k) => {
+        const item = items[i];
+        const at = y + INSET / 2 + (k + 0.5) * ROW;
+        const label = shape("text", { class: "name", x: 10, y: at + 5 }, item.name);
+        const error = 1.96 * (item.standard_error ?? 0);
+        rows.append(label);
+        if (error)
+          rows.append(shape("line", { class: "error", x1: x(item.difficulty - error), x2: x(item.difficulty + error), y1: at, y2: at }));
+        rows.append(mark(answers[i], x(item.difficulty), at));
+        shorten(label, labels - 6);
+      });
+      y += tall + GAP;
+    }
+    byId("ladder-summary").textContent = fill(strings.ladder_summary, words);
+  }
+
+  function drawMeter(share) {
+    const bar = shape("svg", { viewBox: "0 0 100 8", preserveAspectRatio: "none", width: "100%", height: 10 });
+    bar.append(
+      shape("rect", { class: "track", x: 0, y: 0, width: 100, height: 8 }),
+      shape("rect", { class: "fill", x: 0, y: 0, width: 100 * share, height: 8 }),
+    );
+    byId("meter").replaceChildren(bar);
+  }
+
+  function showStandOut(found) {
+    const lists = [
+      ["should_have", found.should_have, strings.should_have, strings.should_have_item],
+      ["surprising", found.surprising, strings.surprising, strings.surprising_item],
+    ].filter(([, flags]) => flags.some(Boolean));
+    const blocks = lists.map(([kind, flags, heading, sentence]) =>
+      element(
+        "div",
+        { class: `outstanding ${kind}` },
+        element("h3", {}, heading),
+        element(
+          "ul",
+          {},
+          ...items.flatMap((item, i) =>
+            flags[i]
+              ? [element("li", {}, element("strong", {}, item.name), " ",
+                  element("span", {}, fill(sentence, { chance: percent(found.by_others[i]) })))]
+              : []),
+        ),
+      ));
+    if (!blocks.length) blocks.push(element("p", {}, strings.nothing_stands_out));
+    byId("stand-out").replaceChildren(...blocks);
+  }
+
+  let saying = 0;
+  let shown = null;
+
+  function update() {
+    const answers = answersNow();
+    const found = judge(answers);
+    const entered = answers.filter((answer) => answer !== NOT_ANSWERED).length;
+    const words = {
+      ability: place(found.ability), low: place(found.low), high: place(found.high), passing: percent(found.passing),
+    };
+    shown = { answers, found, anyone: entered === 0 };
+    byId("entered").textContent = fill(strings.entered, { n: entered, total: items.length });
+    byId("empty").hidden = entered > 0;
+    byId("outstanding").hidden = entered === 0;
+    byId("passing").textContent = words.passing;
+    byId("ability").textContent = words.ability;
+    byId("interval").textContent = fill(strings.ability_interval, words);
+    byId("ability-meaning").textContent = fill(strings.ability_meaning, words);
+    byId("ability-meaning").hidden = entered === 0;
+    byId("bar-text").textContent = fill(strings.bar, words);
+    tasks.forEach((task, i) => {
+      // Before anything is entered it would be anybody's chance; empty, as it describes the task to a screen reader.
+      task.next.hidden = entered === 0;
+      task.next.replaceChildren(
+        ...(entered ? [`${strings.next_time} `, element("strong", {}, percent(found.chances[i]))] : []));
+      const kind = found.should_have[i] ? "should_have" : found.surprising[i] ? "surprising" : "";
+      task.flag.hidden = !kind;
+      task.flag.className = `flag ${kind}`;
+      task.flag.textContent = kind ? strings[kind] : "";
+    });
+    drawMeter(found.passing);
+    showStandOut(found);
+    drawLadder(answers, found, entered === 0);
+    // For the tests: a property of the object, so that a copy of the page does not hold it.
+    byId("spoken").figures = { ...found, answers };
+    // Said once the student pauses: not every keystroke wants a sentence.
+    clearTimeout(saying);
+    saying = setTimeout(() => {
+      byId("spoken").textContent = entered ? fill(strings.spoken, words) : "";
+    }, 700);
+  }
+
+  function explainGuarantee() {
+    const paragraphs = [];
+    let exact = null;
+    if (guarantee.formal) {
+      paragraphs.push(strings.blurred);
+      const factor = Math.exp(guarantee.epsilon);
+      const words = {
+        epsilon: plain.format(guarantee.epsilon),
+        // Rounded up: it is what the chance is at most.
+        factor: factor < 10 ? plain.format(Math.ceil(10 * factor) / 10) : counted.format(Math.ceil(factor)),
+        n: guarantee.delta ? counted.format(Math.floor(1 / guarantee.delta)) : "",
+      };
+      if (guarantee.epsilon > 14) paragraphs.push(fill(strings.epsilon_huge, words));
+      // The sentence speaks of a student with all their answers; another unit has its statement only.
+      else if (guarantee.usual) {
+        const sentence = fill(guarantee.delta ? strings.epsilon_delta : strings.epsilon, words);
+        paragraphs.push(guarantee.epsilon > 5 ? `${sentence} ${strings.epsilon_weak}` : sentence);
+      }
+      exact = element(
+        "details",
+        // Open where no plainer sentence says what is guaranteed.
+        guarantee.usual || guarantee.epsilon > 14 ? {} : { open: "" },
+        element("summary", {}, strings.exact_statement),
+        element("p", {}, fill(strings.statement, { statement: guarantee.statement })),
+      );
+    } else {
+      paragraphs.push(strings.no_guarantee);
+      if (guarantee.reason) paragraphs.push(fill(strings.no_guarantee_reason, { reason: guarantee.reason }));
+    }
+    byId("guarantee").append(...paragraphs.map((text) => element("p", {}, text)), ...(exact ? [exact] : []));
+  }
+
+  function explainMarks() {
+    const small = (...shapes) => {
+      const picture = shape("svg", { width: 28, height: 20, "aria-hidden": "true" });
+      picture.append(...shapes);
+      return picture;
+    };
+    const lines = [
+      [small(mark(RIGHT, 14, 10)), strings.legend_right],
+      [small(mark(WRONG, 14, 10)), strings.legend_wrong],
+      [small(mark(NOT_ANSWERED, 14, 10)), strings.legend_none],
+      [small(shape("line", { class: "error", x1: 2, x2: 26, y1: 10, y2: 10 })), strings.legend_error],
+      [small(shape("rect", { class: "band", x: 3, y: 1, width: 22, height: 18 }),
+        shape("line", { class: "you", x1: 14, x2: 14, y1: 1, y2: 19 })), strings.legend_band],
+    ];
+    byId("legend").append(...lines.map(([picture, text]) => element("li", {}, picture, element("span", {}, text))));
+    byId("ladder-steps").hidden = !ladder.some((group) => group.length > 1);
+  }
+
+  function setAll(value) {
+    for (const task of tasks) task.inputs.forEach((input) => (input.checked = Number(input.value) === value));
+    update();
+  }
+
+  byId("passing-meaning").textContent = fill(strings.passing_meaning, { needed, total: items.length });
+  if (data.pass_share !== null) {
+    byId("right-means").textContent = fill(strings.right_means, { share: inPercentExactly.format(data.pass_share) });
+    byId("right-means").hidden = false;
+  }
+  if (data.left_out.length) {
+    byId("left-out").textContent = fill(strings.left_out, { items: data.left_out.join(", ") });
+    byId("left-out").hidden = false;
+  }
+  explainGuarantee();
+  explainMarks();
+  byId("answers").addEventListener("change", update);
+  byId("answers").addEventListener("submit", (event) => event.preventDefault());
+  byId("all-right").addEventListener("click", () => setAll(RIGHT));
+  byId("clear").addEventListener("click", () => setAll(NOT_ANSWERED));
+
+  // The letters of the picture keep their size: it is drawn again when the width changes.
+  let width = 0;
+  new ResizeObserver(() => {
+    if (shown && byId("ladder").clientWidth !== width) drawLadder(shown.answers, shown.found, shown.anyone);
+    width = byId("ladder").clientWidth;
+  }).observe(byId("ladder"));
+  // A line at the foot of the screen while the result is out of sight.
+  new IntersectionObserver(([entry]) => {
+    byId("bar").hidden = entry.isIntersecting;
+  }).observe(byId("summary"));
+
+  update();
+})();

@@ -1,0 +1,1 @@
+"""Attacks that identify the person who typed."""

@@ -1,0 +1,1 @@
+"""Files of keystrokes: key events, presses and releases, snapshots, ProgSnap2."""

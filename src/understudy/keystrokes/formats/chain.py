@@ -1,0 +1,325 @@
+"""Presses and releases to a record: repeats go, releases give hold times, and who follows whom is settled.
+
+A row follows the one before if both are the same learner's in the same session, neighbours in the file,
+with nothing left out between them and no step back of the clock.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import polars as pl
+from numba import njit
+from numpy.typing import NDArray
+
+from understudy.core.files.roles import counted
+from understudy.keystrokes.formats import rows as rows_of
+from understudy.keystrokes.keystrokes import NANOSECONDS, UNKNOWN, Keystrokes
+
+MINUTE = 60_000 * NANOSECONDS
+SESSION_GAP = 30 * MINUTE
+WEEK = 7 * 24 * 60 * MINUTE
+# A keyboard repeats a key a few times a second, after half a second or so.
+LONGEST_REPEAT = 2_000 * NANOSECONDS
+# On a coarser clock, two equal rows may be two presses.
+COARSEST_FOR_REPEATS = 10 * NANOSECONDS
+# Fewer steps tell little about the clock.
+ENOUGH_STEPS = 100
+# More steps back than this, and the file is not in the order of time rather than its clock wrong.
+SHARE_OF_STEPS_BACK = 0.01
+FEW_STEPS_BACK = 10
+
+Ints = NDArray[np.int64]
+Codes = NDArray[np.int32]
+Flags = NDArray[np.bool_]
+
+
+@dataclass(frozen=True, repr=False)
+class Events:
+    """Columns of one length, in the order of the file. `key` is -1 where `reason` says why."""
+
+    learner: Codes
+    time: Ints
+    key: Codes
+    reason: NDArray[np.uint8]
+    session: Codes | None = None
+    week: Codes | None = None
+    up: Flags | None = None
+    code: Codes | None = None
+    hold: Ints | None = None
+    broken: Flags | None = None
+
+    def take(self, rows: NDArray[Any]) -> Events:
+        """The chosen rows, by position or by flag."""
+        columns = {name: column[rows] for name, column in vars(self).items() if column is not None}
+        return replace(self, **columns)
+
+    @property
+    def group(self) -> Ints:
+        """A number per learner and session of the file."""
+        if self.session is None:
+            return self.learner.astype(np.int64)
+        n_sessions = int(self.session.max(initial=0)) + 2
+        return self.learner.astype(np.int64) * n_sessions + self.session + 1
+
+
+def link(
+    events: Events, keys: tuple[str, ...], *, relative: bool, left_out: Counter[str], notes: list[str]
+) -> tuple[Keystrokes, NDArray[np.int64], float]:
+    """The record of all presses, the codes of its learners, and the finest step of its clock in milliseconds.
+
+    A learner of whom no press is left is not in the record.
+    """
+    events = _grouped(events)
+    events = _without_repeats(events, left_out, notes)
+    events, backwards = _ordered(events, left_out, notes)
+    held, repeat = _releases(events, left_out)
+    up = np.zeros(len(events.time), dtype=bool) if events.up is None else events.up
+    reason = np.where(up, 0, events.reason)
+    for code, number in enumerate(np.bincount(reason, minlength=len(rows_of.REASONS))):
+        if code and number:
+            left_out[str(rows_of.REASONS[code])] += int(number)
+    breaks = repeat | (reason > 0) | backwards
+    if events.broken is not None:
+        breaks |= events.broken
+    n_breaks = np.cumsum(breaks)
+    kept = np.flatnonzero(~(up | repeat | (reason > 0)))
+    if held is not None:
+        events = replace(events, hold=held)
+    events = events.take(kept)
+    group = events.group
+    follows = np.zeros(len(kept), dtype=bool)
+    follows[1:] = (group[1:] == group[:-1]) & (n_breaks[kept[1:]] == n_breaks[kept[:-1]])
+    events, apart = _one_after_the_other(events, relative, notes)
+    events, follows = _by_time(events, follows)
+    session, follows = _sessions(events, follows, notes)
+    lengths = np.bincount(events.learner)
+    present = np.flatnonzero(lengths)
+    record = Keystrokes(
+        events.key,
+        events.time,
+        follows,
+        np.concatenate([[0], np.cumsum(lengths[present])]),
+        keys,
+        session,
+        _weeks(events, apart, notes),
+        hold=None if events.hold is None or (events.hold < 0).all() else events.hold,
+    )
+    return record, present, _resolution(record)
+
+
+def _grouped(events: Events) -> Events:
+    """Learner by learner and session by session, each in the order of the file."""
+    group = events.group
+    if (group[1:] < group[:-1]).any():
+        return events.take(np.argsort(group, kind="stable"))
+    return events
+
+
+def _steps(events: Events) -> tuple[Flags, Ints]:
+    """Whether the row before is of the same learner and session, and the time since."""
+    group = events.group
+    same = np.zeros(len(group), dtype=bool)
+    same[1:] = group[1:] == group[:-1]
+    return same, np.diff(events.time, prepend=events.time[:1])
+
+
+def _without_repeats(events: Events, left_out: Counter[str], notes: list[str]) -> Events:
+    """Equal rows once, wherever they stand: an export that was appended to itself repeats far away."""
+    same, step = _steps(events)
+    if not (same & (step <= 0)).any():
+        return events
+    if _clock_step(np.abs(step[same & (step != 0)])) > COARSEST_FOR_REPEATS:
+        notes.append("The clock is coarse, so that equal rows may be two presses: exact repeats were kept.")
+        return events
+    if (same & (step < 0)).any():
+        candidates = np.arange(len(step))
+    else:
+        again = same & (step == 0)
+        again[:-1] |= again[1:]
+        candidates = np.flatnonzero(again)
+    some = events.take(candidates)
+    columns = {"group": some.group, "time": some.time, "key": some.key, "reason": some.reason}
+    for name in ("up", "code"):
+        if getattr(some, name) is not None:
+            columns[name] = getattr(some, name)
+    first = pl.DataFrame(columns).select(pl.struct(pl.all()).is_first_distinct()).to_series().to_numpy()
+    # What is no press may well happen twice at a time; it is counted for what it is.
+    first = first | (some.reason > 0)
+    if first.all():
+        return events
+    keep = np.ones(len(step), dtype=bool)
+    keep[candidates[~first]] = False
+    left_out[rows_of.REPEATED] += int((~first).sum())
+    return events.take(keep)
+
+
+def is_unordered(n_back: int, n_steps: int) -> bool:
+    """Whether so many steps go back that the file is in another order than that of time."""
+    return n_back > SHARE_OF_STEPS_BACK * n_steps and (n_back > FEW_STEPS_BACK or 2 * n_back > n_steps)
+
+
+def _ordered(events: Events, left_out: Counter[str], notes: list[str]) -> tuple[Events, Flags]:
+    """Rows in an order in which presses follow each other, and where the clock stepped back."""
+    same, step = _steps(events)
+    backwards = same & (step < 0)
+    n_back, n_steps = int(backwards.sum()), int(same.sum())
+    if is_unordered(n_back, n_steps):
+        notes.append("The rows were not in the order of time and were sorted.")
+        return events.take(np.lexsort((events.time, events.group))), np.zeros_like(backwards)
+    if n_back:
+        left_out[rows_of.BACKWARDS] += n_back
+    return events, backwards
+
+
+def _releases(events: Events, left_out: Counter[str]) -> tuple[Ints | None, Flags]:
+    """How long each key was down, and which presses are the keyboard's own repeats."""
+    n_rows = len(events.time)
+    if events.up is None:
+        return None, np.zeros(n_rows, dtype=bool)
+    place = events.key if events.code is None else events.code
+    # Rows of unknown keys take part in nothing.
+    place = np.where(place < 0, -1, place).astype(np.int32)
+    held = np.full(n_rows, UNKNOWN, dtype=np.int64)
+    repeat = np.zeros(n_rows, dtype=bool)
+    n_keys = int(place.max(initial=-1)) + 1
+    unmatched = _pair(
+        events.group, events.time, events.up, place, np.full(n_keys, -1), LONGEST_REPEAT, held, repeat
+    )
+    repeat &= events.reason == 0
+    if unmatched:
+        left_out[rows_of.NEVER_PRESSED] += int(unmatched)
+    if repeat.any():
+        left_out[rows_of.HELD] += int(repeat.sum())
+    return held, repeat
+
+
+@njit(cache=True)
+def _pair(group, time, up, place, pressed, longest, held, repeat):  # type: ignore[no-untyped-def]
+    """One walk over the rows; `pressed` is the row of the press that a key's release would end.
+
+    Only the key that was pressed last repeats: the same key again after another one means that
+    a release was lost.
+    """
+    unmatched, last, last_time = 0, -1, 0
+    for r in range(len(time)):
+        if r == 0 or group[r] != group[r - 1]:
+            pressed[:] = -1
+            last = -1
+        p = place[r]
+        if p < 0:
+            continue
+        if up[r]:
+            if pressed[p] < 0:
+                unmatched += 1
+            else:
+                if time[r] >= time[pressed[p]]:
+                    held[pressed[p]] = time[r] - time[pressed[p]]
+                pressed[p] = -1
+        else:
+            if p == last and pressed[p] >= 0 and 0 <= time[r] - last_time <= longest:
+                repeat[r] = True
+            else:
+                pressed[p] = r
+            last, last_time = p, time[r]
+    return unmatched
+
+
+def _one_after_the_other(events: Events, relative: bool, notes: list[str]) -> tuple[Events, bool]:
+    """Sessions whose clocks all begin anew are laid one after the other, an hour apart."""
+    if not relative or events.session is None or not len(events.time):
+        return events, False
+    first = np.flatnonzero(np.diff(events.group, prepend=-1))
+    last = np.append(first[1:], len(events.time))
+    start = np.minimum.reduceat(events.time, first)
+    end = np.maximum.reduceat(events.time, first)
+    learner = events.learner[first]
+    if not ((learner[1:] == learner[:-1]) & (start[1:] <= end[:-1])).any():
+        return events, False
+    notes.append(
+        "The clock begins anew in every session: sessions were laid one after the other, an hour apart, "
+        "in the order of the file."
+    )
+    length = end - start + 2 * SESSION_GAP
+    begin = np.cumsum(length) - length
+    opens = np.flatnonzero(np.diff(learner, prepend=-1))
+    begin -= np.repeat(begin[opens], np.diff(np.append(opens, len(first))))
+    return replace(events, time=events.time + np.repeat(begin - start, last - first)), True
+
+
+def _by_time(events: Events, follows: Flags) -> tuple[Events, Flags]:
+    """Each learner's rows in the order of time; a row that lost its predecessor thereby follows none."""
+    back = (events.learner[1:] == events.learner[:-1]) & (events.time[1:] < events.time[:-1])
+    if not back.any():
+        return events, follows
+    order = np.lexsort((events.time, events.learner))
+    follows = follows[order]
+    follows[1:] &= order[1:] == order[:-1] + 1
+    follows[:1] = False
+    return events.take(order), follows
+
+
+def _sessions(events: Events, follows: Flags, notes: list[str]) -> tuple[Codes, Flags]:
+    """Each learner's sessions numbered from 0 by time: the file's, or parted by a gap of half an hour."""
+    learner = events.learner
+    n_rows = len(learner)
+    if not n_rows:
+        return learner, follows
+    new_learner = np.ones(n_rows, dtype=bool)
+    new_learner[1:] = learner[1:] != learner[:-1]
+    first = np.flatnonzero(new_learner)
+    if events.session is None:
+        notes.append("Sessions were parted where a learner pressed no key for 30 minutes.")
+        opens = new_learner | (np.diff(events.time, prepend=events.time[:1]) > SESSION_GAP)
+        number = np.cumsum(opens) - 1
+        follows = follows & ~opens
+    else:
+        # Sessions at the same time alternate in runs; each keeps the number of its first run.
+        group = events.group
+        runs = np.flatnonzero(np.diff(group, prepend=-1))
+        _, begin, which = np.unique(group[runs], return_index=True, return_inverse=True)
+        rank = np.empty(len(begin), dtype=np.int64)
+        rank[np.argsort(begin, kind="stable")] = np.arange(len(begin))
+        number = np.repeat(rank[which], np.diff(np.append(runs, n_rows)))
+    number = number - np.repeat(number[first], np.diff(np.append(first, n_rows)))
+    return number.astype(np.int32), follows
+
+
+def _weeks(events: Events, apart: bool, notes: list[str]) -> Codes:
+    if events.week is not None:
+        known = events.week[events.week >= 0]
+        if len(known) < len(events.week):
+            notes.append(f"{counted(len(events.week) - len(known), 'key')} without a week.")
+        least = int(known.min()) if len(known) else 0
+        return np.where(events.week >= 0, events.week - least, UNKNOWN).astype(np.int32)
+    if apart or not len(events.time):
+        notes.append("The file does not tell weeks.")
+        return np.full(len(events.time), UNKNOWN, dtype=np.int32)
+    notes.append("Weeks are periods of seven days from the earliest key of the whole file.")
+    weeks: Codes = ((events.time - events.time.min()) // WEEK).astype(np.int32)
+    return weeks
+
+
+def _clock_step(differences: Ints) -> int:
+    """The largest time of which all differences are multiples: the step of the clock.
+
+    Of few differences it would be a coincidence; a thousandfold of a nanosecond is taken then.
+    """
+    found = 0
+    for begin in range(0, len(differences), 1 << 20):
+        found = int(np.gcd(found, np.gcd.reduce(differences[begin : begin + (1 << 20)])))
+        if found == 1:
+            break
+    if len(differences) >= ENOUGH_STEPS:
+        return found
+    return next(step for step in (10**9, 10**6, 10**3, 1) if found % step == 0)
+
+
+def _resolution(record: Keystrokes) -> float:
+    """The finest step of the clock in milliseconds."""
+    latencies = record.latencies[record.follows]
+    latencies = latencies[latencies > 0]
+    return _clock_step(latencies if len(latencies) else np.abs(record.time[:1])) / NANOSECONDS

@@ -1,0 +1,69 @@
+"""Tables with a row per key event: presses alone, presses and releases, or presses with a hold time."""
+
+from __future__ import annotations
+
+import polars as pl
+
+from understudy.core.files.tables import Table
+from understudy.errors import DataError
+from understudy.keystrokes.formats.rows import Asked, Choice, Reason, Rows
+
+# As they stand in a type column, without case, spaces, underscores and hyphens.
+_DOWN = ("keydown", "down", "press", "pressed", "keypressed", "kd", "d", "keystroke", "insert")
+_UP = ("keyup", "up", "release", "released", "keyreleased", "ku", "u")
+# A browser sends it between the two; where it stands alone it is the press.
+_PRESS = ("keypress",)
+
+
+def read_events(table: Table, asked: Asked) -> Rows:
+    """The events of a table; its type column, if it has one, tells presses from releases."""
+    notes = list(table.notes)
+    choice = Choice(table.names, table.file, notes)
+    choice.require("learner", asked.learner)
+    choice.require("time", asked.time)
+    choice.require("key", asked.key)
+    choice.allow("session", asked.session)
+    choice.allow("week", asked.week)
+    if choice.allow("type"):
+        # Where a key lies does not change when Shift is let go before it.
+        choice.allow("code")
+    elif not choice.allow("release"):
+        choice.allow("hold")
+    choice.allow("follows")
+    rows = Rows(table.file, table.place, table.read(choice.positions), choice.columns, notes)
+    if "type" in choice.positions:
+        _tell_releases(rows)
+    if "follows" in choice.positions:
+        broken = pl.col("follows").cast(pl.String).str.strip_chars().str.to_lowercase().is_in(["0", "false"])
+        rows.frame = rows.frame.with_columns(broken.fill_null(False).alias("broken")).drop("follows")
+    return rows
+
+
+def _tell_releases(rows: Rows) -> None:
+    kinds = rows.frame["type"].cast(pl.String)
+    known = kinds.drop_nulls().unique(maintain_order=True)
+    words = known.str.to_lowercase().str.replace_all(r"[\s_.\-]+", "")
+    down, up, press = words.is_in(_DOWN), words.is_in(_UP), words.is_in(_PRESS)
+    if not (down | up | press).any():
+        rows.frame = rows.frame.drop("type", "code", strict=False)
+        rows.columns.pop("type")
+        rows.notes.append(
+            "A column looked by its name as if it told key-down from key-up, but does not: "
+            "every row was taken for a press."
+        )
+        return
+    if not (down | press).any():
+        raise DataError(
+            f"{rows.file}: there are releases of keys, but no presses (type column).",
+            hint="export key-down events too.",
+        )
+    if not down.any():
+        down = press
+    is_up = kinds.is_in(known.filter(up).implode()).fill_null(False)
+    is_down = kinds.is_in(known.filter(down).implode()).fill_null(False)
+    rows.left_out[str(Reason.other_event)] += int((~(is_up | is_down)).sum())
+    rows.frame = rows.frame.drop("type").with_columns(is_up.alias("up")).filter(is_up | is_down)
+    if not rows.left_out[str(Reason.other_event)]:
+        del rows.left_out[str(Reason.other_event)]
+    if not is_up.any():
+        rows.frame = rows.frame.drop("up", "code", strict=False)

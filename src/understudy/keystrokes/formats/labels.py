@@ -1,0 +1,102 @@
+"""Labels of learners: a table with a row per learner, joined by name before the names are forgotten."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from understudy.core.events.sniffing import first_lines
+from understudy.core.files.columns import KNOWN_NAMES
+from understudy.core.files.delimited import guess_separator, read_delimited
+from understudy.core.files.parquet import MAGIC as PARQUET_MAGIC
+from understudy.core.files.parquet import read_parquet
+from understudy.core.files.roles import counted, find_column
+from understudy.core.files.source import decode, open_source
+from understudy.core.files.tables import Table
+from understudy.errors import DataError
+from understudy.logs.interactions import natural_order
+
+MOST_LABELS = 20
+
+
+@dataclass(frozen=True, repr=False)
+class Labels:
+    """Who has which label; codes into `names`, which holds every label of the file."""
+
+    learner: pl.Series
+    code: NDArray[np.int32]
+    names: tuple[str, ...]
+    file: str
+    notes: tuple[str, ...]
+
+    def of(self, learners: pl.Series) -> tuple[NDArray[np.int32], list[str]]:
+        """The label of each learner (-1: not told), and sentences with counts."""
+        place = dict(zip(self.learner, self.code, strict=True))
+        found = np.array([place.get(name, -1) for name in learners], dtype=np.int32)
+        n_unknown = int((found < 0).sum())
+        if n_unknown == len(found):
+            raise DataError(
+                f"{self.file}: none of {len(place)} labelled learners is one of {len(found)} learners who typed.",
+                hint="both files have to write learners in the same way; choose the column with --learner.",
+            )
+        notes = list(self.notes)
+        if n_unknown:
+            notes.append(f"{counted(n_unknown, 'learner')} without a label.")
+        return found, notes
+
+
+def read_labels(path: Path, learner: str | None, label: str | None) -> Labels:
+    """The labels of a table: the named column, or the only one beside the learner."""
+    table = _table(path)
+    notes: list[str] = []
+    known = KNOWN_NAMES["learner"]
+    # The events' name for the column may differ from the one here.
+    asked = learner if learner in table.names else None
+    who = find_column(table.names, asked, known, table.file, role="learner", option="--learner", notes=notes)
+    others = [at for at in range(len(table.names)) if at != who]
+    if label is not None:
+        what = find_column(table.names, label, (), table.file, role="label", option="--label", notes=notes)
+    elif len(others) == 1:
+        what = others[0]
+    else:
+        raise DataError(
+            f"{table.file}: {len(others)} columns could be the label.", hint="name one with --label."
+        )
+    if what == who:
+        raise DataError(
+            f"{table.file}: the learner's column cannot be the label.", hint="name another with --label."
+        )
+    frame = table.read({"learner": who, "label": what}).with_columns(
+        pl.col("learner", "label").cast(pl.String).str.strip_chars().replace("", None)
+    )
+    frame = frame.drop_nulls(["learner", "label"])
+    # Twice the same is once; twice something else is an error on a line.
+    twice = frame.filter(pl.col("label").n_unique().over("learner") > 1)
+    if twice.height:
+        raise DataError(
+            f"{table.file}: a learner has two labels (again on {table.place} {twice['line'][1]}, label column).",
+            hint="keep one row per learner.",
+        )
+    frame = frame.unique("learner", keep="first", maintain_order=True)
+    names = natural_order(frame["label"].unique().to_list())
+    if not 2 <= len(names) <= MOST_LABELS:
+        raise DataError(
+            f"{table.file}: the label column holds {len(names)} different values; "
+            f"a label parts learners into 2 to {MOST_LABELS} groups.",
+            hint="choose another column with --label, or put its values into groups.",
+        )
+    code = {name: at for at, name in enumerate(names)}
+    codes = np.array([code[one] for one in frame["label"]], dtype=np.int32)
+    return Labels(frame["learner"], codes, tuple(names), table.file, tuple(notes))
+
+
+def _table(path: Path) -> Table:
+    source = open_source(path)
+    if source.data.startswith(PARQUET_MAGIC):
+        return read_parquet(source)
+    text = decode(source, latin=True)
+    return read_delimited(text, guess_separator(first_lines(text, 1)[0]))

@@ -1,0 +1,151 @@
+"""ProgSnap2: the main table's edits, as inserted and deleted text or as states of the code."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import polars as pl
+
+from understudy.core.events.sniffing import first_lines
+from understudy.core.files.columns import plain
+from understudy.core.files.delimited import guess_separator, read_delimited
+from understudy.core.files.source import decode, open_source
+from understudy.core.files.tables import Table
+from understudy.errors import DataError, UsageError
+from understudy.keystrokes.formats.rows import Asked, Choice, Reason, Rows
+from understudy.keystrokes.formats.snapshots import BACKSPACE, compare_texts
+
+MAIN_TABLE = "MainTable.csv"
+# Names as `plain` writes them. Whatever else changes a text is not typed by a person.
+_EDITS = ("fileedit", "keystroke", "xkeystroke")
+_TYPED = ("", "insert", "delete", "edit", "genericedit", "replace", "keystroke", "type")
+_STAMPS = ("clienttimestamp", "servertimestamp")
+_ELAPSED = ("xelapsedtime", "elapsedtime")
+_STATES = ("xcodestate", "codestate")
+
+
+def main_table(folder: Path) -> Path:
+    """The main table of a folder, itself or one level below."""
+    wanted = (MAIN_TABLE.lower(), MAIN_TABLE.lower() + ".gz")
+    found = [one for one in (*folder.glob("*"), *folder.glob("*/*")) if one.name.lower() in wanted]
+    if not found:
+        raise UsageError(
+            f"'{folder}' is a folder without a {MAIN_TABLE}.", hint="give one file, or a ProgSnap2 folder."
+        )
+    return min(found)
+
+
+def read_progsnap(table: Table, asked: Asked, folder: Path | None) -> Rows:
+    """The edits of a main table; `folder` is where a table of code states is looked for."""
+    notes = list(table.notes)
+    plains = {plain(name): at for at, name in enumerate(table.names)}
+    if "eventtype" not in plains:
+        raise DataError(
+            f"{table.file}: found no column EventType, which every ProgSnap2 main table has.",
+            hint="choose another format with --format.",
+        )
+    choice = Choice(table.names, table.file, notes)
+    choice.require("learner", asked.learner or ("SubjectID" if "subjectid" in plains else None))
+    choice.require("time", asked.time or _clock(table, plains))
+    if asked.key is not None:
+        choice.require("inserted", asked.key, option="--key", known="key")
+    for role, name in (
+        *(("event", "eventtype"), ("edit", "edittype")),
+        *(("inserted", "inserttext"), ("deleted", "deletetext")),
+    ):
+        if name in plains and plains[name] not in choice.positions.values():
+            choice.positions.setdefault(role, plains[name])
+    choice.allow("session", asked.session)
+    choice.allow("week", asked.week)
+    elapsed = plain(choice.columns["time"]) in _ELAPSED
+    texts = None
+    if "inserted" not in choice.positions:
+        texts = _choose_states(choice, plains, folder, table.file)
+    if "assignmentid" in plains and (elapsed or texts is not None):
+        choice.positions["document"] = plains["assignmentid"]
+    rows = Rows(table.file, table.place, table.read(choice.positions), choice.columns, notes)
+    if elapsed and "document" in choice.positions and "session" not in choice.positions:
+        rows.frame = rows.frame.with_columns(pl.col("document").alias("session"))
+        notes.append(
+            "A learner's work on one assignment was taken for a session, as the clock starts with it."
+        )
+    _mark_what_is_not_typed(rows)
+    if texts is None:
+        _from_edits(rows)
+    else:
+        if "text" not in rows.frame.columns:
+            rows.frame = rows.frame.join(texts, on="state", how="left", maintain_order="left").drop("state")
+        compare_texts(rows)
+    return rows
+
+
+def _clock(table: Table, plains: dict[str, int]) -> str | None:
+    """The learner's own clock before the server's: a network delays keys; an empty column is no clock."""
+    for name in (*_STAMPS, *_ELAPSED):
+        if name in plains:
+            values = table.read({"time": plains[name]})["time"]
+            if values.null_count() < len(values):
+                return table.names[plains[name]]
+    return None
+
+
+def _choose_states(choice: Choice, plains: dict[str, int], folder: Path | None, file: str) -> pl.DataFrame:
+    """Choose the column with the code, or the one with its id and give the table that it points to."""
+    inline = next((plains[name] for name in _STATES if name in plains), None)
+    if inline is not None:
+        choice.positions["text"] = inline
+        return pl.DataFrame()
+    if "codestateid" in plains and folder is not None:
+        for place in (folder / "CodeStates" / "CodeStates.csv", folder / "CodeStates.csv"):
+            if place.is_file():
+                choice.positions["state"] = plains["codestateid"]
+                text = decode(open_source(place), latin=True)
+                states = read_delimited(text, guess_separator(first_lines(text, 1)[0]))
+                within = Choice(states.names, states.file, [])
+                within.require("text", None, option="--key")
+                at = next((n for n, name in enumerate(states.names) if plain(name) == "codestateid"), None)
+                if at is None:
+                    raise DataError(
+                        f"{states.file}: found no column CodeStateID.",
+                        hint="see ProgSnap2, section on code states.",
+                    )
+                frame = states.read({"state": at, "text": within.positions["text"]})
+                return frame.select("state", "text").unique("state", keep="first", maintain_order=True)
+    raise DataError(
+        f"{file}: found neither inserted text nor the code after each edit.",
+        hint="the main table needs InsertText or X-CodeState, or CodeStates/CodeStates.csv beside it; "
+        "--key names another column with inserted text.",
+    )
+
+
+def _mark_what_is_not_typed(rows: Rows) -> None:
+    def word(column: str) -> pl.Expr:
+        return (
+            pl.col(column).cast(pl.String).fill_null("").str.to_lowercase().str.replace_all(r"[\s_.\-]+", "")
+        )
+
+    rows.mark(~word("event").is_in(_EDITS), Reason.other_event)
+    if (rows.frame["reason"] > 0).all():
+        raise DataError(
+            f"{rows.file}: no event is a File.Edit (EventType column).",
+            hint="the data set may hold runs and submissions only, which are no keystrokes.",
+        )
+    if "edit" in rows.frame.columns:
+        rows.mark(~word("edit").is_in(_TYPED), Reason.not_typed)
+    rows.frame = rows.frame.drop("event", "edit", strict=False)
+
+
+def _from_edits(rows: Rows) -> None:
+    """One inserted character is its key, one deleted character a Backspace; anything more was not typed."""
+    inserted = pl.col("inserted").cast(pl.String).fill_null("")
+    inserted = inserted.str.replace_all("\r\n", "\n", literal=True)
+    deleted = (
+        pl.col("deleted").cast(pl.String).fill_null("") if "deleted" in rows.frame.columns else pl.lit("")
+    )
+    n_inserted, n_deleted = inserted.str.len_chars(), deleted.str.len_chars()
+    rows.mark((n_inserted == 0) & (n_deleted == 0), Reason.no_key)
+    rows.mark(n_inserted + n_deleted > 1, Reason.several)
+    key = pl.when(n_inserted > 0).then(inserted).when(n_deleted > 0).then(pl.lit(BACKSPACE))
+    rows.frame = rows.frame.with_columns(key.alias("key")).drop(
+        "inserted", "deleted", "document", strict=False
+    )

@@ -1,0 +1,368 @@
+"""Keystroke files to records: events, ProgSnap2, snapshots of source code, JSON lines.
+
+Learners' names group rows and join labels; then they are forgotten. Of a file only the columns
+that play a role are read.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from understudy.core.events.sniffing import first_lines
+from understudy.core.files.clock import (
+    Column,
+    check_unit,
+    read_clock,
+    read_holds,
+    read_releases,
+)
+from understudy.core.files.columns import plain, reject_duplicates
+from understudy.core.files.delimited import SEPARATORS, guess_separator, header_names, read_delimited
+from understudy.core.files.json_records import read_lines
+from understudy.core.files.parquet import MAGIC as PARQUET_MAGIC
+from understudy.core.files.parquet import read_parquet
+from understudy.core.files.roles import counted
+from understudy.core.files.source import Source, decode, keeping_values_inside, open_source
+from understudy.core.files.tables import Table
+from understudy.errors import DataError, UsageError
+from understudy.keystrokes.formats.chain import Events, link
+from understudy.keystrokes.formats.events import read_events
+from understudy.keystrokes.formats.labels import read_labels
+from understudy.keystrokes.formats.progsnap import main_table, read_progsnap
+from understudy.keystrokes.formats.rows import (
+    ELSEWHERE,
+    NAMES,
+    NO_LEARNER,
+    REASONS,
+    Asked,
+    Reason,
+    Rows,
+    coded,
+    name_keys,
+    regrouped,
+)
+from understudy.keystrokes.formats.snapshots import read_snapshots
+from understudy.keystrokes.keystrokes import Keystrokes
+from understudy.logs.interactions import SIMULATED_PREFIX
+
+FORMATS = ("events", "lines", "progsnap2", "snapshots")
+# Latencies of typing lie between 10 and 750 ms (thesis, section 4.1).
+COARSE, TOO_COARSE = 10.0, 750.0
+# "3", "week 3", "W03", and "3.0" from a spreadsheet; empty for a row without a week.
+_WEEK = re.compile(r"\s*(?:(?:[a-z]{1,8}[\s_.\-]*)?([0-9]{1,6})(?:\.0*)?)?\s*", re.IGNORECASE)
+
+
+@dataclass(frozen=True, repr=False)
+class KeystrokeSource:
+    """The keystrokes of a file, and what is known about it.
+
+    `labels` holds, per learner, a position in `label_names` or -1. `left_out` counts rows by the reason
+    why they are no keystroke: facts about learners, for the custodian only. `resolution_ms` is the finest
+    step of the file's clock: 1000 for whole seconds.
+    """
+
+    keystrokes: Keystrokes
+    labels: NDArray[np.int32] | None
+    label_names: tuple[str, ...]
+    format: str
+    left_out: dict[str, int]
+    notes: tuple[str, ...]
+    resolution_ms: float
+
+    def __repr__(self) -> str:
+        return f"<KeystrokeSource: {self.format}, {self.keystrokes!r}>"
+
+
+def read_keystrokes(
+    path: Path | str,
+    *,
+    format: str | None = None,
+    learner: str | None = None,
+    time: str | None = None,
+    key: str | None = None,
+    session: str | None = None,
+    week: str | None = None,
+    unit: str | None = None,
+    labels: Path | None = None,
+    label: str | None = None,
+) -> KeystrokeSource:
+    """The keystrokes of a file, or of a ProgSnap2 folder.
+
+    The format is found from the content unless it is named; so are columns. `key` names the column with
+    the key, the inserted text or the snapshot. `unit` (ns, us, ms, s) is found from the size of the times.
+    Without a session column a session ends when no key is pressed for 30 minutes; without a week
+    column weeks are periods of seven days from the earliest key of the file. `labels` is a table
+    with a row per learner, `label` its column.
+    """
+    asked = Asked(learner, time, key, session, week, unit)
+    return _read(path, format, asked, labels, label)[0]
+
+
+def read_courses(
+    first: Path | str, second: Path | str, **options: Any
+) -> tuple[KeystrokeSource, KeystrokeSource]:
+    """Two courses of the same learners, each learner at the same position in both.
+
+    Who typed in one of them only is left out and counted. Options are those of `read_keystrokes`, for both.
+    """
+    one, names_of_one = _read_with(first, **options)
+    other, names_of_other = _read_with(second, **options)
+    place = {name: at for at, name in enumerate(names_of_other)}
+    here = np.array([at for at, name in enumerate(names_of_one) if name in place], dtype=np.int64)
+    if not len(here):
+        raise DataError(
+            f"none of {len(names_of_one)} learners of {Path(first).name} is one of {len(names_of_other)} "
+            f"learners of {Path(second).name}.",
+            hint="both files have to write learners in the same way; choose the column with --learner.",
+        )
+    there = np.array([place[names_of_one[int(at)]] for at in here], dtype=np.int64)
+    return _only(one, here), _only(other, there)
+
+
+def _read_with(
+    path: Path | str,
+    *,
+    format: str | None = None,
+    labels: Path | None = None,
+    label: str | None = None,
+    **columns: str | None,
+) -> tuple[KeystrokeSource, pl.Series]:
+    return _read(path, format, Asked(**columns), labels, label)
+
+
+def _only(source: KeystrokeSource, chosen: NDArray[np.int64]) -> KeystrokeSource:
+    keystrokes = source.keystrokes.learners(chosen)
+    left_out, notes = dict(source.left_out), source.notes
+    if n_gone := source.keystrokes.n_learners - len(chosen):
+        left_out[ELSEWHERE] = source.keystrokes.n_rows - keystrokes.n_rows
+        notes = (*notes, f"{counted(n_gone, 'learner')} who typed in one of the courses only left out.")
+    return replace(
+        source,
+        keystrokes=keystrokes,
+        labels=None if source.labels is None else source.labels[chosen],
+        left_out=left_out,
+        notes=notes,
+    )
+
+
+def _read(
+    path: Path | str, format: str | None, asked: Asked, labels: Path | None, label: str | None
+) -> tuple[KeystrokeSource, pl.Series]:
+    if format is not None and format not in FORMATS:
+        raise UsageError(
+            f"there is no format '{format}'.", hint="the formats are " + ", ".join(FORMATS) + "."
+        )
+    if label is not None and labels is None:
+        raise UsageError("a label was named, but no file of labels.", hint="give it with --labels.")
+    asked = replace(asked, unit=check_unit(asked.unit))
+    labelled = None if labels is None else read_labels(labels, asked.learner, label)
+    rows, format, why = _rows(Path(path), format, asked)
+    if why:
+        rows.notes.insert(0, f"Read as {format}: {why}.")
+    keystrokes, names, resolution = _settle(rows, asked)
+    notes = [*rows.notes, *_about_clock(resolution)]
+    codes = None
+    if labelled is not None:
+        codes, said = labelled.of(names)
+        notes += said
+    source = KeystrokeSource(
+        keystrokes,
+        codes,
+        () if labelled is None else labelled.names,
+        format,
+        dict(rows.left_out),
+        tuple(notes),
+        resolution,
+    )
+    return source, names
+
+
+def _rows(path: Path, format: str | None, asked: Asked) -> tuple[Rows, str, str]:
+    """The rows of the file, its format, and why it was taken for that (empty if it was named)."""
+    why = ""
+    folder = path.parent
+    if path.is_dir():
+        if format not in (None, "progsnap2"):
+            raise UsageError(f"'{path}' is a folder, not a file.", hint="give one file of the folder.")
+        path = main_table(path)
+        folder, why = path.parent, "" if format else "it is a folder with a main table"
+        format = "progsnap2"
+    source = open_source(path)
+    table, is_json = _table(source)
+    reject_duplicates(table.names, table.file)
+    if format is None:
+        format, why = _sniff(table, is_json, asked)
+    if format == "lines" and not is_json:
+        raise DataError(f"{source.name}: this is no JSON.", hint="leave --format out, or give another.")
+    if format == "progsnap2":
+        return read_progsnap(table, asked, folder), format, why
+    if format == "snapshots":
+        return read_snapshots(table, asked), format, why
+    return read_events(table, asked), format, why
+
+
+def _table(source: Source) -> tuple[Table, bool]:
+    if source.data.startswith(PARQUET_MAGIC):
+        return read_parquet(source), False
+    text = decode(source, latin=True)
+    first = first_lines(text, 1)[0]
+    if first.lstrip().startswith(("{", "[")):
+        return read_lines(text), True
+    separator = guess_separator(first)
+    if len(header_names(first, separator)) < 2:
+        raise DataError(
+            f"{source.name}: the content is in no format that the reader knows.",
+            hint="a file of keystrokes begins with a line of column names, by "
+            + ", ".join(SEPARATORS.values())
+            + ", or is JSON.",
+        )
+    return read_delimited(text, separator), False
+
+
+def _sniff(table: Table, is_json: bool, asked: Asked) -> tuple[str, str]:
+    names = {plain(name) for name in table.names}
+    if "eventtype" in names and names & {"subjectid", "codestateid", "edittype", "inserttext"}:
+        return "progsnap2", "its header has the columns of a ProgSnap2 main table"
+    texts = asked.key is None or plain(asked.key) in NAMES["text"]
+    if texts and names.isdisjoint(NAMES["key"]) and not names.isdisjoint(NAMES["text"]):
+        return "snapshots", "it has a column of texts and none of keys"
+    if is_json:
+        return "lines", "it begins like JSON"
+    return "events", "it has a row per key event"
+
+
+def _settle(rows: Rows, asked: Asked) -> tuple[Keystrokes, pl.Series, float]:
+    """The record, the names of its learners, and the finest step of its clock."""
+    with keeping_values_inside(
+        f"{rows.file}: the columns cannot be put together.",
+        hint="check the columns chosen, and that the file is valid UTF-8.",
+    ):
+        events, keys, relative, names = _events(rows, asked)
+        if len(events.time):
+            found = link(events, keys, relative=relative, left_out=rows.left_out, notes=rows.notes)
+    if not len(events.time) or not found[0].n_rows:
+        raise DataError(
+            f"{rows.file}: no keystroke is left to read ({_counts(rows.left_out)}).",
+            hint="check the export, and the columns chosen with --learner, --time and --key.",
+        )
+    keystrokes, present, resolution = found
+    names = names.gather(present)
+    simulated = bool(names.str.starts_with(SIMULATED_PREFIX).all())
+    return replace(keystrokes, simulated=simulated), names, resolution
+
+
+def _counts(left_out: Counter[str]) -> str:
+    said = ", ".join(f"{counted(number, 'row')}: {reason}" for reason, number in left_out.items() if number)
+    return said or "there is no row"
+
+
+def _events(rows: Rows, asked: Asked) -> tuple[Events, tuple[str, ...], bool, pl.Series]:
+    """Columns as numbers; rows without a learner go, those without a time or key stay to break chains."""
+    who, raw = coded(rows.frame["learner"].cast(pl.String))
+    learner, names = regrouped(who, [name.strip() or None for name in raw])
+    if n_nobody := int((learner < 0).sum()):
+        rows.left_out[NO_LEARNER] += n_nobody
+        rows.frame = rows.frame.filter(pl.Series(learner >= 0))
+        learner = learner[learner >= 0]
+    _drop_without_time(rows, learner)
+    if rows.frame.height < len(learner):
+        learner = learner[rows.frame["place"].to_numpy()]
+    frame = rows.frame
+    if not frame.height:
+        return (
+            Events(learner, np.zeros(0, np.int64), learner, learner.astype(np.uint8)),
+            (),
+            False,
+            pl.Series(),
+        )
+    column = Column(rows.file, rows.place, frame["line"], rows.columns["time"])
+    clock = read_clock(frame["time"], learner, asked.unit, column)
+    rows.notes.append(clock.note)
+    key, keys, reason = _keys(rows)
+    events = Events(learner, clock.time, key, reason)
+    if "session" in frame.columns:
+        events = replace(events, session=coded(frame["session"].cast(pl.String).str.strip_chars())[0])
+    if "week" in frame.columns:
+        events = replace(events, week=_weeks(rows))
+    if "up" in frame.columns:
+        events = replace(events, up=frame["up"].to_numpy(), code=_places(frame))
+    if "broken" in frame.columns:
+        events = replace(events, broken=frame["broken"].to_numpy())
+    if "release" in frame.columns:
+        events = replace(events, hold=read_releases(frame["release"], clock, column))
+    elif "hold" in frame.columns:
+        events = replace(events, hold=read_holds(frame["hold"], rows.columns["hold"]))
+    return events, keys, clock.relative, pl.Series(names, dtype=pl.String)
+
+
+def _drop_without_time(rows: Rows, learner: NDArray[np.int32]) -> None:
+    """Leave out rows without a time; the learner's next row then follows none."""
+    missing = rows.frame["time"].is_null()
+    if rows.frame["time"].dtype == pl.String:
+        missing |= rows.frame["time"].str.strip_chars() == ""
+    if not missing.any():
+        return
+    rows.left_out[str(Reason.no_time)] += int(missing.sum())
+    missing_before = pl.col("missing").cast(pl.Int64).cum_sum().over("who")
+    broken = pl.col("broken") if "broken" in rows.frame.columns else pl.lit(False)
+    frame = rows.frame.with_columns(missing.alias("missing"), pl.Series("who", learner))
+    frame = (
+        frame.with_columns(missing_before.alias("gaps")).with_row_index("place").filter(~pl.col("missing"))
+    )
+    after_gap = (pl.col("gaps") != pl.col("gaps").shift(1).over("who")).fill_null(False)
+    rows.frame = frame.with_columns((broken | after_gap).alias("broken"))
+
+
+def _keys(rows: Rows) -> tuple[NDArray[np.int32], tuple[str, ...], NDArray[np.uint8]]:
+    which, texts = coded(rows.frame["key"].cast(pl.String))
+    names, against, as_codes = name_keys(texts)
+    if as_codes:
+        rows.notes.append("Keys are told by numbers, which were kept as their names.")
+    key, keys = regrouped(which, names)
+    reason = np.array([*against, REASONS.index(Reason.no_key)], dtype=np.uint8)[which]
+    if "reason" in rows.frame.columns:
+        told = rows.frame["reason"].to_numpy()
+        reason = np.where(told > 0, told, reason)
+    return key, tuple(keys), reason
+
+
+def _places(frame: pl.DataFrame) -> NDArray[np.int32]:
+    """The key on the keyboard by which a release finds its press: its code, or else its name."""
+    place = pl.col("key").cast(pl.String)
+    if "code" in frame.columns:
+        code = pl.col("code").cast(pl.String)
+        place = pl.when(code.is_not_null() & (code != "")).then(code).otherwise(place)
+    return coded(frame.select(place.alias("place")).to_series())[0]
+
+
+def _weeks(rows: Rows) -> NDArray[np.int32]:
+    """The number in each cell of the week column; empty cells are -1."""
+    which, texts = coded(rows.frame["week"].cast(pl.String))
+    numbers: list[int] = []
+    for at, text in enumerate(texts):
+        number = _WEEK.fullmatch(text)
+        if number is None:
+            row = int((which == at).argmax())
+            raise DataError(
+                f"{rows.file}: a week is no number (first on {rows.place} {rows.frame['line'][row]}, week column).",
+                hint="number the weeks, or leave the column out: weeks are then taken from the times.",
+            )
+        numbers.append(int(number[1] or -1))
+    return np.array([*numbers, -1], dtype=np.int32)[which]
+
+
+def _about_clock(resolution: float) -> list[str]:
+    if resolution < COARSE:
+        return []
+    said = f"The clock steps by {resolution:g} ms: "
+    if resolution >= TOO_COARSE:
+        return [said + "latencies of typing cannot be taken from this file."]
+    return [said + "latencies are multiples of that."]

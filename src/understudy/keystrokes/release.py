@@ -1,0 +1,280 @@
+"""Key presses that may be given to researchers: coarse times from 0, new numbers, nothing that was not asked for.
+
+What stays identifies: the text that was typed, the order of keys, how much was typed. No formal
+guarantee; `studies` measures who can still be named.
+"""
+
+from __future__ import annotations
+
+import random
+import re
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from understudy.errors import UsageError
+from understudy.keystrokes.formats.writing import event_table
+from understudy.keystrokes.keystrokes import NANOSECONDS, UNKNOWN, Keystrokes
+from understudy.keystrokes.latencies import LONGEST
+from understudy.logs.interactions import SIMULATED_PREFIX
+
+if TYPE_CHECKING:
+    from understudy.keystrokes.coarsening import Coarsening
+
+# The length of a pause can be matched with another log of the same hour; above this all are alike.
+LONGEST_PAUSE = 5000.0
+SHORTEST_PAUSE = 1000.0  # no less: up to 750 ms is typing
+# Keys of fewer learners than this point at them: a letter of another language, a text in place of a key.
+FEWEST_LEARNERS = 5
+
+COLUMNS = ("week", "session", "hold")
+
+
+class Keys(StrEnum):
+    """How much of the keys is kept."""
+
+    all = "all"
+    classes = "classes"
+
+
+@dataclass(frozen=True)
+class Kept:
+    """What of the events is kept beside the order of keys and their coarse latencies."""
+
+    week: bool = False
+    session: bool = False
+    hold: bool = False
+    keys: Keys = Keys.classes
+    fewest: int = FEWEST_LEARNERS
+    longest_pause: float = LONGEST_PAUSE
+
+    def __post_init__(self) -> None:
+        if not (np.isfinite(self.longest_pause) and self.longest_pause >= SHORTEST_PAUSE):
+            raise UsageError(
+                f"asked for pauses of at most {self.longest_pause:g} ms.",
+                hint=f"give {SHORTEST_PAUSE:g} or more, such as 5000: a pause must not look like typing.",
+            )
+
+    @classmethod
+    def columns(cls, text: str, **others: Any) -> Kept:
+        """From the names of columns as a user writes them: `week,session`."""
+        names = [name.strip() for name in text.split(",") if name.strip()]
+        for name in names:
+            if name not in COLUMNS:
+                raise UsageError(
+                    f"asked to keep '{name}'.",
+                    hint=f"beside keys and latencies one can keep {', '.join(COLUMNS)}; all else is dropped.",
+                )
+        asked = {name: name in names for name in COLUMNS}
+        return cls(asked["week"], asked["session"], asked["hold"], **others)
+
+
+def coarsen_events(
+    keystrokes: Keystrokes,
+    coarsening: Coarsening,
+    kept: Kept,
+    rng: np.random.Generator,
+    chance: random.Random | None = None,
+) -> Keystrokes:
+    """What may be written: learners in random order, coarse times, only the columns that are kept.
+
+    With sessions, every session starts at 0. Without them, a learner's sessions follow one another,
+    the longest pause apart, and their number cannot be read off.
+
+    `rng` draws random places and delays, whose results are released. The order comes from `chance`, the
+    operating system unless a test gives another, so that nothing released tells about it.
+    """
+    order = list(range(keystrokes.n_learners))
+    (chance or random.SystemRandom()).shuffle(order)
+    mixed = keystrokes.learners(np.array(order, dtype=np.int64))
+    if kept.hold and mixed.hold is None:
+        raise UsageError(
+            "asked to keep hold times, which the file does not tell.", hint="leave hold out of --keep."
+        )
+    mixed = replace(_with_key_classes(mixed, kept.keys, kept.fewest), hold=mixed.hold if kept.hold else None)
+    coarse = relaid(
+        mixed,
+        coarsening,
+        rng,
+        longest_pause=kept.longest_pause,
+        running_on=not kept.session,
+        fewest=kept.fewest,
+    )
+    unknown = np.full(coarse.n_rows, UNKNOWN, dtype=np.int32)
+    known = coarse.week[coarse.week >= 0]
+    first = int(known.min()) if len(known) else 0
+    hold = coarse.hold
+    return replace(
+        coarse,
+        # Whole milliseconds: finer digits would only look exact.
+        time=coarse.time // NANOSECONDS * NANOSECONDS,
+        hold=None if hold is None else np.where(hold >= 0, hold // NANOSECONDS * NANOSECONDS, UNKNOWN),
+        week=np.where(coarse.week >= 0, coarse.week - first, UNKNOWN) if kept.week else unknown,
+        session=coarse.session if kept.session else np.zeros(coarse.n_rows, dtype=np.int32),
+    )
+
+
+def released_table(coarse: Keystrokes, kept: Kept, chance: random.Random | None = None) -> pl.DataFrame:
+    """The events as they are written: fresh names, and no column beside those that were asked for.
+
+    Where a key follows none, the gap before it is the longest pause; no column says so.
+    """
+    table = event_table(coarse)
+    names = pseudonyms(coarse.n_learners, chance, SIMULATED_PREFIX if coarse.simulated else "learner-")
+    table = table.with_columns(learner=pl.Series(names, dtype=pl.String).gather(coarse.learner))
+    wanted = {"week": kept.week, "session": kept.session, "follows": False}
+    return table.select(name for name in table.columns if wanted.get(name, True))
+
+
+def relaid(
+    keystrokes: Keystrokes,
+    coarsening: Coarsening,
+    rng: np.random.Generator,
+    *,
+    longest_pause: float = LONGEST_PAUSE,
+    running_on: bool = False,
+    fewest: int = FEWEST_LEARNERS,
+) -> Keystrokes:
+    """The same keys at times whose differences are coarse, session after session, each from 0.
+
+    A longer pause counts as the longest one, and so does the gap before a key that follows none in its
+    session (a paste, rows left out): both are made coarse like latencies. Order holds, since no
+    coarse latency is negative; with a latency of 0 two keys share a time, and the order of the rows tells.
+    With `running_on`, a learner's sessions continue each other's times. A key held for longer counts as held
+    for 750 ms: a key that somebody leant on for two hours points at them.
+    """
+    ordered = _by_session(keystrokes)
+    learner, n_rows = ordered.learner, ordered.n_rows
+    first = np.zeros(n_rows, dtype=bool)
+    first[ordered.offsets[:-1][ordered.lengths > 0]] = True
+    opens = first | (np.diff(ordered.session, prepend=-1) != 0)
+    follows = ordered.follows & ~opens
+    gaps = np.where(follows, ordered.latencies / NANOSECONDS, longest_pause)
+    starts = first if running_on else opens
+    gaps = np.where(starts, 0.0, np.minimum(gaps, longest_pause))
+    digraph = _common_digraphs(ordered.key, follows, learner, len(ordered.keys), fewest)
+    digraph[starts] = -2  # no latency at all, so in no class of latencies
+    coarse = np.where(starts, 0.0, coarsening.latencies(gaps, digraph, starts, rng))
+    passed = np.cumsum(np.rint(coarse * NANOSECONDS).astype(np.int64))
+    begin = np.flatnonzero(starts)
+    passed -= np.repeat(passed[begin], np.diff(np.append(begin, n_rows)))
+    hold = ordered.hold
+    if hold is not None:
+        known = hold >= 0
+        held = np.minimum(hold[known] / NANOSECONDS, LONGEST)
+        common = _n_learners(ordered)[ordered.key] >= fewest
+        held = coarsening.holds(held, np.where(common, ordered.key, -1)[known], rng)
+        hold = np.full(n_rows, UNKNOWN, dtype=np.int64)
+        hold[known] = np.rint(held * NANOSECONDS).astype(np.int64)
+    return replace(ordered, time=passed, follows=follows, hold=hold)
+
+
+def _by_session(keystrokes: Keystrokes) -> Keystrokes:
+    """Each learner's sessions one after the other, where they were interleaved (two tasks open at once)."""
+    learner, session = keystrokes.learner, keystrokes.session
+    if not np.any((np.diff(session) < 0) & (np.diff(learner) == 0)):
+        return keystrokes
+    order = np.lexsort((session, learner))  # stable, so time order holds within a session
+    after = np.diff(order, prepend=-2) == 1
+    return replace(
+        keystrokes,
+        key=keystrokes.key[order],
+        time=keystrokes.time[order],
+        follows=keystrokes.follows[order] & after,
+        session=session[order],
+        week=keystrokes.week[order],
+        hold=None if keystrokes.hold is None else keystrokes.hold[order],
+    )
+
+
+def _common_digraphs(
+    key: NDArray[np.integer[Any]],
+    follows: NDArray[np.bool_],
+    learner: NDArray[np.integer[Any]],
+    n_keys: int,
+    fewest: int,
+) -> NDArray[np.int64]:
+    """The pair of keys that each row ends; -1 for pairs of few learners and for a key that follows none."""
+    before = np.concatenate([key[:1], key[:-1]]).astype(np.int64)
+    pairs, pair = np.unique(before * n_keys + key, return_inverse=True)
+    of_learner = np.unique(pair[follows] * (int(learner.max(initial=0)) + 1) + learner[follows])
+    n_learners = np.bincount(of_learner // (int(learner.max(initial=0)) + 1), minlength=len(pairs))
+    return np.where(follows & (n_learners[pair] >= fewest), pair, -1)
+
+
+def _with_key_classes(keystrokes: Keystrokes, keys: Keys, fewest: int) -> Keystrokes:
+    """Class names in place of all keys, or of those that fewer than `fewest` learners pressed.
+
+    A class of so few points at them as well, unless all learners of the file are in it: it becomes "other".
+    """
+    n_learners = _n_learners(keystrokes)
+    names = [
+        key_class(name) if keys is Keys.classes or n_learners[code] < fewest else name
+        for code, name in enumerate(keystrokes.keys)
+    ]
+    classed = _renamed(keystrokes, names)
+    few = _n_learners(classed) < min(fewest, keystrokes.n_learners)
+    rare = {name for name, is_rare in zip(classed.keys, few, strict=True) if is_rare and name in CLASSES}
+    return _renamed(classed, ["other" if name in rare else name for name in classed.keys])
+
+
+def _n_learners(keystrokes: Keystrokes) -> NDArray[np.int64]:
+    """How many learners pressed each key."""
+    n_keys = len(keystrokes.keys)
+    pressed = np.unique(keystrokes.learner.astype(np.int64) * n_keys + keystrokes.key) % n_keys
+    return np.bincount(pressed, minlength=n_keys)
+
+
+def _renamed(keystrokes: Keystrokes, names: list[str]) -> Keystrokes:
+    """Keys by these names, a name per code; equal ones become one key."""
+    # Sorted, so that the list of keys does not tell who came first in the file.
+    known = tuple(sorted({names[code] for code in np.unique(keystrokes.key)})) or ("",)
+    place = {name: position for position, name in enumerate(known)}
+    renamed = np.array([place.get(name, 0) for name in names], dtype=np.int32)
+    return replace(keystrokes, key=renamed[keystrokes.key], keys=known)
+
+
+CLASSES = ("letter", "digit", "space", "symbol", "backspace", "other")
+_BLANK = {" ", "\n", "\t", "\r", "space", "enter", "return", "tab"}
+_BACKWARDS = {"\b", "\x7f", "backspace", "delete", "del"}
+_NAMED_SYMBOLS = {
+    *("comma", "period", "semicolon", "colon", "slash", "backslash", "quote", "minus", "equal", "plus"),
+    *("bracketleft", "bracketright", "backquote", "intlbackslash"),
+}
+
+
+def key_class(key: str) -> str:
+    """letter, digit, space (and Enter, Tab), symbol, backspace (and Delete) or other, such as Shift or a text."""
+    name = key.casefold()
+    if name in CLASSES:  # of a file that was made coarse before
+        return name
+    if name in _BLANK:
+        return "space"
+    if name in _BACKWARDS:
+        return "backspace"
+    if re.fullmatch(r"key[a-z]", name):
+        return "letter"
+    if re.fullmatch(r"(digit|numpad)[0-9]", name):
+        return "digit"
+    if name in _NAMED_SYMBOLS:
+        return "symbol"
+    if len(key) != 1:
+        return "other"
+    if key.isalpha():
+        return "letter"
+    if key.isdigit():
+        return "digit"
+    return "symbol" if key.isprintable() else "other"
+
+
+def pseudonyms(n_learners: int, chance: random.Random | None = None, prefix: str = "learner-") -> list[str]:
+    """Fresh names that say nothing, all different; from the operating system unless a test gives another chance."""
+    chance = chance or random.SystemRandom()
+    names: dict[str, None] = {}
+    while len(names) < n_learners:
+        names[f"{prefix}{chance.getrandbits(32):08x}"] = None
+    return list(names)

@@ -1,0 +1,1 @@
+"""The sweep: every coarseness with what it identifies and what it still teaches."""

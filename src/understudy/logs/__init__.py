@@ -1,0 +1,1 @@
+"""Logs of learners' actions: records, generators, attacks, utility, studies, releases."""

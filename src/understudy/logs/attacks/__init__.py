@@ -1,0 +1,1 @@
+"""Attacks on synthetic logs: each says what the attacker knows and scores learners."""

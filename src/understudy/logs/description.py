@@ -1,0 +1,81 @@
+"""Facts about a log: its size, its lengths, its repeats (seed synthetic-logs, Table 2)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from understudy.logs.interactions import IntArray, Interactions
+from understudy.logs.totals import totals
+
+
+@dataclass(frozen=True)
+class Description:
+    """Table 2 of the seed for any log, and the actions that have no finite difficulty."""
+
+    n_rows: int
+    n_learners: int
+    n_actions: int
+    success_rate: float
+    repeats_median: float
+    repeats_max: int
+    length_min: int
+    length_median: float
+    length_max: int
+    n_always_right: int
+    n_always_wrong: int
+    n_by_one_learner: int
+    first_time: str | None
+    last_time: str | None
+
+
+def describe(log: Interactions) -> Description:
+    """Describe a log.
+
+    Repeats are attempts of a learner at an action: the median over learners of each learner's
+    median, and the maximum over everything (seed, section 5.1).
+    """
+    attempts = np.bincount(log.action, minlength=log.n_actions)
+    successes = totals(log.action, log.outcome, log.n_actions)
+    learner, repeats = attempts_of_pairs(log)
+    return Description(
+        n_rows=log.n_rows,
+        n_learners=log.n_learners,
+        n_actions=int((attempts > 0).sum()),
+        success_rate=float(log.outcome.mean()) if log.n_rows else 0.0,
+        repeats_median=float(np.median(_medians(learner, repeats, log.n_learners))) if log.n_rows else 0.0,
+        repeats_max=int(repeats.max(initial=0)),
+        length_min=int(log.lengths.min(initial=log.n_rows)),
+        length_median=float(np.median(log.lengths)) if log.n_learners else 0.0,
+        length_max=int(log.lengths.max(initial=0)),
+        n_always_right=int(((attempts > 0) & (successes == attempts)).sum()),
+        n_always_wrong=int(((attempts > 0) & (successes == 0)).sum()),
+        n_by_one_learner=n_by_one_learner(log),
+        first_time=None if log.time is None else str(log.time.min().astype("datetime64[D]")),
+        last_time=None if log.time is None else str(log.time.max().astype("datetime64[D]")),
+    )
+
+
+def n_by_one_learner(log: Interactions) -> int:
+    """Actions that a single learner attempted: their very names may tell who."""
+    key = np.unique(log.learner.astype(np.int64) * log.n_actions + log.action)
+    return int((np.bincount(key % max(log.n_actions, 1), minlength=log.n_actions) == 1).sum())
+
+
+def attempts_of_pairs(log: Interactions) -> tuple[IntArray, IntArray]:
+    """For each (learner, action) pair that occurs: the learner, and the number of attempts."""
+    key = log.learner.astype(np.int64) * log.n_actions + log.action
+    pair, count = np.unique(key, return_counts=True)
+    return pair // max(log.n_actions, 1), count
+
+
+def _medians(learner: IntArray, values: IntArray, n_learners: int) -> IntArray:
+    """The median of each learner's values; every learner has at least one."""
+    order = np.lexsort((values, learner))
+    counts = np.bincount(learner, minlength=n_learners)
+    counts = counts[counts > 0]
+    begin = np.cumsum(counts) - counts
+    ordered = values[order]
+    middle: IntArray = (ordered[begin + (counts - 1) // 2] + ordered[begin + counts // 2]) / 2
+    return middle

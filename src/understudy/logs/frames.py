@@ -1,0 +1,171 @@
+"""Interactions from and to frames: where columns are checked and names become codes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from understudy.core.files.times import UnreadableTimesError, parse_times
+from understudy.errors import DataError
+from understudy.logs.interactions import (
+    SIMULATED_PREFIX,
+    IntArray,
+    Interactions,
+    natural_order,
+    offsets_of,
+)
+
+TRUE_WORDS = ("1", "1.0", "true", "correct", "yes")
+FALSE_WORDS = ("0", "0.0", "false", "incorrect", "no")
+
+
+def as_polars(frame: Any) -> pl.DataFrame:
+    """A polars frame from a polars or pandas frame."""
+    if isinstance(frame, pl.DataFrame):
+        return frame
+    if isinstance(frame, pl.LazyFrame):
+        return frame.collect()
+    if type(frame).__module__.split(".")[0] == "pandas":
+        return pl.DataFrame(pl.from_pandas(frame))
+    raise DataError(
+        f"a log is made from a polars or pandas frame, not from {type(frame).__name__}.",
+        hint="pass a frame, or a file's path to `understudy.readers.read_log`.",
+    )
+
+
+def interactions_from_frame(
+    frame: Any, columns: Mapping[str, str | None], first_line: int, single_rows: bool
+) -> Interactions:
+    """See `Interactions.from_frame`."""
+    table = as_polars(frame)
+    wanted = {role: name for role, name in columns.items() if name is not None}
+    missing = [name for name in wanted.values() if name not in table.columns]
+    if missing:
+        raise DataError(
+            f"asked for column {_listed(missing)}; found {_listed(table.columns) or 'no column at all'}.",
+            hint="name the columns with --learner, --action, --outcome and --time.",
+        )
+    if table.height == 0:
+        raise DataError("the log is empty: there is a header but no row.", hint="check the export.")
+    table = table.select(pl.col(name).alias(role) for role, name in wanted.items())
+    for role in ("learner", "action"):
+        _reject_missing(table[role], columns[role], first_line)
+
+    learner, learner_names = _codes(table["learner"].cast(pl.String))
+    n_learners = len(learner_names)
+    if n_learners == table.height and table.height > 1 and not single_rows:
+        raise DataError(
+            f"column '{columns['learner']}' has a different value on each of the {table.height} rows, "
+            "so it cannot say who did what.",
+            hint="choose the column that names the learner with --learner.",
+        )
+    outcome = parse_outcomes(table["outcome"], columns["outcome"] or "outcome", first_line)
+    action, action_names = _codes(table["action"].cast(pl.String), ordered=True)
+    time = _parse_times(table["time"], columns["time"], first_line) if "time" in wanted else None
+
+    order = np.argsort(learner, kind="stable") if time is None else np.lexsort((time, learner))
+    group, group_names = _group_of_learners(table, learner, n_learners) if "group" in wanted else (None, ())
+    item, item_names = (
+        _codes(table["item"].cast(pl.String).fill_null(""), ordered=True) if "item" in wanted else (None, ())
+    )
+    return Interactions(
+        action=action[order],
+        outcome=outcome[order],
+        offsets=offsets_of(np.bincount(learner, minlength=n_learners)),
+        actions=action_names,
+        item=None if item is None else item[order],
+        items=item_names,
+        time=None if time is None else time[order],
+        group=group,
+        groups=group_names,
+        simulated=all(name.startswith(SIMULATED_PREFIX) for name in learner_names),
+    )
+
+
+def frame_from_interactions(log: Interactions, prefix: str) -> pl.DataFrame:
+    """See `Interactions.to_frame`."""
+    width = len(str(log.n_learners))
+    names = pl.Series([f"{prefix}{i + 1:0{width}}" for i in range(log.n_learners)], dtype=pl.String)
+    return pl.DataFrame(
+        {
+            "learner": names.gather(log.learner),
+            "action": pl.Series(log.actions, dtype=pl.String).gather(log.action),
+            "outcome": pl.Series(log.outcome.astype(np.int8)),
+        }
+    )
+
+
+def parse_outcomes(values: pl.Series, name: str, first_line: int) -> IntArray:
+    """Outcomes as 0 and 1, or an error that names the first line where they are not."""
+    if values.dtype == pl.Boolean or values.dtype.is_numeric():
+        numbers = values.cast(pl.Float64)
+    else:
+        words = values.cast(pl.String).str.strip_chars().str.to_lowercase()
+        numbers = pl.select(
+            pl.when(words.is_in(TRUE_WORDS)).then(1.0).when(words.is_in(FALSE_WORDS)).then(0.0)
+        ).to_series()
+    bad = ~numbers.is_in([0.0, 1.0]).fill_null(False)
+    if bad.any():
+        raise DataError(
+            f"column '{name}' holds outcomes other than 0 and 1: {int(bad.sum())} of {len(bad)} rows, "
+            f"the first on line {first_line + int(bad.arg_max() or 0)}.",
+            hint="outcomes are 0 or 1 (also true/false, correct/incorrect, yes/no); "
+            "choose another column with --outcome.",
+        )
+    return numbers.cast(pl.Int8).to_numpy()
+
+
+def _parse_times(values: pl.Series, name: str | None, first_line: int) -> Any:
+    try:
+        times = parse_times(values, asked=True)
+    except UnreadableTimesError as error:
+        raise DataError(
+            f"the times in column '{name}' {error.reason} (first on line {first_line + error.row}).",
+            hint="write times as 2024-05-31 14:05:09 or as seconds since 1970, in one zone.",
+        ) from None
+    return times.to_numpy().astype("datetime64[us]")
+
+
+def _reject_missing(values: pl.Series, name: str | None, first_line: int) -> None:
+    missing = values.is_null()
+    if values.dtype == pl.String:
+        missing = missing | (values == "")
+    if missing.fill_null(True).any():
+        n_missing = int(missing.fill_null(True).sum())
+        raise DataError(
+            f"column '{name}' has no readable value on line "
+            f"{first_line + int(missing.arg_max() or 0)} ({n_missing} such row{'s' if n_missing > 1 else ''}).",
+            hint="remove or repair these rows, or choose another column.",
+        )
+
+
+def _codes(values: pl.Series, *, ordered: bool = False) -> tuple[IntArray, tuple[str, ...]]:
+    """A code per value and the names behind the codes: in natural order, or in order of appearance."""
+    names = values.unique(maintain_order=True).to_list()
+    if ordered:
+        names = list(natural_order(names))
+    lookup = pl.Series(names, dtype=pl.String)
+    codes = values.replace_strict(lookup, pl.Series(range(len(names)), dtype=pl.Int32), return_dtype=pl.Int32)
+    return codes.to_numpy().copy(), tuple(names)
+
+
+def _group_of_learners(
+    table: pl.DataFrame, learner: IntArray, n_learners: int
+) -> tuple[IntArray, tuple[str, ...]]:
+    codes, names = _codes(table["group"].cast(pl.String).fill_null("unknown"), ordered=True)
+    first = np.full(n_learners, -1, dtype=np.int32)
+    first[learner[::-1]] = codes[::-1]
+    if (first[learner] != codes).any():
+        raise DataError(
+            "the group column changes within a learner, so it does not describe learners.",
+            hint="give a column with one value per learner.",
+        )
+    return first, names
+
+
+def _listed(names: list[str]) -> str:
+    shown = ", ".join(f"'{name}'" for name in names[:12])
+    return shown + (f" and {len(names) - 12} more" if len(names) > 12 else "")

@@ -1,0 +1,1 @@
+"""Generators that turn a log into a synthetic one."""

@@ -1,0 +1,51 @@
+"""`drop:r`: leave rows out and renumber the learners. The baseline that people use, and should not."""
+
+from __future__ import annotations
+
+from typing import ClassVar, Self
+
+import numpy as np
+
+from understudy.core.privacy.guarantee import Guarantee
+from understudy.core.privacy.noise import Noise
+from understudy.errors import UsageError
+from understudy.logs.interactions import Interactions
+
+
+class Drop:
+    """Each row is dropped with probability `ratio`; learners left are shuffled (seed, section 5.2)."""
+
+    name: ClassVar[str] = "drop"
+    summary: ClassVar[str] = "drops a share of the rows and renumbers the learners (a baseline)"
+    # Its parameters are the rows themselves, which is what is wrong with it.
+    keeps_rows: ClassVar[bool] = True
+
+    def __init__(self, ratio: float = 0.5) -> None:
+        if not 0 <= ratio < 1:
+            raise UsageError(
+                f"drop needs a ratio of at least 0 and below 1, got {ratio:g}.",
+                hint="drop:0.5 drops half of the rows.",
+            )
+        self.ratio = ratio
+
+    def guarantee(self, n_learners: int) -> Guarantee:
+        """None: what is not dropped is released as it is."""
+        return Guarantee.none("real rows are released")
+
+    def fit(self, log: Interactions, rng: np.random.Generator, noise: Noise) -> Self:
+        """Remember the log."""
+        self.log_ = log
+        return self
+
+    def sample(self, n_learners: int | None, rng: np.random.Generator) -> Interactions:
+        """What is left of the log, learners in random order."""
+        kept = self.log_.keep_rows(rng.random(self.log_.n_rows) >= self.ratio)
+        order = rng.permutation(kept.n_learners)
+        if n_learners is not None and n_learners > kept.n_learners:
+            raise UsageError(
+                f"asked for {n_learners} learners; drop:{self.ratio:g} leaves {kept.n_learners}.",
+                hint="ask for fewer, or use a method that invents learners, such as markov.",
+            )
+        kept = kept.select(order[:n_learners])
+        # Item, time and group were not asked for, and time stamps identify.
+        return Interactions(kept.action, kept.outcome, kept.offsets, kept.actions, simulated=kept.simulated)

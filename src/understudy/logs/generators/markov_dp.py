@@ -1,0 +1,293 @@
+"""`markov-dp`: a chain of actions with Rasch outcomes, differentially private for each learner.
+
+What the fit needs to know about the log is a handful of sums over learners, each learner's part
+bounded (`contributions`), each sum released once with discrete Gaussian noise (`private_budget`).
+Everything after the noise is post-processing. The proof, statistic by statistic, is in
+docs/explanation/guarantee.md.
+
+The model: a walk has a length of its own; it starts somewhere, stays at an action or jumps to
+another; outcomes follow a Rasch model. Staying is modelled apart from jumping, since most rows
+stay and only jumps need a matrix.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from math import log1p
+from typing import ClassVar, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import logit
+from scipy.stats import norm
+
+from understudy.core.privacy.composition import default_delta
+from understudy.core.privacy.guarantee import Guarantee
+from understudy.core.privacy.noise import Noise
+from understudy.errors import DataError, UsageError
+from understudy.logs.generators.budget import (
+    Noisy,
+    Spending,
+    budget,
+    choose_norm,
+    stated,
+    vocabulary_threshold,
+)
+from understudy.logs.generators.contributions import bounded_sum, clip_factors, clipped_slopes, moments_of
+from understudy.logs.generators.private_sums import WalkStatistics, bin_centres, bin_edges, first_rows
+from understudy.logs.interactions import IntArray, Interactions, natural_order
+from understudy.logs.models.ability_rounds import unexplained
+from understudy.logs.models.denoising import (
+    fit_margins,
+    match_popularity,
+    shrink_jumps,
+    shrunk_shares,
+    to_simplex,
+)
+from understudy.logs.models.markov import AliasTables, TransitionCounts, sample_walks
+from understudy.logs.models.rasch import PairCounts
+from understudy.logs.totals import totals
+
+Floats = NDArray[np.float64]
+
+# At most so many different actions of a learner count when the vocabulary is looked for.
+MOST_OWN_ACTIONS = 64
+# Jumps are counted between the most popular actions only; a larger matrix would be all noise.
+MOST_JUMP_ACTIONS = 300
+# Norm of a learner's residuals, and bound of a learner's curvature, in the Newton rounds.
+SLOPE_NORM = 4.0
+MOST_CURVATURE = 20.0
+MOST_ABILITY = 4.0
+
+
+class MarkovDP:
+    """Learner-level (epsilon, delta) differential privacy under replace-one adjacency.
+
+    `delta` is by default the smaller of 1e-6 and one over the squared number of learners. Rows of a
+    learner past the first `longest` are ignored; it is public, so choose what is plausible for the
+    course and do not read it off the data. The number of learners is public, and so is
+    the vocabulary of a log that is declared; otherwise names are told when enough learners share
+    them, for a part of the budget, and other actions are pooled.
+    """
+
+    name: ClassVar[str] = "markov-dp"
+    summary: ClassVar[str] = "a chain with Rasch outcomes, differentially private for each learner"
+    keeps_rows: ClassVar[bool] = False
+
+    def __init__(self, epsilon: float = 8.0, delta: float = 0.0, longest: float = 1000.0) -> None:
+        if not 0 < epsilon < 100 or not 0 <= delta < 0.1 or not 2 <= longest <= 100_000:
+            raise UsageError(
+                f"markov-dp cannot have epsilon {epsilon:g}"
+                + (f", delta {delta:.2e}" if delta else "")
+                + f" and a longest sequence of {longest:g} rows.",
+                hint="epsilon lies above 0 and below 100, delta below 0.1, longest between 2 and 100,000: "
+                "for example markov-dp:epsilon=2:longest=200.",
+            )
+        self.epsilon = epsilon
+        self.delta = delta
+        self.longest = int(longest)
+
+    def guarantee(self, n_learners: int) -> Guarantee:
+        """Proved for the sums below and for whatever is computed from them."""
+        delta = self.delta or default_delta(n_learners)
+        return stated(self.epsilon, delta, "discrete Gaussian mechanism on clipped sums over learners")
+
+    def fit(self, log: Interactions, rng: np.random.Generator, noise: Noise) -> Self:
+        """Release the noisy sums, then make a chain and difficulties of them."""
+        if not log.lengths.all():
+            raise DataError("a learner without rows has no part in a log.", hint="leave such learners out.")
+        self.n_learners_ = log.n_learners
+        self.simulated_ = log.simulated
+        delta = self.delta or default_delta(log.n_learners)
+        # Telling names needs a delta of its own, d = delta / 2, and a factor 1 / (1 - d) of epsilon's.
+        found = not log.declared
+        rho = budget(self.epsilon + log1p(-delta / 2), delta / 2) if found else budget(self.epsilon, delta)
+        spending = Spending(rho, noise, vocabulary=found)
+        log = first_rows(log, self.longest)
+        if found:
+            log = _with_private_vocabulary(log, spending, delta / 2)
+        self.actions_ = log.actions
+        self.signal_: dict[str, float] = {}
+        self._fit_chain(log, spending)
+        self._fit_outcomes(log, spending)
+        if spending.unspent:
+            raise ValueError(f"the budget of {spending.unspent} was not spent")
+        return self
+
+    def sample(self, n_learners: int | None, rng: np.random.Generator) -> Interactions:
+        """Walks of invented learners."""
+        n = self.n_learners_ if n_learners is None else n_learners
+        lengths = 1 + rng.choice(len(self.length_law_), n, p=self.length_law_)
+        ability = rng.normal(self.ability_mean_, self.ability_spread_, n)
+        action, outcome, offsets = sample_walks(self.tables_, self.easiness_, ability, lengths, rng)
+        return Interactions(action, outcome, offsets, self.actions_, simulated=self.simulated_)
+
+    def _fit_chain(self, log: Interactions, spending: Spending) -> None:
+        n_learners, n_actions = log.n_learners, log.n_actions
+        walks, edges = WalkStatistics(log), bin_edges(self.longest)
+        (moments,) = spending.spend("length moments", walks.length_moments(self.longest))
+        (lengths,) = spending.spend("lengths", walks.lengths(edges))
+        (starts,) = spending.spend("starts", walks.starts())
+        usual_lengths = _usual_lengths(moments.values / n_learners, edges, self.longest)
+        self.length_law_ = _length_law(_outstanding(lengths, n_learners, usual_lengths), edges)
+        # Rates need no long sequences: nine learners of ten count in full, the others as much as they.
+        usual = 1 + float(np.searchsorted(np.cumsum(self.length_law_), 0.9))
+        (overall,) = spending.spend("totals", walks.totals(usual))
+        n_runs, successes, failures = np.maximum(overall.values, 1.0)
+        self.success_rate_ = float(np.clip(successes / (successes + failures), 0.02, 0.98))
+        stay_share = float(np.clip(1.0 - n_runs / (successes + failures), 0.0, 0.98))
+
+        norms = spending.spend("norms", walks.row_norms(edges), walks.run_norms(edges))
+        n_rows = n_learners * float(self.length_law_ @ np.arange(1, self.longest + 1))
+        row_norm, run_norm = (
+            choose_norm(
+                bin_centres(edges),
+                to_simplex(noisy.values, n_learners),
+                mass,
+                n_actions,
+                spending.rho_of(name),
+            )
+            for noisy, mass, name in zip(
+                norms, (n_rows, n_rows * (1 - stay_share)), ("rows", "runs"), strict=True
+            )
+        )
+        (rows,) = spending.spend("rows", walks.rows(row_norm))
+        (runs,) = spending.spend("runs", walks.runs(run_norm))
+        same = np.full(n_actions, 1.0 / n_actions)
+        self.popularity_, self.signal_["actions"] = _believed(rows, float(rows.values.sum()), same)
+        run_shares, _ = _believed(runs, float(runs.values.sum()), self.popularity_)
+        # Noise of an action's share of the rows, in shares.
+        self.share_noise_ = float(np.max(rows.sigma)) / max(float(rows.values.sum()), 1.0)
+        stay = _stay_chances(self.popularity_, run_shares, stay_share, self.share_noise_)
+        arrivals = self.popularity_ * (1.0 - stay) + 1e-12
+        arrivals /= arrivals.sum()
+        some = np.sort(np.argsort(-self.popularity_)[:MOST_JUMP_ACTIONS])
+        (jumps,) = spending.spend("jumps", walks.jumps(run_norm, some))
+        start, _ = _believed(starts, n_learners, self.popularity_)
+        survival = 1.0 - np.concatenate([[0.0], np.cumsum(self.length_law_)[:-1]])
+        jump = _jump_chances(jumps, some, arrivals)
+        chain = match_popularity(start, stay, jump, survival, self.popularity_)
+        self.tables_ = _tables(start, stay, chain, n_learners, self.longest)
+
+    def _fit_outcomes(self, log: Interactions, spending: Spending) -> None:
+        """Two Newton rounds on the penalised likelihood of difficulties, each learner's ability taken out."""
+        pairs = PairCounts.of(log)
+        learner = np.repeat(np.arange(log.n_learners), np.diff(pairs.offsets))
+        shape = (log.n_learners, log.n_actions)
+        # An action's error counts by its popularity p, and equal noise would make it fall with p:
+        # weights 1 / sqrt(p) balance the two; rare actions are held in check.
+        weight = 1.0 / np.sqrt(self.popularity_ + 0.5 / log.n_actions)
+        weight /= np.sqrt(np.sum(self.popularity_ * weight**2))
+        easiness = np.full(log.n_actions, float(logit(self.success_rate_)))
+        doubt: Floats | None = None
+        for turn in ("first", "second"):
+            state = unexplained(pairs, easiness)
+            factor = clip_factors(learner, state.residual * weight[pairs.action], log.n_learners, SLOPE_NORM)
+            bend = totals(learner, state.curvature, log.n_learners) * factor
+            (slope,) = spending.spend(
+                f"{turn} slopes",
+                clipped_slopes(learner, pairs.action, state.residual, weight, shape, SLOPE_NORM),
+            )
+            (curvature,) = spending.spend(f"{turn} curvature", bounded_sum(bend, MOST_CURVATURE))
+            bends = np.maximum(curvature.values[0], 1.0) * self.popularity_ + 1.0
+            step, error = slope.values / bends, (slope.sigma / bends) ** 2
+            if doubt is None:
+                spread = np.sum(self.popularity_ * (step**2 - error))
+                doubt = np.full(log.n_actions, float(np.clip(spread, 0.05, 2.0)))
+            gain = doubt / (doubt + error)
+            easiness = easiness + gain * step
+            # A step is linear where the likelihood is not: some doubt stays however small the noise.
+            doubt = doubt * (1.0 - gain) + 0.02
+        self.easiness_ = easiness
+        spread = float(np.sum(self.popularity_ * (easiness - self.popularity_ @ easiness) ** 2))
+        remaining = float(np.sum(self.popularity_ * doubt)) if doubt is not None else 1.0
+        self.signal_["difficulties"] = spread / (spread + remaining)
+        (moments,) = spending.spend(
+            "abilities", moments_of(unexplained(pairs, easiness).ability, MOST_ABILITY)
+        )
+        mean, square = moments.values / log.n_learners
+        self.ability_mean_ = float(np.clip(mean, -2.0, 2.0))
+        self.ability_spread_ = float(np.sqrt(np.clip(square - mean**2, 0.05, 4.0)))
+
+
+def _with_private_vocabulary(log: Interactions, spending: Spending, delta: float) -> Interactions:
+    """The log with actions that enough learners share; the others become one.
+
+    Only names that somebody's first actions count for are candidates: so one learner has at most
+    `MOST_OWN_ACTIONS` of their own, which is what the threshold's union bound rests on. Told names
+    are put in an order that does not depend on those that are not.
+    """
+    total = WalkStatistics(log).shared_actions(MOST_OWN_ACTIONS)
+    candidate = np.flatnonzero(total.values > 0)
+    (shared,) = spending.spend("vocabulary", replace(total, values=total.values[candidate]))
+    threshold = vocabulary_threshold(float(np.max(shared.sigma)), delta, MOST_OWN_ACTIONS)
+    told = {log.actions[code] for code in candidate[shared.values > threshold]}
+    return log.with_vocabulary(natural_order(told))
+
+
+def _usual_lengths(moments: Floats, edges: IntArray, longest: int) -> Floats:
+    """Shares of learners by length if the logarithm of length is normal, with these moments."""
+    mean = float(np.clip(moments[0], 0.05, 0.95))
+    spread = float(np.sqrt(np.clip(moments[1] - mean**2, 0.05**2, 0.3**2)))
+    position = np.log(edges) / np.log(longest)
+    shares = np.diff(norm.cdf(position, mean, spread)) + 1e-9
+    usual: Floats = shares / shares.sum()
+    return usual
+
+
+def _outstanding(noisy: Noisy, total: float, prior: Floats) -> Floats:
+    """The prior's shares, but for bins whose noisy counts stand out from it by twice their noise.
+
+    One stray learner in a bin of long sequences would add hundreds of rows.
+    """
+    departure = noisy.values - total * prior
+    believed = np.where(np.abs(departure) > 2.0 * noisy.sigma, departure, 0.0)
+    return to_simplex(total * prior + believed, total) / total
+
+
+def _length_law(shares: Floats, edges: IntArray) -> Floats:
+    """Probability of each length from 1 on; within a bin, shorter ones are likelier."""
+    law = np.zeros(int(edges[-1]) - 1)
+    for share, low, high in zip(shares, edges[:-1], edges[1:], strict=True):
+        weight = 1.0 / np.arange(low, high)
+        law[low - 1 : high - 1] = share * weight / weight.sum()
+    normed: Floats = law / law.sum()
+    return normed
+
+
+def _believed(noisy: Noisy, total: float, prior: Floats) -> tuple[Floats, float]:
+    """Shares of a noisy count vector and how much of them is signal; without any, the prior."""
+    return shrunk_shares(noisy.values, float(np.max(noisy.sigma)), total, prior)
+
+
+def _stay_chances(popularity: Floats, runs: Floats, stay_share: float, share_noise: float) -> Floats:
+    """Chance to stay at each action: by its own rows and runs as far as they stand out from noise."""
+    own = 1.0 - (1.0 - stay_share) * runs / np.maximum(popularity, 1e-12)
+    trust = popularity / (popularity + 2.0 * share_noise)
+    chances: Floats = np.clip(trust * own + (1.0 - trust) * stay_share, 0.02, 0.98)
+    return chances
+
+
+def _jump_chances(jumps: Noisy, some: IntArray, arrivals: Floats) -> Floats:
+    """Where a jump leads: by the noisy matrix between popular actions, elsewhere by popularity."""
+    jump = np.tile(arrivals, (len(arrivals), 1))
+    if len(some) > 1:
+        among = arrivals[some] / arrivals[some].sum()
+        matrix = jumps.values.reshape(len(some), len(some))
+        known = fit_margins(shrink_jumps(matrix, float(np.max(jumps.sigma)), among), among)
+        known /= np.maximum(known.sum(axis=1, keepdims=True), 1e-15)
+        jump[np.ix_(some, some)] = known * arrivals[some].sum()
+        np.fill_diagonal(jump, 0.0)
+    return jump
+
+
+def _tables(start: Floats, stay: Floats, chain: Floats, n_learners: int, longest: int) -> AliasTables:
+    n = len(start)
+    step = chain * (1.0 - stay)[:, None]
+    step[np.diag_indices(n)] += stay
+    whole = np.vstack([step, start])
+    source, target = np.nonzero(whole > 1e-9)
+    counts = TransitionCounts(
+        source.astype(np.int32), target.astype(np.int32), whole[source, target], n, longest, n_learners
+    )
+    return AliasTables.of(counts)

@@ -1,0 +1,269 @@
+"""Interactions: who did which action, and whether it went well.
+
+Learners are positions, not names: what a learner was called in the file is used to
+group the rows and is then forgotten, so that it can reach neither a log nor a release.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from understudy.errors import DataError
+
+if TYPE_CHECKING:
+    import polars as pl
+
+IntArray = NDArray[np.integer[Any]]
+
+SIMULATED_PREFIX = "simulated-"
+SYNTHETIC_PREFIX = "synthetic-"
+# The action that stands for all those whose names are not told.
+POOLED = "other actions"
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Interactions:
+    """A log of learners' actions, one learner after the other, order kept.
+
+    Row r is the attempt at `actions[action[r]]` with success `outcome[r]`; the rows of
+    learner i are `offsets[i]:offsets[i + 1]`. `item`, `time` and `group` are optional;
+    `group` has one code per learner. `declared` says that the vocabulary is public: it was given
+    by somebody who knows, and does not depend on what the learners did.
+    """
+
+    action: IntArray
+    outcome: IntArray
+    offsets: IntArray
+    actions: tuple[str, ...]
+    item: IntArray | None = None
+    items: tuple[str, ...] = ()
+    time: NDArray[np.datetime64] | None = None
+    group: IntArray | None = None
+    groups: tuple[str, ...] = ()
+    simulated: bool = False
+    declared: bool = False
+    _learner: list[IntArray] = field(default_factory=list, init=False)
+
+    def __post_init__(self) -> None:
+        n_rows = len(self.action)
+        for name, length in (
+            ("outcome", n_rows),
+            ("item", n_rows),
+            ("time", n_rows),
+            ("group", self.n_learners),
+        ):
+            column = getattr(self, name)
+            if column is not None and len(column) != length:
+                raise DataError(f"a log needs {length} entries of '{name}'; got {len(column)}.")
+        if self.offsets[0] != 0 or self.offsets[-1] != n_rows or (self.lengths < 0).any():
+            raise DataError("the offsets of a log do not divide its rows among learners.")
+        if n_rows and not (self.action.min() >= 0 and self.action.max() < len(self.actions)):
+            raise DataError("an action code lies outside the vocabulary.")
+        if not np.isin(self.outcome, (0, 1)).all():
+            raise DataError("outcomes are 0 or 1.")
+        for name in ("action", "outcome", "offsets", "item", "time", "group"):
+            column = getattr(self, name)
+            if column is not None:
+                # A view, so that the caller's own array stays as it was.
+                frozen = column.view()
+                frozen.setflags(write=False)
+                object.__setattr__(self, name, frozen)
+
+    def __repr__(self) -> str:
+        kind = "simulated " if self.simulated else ""
+        return (
+            f"<{kind}Interactions: {self.n_rows} rows, {self.n_learners} learners, {self.n_actions} actions>"
+        )
+
+    @property
+    def n_rows(self) -> int:
+        """Number of attempts."""
+        return len(self.action)
+
+    @property
+    def n_learners(self) -> int:
+        """Number of learners."""
+        return len(self.offsets) - 1
+
+    @property
+    def n_actions(self) -> int:
+        """Size of the vocabulary, whether or not every action occurs."""
+        return len(self.actions)
+
+    @property
+    def lengths(self) -> IntArray:
+        """Number of rows of each learner."""
+        return np.diff(self.offsets)
+
+    @property
+    def learner(self) -> IntArray:
+        """Position of the learner of each row."""
+        if not self._learner:
+            self._learner.append(np.repeat(np.arange(self.n_learners, dtype=np.int32), self.lengths))
+        return self._learner[0]
+
+    @classmethod
+    def from_sequences(
+        cls,
+        sequences: Sequence[ArrayLike],
+        outcomes: Sequence[ArrayLike] | None = None,
+        *,
+        actions: Sequence[str] | None = None,
+    ) -> Interactions:
+        """A log from one list of action codes per learner; for tests and examples."""
+        parts = [np.asarray(s, dtype=np.int32) for s in sequences]
+        action = np.concatenate([np.empty(0, dtype=np.int32), *parts])
+        if outcomes is None:
+            outcome = np.zeros(len(action), dtype=np.int8)
+        else:
+            results = [np.asarray(o, dtype=np.int8) for o in outcomes]
+            outcome = np.concatenate([np.empty(0, dtype=np.int8), *results])
+        if actions is None:
+            actions = [str(code) for code in range(int(action.max(initial=-1)) + 1)]
+        return cls(action, outcome, offsets_of([len(p) for p in parts]), tuple(actions))
+
+    @classmethod
+    def from_frame(
+        cls,
+        frame: Any,
+        *,
+        learner: str = "learner",
+        action: str = "action",
+        outcome: str = "outcome",
+        time: str | None = None,
+        item: str | None = None,
+        group: str | None = None,
+        first_line: int = 2,
+        single_rows: bool = False,
+    ) -> Interactions:
+        """A validated log from a polars or pandas frame.
+
+        Rows are grouped by learner in order of appearance; within a learner the order of
+        the frame is kept, or the order of `time` when it is given. `first_line` is the
+        line of the file on which the first row stands, so that an error can name a line;
+        `single_rows` admits a log in which no learner has two rows (thinned data).
+        """
+        from understudy.logs.frames import interactions_from_frame
+
+        columns = {
+            "learner": learner,
+            "action": action,
+            "outcome": outcome,
+            "time": time,
+            "item": item,
+            "group": group,
+        }
+        return interactions_from_frame(frame, columns, first_line, single_rows)
+
+    def to_frame(self, prefix: str | None = None) -> pl.DataFrame:
+        """The log as a polars frame with invented learner names: `prefix` and a number."""
+        from understudy.logs.frames import frame_from_interactions
+
+        return frame_from_interactions(
+            self, prefix or (SIMULATED_PREFIX if self.simulated else SYNTHETIC_PREFIX)
+        )
+
+    def to_pandas(self, prefix: str | None = None) -> Any:
+        """The same as `to_frame`, for those who work with pandas."""
+        return self.to_frame(prefix).to_pandas()
+
+    def declare(self) -> Interactions:
+        """The same log, its vocabulary declared to be public."""
+        return replace(self, declared=True)
+
+    def with_vocabulary(self, names: Sequence[str]) -> Interactions:
+        """The log with a declared vocabulary; actions that it lacks become one."""
+        names = [name for name in names if name != POOLED]
+        position = {name: code for code, name in enumerate(names)}
+        code = np.array([position.get(name, len(names)) for name in self.actions], dtype=np.int32)
+        return replace(self, action=code[self.action], actions=(*names, POOLED), declared=True)
+
+    def select(self, learners: ArrayLike) -> Interactions:
+        """The log of some learners, in the order given; the vocabulary stays."""
+        chosen = np.asarray(learners)
+        chosen = np.flatnonzero(chosen) if chosen.dtype == bool else chosen.astype(np.int64)
+        lengths = self.lengths[chosen]
+        offsets = offsets_of(lengths)
+        rows = np.arange(offsets[-1]) + np.repeat(self.offsets[chosen] - offsets[:-1], lengths)
+        return replace(
+            self,
+            action=self.action[rows],
+            outcome=self.outcome[rows],
+            offsets=offsets,
+            item=None if self.item is None else self.item[rows],
+            time=None if self.time is None else self.time[rows],
+            group=None if self.group is None else self.group[chosen],
+        )
+
+    def keep_rows(self, keep: NDArray[np.bool_]) -> Interactions:
+        """The log with some rows only; learners left without a row are gone."""
+        lengths = np.bincount(self.learner[keep], minlength=self.n_learners)
+        present = lengths > 0
+        return replace(
+            self,
+            action=self.action[keep],
+            outcome=self.outcome[keep],
+            offsets=offsets_of(lengths[present]),
+            item=None if self.item is None else self.item[keep],
+            time=None if self.time is None else self.time[keep],
+            group=None if self.group is None else self.group[present],
+        )
+
+    def recode(self, actions: Sequence[str]) -> Interactions:
+        """The same log with codes of another vocabulary, which has to hold every action that occurs."""
+        if tuple(actions) == self.actions:
+            return self
+        position = {name: code for code, name in enumerate(actions)}
+        table = np.array([position.get(name, -1) for name in self.actions], dtype=np.int32)
+        action = table[self.action] if self.n_rows else self.action
+        if self.n_rows and action.min() < 0:
+            raise DataError("the log has actions that the wanted vocabulary lacks.")
+        return replace(self, action=action, actions=tuple(actions), declared=False)
+
+    def constant_actions(self) -> NDArray[np.bool_]:
+        """Which actions occur and always or never succeed: they have no finite difficulty (seed, section 5.1)."""
+        attempts = np.bincount(self.action, minlength=self.n_actions)
+        successes = np.bincount(self.action, weights=self.outcome, minlength=self.n_actions)
+        constant: NDArray[np.bool_] = (attempts > 0) & ((successes == 0) | (successes == attempts))
+        return constant
+
+
+def offsets_of(lengths: ArrayLike) -> IntArray:
+    """Where each learner's rows begin, and where the last one's end."""
+    counts = np.asarray(lengths, dtype=np.int64)
+    offsets = np.zeros(len(counts) + 1, dtype=np.int64)
+    np.cumsum(counts, out=offsets[1:])
+    return offsets
+
+
+def common_vocabulary(*logs: Interactions) -> tuple[Interactions, ...]:
+    """The same logs, all coded with the union of their vocabularies."""
+    if all(log.actions == logs[0].actions for log in logs):
+        return logs
+    names = natural_order({name for log in logs for name in log.actions})
+    return tuple(log.recode(names) for log in logs)
+
+
+def joined(*logs: Interactions) -> Interactions:
+    """One log of all learners, those of the first log first; items, times and groups are left out."""
+    coded = common_vocabulary(*logs)
+    return Interactions(
+        np.concatenate([log.action for log in coded]),
+        np.concatenate([log.outcome for log in coded]),
+        offsets_of(np.concatenate([log.lengths for log in coded])),
+        coded[0].actions,
+        simulated=all(log.simulated for log in coded),
+    )
+
+
+def natural_order(names: set[str] | Sequence[str]) -> tuple[str, ...]:
+    """Names sorted so that 2 comes before 10, independent of the order in which they were met."""
+    try:
+        return tuple(sorted(names, key=lambda name: (int(name), name)))
+    except ValueError:
+        return tuple(sorted(names))

@@ -1,0 +1,138 @@
+"""What a release is worth and what it risks, measured inside on halves of the learners.
+
+The method is refitted on random halves, since an attack can only be judged with learners who
+were not used. These refits are never released and never charged; their figures are functions
+of the real data, covered by no guarantee, and stay with the custodian unless published.
+"""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from understudy.core.attacks.estimate import RiskEstimate
+from understudy.core.engine.tasks import run_tasks
+from understudy.logs.attacks.attribute import AttributeEstimate
+from understudy.logs.attacks.shadow import N_SHADOWS
+from understudy.logs.groups import GroupFigures, averaged
+from understudy.logs.interactions import POOLED, Interactions
+from understudy.logs.study import check_size
+from understudy.logs.trial import Stage, Trial, everybody, rehearsal
+
+N_HALVES = 3
+
+
+@dataclass(frozen=True)
+class Assessment:
+    """Means over the trials on halves. `low` and `high` bound the strongest attack's AUC."""
+
+    estimates: tuple[RiskEstimate, ...]
+    low: float
+    high: float
+    control: tuple[float, float, float]
+    attribute: AttributeEstimate
+    utility: dict[str, float]
+    groups: list[GroupFigures]
+    n_learners: int
+    n_set_aside: int
+    n_constant: int
+    n_halves: int
+
+    @property
+    def worst(self) -> RiskEstimate:
+        """The attack with the highest mean AUC."""
+        return max(self.estimates, key=lambda estimate: estimate.auc)
+
+    def to_json(self) -> dict[str, Any]:
+        """Everything measured, for a machine."""
+        return {
+            "worst_attack": self.worst.attack,
+            "auc_worst": self.worst.auc,
+            "auc_worst_low": self.low,
+            "auc_worst_high": self.high,
+            "tpr_at_1pct": self.worst.tpr_at_1pct,
+            "control": dict(zip(("auc_worst", "auc_worst_low", "auc_worst_high"), self.control, strict=True)),
+            "attacks": [estimate.to_json() for estimate in self.estimates],
+            "attribute": self.attribute.to_json(),
+            "utility": self.utility,
+            "groups": [figures.to_json() for figures in self.groups],
+            "learners_set_aside": self.n_set_aside,
+            "actions_set_aside": self.n_constant,
+            "halves": self.n_halves,
+        }
+
+
+def assess(
+    log: Interactions,
+    method: str,
+    *,
+    n_learners: int | None = None,
+    n_halves: int = N_HALVES,
+    n_shadows: int = N_SHADOWS,
+    progress: Callable[[int], Callable[[], None]] | None = None,
+) -> Assessment:
+    """Try the method on random halves of the log, as if `n_learners` synthetic ones were released."""
+    check_size(log)
+    if not log.declared:
+        # A method that has to find the vocabulary pools what it may not tell: make room for that.
+        log = log.recode(tuple(dict.fromkeys((*log.actions, POOLED))))
+    tick = progress(n_shadows + n_halves) if progress else lambda: None
+    knowledge = everybody(log)
+    # A larger synthetic log says more about its learners: try the size that will be released.
+    size = None if n_learners is None else max(1, round(n_learners * knowledge.training_share))
+    shadow = rehearsal(knowledge, method, n_shadows, tick, n_learners=size)
+    stages = [Stage(log, seed, knowledge=knowledge) for seed in range(n_halves)]
+    trials = run_tasks(
+        [
+            partial(s.try_method, method, shadow, n_shadows=n_shadows, control=True, n_learners=size)
+            for s in stages
+        ],
+        tick,
+    )
+    return _mean(trials, log)
+
+
+def _mean(trials: list[Trial], log: Interactions) -> Assessment:
+    def mean(values: Any) -> float:
+        return statistics.fmean(values)
+
+    controls = [trial.control for trial in trials if trial.control is not None]
+    attributes = [trial.attribute for trial in trials]
+    return Assessment(
+        estimates=tuple(
+            RiskEstimate(
+                attack=same[0].attack,
+                auc=mean(e.auc for e in same),
+                low=mean(e.low for e in same),
+                high=mean(e.high for e in same),
+                tpr_at_1pct=mean(e.tpr_at_1pct for e in same),
+                n_members=same[0].n_members,
+                n_outsiders=same[0].n_outsiders,
+            )
+            for same in zip(*(trial.risk.estimates for trial in trials), strict=True)
+        ),
+        low=mean(trial.risk.low for trial in trials),
+        high=mean(trial.risk.high for trial in trials),
+        control=(
+            mean(c.worst.auc for c in controls),
+            mean(c.low for c in controls),
+            mean(c.high for c in controls),
+        ),
+        attribute=AttributeEstimate(
+            auc=mean(a.auc for a in attributes),
+            baseline=mean(a.baseline for a in attributes),
+            advantage=mean(a.advantage for a in attributes),
+            low=mean(a.low for a in attributes),
+            high=mean(a.high for a in attributes),
+            n_targets=attributes[0].n_targets,
+        ),
+        utility={name: mean(trial.utility[name] for trial in trials) for name in trials[0].utility},
+        groups=averaged(trial.groups for trial in trials),
+        n_learners=log.n_learners,
+        n_set_aside=trials[0].risk.n_set_aside,
+        n_constant=int(log.constant_actions().sum()),
+        n_halves=len(trials),
+    )

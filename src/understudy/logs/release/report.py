@@ -1,0 +1,149 @@
+"""The custodian's report: everything measured, with pictures. It stays inside."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from understudy.core.attacks.estimate import RiskEstimate
+from understudy.core.pages.figures import ACCENT, INK, MUTED, WARNING, Figure, data
+from understudy.core.pages.render import render
+from understudy.core.pages.words import GUESSING, certainty, verdict
+from understudy.logs.description import n_by_one_learner
+from understudy.logs.interactions import Interactions, common_vocabulary
+from understudy.logs.release.assessment import Assessment
+from understudy.logs.utility import METRICS
+
+# More would not be legible in the figure of shares.
+MOST_ACTIONS = 60
+
+
+def report_page(
+    log: Interactions,
+    synthetic: Interactions,
+    assessment: Assessment,
+    card: dict[str, Any],
+    report: dict[str, Any],
+) -> str:
+    """The report as a page."""
+    log, synthetic = common_vocabulary(log, synthetic)
+    worst = assessment.worst
+    return render(
+        "logs/release/report.html",
+        card=card,
+        report=report,
+        assessment=assessment,
+        metrics=METRICS,
+        log=log,
+        n_single=n_by_one_learner(log),
+        verdict=verdict(worst.attack, worst.auc, assessment.low, assessment.high),
+        certainty=certainty(assessment.low, assessment.high, worst.tpr_at_1pct),
+        strongest_first=strongest_first(assessment),
+        attacks_figure=attacks_figure(assessment),
+        actions_figure=shares_figure(log, synthetic),
+        lengths_figure=lengths_figure(log, synthetic),
+    )
+
+
+def strongest_first(assessment: Assessment) -> list[RiskEstimate]:
+    """The attacks by their AUC."""
+    return sorted(assessment.estimates, key=lambda estimate: -estimate.auc)
+
+
+def attacks_figure(assessment: Assessment) -> Figure:
+    """Every attack with its interval, the strongest first; guessing is at 0.5."""
+    import altair as alt
+
+    values = [
+        {"attack": e.attack, "auc": e.auc, "low": e.low, "high": e.high, "kind": "attack"}
+        for e in strongest_first(assessment)
+    ]
+    values[0]["kind"] = "strongest"
+    auc, low, high = assessment.control
+    values.append({"attack": "control", "auc": auc, "low": low, "high": high, "kind": "control"})
+    x_axis: dict[str, Any] = {
+        "scale": alt.Scale(domain=[0.4, 1.0], clamp=True),
+        "axis": alt.Axis(tickCount=6, format=".1f"),
+        "title": ["members told from others (AUC)", "0.5 is guessing, 1 is every time"],
+    }
+    y = alt.Y("attack:N", sort=[str(v["attack"]) for v in values], title=None)
+    kinds = alt.Scale(domain=["strongest", "attack", "control"], range=[WARNING, ACCENT, MUTED])
+    colour = alt.Color("kind:N", scale=kinds, legend=None)
+    base = alt.Chart(data(values))
+    interval = base.mark_rule(strokeWidth=3).encode(
+        x=alt.X("low:Q", **x_axis), x2="high:Q", y=y, color=colour
+    )
+    dots = base.mark_point(filled=True, size=110, opacity=1).encode(
+        x=alt.X("auc:Q", **x_axis), y=y, color=colour
+    )
+    guess = alt.Chart(data([{"auc": GUESSING}])).mark_rule(color=INK, strokeDash=[4, 4])
+    guess = guess.encode(x=alt.X("auc:Q", **x_axis))
+    chart = (guess + interval + dots).properties(height=alt.Step(32))
+    words = "; ".join(f"{v['attack']} {v['auc']:.2f} ({v['low']:.2f} to {v['high']:.2f})" for v in values)
+    return Figure.of(chart, f"AUC of each attack with its interval: {words}. Guessing is 0.5.")
+
+
+def shares_figure(log: Interactions, synthetic: Interactions) -> Figure:
+    """Share of each action, real against synthetic (seed, Figure 3), most frequent first."""
+    import altair as alt
+
+    real = np.bincount(log.action, minlength=log.n_actions) / max(log.n_rows, 1)
+    fake = np.bincount(synthetic.action, minlength=log.n_actions) / max(synthetic.n_rows, 1)
+    order = np.argsort(-real, kind="stable")[:MOST_ACTIONS]
+    values = [
+        {"rank": rank + 1, "share": float(share[j]), "log": name}
+        for name, share in (("real", real), ("synthetic", fake))
+        for rank, j in enumerate(order)
+    ]
+    base = alt.Chart(data(values)).encode(
+        x=alt.X("rank:Q", title="actions, most frequent first", scale=alt.Scale(nice=False)),
+        y=alt.Y("share:Q", title="share of attempts", axis=alt.Axis(format=".0%", tickCount=5)),
+        color=_real_and_synthetic(),
+    )
+    area = base.transform_filter("datum.log == 'real'").mark_area(interpolate="step", opacity=0.35)
+    line = base.transform_filter("datum.log == 'synthetic'").mark_line(interpolate="step", strokeWidth=2.5)
+    distance = 0.5 * float(np.abs(real - fake).sum())
+    return Figure.of(
+        (area + line).properties(height=220),
+        f"Shares of actions in the real and the synthetic log; they differ by {distance:.3f} in total variation.",
+    )
+
+
+def lengths_figure(log: Interactions, synthetic: Interactions) -> Figure:
+    """Share of learners with at most so many rows."""
+    import altair as alt
+
+    values: list[dict[str, Any]] = []
+    for name, lengths in (("real", log.lengths), ("synthetic", synthetic.lengths)):
+        for share in np.linspace(0.01, 0.99, 50):
+            # The axis is logarithmic, and a learner without rows has no place on it.
+            rows = max(1.0, float(np.quantile(lengths, share)))
+            values.append({"rows": rows, "share": float(share), "log": name})
+    longest = max(point["rows"] for point in values)
+    ticks = [m * 10**e for e in range(7) for m in (1, 3) if m * 10**e <= max(longest, 3)]
+    x = alt.X(
+        "rows:Q",
+        scale=alt.Scale(type="log", nice=False),
+        axis=alt.Axis(values=ticks, format=",d"),
+        title=["attempts of a learner", "(about three times as many from mark to mark)"],
+    )
+    y = alt.Y("share:Q", title="learners with at most so many", axis=alt.Axis(format=".0%", tickCount=5))
+    chart = (
+        alt.Chart(data(values))
+        .mark_line(interpolate="step-after", strokeWidth=2.5)
+        .encode(x=x, y=y, color=_real_and_synthetic())
+        .properties(height=220)
+    )
+    medians = f"median {np.median(log.lengths):g} real, {np.median(synthetic.lengths):g} synthetic"
+    return Figure.of(chart, f"Lengths of real and synthetic sequences: {medians}.")
+
+
+def _real_and_synthetic() -> Any:
+    import altair as alt
+
+    return alt.Color(
+        "log:N",
+        scale=alt.Scale(domain=["real", "synthetic"], range=[MUTED, ACCENT]),
+        legend=alt.Legend(orient="top", title=None),
+    )

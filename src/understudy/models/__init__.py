@@ -1,1 +1,0 @@
-"""Numbers in, parameters out: the Rasch model, the Markov chain, the next-outcome model."""

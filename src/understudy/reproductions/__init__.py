@@ -1,0 +1,1 @@
+"""Rebuilds the papers' tables."""

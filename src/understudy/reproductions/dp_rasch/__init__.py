@@ -1,0 +1,1 @@
+"""The private Rasch paper: its tables and an audit of its proof."""
