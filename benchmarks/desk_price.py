@@ -11,7 +11,7 @@ import numpy as np
 
 from understudy.cohorts.simulate import School
 from understudy.cohorts.summary.budget import propose
-from understudy.cohorts.summary.measuring import summarize
+from understudy.cohorts.summary.summarize import summarize
 from understudy.core.privacy.noise import os_noise
 from understudy.desk.disclosure.examination import examine
 from understudy.desk.disclosure.probing import probe

@@ -198,8 +198,7 @@ def desk_page() -> str:
 
 def desk_reference() -> str:
     """The desk's settings and policy, the latter with the words of the file that `desk init` writes."""
-    from understudy.desk.domain.policy import Policy
-    from understudy.desk.domain.policy_file import WORDS
+    from understudy.desk.domain.policy import WORDS, Policy
 
     lines = ["| line | default | says |", "|---|---|---|"]
     for name, value in vars(Policy()).items():

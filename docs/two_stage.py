@@ -101,7 +101,7 @@ def _measure_compare(name: str, cohort: Cohort) -> None:
 
 def _measure_deep(name: str, cohort: Cohort) -> None:
     """The deep baseline by itself, since it takes as long as all others together."""
-    from understudy.cohorts.trials import GUARANTEE, Deep, Measured
+    from understudy.cohorts.compare import GUARANTEE, Deep, Measured
 
     begun = time.perf_counter()
     deep = Deep(3.0, 1e-3, cohort.schema, DEEP_ROWS)

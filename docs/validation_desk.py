@@ -25,16 +25,18 @@ from understudy.desk.web.price_figures import (
     rank_correlation,
 )
 from understudy.reproductions.validation_desk.study import (
+    CAUSAL,
     ROUNDS,
+    Drivers,
     Studied,
     StudyPlan,
+    drivers,
     from_rows,
     read_asked,
     rows_of,
     run_study,
     year_of,
 )
-from understudy.reproductions.validation_desk.study_drivers import CAUSAL, Drivers, drivers
 
 PAGES = Path(__file__).resolve().parent / "reproductions"
 TABLES = PAGES / "validation-desk"

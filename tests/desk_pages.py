@@ -11,10 +11,9 @@ from desk_client import give_password
 from desk_fixtures import Filled, fill
 from understudy.desk.disclosure.code_review import read_code
 from understudy.desk.domain.analysis import Failure
-from understudy.desk.domain.checks import Check
 from understudy.desk.domain.people import Person
 from understudy.desk.domain.policy import Policy
-from understudy.desk.domain.results import Results, Table
+from understudy.desk.domain.results import Check, Results, Table
 from understudy.desk.domain.states import State
 from understudy.desk.risk.game import Attack, Measured, Price
 from understudy.desk.risk.pricing import Prices, Published

@@ -290,16 +290,16 @@ def test_what_build_does_not_make_is_not_overwritten(room):
 
 def test_the_schema_with_paid_cuts_is_written_before_the_table(room, monkeypatch):
     """If the table cannot be written, what was paid for is there, and the table is made from it."""
-    from understudy.cohorts.building import writing
+    from understudy.cohorts.building import build
 
     cohort = School(n_learners=12).simulate(0, np.random.default_rng(1))
 
     def fails(*_, **__):
         raise OSError("no space left")
 
-    monkeypatch.setattr(writing, "write_table", fails)
+    monkeypatch.setattr(build, "write_table", fails)
     with pytest.raises(OSError, match="no space"):
-        writing.write_cohort(cohort, room / "paid.parquet", kind="k")
+        build.write_cohort(cohort, room / "paid.parquet", kind="k")
     assert Schema.read(room / "paid.toml") == cohort.schema
 
 

@@ -18,8 +18,7 @@ from typer.testing import CliRunner
 from desk_fixtures import InProcess, fill, school_frame
 from understudy.cli.app import app
 from understudy.desk.domain.people import Role
-from understudy.desk.domain.policy import Policy
-from understudy.desk.domain.policy_file import WORDS, commented
+from understudy.desk.domain.policy import WORDS, Policy, commented
 from understudy.desk.service import Desk, accounts, feedback
 from understudy.desk.store.tables import EventRow, ReleaseRow
 from understudy.errors import DataError, MissingError, RefusedError, UsageError
@@ -402,10 +401,10 @@ def test_an_answer_that_holds_nothing_fails_its_trial(tmp_path):
 
 def test_checks_that_would_take_long_are_left_to_the_desk(tmp_path, monkeypatch):
     from understudy import sandbox
-    from understudy.desk.researcher import trying
+    from understudy.desk.researcher import local_trial
 
     monkeypatch.setattr(sandbox, "Sandbox", InProcess)
-    monkeypatch.setattr(trying, "MOST_SECONDS", 0.0)
+    monkeypatch.setattr(local_trial, "MOST_SECONDS", 0.0)
     school_frame(2).write_csv(tmp_path / "synthetic.csv")
     (tmp_path / "a.py").write_text("def analyze(data):\n    return {'mean': data['evening_01'].mean()}\n")
     told = invoked("desk", "try", tmp_path / "a.py", tmp_path / "synthetic.csv").output

@@ -15,13 +15,12 @@ from desk_pages import CODE, POLICY, SECRET_WHY, Maker, answer, checks, desk_in_
 from understudy.desk.domain.certificate import verify
 from understudy.desk.domain.results import Results, Table
 from understudy.desk.service import answers, feedback, releases, requests, views
-from understudy.desk.service.advice import advise, bars
 from understudy.desk.service.answers import Held
-from understudy.desk.service.views import HeldOutput
+from understudy.desk.service.views import HeldOutput, advise, bars
 from understudy.desk.store.tables import ReleaseRow, now
 from understudy.desk.web import pages
 from understudy.desk.web.app import make_app
-from understudy.desk.web.highlighting import highlighted
+from understudy.desk.web.pages import highlighted
 from understudy.desk.web.result_view import shown
 from understudy.desk.web.wording import PRECISIONS, everything
 from understudy.errors import RefusedError

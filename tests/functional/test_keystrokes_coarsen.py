@@ -7,8 +7,8 @@ import polars as pl
 import pytest
 
 from command import run
+from understudy.keystrokes.formats.events import event_table
 from understudy.keystrokes.formats.reading import read_keystrokes
-from understudy.keystrokes.formats.writing import event_table
 from understudy.keystrokes.simulate import EXPERIENCE, TypingCourse
 
 NAME, NUMBER, PATH = "canary-kestrel-7731", "014499731", "/home/kestrel/Tehtava.java"

@@ -20,7 +20,6 @@ from understudy.core.pages.words import ATTACK_STORIES
 from understudy.core.privacy.guarantee import Guarantee
 from understudy.logs.attacks.attribute import AttributeEstimate
 from understudy.logs.audit import MEMBERSHIP_ATTACKS
-from understudy.logs.groups import GroupFigures
 from understudy.logs.inspect import inspect_log, inspection_page
 from understudy.logs.interactions import Interactions
 from understudy.logs.release.assessment import Assessment
@@ -28,6 +27,7 @@ from understudy.logs.release.card import card_content, card_page, worst_case
 from understudy.logs.release.report import report_page
 from understudy.logs.simulate import Classroom
 from understudy.logs.study_report import name_places, write_report
+from understudy.logs.trial import GroupFigures
 from understudy.logs.utility import METRICS
 
 HOSTILE = "<script>alert('x')</script><img src=https://evil.example/x.png>"

@@ -9,7 +9,7 @@ from command import run
 from understudy import sandbox
 from understudy.cli.app import app
 from understudy.errors import MissingError
-from understudy.sandbox import Probe, require_sandbox, verdict
+from understudy.sandbox import Probe, battery, require_sandbox
 
 
 @pytest.mark.sandbox
@@ -24,12 +24,12 @@ def test_the_whole_battery_by_command(tmp_path, monkeypatch):
     content = json.loads(done.stdout)
     assert content["holds"] is True
     assert all(set(probe) == {"name", "expected", "found", "holds"} for probe in content["probes"])
-    assert verdict.got_through() == []
+    assert battery.got_through() == []
 
 
 def test_one_attempt_that_gets_through_is_an_error(monkeypatch, tmp_path):
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
-    monkeypatch.setattr(verdict, "conditions", lambda: {"machine": "this"})
+    monkeypatch.setattr(battery, "conditions", lambda: {"machine": "this"})
     monkeypatch.setattr(sandbox, "require_sandbox", lambda: None)
     probes = [Probe("fork", "denied", "denied"), Probe("read /etc/passwd", "denied", "got through")]
     monkeypatch.setattr(sandbox, "check", lambda: probes)
@@ -39,13 +39,13 @@ def test_one_attempt_that_gets_through_is_an_error(monkeypatch, tmp_path):
         assert done.exception.exit_code == 5
         assert "read /etc/passwd" in done.exception.message
         assert "fork" not in done.exception.message
-        assert verdict.got_through() == ["read /etc/passwd"]
+        assert battery.got_through() == ["read /etc/passwd"]
 
 
 def test_a_finding_that_cannot_be_kept_is_said(monkeypatch, tmp_path):
     (tmp_path / "understudy").write_text("a file where a directory should be")
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
-    monkeypatch.setattr(verdict, "conditions", lambda: {"machine": "this"})
+    monkeypatch.setattr(battery, "conditions", lambda: {"machine": "this"})
     monkeypatch.setattr(sandbox, "require_sandbox", lambda: None)
     monkeypatch.setattr(sandbox, "check", lambda: [Probe("fork", "denied", "denied")])
     done = CliRunner().invoke(app, ["sandbox", "check"])

@@ -7,11 +7,17 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize_scalar
 
-from understudy.logs.generators.contributions import RESOLUTION, bounded_sum, clipped_slopes, moments_of
-from understudy.logs.generators.private_sums import WalkStatistics, bin_edges, first_rows
+from understudy.logs.generators.private_sums import (
+    RESOLUTION,
+    WalkStatistics,
+    bin_edges,
+    bounded_sum,
+    clipped_slopes,
+    first_rows,
+    moments_of,
+)
 from understudy.logs.interactions import Interactions, joined
-from understudy.logs.models.ability_rounds import unexplained
-from understudy.logs.models.rasch import PairCounts, fit_rasch
+from understudy.logs.models.rasch import PairCounts, fit_rasch, unexplained
 
 EDGES = bin_edges(500)
 ACTIONS = tuple("abcdefg")

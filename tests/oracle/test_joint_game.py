@@ -11,12 +11,11 @@ from scipy.stats import norm
 
 from understudy.cohorts.simulate import School
 from understudy.cohorts.summary.budget import propose
-from understudy.cohorts.summary.measuring import summarize
 from understudy.cohorts.summary.statistics import MEASURES
+from understudy.cohorts.summary.summarize import summarize
 from understudy.core.privacy.noise import test_noise as seeded_noise
 from understudy.desk.domain.learners import learner_table
-from understudy.desk.risk.curves import advantage_at, mu_of, threshold_of
-from understudy.desk.risk.game import learners_mu, price
+from understudy.desk.risk.game import advantage_at, learners_mu, mu_of, price, threshold_of
 from understudy.desk.risk.likelihoods import ATTACKERS, cross_fitted
 from understudy.desk.risk.pricing import ShadowAnswers, price_of
 from understudy.desk.risk.released_summary import StageOne

@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 from scipy.stats import norm
 
-from understudy.desk.risk.curves import advantage_at, mu_of, threshold_of
-from understudy.desk.risk.game import learners_mu, price
+from understudy.desk.risk.game import advantage_at, learners_mu, mu_of, price, threshold_of
 from understudy.desk.risk.likelihoods import ATTACKERS, Seen, cross_fitted
 from understudy.desk.risk.shadows import draw_shadows
 

@@ -10,9 +10,16 @@ from scipy.stats import nbinom
 
 from understudy.core.privacy.noise import test_noise as seeded_noise
 from understudy.logs.attacks.knowledge import Knowledge
-from understudy.logs.attacks.rare import RARE, rare_bag_scores, rare_scores
-from understudy.logs.attacks.steps import STRAY_STEPS, UNEXPLAINED, count_scores
-from understudy.logs.attacks.transitions import PRIOR_STEPS, transition_scores
+from understudy.logs.attacks.steps import (
+    PRIOR_STEPS,
+    RARE,
+    STRAY_STEPS,
+    UNEXPLAINED,
+    count_scores,
+    rare_bag_scores,
+    rare_scores,
+    transition_scores,
+)
 from understudy.logs.audit import membership_scores
 from understudy.logs.generators.generator import make_method
 from understudy.logs.interactions import Interactions

@@ -10,14 +10,13 @@ from sklearn.metrics import mutual_info_score, roc_auc_score
 from sklearn.naive_bayes import CategoricalNB
 
 from understudy.keystrokes.traits import infer_trait, preserved
-from understudy.keystrokes.traits.classifiers import Features, naive_bayes
-from understudy.keystrokes.traits.inference import stratified_folds
-from understudy.reproductions.keystroke_privacy.selection import (
+from understudy.keystrokes.traits.inference import Features, naive_bayes, stratified_folds
+from understudy.reproductions.keystroke_privacy.weka import (
+    mdl_cuts,
     merit,
     select_features,
     symmetrical_uncertainty,
 )
-from understudy.reproductions.keystroke_privacy.weka import mdl_cuts
 
 
 def bits(labels):

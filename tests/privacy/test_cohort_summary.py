@@ -15,8 +15,8 @@ from understudy.cohorts.cohort import Cohort, Feature, Schema
 from understudy.cohorts.simulate import School
 from understudy.cohorts.summary import statistics
 from understudy.cohorts.summary.budget import propose
-from understudy.cohorts.summary.measuring import summarize
 from understudy.cohorts.summary.statistics import MEASURES, Measure
+from understudy.cohorts.summary.summarize import summarize
 from understudy.core.privacy.composition import mu_to_delta
 from understudy.core.privacy.noise import os_noise
 from understudy.core.privacy.noise import test_noise as seeded_noise

@@ -31,7 +31,7 @@ def audit(
     """
     import numpy as np
 
-    from understudy.logs.files import audit_files
+    from understudy.logs.audit import audit_files
 
     def log(path: Path, single_rows: bool = False):  # type: ignore[no-untyped-def]
         return read(

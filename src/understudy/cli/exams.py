@@ -445,7 +445,7 @@ def _explain(request: Request, responses: Responses, as_json: bool) -> None:
     from dataclasses import replace
 
     from understudy.cli.tables import print_table
-    from understudy.exams.explanation import explain
+    from understudy.exams.difficulties import explain
 
     rows = explain(replace(request, method="knorm", epsilon=1.0), responses.n_items, responses.n_learners)
     if as_json:

@@ -30,7 +30,7 @@ def check(as_json: AsJson = False) -> None:
     """
     from understudy.sandbox import check as battery
     from understudy.sandbox import require_sandbox
-    from understudy.sandbox.verdict import place, refuse, remember
+    from understudy.sandbox.battery import place, refuse, remember
 
     require_sandbox()
     probes = battery()

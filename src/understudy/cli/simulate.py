@@ -101,9 +101,8 @@ def _generator(out: Path, seed: int) -> np.random.Generator:
     """What everything is drawn with, once it is known that the file can be written."""
     import numpy as np
 
-    from understudy.cohorts.building.writing import check_replaceable
-    from understudy.core.files.writing import check_parent
-    from understudy.core.files.writing_part import check_suffix
+    from understudy.cohorts.building.build import check_replaceable
+    from understudy.core.files.writing import check_parent, check_suffix
     from understudy.logs.interactions import SIMULATED_PREFIX
 
     check_suffix(out)
@@ -118,7 +117,7 @@ def _write_log(
     """Write a log with a row per attempt; returns its sizes."""
     import polars as pl
 
-    from understudy.core.files.writing_part import write_table
+    from understudy.core.files.writing import write_table
     from understudy.logs.simulate import SHAPES
 
     chosen = SHAPES[shape.value]
@@ -136,7 +135,7 @@ def _write_exam(
     """Write a sheet with a row per learner and a column per item; returns its sizes."""
     import polars as pl
 
-    from understudy.core.files.writing_part import write_table
+    from understudy.core.files.writing import write_table
     from understudy.exams.simulate import Exam
     from understudy.logs.interactions import SIMULATED_PREFIX
 
@@ -152,7 +151,7 @@ def _write_exam(
 
 def _write_cohort(out: Path, learners: int | None, year: int, rng: np.random.Generator) -> dict[str, int]:
     """Write a cohort of the simulated school and its schema; returns its sizes."""
-    from understudy.cohorts.building.writing import check_schema_beside, write_cohort
+    from understudy.cohorts.building.build import check_schema_beside, write_cohort
     from understudy.cohorts.simulate import School
 
     usual = School()
@@ -171,9 +170,9 @@ def _write_typing(out: Path, learners: int | None, rng: np.random.Generator) -> 
     """Write the events of a simulated course, and who had programmed before; returns its sizes."""
     import polars as pl
 
-    from understudy.cohorts.building.writing import check_replaceable
-    from understudy.core.files.writing_part import write_table
-    from understudy.keystrokes.formats.writing import write_keystrokes
+    from understudy.cohorts.building.build import check_replaceable
+    from understudy.core.files.writing import write_table
+    from understudy.keystrokes.formats.events import write_keystrokes
     from understudy.keystrokes.simulate import EXPERIENCE, TypingCourse
     from understudy.logs.interactions import SIMULATED_PREFIX
 

@@ -63,8 +63,13 @@ def synthesize(
 
     import numpy as np
 
-    from understudy.core.files.writing import check_not_input, check_parent
-    from understudy.core.files.writing_part import check_suffix, kind_of, write_table
+    from understudy.core.files.writing import (
+        check_not_input,
+        check_parent,
+        check_suffix,
+        kind_of,
+        write_table,
+    )
     from understudy.core.privacy.ledger import SIMULATED_POPULATION, Ledger, ledger_path, new_card_id
     from understudy.core.privacy.noise import os_noise
     from understudy.logs.generators.generator import make_method

@@ -13,8 +13,7 @@ from typing import Any
 import numpy as np
 
 from understudy.cohorts.cohort import LEARNER, Cohort, Schema
-from understudy.cohorts.summary.derived import zero_shares
-from understudy.cohorts.summary.summary_file import PrivateSummary
+from understudy.cohorts.summary.summary_file import PrivateSummary, zero_shares
 from understudy.core.pages.render import render
 from understudy.core.privacy.guarantee import Guarantee
 from understudy.logs.release.card import MISUSES, NOT_PUBLISHED, USES, protection

@@ -18,8 +18,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from understudy.core.files.documents import (
+    WORDS,
     DeclarationError,
     declared_value,
+    kind_of_file,
     line_of,
     number,
     numbers,
@@ -28,7 +30,6 @@ from understudy.core.files.documents import (
     whole_number,
     words,
 )
-from understudy.core.files.kinds import WORDS, kind_of_file
 from understudy.errors import DataError, UsageError
 from understudy.logs.interactions import SIMULATED_PREFIX, SYNTHETIC_PREFIX
 

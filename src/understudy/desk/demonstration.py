@@ -15,17 +15,16 @@ from pathlib import Path
 import numpy as np
 from sqlalchemy import select
 
-from understudy.cohorts.building.writing import write_cohort
+from understudy.cohorts.building.build import write_cohort
+from understudy.cohorts.compare import pooled
 from understudy.cohorts.simulate import School
 from understudy.cohorts.summary.budget import propose
-from understudy.cohorts.summary.measuring import summarize
-from understudy.cohorts.trials import pooled
+from understudy.cohorts.summary.summarize import summarize
 from understudy.core.files.writing import write_json, write_text
 from understudy.core.privacy.noise import os_noise
 from understudy.desk.domain.analysis import RunsJobs
 from understudy.desk.domain.people import Person, Role
-from understudy.desk.domain.policy import Policy
-from understudy.desk.domain.policy_file import commented
+from understudy.desk.domain.policy import Policy, commented
 from understudy.desk.domain.results import Results
 from understudy.desk.domain.states import State
 from understudy.desk.service import Desk, accounts, answers, data_sets, feedback, releases, requests

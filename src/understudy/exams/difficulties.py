@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any, Literal
 
@@ -23,9 +23,9 @@ from understudy.exams.estimators.joint import PENALTY, fit_joint
 from understudy.exams.estimators.marginal import fit_marginal
 from understudy.exams.estimators.noisy_totals import Prior, chance_curve, estimate_difficulties
 from understudy.exams.estimators.published import OBJECTIVE_REASON, STATISTICS_REASON, objective, statistics
-from understudy.exams.ranking import order_of, reading
+from understudy.exams.ranking import TELLING, order_of, reading
 from understudy.exams.responses import Responses
-from understudy.exams.totals_mechanism import Measurement, Missing, choose_measurement
+from understudy.exams.totals_mechanism import Measurement, Missing, choose_measurement, noise_variance
 
 Floats = NDArray[np.float64]
 
@@ -298,3 +298,66 @@ def _provenance(responses: Responses, plan: Plan, fit: _Fit) -> dict[str, Any]:
         "made": datetime.now(UTC).date().isoformat(),
         "understudy": understudy.__version__,
     }
+
+
+EPSILONS = (0.5, 1.0, 2.0, 5.0, 10.0)
+
+
+@dataclass(frozen=True)
+class Precision:
+    """Expected standard errors of difficulties on the scale of log-odds, sampling included.
+
+    `total_noise` is the standard deviation of the noise in learners; `even` and `hard` are the
+    errors of items that half and a tenth of the learners solve; two items of medium difficulty
+    can be told apart when they differ by `apart`: one solved by half of the learners and one solved
+    by a share of `other`.
+    """
+
+    epsilon: float
+    method: str
+    total_noise: float
+    even: float
+    hard: float
+    apart: float
+    other: float
+
+
+def explain(request: Request, n_items: int, n_learners: int) -> list[Precision]:
+    """The precision of each epsilon, by the better of the private methods."""
+    rows = []
+    for epsilon in EPSILONS:
+        options = [
+            _precision(replace(request, epsilon=epsilon, method=method), n_items, n_learners)
+            for method in PRIVATE
+        ]
+        rows.append(min(options, key=lambda row: row.even))
+    return rows
+
+
+def _precision(request: Request, n_items: int, n_learners: int) -> Precision:
+    """The delta method: noise and sampling of a share, divided by the slope of the chance."""
+    assert request.epsilon is not None
+    measurement = plan(request, n_items, n_learners).measurement
+    assert measurement is not None
+    sd = request.ability_sd if isinstance(request.ability_sd, float) else 1.0
+    curve = chance_curve(sd)
+    # Bounded answers thin out the counts; how many answers a learner gives is not public.
+    answered = n_learners * (1.0 if measurement.at_most is None else measurement.at_most / n_items)
+
+    def error(chance: float) -> float:
+        places = np.linspace(-10.0, 10.0, 4001)
+        difficulty = places[int(np.argmin(np.abs(np.asarray(curve(places)) - chance)))]
+        noise = float(noise_variance(measurement.covariance, np.array([chance]))[0])
+        deviation = math.sqrt(noise + answered * chance * (1.0 - chance)) / answered
+        return deviation / abs(float(curve(difficulty, 1)))
+
+    even = error(0.5)
+    return Precision(
+        request.epsilon,
+        request.method,
+        math.sqrt(float(noise_variance(measurement.covariance, np.array([0.5]))[0])),
+        even,
+        error(0.1),
+        TELLING * math.sqrt(2.0) * even,
+        float(curve(max(-15.0, -TELLING * math.sqrt(2.0) * even))),
+    )

@@ -14,6 +14,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from understudy.errors import UsageError
 from understudy.keystrokes.keystrokes import NANOSECONDS, UNKNOWN, Keystrokes
 
 SHORTEST, LONGEST = 10.0, 750.0  # milliseconds
@@ -200,3 +201,102 @@ def _add(code, value, owner, count, total):  # type: ignore[no-untyped-def]
         if code[r] >= 0:
             count[owner[r], code[r]] += 1
             total[owner[r], code[r]] += value[r]
+
+
+WIDTH = 10.0  # milliseconds of a class
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Histograms:
+    """`count[i, j, c]`: latencies of owner i on feature j from c to c + 1 times `width` milliseconds."""
+
+    features: tuple[str, ...]
+    width: float
+    count: NDArray[np.int32]
+
+
+def count_histograms(
+    keystrokes: Keystrokes,
+    owner: Codes,
+    n_owners: int,
+    features: tuple[str, ...],
+    kind: Kind = Kind.digraph,
+    width: float = WIDTH,
+    shortest: float = SHORTEST,
+    longest: float = LONGEST,
+) -> Histograms:
+    """Histograms over the rows that `count_latencies` would count, for the named features of one kind.
+
+    The features are named, not numbered, so that two calls count the same ones. A name that does not
+    occur has no latencies. Coarse times should be counted up to where `longest` is coarsened to.
+    """
+    if not width > 0:
+        raise UsageError(f"asked for classes of {width} ms.", hint="give a width above 0 ms.")
+    code, value, labels = latency_rows(keystrokes, owner, kind, shortest, longest)
+    wanted = {name: place for place, name in enumerate(features)}
+    place = np.array([wanted.get(name, -1) for name in labels] + [-1], dtype=np.int64)
+    largest = 2 * longest if kind is Kind.trigraph else longest
+    count = np.zeros((n_owners, len(features), int(largest // width) + 1), dtype=np.int32)
+    _tally(place[code], np.asarray(value, dtype=np.float64), owner, width, count)
+    return Histograms(features, width, count)
+
+
+@njit(cache=True)
+def _tally(feature, value, owner, width, count):  # type: ignore[no-untyped-def]
+    for r in range(len(feature)):
+        if feature[r] >= 0:
+            count[owner[r], feature[r], int(value[r] // width)] += 1
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Windows:
+    """`window[r]` is the window of row r, or -1; `owner[w]` is whose typing window w is.
+
+    `count_latencies(keystrokes, windows.window, windows.n_windows)` gives the totals of each.
+    """
+
+    window: NDArray[np.int32]
+    owner: NDArray[np.int32]
+
+    @property
+    def n_windows(self) -> int:
+        """How many windows there are."""
+        return len(self.owner)
+
+
+def by_week(keystrokes: Keystrokes, owner: Codes) -> Windows:
+    """A window per owner and week; rows without an owner or a week belong to none."""
+    used = (owner >= 0) & (keystrokes.week >= 0)
+    n_weeks = int(keystrokes.week.max(initial=0)) + 1
+    return _numbered_windows(owner.astype(np.int64) * n_weeks + keystrokes.week, used, n_weeks)
+
+
+def by_size(owner: Codes, n_keys: int) -> Windows:
+    """Windows of `n_keys` presses one after the other; what is left at an owner's end joins the last window.
+
+    The rows of an owner need not be next to each other, only in order.
+    """
+    if n_keys < 2:
+        raise UsageError(
+            f"asked for windows of {n_keys} keys.", hint="give at least 2; some hundred are usual."
+        )
+    used = owner >= 0
+    rows = np.flatnonzero(used)
+    order = rows[np.argsort(owner[rows], kind="stable")]
+    size = np.bincount(owner[rows]) if len(rows) else np.zeros(0, np.int64)
+    first = np.cumsum(size) - size
+    whose = owner[order]
+    place = np.arange(len(order)) - first[whose]
+    n_windows = np.maximum(size // n_keys, 1)
+    block = np.minimum(place // n_keys, n_windows[whose] - 1)
+    most = int(n_windows.max(initial=1))
+    combined = np.full(len(owner), -1, dtype=np.int64)
+    combined[order] = whose.astype(np.int64) * most + block
+    return _numbered_windows(combined, used, most)
+
+
+def _numbered_windows(combined: NDArray[np.int64], used: NDArray[np.bool_], per_owner: int) -> Windows:
+    present, place = np.unique(combined[used], return_inverse=True)
+    window = np.full(len(combined), -1, dtype=np.int32)
+    window[used] = place
+    return Windows(window, (present // per_owner).astype(np.int32))

@@ -17,7 +17,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from understudy.errors import UsageError
-from understudy.keystrokes.formats.writing import event_table
+from understudy.keystrokes.formats.events import event_table
 from understudy.keystrokes.keystrokes import NANOSECONDS, UNKNOWN, Keystrokes
 from understudy.keystrokes.latencies import LONGEST
 from understudy.logs.interactions import SIMULATED_PREFIX

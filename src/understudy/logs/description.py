@@ -6,8 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from understudy.logs.interactions import IntArray, Interactions
-from understudy.logs.totals import totals
+from understudy.logs.interactions import IntArray, Interactions, totals
 
 
 @dataclass(frozen=True)

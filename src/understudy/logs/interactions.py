@@ -267,3 +267,9 @@ def natural_order(names: set[str] | Sequence[str]) -> tuple[str, ...]:
         return tuple(sorted(names, key=lambda name: (int(name), name)))
     except ValueError:
         return tuple(sorted(names))
+
+
+def totals(code: IntArray, weight: NDArray[np.generic], n_codes: int) -> NDArray[np.float64]:
+    """The sum of the weights of each code."""
+    sums: NDArray[np.float64] = np.bincount(code, weights=weight, minlength=n_codes).astype(np.float64)
+    return sums

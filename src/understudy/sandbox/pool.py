@@ -12,7 +12,7 @@ from types import TracebackType
 from typing import Self
 
 from understudy.errors import MissingError, UsageError
-from understudy.sandbox import expectations, verdict
+from understudy.sandbox import battery, expectations
 from understudy.sandbox.availability import require_sandbox
 from understudy.sandbox.jobs import Job, Limits, Outcome
 from understudy.sandbox.process import GoneError, Worker
@@ -57,8 +57,8 @@ class Sandbox:
         return self
 
     def _refuse_if_it_does_not_hold(self) -> None:
-        self._found = verdict.got_through()
-        verdict.refuse(self._found or [])
+        self._found = battery.got_through()
+        battery.refuse(self._found or [])
 
     def _try_the_core(self) -> None:
         if self._found is not None:
@@ -77,8 +77,8 @@ class Sandbox:
         # A way out is kept. An attempt that took too long, or was ended, is none, and counts this once.
         if kept := [probe for probe in through if probe.found not in _CUT_SHORT]:
             with suppress(OSError):
-                verdict.remember(kept)
-        verdict.refuse([probe.name for probe in through])
+                battery.remember(kept)
+        battery.refuse([probe.name for probe in through])
 
     def __exit__(
         self,

@@ -5,11 +5,15 @@ import pytest
 from sqlalchemy import text
 
 from desk_client import PASSWORD, quick_passwords
-from understudy.desk.domain.people import WORKER, Person, Role
-from understudy.desk.domain.permissions import NotAllowedError
+from understudy.desk.domain.people import WORKER, NotAllowedError, Person, Role
 from understudy.desk.service import Desk, accounts
-from understudy.desk.service.accounts import MOST_OF_ACCOUNT, MOST_OF_ADDRESS, WINDOW, SlowDownError
-from understudy.desk.service.passwords import check_password
+from understudy.desk.service.accounts import (
+    MOST_OF_ACCOUNT,
+    MOST_OF_ADDRESS,
+    WINDOW,
+    SlowDownError,
+    check_password,
+)
 from understudy.desk.service.tokens import MOST_TOKENS
 from understudy.desk.store import audit_log
 from understudy.desk.store.settings import Settings

@@ -7,15 +7,15 @@ import polars as pl
 import pytest
 
 from desk_fixtures import MEAN, OTHER, POLICY, InProcess, fill, school_frame
+from understudy.cohorts.compare import seeded_summary
 from understudy.cohorts.simulate import School
-from understudy.cohorts.trials import seeded_summary
 from understudy.desk.disclosure.probing import N_TRIPLES, Probes
 from understudy.desk.risk.pricing import ShadowAnswers
 from understudy.desk.service import data_sets, feedback, releases, requests, views
 from understudy.desk.service.answers import Work
 from understudy.desk.store.tables import MeasurementRow, ReleaseRow
 from understudy.desk.worker import answering
-from understudy.desk.worker.remains import Remains
+from understudy.desk.worker.answering import Remains
 
 DRAWS = """
 import numpy as np

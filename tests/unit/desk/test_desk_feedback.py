@@ -7,7 +7,7 @@ from sqlalchemy import select
 
 from command import run
 from understudy.cohorts.summary.feedback import read_feedback
-from understudy.desk.domain.permissions import NotAllowedError
+from understudy.desk.domain.people import NotAllowedError
 from understudy.desk.domain.results import Results, Table
 from understudy.desk.service import feedback, requests, views
 from understudy.desk.store.tables import FeedbackRow, RunRow

@@ -11,7 +11,7 @@ from desk_fixtures import MEAN, OTHER, POLICY, REASON, policy_of, school_frame
 from understudy.core.privacy.guarantee import Guarantee
 from understudy.core.privacy.ledger import Ledger
 from understudy.desk.domain import certificate
-from understudy.desk.domain.permissions import NotAllowedError
+from understudy.desk.domain.people import NotAllowedError
 from understudy.desk.service import data_sets, releases, requests, views
 from understudy.desk.service.verification import verify
 from understudy.desk.store.tables import DataSetRow, EventRow, ReleaseRow, RunRow, WithdrawalRow

@@ -7,8 +7,7 @@ from itertools import product
 import pytest
 
 from desk_fixtures import MEAN, REASON
-from understudy.desk.domain.people import WORKER, Role
-from understudy.desk.domain.permissions import NotAllowedError, may_see, require_actor, require_role
+from understudy.desk.domain.people import WORKER, NotAllowedError, Role, may_see, require_actor, require_role
 from understudy.desk.domain.states import (
     BEING_ANSWERED,
     CHANGES,
@@ -19,7 +18,7 @@ from understudy.desk.domain.states import (
     change,
     diagram,
 )
-from understudy.desk.service import changes, feedback, releases, requests
+from understudy.desk.service import feedback, releases, requests
 from understudy.desk.store.database import Database
 from understudy.desk.store.tables import EventRow, RequestRow
 from understudy.errors import RefusedError, UsageError
@@ -165,7 +164,7 @@ def test_a_reviewer_does_not_learn_what_happens_to_their_own_request(small):
 def test_others_do_not_learn_that_a_request_exists(small):
     name = small.draft()
     with pytest.raises(UsageError, match="no such request"), small.desk.database.reading() as session:
-        changes.find(session, small.second_researcher, name)
+        requests.find(session, small.second_researcher, name)
     # A draft is its author's alone; what was handed in is seen by those who review.
     for person in small.people:
         owner, reviews = person == small.researcher, person.role is not Role.RESEARCHER
@@ -194,7 +193,7 @@ def _goes(desk, person, name, action):
             VERBS[action](desk, person, name)
         else:
             with desk.database.writing() as session:
-                changes.move(session, person, changes.find(session, WORKER, name), action)
+                requests.move(session, person, requests.find(session, WORKER, name), action)
     except (RefusedError, UsageError):
         return False
     return True

@@ -7,7 +7,7 @@ import pytest
 
 from understudy.desk.web.price_figures import PricedRequest
 from understudy.errors import DataError
-from understudy.reproductions.validation_desk.study_drivers import drivers
+from understudy.reproductions.validation_desk.study import drivers
 
 ONE = PricedRequest(
     *("a", "P1", "trends", 10, None),

@@ -8,8 +8,7 @@ import pytest
 from understudy.core.privacy.noise import os_noise
 from understudy.core.privacy.noise import test_noise as seeded_noise
 from understudy.errors import DataError, UsageError
-from understudy.exams.difficulties import METHODS, PRIVATE, Request, fit_difficulties, plan
-from understudy.exams.explanation import explain
+from understudy.exams.difficulties import METHODS, PRIVATE, Request, explain, fit_difficulties, plan
 from understudy.exams.responses import Responses
 from understudy.exams.simulate import Exam
 

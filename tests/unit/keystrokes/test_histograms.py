@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 
 from understudy.errors import UsageError
-from understudy.keystrokes.histograms import count_histograms
-from understudy.keystrokes.latencies import Kind, count_latencies, latency_rows
+from understudy.keystrokes.latencies import Kind, count_histograms, count_latencies, latency_rows
 from understudy.keystrokes.simulate import TypingCourse
 
 

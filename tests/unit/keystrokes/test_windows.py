@@ -4,9 +4,8 @@ import numpy as np
 import pytest
 
 from understudy.errors import UsageError
-from understudy.keystrokes.latencies import Kind, count_latencies
+from understudy.keystrokes.latencies import Kind, by_size, by_week, count_latencies
 from understudy.keystrokes.simulate import TypingCourse
-from understudy.keystrokes.windows import by_size, by_week
 
 
 @pytest.fixture(scope="module")

@@ -128,9 +128,9 @@ def test_a_file_that_is_not_there(tmp_path):
 
 
 def test_ragged_rows_are_found_across_chunks(write, monkeypatch):
-    import understudy.core.files.structure
+    import understudy.core.files.delimited
 
-    monkeypatch.setattr(understudy.core.files.structure, "CHUNK", 7)
+    monkeypatch.setattr(understudy.core.files.delimited, "CHUNK", 7)
     content = HEADER + 'ana,"a ""b"",\nc",1\n\n' * 9 + ROWS
     assert read_log(write("log.csv", content)).interactions.n_rows == 11
     with pytest.raises(DataError, match="line 31 has 2 fields where the first line has 3"):

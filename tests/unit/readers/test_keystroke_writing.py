@@ -9,8 +9,8 @@ import polars as pl
 import pytest
 
 from understudy.errors import UsageError
+from understudy.keystrokes.formats.events import event_table, write_keystrokes
 from understudy.keystrokes.formats.reading import read_keystrokes
-from understudy.keystrokes.formats.writing import event_table, write_keystrokes
 from understudy.keystrokes.keystrokes import Keystrokes
 from understudy.keystrokes.simulate import TypingCourse
 

@@ -308,6 +308,6 @@ def test_a_table_without_its_declaration(tmp_path):
 
 def test_kinds_of_files_are_those_that_are_written():
     from understudy.cohorts.summary import feedback, summary_file
-    from understudy.core.files.kinds import FORMATS
+    from understudy.core.files.documents import FORMATS
 
     assert set(FORMATS) == {feedback.FORMAT, summary_file.FORMAT}

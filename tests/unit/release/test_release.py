@@ -12,7 +12,7 @@ from understudy.core.attacks.estimate import RiskEstimate
 from understudy.core.privacy.guarantee import Guarantee
 from understudy.core.privacy.ledger import Ledger
 from understudy.errors import RefusedError, UsageError
-from understudy.logs.generators.markov import Markov
+from understudy.logs.generators.baselines import Markov
 from understudy.logs.interactions import Interactions
 from understudy.logs.release import bundle as bundle_module
 from understudy.logs.release.assessment import assess

@@ -18,11 +18,11 @@ from understudy.sandbox import (
     Probe,
     Sandbox,
     availability,
+    battery,
     bubblewrap,
     process,
     require_sandbox,
     seccomp,
-    verdict,
 )
 from understudy.sandbox.battery import Untried
 from understudy.sandbox.jobs import MEBIBYTE
@@ -218,8 +218,8 @@ def test_started_by_root_it_is_a_user_that_nobody_else_is(usable, monkeypatch, t
 
 def test_a_machine_where_the_battery_failed_is_refused(usable, monkeypatch, tmp_path):
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
-    assert verdict.got_through() is None
-    verdict.remember([Probe("fork", "denied", "denied"), Probe("read /etc/passwd", "denied", "got through")])
+    assert battery.got_through() is None
+    battery.remember([Probe("fork", "denied", "denied"), Probe("read /etc/passwd", "denied", "got through")])
     monkeypatch.setattr(process.Worker, "__init__", lambda *_: pytest.fail("a sandbox was started"))
     with pytest.raises(MissingError, match=r"does not hold.*read /etc/passwd") as caught, Sandbox():
         pass
@@ -229,46 +229,46 @@ def test_a_machine_where_the_battery_failed_is_refused(usable, monkeypatch, tmp_
 
 def test_a_way_out_is_remembered_whatever_changes(usable, monkeypatch, tmp_path):
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
-    verdict.remember([Probe("fork", "denied", "got through"), Probe("read", "denied", "denied")])
-    known = verdict.conditions()
+    battery.remember([Probe("fork", "denied", "got through"), Probe("read", "denied", "denied")])
+    known = battery.conditions()
     for name in known:
-        monkeypatch.setattr(verdict, "conditions", lambda name=name: {**known, name: "another"})
-        assert verdict.got_through() == ["fork"]
+        monkeypatch.setattr(battery, "conditions", lambda name=name: {**known, name: "another"})
+        assert battery.got_through() == ["fork"]
         with pytest.raises(MissingError, match=r"does not hold.*fork"), Sandbox():
             pass
-    monkeypatch.setattr(verdict, "conditions", lambda: pytest.fail("a way out needs no conditions"))
-    assert verdict.got_through() == ["fork"]
-    monkeypatch.setattr(verdict, "conditions", lambda: known)
-    verdict.remember([Probe("fork", "denied", "denied"), Probe("read", "denied", "denied")])
-    assert verdict.got_through() == []
+    monkeypatch.setattr(battery, "conditions", lambda: pytest.fail("a way out needs no conditions"))
+    assert battery.got_through() == ["fork"]
+    monkeypatch.setattr(battery, "conditions", lambda: known)
+    battery.remember([Probe("fork", "denied", "denied"), Probe("read", "denied", "denied")])
+    assert battery.got_through() == []
 
 
 def test_what_a_finding_was_made_on(usable, monkeypatch, tmp_path):
-    known = verdict.conditions()
+    known = battery.conditions()
     assert known["seccomp"].startswith("libseccomp 2.")
     # The same version, another program.
     other = tmp_path / "bwrap"
     other.write_text('#!/bin/sh\necho "bubblewrap 0.8.0"\n')
     other.chmod(0o755)
     monkeypatch.setattr(bubblewrap, "bubblewrap", lambda: str(other))
-    first = verdict.conditions()["bubblewrap"]
+    first = battery.conditions()["bubblewrap"]
     other.write_text('#!/bin/sh\necho "bubblewrap 0.8.0" # and more\n')
-    assert verdict.conditions()["bubblewrap"] != first
+    assert battery.conditions()["bubblewrap"] != first
 
 
 def test_a_finding_holds_for_what_it_was_made_on(usable, monkeypatch, tmp_path):
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
-    verdict.remember([Probe("fork", "denied", "denied")])
-    assert verdict.got_through() == []
-    known = verdict.conditions()
+    battery.remember([Probe("fork", "denied", "denied")])
+    assert battery.got_through() == []
+    known = battery.conditions()
     for name in known:
-        monkeypatch.setattr(verdict, "conditions", lambda name=name: {**known, name: "another"})
-        assert verdict.got_through() is None
+        monkeypatch.setattr(battery, "conditions", lambda name=name: {**known, name: "another"})
+        assert battery.got_through() is None
     monkeypatch.undo()
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
     for content in ("", "[]", "{}", '{"conditions": 1}'):
-        verdict.place().write_text(content)
-        assert verdict.got_through() is None
+        battery.place().write_text(content)
+        assert battery.got_through() is None
 
 
 def test_a_machine_where_the_battery_was_not_run_tries_the_core(usable, monkeypatch, tmp_path):
@@ -280,7 +280,7 @@ def test_a_machine_where_the_battery_was_not_run_tries_the_core(usable, monkeypa
         pass
     assert opened._workers == []
     # Kept, and found again without trying: the next start does not even look.
-    assert "socket inet stream" in verdict.got_through()
+    assert "socket inet stream" in battery.got_through()
 
 
 def test_an_attempt_that_was_cut_short_is_refused_and_not_kept(usable, monkeypatch, tmp_path):
@@ -290,7 +290,7 @@ def test_an_attempt_that_was_cut_short_is_refused_and_not_kept(usable, monkeypat
     monkeypatch.setattr(opened, "run_many", lambda jobs: [Outcome("time") for _ in jobs])
     with pytest.raises(MissingError, match="does not hold"), opened:
         pass
-    assert verdict.got_through() is None
+    assert battery.got_through() is None
 
 
 def test_the_libraries_work_inside(sandbox):

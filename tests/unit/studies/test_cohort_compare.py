@@ -19,15 +19,17 @@ from understudy.cohorts.compare import (
     Comparison,
     check_cohort,
     compare,
+    exact_summary,
+    pooled,
     read_table,
+    resample,
+    seeded_summary,
     table_of,
     write_comparison,
 )
-from understudy.cohorts.compare_report import figures
+from understudy.cohorts.compare_report import ATTACKS, figures, floor_sentences
 from understudy.cohorts.findings import compare_findings
-from understudy.cohorts.report import ATTACKS, floor_sentences
 from understudy.cohorts.simulate import SCHEMA, School
-from understudy.cohorts.trials import exact_summary, pooled, resample, seeded_summary
 from understudy.errors import DataError, UsageError
 from understudy.reproductions.two_stage.cycles import ARMS, CyclesPlan, as_feedback, gains, levels, run_cycles
 

@@ -17,28 +17,26 @@ from understudy.exams.difficulties import Request, fit_difficulties, plan
 from understudy.exams.difficulties_file import Ability, Difficulties, Item
 from understudy.exams.responses import Responses
 from understudy.exams.simulate import Exam
-from understudy.reproductions.dp_rasch import study, trials
+from understudy.reproductions.dp_rasch import study
 from understudy.reproductions.dp_rasch.study import (
     COLUMNS,
-    DifficultyPlan,
-    Result,
-    read_table,
-    run_experiments,
-    sizes_of,
-    table_of,
-    write_study,
-)
-from understudy.reproductions.dp_rasch.trials import (
     METHODS,
     N_BINS,
     POSTERIOR,
     REESTIMATED,
+    DifficultyPlan,
     Fitted,
+    Result,
     chances,
     correlation,
     joint_histogram,
     misclassification,
     posterior_chances,
+    read_table,
+    run_experiments,
+    sizes_of,
+    table_of,
+    write_study,
 )
 
 SMALL = DifficultyPlan(repetitions=3, bootstrap=3, sizes=(40,), epsilons=(1.0, 5.0))
@@ -260,7 +258,7 @@ def test_missing_answers_count_as_wrong(exam):
     holes[::3, 0] = -1
     filled = np.maximum(holes, 0)
     key = (1, 3, 10, 0, ("knorm",), 5.0)
-    a, b = (trials.real_trial(key[0], key[1], Responses(m, exam.items), *key[2:]) for m in (holes, filled))
+    a, b = (study.real_trial(key[0], key[1], Responses(m, exam.items), *key[2:]) for m in (holes, filled))
     assert [outcome.measures for outcome in a] == [outcome.measures for outcome in b]
 
 

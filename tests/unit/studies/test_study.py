@@ -9,7 +9,7 @@ import pytest
 
 from understudy.errors import DataError, UsageError
 from understudy.logs import study as study_module
-from understudy.logs.files import audit_files
+from understudy.logs.audit import audit_files
 from understudy.logs.interactions import Interactions, joined
 from understudy.logs.simulate import Classroom
 from understudy.logs.study import Plan, run_study

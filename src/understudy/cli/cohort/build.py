@@ -130,15 +130,13 @@ def build(
 
     from understudy.cli.progress import progress_bar
     from understudy.cohorts.building.activity import read_activity
-    from understudy.cohorts.building.build import join
+    from understudy.cohorts.building.build import REAL, join, schema_path, write_cohort
     from understudy.cohorts.building.scores import Match, read_scores
     from understudy.cohorts.building.sessions import Rule, Term, check_windows
-    from understudy.cohorts.building.writing import REAL, schema_path, write_cohort
     from understudy.cohorts.cohort import Schema
     from understudy.core.files.moments import DateOrder
     from understudy.core.files.withdrawals import read_withdrawn
-    from understudy.core.files.writing import check_not_input, check_parent
-    from understudy.core.files.writing_part import check_suffix
+    from understudy.core.files.writing import check_not_input, check_parent, check_suffix
 
     # Everything that may be wrong with the options is found before a large file is read.
     check_suffix(out)
@@ -273,7 +271,7 @@ def _check_overwriting(out: Path, schema: Path, declared: Schema, cuts: Cuts) ->
     """
     from dataclasses import replace
 
-    from understudy.cohorts.building.writing import REAL_PREFIX, check_replaceable, schema_path
+    from understudy.cohorts.building.build import REAL_PREFIX, check_replaceable, schema_path
     from understudy.cohorts.cohort import Schema
     from understudy.core.privacy.ledger import new_data_set
     from understudy.errors import UnderstudyError, UsageError
@@ -486,7 +484,7 @@ def _facts(cohort: Cohort, joined: Joined) -> dict[str, object]:
 
 def _show(cohort: Cohort, joined: Joined, gap: float, credit: float) -> None:
     from understudy.cli.tables import print_table
-    from understudy.core.files.roles import counted
+    from understudy.core.files.columns import counted
 
     print_table(
         f"{cohort.n_learners} learners over {cohort.schema.n_weeks} weeks",

@@ -105,7 +105,7 @@ def compare(
     with progress_bar("Comparing") as progress:
         found = run(cohort, plan, progress, given, others)
     write_comparison(found, out)
-    from understudy.cohorts.trials import GUARANTEE
+    from understudy.cohorts.compare import GUARANTEE
 
     if as_json:
         echo_json(
@@ -125,8 +125,7 @@ def compare(
         )
         return
     from understudy.cli.tables import print_table
-    from understudy.cohorts.compare_report import LABELS
-    from understudy.cohorts.report import floor_sentences
+    from understudy.cohorts.compare_report import LABELS, floor_sentences
 
     def shown(method: str, measure: str, digits: int) -> str:
         one = found.shown(method, measure)

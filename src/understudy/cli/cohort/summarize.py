@@ -120,7 +120,7 @@ def _summarize(
         from dataclasses import replace
 
         from understudy.cohorts.cohort import read_cohort
-        from understudy.cohorts.summary import measuring
+        from understudy.cohorts.summary import summarize
         from understudy.cohorts.summary.budget import propose
         from understudy.cohorts.summary.summarize import explain as explained
         from understudy.cohorts.summary.summarize import show_plan
@@ -138,7 +138,7 @@ def _summarize(
 
         step()
         cohort = read_cohort(file, schema)
-        measuring.refuse_cuts_from_data(cohort)
+        summarize.refuse_cuts_from_data(cohort)
         step()
     if cohort.n_learners < 2:
         raise DataError(
@@ -160,8 +160,7 @@ def _summarize(
     )
     advice = None
     if suggestions is not None:
-        from understudy.cohorts.summary.feedback import read_cycle
-        from understudy.cohorts.summary.next_cycle import with_budget
+        from understudy.cohorts.summary.feedback import read_cycle, with_budget
 
         advice = read_cycle(suggestions)
         plan = with_budget(plan, advice)
@@ -202,13 +201,13 @@ def _summarize(
         data_sets=data_sets,
     )
     with progress_bar("Drawing noise") as begin:
-        found = measuring.summarize(cohort, plan, os_noise(), {"card": charge.card}, begin(len(plan.shares)))
+        found = summarize.summarize(cohort, plan, os_noise(), {"card": charge.card}, begin(len(plan.shares)))
     if before is not None:
         from understudy.cohorts.summary.previous_year import with_previous
 
         found = with_previous(found, before, charged=charged_before)
     if advice is not None:
-        from understudy.cohorts.summary.next_cycle import with_effects
+        from understudy.cohorts.summary.feedback import with_effects
 
         found = with_effects(found, advice)
     write_json(out, found.to_json())

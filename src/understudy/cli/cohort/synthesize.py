@@ -153,8 +153,7 @@ def _prepare(
 ) -> _Job:
     from understudy.cohorts.panel.brief import read_suggestions
     from understudy.cohorts.summary.summary_file import PrivateSummary
-    from understudy.core.files.writing import check_absent, check_not_input, check_parent
-    from understudy.core.files.writing_part import check_suffix
+    from understudy.core.files.writing import check_absent, check_not_input, check_parent, check_suffix
     from understudy.errors import UsageError
 
     if out is None:
@@ -210,12 +209,10 @@ def _run(
     import understudy
     from understudy.cli.progress import progress_bar
     from understudy.cohorts.card import cohort_card, cohort_card_page, synthetic_schema
-    from understudy.cohorts.panel.artefacts import failed_folder, save_panel
     from understudy.cohorts.panel.brief import panel_guarantee
     from understudy.cohorts.panel.panel import EmptyPanelError, run_panel
-    from understudy.cohorts.panel.report import spent
-    from understudy.core.files.writing import write_json, write_text
-    from understudy.core.files.writing_part import write_table
+    from understudy.cohorts.panel.report import failed_folder, save_panel, spent
+    from understudy.core.files.writing import write_json, write_table, write_text
     from understudy.errors import DataError
 
     private = job.summary

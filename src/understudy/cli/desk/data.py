@@ -154,8 +154,7 @@ def policy(
     Example: understudy desk data policy NAME --file policy.toml
     """
     with opened(folder) as desk:
-        from understudy.desk.domain.policy import Policy
-        from understudy.desk.domain.policy_file import commented
+        from understudy.desk.domain.policy import Policy, commented
         from understudy.desk.service import data_sets
 
         if file is not None:
@@ -192,9 +191,9 @@ def remove(name: Name, folder: DeskFolder = DEFAULT_FOLDER, as_json: AsJson = Fa
     Example: understudy desk data remove NAME
     """
     with opened(folder) as desk:
-        from understudy.desk.service import data_removal
+        from understudy.desk.service import data_sets
 
-        data_removal.remove(desk, at_the_machine(), name)
+        data_sets.remove(desk, at_the_machine(), name)
     if as_json:
         echo_json({"name": name, "removed": True})
     else:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from understudy.desk.disclosure.code_review import CodeReading
     from understudy.desk.disclosure.examination import Examination
     from understudy.desk.domain.policy import Policy
-    from understudy.desk.researcher.trying import Tried
+    from understudy.desk.researcher.local_trial import Tried
 
 # What a desk needs for an answer without anybody wondering.
 _LONG_MINUTES = 15.0
@@ -132,7 +132,7 @@ def _tried(code: str, synthetic: Path, learner: str, policy: Policy) -> tuple[Tr
     from contextlib import ExitStack
 
     from understudy.cli.progress import progress_bar
-    from understudy.desk.researcher.trying import synthetic_table, try_out
+    from understudy.desk.researcher.local_trial import synthetic_table, try_out
     from understudy.desk.worker.worker import limits_of
     from understudy.sandbox import Sandbox
 

@@ -153,8 +153,7 @@ def _summary_beside(synthetic: Path) -> Path | None:
 
 
 def _policy(path: Path | None) -> tuple[str, Policy]:
-    from understudy.desk.domain.policy import Policy
-    from understudy.desk.domain.policy_file import commented
+    from understudy.desk.domain.policy import Policy, commented
 
     if path is None:
         return commented(Policy()), Policy()

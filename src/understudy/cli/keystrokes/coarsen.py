@@ -100,8 +100,14 @@ def coarsen(
     import numpy as np
 
     import understudy
-    from understudy.core.files.writing import check_not_input, check_parent, write_json, write_text
-    from understudy.core.files.writing_part import check_suffix, write_table
+    from understudy.core.files.writing import (
+        check_not_input,
+        check_parent,
+        check_suffix,
+        write_json,
+        write_table,
+        write_text,
+    )
     from understudy.core.privacy.ledger import (
         SIMULATED_POPULATION,
         Ledger,

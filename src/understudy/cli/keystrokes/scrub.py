@@ -123,7 +123,7 @@ def scrub(
         echo_json({**figures, "replace": sorted(wanted.kinds), "seeded": seed is not None, "notes": notes})
         return
     from understudy.cli.tables import print_table
-    from understudy.keystrokes.scrub.report import KINDS
+    from understudy.keystrokes.scrub.scrubbing import KINDS
 
     texts = f"{report.n_texts} texts of {report.n_learners} learners, {report.n_broken} of them do not parse"
     rows = [[words, str(report.replaced.get(kind, 0))] for kind, words in KINDS.items()]

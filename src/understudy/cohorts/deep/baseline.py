@@ -31,7 +31,7 @@ from understudy.cohorts.deep.vae import (
     SeriesSettings,
     SeriesVae,
 )
-from understudy.cohorts.summary.measuring import refuse_cuts_from_data
+from understudy.cohorts.summary.summarize import refuse_cuts_from_data
 from understudy.core.privacy.composition import mu_to_delta
 from understudy.core.privacy.guarantee import Guarantee
 from understudy.core.privacy.noise import Noise, os_noise, test_noise

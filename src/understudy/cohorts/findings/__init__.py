@@ -2,19 +2,14 @@
 
 # Importing a module of analyses adds them to the bank; their order here is their order there.
 from understudy.cohorts.findings import (  # isort: skip
-    relations as relations,
     simple_analyses as simple_analyses,
-    regressions as regressions,
-    times_of_day as times_of_day,
-    profiles as profiles,
-    trends as trends,
-    mechanisms as mechanisms,
     model_analyses as model_analyses,
 )
 from understudy.cohorts.findings.bank import (
     ALPHA,
     Analysis,
     Finding,
+    add_analyses,
     add_analysis,
     bank,
     bank_table,
@@ -24,7 +19,6 @@ from understudy.cohorts.findings.bank import (
     without_effect,
 )
 from understudy.cohorts.findings.evidence import NOTHING, Evidence
-from understudy.cohorts.findings.own import add_analyses
 from understudy.cohorts.findings.replication import Pair, Replication, Shares, compare_findings
 
 __all__ = [

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from understudy.cohorts.cohort import Schema
-from understudy.cohorts.panel.findings import ALLOWED_IMPORTS, Finding
+from understudy.cohorts.panel.scripts import ALLOWED_IMPORTS, Finding
 from understudy.cohorts.summary import caveats
 from understudy.cohorts.summary.summary_file import PrivateSummary
 from understudy.core.privacy.guarantee import Guarantee

@@ -18,33 +18,89 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from understudy.cohorts.cohort import Cohort
-from understudy.cohorts.panel.brief import (
-    Brief,
-    for_scripts,
-    panel_guarantee,
-    repair_request,
-    write_brief,
-)
-from understudy.cohorts.panel.checks import check_script
-from understudy.cohorts.panel.findings import ENTRY, Finding
-from understudy.cohorts.panel.pool import (
-    N_EACH as N_EACH,  # others take it from here
-)
-from understudy.cohorts.panel.pool import (
-    counts_of,
-    draw_cohort,
-    label_shares,
-    rows_needed,
-)
+from understudy.cohorts.cohort import Cohort, Schema
+from understudy.cohorts.panel.brief import Brief, for_scripts, panel_guarantee, repair_request, write_brief
 from understudy.cohorts.panel.providers import Answer, PanelistError
 from understudy.cohorts.panel.report import PanelistReport, PanelReport, total_cost
-from understudy.cohorts.panel.scripts import NO_TOKENS, Script, Tokens, check_names, extract_code
-from understudy.cohorts.panel.tables import read_table
+from understudy.cohorts.panel.scripts import (
+    ENTRY,
+    NO_TOKENS,
+    Finding,
+    Script,
+    Tokens,
+    check_names,
+    check_script,
+    extract_code,
+    read_table,
+)
 from understudy.cohorts.summary.summary_file import PrivateSummary
 from understudy.core.privacy.guarantee import Guarantee
 from understudy.errors import DataError, UsageError
 from understudy.sandbox.jobs import Job, Limits, Outcome
+
+# Rows of each label by each panelist, as in the seed (section IV-B2).
+N_EACH = 1000
+
+
+def label_shares(summary: PrivateSummary) -> Floats:
+    """The share of each label by the summary's noisy counts; equal ones when it has no counts.
+
+    The number of learners is public, so the counts are moved to add up to it. What the noise could have
+    made is shrunk towards equal shares: the excesses have the variance sd^2 + tau^2 in n_labels - 1
+    dimensions, and tau^2 / (sd^2 + tau^2) of them is kept (empirical Bayes by moments).
+    """
+    n_labels = summary.schema.n_labels
+    equal = np.full(n_labels, 1.0 / n_labels)
+    found = summary.statistics.get("labels")
+    if found is None or found.values.shape != equal.shape:
+        return equal
+    excess = found.values - found.values.mean()
+    noise = float(np.mean(np.square(found.noise_sd))) * (n_labels - 1)
+    size = float((excess**2).sum())
+    kept = max(0.0, 1.0 - noise / size) if size > 0 else 0.0
+    counts = np.maximum(summary.n_learners / n_labels + kept * excess, 0.0)
+    return np.asarray(counts / counts.sum(), dtype=np.float64)
+
+
+def counts_of(shares: Floats, n_learners: int) -> list[int]:
+    """Whole numbers that add up to `n_learners` and are nearest to the shares (largest remainders)."""
+    exact = shares * n_learners
+    counts = np.floor(exact).astype(int)
+    order = np.argsort(counts - exact, kind="stable")
+    counts[order[: n_learners - int(counts.sum())]] += 1
+    return [int(count) for count in counts]
+
+
+def rows_needed(counts: Sequence[int], n_each: int) -> int:
+    """How many rows of each label every panelist has to give: `n_each`, or as many as are drawn of a label.
+
+    The shares are noisy, so nobody can tell beforehand how many of a label are drawn; all panelists but
+    one may be dropped. Up to the usual number of rows more are made without asking; beyond it the
+    scripts' time limits, which are for 1,000 rows, are the user's to stretch.
+    """
+    most = max(counts)
+    if most > max(n_each, N_EACH):
+        raise UsageError(
+            f"{most:,} learners of one label would be drawn; each panelist gives {n_each:,} of each label.",
+            hint=f"ask for --per-panelist {sum(counts)}, which is enough whatever the labels' shares are, "
+            "or for fewer --learners.",
+        )
+    return max(n_each, most)
+
+
+def draw_cohort(
+    pools: Sequence[Sequence[Floats]], counts: Sequence[int], schema: Schema, rng: np.random.Generator
+) -> Cohort:
+    """`counts` learners of each label without replacement from `pools[panelist][label]`, in random order."""
+    rows, labels = [], []
+    for label, count in enumerate(counts):
+        pool = np.concatenate([tables[label] for tables in pools])
+        rows.append(pool[rng.choice(len(pool), count, replace=False)])
+        labels.append(np.full(count, label, dtype=np.int8))
+    order = rng.permutation(sum(counts))
+    values = np.concatenate(rows)[order].reshape(-1, schema.n_features, schema.n_weeks)
+    return Cohort(values, np.concatenate(labels)[order], schema)
+
 
 Floats = NDArray[np.float64]
 

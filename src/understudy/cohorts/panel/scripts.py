@@ -3,16 +3,81 @@
 from __future__ import annotations
 
 import ast
+import builtins
+import io
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
+from understudy.cohorts.cohort import Schema
 from understudy.cohorts.panel.brief import repair_request
-from understudy.cohorts.panel.findings import LONGEST_SCRIPT, Finding
 from understudy.errors import DataError, UsageError
+
+ENTRY = "generate"
+PARAMETERS = ("n", "label", "summary", "rng")
+ALLOWED_IMPORTS = ("numpy", "pandas", "scipy", "math", "typing", "dataclasses")
+LONGEST_SCRIPT = 100_000
+
+# What each kind asks of the author.
+KINDS = {
+    # Found by reading the answer (`checks`).
+    "NoScript": "the answer has to hold the script in one fenced block that begins with ```python",
+    "TooLong": f"the script has to be shorter than {LONGEST_SCRIPT:,} characters",
+    "SyntaxError": "the script has to be valid Python 3.11",
+    "WrongEntry": f"there has to be one function {ENTRY}({', '.join(PARAMETERS)}) and no other of this name",
+    "ForbiddenImport": f"only {', '.join(ALLOWED_IMPORTS)} may be imported",
+    "ForbiddenName": "names that reach files, other programs or the interpreter itself are not allowed",
+    "ForbiddenAttribute": "attributes that begin with an underscore, or read and write files, are not allowed",
+    "ForbiddenString": "strings may not name attributes with two underscores",
+    "ForbiddenStatement": "outside functions only a docstring, imports, constants without calls and plain classes "
+    "are allowed; no decorators but dataclass and property, no global statements, no special methods",
+    "OtherRandomness": "all chance has to come from the argument rng (scipy: random_state=rng)",
+    # Found by running the script.
+    "TimedOut": "1,000 rows have to take less than 10 seconds",
+    "TooMuchMemory": "1,000 rows have to take less than 500 MB",
+    "Stopped": "the script did something that the sandbox does not allow",
+    # Found in the table (`tables`).
+    "NoTable": "generate has to return a pandas.DataFrame",
+    "WrongColumns": "the table has to have exactly the columns of the schema, each once",
+    "WrongNumberOfRows": "the table has to have exactly n rows",
+    "NotANumber": "every value has to be a finite number",
+    "OutOfBounds": "every value has to lie between 0 and the feature's bound",
+    "Constant": "the rows have to differ from each other",
+    "NotDeterministic": "the same rng state has to give the same table",
+}
+
+# Errors that Python and the allowed libraries define; a script may call its own error anything.
+_KNOWN_ERRORS = frozenset(
+    name for name, value in vars(builtins).items() if isinstance(value, type) and issubclass(value, Exception)
+) | {"LinAlgError", "AxisError", "InvalidIndexError", "MergeError", "EmptyDataError"}
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One thing that is wrong, and in which line (None: in no line of its own)."""
+
+    kind: str
+    line: int | None = None
+
+    @classmethod
+    def of_error(cls, error_type: str | None, line: int | None) -> Finding:
+        """The error that a script ended with; a name that is not known is not repeated."""
+        return cls(error_type if error_type in _KNOWN_ERRORS and error_type else "Error", line)
+
+    @property
+    def advice(self) -> str:
+        """What the author has to change."""
+        return KINDS.get(self.kind, "the script has to run without an error")
+
+    def __str__(self) -> str:
+        return self.kind if self.line is None else f"{self.kind} in line {self.line}"
+
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
 _FENCE = re.compile(
@@ -144,3 +209,214 @@ def check_names(names: Sequence[str]) -> None:
     for name in lowered:
         if lowered.count(name) > 1:
             raise UsageError(f"two panelists are called '{name}'.", hint="give each its own name.")
+
+
+# A value may pass its bound by rounding; the cohort cuts it to the bound.
+_ROUNDING = 1e-6
+# Fewer different rows than this share are copies of a few learners, not a group.
+_LEAST_DIFFERENT = 0.1
+
+
+def read_table(content: bytes, schema: Schema, n_rows: int) -> NDArray[np.float64] | Finding:
+    """The values (rows by the schema's columns) of a table in Arrow's format, or what is wrong with it."""
+    import polars as pl
+
+    try:
+        read = pl.read_ipc if content.startswith(b"ARROW1") else pl.read_ipc_stream
+        frame = read(io.BytesIO(content))
+    # polars panics on some damaged files, and its panic is not an Exception.
+    except (Exception, pl.exceptions.PanicException):
+        return Finding("NoTable")
+    columns = schema.columns()
+    # A label or a running number that came along does no harm; anything else is not what was asked.
+    extra = (
+        set(frame.columns) - set(columns) - {schema.label, "label", "learner", "index", "__index_level_0__"}
+    )
+    if extra or set(columns) - set(frame.columns):
+        return Finding("WrongColumns")
+    if frame.height != n_rows:
+        return Finding("WrongNumberOfRows")
+    chosen = frame.select(columns)
+    if not all(kind.is_numeric() for kind in chosen.dtypes):
+        return Finding("NotANumber")
+    values = chosen.cast(pl.Float64, strict=False).to_numpy().astype(np.float64)
+    if not np.isfinite(values).all():
+        return Finding("NotANumber")
+    highs = np.repeat(schema.highs, schema.n_weeks)
+    if values.size and (values.min() < -_ROUNDING or (values > highs * (1 + _ROUNDING)).any()):
+        return Finding("OutOfBounds")
+    values = np.asarray(np.clip(values, 0.0, highs), dtype=np.float64)
+    if n_rows > 1 and len(np.unique(values, axis=0)) < max(2, _LEAST_DIFFERENT * n_rows):
+        return Finding("Constant")
+    return values
+
+
+_FORBIDDEN_NAMES = frozenset(
+    {
+        *("eval", "exec", "compile", "open", "input", "print", "getattr", "setattr", "delattr", "hasattr"),
+        *("globals", "locals", "vars", "dir", "breakpoint", "help", "memoryview", "exit", "quit"),
+    }
+)
+_FORBIDDEN_ATTRIBUTES = frozenset(
+    {
+        *("open", "system", "popen", "eval", "query", "exec", "compile", "fromfile", "tofile", "memmap"),
+        *("genfromtxt", "fromregex", "DataSource", "load", "loads", "loadtxt", "save", "savez", "savetxt"),
+        *("savez_compressed", "dump", "dumps", "ctypeslib", "ctypes", "f2py", "distutils", "testing"),
+        *("lib", "io", "os", "sys", "subprocess", "socket", "builtins", "importlib", "inspect", "modules"),
+        *("environ", "pickle", "marshal", "compat", "util", "errors", "plotting", "types", "functools"),
+    }
+)
+# Frames turn into arrays and other frames; every other `to_...` writes something.
+_HARMLESS_TO = ("to_numpy", "to_list", "to_dict", "to_frame", "to_series", "to_records", "to_flat_index")
+_TYPES_OF_RNG = ("Generator", "BitGenerator")
+_CLOCKS = ("now", "today", "utcnow")
+
+
+def check_script(source: str) -> tuple[Finding, ...]:
+    """All that a reviewer should see, in the order of the lines; empty when there is nothing."""
+    if len(source) > LONGEST_SCRIPT:
+        return (Finding("TooLong"),)
+    try:
+        tree = ast.parse(source)
+    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
+        line = error.lineno if isinstance(error, SyntaxError) else None
+        return (Finding("SyntaxError", line),)
+    try:
+        found = {*_structure(tree), *_contents(tree)}
+    except RecursionError:
+        return (Finding("SyntaxError"),)
+    return tuple(sorted(found, key=lambda one: (one.line or 0, one.kind)))
+
+
+def _structure(tree: ast.Module) -> Iterator[Finding]:
+    entries = [one for one in tree.body if isinstance(one, ast.FunctionDef) and one.name == ENTRY]
+    if len(entries) != 1:
+        yield Finding("WrongEntry", entries[1].lineno if entries else None)
+    for entry in entries:
+        names = entry.args
+        given = tuple(one.arg for one in names.posonlyargs + names.args)
+        if given != PARAMETERS or names.vararg or names.kwarg or names.kwonlyargs:
+            yield Finding("WrongEntry", entry.lineno)
+    yield from _at_import(tree.body)
+
+
+def _at_import(body: list[ast.stmt]) -> Iterator[Finding]:
+    """What runs when a module or a class is made, and is more than definitions and constants."""
+    for place, statement in enumerate(body):
+        if isinstance(statement, ast.ClassDef):
+            if statement.bases or statement.keywords:
+                yield Finding("ForbiddenStatement", statement.lineno)
+            yield from _at_import(statement.body)
+            continue
+        docstring = (
+            place == 0 and isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant)
+        )
+        plain = isinstance(statement, ast.Import | ast.ImportFrom | ast.FunctionDef | ast.Pass)
+        if not (docstring or plain or _is_constant(statement)):
+            yield Finding("ForbiddenStatement", statement.lineno)
+
+
+def _is_constant(statement: ast.stmt) -> bool:
+    """Names that are declared, or assigned something computed without a call."""
+    value: ast.expr | None
+    if isinstance(statement, ast.Assign):
+        targets, value = statement.targets, statement.value
+    elif isinstance(statement, ast.AnnAssign):
+        targets, value = [statement.target], statement.value
+    else:
+        return False
+    calls = (ast.Call, ast.Await, ast.NamedExpr, ast.Lambda, ast.GeneratorExp, ast.ListComp)
+    names = all(isinstance(one, ast.Name) and one.id != ENTRY for one in targets)
+    return names and (value is None or not any(isinstance(one, calls) for one in ast.walk(value)))
+
+
+def _contents(tree: ast.Module) -> Iterator[Finding]:
+    for node in ast.walk(tree):
+        line = getattr(node, "lineno", None)
+        for kind in _kinds(node):
+            yield Finding(kind, line)
+
+
+def _kinds(node: ast.AST) -> Iterator[str]:
+    """What is wrong with a node by itself."""
+    if isinstance(node, ast.Import | ast.ImportFrom):
+        if not _import_allowed(node):
+            yield "ForbiddenImport"
+        of_random = isinstance(node, ast.ImportFrom) and node.module == "numpy.random"
+        if of_random and any(one.name not in _TYPES_OF_RNG for one in node.names):
+            yield "OtherRandomness"
+    elif isinstance(node, ast.Name):
+        if node.id in _FORBIDDEN_NAMES or node.id.startswith("__"):
+            yield "ForbiddenName"
+        # Different in every process, outside of the sandbox.
+        if node.id in ("hash", "id") and isinstance(node.ctx, ast.Load):
+            yield "OtherRandomness"
+    elif isinstance(node, ast.Attribute):
+        own = isinstance(node.value, ast.Name) and node.value.id == "self" and not node.attr.startswith("__")
+        if _attribute_forbidden(node.attr.lstrip("_") if own else node.attr):
+            yield "ForbiddenAttribute"
+        if _other_randomness(node):
+            yield "OtherRandomness"
+    elif isinstance(node, ast.Constant):
+        if isinstance(node.value, str) and "__" in node.value:
+            yield "ForbiddenString"
+    elif isinstance(node, ast.Call):
+        drawn = isinstance(node.func, ast.Attribute) and node.func.attr == "rvs"
+        if drawn and not any(keyword.arg == "random_state" for keyword in node.keywords):
+            yield "OtherRandomness"
+    elif isinstance(node, ast.FunctionDef):
+        defaults = [*node.args.defaults, *(one for one in node.args.kw_defaults if one is not None)]
+        special = node.name.startswith("__") and node.name not in ("__init__", "__post_init__")
+        if (
+            special
+            or not all(map(_decorator_allowed, node.decorator_list))
+            or any(isinstance(part, ast.Call) for one in defaults for part in ast.walk(one))
+        ):
+            yield "ForbiddenStatement"
+    elif isinstance(node, ast.ClassDef):
+        if not all(map(_decorator_allowed, node.decorator_list)):
+            yield "ForbiddenStatement"
+    elif isinstance(node, ast.Global | ast.AsyncFunctionDef | ast.Await):
+        yield "ForbiddenStatement"
+
+
+def _decorator_allowed(node: ast.expr) -> bool:
+    if isinstance(node, ast.Call):
+        if node.args or not all(isinstance(one.value, ast.Constant) for one in node.keywords):
+            return False
+        node = node.func
+    return isinstance(node, ast.Name) and node.id in ("dataclass", "property", "staticmethod", "classmethod")
+
+
+def _import_allowed(node: ast.Import | ast.ImportFrom) -> bool:
+    if isinstance(node, ast.Import):
+        modules = [one.name for one in node.names]
+    elif node.level or node.module is None:
+        return False
+    elif node.module == "__future__":
+        return True
+    else:
+        # What is taken out of a module may be a module, or a reader of files.
+        modules = [f"{node.module}.{one.name}" for one in node.names]
+    parts = [name.split(".") for name in modules]
+    return all(one[0] in ALLOWED_IMPORTS and not any(map(_attribute_forbidden, one[1:])) for one in parts)
+
+
+def _attribute_forbidden(name: str) -> bool:
+    return (
+        name.startswith(("_", "read_", "*"))
+        or name in _FORBIDDEN_ATTRIBUTES
+        or (name.startswith("to_") and name not in _HARMLESS_TO)
+    )
+
+
+def _other_randomness(node: ast.Attribute) -> bool:
+    """`np.random.something`, but for the type of rng; and clocks, which are chance as well."""
+    inner = node.value
+    return (
+        isinstance(inner, ast.Attribute)
+        and inner.attr == "random"
+        and isinstance(inner.value, ast.Name)
+        and inner.value.id in ("np", "numpy")
+        and node.attr not in _TYPES_OF_RNG
+    ) or node.attr in ("default_rng", "RandomState", *_CLOCKS)

@@ -10,25 +10,86 @@ from typing import Literal
 
 import polars as pl
 
-from understudy.core.events.assistments import draft_assistments
-from understudy.core.events.datashop import draft_datashop
-from understudy.core.events.event_table import Draft, Request, interactions_of
-from understudy.core.events.generic import USER_ITEM_SKILL, draft_table
-from understudy.core.events.slam import draft_slam
-from understudy.core.events.sniffing import first_lines, sniff
-from understudy.core.events.three_line import draft_three_line
+from understudy.core.events.assistments import draft_assistments, looks_like_assistments
+from understudy.core.events.datashop import draft_datashop, looks_like_datashop
+from understudy.core.events.event_table import Draft, Request, interactions_of, used_columns
+from understudy.core.events.slam import draft_slam, looks_like_slam
+from understudy.core.events.three_line import draft_three_line, looks_like_three_lines
 from understudy.core.events.xapi import draft_xapi
-from understudy.core.files.columns import Columns
-from understudy.core.files.delimited import guess_separator, read_delimited
-from understudy.core.files.excel import read_workbook
+from understudy.core.files.columns import Columns, choose_columns, plain, reject_duplicates
+from understudy.core.files.delimited import SEPARATORS, guess_separator, header_names, read_delimited
 from understudy.core.files.identifiers import Identifier
 from understudy.core.files.mentions import identifiers_in_actions
-from understudy.core.files.parquet import read_parquet
 from understudy.core.files.source import Source, Text, decode, open_source
-from understudy.core.files.tables import Table
+from understudy.core.files.tables import MAGIC as PARQUET_MAGIC
+from understudy.core.files.tables import MAGICS as EXCEL_MAGICS
+from understudy.core.files.tables import Table, read_parquet, read_workbook
 from understudy.core.files.withdrawals import read_withdrawn
-from understudy.errors import UsageError
+from understudy.errors import DataError, UsageError
 from understudy.logs.interactions import Interactions
+
+# In these files an item trains a skill, and the skill is what is learned.
+USER_ITEM_SKILL = Columns(learner="user", action="skill", outcome="correct", item="item")
+
+
+def draft_table(table: Table, request: Request, *, defaults: Columns | None = None) -> Draft:
+    """The rows of a table with one attempt per row."""
+    reject_duplicates(table.names, table.file)
+    positions = choose_columns(table.names, request.columns, table.file, defaults=defaults or Columns())
+    columns = used_columns(table.names, positions)
+    draft = Draft(table.file, table.read(positions), columns, list(table.notes), table.place)
+    draft.find_people(table)
+    draft.tidy(request)
+    return draft
+
+
+def sniff(source: Source) -> tuple[str, str]:
+    """A format's name and the reason for it, which reads on from "Read as csv:"."""
+    if source.data.startswith(PARQUET_MAGIC):
+        return "parquet", "it begins like a Parquet file"
+    if source.data.startswith(EXCEL_MAGICS):
+        if source.data.startswith(b"PK") and b"xl/" not in source.data:
+            raise DataError(
+                f"{source.name}: this is a zip archive and no Excel workbook.",
+                hint="unpack it and give the file inside.",
+            )
+        return "excel", "it begins like an Excel workbook"
+    text = decode(source, latin=True)
+    lines = first_lines(text, 3)
+    if lines[0].lstrip().startswith(("{", "[")):
+        return "xapi", "it begins like JSON"
+    if looks_like_slam(lines):
+        return "slam", "it begins with the header of an exercise"
+    if looks_like_three_lines(lines):
+        return "three-line", "it begins with a length, a line of skills and a line of outcomes"
+    separator = guess_separator(lines[0])
+    names = header_names(lines[0], separator)
+    if separator == "\t" and looks_like_datashop(names):
+        return "datashop", "its header has the columns of a DataShop export"
+    if looks_like_assistments(names):
+        return "assistments", "its header has order_id, user_id, correct and a skill"
+    if {"user", "item", "skill", "correct"} <= {plain(name) for name in names}:
+        return "user-item-skill", "its header has user, item, skill and correct"
+    if len(names) > 1:
+        return ("tsv" if separator == "\t" else "csv"), f"its first line has {SEPARATORS[separator]}"
+    raise DataError(
+        f"{source.name}: the content is in no format that the reader knows.",
+        hint="a log begins with a line of column names, by commas or tabs; other formats: see --format.",
+    )
+
+
+def first_lines(text: Text, n_lines: int) -> list[str]:
+    """The first lines that are not blank, without decoding the whole text."""
+    lines: list[str] = []
+    begin = 0
+    while len(lines) < n_lines and begin < len(text.data):
+        end = text.data.find(b"\n", begin)
+        end = len(text.data) if end < 0 else end
+        line = text.data[begin:end].decode()
+        if line.strip():
+            lines.append(line)
+        begin = end + 1
+    return lines
 
 
 @dataclass(frozen=True, repr=False)

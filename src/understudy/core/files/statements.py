@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterable
 from typing import Any
 
-from understudy.core.files.roles import counted
+from understudy.core.files.columns import counted
 from understudy.core.files.source import Text
 from understudy.errors import DataError
 

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import io
 from collections.abc import Mapping
-from dataclasses import dataclass
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
 from typing import Protocol
 
 import polars as pl
 
-from understudy.core.files.source import keeping_values_inside
+from understudy.core.files.source import Source, keeping_values_inside
+from understudy.errors import DataError
 
 # What a content check looks at: enough for a share, little enough to be quick with hundreds of columns.
 SAMPLE_ROWS = 2000
@@ -87,3 +90,82 @@ def _as_text(values: pl.Series, file: str) -> pl.Series:
             if (whole.cast(values.dtype) == values).fill_null(True).all():
                 values = whole
         return values.cast(pl.String)
+
+
+MAGIC = b"PAR1"
+
+
+@dataclass(frozen=True, repr=False)
+class ParquetTable:
+    """A Parquet file whose footer has been read."""
+
+    file: str
+    names: tuple[str, ...]
+    _data: bytes
+    notes: tuple[str, ...] = field(default=(), init=False)
+    place: str = field(default="row", init=False)
+
+    def read(self, positions: Mapping[str, int]) -> pl.DataFrame:
+        """See `Table.read`."""
+        chosen = sorted(set(positions.values()))
+        frame = self._load([self.names[at] for at in chosen])
+        if frame.height == 0:
+            raise DataError(f"{self.file}: the log is empty: there is no row.", hint="check the export.")
+        within = {role: chosen.index(at) for role, at in positions.items()}
+        return FrameTable(self.file, tuple(frame.columns), frame, rows_from(1, frame)).read(within)
+
+    def sample(self) -> pl.DataFrame:
+        """See `Table.sample`."""
+        frame = self._load(list(self.names), n_rows=SAMPLE_ROWS)
+        return FrameTable(self.file, self.names, frame, rows_from(1, frame)).sample()
+
+    def _load(self, names: list[str], n_rows: int | None = None) -> pl.DataFrame:
+        with _intact(self.file):
+            return pl.read_parquet(io.BytesIO(self._data), columns=names, n_rows=n_rows)
+
+
+def read_parquet(source: Source) -> ParquetTable:
+    """The table in a Parquet file."""
+    with _intact(source.name):
+        names = tuple(pl.read_parquet_schema(io.BytesIO(source.data)))
+    return ParquetTable(source.name, names, source.data)
+
+
+def _intact(file: str) -> AbstractContextManager[None]:
+    return keeping_values_inside(
+        f"{file}: the Parquet file is damaged or cut short.",
+        hint="copy the file again, or write it again with polars or pandas.",
+    )
+
+
+MAGICS = (b"PK\x03\x04", b"\xd0\xcf\x11\xe0")
+
+
+def read_workbook(source: Source) -> FrameTable:
+    """The first sheet, whose first row holds the columns' names."""
+    import fastexcel
+
+    with keeping_values_inside(
+        f"{source.name}: the Excel workbook is damaged, protected, or no workbook.",
+        hint="save it again as .xlsx without a password, or export it as csv.",
+    ):
+        workbook = fastexcel.read_excel(source.data)
+        sheets = workbook.sheet_names
+        header = workbook.load_sheet(0, header_row=None, n_rows=1).to_polars()
+        frame = workbook.load_sheet(
+            0, header_row=None, skip_rows=1, schema_sample_rows=None, whitespace_as_null=True
+        ).to_polars()
+    if header.height == 0 or header.width < 2:
+        raise DataError(f"{source.name}: the first sheet has no table.", hint="put the table on sheet 1.")
+    if frame.height == 0:
+        raise DataError(
+            f"{source.name}: the log is empty: there is a header but no row.", hint="check the export."
+        )
+    notes = [f"Only the first of {len(sheets)} sheets was read."] if len(sheets) > 1 else []
+    names = tuple(
+        str(name).strip() if name is not None and str(name).strip() else f"column {position}"
+        for position, name in enumerate(header.row(0), start=1)
+    )
+    filled = ~frame.select(pl.all_horizontal(pl.all().is_null())).to_series()
+    rows = rows_from(2, frame).filter(filled)
+    return FrameTable(source.name, names, frame.filter(filled), rows, tuple(notes))

@@ -19,9 +19,8 @@ import numpy as np
 
 from understudy.desk.disclosure.individual_values import own_values
 from understudy.desk.disclosure.influences import EXACT, NOISE, Flags, Influences
-from understudy.desk.domain.checks import Check
 from understudy.desk.domain.policy import Policy
-from understudy.desk.domain.results import Floats, Results
+from understudy.desk.domain.results import Check, Floats, Results
 
 MOST_NAMED = 20
 MOST_PAIRS = 4000

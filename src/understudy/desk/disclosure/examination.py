@@ -17,9 +17,8 @@ from understudy.desk.disclosure.probing import Probes
 from understudy.desk.disclosure.recognition import consistency
 from understudy.desk.disclosure.repeated_release import Before, repeated
 from understudy.desk.disclosure.rounding import foretold, rounded, units_of
-from understudy.desk.domain.checks import Check, Verdict, worst
 from understudy.desk.domain.policy import Policy
-from understudy.desk.domain.results import Results
+from understudy.desk.domain.results import Check, Results, Verdict, worst
 
 
 @dataclass(frozen=True)

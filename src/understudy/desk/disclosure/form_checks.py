@@ -18,9 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from understudy.desk.disclosure.influences import Influences
-from understudy.desk.domain.checks import Check
 from understudy.desk.domain.policy import Policy
-from understudy.desk.domain.results import Results, Table
+from understudy.desk.domain.results import Check, Results, Table
 
 # Texts, rows and names that depend on the data: so many may leave if a person agrees, and always fewer than the
 # policy's least number of learners. One for each of so many learners would be a list of them.

@@ -12,10 +12,9 @@ import re
 import numpy as np
 
 from understudy.desk.disclosure.influences import EXACT, MOST_STEPS, NOISE, TINY, Influences
-from understudy.desk.disclosure.places import column_of, in_columns, is_listed
-from understudy.desk.domain.checks import Check
+from understudy.desk.disclosure.people_checks import column_of, in_columns, is_listed
 from understudy.desk.domain.policy import Policy
-from understudy.desk.domain.results import Results
+from understudy.desk.domain.results import Check, Results
 
 MOST_NAMED = 20
 # Of the learners: a column as long as this is nearly a table of them.

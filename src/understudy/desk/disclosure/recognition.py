@@ -25,8 +25,8 @@ import numpy as np
 
 from understudy.desk.disclosure.individual_values import own_values
 from understudy.desk.disclosure.influences import EXACT, NOISE, TINY, Flags, Influences
-from understudy.desk.domain.checks import Check
 from understudy.desk.domain.policy import Policy
+from understudy.desk.domain.results import Check
 
 MOST_NAMED = 20
 # How far the full answer may be from what is foretold: in standard deviations of T_i, and in those of the foretelling.

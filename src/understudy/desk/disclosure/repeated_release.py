@@ -17,8 +17,7 @@ from scipy.stats import rankdata
 
 from understudy.desk.disclosure.differencing import ALIKE, MOST, MOST_NAMED, ON_LINE, _line
 from understudy.desk.disclosure.influences import EXACT, Flags, Influences
-from understudy.desk.domain.checks import Check
-from understudy.desk.domain.results import Floats, Results
+from understudy.desk.domain.results import Check, Floats, Results
 
 # From here on two orders of learners are the same one: a p value and its statistic, an odds ratio and its logarithm.
 SAME_ORDER = 0.99

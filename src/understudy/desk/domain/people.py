@@ -5,6 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
+from understudy.desk.domain.states import Actor, State
+from understudy.errors import RefusedError
+
 
 class Role(StrEnum):
     """What somebody is here for. A custodian can do what a reviewer can, and manages data and people."""
@@ -30,3 +33,37 @@ class Person:
 
 # Jobs act in this name; nobody can sign in as it.
 WORKER = Person(0, "the desk", None)
+
+
+class NotAllowedError(RefusedError):
+    """This person may not do that, whatever the state of things."""
+
+
+def require_role(person: Person, *roles: Role) -> None:
+    """Raise unless the person has one of the roles."""
+    if person.role not in roles:
+        raise NotAllowedError(
+            f"this is for a {' or '.join(role.value for role in roles)}.",
+            hint="ask the custodian of this desk.",
+        )
+
+
+def require_actor(person: Person, actor: Actor, owner_id: int) -> None:
+    """Raise unless the person is who makes this change. Nobody reviews their own request."""
+    if actor is Actor.WORKER:
+        if person.role is not None:
+            raise NotAllowedError("only the desk itself does that.", hint="wait for its worker.")
+    elif actor is Actor.OWNER:
+        if person.id != owner_id or person.role is None:
+            raise NotAllowedError("only who made a request may do that.", hint="sign in as its owner.")
+    elif not person.reviews:
+        raise NotAllowedError("only a reviewer may do that.", hint="wait for a reviewer.")
+    elif person.id == owner_id:
+        raise NotAllowedError("nobody reviews their own request.", hint="ask another reviewer.")
+
+
+def may_see(person: Person, owner_id: int, state: State) -> bool:
+    """Whether a request is shown at all: to its owner, and, once it is no draft, to those who review."""
+    if person.role is None or person.id == owner_id:
+        return True
+    return person.reviews and state is not State.DRAFT

@@ -9,10 +9,10 @@ from __future__ import annotations
 import io
 import json
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -304,3 +304,34 @@ def _table(content: bytes) -> Table:
     frame = pl.read_ipc_stream(io.BytesIO(content))
     frame = frame.with_columns(pl.selectors.temporal().cast(pl.String))
     return Table(tuple(frame.columns), tuple(tuple(_plain(cell) for cell in row) for row in frame.rows()))
+
+
+Verdict = Literal["pass", "review", "fail"]
+_ORDER: tuple[Verdict, ...] = ("pass", "review", "fail")
+
+
+@dataclass(frozen=True)
+class Check:
+    """One check of a held output. For reviewers: reasons and numbers depend on the data."""
+
+    name: str
+    """A short name that a policy file uses, such as `learners` or `differencing`."""
+    verdict: Verdict
+    reason: str
+    """One or two sentences in plain words, without any learner's value."""
+    numbers: tuple[str, ...] = ()
+    """Names of the results it is about, the worst first."""
+
+    def to_json(self) -> dict[str, Any]:
+        """For the store and pages."""
+        return asdict(self)
+
+    @classmethod
+    def from_json(cls, content: dict[str, Any]) -> Check:
+        """As `to_json` wrote it."""
+        return cls(**{**content, "numbers": tuple(content["numbers"])})
+
+
+def worst(checks: Sequence[Check]) -> Verdict:
+    """The verdict of all together."""
+    return max((check.verdict for check in checks), key=_ORDER.index, default="pass")

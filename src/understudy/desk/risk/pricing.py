@@ -16,12 +16,10 @@ from numpy.typing import NDArray
 
 from understudy.desk.disclosure.rounding import round_vector
 from understudy.desk.domain.analysis import Analysis, RunsJobs
-from understudy.desk.domain.checks import Check
 from understudy.desk.domain.learners import LearnerTable
 from understudy.desk.domain.policy import Policy
-from understudy.desk.domain.results import Results
-from understudy.desk.risk.curves import most_mu
-from understudy.desk.risk.game import N_STEPS, Price, farthest, judged_mu, price
+from understudy.desk.domain.results import Check, Results
+from understudy.desk.risk.game import N_STEPS, Price, farthest, judged_mu, most_mu, price
 from understudy.desk.risk.released_summary import StageOne
 from understudy.desk.risk.shadows import N_SHADOWS, ShadowBank, draw_shadows
 from understudy.errors import DataError, UsageError

@@ -10,12 +10,11 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from understudy.desk.domain.analysis import Failure
-from understudy.desk.domain.checks import Check
 from understudy.desk.domain.people import WORKER
-from understudy.desk.domain.results import Results
+from understudy.desk.domain.results import Check, Results
 from understudy.desk.domain.states import State
-from understudy.desk.service.changes import find, move
 from understudy.desk.service.desk import Desk
+from understudy.desk.service.requests import find, move
 from understudy.desk.store import jobs
 from understudy.desk.store.jobs import Lease
 from understudy.desk.store.tables import MeasurementRow, ReleaseRow, RequestRow, RunRow, now

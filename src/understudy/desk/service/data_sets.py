@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
-from sqlalchemy import func, select
+from sqlalchemy import delete, func, select
 from sqlalchemy.orm import Session
 
 from understudy.core.privacy.ledger import (
@@ -18,9 +18,8 @@ from understudy.core.privacy.ledger import (
     new_data_set,
     same_population,
 )
-from understudy.desk.domain import permissions
 from understudy.desk.domain.learners import LEARNER, LearnerTable, learner_table, read_table
-from understudy.desk.domain.people import Person, Role
+from understudy.desk.domain.people import Person, Role, require_role
 from understudy.desk.domain.policy import Policy
 from understudy.desk.domain.states import State
 from understudy.desk.risk.released_summary import StageOne
@@ -29,7 +28,7 @@ from understudy.desk.service.desk import Desk
 from understudy.desk.store import audit_log
 from understudy.desk.store.settings import LEDGER
 from understudy.desk.store.tables import DataSetRow, RequestRow, WithdrawalRow
-from understudy.errors import DataError, UsageError
+from understudy.errors import DataError, RefusedError, UsageError
 from understudy.logs.interactions import SIMULATED_PREFIX
 
 if TYPE_CHECKING:
@@ -76,7 +75,7 @@ def register(
     description: str = "",
 ) -> DataSetView:
     """Register a data set. Analyses will see the columns of the synthetic table, and no others."""
-    permissions.require_role(who, Role.CUSTODIAN)
+    require_role(who, Role.CUSTODIAN)
     for path, words in ((real, "the real data"), (synthetic, "the synthetic data"), (summary, "the summary")):
         if path is not None and not path.is_file():
             raise UsageError(f"there is no file for {words}.", hint="check the path that you gave.")
@@ -140,7 +139,7 @@ def synthetic_file(desk: Desk, who: Person, name: str) -> Path:
 
 def set_policy(desk: Desk, who: Person, name: str, policy: Policy) -> None:
     """New limits, from now on."""
-    permissions.require_role(who, Role.CUSTODIAN)
+    require_role(who, Role.CUSTODIAN)
     with desk.database.writing() as session:
         row = find(session, name)
         before, row.policy = row.policy, _plain(policy)
@@ -152,7 +151,7 @@ def set_policy(desk: Desk, who: Person, name: str, policy: Policy) -> None:
 
 def close(desk: Desk, who: Person, name: str) -> None:
     """No new requests for this data set."""
-    permissions.require_role(who, Role.CUSTODIAN)
+    require_role(who, Role.CUSTODIAN)
     with desk.database.writing() as session:
         find(session, name).closed = True
         audit_log.append(session, who, "close data", detail={"data set": name})
@@ -160,7 +159,7 @@ def close(desk: Desk, who: Person, name: str) -> None:
 
 def withdraw_learner(desk: Desk, who: Person, name: str, learner: str) -> None:
     """Leave a learner out of every later run. Only a keyed hash of who it is stays."""
-    permissions.require_role(who, Role.CUSTODIAN)
+    require_role(who, Role.CUSTODIAN)
     with desk.database.writing() as session:
         row = find(session, name)
         known = _learners(row)
@@ -314,3 +313,18 @@ def _view(session: Session, row: DataSetRow) -> DataSetView:
         row.closed,
         n_requests,
     )
+
+
+def remove(desk: Desk, who: Person, name: str) -> None:
+    """Remove a data set without requests; its files and its ledger stay, and the log says that it was here."""
+    require_role(who, Role.CUSTODIAN)
+    with desk.database.writing() as session:
+        row = find(session, name)
+        if session.scalar(select(func.count()).where(RequestRow.data_set_id == row.id)):
+            raise RefusedError(
+                "there are requests about this data set, which have to stay with what they were about.",
+                hint=f"close it instead: understudy desk data close {name}",
+            )
+        session.execute(delete(WithdrawalRow).where(WithdrawalRow.data_set_id == row.id))
+        audit_log.append(session, who, "remove data", detail={"data set": name, "title": row.title})
+        session.delete(row)

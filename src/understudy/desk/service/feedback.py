@@ -14,15 +14,14 @@ from typing import Any
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
-from understudy.desk.domain import permissions
-from understudy.desk.domain.people import Person, Role
+from understudy.desk.domain.people import Person, Role, require_role
 from understudy.desk.domain.precision import ALPHA, precision_of
 from understudy.desk.domain.results import STEP, Results
 from understudy.desk.service import data_sets
 from understudy.desk.service.answers import latest_run
-from understudy.desk.service.changes import find, move
 from understudy.desk.service.desk import Desk
 from understudy.desk.service.releases import released
+from understudy.desk.service.requests import find, move
 from understudy.desk.store import audit_log
 from understudy.desk.store.tables import FeedbackRow, MeasurementRow, ReleaseRow, RequestRow
 from understudy.errors import DataError, UsageError
@@ -67,7 +66,7 @@ def report(desk: Desk, who: Person, name: str, precision: float, words: str = ""
 
 def own_precision(desk: Desk, who: Person, name: str) -> float | None:
     """The desk's own count for a released request, for who reviews; None where numbers cannot say."""
-    permissions.require_role(who, Role.REVIEWER, Role.CUSTODIAN)
+    require_role(who, Role.REVIEWER, Role.CUSTODIAN)
     with desk.database.reading() as session:
         return _own_precision(session, find(session, who, name))
 
@@ -78,7 +77,7 @@ def export(desk: Desk, who: Person, data_set: str) -> dict[str, Any]:
     A request is in it if its researcher wrote what both showed, or if its answer has p-values: then each test is a
     finding with its direction and whether p is below 0.05, on both sides, from the trial and the released result.
     """
-    permissions.require_role(who, Role.CUSTODIAN)
+    require_role(who, Role.CUSTODIAN)
     with desk.database.writing() as session:
         data = data_sets.find(session, data_set)
         entries = [

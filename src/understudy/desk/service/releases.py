@@ -18,14 +18,14 @@ from understudy.cohorts.summary.summary_file import PrivateSummary
 from understudy.core.privacy.guarantee import Guarantee
 from understudy.core.privacy.ledger import REFUSED, Ledger
 from understudy.desk.domain.certificate import document
-from understudy.desk.domain.checks import Check
 from understudy.desk.domain.people import WORKER, Person
 from understudy.desk.domain.policy import Policy
+from understudy.desk.domain.results import Check
 from understudy.desk.domain.states import State
 from understudy.desk.service import data_sets
 from understudy.desk.service.answers import code_hash, delete_held, latest_run
-from understudy.desk.service.changes import find, move
 from understudy.desk.service.desk import Desk
+from understudy.desk.service.requests import find, move
 from understudy.desk.store import jobs
 from understudy.desk.store.jobs import Lease
 from understudy.desk.store.tables import DataSetRow, MeasurementRow, ReleaseRow, RequestRow, RunRow, now

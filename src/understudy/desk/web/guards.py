@@ -8,9 +8,7 @@ from urllib.parse import urlsplit
 from fastapi import Depends, Request
 from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 
-from understudy.desk.domain import permissions
-from understudy.desk.domain.people import Person, Role
-from understudy.desk.domain.permissions import NotAllowedError
+from understudy.desk.domain.people import NotAllowedError, Person, Role, require_role
 from understudy.desk.service import accounts
 from understudy.desk.service.desk import Desk
 from understudy.desk.web import sessions
@@ -55,13 +53,13 @@ def signed_in(request: Request) -> Person:
 
 def reviewing(person: Annotated[Person, Depends(signed_in)]) -> Person:
     """A reviewer or custodian."""
-    permissions.require_role(person, Role.REVIEWER, Role.CUSTODIAN)
+    require_role(person, Role.REVIEWER, Role.CUSTODIAN)
     return person
 
 
 def custodian(person: Annotated[Person, Depends(signed_in)]) -> Person:
     """A custodian."""
-    permissions.require_role(person, Role.CUSTODIAN)
+    require_role(person, Role.CUSTODIAN)
     return person
 
 

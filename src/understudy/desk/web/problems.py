@@ -13,12 +13,11 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, PlainTextResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from understudy.desk.domain.permissions import NotAllowedError
+from understudy.desk.domain.people import NotAllowedError
 from understudy.desk.service.accounts import WINDOW, SlowDownError
 from understudy.desk.web import pages
 from understudy.desk.web.guards import API, NotSignedInError
-from understudy.errors import MissingError, RefusedError, UnderstudyError, UsageError
-from understudy.telling import place_of
+from understudy.errors import MissingError, RefusedError, UnderstudyError, UsageError, place_of
 
 _ACCESS = logging.getLogger("understudy.desk.access")
 _ERRORS = logging.getLogger("understudy.desk.errors")

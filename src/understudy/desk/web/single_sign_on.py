@@ -23,7 +23,7 @@ from joserfc.errors import InvalidKeyIdError, JoseError
 from joserfc.jwk import KeySet
 from starlette.responses import RedirectResponse
 
-from understudy.desk.domain.permissions import NotAllowedError
+from understudy.desk.domain.people import NotAllowedError
 from understudy.desk.service import accounts
 from understudy.desk.store.settings import Settings
 from understudy.desk.web import sessions

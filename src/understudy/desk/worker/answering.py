@@ -6,7 +6,8 @@ whatever else is drawn by the data set's secret seed and that code. Only the ord
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import json
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
@@ -44,13 +45,41 @@ from understudy.desk.risk.shadow_consistency import likeness
 from understudy.desk.risk.shadows import ShadowBank
 from understudy.desk.service import data_sets
 from understudy.desk.service.answers import Held, Measured, Origin, Work, code_hash, latest_run
-from understudy.desk.service.changes import find
 from understudy.desk.service.data_sets import RealTable
 from understudy.desk.service.desk import Desk
 from understudy.desk.service.releases import released
+from understudy.desk.service.requests import find
 from understudy.desk.store.tables import MeasurementRow, ReleaseRow, RunRow
-from understudy.desk.worker.remains import Remains
 from understudy.errors import DataError
+
+
+@dataclass(frozen=True)
+class Remains:
+    """Names of a released answer's numbers, and the unit that each was rounded to (0: not rounded)."""
+
+    units: Mapping[str, float]
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """In the order of the answer."""
+        return tuple(self.units)
+
+    def to_bytes(self) -> bytes:
+        """For the store, in place of the probes."""
+        return json.dumps({"units": dict(self.units)}).encode()
+
+    @classmethod
+    def from_bytes(cls, content: bytes) -> Remains:
+        """As `to_bytes` wrote it."""
+        try:
+            units = json.loads(content)["units"]
+            return cls({str(name): float(unit) for name, unit in units.items()})
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            raise DataError(
+                f"what was kept of an earlier answer cannot be read ({type(error).__name__}).",
+                hint="restore the desk's database from a backup.",
+            ) from None
+
 
 Progress = Callable[[str, int, int], None]
 """Hears a stage in words, and how many of how many steps of it are done; what it raises ends the work."""

@@ -26,10 +26,9 @@ from understudy.desk.service.desk import Desk
 from understudy.desk.store import jobs
 from understudy.desk.store.jobs import LEASE, QUICK, RUNS, Kind, Lease, LostLeaseError
 from understudy.desk.worker import answering
-from understudy.errors import MissingError, UnderstudyError
+from understudy.errors import MissingError, UnderstudyError, place_of
 from understudy.sandbox.jobs import Limits
 from understudy.sandbox.pool import Sandbox
-from understudy.telling import place_of
 
 log = logging.getLogger(__name__)
 

@@ -18,7 +18,7 @@ from numba import njit
 from numpy.typing import NDArray
 from scipy.sparse.csgraph import breadth_first_order, connected_components
 
-from understudy.exams.estimators.score_groups import ScoreGroups
+from understudy.exams.estimators.marginal import ScoreGroups
 
 Floats = NDArray[np.float64]
 

@@ -15,10 +15,72 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
+from numba import njit
 from numpy.typing import NDArray
 from scipy.special import expit, logsumexp
 
-from understudy.exams.estimators.score_groups import ScoreGroups
+Ints = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class ScoreGroups:
+    """Groups of learners who answered the same items and got equally many of them right.
+
+    Given the items answered, a learner's score is sufficient for the ability (seed dp-rasch,
+    section 3), so that a likelihood has as many different terms as there are groups: at most
+    I + 1 when nothing is missing, however many the learners.
+    """
+
+    answered: NDArray[np.bool_]
+    """Which items a pattern has answered: patterns by items."""
+    pattern: Ints
+    """The pattern of each group."""
+    score: Ints
+    size: Ints
+    right_by_item: Ints
+    answered_by_item: Ints
+
+    @classmethod
+    def of(cls, correct: NDArray[np.int8]) -> ScoreGroups:
+        """The groups of a matrix of learners by items: 1 right, 0 wrong, below 0 not answered."""
+        n_learners, n_items = correct.shape
+        correct = np.ascontiguousarray(correct)
+        score, right, answered = _count(correct)
+        if (answered == n_learners).all():
+            patterns, pattern = np.ones((1, n_items), dtype=np.bool_), np.zeros(n_learners, dtype=np.int64)
+        else:
+            packed = np.packbits(correct >= 0, axis=1)
+            rows = packed.view(np.dtype((np.void, packed.shape[1]))).ravel()
+            _, first, inverse = np.unique(rows, return_index=True, return_inverse=True)
+            patterns, pattern = correct[first] >= 0, inverse.astype(np.int64)
+        key, size = np.unique(pattern * (n_items + 1) + score, return_counts=True)
+        return cls(
+            answered=patterns,
+            pattern=key // (n_items + 1),
+            score=key % (n_items + 1),
+            size=size.astype(np.int64),
+            right_by_item=right,
+            answered_by_item=answered,
+        )
+
+
+@njit(cache=True, nogil=True)
+def _count(correct):  # type: ignore[no-untyped-def]
+    """Right answers by learner and by item, and answers by item, in one pass over the matrix."""
+    n_learners, n_items = correct.shape
+    score = np.zeros(n_learners, dtype=np.int64)
+    right = np.zeros(n_items, dtype=np.int64)
+    answered = np.zeros(n_items, dtype=np.int64)
+    for n in range(n_learners):
+        total = 0
+        for i in range(n_items):
+            is_right = correct[n, i] > 0
+            total += is_right
+            right[i] += is_right
+            answered[i] += correct[n, i] >= 0
+        score[n] = total
+    return score, right, answered
+
 
 Floats = NDArray[np.float64]
 

@@ -6,16 +6,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
-from understudy.core.events.reading import formats, read_log
-from understudy.core.events.sniffing import first_lines, sniff
+from understudy.core.events.reading import first_lines, formats, read_log, sniff
 from understudy.core.files.columns import Columns
-from understudy.core.files.delimited import guess_separator, read_delimited
-from understudy.core.files.excel import read_workbook
+from understudy.core.files.delimited import guess_separator, read_delimited, refuse_title, refuse_title_line
 from understudy.core.files.identifiers import Identifier
-from understudy.core.files.parquet import ParquetTable, read_parquet
 from understudy.core.files.source import Source, decode, open_source
-from understudy.core.files.tables import Table
-from understudy.core.files.title import refuse_title, refuse_title_line
+from understudy.core.files.tables import ParquetTable, Table, read_parquet, read_workbook
 from understudy.core.files.withdrawals import read_withdrawn
 from understudy.errors import DataError, UsageError
 from understudy.exams.formats.answer_list import looks_long, read_long, responses_of

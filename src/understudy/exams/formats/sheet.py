@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 from understudy.core.files.columns import Columns
 from understudy.core.files.identifiers import Identifier
 from understudy.core.files.mentions import identifiers_in_actions
-from understudy.core.files.parquet import ParquetTable
 from understudy.core.files.source import Source, keeping_values_inside
+from understudy.core.files.tables import ParquetTable
 from understudy.core.files.withdrawals import Withdrawn
 from understudy.core.files.words import counted, share_of_points
 from understudy.errors import DataError

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import polars as pl
 
-from understudy.core.events.sniffing import first_lines
+from understudy.core.events.reading import first_lines
 from understudy.core.files.columns import plain
 from understudy.core.files.delimited import guess_separator, read_delimited
 from understudy.core.files.source import decode, open_source

@@ -16,7 +16,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from understudy.core.events.sniffing import first_lines
+from understudy.core.events.reading import first_lines
 from understudy.core.files.clock import (
     Column,
     check_unit,
@@ -24,14 +24,12 @@ from understudy.core.files.clock import (
     read_holds,
     read_releases,
 )
-from understudy.core.files.columns import plain, reject_duplicates
+from understudy.core.files.columns import counted, plain, reject_duplicates
 from understudy.core.files.delimited import SEPARATORS, guess_separator, header_names, read_delimited
 from understudy.core.files.json_records import read_lines
-from understudy.core.files.parquet import MAGIC as PARQUET_MAGIC
-from understudy.core.files.parquet import read_parquet
-from understudy.core.files.roles import counted
 from understudy.core.files.source import Source, decode, keeping_values_inside, open_source
-from understudy.core.files.tables import Table
+from understudy.core.files.tables import MAGIC as PARQUET_MAGIC
+from understudy.core.files.tables import Table, read_parquet
 from understudy.errors import DataError, UsageError
 from understudy.keystrokes.formats.chain import Events, link
 from understudy.keystrokes.formats.events import read_events

@@ -13,8 +13,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from understudy.core.files.columns import KNOWN_NAMES, plain
-from understudy.core.files.roles import find_column
+from understudy.core.files.columns import KNOWN_NAMES, find_column, plain
 from understudy.errors import UsageError
 
 

@@ -7,8 +7,7 @@ declared, how it was typed) can still identify its author: docs/explanation/scru
 
 from understudy.keystrokes.scrub.people import Addresses, People
 from understudy.keystrokes.scrub.replacements import Replacements
-from understudy.keystrokes.scrub.report import KINDS, Report
-from understudy.keystrokes.scrub.scrubbing import DEFAULT, Scrubbed, Wanted, scrub_texts
+from understudy.keystrokes.scrub.scrubbing import DEFAULT, KINDS, Report, Scrubbed, Wanted, scrub_texts
 
 __all__ = [
     "DEFAULT",

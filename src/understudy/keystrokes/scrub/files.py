@@ -25,8 +25,7 @@ from understudy.errors import DataError, UsageError
 from understudy.keystrokes.scrub.languages import SUFFIXES, Language, language_of
 from understudy.keystrokes.scrub.people import People
 from understudy.keystrokes.scrub.replacements import Replacements
-from understudy.keystrokes.scrub.report import Report
-from understudy.keystrokes.scrub.scrubbing import Scrubbed, Wanted, scrub_texts
+from understudy.keystrokes.scrub.scrubbing import Report, Scrubbed, Wanted, scrub_texts
 
 _TEXT_NAMES = ("code", "sourcecode", "source", "text", "snapshot", "content", "program", "codestate")
 _TABLES = (".csv", ".tsv", ".txt", ".jsonl", ".ndjson", ".json")

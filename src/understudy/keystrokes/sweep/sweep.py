@@ -36,9 +36,8 @@ from understudy.keystrokes.attacks.profiles import (
 )
 from understudy.keystrokes.attacks.trained import TRAINED_ATTACKS, PersonWindows, cell_likelihood
 from understudy.keystrokes.coarsening import Bucketing, Rounding
-from understudy.keystrokes.histograms import count_histograms
 from understudy.keystrokes.keystrokes import Keystrokes
-from understudy.keystrokes.latencies import LONGEST, SHORTEST, count_latencies
+from understudy.keystrokes.latencies import LONGEST, SHORTEST, by_size, count_histograms, count_latencies
 from understudy.keystrokes.profiles import (
     LEAST_CHARACTERS,
     N_FEATURES,
@@ -62,7 +61,6 @@ from understudy.keystrokes.sweep.results import (
     Row,
 )
 from understudy.keystrokes.traits import Selection, infer_trait, preserved
-from understudy.keystrokes.windows import by_size
 
 Floats = NDArray[np.float64]
 Codes = NDArray[np.int64]

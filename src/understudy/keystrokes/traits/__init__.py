@@ -1,7 +1,12 @@
 """Inference of a trait from typing profiles, and what else coarser profiles still teach."""
 
-from understudy.keystrokes.traits.classifiers import CLASSIFIERS
-from understudy.keystrokes.traits.inference import Selection, TraitEstimate, TraitInference, infer_trait
+from understudy.keystrokes.traits.inference import (
+    CLASSIFIERS,
+    Selection,
+    TraitEstimate,
+    TraitInference,
+    infer_trait,
+)
 from understudy.keystrokes.traits.preservation import Measured, Preserved, preserved
 
 __all__ = [

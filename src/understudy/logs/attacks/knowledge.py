@@ -13,9 +13,8 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from understudy.logs.interactions import IntArray, Interactions
+from understudy.logs.interactions import IntArray, Interactions, totals
 from understudy.logs.models.markov import TransitionCounts, steps_of
-from understudy.logs.totals import totals
 
 Floats = NDArray[np.float64]
 

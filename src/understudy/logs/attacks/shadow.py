@@ -20,9 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from understudy.logs.attacks.knowledge import Knowledge
-from understudy.logs.attacks.rare import rare_bag_scores, rare_scores
-from understudy.logs.attacks.steps import count_scores
-from understudy.logs.attacks.transitions import transition_scores
+from understudy.logs.attacks.steps import count_scores, rare_bag_scores, rare_scores, transition_scores
 from understudy.logs.interactions import Interactions
 
 Floats = NDArray[np.float64]

@@ -22,9 +22,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import gammaln
 
-from understudy.logs.attacks.knowledge import Knowledge
-from understudy.logs.interactions import Interactions
-from understudy.logs.totals import totals
+from understudy.logs.attacks.knowledge import RARE, Knowledge
+from understudy.logs.interactions import IntArray, Interactions, totals
 
 Floats = NDArray[np.float64]
 
@@ -58,3 +57,51 @@ def _log_law(count: Floats, mean: Floats, spread: Floats) -> Floats:
         + count * np.log(mean / (shape + mean))
     )
     return law
+
+
+# Steps that the reference lends to a source: a source seen rarely says little.
+PRIOR_STEPS = 5.0
+
+
+def transition_scores(knowledge: Knowledge, synthetic: Interactions) -> NDArray[np.float64]:
+    """Sum over the learner's steps of log(synthetic probability / reference probability)."""
+    table = knowledge.steps
+    occurs = table.counts_in(synthetic)
+    leaves = totals(table.source, occurs, table.width)
+    source = table.source[table.step]
+    others = table.total[table.step] - table.count
+    others_left = table.source_total[source] - table.left
+    reference = (others + PRIOR_STEPS / table.width) / (others_left + PRIOR_STEPS)
+    probability = (occurs[table.step] + PRIOR_STEPS * reference) / (leaves[source] + PRIOR_STEPS)
+    return totals(
+        table.learner, table.count * np.log(probability / reference), knowledge.population.n_learners
+    )
+
+
+def rare_scores(knowledge: Knowledge, synthetic: Interactions) -> NDArray[np.float64]:
+    """Rare steps found, less those expected."""
+    table = knowledge.steps
+    found = table.counts_in(synthetic) > 0
+    return _surprise(table.learner, table.step, table.n_learners_with, found, knowledge.population.n_learners)
+
+
+def rare_bag_scores(knowledge: Knowledge, synthetic: Interactions) -> NDArray[np.float64]:
+    """Rare bags of actions found, less those expected."""
+    table = knowledge.bags
+    found = table.found_in(synthetic)
+    return _surprise(table.learner, table.bag, table.n_learners_with, found, knowledge.population.n_learners)
+
+
+def _surprise(
+    learner: IntArray,
+    feature: IntArray,
+    n_learners_with: IntArray,
+    found: NDArray[np.bool_],
+    n_learners: int,
+) -> NDArray[np.float64]:
+    """Per learner: sum over their rare features of (found - share found among equally rare ones)."""
+    rarity = np.minimum(n_learners_with, RARE + 1)
+    n_equal = np.bincount(rarity, minlength=RARE + 2)
+    share = totals(rarity, found, RARE + 2) / np.maximum(n_equal, 1)
+    surprise = np.where(rarity <= RARE, found - share[rarity], 0.0)
+    return totals(learner, surprise[feature], n_learners)

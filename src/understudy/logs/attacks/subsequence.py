@@ -30,9 +30,8 @@ from rapidfuzz.distance import LCSseq
 from scipy.special import gammaln
 
 from understudy.logs.attacks.knowledge import Knowledge
-from understudy.logs.interactions import IntArray, Interactions
+from understudy.logs.interactions import IntArray, Interactions, totals
 from understudy.logs.models.markov import steps_of
-from understudy.logs.totals import totals
 
 Floats = NDArray[np.float64]
 

@@ -10,6 +10,8 @@ from understudy.core.privacy.guarantee import Guarantee
 from understudy.core.privacy.noise import Noise
 from understudy.errors import UsageError
 from understudy.logs.interactions import Interactions
+from understudy.logs.models.markov import AliasTables, TransitionCounts, sample_walks
+from understudy.logs.models.rasch import fit_rasch
 
 
 class Drop:
@@ -49,3 +51,36 @@ class Drop:
         kept = kept.select(order[:n_learners])
         # Item, time and group were not asked for, and time stamps identify.
         return Interactions(kept.action, kept.outcome, kept.offsets, kept.actions, simulated=kept.simulated)
+
+
+class Markov:
+    """Start, transitions and end from the log; walks no longer than its longest sequence."""
+
+    name: ClassVar[str] = "markov"
+    summary: ClassVar[str] = "random walks with the log's transition counts, Rasch outcomes (a baseline)"
+    keeps_rows: ClassVar[bool] = False
+
+    def guarantee(self, n_learners: int) -> Guarantee:
+        """None: the transition counts of the training log can be read off the output."""
+        return Guarantee.none("how often one action followed another in the real log can be read off")
+
+    def fit(self, log: Interactions, rng: np.random.Generator, noise: Noise) -> Self:
+        """Count the transitions; fit difficulties and the spread of abilities."""
+        counts = TransitionCounts.of(log)
+        rasch = fit_rasch(log)
+        self.actions_ = log.actions
+        self.simulated_ = log.simulated
+        self.n_learners_ = counts.n_learners
+        self.longest_ = counts.longest
+        self.tables_ = AliasTables.of(counts)
+        self.easiness_ = rasch.intercept - rasch.difficulty
+        self.ability_mean_ = float(rasch.ability.mean()) if len(rasch.ability) else 0.0
+        self.ability_spread_ = float(rasch.ability.std()) if len(rasch.ability) else 0.0
+        return self
+
+    def sample(self, n_learners: int | None, rng: np.random.Generator) -> Interactions:
+        """Walks of invented learners whose abilities are drawn from a normal law."""
+        n = self.n_learners_ if n_learners is None else n_learners
+        ability = rng.normal(self.ability_mean_, self.ability_spread_, n)
+        action, outcome, offsets = sample_walks(self.tables_, self.easiness_, ability, self.longest_, rng)
+        return Interactions(action, outcome, offsets, self.actions_, simulated=self.simulated_)

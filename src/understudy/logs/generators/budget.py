@@ -16,7 +16,7 @@ from understudy.core.privacy.composition import analytic_rho, default_delta, fro
 from understudy.core.privacy.guarantee import Guarantee
 from understudy.core.privacy.mechanisms import gaussian
 from understudy.core.privacy.noise import Noise
-from understudy.logs.generators.contributions import Total
+from understudy.logs.generators.private_sums import Total
 
 Floats = NDArray[np.float64]
 

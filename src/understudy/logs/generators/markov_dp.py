@@ -33,10 +33,17 @@ from understudy.logs.generators.budget import (
     stated,
     vocabulary_threshold,
 )
-from understudy.logs.generators.contributions import bounded_sum, clip_factors, clipped_slopes, moments_of
-from understudy.logs.generators.private_sums import WalkStatistics, bin_centres, bin_edges, first_rows
-from understudy.logs.interactions import IntArray, Interactions, natural_order
-from understudy.logs.models.ability_rounds import unexplained
+from understudy.logs.generators.private_sums import (
+    WalkStatistics,
+    bin_centres,
+    bin_edges,
+    bounded_sum,
+    clip_factors,
+    clipped_slopes,
+    first_rows,
+    moments_of,
+)
+from understudy.logs.interactions import IntArray, Interactions, natural_order, totals
 from understudy.logs.models.denoising import (
     fit_margins,
     match_popularity,
@@ -45,8 +52,7 @@ from understudy.logs.models.denoising import (
     to_simplex,
 )
 from understudy.logs.models.markov import AliasTables, TransitionCounts, sample_walks
-from understudy.logs.models.rasch import PairCounts
-from understudy.logs.totals import totals
+from understudy.logs.models.rasch import PairCounts, unexplained
 
 Floats = NDArray[np.float64]
 

@@ -15,8 +15,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from understudy.logs.interactions import Interactions
-from understudy.logs.totals import totals
+from understudy.logs.interactions import Interactions, totals
 
 Floats = NDArray[np.float64]
 

@@ -212,3 +212,46 @@ def _newton_step(offsets, action, weight, gradient_ability, gradient_common, acc
             remaining -= weight[k] * (x[action[k]] + x[-1])
         step_ability[i] = remaining / curvature[i]
     return step_ability, x
+
+
+@dataclass(frozen=True)
+class Unexplained:
+    """Per (learner, action) pair: successes beyond expectation, and the curvature left to the action.
+
+    The curvature of an action is reduced by what the learner's own ability absorbs. `ability`
+    has one entry per learner.
+    """
+
+    residual: Floats
+    curvature: Floats
+    ability: Floats
+
+
+def unexplained(pairs: PairCounts, easiness: Floats) -> Unexplained:
+    """The residuals of every learner at a common easiness."""
+    return Unexplained(*_unexplained(pairs.offsets, pairs.action, pairs.attempts, pairs.successes, easiness))
+
+
+@njit(cache=True, nogil=True)
+def _unexplained(offsets, action, attempts, successes, easiness):  # type: ignore[no-untyped-def]
+    residual = np.empty(len(action))
+    curvature = np.empty(len(action))
+    ability = np.zeros(len(offsets) - 1)
+    for i in range(len(offsets) - 1):
+        for _ in range(12):
+            slope = -ability[i]
+            bend = 1.0
+            for k in range(offsets[i], offsets[i + 1]):
+                chance = 1.0 / (1.0 + np.exp(-(easiness[action[k]] + ability[i])))
+                slope += successes[k] - attempts[k] * chance
+                bend += attempts[k] * chance * (1.0 - chance)
+            step = slope / bend
+            ability[i] += min(max(step, -2.0), 2.0)
+            if abs(step) < 1e-9:
+                break
+        for k in range(offsets[i], offsets[i + 1]):
+            chance = 1.0 / (1.0 + np.exp(-(easiness[action[k]] + ability[i])))
+            own = attempts[k] * chance * (1.0 - chance)
+            residual[k] = successes[k] - attempts[k] * chance
+            curvature[k] = own * (1.0 - own / bend)
+    return residual, curvature, ability

@@ -17,10 +17,9 @@ from understudy.core.attacks.estimate import RiskEstimate
 from understudy.core.engine.tasks import run_tasks
 from understudy.logs.attacks.attribute import AttributeEstimate
 from understudy.logs.attacks.shadow import N_SHADOWS
-from understudy.logs.groups import GroupFigures, averaged
 from understudy.logs.interactions import POOLED, Interactions
 from understudy.logs.study import check_size
-from understudy.logs.trial import Stage, Trial, everybody, rehearsal
+from understudy.logs.trial import GroupFigures, Stage, Trial, averaged, everybody, rehearsal
 
 N_HALVES = 3
 

@@ -19,10 +19,10 @@ from understudy.core.pages.render import render
 from understudy.core.pages.words import certainty, in_100, sentence, verdict
 from understudy.core.privacy.guarantee import Guarantee
 from understudy.logs.generators.budget import predict
-from understudy.logs.generators.synthesizer import Synthesizer
+from understudy.logs.generators.generator import Synthesizer
 from understudy.logs.interactions import Interactions
 from understudy.logs.release.assessment import Assessment
-from understudy.logs.release.codebook import codebook, n_occurring
+from understudy.logs.release.bundle import codebook, n_occurring
 from understudy.logs.utility import METRICS
 
 NOT_COVERED = "These figures were computed from the real data, and no guarantee covers them."

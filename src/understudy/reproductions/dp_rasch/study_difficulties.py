@@ -63,7 +63,7 @@ def study_difficulties(
         )
         return
     from understudy.cli.tables import print_table
-    from understudy.reproductions.dp_rasch.report import both
+    from understudy.reproductions.dp_rasch.figures import both
 
     print_table(
         "Correlation with the truth in simulated classes: success probabilities / difficulties",

@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from understudy.cohorts.cohort import Cohort
+from understudy.cohorts.compare import Measured, finite, pooled, seeded_summary
 from understudy.cohorts.findings import Finding, Replication
 from understudy.cohorts.habit_distance import SeedInterval, over_seeds
 from understudy.cohorts.panel.panel import N_EACH
@@ -30,11 +31,11 @@ from understudy.cohorts.summary.feedback import (
     ValidatedFinding,
     Verdict,
     suggest,
+    with_budget,
+    with_effects,
 )
-from understudy.cohorts.summary.next_cycle import with_budget, with_effects
 from understudy.cohorts.summary.previous_year import with_previous
 from understudy.cohorts.summary.summary_file import PrivateSummary
-from understudy.cohorts.trials import Measured, finite, pooled, seeded_summary
 from understudy.errors import UsageError
 
 ONE_SHOT = "one-shot"

@@ -15,8 +15,7 @@ from understudy.desk.domain.learners import learner_table
 from understudy.desk.domain.policy import Policy
 from understudy.desk.domain.results import Results
 from understudy.desk.risk import pricing
-from understudy.desk.risk.curves import most_mu
-from understudy.desk.risk.game import MEANING, N_STEPS, Price, price
+from understudy.desk.risk.game import MEANING, N_STEPS, Price, most_mu, price
 from understudy.desk.risk.pricing import (
     BESIDE,
     SAME,

@@ -10,7 +10,7 @@ import pytest
 
 from understudy.cohorts.simulate import School
 from understudy.cohorts.summary.budget import propose
-from understudy.cohorts.summary.measuring import summarize
+from understudy.cohorts.summary.summarize import summarize
 from understudy.cohorts.summary.summary_file import PrivateSummary
 from understudy.core.privacy.noise import os_noise
 from understudy.desk.domain.learners import learner_table

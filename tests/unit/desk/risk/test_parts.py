@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from understudy.desk.risk.parts import parts_differ
+from understudy.desk.risk.shadow_consistency import parts_differ
 from understudy.desk.risk.shadows import draw_shadows
 
 N = 60

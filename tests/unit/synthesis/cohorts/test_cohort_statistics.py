@@ -8,8 +8,8 @@ import pytest
 from understudy.cohorts.cohort import Cohort, Feature, Schema
 from understudy.cohorts.simulate import School
 from understudy.cohorts.summary.budget import ANALYSES, propose
-from understudy.cohorts.summary.measuring import summarize
 from understudy.cohorts.summary.statistics import MEASURES
+from understudy.cohorts.summary.summarize import summarize
 from understudy.core.privacy.noise import test_noise as seeded_noise
 from understudy.errors import DataError, UsageError
 

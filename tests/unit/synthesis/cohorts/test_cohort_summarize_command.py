@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 from command import run
 from understudy.cli.app import app
 from understudy.cohorts.simulate import SCHEMA, School
-from understudy.cohorts.summary import measuring
+from understudy.cohorts.summary import summarize as summarizing
 from understudy.cohorts.summary.budget import propose
 from understudy.cohorts.summary.feedback import Effect, Suggestions
 from understudy.cohorts.summary.statistics import MEASURES
@@ -148,7 +148,7 @@ def test_a_person_who_stops_it_is_told_what_was_charged(room, monkeypatch):
         early = invoked("a.json")
     assert (early.exit_code, early.output.strip()) == (130, "Stopped; nothing was charged.")
     with monkeypatch.context() as patched:
-        patched.setattr(measuring, "summarize", stopped)
+        patched.setattr(summarizing, "summarize", stopped)
         late = invoked("b.json")
     (entry,) = Ledger(room / "understudy.ledger").entries()
     assert late.exit_code == 130
@@ -401,7 +401,7 @@ def test_cuts_that_this_ledger_did_not_charge_are_said(room):
 
 def test_a_previous_summary_without_a_guarantee_is_refused(room):
     other = School(n_learners=60).simulate(0, np.random.default_rng(2))
-    seeded = measuring.summarize(
+    seeded = summarizing.summarize(
         other, propose(SCHEMA, 60, 3.0, 1e-5), seeded_noise(np.random.default_rng(3))
     )
     (room / "seeded.json").write_text(json.dumps(seeded.to_json()))

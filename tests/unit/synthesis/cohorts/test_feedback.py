@@ -18,17 +18,19 @@ from understudy.cohorts.summary.feedback import (
     Suggestions,
     ValidatedFinding,
     Verdict,
+    _said_about_correlation,
     check_names,
     prompt_for,
     read_cycle,
     read_feedback,
     suggest,
     suggest_with,
+    with_budget,
+    with_effects,
 )
-from understudy.cohorts.summary.measuring import summarize
-from understudy.cohorts.summary.next_cycle import _said_about_correlation, with_budget, with_effects
 from understudy.cohorts.summary.previous_year import check_previous, drift_variance, with_previous
 from understudy.cohorts.summary.statistics import MEASURES
+from understudy.cohorts.summary.summarize import summarize
 from understudy.cohorts.summary.summary_file import PrivateSummary
 from understudy.core.privacy.noise import os_noise
 from understudy.core.privacy.noise import test_noise as seeded

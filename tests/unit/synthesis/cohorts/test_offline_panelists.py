@@ -8,10 +8,10 @@ import pytest
 from understudy.cohorts.cohort import Cohort, Feature, Schema
 from understudy.cohorts.offline import PANELISTS, run_trusted, scripts
 from understudy.cohorts.offline.summary_reading import read_summary, shrunk
-from understudy.cohorts.panel.checks import check_script
+from understudy.cohorts.panel.scripts import check_script
 from understudy.cohorts.simulate import School
 from understudy.cohorts.summary.budget import ANALYSES, propose
-from understudy.cohorts.summary.measuring import summarize
+from understudy.cohorts.summary.summarize import summarize
 from understudy.core.privacy.noise import test_noise as seeded_noise
 from understudy.errors import UsageError
 

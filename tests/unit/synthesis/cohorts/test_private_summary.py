@@ -12,9 +12,8 @@ from understudy.cohorts.panel.brief import write_brief
 from understudy.cohorts.simulate import School
 from understudy.cohorts.summary import caveats
 from understudy.cohorts.summary.budget import propose
-from understudy.cohorts.summary.derived import zero_shares
-from understudy.cohorts.summary.measuring import summarize
-from understudy.cohorts.summary.summary_file import PrivateSummary, Statistic
+from understudy.cohorts.summary.summarize import summarize
+from understudy.cohorts.summary.summary_file import PrivateSummary, Statistic, zero_shares
 from understudy.core.privacy.noise import os_noise
 from understudy.core.privacy.noise import test_noise as seeded_noise
 from understudy.errors import DataError, UnderstudyError, UsageError

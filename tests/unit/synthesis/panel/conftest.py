@@ -5,7 +5,7 @@ import pytest
 
 from understudy.cohorts.simulate import School
 from understudy.cohorts.summary.budget import propose
-from understudy.cohorts.summary.measuring import summarize
+from understudy.cohorts.summary.summarize import summarize
 from understudy.core.privacy.noise import test_noise as seeded_noise
 
 

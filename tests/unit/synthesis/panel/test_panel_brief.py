@@ -14,10 +14,10 @@ from understudy.cohorts.panel.brief import (
     repair_request,
     write_brief,
 )
-from understudy.cohorts.panel.findings import KINDS, Finding
+from understudy.cohorts.panel.scripts import KINDS, Finding
 from understudy.cohorts.simulate import School
 from understudy.cohorts.summary.budget import propose
-from understudy.cohorts.summary.measuring import summarize
+from understudy.cohorts.summary.summarize import summarize
 from understudy.cohorts.summary.summary_file import PrivateSummary
 from understudy.core.privacy.noise import os_noise
 from understudy.core.privacy.noise import test_noise as seeded_noise

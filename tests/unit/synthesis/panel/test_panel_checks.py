@@ -4,8 +4,7 @@ import pytest
 
 from chat_server import GOOD_SCRIPT
 from understudy.cohorts import offline
-from understudy.cohorts.panel.checks import check_script
-from understudy.cohorts.panel.findings import LONGEST_SCRIPT
+from understudy.cohorts.panel.scripts import LONGEST_SCRIPT, check_script
 
 HEAD = "import numpy as np\nimport pandas as pd\n"
 BODY = "def generate(n, label, summary, rng):\n    "

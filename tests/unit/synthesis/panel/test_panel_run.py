@@ -11,7 +11,6 @@ import pytest
 from chat_server import GOOD_SCRIPT, ChatServer, Reply, fenced
 from hostile_script import hostile
 from understudy.cohorts import offline
-from understudy.cohorts.panel.artefacts import save_panel
 from understudy.cohorts.panel.panel import (
     LIMITS,
     Answer,
@@ -21,11 +20,12 @@ from understudy.cohorts.panel.panel import (
     run_panel,
 )
 from understudy.cohorts.panel.providers import ModelPanelist
+from understudy.cohorts.panel.report import save_panel
 from understudy.cohorts.panel.scripts import Tokens, extract_code
 from understudy.cohorts.simulate import School
 from understudy.cohorts.summary import caveats
 from understudy.cohorts.summary.budget import propose
-from understudy.cohorts.summary.measuring import summarize
+from understudy.cohorts.summary.summarize import summarize
 from understudy.core.privacy.noise import os_noise
 from understudy.errors import MissingError, UsageError
 from understudy.sandbox import Limits, Sandbox, require_sandbox

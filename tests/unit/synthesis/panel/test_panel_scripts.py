@@ -5,9 +5,8 @@ import json
 import pytest
 
 from chat_server import GOOD_SCRIPT, fenced
-from understudy.cohorts.panel.artefacts import save_panel
 from understudy.cohorts.panel.brief import Brief
-from understudy.cohorts.panel.report import PanelistReport, PanelReport, total_cost
+from understudy.cohorts.panel.report import PanelistReport, PanelReport, save_panel, total_cost
 from understudy.cohorts.panel.scripts import (
     Script,
     Tokens,

@@ -10,15 +10,13 @@ from typing import Annotated, Any, Concatenate, ParamSpec
 from fastapi import Depends, Request, Response
 from starlette.responses import HTMLResponse, RedirectResponse
 
-from understudy.desk.domain.people import Person
-from understudy.desk.domain.permissions import NotAllowedError
+from understudy.desk.domain.people import NotAllowedError, Person
 from understudy.desk.domain.results import Results
 from understudy.desk.domain.states import State
 from understudy.desk.risk.game import MEANING
 from understudy.desk.service import views
-from understudy.desk.service.advice import advise, bars
 from understudy.desk.service.desk import Desk
-from understudy.desk.service.views import Line, RequestView
+from understudy.desk.service.views import Line, RequestView, advise, bars
 from understudy.desk.web import pages, wording
 from understudy.desk.web.guards import SignedIn, TheDesk
 from understudy.desk.web.problems import status_of

@@ -10,8 +10,7 @@ from typing import Annotated
 from fastapi import APIRouter, Depends, File, Form, Query, Request, Response, UploadFile
 from starlette.responses import HTMLResponse
 
-from understudy.desk.domain.people import Person
-from understudy.desk.domain.permissions import NotAllowedError
+from understudy.desk.domain.people import NotAllowedError, Person
 from understudy.desk.domain.states import State
 from understudy.desk.service import data_sets, requests, views
 from understudy.desk.service.desk import Desk
