@@ -57,7 +57,7 @@ test: $(VENV)/.tools $(VENV)/.browser $(VENV)/.sandbox $(VENV)/.postgres
 
 # The desk's worker is killed at a hundred points instead of ten.
 faults: $(VENV)/.tools $(VENV)/.postgres
-	@UNDERSTUDY_KILL_POINTS=100 $(BIN)/python -m pytest tests/functional/test_desk_faults.py
+	@UNDERSTUDY_KILL_POINTS=100 $(BIN)/python -m pytest tests/desk/worker/test_faults.py
 
 check: $(VENV)/.tools
 	@$(BIN)/ruff check .

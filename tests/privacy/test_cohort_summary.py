@@ -18,8 +18,7 @@ from understudy.cohorts.summary.budget import propose
 from understudy.cohorts.summary.statistics import MEASURES, Measure
 from understudy.cohorts.summary.summarize import summarize
 from understudy.core.privacy.composition import mu_to_delta
-from understudy.core.privacy.noise import os_noise
-from understudy.core.privacy.noise import test_noise as seeded_noise
+from understudy.core.privacy.noise import os_noise, seeded_noise
 
 SCHEMAS = {
     "four windows": Schema(n_weeks=5),

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from scipy import integrate, stats
 
-from understudy.core.privacy.noise import test_noise as seeded_noise
+from understudy.core.privacy.noise import seeded_noise
 from understudy.exams.estimators.joint import fit_joint
 from understudy.reproductions.dp_rasch import audit
 from understudy.reproductions.dp_rasch.audit import (

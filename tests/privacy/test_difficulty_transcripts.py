@@ -12,7 +12,7 @@ import math
 import numpy as np
 import pytest
 
-from understudy.core.privacy.noise import test_noise as seeded_noise
+from understudy.core.privacy.noise import seeded_noise
 from understudy.exams.difficulties import Request, fit_difficulties, plan
 from understudy.exams.responses import Responses
 from understudy.exams.simulate import Exam

@@ -9,8 +9,7 @@ import pytest
 
 from understudy.core.privacy.audit import mu_lower_bound
 from understudy.core.privacy.composition import default_delta
-from understudy.core.privacy.noise import os_noise
-from understudy.core.privacy.noise import test_noise as seeded_noise
+from understudy.core.privacy.noise import os_noise, seeded_noise
 from understudy.errors import DataError
 from understudy.logs.generators.budget import (
     SHARES,

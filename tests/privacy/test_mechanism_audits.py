@@ -17,8 +17,14 @@ from scipy import stats
 from understudy.core.privacy import mechanisms, noise_moments
 from understudy.core.privacy.audit import audit_mu, mu_lower_bound
 from understudy.core.privacy.composition import analytic_delta, gaussian_mu, mu_from_pure, mu_to_delta
-from understudy.core.privacy.noise import _CUBE, _HEXAGON, _hexagon_points, _radius_weights, os_noise
-from understudy.core.privacy.noise import test_noise as seeded_noise
+from understudy.core.privacy.noise import (
+    _CUBE,
+    _HEXAGON,
+    _hexagon_points,
+    _radius_weights,
+    os_noise,
+    seeded_noise,
+)
 
 FALSE_ALARM = 1e-7
 CONFIDENCE = 1 - FALSE_ALARM

@@ -13,7 +13,7 @@ from understudy.cli.options import AsJson, echo_json
 if TYPE_CHECKING:
     from understudy.exams.ability import Abilities
     from understudy.exams.difficulties_file import Difficulties
-    from understudy.exams.formats.answer_list import Answers
+    from understudy.exams.formats.own_answers import Answers
     from understudy.exams.responses import Responses
 
 DifficultiesPath = Annotated[
@@ -67,7 +67,7 @@ def ability(
     from understudy.errors import UsageError
     from understudy.exams.ability import abilities, matched, pass_share
     from understudy.exams.difficulties_file import Difficulties
-    from understudy.exams.formats.answer_list import read_answers
+    from understudy.exams.formats.own_answers import read_answers
 
     if out is not None:
         if out.suffix.lower() != ".csv":

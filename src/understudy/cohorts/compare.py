@@ -29,7 +29,7 @@ from understudy.cohorts.summary.previous_year import remade
 from understudy.cohorts.summary.summarize import refuse_cuts_from_data, summarize
 from understudy.cohorts.summary.summary_file import PrivateSummary
 from understudy.core.files.writing import new_folder, write_json, write_text
-from understudy.core.privacy.noise import Noise, test_noise
+from understudy.core.privacy.noise import Noise, seeded_noise
 from understudy.errors import DataError, MissingError, UsageError
 
 Floats = NDArray[np.float64]
@@ -80,7 +80,7 @@ def seeded_summary(
 ) -> PrivateSummary:
     """The summary as a custodian would have it, with seeded noise."""
     chosen = plan or propose(cohort.schema, cohort.n_learners, epsilon, delta)
-    return summarize(cohort, chosen, test_noise(rng))
+    return summarize(cohort, chosen, seeded_noise(rng))
 
 
 class _Silence:
@@ -170,7 +170,7 @@ class Deep:
 
     def sample(self, cohort: Cohort, rng: np.random.Generator) -> Cohort:
         """Train M2 on the cohort and draw as many learners."""
-        return self.baseline.fit(cohort, rng, test_noise(rng)).sample(cohort.n_learners, rng)
+        return self.baseline.fit(cohort, rng, seeded_noise(rng)).sample(cohort.n_learners, rng)
 
 
 Generator = Callable[[Cohort, np.random.Generator], Cohort]

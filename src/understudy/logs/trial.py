@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from understudy.core.attacks.estimate import Risk, auc_with_interval
 from understudy.core.privacy.guarantee import Guarantee
-from understudy.core.privacy.noise import test_noise
+from understudy.core.privacy.noise import seeded_noise
 from understudy.logs.attacks.attribute import AttributeEstimate, attribute_attack
 from understudy.logs.attacks.knowledge import Knowledge
 from understudy.logs.attacks.shadow import ShadowAttack
@@ -202,7 +202,7 @@ class Stage:
         rng = _rng(self.seed, method)
         synthesizer = make_method(method)
         began = time.perf_counter()
-        synthesizer.fit(self.real.training, rng, test_noise(rng))
+        synthesizer.fit(self.real.training, rng, seeded_noise(rng))
         fitted = time.perf_counter()
         synthetic = synthesizer.sample(n_learners, rng).recode(self.log.actions)
         sampled = time.perf_counter()
@@ -254,7 +254,9 @@ def generator_of(
     """Fit and sample in one call, as the shadows need it."""
 
     def generate(log: Interactions, rng: np.random.Generator) -> Interactions:
-        return make_method(method).fit(log, rng, test_noise(rng)).sample(n_learners, rng).recode(log.actions)
+        return (
+            make_method(method).fit(log, rng, seeded_noise(rng)).sample(n_learners, rng).recode(log.actions)
+        )
 
     return generate
 

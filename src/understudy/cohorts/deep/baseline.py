@@ -34,7 +34,7 @@ from understudy.cohorts.deep.vae import (
 from understudy.cohorts.summary.summarize import refuse_cuts_from_data
 from understudy.core.privacy.composition import mu_to_delta
 from understudy.core.privacy.guarantee import Guarantee
-from understudy.core.privacy.noise import Noise, os_noise, test_noise
+from understudy.core.privacy.noise import Noise, os_noise, seeded_noise
 from understudy.core.privacy.private_training import LATTICE, PrivateSteps
 from understudy.errors import UsageError
 
@@ -427,6 +427,6 @@ def tune(
         baseline = copy.copy(pretrained[shared])
         baseline.settings = replace(settings)
         sizes = [int((pretended.label == k).sum()) for k in range(pretended.schema.n_labels)]
-        synthetic = baseline.fit(pretended, rng, test_noise(rng)).sample(sizes, rng)
+        synthetic = baseline.fit(pretended, rng, seeded_noise(rng)).sample(sizes, rng)
         scored.append((score(pretended, synthetic), settings))
     return sorted(scored, key=lambda pair: pair[0])

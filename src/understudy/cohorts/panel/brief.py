@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from understudy.cohorts.cohort import Schema
-from understudy.cohorts.panel.scripts import ALLOWED_IMPORTS, Finding
+from understudy.cohorts.panel.scripts import ALLOWED_IMPORTS
 from understudy.cohorts.summary import caveats
 from understudy.cohorts.summary.summary_file import PrivateSummary
 from understudy.core.privacy.guarantee import Guarantee
@@ -69,15 +69,6 @@ def panel_guarantee(summary: PrivateSummary, suggestions: Sequence[str]) -> Guar
     """What holds for everything that is made with these suggestions in the prompt, from the prompt on."""
     stated = summary.guarantee
     return stated.with_caveats(caveats.FEEDBACK) if suggestions and stated.formal else stated
-
-
-def repair_request(finding: Finding) -> str:
-    """What a panelist is told when its script failed: kind and line, never what the script said."""
-    where = "" if finding.line is None else f" in line {finding.line}"
-    return (
-        f"Your script was not accepted: {finding.kind}{where}. The rule: {finding.advice}.\n"
-        "No more can be shown. Answer with the whole corrected script in one fenced Python block.\n"
-    )
 
 
 def read_suggestions(path: Path) -> tuple[str, ...]:

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from understudy.cohorts.cohort import Cohort, Schema
-from understudy.cohorts.panel.brief import Brief, for_scripts, panel_guarantee, repair_request, write_brief
+from understudy.cohorts.panel.brief import Brief, for_scripts, panel_guarantee, write_brief
 from understudy.cohorts.panel.providers import Answer, PanelistError
 from understudy.cohorts.panel.report import PanelistReport, PanelReport, total_cost
 from understudy.cohorts.panel.scripts import (
@@ -32,6 +32,7 @@ from understudy.cohorts.panel.scripts import (
     check_script,
     extract_code,
     read_table,
+    repair_request,
 )
 from understudy.cohorts.summary.summary_file import PrivateSummary
 from understudy.core.privacy.guarantee import Guarantee

@@ -16,7 +16,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from understudy.cohorts.cohort import Schema
-from understudy.cohorts.panel.brief import repair_request
 from understudy.errors import DataError, UsageError
 
 ENTRY = "generate"
@@ -77,6 +76,15 @@ class Finding:
 
     def __str__(self) -> str:
         return self.kind if self.line is None else f"{self.kind} in line {self.line}"
+
+
+def repair_request(finding: Finding) -> str:
+    """What a panelist is told when its script failed: kind and line, never what the script said."""
+    where = "" if finding.line is None else f" in line {finding.line}"
+    return (
+        f"Your script was not accepted: {finding.kind}{where}. The rule: {finding.advice}.\n"
+        "No more can be shown. Answer with the whole corrected script in one fenced Python block.\n"
+    )
 
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")

@@ -3,7 +3,7 @@
 `os_noise()` draws from the operating system's entropy, through OpenDP where it has the
 distribution (its generator is OpenSSL's, which the system seeds) and otherwise exactly, in
 integer arithmetic. It has no seed and stores no state: noise that could be drawn again could
-be subtracted. `test_noise(rng)` has the same
+be subtracted. `seeded_noise(rng)` has the same
 distributions up to rounding error, is reproducible, and carries no guarantee: it is for tests
 and for `study`, and whoever uses it says so (`Guarantee.seeded`).
 """
@@ -73,13 +73,13 @@ def os_noise() -> Noise:
     return _OperatingSystemNoise()
 
 
-def test_noise(rng: np.random.Generator) -> Noise:
+def seeded_noise(rng: np.random.Generator) -> Noise:
     """Reproducible noise for tests and studies; it carries no guarantee."""
     return _SeededNoise(rng)
 
 
 # pytest would otherwise collect the function wherever a test imports it.
-test_noise.__test__ = False  # type: ignore[attr-defined]
+seeded_noise.__test__ = False  # type: ignore[attr-defined]
 
 
 class _OperatingSystemNoise:

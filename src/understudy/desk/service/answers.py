@@ -17,7 +17,8 @@ from understudy.desk.service.desk import Desk
 from understudy.desk.service.requests import find, move
 from understudy.desk.store import jobs
 from understudy.desk.store.jobs import Lease
-from understudy.desk.store.tables import MeasurementRow, ReleaseRow, RequestRow, RunRow, now
+from understudy.desk.store.runs import forget_runs
+from understudy.desk.store.tables import MeasurementRow, ReleaseRow, RequestRow, RunRow
 
 
 @dataclass(frozen=True)
@@ -87,7 +88,7 @@ def pass_trial(
     with desk.database.writing() as session:
         row = find(session, WORKER, lease.request)
         jobs.finish(session, lease)
-        _forget(session, row, trial=True)
+        forget_runs(session, row, trial=True)
         session.add(_run(row, True, Held(origin, results, reading=reading)))
         move(session, WORKER, row, "pass trial")
 
@@ -97,7 +98,7 @@ def fail_trial(desk: Desk, lease: Lease, origin: Origin, failure: Failure) -> No
     with desk.database.writing() as session:
         row = find(session, WORKER, lease.request)
         jobs.finish(session, lease)
-        _forget(session, row, trial=True)
+        forget_runs(session, row, trial=True)
         session.add(_run(row, True, Held(origin, None, failure)))
         row.note = f"The trial on the synthetic data did not give a result: {failure}."
         move(session, WORKER, row, "fail trial")
@@ -108,34 +109,11 @@ def hold(desk: Desk, lease: Lease, held: Held) -> None:
     with desk.database.writing() as session:
         row = find(session, WORKER, lease.request)
         jobs.finish(session, lease)
-        _forget(session, row, trial=False)
+        forget_runs(session, row, trial=False)
         session.add(_run(row, False, held))
         for one in held.measured:
             _keep(session, one)
         move(session, WORKER, row, "hold")
-
-
-def latest_run(session: Session, row: RequestRow, *, trial: bool) -> RunRow | None:
-    """The newest run of a request that was not deleted."""
-    return session.scalar(
-        select(RunRow)
-        .where(RunRow.request_id == row.id, RunRow.trial.is_(trial), RunRow.deleted_at.is_(None))
-        .order_by(RunRow.id.desc())
-        .limit(1)
-    )
-
-
-def forget_run(run: RunRow) -> None:
-    """Delete what a run gave; that there was one stays."""
-    run.results = run.failure = run.prices = run.reading = None
-    run.checks, run.support, run.basis = [], {}, []
-    run.probes = run.shadows = None
-    run.deleted_at = now()
-
-
-def delete_held(session: Session, row: RequestRow) -> None:
-    """Delete what runs on the real data gave and nobody released."""
-    _forget(session, row, trial=False)
 
 
 def code_hash(code: str) -> str:
@@ -153,16 +131,6 @@ def _keep(session: Session, measured: Measured) -> None:
         session.add(row)
     row.data_hash, row.probes, row.shadows = measured.data_hash, measured.probes, measured.shadows
     release.run.probes, release.run.shadows = measured.remains, None
-
-
-def _forget(session: Session, row: RequestRow, *, trial: bool) -> None:
-    older = session.scalars(
-        select(RunRow).where(
-            RunRow.request_id == row.id, RunRow.trial.is_(trial), RunRow.deleted_at.is_(None)
-        )
-    )
-    for run in older.all():
-        forget_run(run)
 
 
 def _run(row: RequestRow, trial: bool, held: Held) -> RunRow:

@@ -23,9 +23,9 @@ from understudy.desk.domain.people import Person, Role, require_role
 from understudy.desk.domain.policy import Policy
 from understudy.desk.domain.states import State
 from understudy.desk.risk.released_summary import StageOne
-from understudy.desk.service.answers import delete_held
 from understudy.desk.service.desk import Desk
 from understudy.desk.store import audit_log
+from understudy.desk.store.runs import forget_runs
 from understudy.desk.store.settings import LEDGER
 from understudy.desk.store.tables import DataSetRow, RequestRow, WithdrawalRow
 from understudy.errors import DataError, RefusedError, UsageError
@@ -181,7 +181,7 @@ def withdraw_learner(desk: Desk, who: Person, name: str, learner: str) -> None:
         held = RequestRow.data_set_id == row.id, RequestRow.state == State.HELD.value
         for request in session.scalars(select(RequestRow).where(*held)).all():
             # It was computed with them, and could not be released any more: it has to be run again.
-            delete_held(session, request)
+            forget_runs(session, request, trial=False)
         audit_log.append(session, who, "withdraw a learner", detail={"data set": name})
 
 

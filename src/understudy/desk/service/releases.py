@@ -23,11 +23,12 @@ from understudy.desk.domain.policy import Policy
 from understudy.desk.domain.results import Check
 from understudy.desk.domain.states import State
 from understudy.desk.service import data_sets
-from understudy.desk.service.answers import code_hash, delete_held, latest_run
+from understudy.desk.service.answers import code_hash
 from understudy.desk.service.desk import Desk
 from understudy.desk.service.requests import find, move
 from understudy.desk.store import jobs
 from understudy.desk.store.jobs import Lease
+from understudy.desk.store.runs import forget_runs, latest_run
 from understudy.desk.store.tables import DataSetRow, MeasurementRow, ReleaseRow, RequestRow, RunRow, now
 from understudy.errors import RefusedError, UsageError
 
@@ -100,7 +101,7 @@ def withhold(desk: Desk, who: Person, name: str, note: str = "") -> None:
         row = find(session, who, name)
         move(session, who, row, "withhold")
         row.note = note.strip()
-        delete_held(session, row)
+        forget_runs(session, row, trial=False)
 
 
 def run_again(desk: Desk, who: Person, name: str) -> None:
@@ -108,7 +109,7 @@ def run_again(desk: Desk, who: Person, name: str) -> None:
     with desk.database.writing() as session:
         row = find(session, who, name)
         move(session, who, row, "run again")
-        delete_held(session, row)
+        forget_runs(session, row, trial=False)
         jobs.add(session, "run", row)
 
 
@@ -122,7 +123,7 @@ def expire(desk: Desk) -> int:
             days = (now().date() - row.moved_at.date()).days
             if days > data_sets.policy_of(row.data_set).retention_days:
                 move(session, WORKER, row, "expire")
-                delete_held(session, row)
+                forget_runs(session, row, trial=False)
                 closed += 1
     desk.database.settle()
     return closed

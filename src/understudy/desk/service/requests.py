@@ -12,9 +12,9 @@ from understudy.desk.disclosure.code_review import read_code
 from understudy.desk.domain.people import NotAllowedError, Person, Role, may_see, require_actor
 from understudy.desk.domain.states import BEING_ANSWERED, SEEN_AS_ONE, Actor, State, change
 from understudy.desk.service import data_sets
-from understudy.desk.service.answers import delete_held
 from understudy.desk.service.desk import Desk
 from understudy.desk.store import audit_log, jobs
+from understudy.desk.store.runs import forget_runs
 from understudy.desk.store.tables import DataSetRow, JobRow, NoticeRow, PersonRow, RequestRow, now
 from understudy.errors import RefusedError, UsageError
 
@@ -231,7 +231,7 @@ def _decide(desk: Desk, who: Person, name: str, action: str, note: str) -> None:
     with desk.database.writing() as session:
         row = find(session, who, name)
         if row.state == State.HELD:
-            delete_held(session, row)
+            forget_runs(session, row, trial=False)
         move(session, who, row, action)
         row.note = note.strip()
 

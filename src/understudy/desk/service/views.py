@@ -16,11 +16,11 @@ from understudy.desk.domain.policy import Policy
 from understudy.desk.domain.results import Check, Results
 from understudy.desk.domain.states import BEING_ANSWERED, CHANGES, SEEN_AS_ONE, State
 from understudy.desk.service import data_sets, releases
-from understudy.desk.service.answers import latest_run
 from understudy.desk.service.desk import Desk
 from understudy.desk.service.releases import checks_now, outside_the_price, stale
 from understudy.desk.service.requests import find, may
 from understudy.desk.store import jobs
+from understudy.desk.store.runs import latest_run
 from understudy.desk.store.tables import EventRow, FeedbackRow, NoticeRow, ReleaseRow, RequestRow, RunRow
 from understudy.desk.web.price_figures import PricedRequest
 from understudy.desk.web.wording import asked, counted

@@ -44,11 +44,12 @@ from understudy.desk.risk.released_summary import StageOne
 from understudy.desk.risk.shadow_consistency import likeness
 from understudy.desk.risk.shadows import ShadowBank
 from understudy.desk.service import data_sets
-from understudy.desk.service.answers import Held, Measured, Origin, Work, code_hash, latest_run
+from understudy.desk.service.answers import Held, Measured, Origin, Work, code_hash
 from understudy.desk.service.data_sets import RealTable
 from understudy.desk.service.desk import Desk
 from understudy.desk.service.releases import released
 from understudy.desk.service.requests import find
+from understudy.desk.store.runs import latest_run
 from understudy.desk.store.tables import MeasurementRow, ReleaseRow, RunRow
 from understudy.errors import DataError
 

@@ -28,7 +28,7 @@ class Identification:
     `low` and `high` bound the rate over people with 95 % confidence (Clopper and Pearson's bounds,
     read at the fractional number of hits that fair ties leave). For hits that are 0 or 1 their coverage
     is a theorem. A hit that is a probability varies less than the coin it stands for, and the bounds only become wider
-    than needed: no proof, but `tests/oracle/test_typing_intervals.py` computes the coverage exactly
+    than needed: no proof, but `tests/keystrokes/attacks/test_identification_intervals.py` computes the coverage exactly
     for thousands of distributions of such hits and finds none below 95 %.
 
     The people are taken as drawn independently. That they are compared with each other is not accounted for.

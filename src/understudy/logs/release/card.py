@@ -22,7 +22,7 @@ from understudy.logs.generators.budget import predict
 from understudy.logs.generators.generator import Synthesizer
 from understudy.logs.interactions import Interactions
 from understudy.logs.release.assessment import Assessment
-from understudy.logs.release.bundle import codebook, n_occurring
+from understudy.logs.release.codebook import codebook, n_occurring
 from understudy.logs.utility import METRICS
 
 NOT_COVERED = "These figures were computed from the real data, and no guarantee covers them."

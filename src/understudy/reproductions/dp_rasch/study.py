@@ -28,7 +28,7 @@ from scipy.stats import t as student_t
 import understudy
 from understudy.core.engine.tasks import run_tasks
 from understudy.core.files.writing import new_folder, write_json, write_text
-from understudy.core.privacy.noise import test_noise
+from understudy.core.privacy.noise import seeded_noise
 from understudy.errors import DataError, UsageError
 from understudy.exams.difficulties import Request, plan
 from understudy.exams.estimators.joint import PENALTY, estimate_ability, fit_joint
@@ -108,7 +108,7 @@ def _measured(
             Request(name, epsilon=epsilon), responses.n_items, responses.n_learners
         ).measurement
         assert measurement is not None
-        return _estimated(measurement.measure(responses.totals(), test_noise(rng)), ability_sd)
+        return _estimated(measurement.measure(responses.totals(), seeded_noise(rng)), ability_sd)
 
     return fit
 
@@ -127,11 +127,11 @@ def _statistics(responses: Responses, epsilon: float, rng: np.random.Generator) 
 
 
 def _gradients(responses: Responses, epsilon: float, rng: np.random.Generator) -> Fitted:
-    return Fitted.exactly(gradients(responses, epsilon, test_noise(rng)).difficulty)
+    return Fitted.exactly(gradients(responses, epsilon, seeded_noise(rng)).difficulty)
 
 
 def _spectral(responses: Responses, epsilon: float, rng: np.random.Generator) -> Fitted:
-    return Fitted.exactly(spectral(responses, epsilon, test_noise(rng)).difficulty)
+    return Fitted.exactly(spectral(responses, epsilon, seeded_noise(rng)).difficulty)
 
 
 def _joint(responses: Responses) -> Fitted:

@@ -1,0 +1,260 @@
+"""csv, tsv, Parquet and Excel: columns by known names or as given, every row where it belongs."""
+
+from __future__ import annotations
+
+import datetime as dt
+import io
+import re
+
+import polars as pl
+import pytest
+from tests.support.workbook import workbook
+
+from understudy.core.events.reading import formats, read_log
+from understudy.core.files.columns import Columns
+from understudy.errors import DataError, UsageError
+
+PLAIN = "learner,action,outcome\nana,add,1\nben,add,0\nana,sub,0\nben,mul,1\n"
+PLAIN_RECORDS = [[("add", 1), ("sub", 0)], [("add", 0), ("mul", 1)]]
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "format"),
+    [
+        ("log.csv", PLAIN, "csv"),
+        ("log.csv.gz", PLAIN, "csv"),
+        ("log.dat", PLAIN, "csv"),
+        ("no-line-feed-at-the-end.csv", PLAIN.rstrip(), "csv"),
+        ("semicolons.csv", PLAIN.replace(",", ";"), "csv"),
+        ("bars.csv", PLAIN.replace(",", "|"), "csv"),
+        ("called.csv", PLAIN.replace(",", "\t"), "tsv"),
+        ("log.tsv.gz", PLAIN.replace(",", "\t"), "tsv"),
+        ("mark.csv", b"\xef\xbb\xbf" + PLAIN.encode(), "csv"),
+        ("utf16.csv", PLAIN.encode("utf-16"), "csv"),
+        ("crlf.csv", PLAIN.replace("\n", "\r\n"), "csv"),
+        ("cr.csv", PLAIN.replace("\n", "\r"), "csv"),
+        ("blank.csv", "\n" + PLAIN.replace("\nben,mul", "\n\n\nben,mul") + "\n\n", "csv"),
+        ("quoted.csv", PLAIN.replace("add", '"add"').replace("learner", '"learner"'), "csv"),
+        ("spaces.csv", PLAIN.replace(",", " , "), "csv"),
+        ("cases.csv", PLAIN.replace("learner", "Student_ID").replace("outcome", "Is Correct"), "csv"),
+    ],
+)
+def test_delimited_text(write, records, name, content, format):
+    log = read_log(write(name, content))
+    assert log.format == format
+    assert records(log.interactions) == PLAIN_RECORDS
+    assert log.notes[0].startswith(f"Read as {format}:")
+
+
+def test_quotation_marks_enclose_separators_and_line_breaks(write, records):
+    content = 'user,skill,correct\nana,"add, then\nsub",1\nana,"say ""a""",0\n'
+    log = read_log(write("log.csv", content))
+    assert records(log.interactions) == [[("add, then\nsub", 1), ('say "a"', 0)]]
+
+
+def test_quotation_marks_as_ordinary_characters(write, records):
+    log = read_log(write("log.tsv", 'user\tskill\tcorrect\nana\t5" pipe\t1\nana\t"half\t0\n'))
+    assert records(log.interactions) == [[('5" pipe', 1), ('"half', 0)]]
+    assert any("Quotation marks" in note for note in log.notes)
+
+
+def test_latin_text_is_read_with_a_note(write, records):
+    log = read_log(write("log.csv", PLAIN.replace("mul", "Brüche").encode("latin-1")))
+    assert records(log.interactions)[1] == [("add", 0), ("Brüche", 1)]
+    assert "The text was not UTF-8 and was read as Latin-1." in log.notes
+    windows = read_log(write("log.csv", PLAIN.replace("mul", "“Brüche”").encode("cp1252")))
+    assert records(windows.interactions)[1] == [("add", 0), ("“Brüche”", 1)]
+
+
+def test_user_item_skill_keeps_the_item(write, records):
+    log = read_log(write("log.csv", "user,item,skill,correct\n7,p1,add,1\n7,p2,sub,0\n8,p1,add,1\n"))
+    assert log.format == "user-item-skill"
+    assert dict(log.columns) == {"learner": "user", "action": "skill", "outcome": "correct", "item": "item"}
+    assert records(log.interactions) == [[("add", 1, "p1"), ("sub", 0, "p2")], [("add", 1, "p1")]]
+    asked = read_log(
+        write("log.csv", "user,item,skill,correct\n7,p1,a,1\n7,p2,a,0\n"), columns=Columns(action="item")
+    )
+    assert records(asked.interactions) == [[("p1", 1), ("p2", 0)]]
+
+
+def test_an_item_is_the_action_if_there_is_nothing_better(write, records):
+    log = read_log(write("log.csv", "Anon Student Id,problem-id,success\n7,p1,true\n7,p2,no\n"))
+    assert dict(log.columns) == {"learner": "Anon Student Id", "action": "problem-id", "outcome": "success"}
+    assert records(log.interactions) == [[("p1", 1), ("p2", 0)]]
+
+
+def test_columns_as_given(write, records):
+    content = "who,what,how,where,class\na,x,1,p,k1\nb,y,0,p,k2\na,y,0,q,k1\n"
+    asked = Columns(learner="who", action="What", outcome="how", item="where", group="class")
+    log = read_log(write("log.csv", content), columns=asked)
+    assert records(log.interactions) == [[("x", 1, "p"), ("y", 0, "q")], [("y", 0, "p")]]
+    assert [log.interactions.groups[code] for code in log.interactions.group] == ["k1", "k2"]
+    assert log.columns["action"] == "what"
+
+
+def test_group_is_never_guessed_and_other_columns_are_not_kept(write):
+    content = "learner,action,outcome,group,comment\na,x,1,g,secret\na,y,0,g,secret\n"
+    log = read_log(write("log.csv", content))
+    assert set(log.columns) == {"learner", "action", "outcome"}
+    assert log.interactions.group is None
+    assert "secret" not in repr(vars(log.interactions))
+
+
+def test_a_column_that_is_not_there(write):
+    with pytest.raises(
+        DataError, match=r"log.csv: asked for column 'skil'.*found 'learner', 'action', 'outcome'"
+    ):
+        read_log(write("log.csv", PLAIN), columns=Columns(action="skil"))
+    with pytest.raises(
+        DataError, match="no column for the action and the outcome; found 'learner' and 1 col"
+    ):
+        read_log(write("log.csv", "learner,x\na,1\na,2\n"))
+    with pytest.raises(UsageError, match="two roles"):
+        read_log(write("log.csv", PLAIN), columns=Columns(action="learner", learner="learner"))
+
+
+def test_without_a_header_no_value_is_named(write):
+    with pytest.raises(DataError) as caught:
+        read_log(write("log.csv", "ana,add,1\nben,sub,0\nana,sub,1\n"))
+    assert "found 3 columns, none with a name that the reader knows" in str(caught.value)
+    assert "ana" not in str(caught.value)
+    with pytest.raises(DataError) as caught:
+        read_log(write("log.csv", "ana,problem,correct\nben,skill,incorrect\nana,sub,correct\n"))
+    assert "found no column for the learner; found 'problem', 'correct' and 1 columns" in str(caught.value)
+    assert "ana" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        ("2024-05-31 14:05:09", "2024-05-31 14:05:10"),
+        ("2024-05-31T14:05:09Z", "2024-05-31T14:05:10Z"),
+        ("2024-05-31T16:05:09.000+02:00", "2024-05-31T16:05:10.000+02:00"),
+        ("2024-05-31T09:05:09-0500", "2024-05-31T09:05:10-0500"),
+        ("2024/5/31 14:05:09", "2024/5/31 14:05:10"),
+        ("31.05.2024 14:05:09", "31.05.2024 14:05:10"),
+        ("5/31/2024 2:05:09 PM", "5/31/2024 2:05:10 PM"),
+        ("31/05/2024 14:05:09", "31/05/2024 14:05:10"),
+        ("2024-05-31 14:05:09 CEST", "2024-05-31 14:05:10 CEST"),
+        ("1717164309", "1717164310"),
+        ("1717164309000", "1717164310000.0"),
+    ],
+)
+def test_times_order_the_rows(write, records, first, second):
+    content = f"user,skill,correct,timestamp\nana,b,1,{second}\nana,a,0,{first}\n"
+    log = read_log(write("log.csv", content))
+    times = ("2024-05-31T14:05:09", "2024-05-31T14:05:10")
+    assert records(log.interactions) == [[("a", 0, times[0]), ("b", 1, times[1])]]
+    assert "The rows of each learner are in the order of column 'timestamp'." in log.notes
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "reason"),
+    [
+        ("soon", "later", "are in no notation that the reader knows"),
+        ("2024-05-31 14:05", "later", "cannot all be read (first on line 3)"),
+        ("2024-05-31 14:05", "2024-13-31 14:05", "cannot all be read (first on line 3)"),
+        ("3/4/2024", "4/4/2024", "could be day/month or month/day"),
+        ("12", "9", "may be durations"),
+        ("1717164309", "inf", "are not all numbers (first on line 3)"),
+    ],
+)
+def test_times_that_cannot_be_read(write, records, first, second, reason):
+    path = write("log.csv", f"user,skill,correct,time\nana,b,1,{first}\nana,a,0,{second}\n")
+    log = read_log(path)
+    assert records(log.interactions) == [[("b", 1), ("a", 0)]]
+    assert "time" not in log.columns
+    assert any(reason in note for note in log.notes)
+    asked = Columns(time="time")
+    if reason == "may be durations":
+        assert records(read_log(path, columns=asked).interactions)[0][0][0] == "a"
+    else:
+        with pytest.raises(DataError, match=r"log.csv: the times in column 'time'"):
+            read_log(path, columns=asked)
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "reason"),
+    [
+        ("2024-05-31 14:05", "2024-05-31 14:05Z", "state a time zone on some rows only (first on line 3)"),
+        ("2024-05-31T14:05:00+02:00", "2024-05-31T14:05:00Z", "mix time zones (first on line 3)"),
+    ],
+)
+@pytest.mark.parametrize("asked", [Columns(), Columns(time="time")])
+def test_mixed_time_zones_are_refused(write, asked, first, second, reason):
+    path = write("log.csv", f"user,skill,correct,time\nana,b,1,{first}\nana,a,0,{second}\n")
+    with pytest.raises(DataError, match=re.escape(f"log.csv: the times in column 'time' {reason}")):
+        read_log(path, columns=asked)
+
+
+def test_parquet(write, records):
+    frame = pl.DataFrame(
+        {
+            "student": [1.0, 2.0, 1.0, None],
+            "skill": pl.Series(["a", "b", "b", "a"], dtype=pl.Categorical),
+            "correct": [True, False, False, True],
+            "time": [dt.datetime(2024, 5, 31, hour) for hour in (3, 2, 1, 0)],
+            "answers": [[1], [2], [3], [4]],
+        }
+    )
+    buffer = io.BytesIO()
+    frame.head(3).write_parquet(buffer)
+    log = read_log(write("log.bin", buffer.getvalue()))
+    assert log.format == "parquet"
+    hours = [f"2024-05-31T0{hour}:00:00" for hour in range(4)]
+    assert records(log.interactions) == [[("b", 0, hours[1]), ("a", 1, hours[3])], [("b", 0, hours[2])]]
+    buffer = io.BytesIO()
+    frame.write_parquet(buffer)
+    with pytest.raises(DataError, match=r"log.parquet: column 'student' has no value on row 4"):
+        read_log(write("log.parquet", buffer.getvalue()))
+    with pytest.raises(DataError, match="a column of type List cannot be read as text"):
+        read_log(write("log.parquet", buffer.getvalue()), columns=Columns(action="answers"))
+
+
+def test_excel(write, records):
+    rows = [
+        ["Student ID", "Skill", "Correct", "Date"],
+        [101, "a", 1, dt.datetime(2024, 5, 31, 12)],
+        [102, 7, 0, dt.datetime(2024, 5, 31, 11)],
+        [],
+        [101, "b", 0, dt.datetime(2024, 5, 31, 10)],
+    ]
+    log = read_log(write("log.xlsx", workbook(rows, "other")))
+    assert log.format == "excel"
+    noon = "2024-05-31T1{}:00:00"
+    assert records(log.interactions) == [
+        [("b", 0, noon.format(0)), ("a", 1, noon.format(2))],
+        [("7", 0, noon.format(1))],
+    ]
+    assert "Only the first of 2 sheets was read." in log.notes
+    rows[4][2] = "maybe"
+    with pytest.raises(
+        DataError, match=r"log.xlsx: column 'Correct' holds something other than 0 and 1 on row 5"
+    ):
+        read_log(write("log.xlsx", workbook(rows)))
+
+
+def test_format_as_asked(write):
+    path = write("log.txt", PLAIN)
+    log = read_log(path, format="csv")
+    assert (log.format, log.notes) == ("csv", ("Read as csv, as asked.",))
+    with pytest.raises(UsageError, match="there is no format 'cvs'") as caught:
+        read_log(path, format="cvs")
+    assert all(name in caught.value.hint for name in formats())
+    with pytest.raises(DataError):
+        read_log(path, format="parquet")
+
+
+def test_single_rows_are_admitted_on_request(write, records):
+    path = write("log.csv", "learner,action,outcome\na,x,1\nb,y,0\n")
+    with pytest.raises(DataError, match="different value on each of the 2 rows"):
+        read_log(path)
+    assert records(read_log(path, single_rows=True).interactions) == [[("x", 1)], [("y", 0)]]
+
+
+def test_lines_are_named_as_an_editor_counts_them(write):
+    content = 'learner,action,outcome\nana,"a\nb",1\n\nana,b,1\nana,c,\n'
+    with pytest.raises(DataError, match=r"something other than 0 and 1 on line 6 \(1 such row\)"):
+        read_log(write("log.csv", content))
+    with pytest.raises(DataError, match="column 'action' has no value on line 3"):
+        read_log(write("log.csv", "learner,action,outcome\nana,a,1\nana,,1\n"))

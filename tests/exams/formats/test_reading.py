@@ -1,0 +1,656 @@
+"""Exam responses: sheets, tables of answers and logs, each read as what it is; nobody's name or value is told."""
+
+from __future__ import annotations
+
+import io
+import traceback
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from tests.support.workbook import workbook
+
+from understudy.core.events.reading import formats
+from understudy.core.files.columns import Columns
+from understudy.errors import DataError, UnderstudyError, UsageError
+from understudy.exams.formats.reading import ResponsesFile, read_responses
+
+SHEET = "Student ID,Q1,Q2,Q3\nana,1,0,\nben,true,FALSE,1\n"
+MATRIX = [[1, 0, -1], [1, 0, 1]]
+LONG = "learner,item,correct\nana,q2,1\nana,q10,0\nben,q2,\nben,q10,yes\n"
+MOODLE = (
+    '"Last name","First name","Email address",Status,"Started on",Completed,"Time taken","Grade/10.00",'
+    '"Q. 1 /2.00","Q. 2 /8.00"\n'
+    'Lund,Ana,ana@school.example,Finished,"31 May 2024, 10:00","31 May 2024, 11:00","1 hour",9.00,1.00,8.00\n'
+    'Okoro,Ben,ben@school.example,Finished,"31 May 2024, 10:00","31 May 2024, 11:00","1 hour",3.99,0.00,3.99\n'
+    'Yu,Zoe,zoe@school.example,"In progress","31 May 2024, 10:00",-,-,-,-,-\n'
+    '"Overall average",,,,,,,6.50,0.50,6.00\n'
+)
+
+
+def parquet(frame: pl.DataFrame) -> bytes:
+    buffer = io.BytesIO()
+    frame.write_parquet(buffer)
+    return buffer.getvalue()
+
+
+def matrix(read: ResponsesFile) -> list[list[int]]:
+    return read.responses.correct.tolist()
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "format"),
+    [
+        ("sheet.csv", SHEET, "csv"),
+        ("sheet.csv.gz", SHEET, "csv"),
+        ("sheet.tsv", SHEET.replace(",", "\t"), "tsv"),
+        ("semicolons.csv", SHEET.replace(",", ";"), "csv"),
+        ("crlf.csv", SHEET.replace("\n", "\r\n"), "csv"),
+        ("dashes.csv", SHEET.replace("0,\n", "0,-\n"), "csv"),
+        ("words.csv", SHEET.replace("0,\n", "0,NA\n").replace("true", " Correct "), "csv"),
+        ("separators at the end.csv", SHEET.replace("\n", ",\n"), "csv"),
+        ("blank rows.csv", SHEET + ",,,\n,,,\n", "csv"),
+        ("learner last.csv", "Q1,Q2,Q3,user\n1,0,,ana\n1,0,1,ben\n", "csv"),
+        (
+            "sheet.xlsx",
+            workbook([["Student ID", "Q1", "Q2", "Q3"], ["ana", 1, 0, None], ["ben", "true", "FALSE", 1]]),
+            "excel",
+        ),
+        (
+            "sheet.parquet",
+            parquet(
+                pl.DataFrame(
+                    {"learner": ["ana", "ben"], "Q1": [True, True], "Q2": [0.0, 0.0], "Q3": [None, 1]}
+                )
+            ),
+            "parquet",
+        ),
+    ],
+)
+def test_sheets(write, name, content, format):
+    read = read_responses(write(name, content))
+    assert (read.layout, read.format) == ("wide", format)
+    assert matrix(read) == MATRIX
+    assert read.responses.items == ("Q1", "Q2", "Q3")
+    assert read.responses.declared
+    assert not read.responses.simulated
+    assert read.learners == ()
+    assert repr(read) == f"<ResponsesFile: {format}, wide, <Responses: 2 learners, 3 items>>"
+
+
+def test_names_are_kept_only_for_those_who_ask(write):
+    path = write("sheet.csv", SHEET)
+    assert read_responses(path, keep_names=True).learners == ("ana", "ben")
+    assert read_responses(write("long.csv", LONG), keep_names=True).learners == ("ana", "ben")
+    log = read_responses(write("log.txt", "2\na,b\n1,0\n"), keep_names=True)
+    assert log.learners == ()
+    assert "not by their names" in log.notes[-1]
+
+
+def test_a_sheet_without_learners(write):
+    read = read_responses(write("sheet.csv", "Q1,Q2\n1,0\n1,0\n,\n0,\n"))
+    # An empty row is a learner who answered nothing: who counts must not depend on the answers.
+    assert matrix(read) == [[1, 0], [1, 0], [-1, -1], [0, -1]]
+    assert not read.named
+    # Whether that will do is for the caller to say.
+    assert not any("learner" in note for note in read.notes)
+    with pytest.raises(DataError, match="no column names the learners"):
+        read_responses(write("sheet.csv", "Q1,Q2\n1,0\n"), exclude=write("gone.txt", "ana\n"))
+
+
+def test_rows_numbered_by_a_statistics_program(write):
+    for header in ("", "Unnamed: 0"):
+        read = read_responses(write("sheet.csv", f"{header},a,b\n1,1,0\n2,0,1\n"), keep_names=True)
+        assert matrix(read) == [[1, 0], [0, 1]]
+        assert read.learners == ("1", "2")
+
+
+def test_one_learner_is_enough(write):
+    assert matrix(read_responses(write("sheet.csv", "learner,Q1\nana,1\n"))) == [[1]]
+    assert matrix(read_responses(write("long.csv", "learner,item,correct\nana,q,0\n"))) == [[0]]
+
+
+def test_the_learner_column_as_asked(write):
+    path = write("sheet.csv", "Kennung,user,Q1\nx,1,1\ny,1,0\n")
+    read = read_responses(path, columns=Columns(learner="kennung"), keep_names=True)
+    assert read.learners == ("x", "y")
+    assert "1 column that is no item was left out: 'user'." in read.notes
+    with pytest.raises(DataError, match="asked for column 'nobody', which none of the 3 columns is"):
+        read_responses(path, columns=Columns(learner="nobody"))
+
+
+@pytest.mark.parametrize(
+    ("heading", "title", "maximum"),
+    [
+        ("ES 4.1  (15 points)", "ES 4.1", 15),
+        ("Q1 (2 pts)", "Q1", 2),
+        ("Q1(1 pt.)", "Q1", 1),
+        ("Q. 1 /10.00", "Q. 1", 10),
+        ("Q1/2.50", "Q1", 2.5),
+        ("F 1 /10,00", "F 1", 10),
+        ("Aufgabe 1 [7,5 Punkte]", "Aufgabe 1", 7.5),
+        ("Quiz(out of 15)", "Quiz", 15),
+        ("Q1 (max. 4)", "Q1", 4),
+        ("Q1 (/4)", "Q1", 4),
+        ("Age (4 points)", "Age", 4),
+    ],
+)
+def test_points_are_rounded(write, heading, title, maximum):
+    half = f"{maximum / 2:g}"
+    header = f"learner\t{heading}\n"
+    body = f"a\t{half}\nb\t{maximum}\nc\t{maximum / 2 - 0.01}\nd\t0\ne\t\nf\t-\n"
+    read = read_responses(write("sheet.csv", header + body))
+    assert read.responses.items == (title,)
+    assert matrix(read) == [[1], [1], [0], [0], [-1], [-1]]
+    assert "The points of 1 item were rounded: correct from half of the points on." in read.notes
+    # Decimal commas.
+    assert matrix(read_responses(write("comma.csv", header + body.replace(".", ",")))) == matrix(read)
+
+
+def test_the_share_that_passes(write):
+    path = write("sheet.csv", "learner,Q1 (20 points),Q2 (3 marks)\na,11,2\nb,10.99,3\n")
+    assert matrix(read_responses(path, pass_share=0.55)) == [[1, 1], [0, 1]]
+    assert matrix(read_responses(path, pass_share=1)) == [[0, 0], [0, 1]]
+    for share in (0, -1, 1.01, float("nan")):
+        with pytest.raises(UsageError, match="a share above 0 and up to 1"):
+            read_responses(path, pass_share=share)
+
+
+@pytest.mark.parametrize("dtype", [pl.Float32, pl.Float64, pl.Decimal(6, 2), pl.String, pl.Categorical])
+def test_points_of_any_type(write, dtype):
+    text = pl.Series(["0.70", "0.69", "1.00", None])
+    points = text.cast(dtype) if dtype in (pl.String, pl.Categorical) else text.cast(pl.Float64).cast(dtype)
+    content = parquet(pl.DataFrame({"learner": list("abcd"), "Q (1 point)": points}))
+    assert matrix(read_responses(write("a.parquet", content), pass_share=0.7)) == [[1], [0], [1], [-1]]
+
+
+@pytest.mark.parametrize("name", ["1/2", "3/4", "Q1 (2)", "task 1/2", "sum of fractions", "grades of ore"])
+def test_what_looks_a_little_like_a_maximum_or_a_total(write, name):
+    read = read_responses(write("sheet.csv", f"learner,{name}\na,1\nb,0\n"))
+    assert read.responses.items == (name,)
+    assert matrix(read) == [[1], [0]]
+
+
+def test_a_quiz_from_moodle(write):
+    read = read_responses(write("quiz.csv", MOODLE), keep_names=True)
+    assert read.responses.items == ("Q. 1", "Q. 2")
+    assert matrix(read) == [[1, 1], [0, 0], [-1, -1]]
+    assert read.learners == ("ana@school.example", "ben@school.example", "zoe@school.example")
+    notes = read.notes
+    assert "1 row of averages below the learners was left out." in notes
+    assert "1 column that sums up items was left out: 'Grade'." in notes
+    dropped = "'Last name', 'First name', 'Status', 'Started on', 'Completed', 'Time taken'"
+    assert f"6 columns that are no items were left out: {dropped}." in notes
+    # Two attempts of one person are not two learners.
+    with pytest.raises(DataError, match=r"'Email address' names a learner for a second time on line 4 \(1 "):
+        read_responses(write("quiz.csv", MOODLE.replace("zoe@", "ben@")))
+
+
+def test_columns_that_are_no_items(write):
+    content = (
+        "learner,Q1,Remark,TOTAL (2 points),Born,Gender,Total,Empty\n"
+        "ana,1,well done,1,2001-02-03,1,1,\nben,0,,0,2001-02-04,0,0,\n"
+    )
+    read = read_responses(write("sheet.csv", content.replace("Total,", "Sum,")))
+    assert read.responses.items == ("Q1", "Empty")
+    assert matrix(read) == [[1, -1], [0, -1]]
+    assert "2 columns that sum up items were left out: 'TOTAL', 'Sum'." in read.notes
+    assert "1 column that is no item was left out: 'Gender'." in read.notes
+    assert "2 columns that hold no answers were left out: 'Remark', 'Born'." in read.notes
+
+
+def test_columns_of_a_parquet_file_that_are_no_items(write):
+    frame = pl.DataFrame(
+        {
+            "learner": [7, 8],
+            "Q1": pl.Series([1, None], dtype=pl.UInt64),
+            "nested": [[1], [2]],
+            "bytes": [b"1", b"0"],
+            "born": [pl.Series(["2001-02-03"]).str.to_date()[0]] * 2,
+            "nothing": pl.Series([None, None], dtype=pl.Null),
+            "gap": pl.Series([float("nan"), 0.0]),
+        }
+    )
+    read = read_responses(write("sheet.parquet", parquet(frame)), keep_names=True)
+    assert read.responses.items == ("Q1", "nothing", "gap")
+    assert matrix(read) == [[1, -1, -1], [-1, -1, 0]]
+    assert read.learners == ("7", "8")
+    assert "3 columns that hold no answers were left out: 'nested', 'bytes', 'born'." in read.notes
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("learner,Q1,Q2\na,1,0\nb,2,0\n", "column 'Q1' holds a number other than 0 and 1.* on line 3"),
+        (
+            "learner,Q1 (2 points)\na,1\n\nb,2.1\n",
+            r"column 'Q1' holds more points .* on line 4 \(1 such row\)",
+        ),
+        ("learner,Q1 (2 points)\na,-1\nb,-2\n", r"'Q1' holds a negative number of points on line 2 \(2 such"),
+        ("learner,Q1 (2 points)\na,well\nb,2\n", "'Q1' holds something that is neither .* on line 2"),
+        ("learner,Q1 (2 points)\na,1e999\nb,2\n", "'Q1' holds something that is neither .* on line 2"),
+        ("learner,Q1\na,1\nb,0\nc,O\n", "'Q1' holds something that is neither a number nor .* on line 4"),
+        ("learner,Q1 (0 points)\na,0\n", "header of column 2 gives a maximum that is no positive number"),
+        ("learner,Q1\na,1\nb,1\n a ,0\n", "'learner' names a learner for a second time on line 4"),
+        ("learner,Q1\na,1\n,1\n", "'learner' names no learner on line 3"),
+        ("learner,Q1\n,\n", "no learner is left"),
+        ("learner,Q1,Q1\na,1,1\n", "columns 2 and 3 have the same name"),
+        ("learner,Q1 (2 points),Q1 (3 points)\na,1,1\n", "columns 2 and 3 are items of the same name"),
+        ("learner,remark\na,good\n", "none of the 2 columns holds answers"),
+        ("learner,total\na,1\n", "none of the 2 columns holds answers"),
+        ("learner,Q1\n", "there is a header but no row"),
+        ("ana,1,0\nben,0,1\n", "the first line holds answers where the items' names should be"),
+        ("ana,3.5,2\nben,7,1\n", "column 2 holds a number other than 0 and 1"),
+        ("ana,1,1,0\nben,1,1,0\n", "columns 2 and 3 have the same name"),
+    ],
+)
+def test_sheets_that_cannot_be_read(write, content, message):
+    with pytest.raises(DataError, match=message) as caught:
+        read_responses(write("sheet.csv", content))
+    assert caught.value.message.startswith("sheet.csv: ")
+    assert caught.value.hint
+
+
+def test_numbers_without_a_maximum_are_explained(write):
+    with pytest.raises(DataError) as caught:
+        read_responses(write("sheet.csv", "learner,Q1\na,7\n"))
+    assert "'Q1 (15 points)'" in caught.value.hint
+    assert "--pass" in caught.value.hint
+    assert "delete the row of maxima if there is one" in caught.value.hint
+
+
+@pytest.mark.parametrize(
+    ("share", "words"), [(0.5, "half of the points"), (1, "all points"), (0.6, "60 % of the")]
+)
+def test_the_share_is_told_in_words(write, share, words):
+    read = read_responses(write("sheet.csv", "learner,Q1 (2 points)\na,1\nb,2\n"), pass_share=share)
+    assert any(f"correct from {words}" in note for note in read.notes)
+
+
+def test_a_separator_is_told_once(write):
+    content = SHEET.replace(",", ";")
+    read = read_responses(write("sheet.csv", content))
+    assert read.notes[0] == "Read as csv: its first line has semicolons."
+    assert not any("separated" in note for note in read.notes)
+    asked = read_responses(write("sheet.csv", content), format="csv")
+    assert "Fields were separated by semicolons." in asked.notes
+
+
+@pytest.mark.parametrize("name", ["Maximum", "OUT OF", "   Points Possible", "Maximalpunktzahl:"])
+@pytest.mark.parametrize("last", [False, True])
+def test_a_row_of_maxima_is_left_out(write, name, last):
+    rows = ["ana,,1,0", "ben,,0,2"]
+    rows.insert(2 if last else 0, f"{name},,1,2")
+    content = "learner,comment,Q1,Q2 (2 points)\n" + "\n".join(rows) + "\n"
+    read = read_responses(write("sheet.csv", content), keep_names=True)
+    assert matrix(read) == [[1, 0], [0, 1]]
+    assert read.learners == ("ana", "ben")
+    assert "1 row of maxima was left out." in read.notes
+
+
+def test_max_may_be_somebody(write):
+    with pytest.raises(DataError, match="line 2 is named like a row of maxima") as caught:
+        read_responses(write("sheet.csv", "learner,Q1\nMax,1\nana,0\n"))
+    assert "in full" in caught.value.hint
+    full = "First name,Last name,Email,Q1\nMax,Lund,m@x.example,1\nana,Yu,a@x.example,0\n"
+    assert matrix(read_responses(write("sheet.csv", full))) == [[1], [0]]
+    within = "learner,Q1\nana,0\nmax,1\nzoe,1\n"
+    assert matrix(read_responses(write("sheet.csv", within))) == [[0], [1], [1]]
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "header"),
+    [
+        ("a.csv", "Midterm,,,\nStudent ID,Q1,Q2,Q3\nana,1,0,1\n", "line 2"),
+        ("a.csv", "Midterm\n\nStudent ID,Q1,Q2,Q3\nana,1,0,1\n", "line 3"),
+        ("a.csv", "Midterm;;\nMay 2024;;\nlearner;Q1;Q2\nana;1;0\n", "line 3"),
+        ("a.tsv", "Midterm exam\nlearner\tQ1\nana\t1\n", "line 2"),
+        ("a.xlsx", workbook([["Midterm", None, None], ["learner", "Q1", "Q2"], ["ana", 1, 0]]), "row 2"),
+    ],
+)
+def test_a_title_above_the_header_is_told(write, name, content, header):
+    place = header.split()[0]
+    with pytest.raises(DataError, match=rf"{place} 1 looks like a title; .* on {header}\.") as caught:
+        read_responses(write(name, content))
+    assert "remove the lines above" in caught.value.hint
+    assert "Midterm" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        "wer,was,wie\nana,x,1\nana,y,0\nben,x,1\nben,y,1\n",
+        "wer,was,wie\n17,x,1\n17,y,0\n18,x,1\n18,y,1\n",
+        "student,was,wie\nana,x,1\nana,y,0\nben,x,1\nben,y,1\n",
+    ],
+)
+def test_a_list_of_answers_with_unknown_names(write, content):
+    with pytest.raises(DataError) as caught:
+        read_responses(write("own.csv", content))
+    for option in ("--learner", "--item", "--outcome"):
+        assert option in caught.value.hint
+
+
+def test_a_sheet_that_repeats_its_first_column_is_no_list(write):
+    assert matrix(read_responses(write("a.csv", "a,b,c\n1,0,1\n1,0,1\n"))) == [[1, 0, 1], [1, 0, 1]]
+    with pytest.raises(DataError) as caught:
+        read_responses(write("a.csv", "Q1,Q2,Q3\n3,0,1\n3,0,1\n"))
+    assert "--item" not in caught.value.hint
+
+
+def test_who_withdrew_is_gone_before_a_cell_is_looked_at(write):
+    content = "learner,Q1\nana,1\nben,much\nben,0\ncleo,0\n"
+    read = read_responses(
+        write("sheet.csv", content), exclude=write("gone.txt", "BEN\nzoe\n"), keep_names=True
+    )
+    assert matrix(read) == [[1], [0]]
+    assert read.learners == ("ana", "cleo")
+    assert (read.n_withdrawn, read.n_absent) == (1, 1)
+    with pytest.raises(DataError, match="no learner is left"):
+        read_responses(write("sheet.csv", content), exclude=write("gone.txt", "ana\nben\ncleo\n"))
+    long = read_responses(
+        write("long.csv", LONG.replace("yes", "bad")), exclude=write("gone.txt", "ben\n"), keep_names=True
+    )
+    assert (long.n_withdrawn, long.n_absent, long.learners) == (1, 0, ("ana",))
+
+
+def test_simulated_data_says_so(write):
+    assert read_responses(write("a.csv", "learner,Q1\nsimulated-1,1\nsimulated-2,0\n")).responses.simulated
+    assert not read_responses(write("b.csv", "learner,Q1\nsimulated-1,1\nben,0\n")).responses.simulated
+    long = LONG.replace("ana", "simulated-1").replace("ben", "simulated-2")
+    assert read_responses(write("c.csv", long)).responses.simulated
+    assert not read_responses(write("d.csv", LONG)).responses.simulated
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("long.csv", LONG),
+        ("skill.csv", LONG.replace(",q", ",s,q").replace("item,", "skill,question,")),
+        ("action.csv", LONG.replace("item", "action")),
+        ("spread.csv", "learner,item,correct\nana,q2,1\nben,q10,1\nana,q10,0\nben,q2,NA\n"),
+        ("long.xlsx", workbook([["user", "task", "correct"], *(r.split(",") for r in LONG.split()[1:])])),
+        (
+            "long.parquet",
+            parquet(
+                pl.DataFrame(
+                    {
+                        "student": ["ana", "ana", "ben", "ben"],
+                        "problem": ["q2", "q10", "q2", "q10"],
+                        "success": [True, False, None, True],
+                    }
+                )
+            ),
+        ),
+    ],
+)
+def test_tables_of_answers(write, name, content):
+    read = read_responses(write(name, content), keep_names=True)
+    assert read.layout == "long"
+    assert read.responses.items == ("q10", "q2")
+    assert matrix(read) == [[0, 1], [1, -1]]
+    assert read.learners == ("ana", "ben")
+    assert not read.responses.declared
+    assert "1 row without an outcome counts as not answered." in read.notes
+
+
+def test_learners_and_items_without_an_answer_stay(write):
+    content = "learner,item,correct\nzoe,3,\nana,1,1\nzoe,2,\nben,2,0\nben,1,\nana,2,1\n"
+    read = read_responses(write("long.csv", content), keep_names=True)
+    assert read.responses.items == ("1", "2", "3")
+    assert read.learners == ("zoe", "ana", "ben")
+    assert matrix(read) == [[-1, -1, -1], [1, 1, -1], [-1, 0, -1]]
+    # The first row that counts is not that of the learner who was met first.
+    content = "learner,item,correct\nana,1,\nben,1,0\nana,2,1\ncleo,1,\n"
+    read = read_responses(write("long.csv", content), keep_names=True)
+    assert read.learners == ("ana", "ben", "cleo")
+    assert matrix(read) == [[-1, 1], [0, -1], [-1, -1]]
+
+
+REPEATED = (
+    "learner,item,correct,time\nana,a,0,2024-01-03 10:00\nana,a,1,2024-01-02 10:00\nana,b,1,2024-01-01 10:00\n"
+    "ana,a,0,2024-01-04 10:00\nben,b,0,2024-01-01 10:00\n"
+)
+
+
+def test_repeated_answers(write):
+    path = write("long.csv", REPEATED)
+    with pytest.raises(
+        DataError, match=r"column 'item' names an item .* on line 3 \(2 such rows\)"
+    ) as caught:
+        read_responses(path)
+    assert "--attempts first" in caught.value.hint
+    rows = [row.split(",")[:3] for row in REPEATED.splitlines()]
+    untimed = write("untimed.csv", "\n".join(map(",".join, rows)))
+    for attempt, ordered, as_written in (("first", 1, 0), ("last", 0, 0), ("best", 1, 1)):
+        read = read_responses(path, attempt=attempt)
+        assert matrix(read) == [[ordered, 1], [-1, 0]]
+        assert f"2 repeated attempts do not count: the {attempt} one at each item does." in read.notes
+        assert matrix(read_responses(untimed, attempt=attempt)) == [[as_written, 1], [-1, 0]]
+
+
+def test_a_log_counts_the_first_attempt(write):
+    content = (
+        "order_id,user_id,problem_id,correct,skill_id,skill_name\n1,7,1,0,1,a\n2,7,2,1,1,a\n3,8,1,1,2,b\n"
+    )
+    path = write("log.csv", content)
+    read = read_responses(path)
+    assert (read.layout, read.format) == ("log", "assistments")
+    assert read.responses.items == ("a", "b")
+    assert matrix(read) == [[0, -1], [-1, 1]]
+    assert matrix(read_responses(path, attempt="last")) == [[1, -1], [-1, 1]]
+    assert not read.responses.declared
+    by_item = read_responses(path, layout="long")
+    assert (by_item.layout, by_item.format, by_item.responses.items) == ("long", "csv", ("1", "2"))
+    gone = read_responses(path, exclude=write("gone.txt", "8\n9\n"))
+    assert (gone.responses.n_learners, gone.n_withdrawn, gone.n_absent) == (1, 1, 1)
+    assert read_responses(write("log.txt", "2\na,b\n1,0\n")).format == "three-line"
+    skills = read_responses(write("uis.csv", "user,item,skill,correct\nu,1,s,1\nu,2,s,0\n"))
+    assert (skills.layout, skills.responses.items, matrix(skills)) == ("log", ("s",), [[1]])
+
+
+def test_items_that_name_people_are_reported(write):
+    content = "learner,item,correct\nana lund,essay by ana lund,1\nben,sums,0\n"
+    found = read_responses(write("long.csv", content)).identifiers
+    assert [(one.column, one.kind, one.role) for one in found] == [("item", "learner id", "action")]
+
+
+def test_the_layout_as_asked(write):
+    content = "learner,item,correct\na,1,0\nb,0,1\n"
+    path = write("both.csv", content)
+    assert read_responses(path).layout == "long"
+    wide = read_responses(path, layout="wide")
+    assert (wide.responses.items, matrix(wide)) == (("item", "correct"), [[1, 0], [0, 1]])
+    with pytest.raises(DataError, match="found no column for the action and the outcome"):
+        read_responses(write("sheet.csv", SHEET), layout="long")
+    named = read_responses(
+        write("own.csv", "wer,was,wie\na,x,1\na,y,0\n"),
+        columns=Columns(learner="wer", item="was", outcome="wie"),
+    )
+    assert (named.layout, matrix(named)) == ("long", [[1, 0]])
+
+
+@pytest.mark.parametrize(
+    ("content", "options", "message"),
+    [
+        (SHEET, {"format": "word"}, "there is no format 'word'"),
+        (SHEET, {"layout": "tall"}, "there is no layout 'tall'"),
+        (SHEET, {"attempt": "second"}, "there is no attempt 'second'"),
+        (SHEET, {"attempt": "first"}, "one row per learner has one answer per item"),
+        (SHEET, {"layout": "wide", "columns": Columns(item="Q1")}, "but --item was given"),
+        ("2\na,b\n1,0\n", {"layout": "wide"}, "a file of format three-line is a log"),
+        (SHEET, {"format": "assistments", "layout": "long"}, "a file of format assistments is a log"),
+    ],
+)
+def test_wrong_use(write, content, options, message):
+    with pytest.raises(UsageError, match=message) as caught:
+        read_responses(write("file.csv", content), **options)
+    assert caught.value.hint
+
+
+def test_large_sheets_are_read_in_groups_of_columns(write, monkeypatch):
+    answers = np.random.default_rng(1).integers(0, 2, (50, 9))
+    frame = pl.DataFrame(answers, schema=[f"Q{n}" for n in range(9)])
+    frame = frame.with_columns(Q4=pl.lit("text")).insert_column(0, pl.Series("user", range(50)))
+    monkeypatch.setattr("understudy.exams.formats.sheet._CELLS_AT_A_TIME", 150)
+    expected = np.delete(answers, 4, axis=1).tolist()
+    assert matrix(read_responses(write("a.csv", frame.write_csv()))) == expected
+    assert matrix(read_responses(write("a.parquet", parquet(frame)))) == expected
+
+
+def test_more_learners_and_items_than_a_matrix_holds(write, monkeypatch):
+    monkeypatch.setattr("understudy.exams.formats.answer_list._MOST_CELLS", 3)
+    for content in (LONG, "2\na,b\n1,0\n2\nc,d\n1,0\n"):
+        with pytest.raises(DataError, match=r"2 learners and \d items are more than a matrix"):
+            read_responses(write("long.csv", content))
+
+
+# Whatever a file holds, reading ends in responses or in an error of ours, and no learner's value is told.
+
+quick = settings(
+    max_examples=60,
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
+    derandomize=True,
+)
+CANARY = "Zq7canary"
+PIECES = (
+    *(b"learner item correct Student Q1 Q2 TOTAL time user_id 1 0 2 -1 0.5 1e999 nan a true no NA -".split()),
+    *(b"(2 points) (0 pts) /10.00 [ ] { PAR1 PK \xc3\xa9 \xff \x00 9999999999999999999999".split()),
+    *(b",", b"\t", b"\n", b"\r\n", b'"', b";", b" ", b"Q1 (2 points)", b"Q. 2 /3,00", b"Overall average"),
+)
+pieces = st.sampled_from(PIECES)
+contents = st.one_of(st.binary(max_size=200), st.lists(pieces, max_size=40).map(b"".join))
+
+
+def outcome(path: Path, **options: object) -> ResponsesFile | UnderstudyError:
+    try:
+        return read_responses(path, **options)  # type: ignore[arg-type]
+    except UnderstudyError as error:
+        return error
+
+
+@pytest.mark.parametrize("layout", [None, "wide", "long"])
+@pytest.mark.parametrize("format", [None, *formats()])
+@quick
+@given(content=contents)
+def test_arbitrary_bytes(tmp_path, format, layout, content):
+    path = tmp_path / "exam"
+    path.write_bytes(content)
+    result = outcome(path, format=format, layout=layout)
+    if isinstance(result, ResponsesFile):
+        assert result.responses.n_learners > 0
+        assert result.responses.n_items > 0
+    else:
+        assert result.hint
+
+
+cells = st.sampled_from(["1", "0", "true", "no", "", "-", "0.5", "2", "x", "3,5", "é", '"', "\n", ",", "nan"])
+headings = st.sampled_from(
+    ["learner", "Q1", "Q2 (2 points)", "Q 3 /3.00", "Total", "x", "item", "correct", ""]
+)
+
+
+@quick
+@given(
+    names=st.lists(headings, min_size=2, max_size=4, unique=True),
+    rows=st.lists(st.lists(cells, min_size=4, max_size=4), min_size=1, max_size=5),
+    kind=st.sampled_from(["csv", "parquet"]),
+)
+def test_any_table(tmp_path, names, rows, kind):
+    frame = pl.DataFrame(
+        [row[: len(names)] for row in rows], schema=dict.fromkeys(names, pl.String), orient="row"
+    )
+    path = tmp_path / f"exam.{kind}"
+    frame.write_csv(path) if kind == "csv" else frame.write_parquet(path)
+    result = outcome(path)
+    if isinstance(result, ResponsesFile):
+        assert 0 < result.responses.n_learners <= len(rows)
+
+
+def whole_files() -> dict[str, tuple[str, bytes]]:
+    """Good files with the canary as learners' names and in columns that are no items."""
+    rows = [[f"{CANARY}{n}", n % 2, n % 3, f"{CANARY} text {n}", f"{CANARY}@x{n}.example"] for n in range(9)]
+    names = ["Student", "Q1", "Q2 (2 points)", "remark", "contact"]
+    frame = pl.DataFrame(rows, schema=names, orient="row")
+    long = "learner,item,correct,comment\n" + "".join(
+        f"{CANARY}{n % 3},q{n},{n % 2},{CANARY} {n}\n" for n in range(9)
+    )
+    return {
+        "csv": ("exam.csv", frame.write_csv().encode()),
+        "headerless": ("exam.csv", frame.write_csv(include_header=False).encode()),
+        "two columns": ("exam.csv", frame.select("remark", "Q1").write_csv(include_header=False).encode()),
+        "unnamed": ("exam.csv", frame.drop("Student").write_csv().encode()),
+        "excel": ("exam.xlsx", workbook([names, *rows])),
+        "parquet": ("exam.parquet", parquet(frame)),
+        "long": ("exam.csv", long.encode()),
+    }
+
+
+FILES = whole_files()
+BREAKS = {
+    "whole": lambda data: data,
+    "cut": lambda data: data[: len(data) * 2 // 3],
+    "value": lambda data: data.replace(b",1,", b"," + CANARY.encode() + b",", 2),
+    "points": lambda data: data.replace(b",2,", b",77,", 2),
+    "learner twice": lambda data: data.replace(b"canary2,", b"canary1,", 2),
+    "empty learner": lambda data: data.replace(CANARY.encode() + b"1", b"", 1),
+    "no header": lambda data: data.split(b"\n", 1)[-1],
+    "quotation mark": lambda data: data.replace(CANARY.encode(), b'"' + CANARY.encode(), 1),
+    "wrong bytes": lambda data: data.replace(b"canary1", b"canary1\xff\x01", 1),
+    "ragged": lambda data: data.replace(b",1,", b",1,,", 1),
+    "doubled header": lambda data: data.split(b"\n", 1)[0] + b"," + data,
+}
+ASKED = (
+    {},
+    {"layout": "wide"},
+    {"layout": "long"},
+    {"attempt": "last"},
+    {"format": "csv"},
+    {"columns": Columns(learner="remark")},
+    {"columns": Columns(learner="nobody")},
+)
+
+
+def told_by(result: ResponsesFile | UnderstudyError) -> list[str]:
+    told = [repr(result), str(result)]
+    if isinstance(result, UnderstudyError):
+        return told + traceback.format_exception(result)
+    return [*told, *result.notes, repr(result.responses), repr(result.identifiers)]
+
+
+@pytest.mark.parametrize("file", FILES)
+@pytest.mark.parametrize("broken", BREAKS)
+def test_no_message_tells_a_value(tmp_path, file, broken):
+    name, content = FILES[file]
+    path = tmp_path / name
+    path.write_bytes(BREAKS[broken](content))
+    gone = tmp_path / "gone.txt"
+    gone.write_text(f"{CANARY}3\n{CANARY}nobody\n")
+    for options in ASKED:
+        for exclude in (None, gone):
+            result = outcome(path, exclude=exclude, **options)
+            assert not any(CANARY in text for text in told_by(result)), options
+    if broken == "whole":
+        read = outcome(path, keep_names=True)
+        assert isinstance(read, ResponsesFile) == (file not in ("headerless", "two columns"))
+        assert not any(CANARY in text for text in told_by(read))
+
+
+@pytest.mark.parametrize("file", FILES)
+@quick
+@given(edits=st.lists(st.tuples(st.floats(0, 1), st.integers(0, 9), pieces), min_size=1, max_size=4))
+def test_files_with_a_few_wrong_bytes(tmp_path, file, edits):
+    name, content = FILES[file]
+    for position, n_removed, inserted in edits:
+        at = int(position * len(content))
+        content = content[:at] + inserted + content[at + n_removed :]
+    path = tmp_path / name
+    path.write_bytes(content)
+    told = told_by(outcome(path))
+    # A first line that lost its end may hold half a row of data among good names, and names are told.
+    if content.startswith(FILES[file][1].partition(b"\n")[0] + b"\n"):
+        assert not any(CANARY in text for text in told)

@@ -1,0 +1,157 @@
+"""From responses to released difficulties."""
+
+import json
+
+import numpy as np
+import pytest
+
+from understudy.core.privacy.noise import os_noise, seeded_noise
+from understudy.errors import DataError, UsageError
+from understudy.exams.difficulties import METHODS, PRIVATE, Request, explain, fit_difficulties, plan
+from understudy.exams.responses import Responses
+from understudy.exams.simulate import Exam
+
+
+def fit(responses, noise=None, **options):
+    request = Request(**options)
+    rng = np.random.default_rng(1)
+    settled = plan(request, responses.n_items, responses.n_learners)
+    return fit_difficulties(responses, settled, noise or os_noise(), rng)
+
+
+@pytest.fixture(scope="module")
+def sitting():
+    return Exam(3000, 8).simulate(np.random.default_rng(1))
+
+
+def with_epsilon(method, epsilon=5.0):
+    return None if method in ("marginal", "conditional", "joint") else epsilon
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_every_method_finds_the_difficulties_of_a_large_class(method, sitting):
+    found = fit(sitting.responses, method=method, epsilon=with_epsilon(method, 50.0))
+    estimates = np.array([item.difficulty for item in found.items])
+    true = sitting.difficulty
+    assert np.corrcoef(estimates, true)[0, 1] > 0.99
+    json.dumps(found.to_json(), allow_nan=False)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_only_our_mechanisms_carry_a_guarantee(method, sitting):
+    found = fit(sitting.responses, method=method, epsilon=with_epsilon(method))
+    if method in PRIVATE:
+        assert found.guarantee.epsilon == 5.0
+    else:
+        assert not found.guarantee.formal
+        assert str(found.guarantee).startswith("no formal guarantee (")
+
+
+@pytest.mark.parametrize("method", PRIVATE)
+def test_seeded_noise_leaves_no_guarantee(method, sitting):
+    found = fit(sitting.responses, seeded_noise(np.random.default_rng(1)), method=method, epsilon=1.0)
+    assert str(found.guarantee) == "no formal guarantee (test: the noise was seeded)"
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_items_that_all_or_none_solved_are_kept(method):
+    matrix = Exam(80, 4).simulate(np.random.default_rng(2)).responses.correct.copy()
+    matrix[:, 0], matrix[:, 1] = 1, 0
+    found = fit(Responses.from_matrix(matrix), method=method, epsilon=with_epsilon(method))
+    easy, hard = found.items[:2]
+    assert len(found.items) == 4
+    if method in ("marginal", "conditional"):
+        assert (easy.difficulty, easy.unbounded, easy.reading) == (None, "easy", "solved by everybody")
+        assert (hard.difficulty, hard.unbounded, hard.reading) == (None, "hard", "solved by nobody")
+    else:
+        assert easy.difficulty < hard.difficulty
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_an_item_that_nobody_answered_is_kept(method):
+    matrix = Exam(80, 4).simulate(np.random.default_rng(2)).responses.correct.copy()
+    matrix[:, 0] = -1
+    found = fit(Responses.from_matrix(matrix), method=method, epsilon=with_epsilon(method), missing="skipped")
+    assert len(found.items) == 4
+    assert 0 <= found.items[0].chance <= 1
+    json.dumps(found.to_json(), allow_nan=False)
+
+
+def test_one_learner_is_no_class():
+    with pytest.raises(DataError, match="describe a class"):
+        fit(Responses.from_matrix(np.ones((1, 3), dtype=int)), epsilon=1.0)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"epsilon": 0.0},
+        {"epsilon": -1.0},
+        {"epsilon": float("nan")},
+        {"epsilon": None},
+        {"method": "magic", "epsilon": 1.0},
+        {"method": "marginal", "epsilon": 1.0},
+        {"method": "gaussian", "epsilon": 1.0, "delta": 0.0},
+        {"epsilon": 1.0, "ability_sd": 0.0},
+        {"method": "joint", "ability_sd": "estimate"},
+    ],
+)
+def test_wrong_requests_say_what_to_do(options):
+    with pytest.raises(UsageError) as error:
+        Request(**options)
+    assert error.value.hint
+
+
+@pytest.mark.parametrize("way", ["estimate", "choose"])
+@pytest.mark.parametrize("method", PRIVATE)
+def test_finding_the_spread_of_abilities_is_part_of_the_price(method, way, sitting):
+    settled = plan(Request(method, 2.0, ability_sd=way), 8, 3000)
+    assert settled.guarantee.epsilon == 2.0
+    assert settled.spread_epsilon == pytest.approx(0.4)
+    assert settled.measurement.guarantee.epsilon == pytest.approx(1.6)
+    assert len(settled.guarantee.mechanisms) == 2
+    found = fit(sitting.responses, method=method, epsilon=2.0, ability_sd=way)
+    assert "privately" in found.ability.source
+
+
+def test_a_given_prior_is_used_and_named(sitting):
+    from understudy.exams.estimators.noisy_totals import Prior
+
+    found = fit(sitting.responses, epsilon=0.001, prior=Prior(2.0, 0.1))
+    assert all(abs(item.difficulty - 2.0) < 0.3 for item in found.items)
+    assert found.provenance["difficulties_prior"] == {"mean": 2.0, "sd": 0.1, "source": "given"}
+
+
+def test_answers_of_a_learner_are_limited_where_the_mechanism_needs_it():
+    responses = Exam(500, 30).simulate(np.random.default_rng(3)).responses
+    found = fit(responses, epsilon=1.0, missing="skipped", at_most=2)
+    assert found.provenance["answers_at_most"] == 2
+    assert "right, wrong" in found.provenance["mechanism"]
+
+
+def test_the_released_file_depends_on_the_learners_through_noise_only(sitting):
+    """Whatever is not an item's figure follows from public numbers."""
+    other = Exam(3000, 8).simulate(np.random.default_rng(99))
+    first, second = (fit(one.responses, epsilon=1.0) for one in (sitting, other))
+    public = [
+        {key: value for key, value in found.provenance.items() if key != "difficulties_prior"}
+        for found in (first, second)
+    ]
+    assert public[0] == public[1]
+    assert first.guarantee == second.guarantee
+    assert first.ability == second.ability
+
+
+def test_explained_precision_agrees_with_what_comes_out():
+    request = Request(epsilon=1.0)
+    row = next(row for row in explain(request, 20, 400) if row.epsilon == 1.0)
+    sitting = Exam(400, 20, difficulty_sd=0.2).simulate(np.random.default_rng(4))
+    found = fit(sitting.responses, epsilon=1.0, prior=None)
+    errors = np.array([item.standard_error for item in found.items])
+    # The prior, learned from items that hardly differ, can only help.
+    assert errors.max() < 1.2 * row.even
+    wide = fit(Exam(400, 20).simulate(np.random.default_rng(5)).responses, epsilon=1.0)
+    middle = [item.standard_error for item in wide.items if 0.4 < item.chance < 0.6]
+    assert np.mean(middle) == pytest.approx(row.even, rel=0.2)
+    precisions = [one.even for one in explain(request, 20, 400)]
+    assert precisions == sorted(precisions, reverse=True)

@@ -1,0 +1,162 @@
+"""The file of released difficulties: what was written is read again, and nothing else is."""
+
+import copy
+import json
+import math
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from tests.exams.support.made_difficulties import PROVED, make_difficulties, write_difficulties
+
+from understudy.core.privacy.guarantee import Guarantee
+from understudy.errors import DataError, UnderstudyError, UsageError
+from understudy.exams.ability import abilities
+from understudy.exams.difficulties_file import Difficulties
+from understudy.exams.responses import Responses
+
+
+@pytest.mark.parametrize(
+    "guarantee",
+    [
+        PROVED,
+        Guarantee(0.5, mu=0.3, slack=0.01),
+        Guarantee.none("test: the noise was seeded (again)"),
+        Guarantee.none(""),
+    ],
+)
+def test_a_file_comes_back_as_it_was_written(tmp_path, guarantee):
+    made = make_difficulties(
+        (None, -1.0, 2.5), (None, 0.2, None), guarantee=guarantee, title="Übung </script>"
+    )
+    path = write_difficulties(tmp_path / "d.json", made)
+    read = Difficulties.read(path)
+    assert read == made
+    assert str(read.guarantee) == str(guarantee)
+    assert read.to_json() == made.to_json()
+
+
+def test_a_missing_file_is_wrong_use(tmp_path):
+    with pytest.raises(UsageError, match=r"absent\.json.*cannot be opened"):
+        Difficulties.read(tmp_path / "absent.json")
+    with pytest.raises(UsageError):
+        Difficulties.read(tmp_path)
+
+
+@pytest.mark.parametrize("text", [b"", b"learner,item\n", b"\xff\xfe", b"[" * 100_000, b'{"a": 1'])
+def test_what_is_no_json_is_told_with_its_file(tmp_path, text):
+    path = tmp_path / "d.json"
+    path.write_bytes(text)
+    with pytest.raises(DataError, match=r"d\.json is not a JSON file") as caught:
+        Difficulties.read(path)
+    assert caught.value.hint
+
+
+def test_another_format_and_another_version_are_refused():
+    content = make_difficulties().to_json()
+    for foreign in ([], None, 3, {}, {"format": "other"}):
+        with pytest.raises(DataError, match="is not a file of difficulties"):
+            Difficulties.from_json(foreign)
+    for version in (2, "1", True, None):
+        with pytest.raises(DataError, match="another version"):
+            Difficulties.from_json({**content, "version": version})
+
+
+# Each changes a good file in one place; the error says what was found there.
+DAMAGES = {
+    "no items": lambda c: c.update(items=[]),
+    "a 'items' that is no list": lambda c: c.update(items={}),
+    "two items of the same name": lambda c: c["items"].append(copy.deepcopy(c["items"][0])),
+    "(item 2): found no 'item'": lambda c: c["items"][1].pop("item"),
+    "an item without a name": lambda c: c["items"][0].update(item=" "),
+    "a 'difficulty' that is no number": lambda c: c["items"][0].update(difficulty="hard"),
+    "a 'difficulty' that is no number between": lambda c: c["items"][0].update(difficulty=10**400),
+    "a 'standard_error' that is no number": lambda c: c["items"][0].update(standard_error=-0.1),
+    "a 'chance' that is no number": lambda c: c["items"][0].update(chance=True),
+    "an 'unbounded' that is neither": lambda c: c["items"][0].update(unbounded="odd"),
+    "a 'rank_from' that is no whole number": lambda c: c["items"][0].update(rank_from=1.0),
+    "whose places are not between 1 and 4": lambda c: c["items"][0].update(rank_to=5),
+    "a number or a text that no such file holds": lambda c: c["provenance"].update(n=math.inf),
+    "a number or a text": lambda c: c.update(title="\ud800"),
+    "a 'sd' that is no number": lambda c: c["ability"].update(sd=0),
+    "(ability): found no 'mean'": lambda c: c["ability"].pop("mean"),
+    "a 'ability' that has no named values": lambda c: c.update(ability=[]),
+    "a step that is no list of items": lambda c: c["steps"].append([]),
+    "something that is none of the items": lambda c: c["steps"].append(["absent"]),
+    "none of the items": lambda c: c["steps"].append([[]]),
+    "an item that stands on two steps": lambda c: c["steps"].append(["Task 1"]),
+    "stands on no step": lambda c: c["steps"].pop(),
+    "a 'formal' that does not agree with 'epsilon'": lambda c: c["guarantee"].update(epsilon=None),
+    "an epsilon of 0": lambda c: c["guarantee"].update(epsilon=0.0),
+    "a delta of 1": lambda c: c["guarantee"].update(delta=1),
+    "a mechanism that is no text": lambda c: c["guarantee"].update(mechanisms=[1]),
+    "a 'statement' that does not agree": lambda c: c["guarantee"].update(formal=False, epsilon=None),
+    "a 'title' that is no text": lambda c: c.update(title=None),
+}
+
+
+@pytest.mark.parametrize("found", DAMAGES)
+def test_damage_is_named(found):
+    content = make_difficulties().to_json()
+    DAMAGES[found](content)
+    with pytest.raises(DataError) as caught:
+        Difficulties.from_json(content, source="d.json")
+    assert "d.json" in caught.value.message
+    assert found in caught.value.message
+    assert "again" in caught.value.hint
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5) | st.just("Task 1"),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
+    max_leaves=6,
+)
+
+
+def places(value, path=()):
+    """Every place in a JSON value."""
+    yield path
+    inner = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for key, below in inner:
+        yield from places(below, (*path, key))
+
+
+PLACES = sorted(places(make_difficulties().to_json()), key=str)
+
+
+@settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(changes=st.lists(st.tuples(st.sampled_from(PLACES), JSON, st.booleans()), min_size=1, max_size=3))
+def test_a_mangled_file_gives_difficulties_or_an_error_for_people(changes):
+    content = make_difficulties().to_json()
+    for path, value, remove in changes:
+        inside = content
+        try:
+            for key in path[:-1]:
+                inside = inside[key]
+            if not path:
+                content = value
+            elif remove:
+                del inside[path[-1]]
+            else:
+                inside[path[-1]] = value
+        except (KeyError, IndexError, TypeError):
+            continue
+    try:
+        read = Difficulties.from_json(content)
+        # Whatever is accepted can be used: nothing further in trips over it.
+        read.to_json()
+        abilities(read, Responses.from_matrix([[1]], [read.items[0].name]))
+    except UnderstudyError:
+        return
+
+
+@settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(cut=st.integers(0, 2000), put=st.binary(max_size=4), drop=st.integers(0, 8))
+def test_a_mangled_text_gives_difficulties_or_an_error_for_people(tmp_path, cut, put, drop):
+    text = json.dumps(make_difficulties().to_json()).encode()
+    path = tmp_path / "d.json"
+    path.write_bytes(text[:cut] + put + text[cut + drop :])
+    try:
+        assert isinstance(Difficulties.read(path), Difficulties)
+    except UnderstudyError:
+        return

@@ -1,0 +1,165 @@
+"""What a learner can move: every sum of the private fit against brute force and against its bound."""
+
+from collections import Counter
+from itertools import groupby, pairwise
+
+import numpy as np
+import pytest
+from scipy.optimize import minimize_scalar
+
+from understudy.logs.generators.private_sums import (
+    RESOLUTION,
+    WalkStatistics,
+    bin_edges,
+    bounded_sum,
+    clipped_slopes,
+    first_rows,
+    moments_of,
+)
+from understudy.logs.interactions import Interactions, joined
+from understudy.logs.models.rasch import PairCounts, fit_rasch, unexplained
+
+pytestmark = pytest.mark.oracle
+
+EDGES = bin_edges(500)
+ACTIONS = tuple("abcdefg")
+STATISTICS = {
+    "lengths": lambda log: WalkStatistics(log).lengths(EDGES),
+    "length moments": lambda log: WalkStatistics(log).length_moments(500),
+    "starts": lambda log: WalkStatistics(log).starts(),
+    "row norms": lambda log: WalkStatistics(log).row_norms(EDGES),
+    "run norms": lambda log: WalkStatistics(log).run_norms(EDGES),
+    "totals": lambda log: WalkStatistics(log).totals(40.0),
+    "rows": lambda log: WalkStatistics(log).rows(12.0),
+    "runs": lambda log: WalkStatistics(log).runs(5.0),
+    "jumps": lambda log: WalkStatistics(log).jumps(4.0, np.arange(len(ACTIONS))),
+    "some jumps": lambda log: WalkStatistics(log).jumps(4.0, np.array([0, 2, 5])),
+    "shared actions": lambda log: WalkStatistics(log).shared_actions(64),
+    "few shared actions": lambda log: WalkStatistics(log).shared_actions(2),
+    "slopes": lambda log: slopes(log)[0],
+    "curvature": lambda log: bounded_sum(slopes(log)[1], 20.0),
+    "abilities": lambda log: moments_of(slopes(log)[2], 4.0),
+}
+
+
+def slopes(log):
+    """The sums of a Newton round at a fixed easiness and fixed weights."""
+    pairs = PairCounts.of(log)
+    state = unexplained(pairs, np.linspace(-1, 1, log.n_actions))
+    learner = np.repeat(np.arange(log.n_learners), np.diff(pairs.offsets))
+    weight = np.linspace(0.5, 2.0, log.n_actions)
+    total = clipped_slopes(
+        learner, pairs.action, state.residual, weight, (log.n_learners, log.n_actions), 4.0
+    )
+    return total, np.bincount(learner, state.curvature, log.n_learners), state.ability
+
+
+def make(sequences, outcomes):
+    return Interactions.from_sequences(sequences, outcomes, actions=ACTIONS)
+
+
+def learners(rng):
+    """Ordinary learners, and extreme ones: very long, very able, all on one action, alternating."""
+    yield list(rng.integers(0, 7, 12)), list(rng.integers(0, 2, 12))
+    yield [0] * 400, [1] * 400
+    yield [6] * 400, [0] * 400
+    yield [0, 6] * 200, [1, 0] * 200
+    yield list(range(7)) * 30, [1] * 210
+    yield list(rng.integers(0, 7, 300)), list(rng.integers(0, 2, 300))
+    yield [3], [1]
+    yield [4], [0]
+
+
+@pytest.mark.parametrize("name", STATISTICS)
+def test_replacing_one_learner_moves_a_sum_by_its_sensitivity_at_most(name, make_log):
+    rng = np.random.default_rng(0)
+    others = make_log(rng, n_learners=15, n_actions=7, mean_length=20)
+    rest = Interactions(others.action, others.outcome, others.offsets, ACTIONS)
+    versions = [STATISTICS[name](joined(rest, make([s], [o]))) for s, o in learners(rng)]
+    moved = [
+        np.linalg.norm((a.values - b.values).astype(float))
+        for i, a in enumerate(versions)
+        for b in versions[:i]
+    ]
+    assert max(moved) <= versions[0].sensitivity
+    # The bound is no exaggeration either: some pair of learners comes near it.
+    near = {"totals": 0.5, "some jumps": 0.4, "slopes": 0.6, "curvature": 0.5, "abilities": 0.4}
+    assert max(moved) >= near.get(name, 0.7) * versions[0].sensitivity
+
+
+@pytest.mark.parametrize("name", STATISTICS)
+def test_sums_of_parts_add_up(name, make_log):
+    log = make_log(np.random.default_rng(1), n_learners=20, n_actions=7, mean_length=15)
+    log = Interactions(log.action, log.outcome, log.offsets, ACTIONS)
+    whole, parts = (
+        STATISTICS[name](log),
+        [STATISTICS[name](log.select(range(a, b))) for a, b in ((0, 8), (8, 20))],
+    )
+    np.testing.assert_array_equal(whole.values, (parts[0] + parts[1]).values)
+    assert whole.sensitivity == parts[0].sensitivity
+
+
+def test_counts_by_plain_python(make_log):
+    """Without clipping, rows, runs and jumps are what one counts by hand."""
+    log = make_log(np.random.default_rng(2), n_learners=12, n_actions=7, mean_length=15)
+    log = Interactions(log.action, log.outcome, log.offsets, ACTIONS)
+    walks = WalkStatistics(log)
+    rows, runs, jumps = Counter(), Counter(), Counter()
+    for a, b in pairwise(log.offsets):
+        sequence = log.action[a:b].tolist()
+        met = [action for action, _ in groupby(sequence)]
+        rows.update(sequence)
+        runs.update(met)
+        jumps.update(pairwise(met))
+    # Rounding towards zero loses less than one step per learner and entry.
+    for total, wanted in (
+        (walks.rows(1000.0), [rows[a] for a in range(7)]),
+        (walks.runs(1000.0), [runs[a] for a in range(7)]),
+        (walks.jumps(1000.0, np.arange(7)), [jumps[a, b] for a in range(7) for b in range(7)]),
+    ):
+        np.testing.assert_allclose(total.values * total.step, wanted, atol=12 * 1000.0 / RESOLUTION)
+
+
+def test_a_learner_is_scaled_down_as_a_whole():
+    total = WalkStatistics(make([[0] * 30 + [1] * 40], [[1] * 70])).rows(5.0)
+    np.testing.assert_allclose(total.values[:2] * total.step, [3.0, 4.0], atol=1e-3)
+
+
+def test_rows_past_the_longest_are_ignored(make_log):
+    log = make_log(np.random.default_rng(3), n_learners=9, mean_length=20)
+    short = first_rows(log, 7)
+    assert short.n_learners == log.n_learners
+    for i in range(9):
+        mine = log.action[log.offsets[i] : log.offsets[i + 1]][:7]
+        np.testing.assert_array_equal(short.action[short.offsets[i] : short.offsets[i + 1]], mine)
+
+
+def test_own_ability_by_another_optimiser(make_log):
+    log = make_log(np.random.default_rng(4), n_learners=10, n_actions=5, mean_length=15)
+    pairs, easiness = PairCounts.of(log), np.linspace(-1, 1, 5)
+    found = unexplained(pairs, easiness)
+    for i in range(10):
+        mine = slice(pairs.offsets[i], pairs.offsets[i + 1])
+        e, n, s = easiness[pairs.action[mine]], pairs.attempts[mine], pairs.successes[mine]
+        best = minimize_scalar(
+            lambda x, e=e, n=n, s=s: x * x / 2 + np.sum(n * np.logaddexp(0, e + x) - s * (e + x)),
+            bounds=(-9, 9),
+            method="bounded",
+            options={"xatol": 1e-10},
+        ).x
+        assert found.ability[i] == pytest.approx(best, abs=1e-5)
+        chance = 1 / (1 + np.exp(-(e + best)))
+        np.testing.assert_allclose(found.residual[mine], s - n * chance, atol=1e-5)
+
+
+def test_rounds_lead_to_the_rasch_fit(make_log):
+    """Without noise, Newton rounds with the curvature of each action end at the penalised difficulties."""
+    log = make_log(np.random.default_rng(5), n_learners=300, n_actions=6, mean_length=20)
+    pairs, easiness = PairCounts.of(log), np.zeros(6)
+    for _ in range(60):
+        state = unexplained(pairs, easiness)
+        slope = np.bincount(pairs.action, state.residual, 6)
+        easiness = easiness + slope / (np.bincount(pairs.action, state.curvature, 6) + 1.0)
+    fitted = fit_rasch(log)
+    wanted = fitted.intercept - fitted.difficulty
+    np.testing.assert_allclose(easiness - easiness.mean(), wanted - wanted.mean(), atol=0.05)

@@ -1,0 +1,92 @@
+"""Post-processing of noisy counts: projections, shrinkage, margins and visits against definitions."""
+
+import numpy as np
+import pytest
+from scipy.optimize import minimize
+
+from understudy.logs.models.denoising import (
+    fit_margins,
+    match_popularity,
+    shrink_jumps,
+    shrunk_shares,
+    to_simplex,
+)
+
+pytestmark = pytest.mark.oracle
+
+
+def test_the_projection_is_the_closest_point():
+    rng = np.random.default_rng(0)
+    for _ in range(20):
+        noisy = rng.normal(1, 2, 6)
+        found = to_simplex(noisy, 5.0)
+        assert found.sum() == pytest.approx(5.0)
+        assert found.min() >= 0
+        best = minimize(
+            lambda x, y=noisy: ((x - y) ** 2).sum(),
+            np.full(6, 5 / 6),
+            bounds=[(0, None)] * 6,
+            constraints={"type": "eq", "fun": lambda x: x.sum() - 5.0},
+        )
+        np.testing.assert_allclose(found, best.x, atol=1e-3)
+
+
+def test_signal_is_believed_and_noise_is_not():
+    rng = np.random.default_rng(1)
+    prior, truth = np.full(50, 0.02), rng.dirichlet(np.full(50, 0.3))
+    clear, signal = shrunk_shares(10_000 * truth + rng.normal(0, 1, 50), 1.0, 10_000, prior)
+    assert signal > 0.99
+    np.testing.assert_allclose(clear, truth, atol=0.001)
+    # All departures are noise: on average next to nothing is believed.
+    drowned = [shrunk_shares(100 * prior + rng.normal(0, 500, 50), 500.0, 100, prior)[1] for _ in range(50)]
+    assert np.mean(drowned) < 0.15
+
+
+def test_jumps_without_noise_are_kept():
+    rng = np.random.default_rng(2)
+    counts = rng.dirichlet(np.full(64, 0.2)).reshape(8, 8) * 5000
+    np.fill_diagonal(counts, 0.0)
+    popularity = np.full(8, 1 / 8)
+    wanted = np.maximum(counts / counts.sum(), 0.05 / 56)
+    np.fill_diagonal(wanted, 0.0)
+    np.testing.assert_allclose(shrink_jumps(counts, 1e-6, popularity), wanted, atol=1e-5)
+
+
+def test_jumps_that_are_all_noise_follow_popularity():
+    rng = np.random.default_rng(3)
+    popularity = rng.dirichlet(np.ones(30))
+    noise = rng.normal(0, 50, (30, 30))
+    np.fill_diagonal(noise, 0.0)
+    expected = np.outer(popularity, popularity)
+    np.fill_diagonal(expected, 0.0)
+    expected /= expected.sum()
+    found = shrink_jumps(5000 * expected + noise, 50.0, popularity)
+    # A few of 870 cells stand out by chance; nine in ten stay at what popularity says.
+    assert np.mean(np.isclose(found, expected, rtol=0.2)[~np.eye(30, dtype=bool)]) > 0.9
+
+
+def test_margins_are_fitted():
+    rng = np.random.default_rng(4)
+    table = rng.random((6, 6)) + 0.1
+    margin = rng.dirichlet(np.ones(6))
+    fitted = fit_margins(table, margin)
+    np.testing.assert_allclose(fitted.sum(axis=0), margin, atol=1e-9)
+    np.testing.assert_allclose(fitted.sum(axis=1), margin, atol=1e-3)
+
+
+def test_walks_visit_as_wanted():
+    """The visits of simulated walks, not of the computation that was fitted."""
+    rng = np.random.default_rng(5)
+    n = 5
+    start, wanted = rng.dirichlet(np.ones(n)), rng.dirichlet(np.full(n, 3.0))
+    stay, jump = rng.uniform(0.3, 0.8, n), rng.random((n, n)) + 0.05
+    np.fill_diagonal(jump, 0.0)
+    length = 40
+    chain = match_popularity(start, stay, jump, np.ones(length), wanted, n_rounds=200)
+    step = chain * (1 - stay)[:, None] + np.diag(stay)
+    here = rng.choice(n, 20_000, p=start)
+    visits = np.zeros(n)
+    for _ in range(length):
+        visits += np.bincount(here, minlength=n)
+        here = (rng.random(len(here))[:, None] < np.cumsum(step, axis=1)[here]).argmax(axis=1)
+    np.testing.assert_allclose(visits / visits.sum(), wanted, atol=0.01)

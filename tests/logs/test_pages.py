@@ -1,0 +1,344 @@
+"""Pages for people: what they say, what they must not hold, and how they fit a screen."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from dataclasses import replace
+from html.parser import HTMLParser
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy.stats import norm
+
+from understudy.core.attacks.estimate import RiskEstimate
+from understudy.core.pages.words import ATTACK_STORIES
+from understudy.core.privacy.guarantee import Guarantee
+from understudy.logs.attacks.attribute import AttributeEstimate
+from understudy.logs.audit import MEMBERSHIP_ATTACKS
+from understudy.logs.inspect import inspect_log, inspection_page
+from understudy.logs.interactions import Interactions
+from understudy.logs.release.assessment import Assessment
+from understudy.logs.release.card import card_content, card_page, worst_case
+from understudy.logs.release.report import report_page
+from understudy.logs.simulate import Classroom
+from understudy.logs.study_report import name_places, write_report
+from understudy.logs.trial import GroupFigures
+from understudy.logs.utility import METRICS
+
+pytestmark = pytest.mark.functional
+
+HOSTILE = "<script>alert('x')</script><img src=https://evil.example/x.png>"
+LONG = "Donaudampfschifffahrtsgesellschaftskapitaensmuetzenabzeichenverordnungsgesetz" * 2
+
+NONE = Guarantee.none("transition counts of the training log are released")
+FORMAL = Guarantee(8.0, 1e-6, 1.53, ("Gaussian mechanism",))
+
+# Figures that no page shows by accident.
+AUC, LOW, HIGH, FOUND, LOST = 0.7391, 0.6127, 0.8273, 0.2468, 0.3579
+
+
+def assessment() -> Assessment:
+    return Assessment(
+        estimates=tuple(
+            RiskEstimate(name, AUC if name == "shadow" else 0.5341, LOW, HIGH, FOUND, 300, 300)
+            for name in MEMBERSHIP_ATTACKS
+        ),
+        low=LOW,
+        high=HIGH,
+        control=(0.5312, 0.4477, 0.6161),
+        attribute=AttributeEstimate(0.6836, 0.6926, -0.009, -0.073, 0.0551, 284),
+        utility={metric.name: LOST for metric in METRICS},
+        groups=[
+            GroupFigures("north", 194, 0.7163, 0.6452, 0.7873, 0.7479, 0.0072),
+            GroupFigures(HOSTILE, 196, 0.7561, 0.6896, 0.8226, 0.759, 0.0063),
+        ],
+        n_learners=600,
+        n_set_aside=2,
+        n_constant=1,
+        n_halves=3,
+    )
+
+
+def small_log(*, simulated: bool) -> Interactions:
+    log = Classroom(n_learners=60, n_actions=12).simulate(np.random.default_rng(7))
+    return replace(log, simulated=simulated)
+
+
+def content_of(
+    guarantee: Guarantee,
+    *,
+    simulated: bool = False,
+    publish: bool = False,
+    keeps_rows: bool = False,
+    text: str = "plain",
+    accept_risk: str = "",
+) -> dict[str, Any]:
+    options = SimpleNamespace(title=text, accept_risk=accept_risk, publish_figures=publish)
+    method: Any = SimpleNamespace(keeps_rows=keeps_rows)
+    provenance = {
+        "card": "0123456789abcdef",
+        "method": "markov",
+        "made": "2026-01-31",
+        "version": "0.1.0",
+        "custodian": text,
+        "simulated": simulated,
+        "seeded": False,
+    }
+    return card_content(small_log(simulated=simulated), method, guarantee, assessment(), options, provenance)
+
+
+def report_of(card: dict[str, Any], text: str = "plain") -> str:
+    log = small_log(simulated=card["provenance"]["simulated"])
+    report = {
+        **card["provenance"],
+        "seed": 123456789,
+        "population": text,
+        "accepted_risk": card["accepted_risk"],
+        "guarantee": card["guarantee"],
+        "reading": [text],
+        "measured": assessment().to_json(),
+    }
+    return report_page(log, log, assessment(), card, report)
+
+
+def study_of(folder: Path, text: str) -> str:
+    rows = [
+        {
+            "method": name,
+            "seed": seed,
+            **{metric.name: 0.1 * (seed + 1) for metric in METRICS},
+            **{f"auc_{attack.replace('-', '_')}": 0.6 for attack in MEMBERSHIP_ATTACKS},
+            **{"auc_worst": 0.7, "auc_worst_low": 0.6, "auc_worst_high": 0.8, "tpr_at_1pct": 0.1},
+            **{"worst_attack": "shadow", "auc_attribute": 0.6, "attribute_advantage": -0.0001},
+            **{"attribute_advantage_low": -0.1, "attribute_advantage_high": 0.1},
+        }
+        for name in ("drop:0.5", text, "control:drop:0.5")
+        for seed in range(2)
+    ]
+    write_report(folder, rows, small_log(simulated=False), 64, text)
+    return (folder / "report.html").read_text(encoding="utf-8")
+
+
+def inspection_of(text: str) -> str:
+    inspection = inspect_log(small_log(simulated=False), np.random.default_rng(0))
+    identifiers = [{"column": text, "kind": "name", "evidence": text, "role": "not read"}]
+    content = {"file": text, "notes": [text], "simulated": False, "identifiers": identifiers}
+    return inspection_page(inspection, {**content, **inspection.to_json()})
+
+
+@pytest.fixture(scope="module")
+def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    """Every kind of page, each with texts that want to be markup and with very long words."""
+    text = f"{HOSTILE} {LONG}"
+    unproved = content_of(NONE, simulated=True, publish=True, text=text, accept_risk=text)
+    proved = content_of(FORMAL, text=text)
+    kept = content_of(Guarantee.none(text), keeps_rows=True, text=text, accept_risk=text)
+    return {
+        "card without a guarantee": card_page(unproved),
+        "card with a guarantee": card_page(proved),
+        "card of kept rows": card_page(kept),
+        "report without a guarantee": report_of(unproved, text),
+        "report with a guarantee": report_of(proved, text),
+        "study": study_of(tmp_path_factory.mktemp("study"), text),
+        "inspection": inspection_of(text),
+    }
+
+
+def words_of(page: str) -> str:
+    """What a reader sees: no markup, no style, spaces made single."""
+    body = re.sub(r"<(style|svg)\b.*?</\1>", " ", page, flags=re.DOTALL)
+    return " ".join(re.sub(r"<[^>]*>", " ", body).replace("\u00a0", " ").replace("&#39;", "'").split())
+
+
+class Markup(HTMLParser):
+    """The elements and attributes of a page, as a browser reads them."""
+
+    def __init__(self, page: str) -> None:
+        super().__init__()
+        self.elements: set[str] = set()
+        self.attributes: dict[str, set[str]] = {}
+        self.feed(page)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.elements.add(tag)
+        for name, value in attrs:
+            self.attributes.setdefault(name, set()).add(value or "")
+
+
+def test_no_page_fetches_or_runs_anything(pages: dict[str, str]) -> None:
+    forbidden = {"script", "link", "iframe", "object", "embed", "img", "image", "base", "form", "a", "use"}
+    for name, page in pages.items():
+        markup = Markup(page)
+        assert not markup.elements & forbidden, name
+        assert not markup.attributes.keys() & {"src", "srcset", "href", "xlink:href", "action"}, name
+        assert not [attribute for attribute in markup.attributes if attribute.startswith("on")], name
+        assert not re.search(r"url\((?!#)|@import", page, re.IGNORECASE), name
+        assert any("default-src 'none'" in value for value in markup.attributes["content"]), name
+
+
+def test_texts_of_others_are_shown_as_text(pages: dict[str, str]) -> None:
+    for name, page in pages.items():
+        assert "<script" not in page, name
+        assert "&lt;script&gt;" in page, name
+
+
+@pytest.mark.parametrize("word", ["anonymous", "anonymis", "anonymiz", "safe", "cannot be re-identified"])
+def test_no_page_promises_too_much(pages: dict[str, str], word: str) -> None:
+    for name, page in pages.items():
+        assert word not in words_of(page).lower(), name
+
+
+def test_every_figure_has_words_and_a_drawing_for_telephones(pages: dict[str, str]) -> None:
+    for name, page in pages.items():
+        wide, narrow = page.count('class="wide" role="img"'), page.count('class="narrow" role="img"')
+        assert wide == narrow == page.count("<figure>"), name
+        assert 'aria-label=""' not in page, name
+
+
+def test_a_card_without_a_guarantee_says_so_and_why() -> None:
+    words = words_of(card_page(content_of(NONE, accept_risk="a pilot")))
+    assert "No formal guarantee Why: transition counts of the training log are released." in words
+    assert "could partly be recognised" in words
+    assert "gave this reason a pilot" in words
+    assert "It is proved" not in words
+
+
+def test_a_card_with_a_guarantee_explains_epsilon_and_the_worst_case() -> None:
+    words = words_of(card_page(content_of(FORMAL)))
+    assert "Formal guarantee: epsilon 8, delta 1.00e-06" in words
+    assert "at most 2,981 times as likely" in words
+    assert "about 1 in 1,000,000" in words
+    # Phi(1.53 / sqrt 2) = 0.860, Phi(1.53 - 2.326) = 0.213, rounded up.
+    assert "at most 87 times in 100" in words
+    assert "at most 22 of 100 learners" in words
+    assert "No formal guarantee" not in words
+    assert "accepted the risk" not in words
+
+
+def test_kept_rows_are_not_called_invented_learners() -> None:
+    words = words_of(card_page(content_of(NONE, keeps_rows=True)))
+    assert "do not exist" not in words
+    assert "drawn from a model" not in words
+    assert "The rows are rows of learners in the original log" in words
+
+
+def test_simulated_data_is_called_so_at_the_top() -> None:
+    card = content_of(NONE, simulated=True)
+    for page in (card_page(card), report_of(card)):
+        assert words_of(page.partition("<main>")[2]) != words_of(page)
+        assert "Simulated data." in words_of(page.partition("<main>")[0])
+    assert "Simulated" not in words_of(card_page(content_of(NONE)))
+
+
+def test_a_card_holds_no_measured_figure_unless_published() -> None:
+    figures = (AUC, LOW, HIGH, FOUND, LOST)
+    spellings = {f"{f:.{digits}f}" for f in figures for digits in (2, 3, 4)}
+    spellings |= {f"{100 * f:.{digits}f} %" for f in figures for digits in (0, 1)}
+    spellings |= {f"{round(100 * f)} times" for f in figures}
+    silent = content_of(NONE, accept_risk="a pilot")
+    for text in (words_of(card_page(silent)), json.dumps(silent)):
+        assert not [spelling for spelling in spellings if spelling in text]
+        assert "are with the custodian" in text
+    published = words_of(card_page(content_of(NONE, publish=True)))
+    assert "These figures were computed from the real data, and no guarantee covers them." in published
+    assert "AUC 0.74 (0.61 to 0.83)" in published
+    assert f"{AUC}" not in published
+
+
+def test_the_card_shows_what_its_json_holds() -> None:
+    card = content_of(FORMAL, publish=True)
+    words = words_of(card_page(json.loads(json.dumps(card))))
+    texts = [card["what"], *card["uses"], *card["misuses"], *card["protection"]["explanation"]]
+    texts += card["protection"]["protects"] + card["protection"]["does_not_protect"]
+    texts += [column["meaning"] for column in card["columns"]]
+    assert [text for text in texts if text not in words] == []
+
+
+def test_the_report_opens_with_the_verdict_and_stays_inside() -> None:
+    page = report_of(content_of(NONE, accept_risk="a pilot"))
+    words = words_of(page)
+    assert "Internal. This page stays with the custodian." in words_of(page.partition("<main>")[0])
+    assert (
+        "The strongest attack (shadow) tells members from others with AUC 0.74 (0.61 to 0.83); 0.5 would be "
+        "guessing. In plain words: shown one member and one outsider, the attacker picks the member "
+        "74 times in 100."
+    ) in words
+    assert "never released and never charged" in words
+    assert "Seed (keep it inside) 123456789" in words
+
+
+def test_a_report_of_attacks_that_only_guess_does_not_cry_wolf() -> None:
+    card = content_of(NONE)
+    log = small_log(simulated=False)
+    report = {**card["provenance"], "seed": 1, "population": "p", "accepted_risk": "", "reading": []}
+    report["guarantee"] = card["guarantee"]
+    guessing = replace(assessment(), low=0.45, high=0.54, groups=[])
+    assert "was not shown to beat guessing" in words_of(report_page(log, log, guessing, card, report))
+    too_few = replace(assessment(), low=0.45, high=0.9, groups=[])
+    words = words_of(report_page(log, log, too_few, card, report))
+    assert "was not shown to beat guessing" not in words
+    assert "may do better or worse than it looks" in words
+    assert "Does every group fare the same?" not in words
+
+
+def test_every_attack_has_a_story() -> None:
+    assert set(MEMBERSHIP_ATTACKS) <= set(ATTACK_STORIES)
+
+
+@pytest.mark.parametrize(("epsilon", "delta"), [(0.1, 0.0), (1.0, 1e-5), (3.0, 1e-2), (60.0, 0.0)])
+def test_worst_case_is_the_area_under_the_best_test(epsilon: float, delta: float) -> None:
+    alpha = np.linspace(0, 1, 2_000_001)
+    with np.errstate(over="ignore"):
+        missed = np.maximum(1 - delta - np.exp(epsilon) * alpha, np.exp(-epsilon) * (1 - delta - alpha))
+    area = 1 - float(np.trapezoid(np.maximum(missed, 0), alpha))
+    bound = worst_case(Guarantee(epsilon, delta))
+    assert bound["auc"] == pytest.approx(math.ceil(100 * area - 1e-4) / 100)
+    power = 1 - float(np.maximum(missed, 0)[20_000])
+    assert bound["tpr_at_1pct"] == pytest.approx(math.ceil(100 * power - 1e-6) / 100)
+
+
+def test_worst_case_of_a_gaussian_mechanism_is_that_of_two_normal_laws() -> None:
+    rng = np.random.default_rng(3)
+    with_learner, without = rng.normal(1.0, 1, 200_000), rng.normal(0, 1, 200_000)
+    bound = worst_case(Guarantee(5.0, 1e-5, mu=1.0))
+    # Standard error about 0.001; rounding up adds at most 0.01.
+    assert 0 <= bound["auc"] - np.mean(with_learner > without) + 0.004 <= 0.018
+    assert 0 <= bound["tpr_at_1pct"] - np.mean(with_learner > norm.ppf(0.99)) + 0.004 <= 0.018
+
+
+def test_names_in_the_figure_keep_apart() -> None:
+    summaries = [
+        {"method": f"drop:0.{k}", "wrmse": 0.1 + 0.01 * k, "auc_worst": 0.97 + 0.002 * k, "auc_lcs": 0.9}
+        | {"auc_worst_low": 0.96, "auc_worst_high": 0.99}
+        for k in range(4)
+    ]
+    places = name_places(summaries, 0.3)
+    assert {place["method"] for place in places} == {summary["method"] for summary in summaries}
+    assert len({(round(place["auc"], 3), place["left"]) for place in places}) == len(places)
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize("width", [1280, 390])
+def test_pages_fit_the_screen_and_stay_offline(
+    pages: dict[str, str], browser: Any, tmp_path: Path, width: int
+) -> None:
+    for name, text in pages.items():
+        path = tmp_path / "page.html"
+        path.write_text(text, encoding="utf-8")
+        said: list[str] = []
+        asked: list[str] = []
+        page = browser.new_page(viewport={"width": width, "height": 844})
+        page.on("console", lambda message, said=said: said.append(message.text))
+        page.on("pageerror", lambda error, said=said: said.append(str(error)))
+        page.on("request", lambda request, asked=asked: asked.append(request.url))
+        page.goto(path.as_uri())
+        assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth"), (name, width)
+        assert page.evaluate("getComputedStyle(document.querySelector('h1')).fontWeight") == "700", name
+        assert said == [], name
+        assert asked == [path.as_uri()], name
+        page.close()

@@ -1,5 +1,0 @@
-"""The desk's fixtures."""
-
-from desk_fixtures import database_url, filled, postgresql, small
-
-__all__ = ["database_url", "filled", "postgresql", "small"]
