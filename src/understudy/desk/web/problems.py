@@ -17,7 +17,7 @@ from understudy.desk.domain.people import NotAllowedError
 from understudy.desk.service.accounts import WINDOW, SlowDownError
 from understudy.desk.web import pages
 from understudy.desk.web.guards import API, NotSignedInError
-from understudy.errors import MissingError, RefusedError, UnderstudyError, UsageError, place_of
+from understudy.errors import MissingError, RefusedError, UnderstudyError, UsageError, safe_location
 
 _ACCESS = logging.getLogger("understudy.desk.access")
 _ERRORS = logging.getLogger("understudy.desk.errors")
@@ -143,7 +143,7 @@ def _told(error: Exception) -> tuple[int, UnderstudyError]:
 
 
 def _log(error: Exception) -> None:
-    _ERRORS.error("%s", place_of(error))
+    _ERRORS.error("%s", safe_location(error))
 
 
 def _pattern(scope: Scope) -> str:

@@ -26,7 +26,7 @@ from understudy.desk.service.desk import Desk
 from understudy.desk.store import jobs
 from understudy.desk.store.jobs import LEASE, QUICK, RUNS, Kind, Lease, LostLeaseError
 from understudy.desk.worker import answering
-from understudy.errors import MissingError, UnderstudyError, place_of
+from understudy.errors import MissingError, UnderstudyError, safe_location
 from understudy.sandbox.jobs import Limits
 from understudy.sandbox.pool import Sandbox
 
@@ -163,7 +163,7 @@ class Worker:
         return self._opened[1]
 
     def _failed(self, lease: Lease, error: BaseException, *, counted: bool = True) -> None:
-        log.error("%s while doing %s of request %s", place_of(error), lease.kind, lease.request)
+        log.error("%s while doing %s of request %s", safe_location(error), lease.kind, lease.request)
         self._give_back(lease, after=min(_WAIT * lease.attempts, _LONGEST_WAIT), counted=counted)
 
     def _give_back(self, lease: Lease, after: timedelta = timedelta(), *, counted: bool = False) -> None:
@@ -172,14 +172,14 @@ class Worker:
                 jobs.give_back(session, lease, after=after, counted=counted)
         except UnderstudyError as error:
             # The lease ends by itself.
-            log.warning("%s while giving back a job", place_of(error))
+            log.warning("%s while giving back a job", safe_location(error))
 
     def _do_one_calmly(self) -> bool:
         try:
             return self.do_one()
         except Exception as error:
             # The database is away or its disk is full: the jobs wait.
-            log.error("%s while taking a job", place_of(error))
+            log.error("%s while taking a job", safe_location(error))
             return False
 
     def _do_duties(self) -> None:
@@ -187,7 +187,7 @@ class Worker:
             try:
                 duty(self._desk)
             except Exception as error:
-                log.error("%s in a regular duty", place_of(error))
+                log.error("%s in a regular duty", safe_location(error))
 
 
 def work(
@@ -256,4 +256,4 @@ class _Heart:
                 return
             except Exception as error:
                 # Another beat may succeed; if none does, whoever takes the job next has the lease.
-                log.warning("%s in a heartbeat", place_of(error))
+                log.warning("%s in a heartbeat", safe_location(error))
