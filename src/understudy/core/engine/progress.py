@@ -7,7 +7,7 @@ advanced from any thread.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sized
 from contextvars import ContextVar
 from typing import Protocol, TypeVar
 
@@ -53,7 +53,7 @@ def task(name: str, total: int | None = None) -> contextlib.AbstractContextManag
 
 def each(items: Iterable[T], name: str, total: int | None = None) -> Iterator[T]:
     """The items one by one, as a task of its own."""
-    if total is None and hasattr(items, "__len__"):
+    if total is None and isinstance(items, Sized):
         total = len(items)
     with task(name, total) as step:
         for item in items:
