@@ -246,9 +246,9 @@ def compared(tmp_path_factory):
     made = run("simulate", "cohort.parquet", "--shape", "cohort", "--learners", "40", cwd=folder)
     assert made.returncode == 0, made.stderr
     (folder / "mine.py").write_text(
-        "from understudy.cohorts.findings import NOTHING, Finding, register\n\n\n"
+        "from understudy.cohorts.findings import NO_EVIDENCE, Finding, register\n\n\n"
         "@register('my own', 'Is there anything?')\n"
-        "def nothing_at_all(cohort):\n    return [Finding.of('x', NOTHING)]\n"
+        "def nothing_at_all(cohort):\n    return [Finding.of('x', NO_EVIDENCE)]\n"
     )
     quick = ("--seeds", "1", "--shadows", "0", "--per-panelist", "5", "--analyses", "mine.py")
     return folder, quick

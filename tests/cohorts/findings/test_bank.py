@@ -10,7 +10,7 @@ import pytest
 
 from understudy.cohorts.cohort import Cohort, Feature, Schema
 from understudy.cohorts.findings import (
-    NOTHING,
+    NO_EVIDENCE,
     Analysis,
     Evidence,
     Finding,
@@ -89,7 +89,7 @@ def test_findings_know_their_direction_and_level():
     assert (down.direction, down.significant) == (-1, True)
     assert (unsure.direction, unsure.significant) == (1, False)
     assert Finding.of("d", Evidence(3.0, 0.0), directed=False).direction == 0
-    assert Finding.of("e", NOTHING) == Finding("e", 0, False, 1.0, 0.0)
+    assert Finding.of("e", NO_EVIDENCE) == Finding("e", 0, False, 1.0, 0.0)
 
 
 @pytest.mark.parametrize("n_features", [1, 3])
@@ -272,13 +272,13 @@ def test_breaking_a_relation_keeps_the_rest():
 
 
 def test_tests_that_the_data_cannot_answer_find_nothing():
-    assert correlation([1.0] * 9, range(9)) == NOTHING
-    assert correlation([1.0, 2.0, 3.0], [1.0, 2.0, 3.0]) == NOTHING
-    assert mean_difference([1.0], [2.0, 3.0]) == NOTHING
+    assert correlation([1.0] * 9, range(9)) == NO_EVIDENCE
+    assert correlation([1.0, 2.0, 3.0], [1.0, 2.0, 3.0]) == NO_EVIDENCE
+    assert mean_difference([1.0], [2.0, 3.0]) == NO_EVIDENCE
     twins = np.column_stack([np.arange(20.0), 2 * np.arange(20.0)])
-    assert regression(twins, np.random.default_rng(0).normal(size=20)) == [NOTHING] * 2
+    assert regression(twins, np.random.default_rng(0).normal(size=20)) == [NO_EVIDENCE] * 2
     separated = np.column_stack([np.repeat([0.0, 1.0, 2.0], 10), np.tile(np.arange(10.0), 3)])
-    assert ordinal_regression(separated, np.repeat([0, 1, 2], 10)) == [NOTHING] * 2
+    assert ordinal_regression(separated, np.repeat([0, 1, 2], 10)) == [NO_EVIDENCE] * 2
 
 
 def test_effects_of_the_simulated_school_are_found():

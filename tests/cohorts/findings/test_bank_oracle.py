@@ -340,16 +340,6 @@ def test_partial_rank_correlation_is_that_of_residuals():
     assert found == pytest.approx((expected, 2 * stats.t.sf(abs(t), 77)))
 
 
-def test_spread_and_share_differences_are_those_of_scipy():
-    rng = np.random.default_rng(1)
-    a, b = rng.normal(size=30), 2 * rng.normal(size=40)
-    assert ours.spread_difference(a, b).p_value == pytest.approx(stats.levene(a, b, center="median").pvalue)
-    for hits in range(13):
-        flags = np.arange(12) < hits, np.arange(20) < 5
-        table = [[hits, 12 - hits], [5, 15]]
-        assert ours.share_difference(*flags).p_value == pytest.approx(stats.fisher_exact(table).pvalue)
-
-
 def test_serial_correlation_has_the_mean_and_variance_of_all_orders():
     rows = np.array([[0.0, 0.0, 1.0, 3.0, 7.0], [1.0, 0.0, 0.0, 0.0, 0.0], [2.0, 2.0, 2.0, 5.0, 1.0]])
     totals = np.zeros(1)

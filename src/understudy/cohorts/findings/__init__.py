@@ -1,6 +1,6 @@
 """Findings that replicate: a bank of analyses, run on the real and the synthetic cohort."""
 
-# Importing a module of analyses adds them to the bank; their order here is their order there.
+# Importing a module of analyses adds them to the bank; see `bank` for their order.
 from understudy.cohorts.findings import (  # isort: skip
     simple_analyses as simple_analyses,
     model_analyses as model_analyses,
@@ -18,12 +18,12 @@ from understudy.cohorts.findings.bank import (
     run_bank,
     without_effect,
 )
-from understudy.cohorts.findings.evidence import NOTHING, Evidence
+from understudy.cohorts.findings.evidence import NO_EVIDENCE, Evidence
 from understudy.cohorts.findings.replication import Pair, Replication, Shares, compare_findings
 
 __all__ = [
     "ALPHA",
-    "NOTHING",
+    "NO_EVIDENCE",
     "Analysis",
     "Evidence",
     "Finding",

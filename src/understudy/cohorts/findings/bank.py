@@ -5,15 +5,17 @@ from __future__ import annotations
 import importlib.util
 import re
 import traceback
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
 
 from understudy.cohorts.cohort import Cohort
 from understudy.cohorts.findings.evidence import Evidence
+from understudy.cohorts.findings.habits import Habits, habits_of
+from understudy.cohorts.summary.statistics import MEASURES
 from understudy.errors import DataError, UsageError
 
 # What most papers on learning habits call significant, per test and without correction. Fixed before
@@ -32,12 +34,17 @@ Kind = Literal[
     "inequality",
     "causal discovery",
 ]
+_ORDER = {kind: place for place, kind in enumerate(get_args(Kind))}
 
 # Kinds become column names and labels of a figure.
 _KIND = re.compile(r"[A-Za-z][A-Za-z0-9 -]{0,39}")
 
 # How to make a cohort in which there is nothing to find; see `without_effect`.
 Null = Literal["labels", "weeks", "learners", "windows"]
+
+# A habit of one window whose relation to the label a summary holds: the share of active weeks, and the
+# size of values in active weeks.
+LabelEffect = Literal["active", "l"]
 
 
 @dataclass(frozen=True)
@@ -71,7 +78,9 @@ class Analysis:
 
     For a given schema the function returns the same names, whatever the learners did. `null` says
     how to break the relation it looks for, which is how its false alarms are counted; an analysis
-    of one's own may leave it out.
+    of one's own may leave it out. `rests_on` names the statistics of a private summary that have to be
+    right for its findings to hold: feedback on them moves the budget of those. `label_effects` are
+    the habits of a window of which a finding says how they go with the label.
     """
 
     name: str
@@ -79,6 +88,9 @@ class Analysis:
     question: str
     function: Function
     null: Null | None = None
+    method: str = ""
+    rests_on: tuple[str, ...] = ()
+    label_effects: tuple[LabelEffect, ...] = ()
 
     @property
     def about_outcome(self) -> bool:
@@ -87,20 +99,70 @@ class Analysis:
 
     def findings(self, cohort: Cohort) -> list[Finding]:
         """The findings on a cohort, with the analysis before their names."""
-        return [replace(one, name=f"{self.name}: {one.name}") for one in self.function(cohort)]
+        return [replace(finding, name=f"{self.name}: {finding.name}") for finding in self.function(cohort)]
+
+
+def as_given(habits: Habits, samples: Any) -> Any:
+    """Design: the samples as they are."""
+    return samples
+
+
+class Test(NamedTuple):
+    """What a statistical test says of samples, and the design that makes the samples of habits."""
+
+    evidence: Callable[..., Any]
+    design: Callable[[Habits, Any], Mapping[Any, Any]] = as_given
+    directed: bool = True
+
+
+class Declared(NamedTuple):
+    """An analysis of the bank as a row of a table: a test, habits and a question.
+
+    `columns` gives the habits that the test's design takes: for each finding its name and one number per
+    learner. Where one fit gives several findings they have a tuple of names, and a place without a name is left out.
+    """
+
+    name: str
+    test: Test
+    columns: Callable[[Habits], Mapping[Any, Any]]
+    question: str
+    method: str
+    null: Null = "labels"
+    rests_on: tuple[str, ...] = ("habits",)
+    label_effects: tuple[LabelEffect, ...] = ()
+
+    def findings(self, cohort: Cohort) -> list[Finding]:
+        """The findings on a cohort."""
+        habits = habits_of(cohort)
+        found = []
+        for names, samples in self.test.design(habits, self.columns(habits)).items():
+            evidence = self.test.evidence(*samples)
+            named = [(names, evidence)] if isinstance(names, str) else zip(names, evidence, strict=True)
+            found += [
+                Finding.of(name, one, directed=self.test.directed) for name, one in named if name is not None
+            ]
+        return found
 
 
 _BANK: dict[str, Analysis] = {}
 
 
 def add_analysis(
-    name: str, kind: str, question: str, function: Function, null: Null | None = None
+    name: str,
+    kind: str,
+    question: str,
+    function: Function,
+    null: Null | None = None,
+    *,
+    method: str = "",
+    rests_on: Sequence[str] = (),
+    label_effects: Sequence[LabelEffect] = (),
 ) -> Analysis:
     """Add an analysis of one's own to the bank; `compare_findings` then runs it with the others.
 
     `function(cohort)` returns findings, best made with `Finding.of(name, Evidence(effect, p_value))`.
     It draws no random numbers, or has a fixed seed, and returns the same names for every cohort of
-    a schema.
+    a schema. `method` says how it is tested: by default the first line of the function's docstring.
     """
     if not _KIND.fullmatch(kind):
         raise UsageError(
@@ -108,7 +170,13 @@ def add_analysis(
         )
     if name in _BANK:
         raise UsageError(f"there is already an analysis '{name}'.", hint="give yours another name.")
-    _BANK[name] = Analysis(name, kind, question, function, null)
+    if not set(rests_on) <= set(MEASURES):
+        raise UsageError(
+            f"the analysis '{name}' rests on a statistic that no summary holds.",
+            hint="known: " + ", ".join(MEASURES) + ".",
+        )
+    said = method or (function.__doc__ or "").strip().split("\n")[0].rstrip(".")
+    _BANK[name] = Analysis(name, kind, question, function, null, said, tuple(rests_on), tuple(label_effects))
     return _BANK[name]
 
 
@@ -121,28 +189,45 @@ def remove_analysis(name: str) -> None:
     del _BANK[name]
 
 
-def register(kind: Kind | str, question: str, null: Null | None = None) -> Callable[[Function], Function]:
+def register(
+    kind: Kind | str, question: str, null: Null | None = None, *, rests_on: Sequence[str] = ()
+) -> Callable[[Function], Function]:
     """The decorator that adds an analysis to the bank: the function's name is the analysis' name."""
 
     def added(function: Function) -> Function:
-        add_analysis(function.__name__, kind, question, function, null)
+        add_analysis(function.__name__, kind, question, function, null, rests_on=rests_on)
         return function
 
     return added
 
 
+def declare(kind: Kind, *rows: Declared) -> None:
+    """Add the analyses of a table to the bank."""
+    for row in rows:
+        add_analysis(
+            row.name,
+            kind,
+            row.question,
+            row.findings,
+            row.null,
+            method=row.method,
+            rests_on=row.rests_on,
+            label_effects=row.label_effects,
+        )
+
+
 def bank() -> tuple[Analysis, ...]:
-    """All analyses, in the order in which they were added."""
-    return tuple(_BANK.values())
+    """All analyses: ours kind by kind, then those that were added."""
+    return tuple(sorted(_BANK.values(), key=lambda analysis: _ORDER.get(analysis.kind, len(_ORDER))))
 
 
 def bank_table(analyses: Sequence[Analysis] | None = None) -> str:
     """The analyses as a Markdown table: what docs/explanation/findings.md shows."""
-    lines = ["| analysis | kind | question | test | null |", "|---|---|---|---|---|"]
+    lines = ["| analysis | kind | question | test | null | rests on |", "|---|---|---|---|---|---|"]
     for one in bank() if analyses is None else analyses:
-        test = (one.function.__doc__ or "").strip().split("\n")[0].rstrip(".")
         lines.append(
-            f"| `{one.name}` | {one.kind} | {one.question} | {test} | {one.null or 'not declared'} |"
+            f"| `{one.name}` | {one.kind} | {one.question} | {one.method} | {one.null or 'not declared'} "
+            f"| {', '.join(one.rests_on) or 'not declared'} |"
         )
     return "\n".join(lines) + "\n"
 
@@ -240,7 +325,6 @@ def _guarded(
             )
         return found
 
-    findings.__doc__ = function.__doc__
     return findings
 
 

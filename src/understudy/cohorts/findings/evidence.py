@@ -1,21 +1,23 @@
-"""The tests that analyses are made of: an effect and a p-value each, two-sided.
+"""Evidence: an effect and a two-sided p-value, from scipy's tests and a few of our own.
 
-Where the data cannot answer (too few learners, no variation), the effect is 0 and the p-value 1: an
-analysis of a poor synthetic cohort then finds nothing instead of failing. Missing values (a learner
-who was never active has no minutes per active week) are left out pairwise.
+Where the data cannot answer (too few learners, no variation), there is `NO_EVIDENCE`: an analysis of a
+poor synthetic cohort then finds nothing instead of failing. Missing values (a learner who was never
+active has no minutes per active week) are left out, pairwise where values are paired.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import wraps
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import chdtrc, fdtrc, ndtr, stdtr
-from scipy.stats import hypergeom, rankdata
+from scipy import stats
+from scipy.cluster.vq import kmeans, vq
+from scipy.special import fdtrc, ndtr, stdtr
 
 Floats = NDArray[np.float64]
-Flags = NDArray[np.bool_]
 
 # A smaller spread is rounding. Habits are shares, log-minutes and minutes: of order one or larger.
 _FLAT = 1e-12
@@ -28,142 +30,140 @@ class Evidence(NamedTuple):
     p_value: float
 
 
-NOTHING = Evidence(0.0, 1.0)
+NO_EVIDENCE = Evidence(0.0, 1.0)
+Test = Callable[..., Evidence]
 
 
-def correlation(x: ArrayLike, y: ArrayLike) -> Evidence:
-    """Pearson's r and the p-value of its t statistic."""
-    a, b = _complete(x, y)
-    n = len(a)
-    if n < 4 or _flat(a) or _flat(b):
-        return NOTHING
-    a, b = a - a.mean(), b - b.mean()
-    r = float(np.clip((a @ b) / np.sqrt((a @ a) * (b @ b)), -1.0, 1.0))
-    return Evidence(r, _p_of_t(r * np.sqrt((n - 2) / max(1.0 - r * r, 1e-300)), n - 2))
+def _paired(test: Test) -> Test:
+    """A test of columns with a value per learner: enough learners with all of them, and none flat."""
+
+    @wraps(test)
+    def checked(*columns: ArrayLike) -> Evidence:
+        known = _complete(*columns)
+        if len(known[0]) < 4 or any(_flat(column) for column in known):
+            return NO_EVIDENCE
+        return test(*known)
+
+    return checked
 
 
-def rank_correlation(x: ArrayLike, y: ArrayLike) -> Evidence:
+def _apart(test: Test) -> Test:
+    """A test of two groups of learners: enough in both, who are not all alike."""
+
+    @wraps(test)
+    def checked(*groups: ArrayLike) -> Evidence:
+        known = [_complete(group)[0] for group in groups]
+        if min(map(len, known)) < 2 or _flat(np.concatenate(known)):
+            return NO_EVIDENCE
+        return test(*known)
+
+    return checked
+
+
+@_paired
+def correlation(x: Floats, y: Floats) -> Evidence:
+    """Pearson's r."""
+    return Evidence(*map(float, stats.pearsonr(x, y)))
+
+
+@_paired
+def rank_correlation(x: Floats, y: Floats) -> Evidence:
     """Spearman's rho; ties share a rank."""
-    a, b = _complete(x, y)
-    return correlation(_ranks(a), _ranks(b)) if len(a) else NOTHING
+    return Evidence(*map(float, stats.spearmanr(_tied(x), _tied(y))))
 
 
-def partial_rank_correlation(x: ArrayLike, y: ArrayLike, given: ArrayLike) -> Evidence:
+@_paired
+def partial_rank_correlation(x: Floats, y: Floats, given: Floats) -> Evidence:
     """Spearman's rho of what is left of the ranks of x and y after those of `given` are regressed out."""
-    a, b, c = _complete(x, y, given)
-    n = len(a)
-    if n < 5 or _flat(a) or _flat(b):
-        return NOTHING
-    design = np.column_stack([np.ones(n), _ranks(c)])
-    left = []
-    for ranks in (_ranks(a), _ranks(b)):
-        rest = ranks - design @ np.linalg.lstsq(design, ranks, rcond=None)[0]
-        if np.abs(rest).max() < 1e-9 * n:
-            return NOTHING
-        left.append(rest)
-    r = correlation(*left).effect
-    return Evidence(r, _p_of_t(r * np.sqrt((n - 3) / max(1.0 - r * r, 1e-300)), n - 3))
+    rho = np.asarray(stats.spearmanr(np.column_stack([_tied(x), _tied(y), _tied(given)])).statistic)
+    xy, xz, yz = rho[0, 1], rho[0, 2], rho[1, 2]
+    left = (1.0 - xz**2) * (1.0 - yz**2)
+    freedom = len(x) - 3
+    if left < 1e-12 or freedom < 2:
+        return NO_EVIDENCE
+    r = float(np.clip((xy - xz * yz) / np.sqrt(left), -1.0, 1.0))
+    return Evidence(r, _p_of_t(r * np.sqrt(freedom / max(1.0 - r * r, 1e-300)), freedom))
 
 
-def mean_difference(first: ArrayLike, second: ArrayLike) -> Evidence:
+@_apart
+def mean_difference(first: Floats, second: Floats) -> Evidence:
     """Welch's t test; the effect is the difference first - second in pooled standard deviations."""
-    (a,), (b,) = _complete(first), _complete(second)
-    if len(a) < 2 or len(b) < 2:
-        return NOTHING
-    var_a, var_b = a.var(ddof=1) / len(a), b.var(ddof=1) / len(b)
-    difference = float(a.mean() - b.mean())
-    if var_a + var_b <= (_FLAT * max(np.abs(a).max(), np.abs(b).max(), 1.0)) ** 2:
-        return NOTHING
-    freedom = (var_a + var_b) ** 2 / (var_a**2 / (len(a) - 1) + var_b**2 / (len(b) - 1))
-    spread = np.sqrt((a.var(ddof=1) + b.var(ddof=1)) / 2)
-    return Evidence(difference / float(spread), _p_of_t(difference / np.sqrt(var_a + var_b), freedom))
+    (mean, sd, n), (other, other_sd, m) = ((x.mean(), x.std(ddof=1), len(x)) for x in (first, second))
+    if _flat(first) and _flat(second):
+        return NO_EVIDENCE
+    # From the moments: thirty times as fast as from the values.
+    p = stats.ttest_ind_from_stats(mean, sd, n, other, other_sd, m, equal_var=False).pvalue
+    return Evidence(float((mean - other) / np.sqrt((sd**2 + other_sd**2) / 2)), float(p))
 
 
 def mean_away_from_zero(values: ArrayLike) -> Evidence:
     """One-sample t test, also of paired differences; the effect is the mean in standard deviations."""
-    (a,) = _complete(values)
-    if len(a) < 3 or _flat(a):
-        # All alike: either rounding, or so certain that no test is needed and none is possible.
-        return NOTHING
-    effect = float(a.mean() / a.std(ddof=1))
-    return Evidence(effect, _p_of_t(effect * np.sqrt(len(a)), len(a) - 1))
+    (known,) = _complete(values)
+    if len(known) < 3 or _flat(known):
+        return NO_EVIDENCE
+    effect = float(known.mean() / known.std(ddof=1))
+    return Evidence(effect, _p_of_t(effect * np.sqrt(len(known)), len(known) - 1))
 
 
-def rank_difference(first: ArrayLike, second: ArrayLike) -> Evidence:
+@_apart
+def rank_difference(first: Floats, second: Floats) -> Evidence:
     """Mann-Whitney test (normal approximation, ties, continuity); the effect is rank-biserial."""
-    (a,), (b,) = _complete(first), _complete(second)
-    n_a, n_b = len(a), len(b)
-    n = n_a + n_b
-    if n_a < 2 or n_b < 2:
-        return NOTHING
-    ranks = _ranks(np.concatenate([a, b]))
-    _, ties = np.unique(ranks, return_counts=True)
-    variance = n_a * n_b / 12.0 * (n + 1.0 - (ties**3.0 - ties).sum() / (n * (n - 1.0)))
-    if variance <= 0:
-        return NOTHING
-    u = ranks[:n_a].sum() - n_a * (n_a + 1) / 2.0
-    excess = u - n_a * n_b / 2.0
-    z = max(abs(excess) - 0.5, 0.0) / np.sqrt(variance)
-    return Evidence(float(2.0 * excess / (n_a * n_b)), float(2.0 * ndtr(-z)))
+    u, p = stats.mannwhitneyu(_tied(first), _tied(second), method="asymptotic")
+    return Evidence(float(2.0 * u / (len(first) * len(second)) - 1.0), float(p))
 
 
-def rank_differences(values: ArrayLike, group: ArrayLike) -> Evidence:
+@_paired
+def rank_differences(values: Floats, group: Floats) -> Evidence:
     """Kruskal and Wallis: do the groups differ at all? The effect is epsilon squared, without direction."""
-    a, g = _complete(values, group)
-    n = len(a)
-    codes, place, sizes = np.unique(g, return_inverse=True, return_counts=True)
-    if n < 5 or len(codes) < 2:
-        return NOTHING
-    ranks = _ranks(a)
-    _, ties = np.unique(ranks, return_counts=True)
-    correction = 1.0 - (ties**3.0 - ties).sum() / (n**3.0 - n)
-    if correction <= 0:
-        return NOTHING
-    sums = np.bincount(place, weights=ranks)
-    h = (12.0 / (n * (n + 1.0)) * (sums**2 / sizes).sum() - 3.0 * (n + 1.0)) / correction
-    return Evidence(float(h / (n - 1.0)), float(chdtrc(len(codes) - 1, max(h, 0.0))))
+    h, p = stats.kruskal(*_parts(_tied(values), group))
+    return Evidence(float(h / (len(values) - 1.0)), float(p))
 
 
-def mean_differences(values: ArrayLike, group: ArrayLike) -> Evidence:
+@_paired
+def mean_differences(values: Floats, group: Floats) -> Evidence:
     """One-way analysis of variance; the effect is eta squared, without direction."""
-    a, g = _complete(values, group)
-    n = len(a)
-    codes, place, sizes = np.unique(g, return_inverse=True, return_counts=True)
-    if n - len(codes) < 2 or len(codes) < 2 or _flat(a):
-        return NOTHING
-    means = np.bincount(place, weights=a) / sizes
-    between = float((sizes * (means - a.mean()) ** 2).sum())
-    within = float(((a - means[place]) ** 2).sum())
-    if within <= 0:
-        return NOTHING
-    f = (between / (len(codes) - 1)) / (within / (n - len(codes)))
-    return Evidence(between / (between + within), float(fdtrc(len(codes) - 1, n - len(codes), f)))
+    parts = _parts(values, group)
+    if len(values) - len(parts) < 2 or all(_flat(part) for part in parts):
+        return NO_EVIDENCE
+    f, p = stats.f_oneway(*parts)
+    between = float(f) * (len(parts) - 1)
+    return Evidence(between / (between + len(values) - len(parts)), float(p))
 
 
-def spread_difference(first: ArrayLike, second: ArrayLike) -> Evidence:
+@_apart
+def spread_difference(first: Floats, second: Floats) -> Evidence:
     """Brown and Forsythe's test of two spreads; the effect is the log-ratio of the mean deviations."""
-    (a,), (b,) = _complete(first), _complete(second)
-    if len(a) < 3 or len(b) < 3:
-        return NOTHING
-    deviations = [np.abs(one - np.median(one)) for one in (a, b)]
-    if min(one.mean() for one in deviations) <= 0:
-        return NOTHING
-    group = np.repeat([0, 1], [len(a), len(b)])
-    effect = float(np.log(deviations[0].mean() / deviations[1].mean()))
-    return Evidence(effect, mean_differences(np.concatenate(deviations), group).p_value)
+    if min(len(first), len(second)) < 3 or _flat(first) or _flat(second):
+        return NO_EVIDENCE
+    ratio = np.divide(*(np.abs(x - np.median(x)).mean() for x in (first, second)))
+    return Evidence(float(np.log(ratio)), float(stats.levene(first, second, center="median").pvalue))
 
 
 def share_difference(first: ArrayLike, second: ArrayLike) -> Evidence:
     """Fisher's exact test of two shares of flags; the effect is the difference first - second."""
     a, b = np.asarray(first, dtype=bool), np.asarray(second, dtype=bool)
     if not len(a) or not len(b):
-        return NOTHING
-    hits, n = int(a.sum() + b.sum()), len(a) + len(b)
-    possible = np.arange(max(0, hits - len(b)), min(hits, len(a)) + 1)
-    chances = hypergeom.pmf(possible, n, hits, len(a))
-    observed = chances[int(a.sum()) - possible[0]]
-    p = float(chances[chances <= observed * (1.0 + 1e-7)].sum())
-    return Evidence(float(a.mean() - b.mean()), min(p, 1.0))
+        return NO_EVIDENCE
+    table = np.array([[part.sum(), (~part).sum()] for part in (a, b)])
+    return Evidence(float(a.mean() - b.mean()), float(stats.fisher_exact(table).pvalue))
+
+
+def common_rhythm(series: Floats) -> Evidence:
+    """F test of week effects with learner effects removed, learners by weeks; without direction.
+
+    The effect is partial eta squared.
+    """
+    n, n_weeks = series.shape
+    if n < 3:
+        return NO_EVIDENCE
+    rhythm = series.mean(axis=0) - series.mean()
+    rest = series - series.mean(axis=1, keepdims=True) - rhythm
+    between, within = n * float((rhythm**2).sum()), float((rest**2).sum())
+    if within <= 1e-12 * series.size:
+        return NO_EVIDENCE
+    freedom = (n_weeks - 1, (n - 1) * (n_weeks - 1))
+    f = (between / freedom[0]) / (within / freedom[1])
+    return Evidence(between / (between + within), float(fdtrc(*freedom, f)))
 
 
 def regression(predictors: ArrayLike, y: ArrayLike) -> list[Evidence]:
@@ -175,12 +175,12 @@ def regression(predictors: ArrayLike, y: ArrayLike) -> list[Evidence]:
     usable = np.array([not _flat(column) for column in x.T], dtype=bool)
     fit = _least_squares(x[:, usable], target)
     if fit is None:
-        return [NOTHING] * x.shape[1]
+        return [NO_EVIDENCE] * x.shape[1]
     tests = iter(
         Evidence(float(slope), _p_of_t(float(slope / error), fit.freedom))
         for slope, error in zip(fit.slopes, fit.errors, strict=True)
     )
-    return [next(tests) if one else NOTHING for one in usable]
+    return [next(tests) if one else NO_EVIDENCE for one in usable]
 
 
 class _Fit(NamedTuple):
@@ -223,21 +223,21 @@ def ordinal_regression(predictors: ArrayLike, level: ArrayLike) -> list[Evidence
     usable = np.array([not _flat(column) for column in x.T], dtype=bool)
     n_cuts = len(codes) - 1
     if n_cuts < 1 or n < k + n_cuts + 3 or not usable.any():
-        return [NOTHING] * k
+        return [NO_EVIDENCE] * k
     z = _standardised(x[:, usable])
     if np.linalg.matrix_rank(np.column_stack([np.ones(n), z])) < z.shape[1] + 1:
-        return [NOTHING] * k
+        return [NO_EVIDENCE] * k
     below = np.cumsum(np.bincount(y))[:-1] / n
     theta = np.concatenate([np.log(below / (1.0 - below)), np.zeros(z.shape[1])])
     fitted = _maximise(theta, z, y, n_cuts)
     if fitted is None:
-        return [NOTHING] * k
+        return [NO_EVIDENCE] * k
     theta, errors = fitted
     tests = iter(
         Evidence(float(slope), float(2.0 * ndtr(-abs(slope / error))))
         for slope, error in zip(theta[n_cuts:], errors[n_cuts:], strict=True)
     )
-    return [next(tests) if one else NOTHING for one in usable]
+    return [next(tests) if one else NO_EVIDENCE for one in usable]
 
 
 def _maximise(theta: Floats, z: Floats, y: NDArray[np.intp], n_cuts: int) -> tuple[Floats, Floats] | None:
@@ -302,10 +302,10 @@ def sobel(cause: ArrayLike, mediator: ArrayLike, y: ArrayLike) -> Evidence:
     on_mediator = _least_squares(first[:, None], second)
     on_outcome = _least_squares(np.column_stack([second, first]), third)
     if on_mediator is None or on_outcome is None:
-        return NOTHING
+        return NO_EVIDENCE
     a, b = float(on_mediator.slopes[0]), float(on_outcome.slopes[0])
     error = float(np.hypot(b * on_mediator.errors[0], a * on_outcome.errors[0]))
-    return Evidence(a * b, float(2.0 * ndtr(-abs(a * b) / error))) if error > 0 else NOTHING
+    return Evidence(a * b, float(2.0 * ndtr(-abs(a * b) / error))) if error > 0 else NO_EVIDENCE
 
 
 def serial_correlation(series: Floats) -> Evidence:
@@ -320,7 +320,7 @@ def serial_correlation(series: Floats) -> Evidence:
     power = (centred**2).sum(axis=1)
     varies = power > 1e-12
     if varies.sum() < 3 or n_weeks < 4:
-        return NOTHING
+        return NO_EVIDENCE
     c = centred[varies] / np.sqrt(power[varies])[:, None]
     fourth = (c**4).sum(axis=1)
     excess = (c[:, 1:] * c[:, :-1]).sum(axis=1) + 1.0 / n_weeks
@@ -331,33 +331,37 @@ def serial_correlation(series: Floats) -> Evidence:
     apart = (t - 2) * (t - 3) * (3 - 6 * fourth) / (t * (t - 1) * (t - 2) * (t - 3))
     variance = float((same + chained + apart - 1.0 / t**2).sum())
     if variance <= 1e-12:
-        return NOTHING
+        return NO_EVIDENCE
     z = float(excess.sum()) / np.sqrt(variance)
     return Evidence(float(excess.mean()), float(2.0 * ndtr(-abs(z))))
 
 
-def gini(values: ArrayLike) -> float:
-    """Gini's coefficient: 0 when all have the same."""
-    ordered = np.sort(np.asarray(values, dtype=np.float64))
-    n, total = len(ordered), float(ordered.sum())
-    if not n or total <= 0:
-        return 0.0
-    return float(2.0 * (np.arange(1, n + 1) @ ordered) / (n * total) - (n + 1.0) / n)
+def gini(values: ArrayLike) -> Floats:
+    """Gini's coefficient along the last axis: 0 when all have the same, and where there is nothing."""
+    ordered = np.sort(np.asarray(values, dtype=np.float64), axis=-1)
+    n = ordered.shape[-1]
+    total = ordered.sum(axis=-1)
+    weighted = ordered @ np.arange(1.0, n + 1.0)
+    some = total > 0
+    return np.where(
+        some, 2.0 * weighted / (max(n, 1) * np.where(some, total, 1.0)) - (n + 1.0) / max(n, 1), 0.0
+    )
 
 
 def inequality_difference(first: ArrayLike, second: ArrayLike) -> Evidence:
     """Difference of two Gini coefficients with jackknife errors, t with the smaller group's freedom."""
     (a,), (b,) = _complete(first), _complete(second)
     if min(len(a), len(b)) < 5 or a.sum() <= 0 or b.sum() <= 0:
-        return NOTHING
-    variances = []
-    for one in (a, b):
-        left_out = np.array([gini(np.delete(one, i)) for i in range(len(one))])
-        variances.append((len(one) - 1) * left_out.var())
-    error = float(np.sqrt(sum(variances)))
-    difference = gini(a) - gini(b)
+        return NO_EVIDENCE
+    variance = 0.0
+    for part in (a, b):
+        n = len(part)
+        left_out = gini(np.broadcast_to(part, (n, n))[~np.eye(n, dtype=bool)].reshape(n, n - 1))
+        variance += (n - 1) * float(left_out.var())
+    error = float(np.sqrt(variance))
     if error < 1e-12:
-        return NOTHING
+        return NO_EVIDENCE
+    difference = float(gini(a) - gini(b))
     return Evidence(difference, _p_of_t(difference / error, min(len(a), len(b)) - 1))
 
 
@@ -370,23 +374,17 @@ def clusters(points: Floats, k: int) -> NDArray[np.intp]:
     while len(centres) < k:
         distance = np.min([((z - centre) ** 2).sum(axis=1) for centre in centres], axis=0)
         centres.append(z[np.argmax(distance)])
-    middle = np.array(centres)
-    place = np.zeros(len(z), dtype=np.intp)
-    for _ in range(100):
-        nearest = np.argmin(((z[:, None, :] - middle[None]) ** 2).sum(axis=2), axis=1)
-        for cluster in range(k):
-            if (nearest == cluster).any():
-                middle[cluster] = z[nearest == cluster].mean(axis=0)
-        if (nearest == place).all():
-            break
-        place = nearest
-    return place
+    settled, _ = kmeans(z, np.array(centres), thresh=0.0)
+    return np.asarray(vq(z, settled)[0], dtype=np.intp)
 
 
-def _ranks(values: Floats) -> Floats:
-    """Ranks with ties; what differs by rounding only (two learners with one active week each) is a tie."""
-    ranks: Floats = rankdata(np.round(values, 12))
-    return ranks
+def _tied(values: Floats) -> Floats:
+    """Values to be ranked: what differs by rounding only (two learners with one active week each) is a tie."""
+    return np.round(values, 12)
+
+
+def _parts(values: Floats, group: Floats) -> list[Floats]:
+    return [values[group == code] for code in np.unique(group)]
 
 
 def _complete(*columns: ArrayLike) -> list[Floats]:

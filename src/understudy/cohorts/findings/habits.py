@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import cached_property
+from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,18 +23,17 @@ class Habits:
     """A cohort as researchers describe it. Arrays have learners first; windows or weeks follow."""
 
     def __init__(self, cohort: Cohort) -> None:
-        self.cohort = cohort
+        # Not the cohort itself: `habits_of` keeps habits as long as there is a cohort.
+        self.values: Floats = cohort.values
+        self.label = cohort.label
+        self.labels = cohort.schema.labels
+        self.features = cohort.schema.features
         self.windows = [feature.name for feature in cohort.schema.features]
         self.n_weeks = cohort.schema.n_weeks
         self.outcome: Floats = cohort.label.astype(np.float64)
         # The lowest and the highest declared label: the extremes that group comparisons contrast.
         self.low: Flags = cohort.label == 0
         self.high: Flags = cohort.label == cohort.schema.n_labels - 1
-
-    @cached_property
-    def values(self) -> Floats:
-        """Minutes by window and week."""
-        return self.cohort.values
 
     @cached_property
     def by_week(self) -> Floats:
@@ -69,9 +69,19 @@ class Habits:
         return np.log1p(self.total)
 
     @cached_property
+    def log_minutes(self) -> Floats:
+        """log(1 + minutes), by window."""
+        return np.log1p(self.minutes)
+
+    @cached_property
+    def active(self) -> Floats:
+        """1 where there were minutes and 0 elsewhere, by window and week."""
+        return (self.values > 0).astype(np.float64)
+
+    @cached_property
     def activity(self) -> Floats:
         """Share of weeks with any minutes, by window."""
-        share: Floats = (self.values > 0).mean(axis=2)
+        share: Floats = self.active.mean(axis=2)
         return share
 
     @cached_property
@@ -83,9 +93,12 @@ class Habits:
     @cached_property
     def intensity(self) -> Floats:
         """Mean log-minutes of the active weeks, by window; missing for who was never active."""
-        active = self.values > 0
-        n_active = active.sum(axis=2)
-        return np.where(n_active > 0, self.log_values.sum(axis=2) / np.maximum(n_active, 1), np.nan)
+        return _mean_of_active(self.log_values.sum(axis=2), self.active.sum(axis=2))
+
+    @cached_property
+    def intensity_in_all(self) -> Floats:
+        """Mean log-minutes of the active weeks, all windows together; missing for who was never active."""
+        return _mean_of_active(self.log_values.sum(axis=(1, 2)), self.active.sum(axis=(1, 2)))
 
     @cached_property
     def share(self) -> Floats:
@@ -99,10 +112,9 @@ class Habits:
 
         Features without declared hours count in the order in which they are declared.
         """
-        features = self.cohort.schema.features
-        if any(feature.hours is None for feature in features):
-            return np.arange(len(features), dtype=np.float64)
-        middle = np.array([sum(feature.hours or (0, 0)) / 2 for feature in features])
+        if any(feature.hours is None for feature in self.features):
+            return np.arange(len(self.features), dtype=np.float64)
+        middle = np.array([sum(feature.hours or (0, 0)) / 2 for feature in self.features])
         return np.where(middle < _DAWN, middle + 24.0, middle)
 
     @cached_property
@@ -110,6 +122,22 @@ class Habits:
         """Chronotype: the mean hour of a learner's minutes."""
         hour: Floats = self.share @ self.hours
         return hour
+
+    @cached_property
+    def shift_of_hours(self) -> Floats:
+        """Mean hour of the second half of the term less that of the first; missing without minutes in one."""
+        middle = self.n_weeks // 2
+        first, second = (
+            part.sum(axis=2) for part in (self.values[:, :, :middle], self.values[:, :, middle:])
+        )
+        with np.errstate(invalid="ignore"):
+            shift: Floats = second @ self.hours / second.sum(axis=1) - first @ self.hours / first.sum(axis=1)
+        return shift
+
+    @cached_property
+    def favourite(self) -> NDArray[np.intp]:
+        """The window with most minutes; -1 without any."""
+        return np.where(self.total > 0, self.minutes.argmax(axis=1), -1)
 
     @cached_property
     def evenness(self) -> Floats:
@@ -138,12 +166,42 @@ class Habits:
         middle = self.n_weeks // 2
         return self.log_values[:, :, :middle].mean(axis=2), self.log_values[:, :, middle:].mean(axis=2)
 
+    @cached_property
+    def thirds(self) -> Floats:
+        """Mean log-minutes of each third of the term."""
+        return np.column_stack([self.part(0.0, 1 / 3), self.part(1 / 3, 2 / 3), self.part(2 / 3, 1.0)])
+
+    @cached_property
+    def without_rhythm(self) -> Floats:
+        """Log-minutes by window and week, less what the whole class did: see `without_rhythm`."""
+        return without_rhythm(self.log_values)
+
     def part(self, first: float, last: float) -> Floats:
         """Mean log-minutes a week in a part of the term, given by its limits as shares of the weeks."""
         start = min(round(first * self.n_weeks), self.n_weeks - 1)
         stop = max(round(last * self.n_weeks), start + 1)
         mean: Floats = self.log_weeks[:, start:stop].mean(axis=1)
         return mean
+
+
+_KNOWN: WeakKeyDictionary[Cohort, Habits] = WeakKeyDictionary()
+
+
+def habits_of(cohort: Cohort) -> Habits:
+    """The habits of a cohort, computed once for all analyses and forgotten with it."""
+    if cohort not in _KNOWN:
+        _KNOWN[cohort] = Habits(cohort)
+    return _KNOWN[cohort]
+
+
+def _mean_of_active(total: Floats, n_active: Floats) -> Floats:
+    return np.where(n_active > 0, total / np.maximum(n_active, 1.0), np.nan)
+
+
+def above_median(column: Floats) -> Flags:
+    """Who has more than the median learner."""
+    flags: Flags = column > (np.median(column) if len(column) else 0.0)
+    return flags
 
 
 def entropy(amounts: Floats) -> Floats:

@@ -1,61 +1,239 @@
-"""Causal discovery: a small DirectLiNGAM, and what one week says about the next."""
+"""Analyses that fit a model: regressions, mediation, profiles of learners, and what causes what."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from itertools import permutations
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from understudy.cohorts.cohort import Cohort
-from understudy.cohorts.findings.bank import Finding, register
+from understudy.cohorts.findings.bank import Declared, Test, declare
 from understudy.cohorts.findings.evidence import (
-    NOTHING,
+    NO_EVIDENCE,
     Evidence,
     clusters,
-    gini,
-    inequality_difference,
     logistic_regression,
-    mean_away_from_zero,
-    mean_difference,
     ordinal_regression,
     partial_rank_correlation,
-    rank_correlation,
-    rank_difference,
     regression,
-    serial_correlation,
     sobel,
 )
-from understudy.cohorts.findings.habits import Habits, row_correlations, week_to_week, without_rhythm
+from understudy.cohorts.findings.habits import Habits, row_correlations
+from understudy.cohorts.findings.simple_analyses import (
+    MANN_WHITNEY_OF_PAIRS,
+    RHO,
+    RHO_OF_PAIRS,
+    T_TEST,
+    WELCH_OF_PAIRS,
+    Columns,
+    Samples,
+    pairs,
+    windows,
+)
 
 Floats = NDArray[np.float64]
+
+LEAST_SQUARES = Test(regression)
+ORDINAL = Test(ordinal_regression)
+LOGISTIC = Test(logistic_regression)
+SOBEL = Test(sobel)
 
 N_RESAMPLES = 100
 # Resamples must not change from run to run, nor between the cohorts that are compared.
 _SEED = 20_110
 
 
-@register("causal discovery", "Which windows cause achievement, and does achievement cause habits?", "labels")
-def causes_of_outcome(cohort: Cohort) -> list[Finding]:
-    """DirectLiNGAM (Shimizu et al. 2011) on log-minutes of all windows and the outcome.
+def _centred(column: Floats) -> Floats:
+    centred: Floats = column - (np.nanmean(column) if np.isfinite(column).any() else 0.0)
+    return centred
 
-    The coefficient of each window in the outcome's equation and of the outcome in each window's; 0
-    where the causal order says otherwise. The p-value is that of 99 resamples of the learners:
-    twice the share on the other side of 0, zeros on both.
+
+def _curvature(habits: Habits) -> dict[Any, Any]:
+    centred = _centred(habits.log_total)
+    return {(None, "square"): (np.column_stack([centred, centred**2]), habits.outcome)}
+
+
+def _interaction(habits: Habits) -> dict[Any, Any]:
+    known = np.isfinite(habits.evenness)
+    total, even = _centred(habits.log_total[known]), _centred(habits.evenness[known])
+    predictors = np.column_stack([total, even, total * even])
+    return {(None, None, "product"): (predictors, habits.outcome[known])}
+
+
+# fmt: off
+declare(
+    "regression",
+    Declared("outcome_on_windows", LEAST_SQUARES, lambda h: {tuple(h.windows): (h.log_minutes, h.outcome)},
+             "Which windows explain achievement when the others are held fixed?",
+             "Least squares of the outcome on log-minutes of all windows"),
+    Declared("ordered_outcome_on_activity", ORDINAL, lambda h: {tuple(h.windows): (h.activity, h.outcome)},
+             "Which windows move a learner to a higher group?",
+             "Proportional-odds regression of the outcome on the share of active weeks of all windows"),
+    Declared("highest_on_windows", LOGISTIC, lambda h: {tuple(h.windows): (h.log_minutes, h.high)},
+             "What distinguishes the highest achievers from all others?",
+             "Logistic regression of being in the highest group on log-minutes of all windows"),
+    Declared("lowest_on_windows", LOGISTIC, lambda h: {tuple(h.windows): (h.log_minutes, h.low)},
+             "What distinguishes the lowest achievers from all others?",
+             "Logistic regression of being in the lowest group on log-minutes of all windows"),
+    Declared("outcome_on_total_and_regularity", LEAST_SQUARES,
+             lambda h: {("log minutes", "evenness"): (np.column_stack([h.log_total, h.evenness]), h.outcome)},
+             "Does regularity matter beyond the amount of work?",
+             "Least squares of the outcome on log-minutes and evenness over the weeks",
+             rests_on=("habits", "spread")),
+    Declared("outcome_on_activity_and_intensity", LEAST_SQUARES,
+             lambda h: {("active weeks", "minutes in them"): (
+                 np.column_stack([h.activity.mean(axis=1), h.intensity_in_all]), h.outcome)},
+             "Is it the number of active weeks or the minutes in them?",
+             "Least squares of the outcome on the share of active weeks and the minutes in them"),
+    Declared("share_given_total", Test(partial_rank_correlation),
+             lambda h: {name: (column, h.outcome, h.total) for name, column in windows(h, h.share).items()},
+             "Does the time of day matter for learners with the same amount of work?",
+             "Partial rank correlation of each window's share with the outcome, given total minutes",
+             rests_on=("habits", "levels")),
+    Declared("curvature_of_total", LEAST_SQUARES, _curvature,
+             "Is there too much of a good thing?",
+             "Least squares of the outcome on log-minutes and their square: the square's coefficient"),
+    Declared("total_times_regularity", LEAST_SQUARES, _interaction,
+             "Does work pay more for regular learners?",
+             "Least squares of the outcome on log-minutes, evenness and their product: the product's coefficient",
+             rests_on=("habits", "spread")),
+    Declared("outcome_on_halves", LEAST_SQUARES,
+             lambda h: {("first half", "second half"): (
+                 np.column_stack([half.sum(axis=1) for half in h.halves]), h.outcome)},
+             "Does early work matter beyond late work?",
+             "Least squares of the outcome on mean log-minutes of the first and of the second half",
+             rests_on=("habits", "rhythm")),
+)
+
+declare(
+    "mediation",
+    Declared("regularity_mediates_time", SOBEL, lambda h: {"indirect": (h.log_total, h.evenness, h.outcome)},
+             "Does more time help because it makes work regular?",
+             "Sobel test: log-minutes -> evenness -> outcome", rests_on=("habits", "spread")),
+    Declared("late_work_mediates_early_work", SOBEL,
+             lambda h: {"indirect": (*(half.sum(axis=1) for half in h.halves), h.outcome)},
+             "Does an early start help because work goes on?",
+             "Sobel test: first half -> second half -> outcome"),
+    Declared("time_mediates_activity", SOBEL,
+             lambda h: {window: (*pair, h.outcome) for window, pair in pairs(h, h.activity, h.log_minutes).items()},
+             "Does being active often help because it adds up to more minutes?",
+             "Sobel test: share of active weeks -> log-minutes -> outcome, by window"),
+)
+# fmt: on
+
+
+def _profiles(points: Floats, k: int, amount: Floats) -> NDArray[np.intp]:
+    """Clusters of learners, numbered by their mean amount, so that a direction has a meaning."""
+    place = clusters(points, k)
+    found = np.unique(place)
+    means = [np.nanmean(amount[place == cluster]) for cluster in found]
+    rank = np.empty(place.max(initial=0) + 1, dtype=np.intp)
+    rank[found[np.argsort(means, kind="stable")]] = np.arange(len(found))
+    return rank[place]
+
+
+def _split(outcome: Floats, place: NDArray[np.intp]) -> tuple[Floats, Floats]:
+    return outcome[place == 1], outcome[place == 0]
+
+
+def _time_profiles(habits: Habits) -> Samples:
+    worked = habits.total > 0
+    place = _profiles(habits.share[worked], 2, habits.mean_hour[worked])
+    return {"later profile": _split(habits.outcome[worked], place)}
+
+
+def _pace_profiles(habits: Habits) -> Columns:
+    pace = habits.thirds - habits.thirds.mean(axis=1, keepdims=True)
+    return {"later pace": _profiles(pace, 3, pace[:, 2] - pace[:, 0])}
+
+
+def _activity_profiles(habits: Habits) -> Samples:
+    place = _profiles(habits.activity, 2, habits.activity.mean(axis=1))
+    return {"more active profile": _split(habits.outcome, place)}
+
+
+def _main_component(habits: Habits) -> Samples:
+    """Its sign is chosen so that more minutes in all windows count as positive."""
+    columns = np.column_stack([habits.log_minutes, habits.activity])
+    spread = columns.std(axis=0) if len(columns) else np.zeros(columns.shape[1])
+    if not (spread > 0).any():
+        return {"component": ([], [])}
+    z = (columns - columns.mean(axis=0))[:, spread > 0] / spread[spread > 0]
+    score = z @ np.linalg.svd(z, full_matrices=False)[2][0]
+    sign = np.sign((score - score.mean()) @ _centred(habits.log_total)) or 1.0
+    return {"component": (sign * score, habits.outcome)}
+
+
+# fmt: off
+declare(
+    "cluster",
+    Declared("amount_profiles", RHO, lambda h: {"busier profile": _profiles(h.log_minutes, 3, h.total)},
+             "Do busier profiles of learners achieve more?",
+             "Three clusters by log-minutes in each window, ordered by total minutes: rho with the outcome"),
+    Declared("time_profiles", MANN_WHITNEY_OF_PAIRS, _time_profiles,
+             "Do profiles that differ in time of day differ in achievement?",
+             "Two clusters by shares of the windows, the later against the earlier one: Mann-Whitney test"),
+    Declared("pace_profiles", RHO, _pace_profiles,
+             "Do early, steady and late workers differ in achievement?",
+             "Three clusters by log-minutes in thirds of the term around the learner's mean, ordered by lateness"),
+    Declared("activity_profiles", WELCH_OF_PAIRS, _activity_profiles,
+             "Do active and inactive profiles differ in achievement?",
+             "Two clusters by the share of active weeks in each window, the more active one: Welch's t test"),
+    Declared("main_component", RHO_OF_PAIRS, _main_component,
+             "Is the main dimension of habits related to achievement?",
+             "First principal component of activity and log-minutes of all windows: rho with the outcome"),
+)
+# fmt: on
+
+
+def _causes(columns: Floats) -> list[Evidence]:
+    """The coefficients of each column in the last one's equation and of the last in each column's.
+
+    A coefficient is 0 where the causal order says otherwise. The p-value is that of 99 resamples of the
+    learners: twice the share on the other side of 0, zeros on both.
     """
-    habits = Habits(cohort)
-    names = [*(f"{window} on outcome" for window in habits.windows)]
-    names += [f"outcome on {window}" for window in habits.windows]
-    columns = np.column_stack([np.log1p(habits.minutes), habits.outcome])
     n, k = columns.shape
     if n < 2 * k + 4:
-        return [Finding.of(name, NOTHING) for name in names]
+        return [NO_EVIDENCE] * (2 * k - 2)
     place = np.random.default_rng(_SEED).integers(n, size=(N_RESAMPLES, n))
     place[0] = np.arange(n)
     effects = direct_lingam(columns[place])
-    tests = [*effects[:, -1, :-1].T, *effects[:, :-1, -1].T]
-    return [Finding.of(name, _resampled(values)) for name, values in zip(names, tests, strict=True)]
+    return [_resampled(values) for values in (*effects[:, -1, :-1].T, *effects[:, :-1, -1].T)]
+
+
+def _outcome_and_windows(habits: Habits) -> dict[Any, Any]:
+    names = (
+        *(f"{window} on outcome" for window in habits.windows),
+        *(f"outcome on {window}" for window in habits.windows),
+    )
+    return {names: (np.column_stack([habits.log_minutes, habits.outcome]),)}
+
+
+def _leads(habits: Habits) -> Columns:
+    series, values = habits.without_rhythm, habits.values
+    varies = (np.ptp(values[:, :, :-1], axis=2) > 0) & (np.ptp(values[:, :, 1:], axis=2) > 0)
+    return {
+        f"{habits.windows[i]} to {habits.windows[j]}": row_correlations(
+            series[both, i, :-1], series[both, j, 1:]
+        )
+        for i, j in permutations(range(len(habits.windows)), 2)
+        for both in [varies[:, i] & varies[:, j]]
+    }
+
+
+# fmt: off
+declare(
+    "causal discovery",
+    Declared("causes_of_outcome", Test(_causes), _outcome_and_windows,
+             "Which windows cause achievement, and does achievement cause habits?",
+             "DirectLiNGAM (Shimizu et al. 2011) on log-minutes of all windows and the outcome"),
+    Declared("one_week_leads_to_next", T_TEST, _leads,
+             "Does much work in one window lead to more or less in another a week later?",
+             "t test of within-learner correlations of a window with another a week later, rhythm removed",
+             null="weeks", rests_on=("persistence",)),
+)
+# fmt: on
 
 
 def _resampled(values: Floats) -> Evidence:
@@ -140,258 +318,3 @@ def _standardised(samples: Floats) -> Floats:
     spread = centred.std(axis=1, keepdims=True)
     scaled: Floats = centred / np.where(spread > 1e-9, spread, 1.0)
     return scaled
-
-
-@register(
-    "causal discovery", "Does much work in one window lead to more or less in another a week later?", "weeks"
-)
-def one_week_leads_to_next(cohort: Cohort) -> list[Finding]:
-    """t test of within-learner correlations of a window with another a week later, rhythm removed."""
-    habits = Habits(cohort)
-    series = without_rhythm(habits.log_values)
-    varies = (np.ptp(habits.values[:, :, :-1], axis=2) > 0) & (np.ptp(habits.values[:, :, 1:], axis=2) > 0)
-    found = []
-    for i, j in permutations(range(len(habits.windows)), 2):
-        both = varies[:, i] & varies[:, j]
-        test = mean_away_from_zero(row_correlations(series[both, i, :-1], series[both, j, 1:]))
-        found.append(Finding.of(f"{habits.windows[i]} to {habits.windows[j]}", test))
-    return found
-
-
-def _named(names: Sequence[str], tests: Sequence[Evidence]) -> list[Finding]:
-    return [Finding.of(name, test) for name, test in zip(names, tests, strict=True)]
-
-
-@register("regression", "Which windows explain achievement when the others are held fixed?", "labels")
-def outcome_on_windows(cohort: Cohort) -> list[Finding]:
-    """Least squares of the outcome on log-minutes of all windows."""
-    habits = Habits(cohort)
-    return _named(habits.windows, regression(np.log1p(habits.minutes), habits.outcome))
-
-
-@register("regression", "Which windows move a learner to a higher group?", "labels")
-def ordered_outcome_on_activity(cohort: Cohort) -> list[Finding]:
-    """Proportional-odds regression of the outcome on the share of active weeks of all windows."""
-    habits = Habits(cohort)
-    return _named(habits.windows, ordinal_regression(habits.activity, habits.outcome))
-
-
-@register("regression", "What distinguishes the highest achievers from all others?", "labels")
-def highest_on_windows(cohort: Cohort) -> list[Finding]:
-    """Logistic regression of being in the highest group on log-minutes of all windows."""
-    habits = Habits(cohort)
-    return _named(habits.windows, logistic_regression(np.log1p(habits.minutes), habits.high))
-
-
-@register("regression", "What distinguishes the lowest achievers from all others?", "labels")
-def lowest_on_windows(cohort: Cohort) -> list[Finding]:
-    """Logistic regression of being in the lowest group on log-minutes of all windows."""
-    habits = Habits(cohort)
-    return _named(habits.windows, logistic_regression(np.log1p(habits.minutes), habits.low))
-
-
-@register("regression", "Does regularity matter beyond the amount of work?", "labels")
-def outcome_on_total_and_regularity(cohort: Cohort) -> list[Finding]:
-    """Least squares of the outcome on log-minutes and evenness over the weeks."""
-    habits = Habits(cohort)
-    predictors = np.column_stack([habits.log_total, habits.evenness])
-    return _named(["log minutes", "evenness"], regression(predictors, habits.outcome))
-
-
-@register("regression", "Is it the number of active weeks or the minutes in them?", "labels")
-def outcome_on_activity_and_intensity(cohort: Cohort) -> list[Finding]:
-    """Least squares of the outcome on the share of active weeks and the minutes in them."""
-    habits = Habits(cohort)
-    n_active = (habits.values > 0).sum(axis=(1, 2))
-    long = np.where(n_active > 0, habits.log_values.sum(axis=(1, 2)) / np.maximum(n_active, 1), np.nan)
-    predictors = np.column_stack([habits.activity.mean(axis=1), long])
-    return _named(["active weeks", "minutes in them"], regression(predictors, habits.outcome))
-
-
-@register("regression", "Does the time of day matter for learners with the same amount of work?", "labels")
-def share_given_total(cohort: Cohort) -> list[Finding]:
-    """Partial rank correlation of each window's share with the outcome, given total minutes."""
-    habits = Habits(cohort)
-    return [
-        Finding.of(window, partial_rank_correlation(column, habits.outcome, habits.total))
-        for window, column in zip(habits.windows, habits.share.T, strict=True)
-    ]
-
-
-@register("regression", "Is there too much of a good thing?", "labels")
-def curvature_of_total(cohort: Cohort) -> list[Finding]:
-    """Least squares of the outcome on log-minutes and their square: the square's coefficient."""
-    habits = Habits(cohort)
-    centred = habits.log_total - (habits.log_total.mean() if len(habits.log_total) else 0.0)
-    return [Finding.of("square", regression(np.column_stack([centred, centred**2]), habits.outcome)[1])]
-
-
-@register("regression", "Does work pay more for regular learners?", "labels")
-def total_times_regularity(cohort: Cohort) -> list[Finding]:
-    """Least squares of the outcome on log-minutes, evenness and their product: the product's coefficient."""
-    habits = Habits(cohort)
-    total, even = habits.log_total, habits.evenness
-    present = np.isfinite(even)
-    total, even = total[present], even[present]
-    if not len(total):
-        return [Finding.of("product", Evidence(0.0, 1.0))]
-    total, even = total - total.mean(), even - even.mean()
-    tests = regression(np.column_stack([total, even, total * even]), habits.outcome[present])
-    return [Finding.of("product", tests[2])]
-
-
-@register("regression", "Does early work matter beyond late work?", "labels")
-def outcome_on_halves(cohort: Cohort) -> list[Finding]:
-    """Least squares of the outcome on mean log-minutes of the first and of the second half."""
-    habits = Habits(cohort)
-    predictors = np.column_stack([half.sum(axis=1) for half in habits.halves])
-    return _named(["first half", "second half"], regression(predictors, habits.outcome))
-
-
-@register("mediation", "Does more time help because it makes work regular?", "labels")
-def regularity_mediates_time(cohort: Cohort) -> list[Finding]:
-    """Sobel test: log-minutes -> evenness -> outcome."""
-    habits = Habits(cohort)
-    return [Finding.of("indirect", sobel(habits.log_total, habits.evenness, habits.outcome))]
-
-
-@register("mediation", "Does an early start help because work goes on?", "labels")
-def late_work_mediates_early_work(cohort: Cohort) -> list[Finding]:
-    """Sobel test: first half -> second half -> outcome."""
-    habits = Habits(cohort)
-    first, second = (half.sum(axis=1) for half in habits.halves)
-    return [Finding.of("indirect", sobel(first, second, habits.outcome))]
-
-
-@register("mediation", "Does being active often help because it adds up to more minutes?", "labels")
-def time_mediates_activity(cohort: Cohort) -> list[Finding]:
-    """Sobel test: share of active weeks -> log-minutes -> outcome, by window."""
-    habits = Habits(cohort)
-    columns = zip(habits.windows, habits.activity.T, np.log1p(habits.minutes).T, strict=True)
-    return [Finding.of(window, sobel(often, long, habits.outcome)) for window, often, long in columns]
-
-
-@register("persistence", "Does a busy week follow a busy week?", "weeks")
-def minutes_persist(cohort: Cohort) -> list[Finding]:
-    """Serial correlation of log-minutes between successive weeks, in all and by window."""
-    habits = Habits(cohort)
-    found = [Finding.of("all windows", serial_correlation(habits.log_weeks))]
-    for place, window in enumerate(habits.windows):
-        found.append(Finding.of(window, serial_correlation(habits.log_values[:, place])))
-    return found
-
-
-@register("persistence", "Does an active week follow an active week?", "weeks")
-def activity_persists(cohort: Cohort) -> list[Finding]:
-    """Serial correlation of being active between successive weeks, by window."""
-    habits = Habits(cohort)
-    active = (habits.values > 0).astype(np.float64)
-    return [
-        Finding.of(window, serial_correlation(active[:, place]))
-        for place, window in enumerate(habits.windows)
-    ]
-
-
-@register("persistence", "Do learners with persistent habits achieve more?", "labels")
-def persistence_and_outcome(cohort: Cohort) -> list[Finding]:
-    """Spearman's rho of the outcome with the autocorrelation of log-minutes and of activity."""
-    habits = Habits(cohort)
-    active = week_to_week((habits.values > 0).astype(np.float64))
-    n_known = np.isfinite(active).sum(axis=1)
-    mean = np.where(n_known > 0, np.nansum(active, axis=1) / np.maximum(n_known, 1), np.nan)
-    return [
-        Finding.of("minutes", rank_correlation(week_to_week(habits.log_weeks), habits.outcome)),
-        Finding.of("activity", rank_correlation(mean, habits.outcome)),
-    ]
-
-
-@register("persistence", "Are the busy learners of the first half those of the second?", "learners")
-def learners_keep_their_place(cohort: Cohort) -> list[Finding]:
-    """Spearman's rho of log-minutes in both halves of the term, by window."""
-    habits = Habits(cohort)
-    first, second = habits.halves
-    columns = zip(habits.windows, first.T, second.T, strict=True)
-    return [Finding.of(window, rank_correlation(early, late)) for window, early, late in columns]
-
-
-@register("inequality", "Is work shared out less evenly among low achievers than among high ones?", "labels")
-def inequality_by_group(cohort: Cohort) -> list[Finding]:
-    """Gini coefficient of minutes between learners, highest against lowest label, jackknife errors."""
-    habits = Habits(cohort)
-    test = inequality_difference(habits.total[habits.high], habits.total[habits.low])
-    return [Finding.of("minutes", test)]
-
-
-@register("inequality", "Do learners who concentrate their work on few weeks achieve less?", "labels")
-def concentration_and_outcome(cohort: Cohort) -> list[Finding]:
-    """Spearman's rho of the outcome and the Gini coefficient of a learner's weeks, by window."""
-    habits = Habits(cohort)
-    found = []
-    for place, window in enumerate(habits.windows):
-        weeks = habits.values[:, place]
-        unequal = [gini(row) if row.any() else np.nan for row in weeks]
-        found.append(Finding.of(window, rank_correlation(unequal, habits.outcome)))
-    return found
-
-
-def _ordered_by(place: NDArray[np.intp], amount: Floats) -> NDArray[np.intp]:
-    """Clusters numbered by their mean amount, so that a direction has a meaning."""
-    found = np.unique(place)
-    means = [np.nanmean(amount[place == one]) for one in found]
-    rank = np.empty(place.max(initial=0) + 1, dtype=np.intp)
-    rank[found[np.argsort(means, kind="stable")]] = np.arange(len(found))
-    return rank[place]
-
-
-@register("cluster", "Do busier profiles of learners achieve more?", "labels")
-def amount_profiles(cohort: Cohort) -> list[Finding]:
-    """Three clusters by log-minutes in each window, ordered by total minutes: rho with the outcome."""
-    habits = Habits(cohort)
-    place = _ordered_by(clusters(np.log1p(habits.minutes), 3), habits.total)
-    return [Finding.of("busier profile", rank_correlation(place, habits.outcome))]
-
-
-@register("cluster", "Do profiles that differ in time of day differ in achievement?", "labels")
-def time_profiles(cohort: Cohort) -> list[Finding]:
-    """Two clusters by shares of the windows, the later against the earlier one: Mann-Whitney test."""
-    habits = Habits(cohort)
-    worked = habits.total > 0
-    place = _ordered_by(clusters(habits.share[worked], 2), habits.mean_hour[worked])
-    outcome = habits.outcome[worked]
-    return [Finding.of("later profile", rank_difference(outcome[place == 1], outcome[place == 0]))]
-
-
-@register("cluster", "Do early, steady and late workers differ in achievement?", "labels")
-def pace_profiles(cohort: Cohort) -> list[Finding]:
-    """Three clusters by log-minutes in thirds of the term around the learner's mean, ordered by lateness."""
-    habits = Habits(cohort)
-    parts = np.column_stack([habits.part(0, 1 / 3), habits.part(1 / 3, 2 / 3), habits.part(2 / 3, 1)])
-    pace = parts - parts.mean(axis=1, keepdims=True)
-    place = _ordered_by(clusters(pace, 3), pace[:, 2] - pace[:, 0])
-    return [Finding.of("later pace", rank_correlation(place, habits.outcome))]
-
-
-@register("cluster", "Do active and inactive profiles differ in achievement?", "labels")
-def activity_profiles(cohort: Cohort) -> list[Finding]:
-    """Two clusters by the share of active weeks in each window, the more active one: Welch's t test."""
-    habits = Habits(cohort)
-    place = _ordered_by(clusters(habits.activity, 2), habits.activity.mean(axis=1))
-    test = mean_difference(habits.outcome[place == 1], habits.outcome[place == 0])
-    return [Finding.of("more active profile", test)]
-
-
-@register("cluster", "Is the main dimension of habits related to achievement?", "labels")
-def main_component(cohort: Cohort) -> list[Finding]:
-    """First principal component of activity and log-minutes of all windows: rho with the outcome.
-
-    Its sign is chosen so that more minutes in all windows count as positive.
-    """
-    habits = Habits(cohort)
-    columns = np.column_stack([np.log1p(habits.minutes), habits.activity])
-    spread = columns.std(axis=0) if len(columns) else np.zeros(columns.shape[1])
-    z = (columns - columns.mean(axis=0))[:, spread > 0] / spread[spread > 0] if len(columns) else columns
-    if not z.size:
-        return [Finding.of("component", rank_correlation([], []))]
-    score = z @ np.linalg.svd(z, full_matrices=False)[2][0]
-    sign = np.sign((score - score.mean()) @ (habits.log_total - habits.log_total.mean())) or 1.0
-    return [Finding.of("component", rank_correlation(sign * score, habits.outcome))]
