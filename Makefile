@@ -69,6 +69,7 @@ benchmarks: $(VENV)/.tools
 	@$(BIN)/python benchmarks/run.py
 
 docs: $(VENV)/.tools
+	@$(BIN)/python -m reproductions render
 	@$(BIN)/python docs/build.py
 
 clean:

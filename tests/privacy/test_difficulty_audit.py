@@ -13,10 +13,8 @@ import numpy as np
 import pytest
 from scipy import integrate, stats
 
-from understudy.core.privacy.noise import seeded_noise
-from understudy.exams.estimators.joint import fit_joint
-from understudy.reproductions.dp_rasch import audit
-from understudy.reproductions.dp_rasch.audit import (
+from reproductions.dp_rasch import audit
+from reproductions.dp_rasch.audit import (
     BREAKS,
     HOLDS,
     choice_loss,
@@ -27,7 +25,7 @@ from understudy.reproductions.dp_rasch.audit import (
     run_audit,
     statistics_loss,
 )
-from understudy.reproductions.dp_rasch.density import (
+from reproductions.dp_rasch.density import (
     abilities,
     implied_noise,
     log_density,
@@ -35,6 +33,8 @@ from understudy.reproductions.dp_rasch.density import (
     objective_draws,
     release_difficulties,
 )
+from understudy.core.privacy.noise import seeded_noise
+from understudy.exams.estimators.joint import fit_joint
 
 FALSE_ALARM = 1e-6
 CONFIDENCE = 1 - FALSE_ALARM

@@ -26,8 +26,6 @@ from understudy.cli.simulate import simulate
 from understudy.cli.study import study
 from understudy.cli.synthesize import synthesize
 from understudy.errors import UnderstudyError
-from understudy.reproductions.dp_rasch.audit_difficulties import audit_difficulties
-from understudy.reproductions.dp_rasch.study_difficulties import study_difficulties
 
 app = typer.Typer(
     name="understudy",
@@ -65,8 +63,6 @@ for verb in (
     difficulties,
     ability,
     page,
-    study_difficulties,
-    audit_difficulties,
     ledger,
     simulate,
 ):

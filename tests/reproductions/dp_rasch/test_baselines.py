@@ -6,6 +6,13 @@ from itertools import product
 import numpy as np
 import pytest
 
+from reproductions.dp_rasch import baselines
+from reproductions.dp_rasch.baselines import (
+    GradientSettings,
+    clipped_to_lattice,
+    gradients,
+    spectral,
+)
 from understudy.core.privacy import mechanisms
 from understudy.core.privacy.composition import epsilon_for, mu_to_delta
 from understudy.core.privacy.noise import os_noise, seeded_noise
@@ -13,13 +20,6 @@ from understudy.exams.estimators.conditional import fit_conditional
 from understudy.exams.estimators.marginal import fit_marginal
 from understudy.exams.responses import Responses
 from understudy.exams.simulate import Exam
-from understudy.reproductions.dp_rasch import baselines
-from understudy.reproductions.dp_rasch.baselines import (
-    GradientSettings,
-    clipped_to_lattice,
-    gradients,
-    spectral,
-)
 
 METHODS = {"gradients": gradients, "spectral": spectral}
 

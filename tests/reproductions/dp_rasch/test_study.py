@@ -7,8 +7,32 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from reproductions.dp_rasch import study
+from reproductions.dp_rasch.study import (
+    COLUMNS,
+    DifficultyPlan,
+    Result,
+    read_table,
+    run_experiments,
+    sizes_of,
+    table_of,
+    write_study,
+)
+from reproductions.dp_rasch.trials import (
+    METHODS,
+    N_BINS,
+    POSTERIOR,
+    REESTIMATED,
+    Fitted,
+    chances,
+    correlation,
+    joint_histogram,
+    misclassification,
+    posterior_chances,
+    real_trial,
+)
 from understudy.core.engine import tasks
-from understudy.core.pages.charts import HEIGHT, _end_labels
+from understudy.core.pages.charts import HEIGHT, end_labels
 from understudy.core.privacy.guarantee import Guarantee
 from understudy.core.privacy.noise import seeded_noise
 from understudy.errors import DataError, UsageError
@@ -17,27 +41,6 @@ from understudy.exams.difficulties import Request, fit_difficulties, plan
 from understudy.exams.difficulties_file import Ability, Difficulties, Item
 from understudy.exams.responses import Responses
 from understudy.exams.simulate import Exam
-from understudy.reproductions.dp_rasch import study
-from understudy.reproductions.dp_rasch.study import (
-    COLUMNS,
-    METHODS,
-    N_BINS,
-    POSTERIOR,
-    REESTIMATED,
-    DifficultyPlan,
-    Fitted,
-    Result,
-    chances,
-    correlation,
-    joint_histogram,
-    misclassification,
-    posterior_chances,
-    read_table,
-    run_experiments,
-    sizes_of,
-    table_of,
-    write_study,
-)
 
 SMALL = DifficultyPlan(repetitions=3, bootstrap=3, sizes=(40,), epsilons=(1.0, 5.0))
 
@@ -124,9 +127,9 @@ def test_knorm_is_the_products_fit():
     )
 
 
-def test_intervals_of_means_are_t_intervals():
+def test_intervals_of_means_aret_intervals():
     values = np.random.default_rng(8).normal(size=20)
-    mean, low, high = study._t_interval(values)
+    mean, low, high = study.t_interval(values)
     expected = stats.t.interval(0.95, 19, loc=values.mean(), scale=stats.sem(values))
     assert (mean, low, high) == pytest.approx((values.mean(), *expected))
 
@@ -258,7 +261,7 @@ def test_missing_answers_count_as_wrong(exam):
     holes[::3, 0] = -1
     filled = np.maximum(holes, 0)
     key = (1, 3, 10, 0, ("knorm",), 5.0)
-    a, b = (study.real_trial(key[0], key[1], Responses(m, exam.items), *key[2:]) for m in (holes, filled))
+    a, b = (real_trial(key[0], key[1], Responses(m, exam.items), *key[2:]) for m in (holes, filled))
     assert [outcome.measures for outcome in a] == [outcome.measures for outcome in b]
 
 
@@ -316,7 +319,7 @@ def test_names_of_lines_do_not_cover_each_other():
         Result(2, "simulated", method, 1.0, 200, "probabilities_true", mean, mean, mean, 3)
         for method, mean in (("knorm", 0.96), ("objective", 0.955), ("statistics", 0.305), ("joint", 0.31))
     ]
-    labels = _end_labels(rows, [row.method for row in rows], [0.3, 1.0])
+    labels = end_labels(rows, [row.method for row in rows], [0.3, 1.0])
     heights = sorted(label["mean"] for label in labels)
     apart = 16 / HEIGHT * 0.7
     assert all(b - a >= apart for a, b in itertools.pairwise(heights))

@@ -1,20 +1,37 @@
-"""`study-difficulties` and `audit-difficulties` as a person meets them."""
+"""`python -m reproductions.dp_rasch` as a person runs it."""
 
 import csv
 import json
+import os
+import subprocess
+import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
-from tests.support.command import run
 from typer.testing import CliRunner
 
-from understudy.cli.app import app
+from reproductions.dp_rasch import audit
+from reproductions.dp_rasch.__main__ import app
 from understudy.exams.simulate import Exam
-from understudy.reproductions.dp_rasch import audit
 
 pytestmark = pytest.mark.functional
 
 CANARY = "Quetzalcoatl"
+ROOT = Path(__file__).resolve().parents[3]
+
+
+def run(*arguments, cwd):
+    """Run the command in a folder; a traceback is always a bug."""
+    done = subprocess.run(
+        [sys.executable, "-m", "reproductions.dp_rasch", *map(str, arguments)],
+        capture_output=True,
+        text=True,
+        cwd=cwd,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+    )
+    assert "Traceback" not in done.stderr
+    return done
 
 
 @pytest.fixture(scope="module")
@@ -33,7 +50,7 @@ def room(tmp_path_factory):
 @pytest.fixture(scope="module")
 def done(room):
     options = ("--repetitions", 2, "--bootstrap", 2, "--data", "exam.csv")
-    return run("study-difficulties", "-o", "study", *options, cwd=room)
+    return run("study", "-o", "study", *options, cwd=room)
 
 
 def test_a_study_prints_tables_and_says_what_it_is(done):
@@ -66,7 +83,7 @@ def test_no_student_is_in_anything_that_comes_out(done, room):
 
 def test_machines_get_json(room):
     options = ("--repetitions", 2, "--seed", 3, "--json")
-    done = run("study-difficulties", "-o", "simulated", *options, cwd=room)
+    done = run("study", "-o", "simulated", *options, cwd=room)
     assert done.returncode == 0, done.stderr
     told = json.loads(done.stdout)
     assert told["guarantee"] == "no formal guarantee (test)"
@@ -90,7 +107,7 @@ def test_machines_get_json(room):
     ],
 )
 def test_wrong_use_is_told_before_the_work(room, options, code, words):
-    done = run("study-difficulties", *options, cwd=room)
+    done = run("study", *options, cwd=room)
     assert done.returncode == code
     assert words in done.stderr
     assert "Hint:" in done.stderr
@@ -98,7 +115,7 @@ def test_wrong_use_is_told_before_the_work(room, options, code, words):
 
 
 def test_a_folder_with_something_in_it_is_refused(done, room):
-    again = run("study-difficulties", "-o", "study", cwd=room)
+    again = run("study", "-o", "study", cwd=room)
     assert again.returncode == 2
     assert "not empty" in again.stderr
 
@@ -116,17 +133,17 @@ def test_the_audit_prints_claims_and_what_was_found(monkeypatch):
         return findings
 
     monkeypatch.setattr(audit, "run_audit", run_audit)
-    result = CliRunner().invoke(app, ["audit-difficulties"])
+    result = CliRunner().invoke(app, ["audit"])
     assert result.exit_code == 0
     for words in ("6.50", "inf", "0.90", "breaks its claim", "holds as far as shown"):
         assert words in result.output
-    told = json.loads(CliRunner().invoke(app, ["audit-difficulties", "--json"]).stdout)
+    told = json.loads(CliRunner().invoke(app, ["audit", "--json"]).stdout)
     assert [finding["found"] for finding in told["findings"]] == [6.5, None, 0.9]
 
 
-@pytest.mark.parametrize("verb", ["study-difficulties", "audit-difficulties"])
+@pytest.mark.parametrize("verb", ["study", "audit"])
 def test_help_has_an_example_and_json(verb, tmp_path):
     done = run(verb, "--help", cwd=tmp_path)
     assert done.returncode == 0
-    assert f"Example: understudy {verb}" in " ".join(done.stdout.split())
+    assert f"Example: python -m reproductions.dp_rasch {verb}" in " ".join(done.stdout.split())
     assert "--json" in done.stdout

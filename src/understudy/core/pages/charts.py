@@ -5,12 +5,36 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 from understudy.core.pages.figures import ACCENT, INK, MUTED, WARNING, Figure, data
-from understudy.reproductions.dp_rasch.study import Result
 
 Point = dict[str, Any]
+
+
+class Result(Protocol):
+    """A measure of a method in a class of some size, with its interval."""
+
+    @property
+    def method(self) -> str:
+        """The line that it belongs to."""
+
+    @property
+    def n_learners(self) -> int:
+        """Where it stands."""
+
+    @property
+    def mean(self) -> float:
+        """How high."""
+
+    @property
+    def low(self) -> float:
+        """The lower end of its interval."""
+
+    @property
+    def high(self) -> float:
+        """The upper end."""
+
 
 # What a panel's axis and the space beside it take of the width, in pixels.
 _MARGIN = 66
@@ -156,7 +180,7 @@ def lines_panel(
         .encode(x=x, y=y, color=colour),
     ]
     if labelled:
-        names = alt.Chart(data(_end_labels(rows, methods, domain))).mark_text(align="left", dx=9, fontSize=13)
+        names = alt.Chart(data(end_labels(rows, methods, domain))).mark_text(align="left", dx=9, fontSize=13)
         layers.append(names.encode(x=x, y=y, text="name:N", color=colour))
     chart = alt.layer(*layers).properties(height=HEIGHT)
     return chart.properties(title=heading_of(heading)) if heading else chart
@@ -175,7 +199,7 @@ def _point(row: Result, methods: Sequence[str], sizes: Sequence[int]) -> Point:
     }
 
 
-def _end_labels(rows: Sequence[Result], methods: Sequence[str], domain: Sequence[float]) -> list[Point]:
+def end_labels(rows: Sequence[Result], methods: Sequence[str], domain: Sequence[float]) -> list[Point]:
     """Names at the lines' ends, pushed apart where the lines come together."""
     largest = max(row.n_learners for row in rows)
     ends = sorted((row for row in rows if row.n_learners == largest), key=lambda row: -row.mean)

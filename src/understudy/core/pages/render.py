@@ -15,7 +15,10 @@ _PACKAGE = Path(understudy.__file__).parent
 
 
 def render(template: str, **context: Any) -> str:
-    """The page of a template, named by package and file: `logs/release/card.html`."""
+    """The page of a template, named by folder and file: `logs/release/card.html`, or by an absolute path.
+
+    The template lies in `templates` of that folder.
+    """
     package, _, name = template.rpartition("/")
     environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(

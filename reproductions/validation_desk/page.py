@@ -1,129 +1,37 @@
-"""The reproduction of the seed two-stage-sharing, stage two: measures Figures 5 to 8, and renders its page.
-
-Part of `docs/build.py`. All learners are simulated, so that prices may be shown.
-"""
+"""The page of two-stage sharing, stage two: the published results beside ours."""
 
 from __future__ import annotations
 
-import csv
-import re
-import tempfile
-from functools import lru_cache
 from itertools import pairwise
-from pathlib import Path
 
 import numpy as np
 
-from understudy.cohorts.compare import table_of
-from understudy.desk.web.price_figures import (
-    Interval,
-    PricedRequest,
-    advantage_by,
-    advantage_by_request,
-    mu_by_request,
-    pairs,
-    rank_correlation,
+from reproductions.pages import fill
+from reproductions.validation_desk.measure import ANALYSES, PLAN
+from reproductions.validation_desk.tables import (
+    FIRST,
+    MENDED,
+    every,
+    found_drivers,
+    measured,
+    stage_one_mu,
+    studied,
 )
-from understudy.reproductions.validation_desk.study import (
-    CAUSAL,
-    ROUNDS,
-    Drivers,
-    Studied,
-    StudyPlan,
-    drivers,
-    from_rows,
-    read_asked,
-    rows_of,
-    run_study,
-    year_of,
-)
-
-PAGES = Path(__file__).resolve().parent / "reproductions"
-TABLES = PAGES / "validation-desk"
-ROOT = PAGES.parents[1]
-ANALYSES = ROOT / "examples" / "desk" / "analyses"
-# What was measured is kept there, so that a measurement that was interrupted goes on.
-KEPT = Path(tempfile.gettempdir()) / "understudy-desk-study"
-PLAN = StudyPlan()
-FIRST, MENDED = ROUNDS
+from understudy.desk.web.price_figures import Interval, rank_correlation
+from understudy.reproductions.validation_desk.study import CAUSAL, Drivers, read_asked
 
 # Table I of the seed: requests by reported precision 0, 0.5 and 1, all, and the mean.
 PUBLISHED = {1: (3, 5, 1, 9, 0.39), 2: (5, 6, 0, 11, 0.27), 3: (0, 5, 0, 5, 0.50)}
 
 
-# Measuring
-
-
-def measure(workers: int = 1) -> None:
-    """Run and price all analyses (half an hour; needs the sandbox), and draw the figures."""
-    from understudy.sandbox import Sandbox
-
-    TABLES.mkdir(exist_ok=True)
-    with Sandbox(workers=workers) as sandbox:
-        found = run_study(PLAN, read_asked(ANALYSES), sandbox, KEPT, lambda words: print(words, flush=True))
-    stage_one = year_of(PLAN, 1).stage_one.mu
-    rows = [{**row, "stage_one_mu": stage_one} for row in rows_of(found)]
-    (TABLES / "requests.csv").write_text(table_of(rows), encoding="utf-8")
-    draw()
-
-
-@lru_cache
-def _rows() -> tuple[dict[str, str], ...]:
-    with open(TABLES / "requests.csv", newline="", encoding="utf-8") as file:
-        return tuple(csv.DictReader(file))
-
-
-@lru_cache
-def measured(name: str = MENDED) -> dict[int, list[PricedRequest]]:
-    """The requests of a round with their prices, by year."""
-    years = from_rows(_rows())[name]
-    return {year: [one.request for one in requests] for year, requests in years.items()}
-
-
-@lru_cache
-def found_drivers(name: str) -> Drivers:
-    """What drives the price of a request."""
-    influences = [one.influence for one in studied(name)]
-    return drivers(every(name), influences, np.random.default_rng(0))
-
-
-def every(name: str = MENDED) -> list[PricedRequest]:
-    """The requests of a round."""
-    return [one for requests in measured(name).values() for one in requests]
-
-
-def studied(name: str = MENDED) -> list[Studied]:
-    """The requests of a round with the checks that they fail."""
-    return [one for requests in from_rows(_rows())[name].values() for one in requests]
-
-
-def _stage_one_mu() -> float:
-    return float(_rows()[0]["stage_one_mu"])
-
-
-def draw() -> None:
-    """Draw the figures again from the table."""
-    by_year = {f"simulated year {year}": requests for year, requests in measured().items()}
-    mu_by_request(by_year, _stage_one_mu()).save(TABLES, "figure-5")
-    advantage_by_request(by_year).save(TABLES, "figure-6")
-    advantage_by("researcher", every(FIRST)).save(TABLES, "figure-7-first")
-    advantage_by("researcher", every()).save(TABLES, "figure-7")
-    advantage_by("kind", every()).save(TABLES, "figure-7-kinds")
-    pairs(every()).save(TABLES, "figure-8")
-
-
-# Rendering
-
-
 def page() -> str:
     """The seed's results beside ours."""
-    text = (PAGES / "validation-desk.template.md").read_text(encoding="utf-8")
     values = {
         "n_learners": str(PLAN.n_learners),
         "n_shadows": f"{PLAN.n_shadows:,}",
         "epsilon": f"{PLAN.epsilon:g}",
         "delta": f"{PLAN.delta:.0e}",
-        "stage_one_mu": f"{_stage_one_mu():.2f}",
+        "stage_one_mu": f"{stage_one_mu():.2f}",
         "verdict_first": _verdict(found_drivers(FIRST)),
         "verdict_mended": _verdict(found_drivers(MENDED)),
         "drivers": _drivers(),
@@ -137,11 +45,7 @@ def page() -> str:
         "table_1": _table_1(),
         "requests": _requests(),
     }
-    for name, value in values.items():
-        text = text.replace("{{" + name + "}}", value)
-    left = re.findall(r"{{\w+}}", text)
-    assert not left, left
-    return text
+    return fill("validation_desk", values)
 
 
 def _shown(interval: Interval, digits: int = 2) -> str:

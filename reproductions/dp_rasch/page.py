@@ -1,24 +1,14 @@
-"""The reproduction of the seed dp-rasch: measures its tables and figures, and renders its page.
-
-Part of `docs/build.py`. What is kept of the real classes are means, intervals and histograms over
-bootstrap samples, never a student's row.
-"""
+"""The page of the private Rasch model (Steiner, Nyrnberg and Hansen): its results beside ours."""
 
 from __future__ import annotations
 
-import csv
 import re
-import time
 from functools import lru_cache
-from pathlib import Path
 
-from understudy.exams.responses import Responses
-from understudy.reproductions.dp_rasch.study import DifficultyPlan, Findings, Result, read_table
+from reproductions.dp_rasch.study import Findings, Result, read_table
+from reproductions.pages import fill, markdown_table, rows_of, tables_of
 
-PAGES = Path(__file__).resolve().parent / "reproductions"
-TABLES = PAGES / "dp-rasch"
-DATA = PAGES.parents[2] / "shared" / "data"
-CLASSES = {"EPM": "epm_exam_second.csv", "fraction": "fraction.csv"}
+TABLES = tables_of("dp_rasch")
 
 EPSILONS = (1.0, 5.0, 10.0)
 SIZES = (40, 80, 120, 160, 200)
@@ -41,64 +31,6 @@ FIRST_NOT_PRIVATE = {
 }
 
 
-# Measuring
-
-
-def measure() -> None:
-    """All experiments (some ten minutes), the audit, and the time of 1,000 repetitions."""
-    from understudy.exams.formats.reading import read_responses
-    from understudy.reproductions.dp_rasch.audit import run_audit
-    from understudy.reproductions.dp_rasch.figures import figures
-    from understudy.reproductions.dp_rasch.study import run_experiments, table_of
-
-    TABLES.mkdir(parents=True, exist_ok=True)
-    classes = {name: read_responses(DATA / file).responses for name, file in CLASSES.items()}
-    measure_classes(classes)
-    findings = run_experiments(DifficultyPlan(), classes)
-    (TABLES / "results.csv").write_text(table_of(findings.results), encoding="utf-8")
-    for name, figure in figures(findings).items():
-        if name.startswith("probabilities-"):
-            # Thousands of cells: only as an image, and only the one that the page shows.
-            if name == "probabilities-epm":
-                (TABLES / f"{name}.png").write_bytes(figure.png())
-        else:
-            figure.save(TABLES, name)
-    with open(TABLES / "audit.csv", "w", newline="", encoding="utf-8") as file:
-        writer = csv.writer(file, lineterminator="\n")
-        writer.writerow(["mechanism", "setting", "measure", "claimed", "found", "verdict", "story"])
-        for f in run_audit():
-            found = f"{f.found:.2f}"
-            writer.writerow(
-                [f.mechanism, f.setting, f.measure, f"{f.claimed:.2f}", found, f.verdict, f.story]
-            )
-    (TABLES / "seconds.csv").write_text(f"repetitions,seconds\n1000,{_seconds():.0f}\n", encoding="utf-8")
-
-
-def measure_classes(classes: dict[str, Responses]) -> None:
-    """How much abilities spread in each real class, fitted without noise."""
-    from understudy.exams.estimators.marginal import fit_marginal
-
-    with open(TABLES / "classes.csv", "w", newline="", encoding="utf-8") as file:
-        writer = csv.writer(file, lineterminator="\n")
-        writer.writerow(["class", "learners", "items", "ability_sd"])
-        for name, responses in classes.items():
-            sd = fit_marginal(responses.missing_as_wrong().correct, sd=None).sd
-            writer.writerow([name, responses.n_learners, responses.n_items, f"{sd:.1f}"])
-
-
-def _seconds() -> float:
-    """The time of 1,000 repetitions with 200 learners: simulate, knorm, abilities, every measure."""
-    from understudy.reproductions.dp_rasch.study import run_experiments
-
-    plan = DifficultyPlan(repetitions=1000, sizes=(200,), epsilons=(1.0,), methods=("knorm",))
-    start = time.perf_counter()
-    run_experiments(plan)
-    return time.perf_counter() - start
-
-
-# Rendering
-
-
 @lru_cache
 def _findings() -> Findings:
     return read_table((TABLES / "results.csv").read_text(encoding="utf-8"))
@@ -110,13 +42,9 @@ def _one(**wanted: object) -> Result:
     return row
 
 
-def _simulated(method: str, epsilon: float | None, n: int, measure: str) -> Result:
+def simulated(method: str, epsilon: float | None, n: int, measure: str) -> Result:
+    """The result of a method on simulated classes."""
     return _one(experiment=2, method=method, epsilon=epsilon, n_learners=n, measure=measure)
-
-
-def _table(header: list[str], rows: list[list[str]]) -> str:
-    lines = ["| " + " | ".join(header) + " |", "|" + "---|" * len(header)]
-    return "\n".join(lines + ["| " + " | ".join(row) + " |" for row in rows])
 
 
 def _with(row: Result, digits: int = 3, *, sign: bool = False) -> str:
@@ -142,7 +70,7 @@ def _experiment_1() -> str:
             [str(n), *(_with(row) for row in correlations)] + [_percent(of[m]) for m in _FIRST_METHODS]
         )
     header = ["learners", "global: correlation", "re-estimated: correlation"]
-    return _table(
+    return markdown_table(
         [*header, "global: misclassified", "re-estimated: misclassified", "true model: misclassified"], rows
     )
 
@@ -161,14 +89,14 @@ def _first_table() -> str:
             ("knorm", epsilon),
             ("joint", None),
         ):
-            pair = [_simulated(method, at, n, measure).mean for measure in BOTH]
+            pair = [simulated(method, at, n, measure).mean for measure in BOTH]
             before = first.get(method, FIRST_NOT_PRIVATE[epsilon, n])
             text = f"{pair[0]:.2f} / {pair[1]:.2f}"
             text = f"**{text}**" if method == "knorm" else text
             row.append(f"{text} ({before[0]:.2f} / {before[1]:.2f})")
         rows.append(row)
     header = ["epsilon, learners", "objective (published)", "statistics (published)", "knorm", "not private"]
-    return _table(header, rows)
+    return markdown_table(header, rows)
 
 
 def _all_table() -> str:
@@ -176,7 +104,7 @@ def _all_table() -> str:
     rows = [
         [f"{epsilon:g}", str(n)]
         + [
-            " / ".join(f"{_simulated(m, e, n, measure).mean:.2f}" for measure in BOTH)
+            " / ".join(f"{simulated(m, e, n, measure).mean:.2f}" for measure in BOTH)
             for m, e in (*((m, epsilon) for m in methods), ("joint", None))
         ]
         for epsilon in EPSILONS
@@ -191,7 +119,7 @@ def _all_table() -> str:
         "statistics",
         "not private",
     ]
-    return _table(["epsilon", "learners", *names], rows)
+    return markdown_table(["epsilon", "learners", *names], rows)
 
 
 def _gains() -> str:
@@ -199,9 +127,9 @@ def _gains() -> str:
         [
             f"{epsilon:g}",
             str(n),
-            *(_with(_simulated("knorm - objective", epsilon, n, m), sign=True) for m in BOTH),
+            *(_with(simulated("knorm - objective", epsilon, n, m), sign=True) for m in BOTH),
             *(
-                _with(_simulated("knorm - objective", epsilon, n, f"probabilities_{kind}"), sign=True)
+                _with(simulated("knorm - objective", epsilon, n, f"probabilities_{kind}"), sign=True)
                 for kind in ("noiseless", "nonprivate")
             ),
         ]
@@ -210,7 +138,7 @@ def _gains() -> str:
     ]
     header = ["epsilon", "learners", "probabilities, with the true ones", "difficulties, with the true ones"]
     header += [f"probabilities, with the {which} fit without noise" for which in ("same", "published")]
-    return _table(header, rows)
+    return markdown_table(header, rows)
 
 
 def _ways() -> str:
@@ -227,11 +155,11 @@ def _ways() -> str:
         [
             f"{epsilon:g}",
             str(n),
-            *(f"{_simulated(m, epsilon, n, measure).mean:.3f}" for m, measure in columns[:2]),
-            _with(_simulated("knorm - objective", epsilon, n, "probabilities_true_posterior"), sign=True),
-            *(f"{_simulated(m, epsilon, n, measure).mean:.3f}" for m, measure in columns[2:4]),
-            _with(_simulated("knorm - objective", epsilon, n, "probabilities_true_reestimated"), sign=True),
-            *(f"{_simulated(m, epsilon, n, measure).mean:.3f}" for m, measure in columns[4:]),
+            *(f"{simulated(m, epsilon, n, measure).mean:.3f}" for m, measure in columns[:2]),
+            _with(simulated("knorm - objective", epsilon, n, "probabilities_true_posterior"), sign=True),
+            *(f"{simulated(m, epsilon, n, measure).mean:.3f}" for m, measure in columns[2:4]),
+            _with(simulated("knorm - objective", epsilon, n, "probabilities_true_reestimated"), sign=True),
+            *(f"{simulated(m, epsilon, n, measure).mean:.3f}" for m, measure in columns[4:]),
         ]
         for epsilon in EPSILONS
         for n in (40, 120, 200)
@@ -239,7 +167,7 @@ def _ways() -> str:
     header = ["epsilon", "learners"]
     header += ["knorm, posterior", "objective, posterior", "difference"]
     header += ["knorm, re-estimated", "objective, re-estimated", "difference"]
-    return _table([*header, "statistics, posterior", "statistics, re-estimated"], rows)
+    return markdown_table([*header, "statistics, posterior", "statistics, re-estimated"], rows)
 
 
 def _misclassified() -> str:
@@ -247,12 +175,12 @@ def _misclassified() -> str:
     for epsilon in EPSILONS:
         for n in (40, 120, 200):
             found = [
-                _simulated(m, epsilon, n, "misclassification") for m in ("knorm", "objective", "statistics")
+                simulated(m, epsilon, n, "misclassification") for m in ("knorm", "objective", "statistics")
             ]
-            found.append(_simulated("joint", None, n, "misclassification"))
+            found.append(simulated("joint", None, n, "misclassification"))
             found.append(_one(experiment=1, method="true model", n_learners=n, measure="misclassification"))
             rows.append([f"{epsilon:g}", str(n), *(_percent(row) for row in found)])
-    return _table(
+    return markdown_table(
         ["epsilon", "learners", "knorm", "objective", "statistics", "not private", "true model"], rows
     )
 
@@ -279,16 +207,18 @@ def _real(name: str) -> str:
         joint = _one(data=name, method="joint", n_learners=n, measure="misclassification")
         rows.append([str(n), "not private", "–", "–", _percent(joint)])
     header = ["students", "method", "correlation with the same fit without noise"]
-    return _table([*header, "correlation with the published fit without noise", "misclassified"], rows)
+    return markdown_table(
+        [*header, "correlation with the published fit without noise", "misclassified"], rows
+    )
 
 
 def _real_mean(data: str, method: str, n: int, kind: str) -> str:
     return f"{_one(data=data, method=method, n_learners=n, measure=f'probabilities_{kind}').mean:.3f}"
 
 
-def _audit_rows() -> list[dict[str, str]]:
-    with open(TABLES / "audit.csv", newline="", encoding="utf-8") as file:
-        return list(csv.DictReader(file))
+def audit_rows() -> list[dict[str, str]]:
+    """What the audit found."""
+    return rows_of(TABLES / "audit.csv")
 
 
 def _audit() -> str:
@@ -300,15 +230,15 @@ def _audit() -> str:
             f"**{row['found']}**",
             row["verdict"],
         ]
-        for row in _audit_rows()
+        for row in audit_rows()
     ]
-    return _table(["mechanism", "setting", "claimed", "found", "verdict"], rows)
+    return markdown_table(["mechanism", "setting", "claimed", "found", "verdict"], rows)
 
 
 def _audit_stories() -> str:
     """How often usual releases lose more than claimed, out of the audit's own words."""
     lines = []
-    for row in _audit_rows():
+    for row in audit_rows():
         share = re.search(r"([0-9.]+)% of the releases", row["story"])
         if "simulated exam" in row["mechanism"] and share:
             lines.append(
@@ -319,24 +249,21 @@ def _audit_stories() -> str:
 
 def wins(pair: str = "knorm - objective", measures: tuple[str, ...] = BOTH) -> tuple[int, int, int]:
     """Of all (epsilon, size, measure): the first ahead of the second, not told apart, behind."""
-    rows = [_simulated(pair, e, n, m) for e in EPSILONS for n in SIZES for m in measures]
+    rows = [simulated(pair, e, n, m) for e in EPSILONS for n in SIZES for m in measures]
     ahead, behind = sum(row.low > 0 for row in rows), sum(row.high < 0 for row in rows)
     return ahead, len(rows) - ahead - behind, behind
 
 
 def page() -> str:
     """The seed's results beside ours."""
-    text = (PAGES / "dp-rasch.template.md").read_text(encoding="utf-8")
     ahead, untold, behind = wins()
     published = {
         name: wins("objective - statistics", (f"{name}_true",)) for name in ("probabilities", "difficulties")
     }
     gaps = _findings().of(experiment=1, method="re-estimated - global", measure="probabilities_true")
-    with open(TABLES / "seconds.csv", newline="", encoding="utf-8") as file:
-        (seconds,) = csv.DictReader(file)
-    with open(TABLES / "classes.csv", newline="", encoding="utf-8") as file:
-        spread = {row["class"]: row["ability_sd"] for row in csv.DictReader(file)}
-    knorm = [_simulated("knorm", 1.0, 120, measure) for measure in BOTH]
+    (seconds,) = rows_of(TABLES / "seconds.csv")
+    spread = {row["class"]: row["ability_sd"] for row in rows_of(TABLES / "classes.csv")}
+    knorm = [simulated("knorm", 1.0, 120, measure) for measure in BOTH]
     parts = {
         "experiment_1": _experiment_1(),
         "first": _first_table(),
@@ -361,10 +288,10 @@ def page() -> str:
         "knorm_difficulties": _with(knorm[1]),
         "seconds": seconds["seconds"],
         "audit_objective": next(
-            row["found"] for row in _audit_rows() if row["setting"].startswith("9 items, 1")
+            row["found"] for row in audit_rows() if row["setting"].startswith("9 items, 1")
         ),
-        "objective_difficulties": f"{_simulated('objective', 1.0, 120, 'difficulties_true').mean:.2f}",
-        "statistics_difficulties": f"{_simulated('statistics', 1.0, 120, 'difficulties_true').mean:.2f}",
+        "objective_difficulties": f"{simulated('objective', 1.0, 120, 'difficulties_true').mean:.2f}",
+        "statistics_difficulties": f"{simulated('statistics', 1.0, 120, 'difficulties_true').mean:.2f}",
         "epm_objective_small": _real_mean("EPM", "objective", 21, "nonprivate"),
         "epm_objective_large": _real_mean("EPM", "objective", 62, "nonprivate"),
         "epm_knorm_small": _real_mean("EPM", "knorm", 21, "noiseless"),
@@ -375,8 +302,4 @@ def page() -> str:
         "fraction_knorm_2": _real_mean("fraction", "knorm:ability-sd=2", 536, "nonprivate"),
         "fraction_objective": _real_mean("fraction", "objective", 536, "nonprivate"),
     }
-    for name, value in parts.items():
-        assert f"{{{{{name}}}}}" in text, f"the template does not use {name}"
-        text = text.replace(f"{{{{{name}}}}}", value)
-    assert "{{" not in text, "the template asks for something that is not measured"
-    return text
+    return fill("dp_rasch", parts)

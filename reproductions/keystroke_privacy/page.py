@@ -1,25 +1,15 @@
-"""The reproduction of the seed keystroke-privacy: measures its tables and figures, and renders its page.
-
-Part of `docs/build.py`. What is kept are the rows of two sweeps: shares of learners, never a learner's latency.
-"""
+"""The page of the keystroke thesis (Leinonen 2016): its results beside ours."""
 
 from __future__ import annotations
 
-import csv
-import re
-import shutil
-import subprocess
-import sys
-import tempfile
-import time
 from functools import lru_cache
-from pathlib import Path
 
+from reproductions.keystroke_privacy.measure import K
+from reproductions.pages import fill, markdown_table, rows_of, tables_of
 from understudy.keystrokes.sweep.results import (
     AVERAGES,
     BY_DIGRAPHS,
     BY_WEEKS,
-    COLUMNS,
     EVENTS,
     IDENTIFICATION,
     INFERENCE,
@@ -32,10 +22,7 @@ from understudy.keystrokes.sweep.results import (
     select,
 )
 
-PAGES = Path(__file__).resolve().parent / "reproductions"
-TABLES = PAGES / "keystrokes"
-DATA = PAGES.parents[2] / "shared" / "data"
-K = 10
+TABLES = tables_of("keystroke_privacy")
 SIZES = (0.0, 100.0, 200.0, 300.0, 400.0, 500.0, 600.0)
 
 # The thesis's Tables 2 and 3 (percent, courses of 2014 and 2015) and 4 (Bayes net, random forest).
@@ -47,109 +34,37 @@ INFERRED = {
     "round": ((75.4, 73.9, 73.9, 73.9, 68.3, 73.9, 70.4), (73.9, 75.4, 72.4, 70.9, 73.4, 73.9, 71.4)),
     "bucket": ((75.4, 73.4, 71.4, 70.4, 61.3, 64.3, 58.8), (73.9, 73.4, 75.4, 71.4, 69.8, 67.3, 60.3)),
 }
-FIGURES = (
-    "bucket-averages",
-    "round-averages",
-    "bucket-events",
-    "round-events",
-    "attacks",
-    "digraphs",
-    "weeks",
-)
-
-
-def measure() -> None:
-    """Sweep the simulated course, and the real typing data if it is there."""
-    TABLES.mkdir(exist_ok=True)
-    seconds = {}
-    with tempfile.TemporaryDirectory() as scratch:
-        folder = Path(scratch)
-        course = folder / "course.csv"
-        _understudy("simulate", "--shape", "typing", str(course))
-        labels = folder / "course-labels.csv"
-        seconds["simulated"] = _swept("simulated", folder, course, "--labels", str(labels))
-        events, users = DATA / "typing_events.csv.gz", DATA / "typing_users.csv"
-        if events.exists():
-            options = (
-                "--labels",
-                str(users),
-                "--label",
-                "sex",
-                "--split",
-                "sessions",
-                "--min-characters",
-                "200",
-            )
-            seconds["typing"] = _swept("typing", folder, events, *options)
-    text = "".join(f"{name},{value:.0f}\n" for name, value in seconds.items())
-    (TABLES / "seconds.csv").write_text("data,seconds\n" + text, encoding="utf-8")
-
-
-def _swept(name: str, folder: Path, file: Path, *options: str) -> float:
-    began = time.perf_counter()
-    _understudy("keystrokes", "sweep", str(file), *options, "-o", str(folder / name))
-    keep(name, folder / name)
-    return time.perf_counter() - began
-
-
-def keep(name: str, folder: Path) -> None:
-    """Keep of a sweep what the page needs: its figures, and the rows with ten guesses or none."""
-    with (folder / "results.csv").open(encoding="utf-8") as stream:
-        reader = csv.DictReader(stream)
-        kept = [one for one in reader if _needed(one)]
-    with (TABLES / f"{name}.csv").open("w", encoding="utf-8", newline="") as stream:
-        writer = csv.DictWriter(stream, COLUMNS, lineterminator="\n")
-        writer.writeheader()
-        writer.writerows(kept)
-    for figure in FIGURES:
-        if (folder / f"{figure}.png").exists():
-            shutil.copy(folder / f"{figure}.png", TABLES / f"{name}-{figure}.png")
-
-
-def _needed(row: dict[str, str]) -> bool:
-    if row["measure"] in (BY_DIGRAPHS, BY_WEEKS):
-        return True
-    # Of the fine steps between, the dip needs the published attack and how full the fullest cell is.
-    between = float(row["size"]) % 50 > 0
-    return row["k"] in ("0", str(K)) and (not between or row["name"] in (PUBLISHED, "fullest cell"))
-
-
-def _understudy(*arguments: str) -> None:
-    code = "from understudy.cli import main; main()"
-    subprocess.run([sys.executable, "-c", code, *arguments], check=True, capture_output=True)
 
 
 @lru_cache
 def rows(name: str) -> tuple[Row, ...]:
     """The rows of a sweep."""
-    with (TABLES / f"{name}.csv").open(encoding="utf-8") as stream:
-        return tuple(
-            Row(
-                level=one["level"],
-                way=one["way"],
-                size=float(one["size"]),
-                measure=one["measure"],
-                name=one["name"],
-                k=int(one["k"]),
-                value=float(one["value"]),
-                low=float(one["low"]),
-                high=float(one["high"]),
-                baseline=float(one["baseline"]),
-                n_learners=int(one["n_learners"]),
-            )
-            for one in csv.DictReader(stream)
+    return tuple(
+        Row(
+            level=row["level"],
+            way=row["way"],
+            size=float(row["size"]),
+            measure=row["measure"],
+            name=row["name"],
+            k=int(row["k"]),
+            value=float(row["value"]),
+            low=float(row["low"]),
+            high=float(row["high"]),
+            baseline=float(row["baseline"]),
+            n_learners=int(row["n_learners"]),
         )
+        for row in rows_of(TABLES / f"{name}.csv")
+    )
 
 
 def page() -> str:
     """The page from its template."""
-    text = (PAGES / "keystrokes.template.md").read_text(encoding="utf-8")
     simulated, typing = rows("simulated"), rows("typing")
-    seconds = dict(csv.reader((TABLES / "seconds.csv").open(encoding="utf-8")))
+    seconds = {row["data"]: float(row["seconds"]) for row in rows_of(TABLES / "seconds.csv")}
     values = {
         "n": str(simulated[0].n_learners),
         "chance": _percent(K / simulated[0].n_learners),
-        "minutes": f"{float(seconds['simulated']) / 60:.0f}",
+        "minutes": f"{seconds['simulated'] / 60:.0f}",
         "rounding": _identified("round"),
         "buckets": _identified("bucket"),
         "rounding_inferred": _inferred("round"),
@@ -177,11 +92,7 @@ def page() -> str:
         "typing_advice": _advice("typing"),
         "typing_inferred": _typing_inferred(),
     }
-    for name, value in values.items():
-        text = text.replace("{{" + name + "}}", value)
-    left = re.findall(r"{{\w+}}", text)
-    assert not left, left
-    return text
+    return fill("keystroke_privacy", values)
 
 
 def _attack(name: str, level: str, way: str, size: float, data: str = "simulated") -> Row:
@@ -206,7 +117,7 @@ def _identified(way: str) -> str:
         ]
         thesis = [f"{course[place]:.1f} %" for course in IDENTIFIED[way]]
         lines.append([_size(size), *thesis, *cells])
-    return _table(header, lines)
+    return markdown_table(header, lines)
 
 
 def _inferred(way: str) -> str:
@@ -224,7 +135,7 @@ def _inferred(way: str) -> str:
         ours = [_with(_inference(name, way, size)) for name in names]
         events = _with(_inference("random-forest, all digraphs", way, size, EVENTS))
         lines.append([_size(size), *thesis, *ours, events])
-    return _table(header, lines)
+    return markdown_table(header, lines)
 
 
 def _outside() -> str:
@@ -248,7 +159,7 @@ def _advice(data: str) -> str:
     found: list[Advice] = [
         advise(rows(data), level, way, K) for level in (EVENTS, AVERAGES) for way in ("bucket", "round")
     ]
-    return _table(
+    return markdown_table(
         ["what is made coarse", "way", "smallest size", "why"],
         [
             [one.level, one.way, "none" if one.size is None else f"{one.size:g} ms", one.because]
@@ -265,7 +176,7 @@ def _knowledge(measure: str) -> str:
         for size in sizes
     ]
     head = "digraphs" if measure == BY_DIGRAPHS else "weeks"
-    return _table([head, *(f"k = {k}" for k in sorted({row.k for row in mine}))], lines)
+    return markdown_table([head, *(f"k = {k}" for k in sorted({row.k for row in mine}))], lines)
 
 
 def _typing() -> str:
@@ -283,7 +194,7 @@ def _typing() -> str:
         for size in (0.0, 100.0, 200.0, 300.0, 400.0, 500.0, 600.0)
     ]
     header = ["size", "way", "published attack, averages", "strongest, averages"]
-    return _table([*header, "published attack, events", "strongest, events"], lines)
+    return markdown_table([*header, "published attack, events", "strongest, events"], lines)
 
 
 def _typing_inferred() -> str:
@@ -294,7 +205,7 @@ def _typing_inferred() -> str:
     ]
     majority = _inference("random-forest", "bucket", 0.0, EVENTS, "typing").baseline
     header = ["buckets, events", "naive Bayes", "forest", "forest, all digraphs", "forest, selected outside"]
-    return _table(header, lines) + f"\n\nThe majority is {_percent(majority)}."
+    return markdown_table(header, lines) + f"\n\nThe majority is {_percent(majority)}."
 
 
 def _size(size: float) -> str:
@@ -307,8 +218,3 @@ def _with(row: Row) -> str:
 
 def _percent(share: float) -> str:
     return f"{100 * share:.1f} %"
-
-
-def _table(header: list[str], lines: list[list[str]]) -> str:
-    parts = ["| " + " | ".join(header) + " |", "|" + "---|" * len(header)]
-    return "\n".join([*parts, *("| " + " | ".join(line) + " |" for line in lines)])

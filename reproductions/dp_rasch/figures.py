@@ -5,6 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from reproductions.dp_rasch.study import (
+    GUARANTEE,
+    REAL_EPSILON,
+    REAL_METHODS,
+    DifficultyPlan,
+    Findings,
+    Histogram,
+    Result,
+)
+from reproductions.dp_rasch.trials import N_BINS
 from understudy.core.files.writing import write_text
 from understudy.core.pages.charts import (
     HEIGHT,
@@ -18,16 +28,6 @@ from understudy.core.pages.charts import (
 from understudy.core.pages.figures import ACCENT, MUTED, WARNING, Figure, data
 from understudy.core.pages.render import render
 from understudy.exams.responses import Responses
-from understudy.reproductions.dp_rasch.study import (
-    GUARANTEE,
-    N_BINS,
-    REAL_EPSILON,
-    REAL_METHODS,
-    DifficultyPlan,
-    Findings,
-    Histogram,
-    Result,
-)
 
 # Cells below this share of their column would not be seen.
 _FAINTEST = 0.01
@@ -341,7 +341,7 @@ def write_report(
     for name, figure in found.items():
         figure.save(folder, name)
     page = render(
-        "reproductions/dp_rasch/difficulties.html",
+        f"{Path(__file__).parent}/difficulties.html",
         figures=found,
         plan=plan,
         data=data,

@@ -22,11 +22,11 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import betaincinv, expit
 
+from reproductions.dp_rasch.density import ObjectiveLoss, objective_draws, objective_loss
 from understudy.core.privacy import mechanisms
 from understudy.core.privacy.audit import MuEstimate, mu_lower_bound
 from understudy.core.privacy.composition import mu_from_pure
 from understudy.core.privacy.noise import IntArray, Noise, os_noise
-from understudy.reproductions.dp_rasch.density import ObjectiveLoss, objective_draws, objective_loss
 
 MECHANISMS = ("cube", "hexagon", "gaussian", "statistics")
 

@@ -1,212 +1,29 @@
-"""The reproduction of the seed two-stage-sharing: measures its tables and figures, and renders its page.
-
-Part of `docs/build.py`. What is kept of the Moodle cohort are figures of whole synthetic cohorts
-(AJS, shares of findings, AUC), never a student's row.
-"""
+"""The page of two-stage sharing, stage one: the published results beside ours."""
 
 from __future__ import annotations
 
-import re
-import subprocess
-import sys
-import tempfile
-import time
-from functools import lru_cache
-from pathlib import Path
-from typing import Any
-
 import numpy as np
 
-from understudy.cohorts.cohort import Cohort
-from understudy.cohorts.compare import ComparePlan, Comparison, compare, read_table, table_of
-from understudy.reproductions.two_stage.cycles import MEASURES, CyclesPlan, Gain, gains, levels, run_cycles
-
-PAGES = Path(__file__).resolve().parent / "reproductions"
-TABLES = PAGES / "two-stage"
-ROOT = PAGES.parents[1]
-DATA = ROOT.parent / "shared" / "data"
-
-N_SEEDS = (
-    20  # the issue of stage one asks for five; on Moodle five could not tell the pool from the deep baseline
+from reproductions.pages import fill
+from reproductions.two_stage.tables import (
+    DATASETS,
+    DEEP_ROWS,
+    N_SEEDS,
+    SIMULATED,
+    TABLES,
+    compared,
+    cycle_gains,
+    cycle_rows,
 )
-N_SHADOWS = 16
-# The deep baseline's public rows: our default; the seed has 100,000.
-DEEP_ROWS = 20_000
-N_SCHOOLS = 30
-# Schools of the goals' table: other learners and other noise each.
-SIMULATED = ("year-1", "year-2", "year-3")
-DATASETS = {
-    "year-1": "simulated, year 1",
-    "year-2": "simulated, year 2",
-    "year-3": "simulated, year 3",
-    "moodle": "Moodle course",
-}
+from understudy.cohorts.compare import read_table
+from understudy.reproductions.two_stage.cycles import Gain, levels
 
 # Table I of the seed: requests by reported precision 0, 0.5 and 1, and the mean.
 PUBLISHED = {"2022": (3, 5, 1, 9, 0.39), "2023": (5, 6, 0, 11, 0.27), "2024": (0, 5, 0, 5, 0.50)}
 
 
-# Measuring
-
-
-def measure(parts: tuple[str, ...] = ()) -> None:
-    """Measure everything, or only `compare`, `deep`, `cycles` or `seconds`."""
-    TABLES.mkdir(exist_ok=True)
-    chosen = parts or ("seconds", "compare", "deep", "cycles")
-    for name in DATASETS:
-        if "compare" in chosen and (cohort := _cohort(name)) is not None:
-            _measure_compare(name, cohort)
-    for name in DATASETS:
-        if "deep" in chosen and (cohort := _cohort(name)) is not None:
-            _measure_deep(name, cohort)
-    if "cycles" in chosen:
-        _measure_cycles()
-    if "seconds" in chosen:
-        _measure_seconds()
-    if "figures" in chosen or not parts:
-        draw()
-
-
-def _cohort(name: str) -> Cohort | None:
-    from understudy.cohorts.cohort import read_cohort
-    from understudy.cohorts.simulate import School
-
-    if name != "moodle":
-        return School().years(np.random.default_rng(2026))[int(name[-1]) - 1]
-    log, grades = DATA / "moodle_activity.csv.gz", DATA / "moodle_grades.csv"
-    if not log.exists() or not grades.exists():
-        return None
-    with tempfile.TemporaryDirectory() as scratch:
-        out = Path(scratch) / "cohort.parquet"
-        _understudy(
-            *("cohort", "build", str(log), "--scores", str(grades), "--score", "Overall"),
-            *("--schema", str(ROOT / "examples" / "moodle-cohort.toml"), "--term-start", "2018-01-22"),
-            *("--time-zone", "Europe/Dublin", "-o", str(out)),
-            *("--ledger", str(Path(scratch) / "study.ledger")),
-        )
-        return read_cohort(out)
-
-
-def _understudy(*arguments: str) -> None:
-    code = "from understudy.cli import main; main()"
-    subprocess.run([sys.executable, "-c", code, *arguments], check=True, capture_output=True)
-
-
-def _measure_compare(name: str, cohort: Cohort) -> None:
-    # Rehearsals take most of the time: once on simulated learners, once on real ones.
-    n_shadows = N_SHADOWS if name in ("year-1", "moodle") else 0
-    found = compare(cohort, ComparePlan(n_seeds=N_SEEDS, n_shadows=n_shadows))
-    (TABLES / f"compare-{name}.csv").write_text(table_of(found.rows), encoding="utf-8")
-
-
-def _measure_deep(name: str, cohort: Cohort) -> None:
-    """The deep baseline by itself, since it takes as long as all others together."""
-    from understudy.cohorts.compare import GUARANTEE, Deep, Measured
-
-    begun = time.perf_counter()
-    deep = Deep(3.0, 1e-3, cohort.schema, DEEP_ROWS)
-    pretraining = time.perf_counter() - begun
-    rows = []
-    for seed in range(N_SEEDS):
-        begun = time.perf_counter()
-        synthetic = deep.sample(cohort, np.random.default_rng([1, 99, seed]))
-        rows.append(
-            {
-                "method": "deep",
-                "seed": seed,
-                "n_learners": cohort.n_learners,
-                "epsilon": 3.0,
-                "delta": 1e-3,
-                "guarantee": GUARANTEE,
-                **Measured.of(cohort, synthetic).row(),
-                "seconds": time.perf_counter() - begun + pretraining,
-            }
-        )
-    (TABLES / f"deep-{name}.csv").write_text(table_of(rows), encoding="utf-8")
-
-
-def _measure_cycles() -> None:
-    rows = run_cycles(CyclesPlan(n_schools=N_SCHOOLS))
-    keep_cycles(rows)
-
-
-def keep_cycles(rows: list[dict[str, Any]]) -> None:
-    """Keep what the page needs of the cycles."""
-    names = ("school", "year", "arm", "n_real", "n_holding", *MEASURES)
-    kept = [{name: row[name] for name in names} for row in rows]
-    (TABLES / "cycles.csv").write_text(table_of(kept), encoding="utf-8")
-
-
-def _measure_seconds() -> None:
-    """The offline path end to end, as a custodian runs it."""
-    with tempfile.TemporaryDirectory() as scratch:
-        folder = Path(scratch)
-        steps = {
-            "simulate": ("simulate", str(folder / "cohort.parquet"), "--shape", "cohort", "--seed", "1"),
-            "summarize": (
-                *("cohort", "summarize", str(folder / "cohort.parquet"), "--epsilon", "3", "--delta", "1e-3"),
-                *("-o", str(folder / "summary.json")),
-            ),
-            "synthesize": (
-                *("cohort", "synthesize", str(folder / "summary.json"), "-o", str(folder / "s.parquet")),
-                *("--seed", "1"),
-            ),
-        }
-        rows = []
-        for step, arguments in steps.items():
-            begun = time.perf_counter()
-            _understudy(*arguments)
-            rows.append({"method": step, "seconds": time.perf_counter() - begun})
-    (TABLES / "seconds.csv").write_text(table_of(rows), encoding="utf-8")
-
-
-# Reading what was measured
-
-
-@lru_cache
-def _compared(name: str) -> Comparison | None:
-    path = TABLES / f"compare-{name}.csv"
-    if not path.exists():
-        return None
-    rows = read_table(path.read_text(encoding="utf-8"))
-    deep = TABLES / f"deep-{name}.csv"
-    if deep.exists():
-        rows[4 * N_SEEDS : 4 * N_SEEDS] = read_table(deep.read_text(encoding="utf-8"))
-    return Comparison(ComparePlan(n_seeds=N_SEEDS), tuple(rows), int(rows[0]["n_learners"]), name != "moodle")
-
-
-@lru_cache
-def _cycle_rows() -> tuple[dict[str, Any], ...]:
-    return tuple(read_table((TABLES / "cycles.csv").read_text(encoding="utf-8")))
-
-
-@lru_cache
-def cycle_gains() -> tuple[Gain, ...]:
-    """What cycles gain over one-shot."""
-    return tuple(gains(_cycle_rows(), np.random.default_rng(0)))
-
-
-def draw() -> None:
-    """Draw the figures again from the tables."""
-    from understudy.cohorts.compare_report import ajs_figure, findings_figure, gains_figure
-
-    for name in ("year-1", "moodle"):
-        found = _compared(name)
-        if found is not None:
-            ajs_figure(found).save(TABLES, f"ajs-{name}")
-            findings_figure(found).save(TABLES, f"findings-{name}")
-    gains_figure(cycle_gains(), "ajs", "change of AJS (below 0 is better)").save(TABLES, "gain-ajs")
-    gains_figure(cycle_gains(), "precision", "change of precision (above 0 is better)").save(
-        TABLES, "gain-precision"
-    )
-
-
-# Rendering
-
-
 def page() -> str:
     """The seed's results beside ours."""
-    text = (PAGES / "two-stage.template.md").read_text(encoding="utf-8")
     seconds = read_table((TABLES / "seconds.csv").read_text(encoding="utf-8"))
     values = {
         "goals": _goals(),
@@ -219,7 +36,7 @@ def page() -> str:
         "cycle_verdict": _cycle_verdict(),
         "seconds": " ".join(f"{row['method']} {row['seconds']:.0f} s," for row in seconds).rstrip(","),
         "seconds_total": f"{sum(row['seconds'] for row in seconds):.0f}",
-        "n_schools": str(len({row["school"] for row in _cycle_rows()})),
+        "n_schools": str(len({row["school"] for row in cycle_rows()})),
         "deep_rows": f"{DEEP_ROWS:,}",
         "n_seeds": str(N_SEEDS),
         "nobody": _cell("year-1", "nobody", "precision", 2),
@@ -228,15 +45,11 @@ def page() -> str:
         "moodle_words": _moodle_words(),
         "deep_words": _deep_words(),
     }
-    for name, value in values.items():
-        text = text.replace("{{" + name + "}}", value)
-    left = re.findall(r"{{\w+}}", text)
-    assert not left, left
-    return text
+    return fill("two_stage", values)
 
 
 def _cell(name: str, method: str, measure: str, digits: int, interval: bool = False) -> str:
-    found = _compared(name)
+    found = compared(name)
     one = None if found is None else found.shown(method, measure)
     if one is None:
         return "–"
@@ -246,7 +59,7 @@ def _cell(name: str, method: str, measure: str, digits: int, interval: bool = Fa
 
 
 def _measured() -> list[str]:
-    return [name for name in DATASETS if _compared(name) is not None]
+    return [name for name in DATASETS if compared(name) is not None]
 
 
 def _figure_3() -> str:
@@ -270,7 +83,7 @@ def _table_1() -> str:
         "|---|---|---|---|---|---|---|---|",
     ]
     for name in _measured():
-        found = _compared(name)
+        found = compared(name)
         assert found is not None
         for method in found.methods:
             lines.append(
@@ -290,9 +103,9 @@ def _table_1() -> str:
 
 
 def _by_kind() -> str:
-    found = _compared("year-1")
+    found = compared("year-1")
     assert found is not None
-    others = [name for name in ("year-1", "moodle") if _compared(name) is not None]
+    others = [name for name in ("year-1", "moodle") if compared(name) is not None]
     head = " | ".join(f"{DATASETS[name]}: precision | recall | findings" for name in others)
     lines = [f"| kind | {head} |", "|---|" + "---|---|---|" * len(others)]
     for kind in found.kinds():
@@ -308,7 +121,7 @@ def _by_kind() -> str:
 def _risk() -> str:
     lines = ["| cohort | method | strongest attack: AUC | luck alone | which |", "|---|---|---|---|---|"]
     for name in ("year-1", "moodle"):
-        found = _compared(name)
+        found = compared(name)
         for method in () if found is None else found.methods:
             if found is not None and method != "deep":
                 which = sorted({str(row["worst_attack"]) for row in found.of(method)})
@@ -336,7 +149,7 @@ def _figure_4() -> str:
 
 
 def _levels() -> str:
-    found = levels(_cycle_rows(), np.random.default_rng(0))
+    found = levels(cycle_rows(), np.random.default_rng(0))
     lines = ["| year | arm | AJS | precision | recall | synthetic findings |", "|---|---|---|---|---|---|"]
     for year in (1, 2, 3):
         for arm in ("one-shot", "cycles") if year > 1 else ("one-shot",):
@@ -404,7 +217,7 @@ def _cycle_verdict() -> str:
 
 def _goals() -> str:
     lines = ["| goal at epsilon 3, delta 1e-3 | simulated years | Moodle |", "|---|---|---|"]
-    simulated = [name for name in SIMULATED if _compared(name) is not None]
+    simulated = [name for name in SIMULATED if compared(name) is not None]
     rows = (
         ("pool's AJS at least as low as the deep baseline's", "ajs", None, 3),
         ("precision at least 0.60", "precision", 0.60, 2),
@@ -413,7 +226,7 @@ def _goals() -> str:
     )
     for title, measure, least, digits in rows:
         cells = []
-        for names in (simulated, ["moodle"] if _compared("moodle") is not None else []):
+        for names in (simulated, ["moodle"] if compared("moodle") is not None else []):
             values = [_mean(name, "pool", measure) for name in names]
             against = [_mean(name, "deep", measure) for name in names]
             shown = ", ".join(f"{value:.{digits}f}" for value in values) or "–"
@@ -435,6 +248,6 @@ def _goals() -> str:
 
 
 def _mean(name: str, method: str, measure: str) -> float:
-    found = _compared(name)
+    found = compared(name)
     one = None if found is None else found.interval(method, measure)
     return float("nan") if one is None else one.mean

@@ -1,0 +1,1 @@
+"""The keystroke thesis: knowledge of the attacker, WEKA's methods."""

@@ -1,0 +1,87 @@
+"""Measures the sweeps of the keystroke thesis.
+
+What is kept are the rows of two sweeps: shares of learners, never a learner's latency.
+"""
+
+from __future__ import annotations
+
+import csv
+import shutil
+import tempfile
+import time
+from pathlib import Path
+
+from reproductions.command import understudy
+from reproductions.pages import DATA, tables_of, write_rows
+from understudy.keystrokes.sweep.results import BY_DIGRAPHS, BY_WEEKS, COLUMNS, PUBLISHED
+
+TABLES = tables_of("keystroke_privacy")
+# The guesses of an attacker whose results are kept.
+K = 10
+FIGURES = (
+    "bucket-averages",
+    "round-averages",
+    "bucket-events",
+    "round-events",
+    "attacks",
+    "digraphs",
+    "weeks",
+)
+
+
+def measure_sweeps() -> None:
+    """Sweep the simulated course, and the real typing data if it is there."""
+    seconds = []
+    with tempfile.TemporaryDirectory() as scratch:
+        folder = Path(scratch)
+        course = folder / "course.csv"
+        understudy("simulate", "--shape", "typing", str(course))
+        labels = folder / "course-labels.csv"
+        seconds.append(("simulated", _sweep("simulated", folder, course, "--labels", str(labels))))
+        events, users = DATA / "typing_events.csv.gz", DATA / "typing_users.csv"
+        if events.exists():
+            options = (
+                "--labels",
+                str(users),
+                "--label",
+                "sex",
+                "--split",
+                "sessions",
+                "--min-characters",
+                "200",
+            )
+            seconds.append(("typing", _sweep("typing", folder, events, *options)))
+    write_rows(TABLES / "seconds.csv", ("data", "seconds"), seconds)
+
+
+def _sweep(name: str, folder: Path, file: Path, *options: str) -> str:
+    """Sweep a file, keep what the page needs, and return the seconds that it took."""
+    began = time.perf_counter()
+    understudy("keystrokes", "sweep", str(file), *options, "-o", str(folder / name))
+    keep(name, folder / name)
+    return f"{time.perf_counter() - began:.0f}"
+
+
+def keep(name: str, folder: Path) -> None:
+    """Keep of a sweep what the page needs: its figures, and the rows with ten guesses or none."""
+    with (folder / "results.csv").open(encoding="utf-8") as stream:
+        reader = csv.DictReader(stream)
+        kept = [row for row in reader if _needed(row)]
+    with (TABLES / f"{name}.csv").open("w", encoding="utf-8", newline="") as stream:
+        writer = csv.DictWriter(stream, COLUMNS, lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(kept)
+    for figure in FIGURES:
+        if (folder / f"{figure}.png").exists():
+            shutil.copy(folder / f"{figure}.png", TABLES / f"{name}-{figure}.png")
+
+
+def _needed(row: dict[str, str]) -> bool:
+    if row["measure"] in (BY_DIGRAPHS, BY_WEEKS):
+        return True
+    # Of the fine steps between, the dip needs the published attack and how full the fullest cell is.
+    between = float(row["size"]) % 50 > 0
+    return row["k"] in ("0", str(K)) and (not between or row["name"] in (PUBLISHED, "fullest cell"))
+
+
+PARTS = {"sweeps": measure_sweeps}

@@ -1,0 +1,121 @@
+"""Measures the tables and figures of synthetic logs."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+
+import altair as alt
+import numpy as np
+from numpy.typing import NDArray
+from scipy.stats import norm
+
+from reproductions.pages import DATA, tables_of, write_rows
+from understudy.core.events.reading import read_log
+from understudy.core.pages.figures import MUTED, WARNING, Figure, data
+from understudy.core.privacy.noise import seeded_noise
+from understudy.logs.description import describe
+from understudy.logs.generators.generator import make_method
+from understudy.logs.interactions import Interactions
+from understudy.logs.models.rasch import fit_rasch
+from understudy.logs.release.report import shares_figure
+from understudy.logs.simulate import DUOLINGO_SHAPE, RARE_PATHS
+from understudy.logs.study import Plan, run_study
+from understudy.logs.study_report import summarise, tradeoff
+
+LOG = DATA / "assistments2009.csv.gz"
+TABLES = tables_of("synthetic_logs")
+RATIOS = ("0", "0.25", "0.5", "0.75", "0.99", "0.999")
+METHODS = (*(f"drop:{ratio}" for ratio in RATIOS), "markov")
+PRIVATE_METHODS = ("drop:0.5", "markov", *(f"markov-dp:epsilon={e}" for e in (1, 2, 4, 8)))
+LONG_METHODS = ("drop:0", "drop:0.5", "drop:0.75", "drop:0.99", "markov")
+
+
+def measure_published() -> None:
+    """The published methods on ASSISTments and on a log of Duolingo's shape."""
+    log = read_log(LOG).interactions
+    with tempfile.TemporaryDirectory() as scratch:
+        summaries = summarise(run_study(log, Plan(METHODS, n_seeds=3), Path(scratch) / "a"))
+        _keep(summaries, "assistments")
+        tradeoff(summaries).save(TABLES, "tradeoff")
+        _describe(log)
+        long_log = DUOLINGO_SHAPE.simulate(np.random.default_rng(1))
+        plan = Plan(LONG_METHODS, n_seeds=1, n_shadows=32)
+        _keep(summarise(run_study(long_log, plan, Path(scratch) / "d")), "duolingo-shape")
+
+
+def measure_private() -> None:
+    """The private generator beside the baselines, and the small, hard case."""
+    with tempfile.TemporaryDirectory() as scratch:
+        log = read_log(LOG).interactions
+        summaries = summarise(run_study(log, Plan(PRIVATE_METHODS, n_seeds=5), Path(scratch) / "p"))
+        _keep(summaries, "private")
+        tradeoff(summaries).save(TABLES, "private")
+        rare = RARE_PATHS.simulate(np.random.default_rng(1))
+        plan = Plan(("markov", "markov-dp:epsilon=8"), n_seeds=10, n_shadows=32, control=False)
+        summaries = summarise(run_study(rare, plan, Path(scratch) / "r"))
+        rows = [(summary["method"], *_strongest(summary)) for summary in summaries]
+        write_rows(TABLES / "rare-paths.csv", ("method", "attack", "mean_auc"), rows)
+
+
+def _strongest(summary: dict[str, object]) -> tuple[str, str]:
+    """The attack with the highest mean over the seeds (not the mean of the highest), and that mean."""
+    areas = {name.removeprefix("auc_"): area for name, area in summary.items() if name.startswith("auc_")}
+    attacks = {
+        name: float(area)  # type: ignore[arg-type]
+        for name, area in areas.items()
+        if "worst" not in name and name != "attribute"
+    }
+    best = max(attacks, key=lambda name: attacks[name])
+    return best, f"{attacks[best]:.3f}"
+
+
+def _keep(summaries: list[dict[str, object]], name: str) -> None:
+    columns = [
+        *("rmse", "wrmse", "wrmse_centred", "action_tv", "transition_tv", "auc_lcs", "auc_worst"),
+        *("auc_worst_low", "auc_worst_high", "tpr_at_1pct", "auc_attribute", "attribute_advantage"),
+    ]
+    rows = []
+    for summary in summaries:
+        attacks = " and ".join(summary["worst_attacks"])  # type: ignore[arg-type]
+        numbers = [f"{summary[c]:.3f}" if c in summary else "" for c in columns]
+        rows.append((summary["method"], attacks, *numbers))
+    write_rows(TABLES / f"{name}.csv", ("method", "strongest", *columns), rows)
+
+
+_DESCRIBED = (
+    *("n_rows", "n_learners", "n_actions", "repeats_median", "repeats_max"),
+    *("length_min", "length_median", "length_max", "n_always_right", "n_always_wrong"),
+)
+
+
+def _describe(log: Interactions) -> None:
+    """The size of the log (the paper's Table 2), its actions and its abilities (Figures 1 and 3)."""
+    description = describe(log)
+    write_rows(TABLES / "description.csv", _DESCRIBED, [[getattr(description, name) for name in _DESCRIBED]])
+    rng = np.random.default_rng(1)
+    half = log.select(rng.permutation(log.n_learners)[: log.n_learners // 2])
+    synthetic = make_method("markov").fit(half, rng, seeded_noise(rng)).sample(None, rng)
+    shares_figure(half, synthetic).save(TABLES, "actions")
+    _ability_figure(fit_rasch(half).ability).save(TABLES, "abilities")
+
+
+def _ability_figure(ability: NDArray[np.float64]) -> Figure:
+    heights, edges = np.histogram(ability, bins=40, density=True)
+    bars = [
+        {"from": float(a), "to": float(b), "density": float(h)}
+        for a, b, h in zip(edges[:-1], edges[1:], heights, strict=True)
+    ]
+    at = np.linspace(edges[0], edges[-1], 200)
+    law = norm.pdf(at, ability.mean(), ability.std())
+    curve = [{"ability": float(x), "density": float(y)} for x, y in zip(at, law, strict=True)]
+    x = alt.X("from:Q", title="estimated ability (log-odds)")
+    histogram = alt.Chart(data(bars)).mark_bar(color=MUTED).encode(x=x, x2="to:Q", y="density:Q")
+    normal = alt.Chart(data(curve)).mark_line(color=WARNING).encode(x="ability:Q", y="density:Q")
+    words = (
+        f"Histogram of abilities with a normal law of mean {ability.mean():.2f}, spread {ability.std():.2f}."
+    )
+    return Figure.of((histogram + normal).properties(width=520, height=220), words)
+
+
+PARTS = {"published": measure_published, "private": measure_private}

@@ -1,0 +1,1 @@
+"""The two-stage paper: what yearly cycles gain."""

@@ -1,0 +1,52 @@
+"""What was measured of two-stage sharing, read from its tables."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from reproductions.pages import tables_of
+from understudy.cohorts.compare import ComparePlan, Comparison, read_table
+from understudy.reproductions.two_stage.cycles import Gain, gains
+
+TABLES = tables_of("two_stage")
+
+# Five seeds could not distinguish the pool from the deep baseline on Moodle.
+N_SEEDS = 20
+# The deep baseline's public rows: our default; the seed has 100,000.
+DEEP_ROWS = 20_000
+# Schools of the goals' table: other learners and other noise each.
+SIMULATED = ("year-1", "year-2", "year-3")
+DATASETS = {
+    "year-1": "simulated, year 1",
+    "year-2": "simulated, year 2",
+    "year-3": "simulated, year 3",
+    "moodle": "Moodle course",
+}
+
+
+@lru_cache
+def compared(name: str) -> Comparison | None:
+    """The comparison of methods on a cohort, with the deep baseline; None if it was not measured."""
+    path = TABLES / f"compare-{name}.csv"
+    if not path.exists():
+        return None
+    rows = read_table(path.read_text(encoding="utf-8"))
+    deep = TABLES / f"deep-{name}.csv"
+    if deep.exists():
+        rows[4 * N_SEEDS : 4 * N_SEEDS] = read_table(deep.read_text(encoding="utf-8"))
+    return Comparison(ComparePlan(n_seeds=N_SEEDS), tuple(rows), int(rows[0]["n_learners"]), name != "moodle")
+
+
+@lru_cache
+def cycle_rows() -> tuple[dict[str, Any], ...]:
+    """A row for each school, year and arm of the cycles."""
+    return tuple(read_table((TABLES / "cycles.csv").read_text(encoding="utf-8")))
+
+
+@lru_cache
+def cycle_gains() -> tuple[Gain, ...]:
+    """What cycles gain over one-shot."""
+    return tuple(gains(cycle_rows(), np.random.default_rng(0)))
