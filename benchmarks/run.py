@@ -12,11 +12,11 @@ from pathlib import Path
 
 import numpy as np
 
-from understudy.core.events.reading import read_log
 from understudy.logs.attacks.subsequence import _strings, common_lengths
 from understudy.logs.interactions import Interactions
 from understudy.logs.models.markov import AliasTables, TransitionCounts, sample_walks
 from understudy.logs.models.rasch import fit_rasch
+from understudy.logs.reading import read_log
 from understudy.logs.simulate import Classroom
 
 DATA = Path(__file__).resolve().parents[2] / "shared" / "data" / "assistments2009.csv.gz"
@@ -34,7 +34,7 @@ def best_seconds(work: Callable[[], object], repeats: int = 3) -> float:
 
 def load() -> tuple[str, Interactions]:
     if DATA.exists():
-        return "ASSISTments 2009", read_log(DATA).interactions
+        return "ASSISTments 2009", read_log(DATA)
     shape = Classroom(
         n_learners=4138, n_actions=102, median_length=20, length_spread=1.5, shortest=1, longest=1000
     )

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+
 from tests.desk.support.postgresql import find_postgresql
 from tests.support.browser import CHROMIUM, browser
-
 from understudy.logs.interactions import Interactions
 
 __all__ = ["browser"]

@@ -101,9 +101,9 @@ def _read(files: list[Path], *, quiet: bool) -> dict[str, Responses]:
             )
         source = read_responses(file)
         if not quiet:
-            for note in source.notes:
+            for note in source.origin.notes:
                 typer.echo(f"{file.name}: {note}", err=True)
-        classes[file.stem] = source.responses
+        classes[file.stem] = source
     return classes
 
 

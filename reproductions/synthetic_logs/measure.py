@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from scipy.stats import norm
 
 from reproductions.pages import DATA, tables_of, write_rows
-from understudy.core.events.reading import read_log
+from understudy.logs.reading import read_log
 from understudy.core.pages.figures import MUTED, WARNING, Figure, data
 from understudy.core.privacy.noise import seeded_noise
 from understudy.logs.description import describe
@@ -33,7 +33,7 @@ LONG_METHODS = ("drop:0", "drop:0.5", "drop:0.75", "drop:0.99", "markov")
 
 def measure_published() -> None:
     """The published methods on ASSISTments and on a log of Duolingo's shape."""
-    log = read_log(LOG).interactions
+    log = read_log(LOG)
     with tempfile.TemporaryDirectory() as scratch:
         summaries = summarise(run_study(log, Plan(METHODS, n_seeds=3), Path(scratch) / "a"))
         _keep(summaries, "assistments")
@@ -47,7 +47,7 @@ def measure_published() -> None:
 def measure_private() -> None:
     """The private generator beside the baselines, and the small, hard case."""
     with tempfile.TemporaryDirectory() as scratch:
-        log = read_log(LOG).interactions
+        log = read_log(LOG)
         summaries = summarise(run_study(log, Plan(PRIVATE_METHODS, n_seeds=5), Path(scratch) / "p"))
         _keep(summaries, "private")
         tradeoff(summaries).save(TABLES, "private")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import traceback
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 _PACKAGE = Path(__file__).parent
 
@@ -40,7 +40,7 @@ class UnderstudyError(Exception):
     def __str__(self) -> str:
         return f"{self.message}\nHint: {self.hint}" if self.hint else self.message
 
-    def about(self, place: str) -> UnderstudyError:
+    def about(self, place: str) -> Self:
         """The same error, its message led by the file it is about."""
         return type(self)(
             f"{place}: {self.message}", hint=self.hint, code=self.code, settings=self.settings, **self.fields

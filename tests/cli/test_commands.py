@@ -10,6 +10,7 @@ import sys
 
 import polars as pl
 import pytest
+
 from tests.support.command import run
 
 pytestmark = pytest.mark.functional

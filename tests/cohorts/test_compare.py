@@ -10,8 +10,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from tests.support.command import run
 
+from tests.support.command import run
 from understudy.cohorts.attacks import COHORT_ATTACKS
 from understudy.cohorts.cohort import Cohort, Schema
 from understudy.cohorts.compare import (

@@ -4,8 +4,8 @@ import json
 
 import numpy as np
 import pytest
-from tests.support.command import run
 
+from tests.support.command import run
 from understudy.cohorts.cohort import read_cohort
 from understudy.cohorts.findings import compare_findings
 from understudy.reproductions.two_stage.cycles import as_feedback

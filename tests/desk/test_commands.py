@@ -13,9 +13,9 @@ import numpy as np
 import polars as pl
 import pytest
 from sqlalchemy import text, update
-from tests.desk.support.fixtures import InProcess, fill, school_frame
 from typer.testing import CliRunner
 
+from tests.desk.support.fixtures import InProcess, fill, school_frame
 from understudy.cli.app import app
 from understudy.desk.domain.people import Role
 from understudy.desk.domain.policy import WORDS, Policy, commented

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 from sqlalchemy import select
-from tests.desk.support.fixtures import InProcess
 
+from tests.desk.support.fixtures import InProcess
 from understudy.desk.demonstration import SIGN_INS, fill
 from understudy.desk.domain.people import Role
 from understudy.desk.domain.policy import Policy

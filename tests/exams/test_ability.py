@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from tests.exams.support.made_difficulties import make_difficulties
 
+from tests.exams.support.made_difficulties import make_difficulties
 from understudy.errors import DataError, UsageError
 from understudy.exams.ability import (
     abilities,

@@ -6,9 +6,9 @@ from dataclasses import replace
 import numpy as np
 import polars as pl
 import pytest
+
 from tests.exams.support.made_difficulties import make_difficulties, write_difficulties
 from tests.support.command import run
-
 from understudy.core.privacy.guarantee import Guarantee
 from understudy.exams.ability import abilities
 from understudy.exams.responses import Responses

@@ -6,8 +6,8 @@ import math
 import numpy as np
 import pytest
 from scipy import integrate, optimize, special, stats
-from tests.exams.support.made_difficulties import make_difficulties
 
+from tests.exams.support.made_difficulties import make_difficulties
 from understudy.exams.ability import abilities, at_least, slope
 from understudy.exams.responses import Responses
 from understudy.exams.simulate import Exam

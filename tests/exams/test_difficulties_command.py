@@ -5,8 +5,8 @@ import json
 
 import numpy as np
 import pytest
-from tests.support.command import run
 
+from tests.support.command import run
 from understudy.exams.simulate import Exam
 
 pytestmark = pytest.mark.functional

@@ -7,8 +7,8 @@ import math
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from tests.exams.support.made_difficulties import PROVED, make_difficulties, write_difficulties
 
+from tests.exams.support.made_difficulties import PROVED, make_difficulties, write_difficulties
 from understudy.core.privacy.guarantee import Guarantee
 from understudy.errors import DataError, UnderstudyError, UsageError
 from understudy.exams.ability import abilities

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -10,7 +11,6 @@ from hypothesis.extra.numpy import array_shapes, arrays
 
 from understudy.errors import DataError
 from understudy.exams.responses import ItemTotals, Responses
-from understudy.logs.interactions import Interactions
 
 MATRIX = [[1, 0, -1], [0, 1, 1]]
 matrices = arrays(np.int8, array_shapes(min_dims=2, max_dims=2, max_side=8), elements=st.integers(-1, 1))
@@ -76,13 +76,26 @@ def test_no_learners():
         ("best", [[1, 1, -1], [-1, 1, 0]]),
     ],
 )
-def test_from_a_log_one_attempt_counts(attempt, expected):
-    log = Interactions.from_sequences([[0, 1, 0, 0, 1], [1, 2, 1]], [[0, 1, 1, 0, 0], [1, 0, 0]])
-    responses = Responses.from_log(log, attempt)
+def test_one_attempt_of_several_events_counts(attempt, expected):
+    events = pl.DataFrame(
+        {
+            "learner": ["ana"] * 5 + ["ben"] * 3,
+            "action": ["0", "1", "0", "0", "1", "1", "2", "1"],
+            "outcome": [0, 1, 1, 0, 0, 1, 0, 0],
+        }
+    )
+    responses = Responses.from_events(events, attempt)
     assert responses.correct.tolist() == expected
-    assert responses.items == log.actions
+    assert responses.items == ("0", "1", "2")
     assert not responses.declared
-    assert Responses.from_log(log.declare()).declared
+
+
+def test_attempts_are_in_the_order_of_their_times():
+    events = pl.DataFrame(
+        {"learner": ["ana", "ana", "ben"], "action": ["q", "q", "q"], "outcome": [1, 0, 1], "time": [5, 2, 1]}
+    )
+    assert Responses.from_events(events, "first").correct.tolist() == [[0], [1]]
+    assert Responses.from_events(events, "last").correct.tolist() == [[1], [1]]
 
 
 def test_declared_items():

@@ -7,8 +7,8 @@ import json
 import numpy as np
 import polars as pl
 import pytest
-from tests.support.command import run
 
+from tests.support.command import run
 from understudy.exams.formats.reading import read_responses
 from understudy.exams.simulate import Exam
 
@@ -22,12 +22,12 @@ def test_writes_a_sheet(tmp_path, name, items):
     assert done.returncode == 0, done.stderr
     assert done.stdout == f"{name}: answers of 30 simulated learners to 7 items.\n"
     read = read_responses(tmp_path / name, keep_names=True)
-    expected = Exam(n_learners=30, n_items=7).simulate(np.random.default_rng(3)).responses
-    assert read.layout == "wide"
-    assert read.responses.simulated
-    assert read.responses.items == expected.items == tuple(f"item {n}" for n in range(1, 8))
-    assert (read.responses.correct == expected.correct).all()
-    assert read.learners[:2] == ("simulated-1", "simulated-2")
+    expected = Exam(n_learners=30, n_items=7).simulate(np.random.default_rng(3))
+    assert read.origin.layout == "wide"
+    assert read.simulated
+    assert read.items == expected.items == tuple(f"item {n}" for n in range(1, 8))
+    assert (read.correct == expected.correct).all()
+    assert read.origin.learners[:2] == ("simulated-1", "simulated-2")
 
 
 def test_sizes_by_default_and_for_machines(tmp_path):

@@ -8,9 +8,9 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from tests.exams.support.made_difficulties import make_difficulties
 
 import understudy.exams.student_page as page_module
+from tests.exams.support.made_difficulties import make_difficulties
 from understudy.core.privacy.guarantee import Guarantee
 from understudy.errors import DataError, RefusedError, UsageError
 from understudy.exams.student_page import (

@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tests.exams.support.made_difficulties import make_difficulties
 
+from tests.exams.support.made_difficulties import make_difficulties
 from understudy.core.privacy.guarantee import Guarantee
 from understudy.exams.ability import abilities
 from understudy.exams.difficulties_file import Difficulties

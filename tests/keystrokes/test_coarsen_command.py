@@ -5,8 +5,8 @@ import json
 import numpy as np
 import polars as pl
 import pytest
-from tests.support.command import run
 
+from tests.support.command import run
 from understudy.keystrokes.formats.events import event_table
 from understudy.keystrokes.formats.reading import read_keystrokes
 from understudy.keystrokes.simulate import EXPERIENCE, TypingCourse

@@ -6,6 +6,7 @@ import csv
 import json
 
 import pytest
+
 from tests.support.command import run
 
 pytestmark = pytest.mark.functional

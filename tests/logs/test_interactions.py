@@ -7,9 +7,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from understudy.core.names import natural_order
 from understudy.errors import DataError
 from understudy.logs.description import describe
-from understudy.logs.interactions import Interactions, common_vocabulary, joined, natural_order
+from understudy.logs.interactions import Interactions, common_vocabulary, joined
 
 VOCABULARY = ("a", "b", "c", "d")
 
@@ -134,7 +135,7 @@ def test_invented_names_say_what_they_are():
     ]
     simulated = Interactions(log.action, log.outcome, log.offsets, log.actions, simulated=True)
     assert simulated.to_frame()["learner"][0] == "simulated-01"
-    assert Interactions.from_frame(simulated.to_frame()).simulated
+    assert not Interactions.from_frame(simulated.to_frame()).simulated
     assert full([[(0, 1), (1, 0)]]).to_frame(prefix="x-").columns == ["learner", "action", "outcome"]
 
 

@@ -8,8 +8,8 @@ import json
 import numpy as np
 import polars as pl
 import pytest
-from tests.desk.support.in_process import examined, log_frame, probed, school_frame, table_of
 
+from tests.desk.support.in_process import examined, log_frame, probed, school_frame, table_of
 from understudy.desk.disclosure.examination import Earlier
 
 CANARY = 47.123456

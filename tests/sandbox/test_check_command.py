@@ -3,9 +3,9 @@
 import json
 
 import pytest
-from tests.support.command import run
 from typer.testing import CliRunner
 
+from tests.support.command import run
 from understudy import sandbox
 from understudy.cli.app import app
 from understudy.errors import MissingError

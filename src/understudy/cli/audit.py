@@ -42,7 +42,7 @@ def audit(
             time=time,
             format=format,
             single_rows=single_rows,
-        ).interactions
+        )
 
     result = audit_files(
         log(members, True), log(outsiders, True), log(synthetic, True), np.random.default_rng(seed)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from understudy.cli.charging import paid_output
 from understudy.cli.options import (
     AsJson,
     Exclude,
@@ -18,13 +19,11 @@ from understudy.cli.options import (
     echo_json,
     refuse_identifiers,
 )
-from understudy.core.privacy.spending import paid_output
 
 if TYPE_CHECKING:
     from understudy.exams.difficulties import Request
     from understudy.exams.difficulties_file import Difficulties
     from understudy.exams.estimators.noisy_totals import Prior
-    from understudy.exams.formats.reading import ResponsesFile
     from understudy.exams.responses import Responses
 
 _SHOWN = 40
@@ -181,10 +180,10 @@ def difficulties(
         exclude=exclude,
     )
     if not as_json:
-        for note in source.notes:
+        for note in source.origin.notes:
             typer.echo(note, err=True)
-    refuse_identifiers(source.identifiers, "the difficulties", "--item")
-    if missing is None and source.layout != "wide":
+    refuse_identifiers(source.origin.identifiers, "the difficulties", "--item")
+    if missing is None and source.origin.layout != "wide":
         request = _request(method, epsilon, delta, Missing.skipped, answers_at_most, ability_sd, expected)
     _refuse_doubtful(source, rows_are_learners, items)
     responses = _declared(source, public_items, items)
@@ -224,7 +223,7 @@ def difficulties(
     found = fit_difficulties(
         responses, settled, os_noise(), np.random.default_rng(secrets.randbits(128)), title=title
     )
-    found.provenance.update(card=card, pass_share=passing if source.layout == "wide" else None)
+    found.provenance.update(card=card, pass_share=passing if source.origin.layout == "wide" else None)
     write_json(out, found.to_json())
     balance = book.balance(people)
     if as_json:
@@ -316,10 +315,10 @@ def _prior(given: str | None, epsilon: float | None, public: bool) -> Prior | No
     return prior
 
 
-def _declared(source: ResponsesFile, public: bool, names_file: Path | None) -> Responses:
+def _declared(source: Responses, public: bool, names_file: Path | None) -> Responses:
     from understudy.errors import UsageError
 
-    responses = source.responses
+    responses = source
     if names_file is None:
         return responses.declare() if public else responses
     if not names_file.is_file():
@@ -330,7 +329,7 @@ def _declared(source: ResponsesFile, public: bool, names_file: Path | None) -> R
         raise UsageError(f"{names_file} lists no item.", hint="give one item's name a line.")
     unknown = [name for name in names if name not in responses.items]
     # A sheet's header is public; that nobody answered an item of a long file is not.
-    if source.layout == "wide" and unknown:
+    if source.origin.layout == "wide" and unknown:
         raise UsageError(
             f"{names_file} lists {len(unknown)} items that no column of the sheet has, '{unknown[0]}' among them.",
             hint="write the items as in the header, without the points.",
@@ -338,20 +337,21 @@ def _declared(source: ResponsesFile, public: bool, names_file: Path | None) -> R
     return responses.with_items(names)
 
 
-def _refuse_doubtful(source: ResponsesFile, rows_are_learners: bool, items: Path | None) -> None:
+def _refuse_doubtful(source: Responses, rows_are_learners: bool, items: Path | None) -> None:
     """Refuse a sheet of which it is not certain that rows are learners and columns are items."""
     from understudy.errors import DataError
 
-    if not source.named and not rows_are_learners:
+    if not source.origin.named and not rows_are_learners:
         raise DataError(
             "no column of the sheet names the learners, so it may be that its columns are learners, "
             "or that it has no header.",
             hint="name the column with --learner, or say --rows-are-learners if each row is one.",
         )
-    if source.dropped and items is None:
+    if source.origin.dropped and items is None:
         # What is in the cells must not decide which items are released.
         raise DataError(
-            f"columns without answers: {', '.join(name.removeprefix('column ') for name in source.dropped[:5])}.",
+            "columns without answers: "
+            f"{', '.join(name.removeprefix('column ') for name in source.origin.dropped[:5])}.",
             hint="remove what is no item from the sheet, or give the list of items with --items FILE.",
         )
 

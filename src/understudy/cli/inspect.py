@@ -54,14 +54,14 @@ def inspect(
         keep_skills=keep_skills,
         exclude=exclude,
     )
-    inspection = inspect_log(log.interactions, np.random.default_rng(seed))
+    inspection = inspect_log(log, np.random.default_rng(seed))
     content: dict[str, Any] = {
         "file": file.name,
-        "format": log.format,
-        "columns": dict(log.columns),
-        "notes": list(log.notes),
-        "simulated": log.interactions.simulated,
-        "identifiers": [vars(identifier) for identifier in log.identifiers],
+        "format": log.origin.format,
+        "columns": dict(log.origin.columns),
+        "notes": list(log.origin.notes),
+        "simulated": log.simulated,
+        "identifiers": [vars(identifier) for identifier in log.origin.identifiers],
         **inspection.to_json(),
     }
     if html is not None:

@@ -91,11 +91,11 @@ def release(
         exclude=exclude,
     )
     say_notes(log, as_json)
-    refuse_identifiers(log.identifiers, "the synthetic file")
+    refuse_identifiers(log.origin.identifiers, "the synthetic file")
     if explain:
         from understudy.cli.explaining import explain_budget
 
-        explain_budget(declared(log.interactions, public_actions, actions), out, as_json)
+        explain_budget(declared(log, public_actions, actions), out, as_json)
         return
     options = Options(
         method=method,
@@ -107,11 +107,11 @@ def release(
         population=population,
         seed=seed,
     )
-    real = declared(log.interactions, public_actions, actions)
+    real = declared(log, public_actions, actions)
     inside = real.simulated and ledger is None
     book = None if inside else Ledger(ledger_path(file, ledger))
     with progress_bar("Measuring the risk") as progress:
-        released = make_release(real, out, options, ledger=book, notes=log.notes, progress=progress)
+        released = make_release(real, out, options, ledger=book, notes=log.origin.notes, progress=progress)
     worst = released.assessment.worst
     if as_json:
         echo_json(
@@ -120,7 +120,7 @@ def release(
                 "card": str(out / "share" / "card.html"),
                 "report": str(out / "keep" / "report.html"),
                 "id": released.card,
-                "withdrawn": log.n_withdrawn,
+                "withdrawn": log.origin.n_withdrawn,
                 "guarantee": released.guarantee.to_json(),
                 "measured": released.assessment.to_json(),
             }

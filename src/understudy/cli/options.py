@@ -10,7 +10,6 @@ import typer
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from understudy.core.events.reading import LogFile
     from understudy.core.files.identifiers import Identifier
     from understudy.logs.interactions import Interactions
 
@@ -85,10 +84,10 @@ def read(
     keep_skills: bool = False,
     exclude: Path | None = None,
     single_rows: bool = False,
-) -> LogFile:
+) -> Interactions:
     """Read a log the way the user asked."""
-    from understudy.core.events.reading import read_log
     from understudy.core.files.columns import Columns
+    from understudy.logs.reading import read_log
 
     return read_log(
         path,
@@ -112,10 +111,10 @@ def declared(log: Interactions, public: bool, names_file: Path | None) -> Intera
     return log.with_vocabulary([name for name in dict.fromkeys(names) if name])
 
 
-def say_notes(log: LogFile, quiet: bool) -> None:
+def say_notes(log: Interactions, quiet: bool) -> None:
     """What the reader assumed, dropped and counted."""
     if not quiet:
-        for note in log.notes:
+        for note in log.origin.notes:
             typer.echo(note, err=True)
 
 

@@ -51,10 +51,12 @@ def simulate(
 ) -> None:
     """Write the log of a simulated classroom or the sheet of an exam, to try things without anybody's data.
 
-    A file that is there is replaced only if its learners are simulated too.
+    That the learners are simulated is written beside the file (OUT.simulated). A file that is there is
+    replaced only if it is such a file.
 
     Example: understudy simulate classroom.csv --learners 600
     """
+    from understudy.core.files.simulated import mark_simulated
     from understudy.errors import UsageError
 
     if year is not None and shape is not Shape.cohort:
@@ -88,6 +90,7 @@ def simulate(
             )
         facts = _write_log(out, shape, learners, actions, _generator(out, seed))
         said = "{rows} rows of {learners} simulated learners, {actions} actions."
+    mark_simulated(out)
     if as_json:
         echo_json({"out": str(out), **facts})
     else:
@@ -101,13 +104,12 @@ def _generator(out: Path, seed: int) -> np.random.Generator:
     """What everything is drawn with, once it is known that the file can be written."""
     import numpy as np
 
-    from understudy.cohorts.building.build import check_replaceable
+    from understudy.core.files.simulated import check_replaceable
     from understudy.core.files.writing import check_parent, check_suffix
-    from understudy.logs.interactions import SIMULATED_PREFIX
 
     check_suffix(out)
     check_parent(out)
-    check_replaceable(out, (SIMULATED_PREFIX,))
+    check_replaceable(out)
     return np.random.default_rng(seed)
 
 
@@ -136,8 +138,8 @@ def _write_exam(
     import polars as pl
 
     from understudy.core.files.writing import write_table
+    from understudy.core.names import SIMULATED_PREFIX
     from understudy.exams.simulate import Exam
-    from understudy.logs.interactions import SIMULATED_PREFIX
 
     usual = Exam()
     exam = replace(usual, n_learners=learners or usual.n_learners, n_items=items or usual.n_items)
@@ -170,13 +172,13 @@ def _write_typing(out: Path, learners: int | None, rng: np.random.Generator) -> 
     """Write the events of a simulated course, and who had programmed before; returns its sizes."""
     import polars as pl
 
-    from understudy.cohorts.building.build import check_replaceable
+    from understudy.core.files.simulated import check_replaceable, mark_simulated
     from understudy.core.files.writing import write_table
+    from understudy.core.names import SIMULATED_PREFIX
     from understudy.keystrokes.formats.events import write_keystrokes
     from understudy.keystrokes.simulate import EXPERIENCE, TypingCourse
-    from understudy.logs.interactions import SIMULATED_PREFIX
 
-    check_replaceable(_labels_path(out), (SIMULATED_PREFIX,))
+    check_replaceable(_labels_path(out))
     usual = TypingCourse()
     keystrokes, experience = replace(usual, n_learners=learners or usual.n_learners).simulate(rng)
     number = pl.int_range(1, keystrokes.n_learners + 1, eager=True).cast(pl.String)
@@ -188,4 +190,5 @@ def _write_typing(out: Path, learners: int | None, rng: np.random.Generator) -> 
     )
     write_keystrokes(keystrokes, out, kind=_KIND)
     write_table(labels, _labels_path(out), kind=_KIND)
+    mark_simulated(_labels_path(out))
     return {"keys": keystrokes.n_rows, "learners": keystrokes.n_learners, "weeks": usual.n_weeks}

@@ -64,7 +64,7 @@ def study(
     )
     say_notes(log, as_json)
     with progress_bar("Trying methods") as progress:
-        rows = run_study(log.interactions, plan, out, source=file.name, progress=progress)
+        rows = run_study(log, plan, out, source=file.name, progress=progress)
     summaries = summarise(rows)
     if as_json:
         from understudy.cli.tables import finite

@@ -67,12 +67,11 @@ def synthesize(
         check_not_input,
         check_parent,
         check_suffix,
-        kind_of,
         write_table,
     )
     from understudy.core.privacy.ledger import SIMULATED_POPULATION, Ledger, ledger_path, new_card_id
     from understudy.core.privacy.noise import os_noise
-    from understudy.logs.generators.generator import make_method
+    from understudy.logs.generators.generator import kind_of, make_method
 
     check_suffix(out)
     check_parent(out)
@@ -89,8 +88,8 @@ def synthesize(
         exclude=exclude,
     )
     say_notes(log, as_json)
-    refuse_identifiers(log.identifiers, "the synthetic file")
-    real = declared(log.interactions, public_actions, actions)
+    refuse_identifiers(log.origin.identifiers, "the synthetic file")
+    real = declared(log, public_actions, actions)
     book = Ledger(
         ledger_path(file, ledger, simulated_output=out.resolve().parent if real.simulated else None)
     )
@@ -115,7 +114,7 @@ def synthesize(
                 "card": card,
                 "rows": synthetic.n_rows,
                 "learners": synthetic.n_learners,
-                "withdrawn": log.n_withdrawn,
+                "withdrawn": log.origin.n_withdrawn,
                 "guarantee": guarantee.to_json(),
             }
         )

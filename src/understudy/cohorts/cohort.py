@@ -30,8 +30,9 @@ from understudy.core.files.documents import (
     whole_number,
     words,
 )
+from understudy.core.files.simulated import is_simulated
+from understudy.core.names import SIMULATED_PREFIX, SYNTHETIC_PREFIX
 from understudy.errors import DataError, UsageError
-from understudy.logs.interactions import SIMULATED_PREFIX, SYNTHETIC_PREFIX
 
 if TYPE_CHECKING:
     import polars as pl
@@ -479,9 +480,7 @@ class Cohort:
                 hint="write 0 where there was no activity; remove learners without data.",
             )
         values = matrix.to_numpy().reshape(-1, schema.n_features, schema.n_weeks)
-        names = table[LEARNER].cast(pl.String) if LEARNER in table.columns else None
-        simulated = names is not None and bool(names.str.starts_with(SIMULATED_PREFIX).all())
-        return cls(values, codes.to_numpy().astype(np.int8), schema, simulated=simulated)
+        return cls(values, codes.to_numpy().astype(np.int8), schema)
 
     def to_frame(self, prefix: str | None = None) -> pl.DataFrame:
         """The table with invented learner names: `prefix` and a number."""
@@ -532,4 +531,5 @@ def read_cohort(path: Path, schema: Path | None = None) -> Cohort:
             hint="give the table that `understudy cohort build` or `understudy cohort synthesize` wrote, csv or "
             "parquet by its extension.",
         ) from None
-    return Cohort.from_frame(frame, declared, source=path.name)
+    cohort = Cohort.from_frame(frame, declared, source=path.name)
+    return replace(cohort, simulated=is_simulated(path))

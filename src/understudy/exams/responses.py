@@ -6,16 +6,16 @@ Learners are positions, not names, as in `Interactions`: a difficulty needs nobo
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Literal
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal
 
 import numpy as np
+import polars as pl
 from numpy.typing import ArrayLike, NDArray
 
+from understudy.core.files.origin import Origin
+from understudy.core.names import natural_order
 from understudy.errors import DataError
-
-if TYPE_CHECKING:
-    from understudy.logs.interactions import Interactions
 
 IntArray = NDArray[np.integer[Any]]
 
@@ -26,18 +26,36 @@ NOT_ANSWERED = -1
 Attempt = Literal["first", "last", "best"]
 
 
+@dataclass(frozen=True, repr=False)
+class ExamOrigin(Origin):
+    """Where responses came from.
+
+    `layout` is "wide" (a row per learner), "long" (a row per answer) or "log". `learners` holds the names
+    of the rows only if they were asked for. `identifiers` in the role of the action are items whose names
+    point at people. `named` says whether a column names the learners; `dropped` are columns that were left
+    out because of what is in their cells, not of their header.
+    """
+
+    layout: str = "wide"
+    learners: tuple[str, ...] = ()
+    named: bool = True
+    dropped: tuple[str, ...] = ()
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class Responses:
     """A matrix of learners by items: 1 right, 0 wrong, -1 not answered.
 
     `declared` says that the list of items is public: it is the exam's own, or was given by
-    somebody who knows, and does not depend on what the learners did.
+    somebody who knows, and does not depend on what the learners did. `origin` is the file that they
+    were read from.
     """
 
     correct: NDArray[np.int8]
     items: tuple[str, ...]
     declared: bool = False
     simulated: bool = False
+    origin: ExamOrigin = field(default_factory=ExamOrigin)
 
     def __post_init__(self) -> None:
         if self.correct.ndim != 2 or self.correct.dtype != np.int8:
@@ -85,22 +103,33 @@ class Responses:
         return cls(np.ascontiguousarray(matrix, dtype=np.int8), tuple(names), declared=True)
 
     @classmethod
-    def from_log(cls, log: Interactions, attempt: Attempt = "first") -> Responses:
-        """One response per learner and action of a log: the first, the last or the best attempt."""
-        matrix = np.full((log.n_learners, log.n_actions), NOT_ANSWERED, dtype=np.int8)
-        learner, action = log.learner, log.action
+    def from_events(cls, events: pl.DataFrame, attempt: Attempt = "first") -> Responses:
+        """One response per learner and action of a table of events: the first, the last or the best attempt.
+
+        Learners stand in the order in which they are first met; the events of a learner are in the order
+        of their times, where they have them.
+        """
+        learners = events["learner"].unique(maintain_order=True)
+        items = natural_order(events["action"].unique().to_list())
+        learner = _codes(events["learner"], learners)
+        item = _codes(events["action"], pl.Series(items, dtype=pl.String))
+        outcome = events["outcome"].to_numpy()
+        if "time" in events.columns:
+            order = np.argsort(events["time"].to_numpy(), kind="stable")
+            learner, item, outcome = learner[order], item[order], outcome[order]
+        matrix = np.full((len(learners), len(items)), NOT_ANSWERED, dtype=np.int8)
         if attempt == "best":
-            np.maximum.at(matrix, (learner, action), log.outcome.astype(np.int8))
+            np.maximum.at(matrix, (learner, item), outcome.astype(np.int8))
         else:
             # Rows are chosen before anything is assigned: numpy walks through reversed indices
             # in the order that it likes best, so that a later assignment need not win.
-            cell = learner.astype(np.int64) * log.n_actions + action
+            cell = learner * len(items) + item
             if attempt == "first":
                 rows = np.unique(cell, return_index=True)[1]
             else:
                 rows = len(cell) - 1 - np.unique(cell[::-1], return_index=True)[1]
-            matrix[learner[rows], action[rows]] = log.outcome[rows]
-        return cls(matrix, log.actions, declared=log.declared, simulated=log.simulated)
+            matrix[learner[rows], item[rows]] = outcome[rows]
+        return cls(matrix, items)
 
     def declare(self) -> Responses:
         """The same responses, their items declared to be public."""
@@ -172,3 +201,8 @@ class ItemTotals:
 
 
 _BLOCK = 8192
+
+
+def _codes(values: pl.Series, names: pl.Series) -> NDArray[np.int64]:
+    codes = pl.Series(range(len(names)), dtype=pl.Int64)
+    return values.replace_strict(names, codes, return_dtype=pl.Int64).to_numpy()

@@ -16,11 +16,11 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from understudy.core.names import SIMULATED_PREFIX
 from understudy.errors import UsageError
 from understudy.keystrokes.formats.events import event_table
 from understudy.keystrokes.keystrokes import NANOSECONDS, UNKNOWN, Keystrokes
 from understudy.keystrokes.latencies import LONGEST
-from understudy.logs.interactions import SIMULATED_PREFIX
 
 if TYPE_CHECKING:
     from understudy.keystrokes.coarsening import Coarsening

@@ -8,32 +8,14 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from understudy.core.files.frames import as_polars
+from understudy.core.files.mentions import identifiers_in_actions
+from understudy.core.files.origin import Origin
 from understudy.core.files.times import UnreadableTimesError, parse_times
+from understudy.core.files.words import FALSE_WORDS, TRUE_WORDS, counted
+from understudy.core.names import natural_order
 from understudy.errors import DataError
-from understudy.logs.interactions import (
-    SIMULATED_PREFIX,
-    IntArray,
-    Interactions,
-    natural_order,
-    offsets_of,
-)
-
-TRUE_WORDS = ("1", "1.0", "true", "correct", "yes")
-FALSE_WORDS = ("0", "0.0", "false", "incorrect", "no")
-
-
-def as_polars(frame: Any) -> pl.DataFrame:
-    """A polars frame from a polars or pandas frame."""
-    if isinstance(frame, pl.DataFrame):
-        return frame
-    if isinstance(frame, pl.LazyFrame):
-        return frame.collect()
-    if type(frame).__module__.split(".")[0] == "pandas":
-        return pl.DataFrame(pl.from_pandas(frame))
-    raise DataError(
-        f"a log is made from a polars or pandas frame, not from {type(frame).__name__}.",
-        hint="pass a frame, or a file's path to `understudy.readers.read_log`.",
-    )
+from understudy.logs.interactions import IntArray, Interactions, offsets_of
 
 
 def interactions_from_frame(
@@ -46,7 +28,9 @@ def interactions_from_frame(
     if missing:
         raise DataError(
             f"asked for column {_listed(missing)}; found {_listed(table.columns) or 'no column at all'}.",
-            hint="name the columns with --learner, --action, --outcome and --time.",
+            hint="name the columns.",
+            code="no-such-column",
+            settings=("learner", "action", "outcome", "time"),
         )
     if table.height == 0:
         raise DataError("the log is empty: there is a header but no row.", hint="check the export.")
@@ -60,7 +44,9 @@ def interactions_from_frame(
         raise DataError(
             f"column '{columns['learner']}' has a different value on each of the {table.height} rows, "
             "so it cannot say who did what.",
-            hint="choose the column that names the learner with --learner.",
+            hint="choose the column that names the learner.",
+            code="learner-on-each-row",
+            settings=("learner",),
         )
     outcome = parse_outcomes(table["outcome"], columns["outcome"] or "outcome", first_line)
     action, action_names = _codes(table["action"].cast(pl.String), ordered=True)
@@ -81,7 +67,16 @@ def interactions_from_frame(
         time=None if time is None else time[order],
         group=group,
         groups=group_names,
-        simulated=all(name.startswith(SIMULATED_PREFIX) for name in learner_names),
+        origin=Origin(
+            columns=wanted,
+            identifiers=tuple(
+                identifiers_in_actions(
+                    wanted["action"],
+                    pl.Series(action_names, dtype=pl.String),
+                    pl.Series(learner_names, dtype=pl.String),
+                )
+            ),
+        ),
     )
 
 
@@ -112,8 +107,9 @@ def parse_outcomes(values: pl.Series, name: str, first_line: int) -> IntArray:
         raise DataError(
             f"column '{name}' holds outcomes other than 0 and 1: {int(bad.sum())} of {len(bad)} rows, "
             f"the first on line {first_line + int(bad.arg_max() or 0)}.",
-            hint="outcomes are 0 or 1 (also true/false, correct/incorrect, yes/no); "
-            "choose another column with --outcome.",
+            hint="outcomes are 0 or 1 (also true/false, correct/incorrect, yes/no); choose another column.",
+            code="not-an-outcome",
+            settings=("outcome",),
         )
     return numbers.cast(pl.Int8).to_numpy()
 
@@ -137,7 +133,7 @@ def _reject_missing(values: pl.Series, name: str | None, first_line: int) -> Non
         n_missing = int(missing.fill_null(True).sum())
         raise DataError(
             f"column '{name}' has no readable value on line "
-            f"{first_line + int(missing.arg_max() or 0)} ({n_missing} such row{'s' if n_missing > 1 else ''}).",
+            f"{first_line + int(missing.arg_max() or 0)} ({counted(n_missing, 'such row')}).",
             hint="remove or repair these rows, or choose another column.",
         )
 

@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from understudy.core.files.origin import Origin
+from understudy.core.names import SIMULATED_PREFIX, SYNTHETIC_PREFIX, natural_order
 from understudy.errors import DataError
 
 if TYPE_CHECKING:
@@ -20,8 +22,6 @@ if TYPE_CHECKING:
 
 IntArray = NDArray[np.integer[Any]]
 
-SIMULATED_PREFIX = "simulated-"
-SYNTHETIC_PREFIX = "synthetic-"
 # The action that stands for all those whose names are not told.
 POOLED = "other actions"
 
@@ -33,7 +33,8 @@ class Interactions:
     Row r is the attempt at `actions[action[r]]` with success `outcome[r]`; the rows of
     learner i are `offsets[i]:offsets[i + 1]`. `item`, `time` and `group` are optional;
     `group` has one code per learner. `declared` says that the vocabulary is public: it was given
-    by somebody who knows, and does not depend on what the learners did.
+    by somebody who knows, and does not depend on what the learners did. `origin` is the file or frame
+    that the log was read from.
     """
 
     action: IntArray
@@ -47,6 +48,7 @@ class Interactions:
     groups: tuple[str, ...] = ()
     simulated: bool = False
     declared: bool = False
+    origin: Origin = field(default_factory=Origin)
     _learner: list[IntArray] = field(default_factory=list, init=False)
 
     def __post_init__(self) -> None:
@@ -259,14 +261,6 @@ def joined(*logs: Interactions) -> Interactions:
         coded[0].actions,
         simulated=all(log.simulated for log in coded),
     )
-
-
-def natural_order(names: set[str] | Sequence[str]) -> tuple[str, ...]:
-    """Names sorted so that 2 comes before 10, independent of the order in which they were met."""
-    try:
-        return tuple(sorted(names, key=lambda name: (int(name), name)))
-    except ValueError:
-        return tuple(sorted(names))
 
 
 def totals(code: IntArray, weight: NDArray[np.generic], n_codes: int) -> NDArray[np.float64]:

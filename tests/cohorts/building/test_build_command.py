@@ -9,8 +9,8 @@ import stat
 import numpy as np
 import polars as pl
 import pytest
-from tests.support.command import run
 
+from tests.support.command import run
 from understudy.cohorts.cohort import Schema, read_cohort
 from understudy.cohorts.simulate import School
 from understudy.cohorts.summary.summary_file import PrivateSummary

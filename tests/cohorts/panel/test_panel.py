@@ -7,9 +7,9 @@ import threading
 
 import numpy as np
 import pytest
+
 from tests.cohorts.support.chat_server import GOOD_SCRIPT, ChatServer, Reply, fenced
 from tests.cohorts.support.hostile_script import hostile
-
 from understudy.cohorts import offline
 from understudy.cohorts.panel.panel import (
     LIMITS,

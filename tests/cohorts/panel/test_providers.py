@@ -6,8 +6,8 @@ import subprocess
 import sys
 
 import pytest
-from tests.cohorts.support.chat_server import ChatServer, Reply
 
+from tests.cohorts.support.chat_server import ChatServer, Reply
 from understudy.cohorts.panel import providers
 from understudy.cohorts.panel.outbound import target
 from understudy.cohorts.panel.providers import (

@@ -1,8 +1,8 @@
 """The static checks: plain scripts pass, tricks are named with their line."""
 
 import pytest
-from tests.cohorts.support.chat_server import GOOD_SCRIPT
 
+from tests.cohorts.support.chat_server import GOOD_SCRIPT
 from understudy.cohorts import offline
 from understudy.cohorts.panel.scripts import LONGEST_SCRIPT, check_script
 

@@ -3,8 +3,8 @@
 import json
 
 import pytest
-from tests.cohorts.support.chat_server import GOOD_SCRIPT, fenced
 
+from tests.cohorts.support.chat_server import GOOD_SCRIPT, fenced
 from understudy.cohorts.panel.brief import Brief
 from understudy.cohorts.panel.report import PanelistReport, PanelReport, save_panel, total_cost
 from understudy.cohorts.panel.scripts import (

@@ -10,10 +10,10 @@ from pathlib import Path
 
 import polars as pl
 import pytest
+
 from tests.cohorts.support.chat_server import GOOD_SCRIPT, ChatServer, Reply, fenced
 from tests.cohorts.support.hostile_script import hostile
 from tests.support.command import run
-
 from understudy.cohorts.cohort import read_cohort
 from understudy.errors import MissingError
 from understudy.sandbox import require_sandbox

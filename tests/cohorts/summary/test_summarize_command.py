@@ -8,9 +8,10 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from tests.support.command import run
 from typer.testing import CliRunner
 
+from tests.support.command import run
+from understudy.cli import charging
 from understudy.cli.app import app
 from understudy.cohorts.simulate import SCHEMA, School
 from understudy.cohorts.summary import summarize as summarizing
@@ -19,7 +20,6 @@ from understudy.cohorts.summary.feedback import Effect, Suggestions
 from understudy.cohorts.summary.statistics import MEASURES
 from understudy.cohorts.summary.summarize import plan_rows, useless_words
 from understudy.cohorts.summary.summary_file import PrivateSummary
-from understudy.core.privacy import spending
 from understudy.core.privacy.ledger import Ledger, file_population
 from understudy.core.privacy.noise import seeded_noise
 
@@ -122,7 +122,7 @@ def test_noise_that_hides_everything_is_said_before_it_is_paid_for(room, monkeyp
         "-o",
         str(room / "s.json"),
     ]
-    monkeypatch.setattr(spending, "somebody_is_there", lambda: True)
+    monkeypatch.setattr(charging, "somebody_is_there", lambda: True)
     asked = CliRunner().invoke(app, arguments, input="n\n")
     assert asked.exit_code == 1
     assert "noise is as large as what there is to learn in labels" in asked.output
@@ -377,7 +377,7 @@ def test_a_table_without_a_name_beside_others_is_said_before_the_charge(room, mo
     assert "learners of the file cohort.parquet" in done.stderr
     assert "--population" in done.stderr
     n_entries = len(Ledger(room / "understudy.ledger").entries())
-    monkeypatch.setattr(spending, "somebody_is_there", lambda: True)
+    monkeypatch.setattr(charging, "somebody_is_there", lambda: True)
     shutil.copyfile(room / "copy.parquet", room / "third.parquet")
     shutil.copyfile(room / "copy.toml", room / "third.toml")
     asked = CliRunner().invoke(

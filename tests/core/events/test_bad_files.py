@@ -7,10 +7,10 @@ import io
 
 import polars as pl
 import pytest
-from tests.support.workbook import workbook
 
-from understudy.core.events.reading import read_log
+from tests.support.workbook import workbook
 from understudy.errors import DataError, UsageError
+from understudy.logs.reading import read_log
 
 HEADER = "learner,action,outcome\n"
 ROWS = "ana,add,1\nana,sub,0\n"
@@ -132,6 +132,6 @@ def test_ragged_rows_are_found_across_chunks(write, monkeypatch):
 
     monkeypatch.setattr(understudy.core.files.delimited, "CHUNK", 7)
     content = HEADER + 'ana,"a ""b"",\nc",1\n\n' * 9 + ROWS
-    assert read_log(write("log.csv", content)).interactions.n_rows == 11
+    assert read_log(write("log.csv", content)).n_rows == 11
     with pytest.raises(DataError, match="line 31 has 2 fields where the first line has 3"):
         read_log(write("log.csv", content + "ana,1\n"))

@@ -12,11 +12,13 @@ import polars as pl
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from tests.support.workbook import workbook
 
-from understudy.core.events.reading import LogFile, formats, read_log
+from tests.support.workbook import workbook
+from understudy.core.events.reading import formats
 from understudy.core.files.columns import Columns
 from understudy.errors import UnderstudyError
+from understudy.logs.interactions import Interactions
+from understudy.logs.reading import read_log
 
 quick = settings(
     max_examples=40,
@@ -27,7 +29,7 @@ quick = settings(
 CANARY = "Zq7canary"
 
 
-def outcome(path: Path, **options: object) -> LogFile | UnderstudyError:
+def outcome(path: Path, **options: object) -> Interactions | UnderstudyError:
     try:
         return read_log(path, **options)  # type: ignore[arg-type]
     except UnderstudyError as error:
@@ -52,8 +54,8 @@ def test_arbitrary_bytes(tmp_path, format, content):
     path = tmp_path / "log"
     path.write_bytes(content)
     result = outcome(path, format=format)
-    if isinstance(result, LogFile):
-        assert result.interactions.n_rows > 0
+    if isinstance(result, Interactions):
+        assert result.n_rows > 0
     else:
         assert result.hint
 
@@ -75,10 +77,10 @@ def test_what_was_written_is_read(tmp_path, rows, time):
     result = outcome(path, single_rows=True)
     names = frame.select(pl.col("learner", "action").str.strip_chars())
     if frame["outcome"].is_in(["0", "1"]).all() and (names != "").to_numpy().all():
-        assert isinstance(result, LogFile)
-        assert result.interactions.n_rows == len(rows)
-        assert result.interactions.n_learners == names["learner"].n_unique()
-        assert set(result.interactions.actions) == set(names["action"])
+        assert isinstance(result, Interactions)
+        assert result.n_rows == len(rows)
+        assert result.n_learners == names["learner"].n_unique()
+        assert set(result.actions) == set(names["action"])
     else:
         assert isinstance(result, UnderstudyError)
 
@@ -141,8 +143,8 @@ def test_files_with_a_few_wrong_bytes(tmp_path, file, edits):
     path.write_bytes(content)
     result = outcome(path)
     told = [repr(result), str(result)]
-    if isinstance(result, LogFile):
-        told += result.notes
+    if isinstance(result, Interactions):
+        told += result.origin.notes
     assert not any(CANARY in text for text in told)
 
 
@@ -180,9 +182,14 @@ def test_no_message_tells_a_value(tmp_path, file, broken):
         if isinstance(result, UnderstudyError):
             told += traceback.format_exception(result)
         else:
-            told += [*result.notes, repr(result.identifiers), repr(result.columns), repr(result.interactions)]
+            told += [
+                *result.origin.notes,
+                repr(result.origin.identifiers),
+                repr(result.origin.columns),
+                repr(result),
+            ]
         assert not any(CANARY in text for text in told)
     if broken == "whole" and file not in ("headerless", "three-line"):
         log = outcome(path)
-        assert isinstance(log, LogFile)
-        assert log.interactions.n_learners == 3
+        assert isinstance(log, Interactions)
+        assert log.n_learners == 3

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from understudy.core.events.reading import read_log
 from understudy.core.files.columns import Columns
 from understudy.errors import DataError, UsageError
+from understudy.logs.reading import read_log
 
 ASSISTMENTS = """order_id,assignment_id,user_id,assistment_id,problem_id,original,correct,skill_id,skill_name
 30,1,501,9,71,1,0,11,Fractions
@@ -20,12 +20,12 @@ ASSISTMENTS = """order_id,assignment_id,user_id,assistment_id,problem_id,origina
 
 def test_assistments_merges_the_skills_of_an_attempt(write, records):
     log = read_log(write("skill_builder.csv", ASSISTMENTS))
-    assert log.format == "assistments"
-    assert records(log.interactions) == [
+    assert log.origin.format == "assistments"
+    assert records(log) == [
         [("Addition", 1, "70"), ("Addition+Fractions", 0, "71")],
         [("Addition", 1, "70"), ("13", 0, "73")],
     ]
-    assert log.notes[1:] == (
+    assert log.origin.notes[1:] == (
         "1 rows without a skill were dropped.",
         "1 rows were merged: the skills of one attempt are one action, by '+'.",
     )
@@ -33,28 +33,30 @@ def test_assistments_merges_the_skills_of_an_attempt(write, records):
 
 def test_assistments_keeps_a_row_per_skill(write, records):
     log = read_log(write("skill_builder.csv", ASSISTMENTS), skills="keep")
-    assert records(log.interactions)[0] == [
+    assert records(log)[0] == [
         ("Addition", 1, "70"),
         ("Fractions", 0, "71"),
         ("Addition", 0, "71"),
     ]
-    with pytest.raises(UsageError, match="'merge' or to 'keep'"):
+    with pytest.raises(UsageError, match="'merge' or 'keep'"):
         read_log(write("skill_builder.csv", ASSISTMENTS), skills="split")
 
 
 def test_assistments_in_latin_1_with_another_action(write, records):
     content = ASSISTMENTS.replace("Fractions", "Brüche").encode("latin-1")
     log = read_log(write("skill_builder.csv", content))
-    assert "Addition+Brüche" in log.interactions.actions
+    assert "Addition+Brüche" in log.actions
     log = read_log(
         write("skill_builder.csv", content), columns=Columns(action="skill_id", item="assistment_id")
     )
-    assert records(log.interactions)[0] == [("12", 1, "9"), ("11+12", 0, "9")]
+    assert records(log)[0] == [("12", 1, "9"), ("11+12", 0, "9")]
 
 
 def test_assistments_that_contradict_themselves(write):
     content = ASSISTMENTS.replace("71,1,0,12", "71,1,1,12")
-    assert "1 attempts have outcomes that differ" in " ".join(read_log(write("log.csv", content)).notes)
+    assert "1 attempts have outcomes that differ" in " ".join(
+        read_log(write("log.csv", content)).origin.notes
+    )
     with pytest.raises(DataError, match="column 'order_id' holds something other than a number on line 4"):
         read_log(write("log.csv", ASSISTMENTS.replace("10,1,501", "x,1,501")))
     with pytest.raises(DataError, match="no column 'order_id'"):
@@ -67,9 +69,9 @@ THREE_LINES = "3\n5,6,5\n1,0,1\n0\n\n\n2,\n6,8,\n0,1,\n"
 @pytest.mark.parametrize("content", [THREE_LINES, THREE_LINES + "\n", THREE_LINES.replace("\n", "\r\n")])
 def test_three_lines(write, records, content):
     log = read_log(write("train.txt", content))
-    assert log.format == "three-line"
-    assert records(log.interactions) == [[("5", 1), ("6", 0), ("5", 1)], [("6", 0), ("8", 1)]]
-    assert "1 learners without an attempt were left out." in log.notes
+    assert log.origin.format == "three-line"
+    assert records(log) == [[("5", 1), ("6", 0), ("5", 1)], [("6", 0), ("8", 1)]]
+    assert "1 learners without an attempt were left out." in log.origin.notes
 
 
 @pytest.mark.parametrize(
@@ -104,9 +106,9 @@ id0301  ÉL          PRON    Case=Nom              nsubj       4  1
 
 def test_slam(write, records):
     log = read_log(write("train.gz", SLAM))
-    assert log.format == "slam"
-    assert records(log.interactions) == [[("i", 1), ("am", 0), ("él", 0)], [("am", 1)]]
-    assert dict(log.columns) == {"learner": "user", "action": "token", "outcome": "label"}
+    assert log.origin.format == "slam"
+    assert records(log) == [[("i", 1), ("am", 0), ("él", 0)], [("am", 1)]]
+    assert dict(log.origin.columns) == {"learner": "user", "action": "token", "outcome": "label"}
 
 
 @pytest.mark.parametrize(
@@ -129,7 +131,7 @@ def test_slam_that_does_not_fit(write, content, message):
 
 def test_formats_without_columns_refuse_columns(write):
     for content in (SLAM, THREE_LINES):
-        with pytest.raises(UsageError, match="no columns to choose from, but --action was given"):
+        with pytest.raises(UsageError, match="no columns to choose from, but one was given for the action"):
             read_log(write("train", content), columns=Columns(action="x"))
 
 
@@ -147,14 +149,14 @@ DATASHOP = (
 
 def test_datashop(write, records):
     log = read_log(write("tx.txt", DATASHOP))
-    assert log.format == "datashop"
+    assert log.origin.format == "datashop"
     seconds = "2024-05-31T10:00:0{}"
-    assert records(log.interactions) == [
+    assert records(log) == [
         [("add~~mul", 0, "P1", seconds.format(1)), ("add~~mul", 1, "P1", seconds.format(2))],
         [("add", 1, "P1", seconds.format(4))],
     ]
-    assert log.columns["action"] == "KC (Default)"
-    assert log.notes[1:4] == (
+    assert log.origin.columns["action"] == "KC (Default)"
+    assert log.origin.notes[1:4] == (
         "1 rows that ask for a hint were dropped.",
         "1 rows without an outcome were dropped.",
         "1 rows without a knowledge component were dropped.",
@@ -163,22 +165,22 @@ def test_datashop(write, records):
 
 def test_datashop_keeps_components_apart_or_takes_another_column(write, records):
     log = read_log(write("tx.txt", DATASHOP), skills="keep")
-    assert [row[:2] for row in records(log.interactions)[0]] == [
+    assert [row[:2] for row in records(log)[0]] == [
         ("add", 0),
         ("mul", 0),
         ("add", 1),
         ("mul", 1),
     ]
     log = read_log(write("tx.txt", DATASHOP), columns=Columns(action="KC (Other)"))
-    assert log.interactions.actions == ("z",)
+    assert log.actions == ("z",)
 
 
 def test_datashop_without_components_takes_the_step(write, records):
     lines = [line.split("\t")[:6] for line in DATASHOP.strip().split("\n")]
     log = read_log(write("tx.txt", "\n".join("\t".join(line) for line in lines)))
-    assert [[row[0] for row in rows] for rows in records(log.interactions)] == [
+    assert [[row[0] for row in rows] for rows in records(log)] == [
         ["P1 / S1", "P1 / S1"],
         ["P1 / S2", "P2 / S1"],
     ]
-    assert log.columns["action"] == "Problem Name + Step Name"
-    assert "item" not in log.columns
+    assert log.origin.columns["action"] == "Problem Name + Step Name"
+    assert "item" not in log.origin.columns

@@ -8,11 +8,12 @@ import re
 
 import polars as pl
 import pytest
-from tests.support.workbook import workbook
 
-from understudy.core.events.reading import formats, read_log
+from tests.support.workbook import workbook
+from understudy.core.events.reading import formats
 from understudy.core.files.columns import Columns
 from understudy.errors import DataError, UsageError
+from understudy.logs.reading import read_log
 
 PLAIN = "learner,action,outcome\nana,add,1\nben,add,0\nana,sub,0\nben,mul,1\n"
 PLAIN_RECORDS = [[("add", 1), ("sub", 0)], [("add", 0), ("mul", 1)]]
@@ -41,63 +42,72 @@ PLAIN_RECORDS = [[("add", 1), ("sub", 0)], [("add", 0), ("mul", 1)]]
 )
 def test_delimited_text(write, records, name, content, format):
     log = read_log(write(name, content))
-    assert log.format == format
-    assert records(log.interactions) == PLAIN_RECORDS
-    assert log.notes[0].startswith(f"Read as {format}:")
+    assert log.origin.format == format
+    assert records(log) == PLAIN_RECORDS
+    assert log.origin.notes[0].startswith(f"Read as {format}:")
 
 
 def test_quotation_marks_enclose_separators_and_line_breaks(write, records):
     content = 'user,skill,correct\nana,"add, then\nsub",1\nana,"say ""a""",0\n'
     log = read_log(write("log.csv", content))
-    assert records(log.interactions) == [[("add, then\nsub", 1), ('say "a"', 0)]]
+    assert records(log) == [[("add, then\nsub", 1), ('say "a"', 0)]]
 
 
 def test_quotation_marks_as_ordinary_characters(write, records):
     log = read_log(write("log.tsv", 'user\tskill\tcorrect\nana\t5" pipe\t1\nana\t"half\t0\n'))
-    assert records(log.interactions) == [[('5" pipe', 1), ('"half', 0)]]
-    assert any("Quotation marks" in note for note in log.notes)
+    assert records(log) == [[('5" pipe', 1), ('"half', 0)]]
+    assert any("Quotation marks" in note for note in log.origin.notes)
 
 
 def test_latin_text_is_read_with_a_note(write, records):
     log = read_log(write("log.csv", PLAIN.replace("mul", "Brüche").encode("latin-1")))
-    assert records(log.interactions)[1] == [("add", 0), ("Brüche", 1)]
-    assert "The text was not UTF-8 and was read as Latin-1." in log.notes
+    assert records(log)[1] == [("add", 0), ("Brüche", 1)]
+    assert "The text was not UTF-8 and was read as Latin-1." in log.origin.notes
     windows = read_log(write("log.csv", PLAIN.replace("mul", "“Brüche”").encode("cp1252")))
-    assert records(windows.interactions)[1] == [("add", 0), ("“Brüche”", 1)]
+    assert records(windows)[1] == [("add", 0), ("“Brüche”", 1)]
 
 
 def test_user_item_skill_keeps_the_item(write, records):
     log = read_log(write("log.csv", "user,item,skill,correct\n7,p1,add,1\n7,p2,sub,0\n8,p1,add,1\n"))
-    assert log.format == "user-item-skill"
-    assert dict(log.columns) == {"learner": "user", "action": "skill", "outcome": "correct", "item": "item"}
-    assert records(log.interactions) == [[("add", 1, "p1"), ("sub", 0, "p2")], [("add", 1, "p1")]]
+    assert log.origin.format == "user-item-skill"
+    assert dict(log.origin.columns) == {
+        "learner": "user",
+        "action": "skill",
+        "outcome": "correct",
+        "item": "item",
+    }
+    assert records(log) == [[("add", 1, "p1"), ("sub", 0, "p2")], [("add", 1, "p1")]]
     asked = read_log(
         write("log.csv", "user,item,skill,correct\n7,p1,a,1\n7,p2,a,0\n"), columns=Columns(action="item")
     )
-    assert records(asked.interactions) == [[("p1", 1), ("p2", 0)]]
+    assert records(asked) == [[("p1", 1), ("p2", 0)]]
 
 
 def test_an_item_is_the_action_if_there_is_nothing_better(write, records):
     log = read_log(write("log.csv", "Anon Student Id,problem-id,success\n7,p1,true\n7,p2,no\n"))
-    assert dict(log.columns) == {"learner": "Anon Student Id", "action": "problem-id", "outcome": "success"}
-    assert records(log.interactions) == [[("p1", 1), ("p2", 0)]]
+    assert dict(log.origin.columns) == {
+        "learner": "Anon Student Id",
+        "action": "problem-id",
+        "outcome": "success",
+    }
+    assert records(log) == [[("p1", 1), ("p2", 0)]]
 
 
 def test_columns_as_given(write, records):
     content = "who,what,how,where,class\na,x,1,p,k1\nb,y,0,p,k2\na,y,0,q,k1\n"
     asked = Columns(learner="who", action="What", outcome="how", item="where", group="class")
     log = read_log(write("log.csv", content), columns=asked)
-    assert records(log.interactions) == [[("x", 1, "p"), ("y", 0, "q")], [("y", 0, "p")]]
-    assert [log.interactions.groups[code] for code in log.interactions.group] == ["k1", "k2"]
-    assert log.columns["action"] == "what"
+    assert records(log) == [[("x", 1, "p"), ("y", 0, "q")], [("y", 0, "p")]]
+    assert [log.groups[code] for code in log.group] == ["k1", "k2"]
+    assert log.origin.columns["action"] == "what"
 
 
 def test_group_is_never_guessed_and_other_columns_are_not_kept(write):
     content = "learner,action,outcome,group,comment\na,x,1,g,secret\na,y,0,g,secret\n"
     log = read_log(write("log.csv", content))
-    assert set(log.columns) == {"learner", "action", "outcome"}
-    assert log.interactions.group is None
-    assert "secret" not in repr(vars(log.interactions))
+    assert set(log.origin.columns) == {"learner", "action", "outcome"}
+    assert log.group is None
+    assert "secret" not in repr(vars(log))
 
 
 def test_a_column_that_is_not_there(write):
@@ -144,8 +154,8 @@ def test_times_order_the_rows(write, records, first, second):
     content = f"user,skill,correct,timestamp\nana,b,1,{second}\nana,a,0,{first}\n"
     log = read_log(write("log.csv", content))
     times = ("2024-05-31T14:05:09", "2024-05-31T14:05:10")
-    assert records(log.interactions) == [[("a", 0, times[0]), ("b", 1, times[1])]]
-    assert "The rows of each learner are in the order of column 'timestamp'." in log.notes
+    assert records(log) == [[("a", 0, times[0]), ("b", 1, times[1])]]
+    assert "The rows of each learner are in the order of column 'timestamp'." in log.origin.notes
 
 
 @pytest.mark.parametrize(
@@ -162,12 +172,12 @@ def test_times_order_the_rows(write, records, first, second):
 def test_times_that_cannot_be_read(write, records, first, second, reason):
     path = write("log.csv", f"user,skill,correct,time\nana,b,1,{first}\nana,a,0,{second}\n")
     log = read_log(path)
-    assert records(log.interactions) == [[("b", 1), ("a", 0)]]
-    assert "time" not in log.columns
-    assert any(reason in note for note in log.notes)
+    assert records(log) == [[("b", 1), ("a", 0)]]
+    assert "time" not in log.origin.columns
+    assert any(reason in note for note in log.origin.notes)
     asked = Columns(time="time")
     if reason == "may be durations":
-        assert records(read_log(path, columns=asked).interactions)[0][0][0] == "a"
+        assert records(read_log(path, columns=asked))[0][0][0] == "a"
     else:
         with pytest.raises(DataError, match=r"log.csv: the times in column 'time'"):
             read_log(path, columns=asked)
@@ -200,9 +210,9 @@ def test_parquet(write, records):
     buffer = io.BytesIO()
     frame.head(3).write_parquet(buffer)
     log = read_log(write("log.bin", buffer.getvalue()))
-    assert log.format == "parquet"
+    assert log.origin.format == "parquet"
     hours = [f"2024-05-31T0{hour}:00:00" for hour in range(4)]
-    assert records(log.interactions) == [[("b", 0, hours[1]), ("a", 1, hours[3])], [("b", 0, hours[2])]]
+    assert records(log) == [[("b", 0, hours[1]), ("a", 1, hours[3])], [("b", 0, hours[2])]]
     buffer = io.BytesIO()
     frame.write_parquet(buffer)
     with pytest.raises(DataError, match=r"log.parquet: column 'student' has no value on row 4"):
@@ -220,13 +230,13 @@ def test_excel(write, records):
         [101, "b", 0, dt.datetime(2024, 5, 31, 10)],
     ]
     log = read_log(write("log.xlsx", workbook(rows, "other")))
-    assert log.format == "excel"
+    assert log.origin.format == "excel"
     noon = "2024-05-31T1{}:00:00"
-    assert records(log.interactions) == [
+    assert records(log) == [
         [("b", 0, noon.format(0)), ("a", 1, noon.format(2))],
         [("7", 0, noon.format(1))],
     ]
-    assert "Only the first of 2 sheets was read." in log.notes
+    assert "Only the first of 2 sheets was read." in log.origin.notes
     rows[4][2] = "maybe"
     with pytest.raises(
         DataError, match=r"log.xlsx: column 'Correct' holds something other than 0 and 1 on row 5"
@@ -237,7 +247,7 @@ def test_excel(write, records):
 def test_format_as_asked(write):
     path = write("log.txt", PLAIN)
     log = read_log(path, format="csv")
-    assert (log.format, log.notes) == ("csv", ("Read as csv, as asked.",))
+    assert (log.origin.format, log.origin.notes) == ("csv", ("Read as csv, as asked.",))
     with pytest.raises(UsageError, match="there is no format 'cvs'") as caught:
         read_log(path, format="cvs")
     assert all(name in caught.value.hint for name in formats())
@@ -249,7 +259,7 @@ def test_single_rows_are_admitted_on_request(write, records):
     path = write("log.csv", "learner,action,outcome\na,x,1\nb,y,0\n")
     with pytest.raises(DataError, match="different value on each of the 2 rows"):
         read_log(path)
-    assert records(read_log(path, single_rows=True).interactions) == [[("x", 1)], [("y", 0)]]
+    assert records(read_log(path, single_rows=True)) == [[("x", 1)], [("y", 0)]]
 
 
 def test_lines_are_named_as_an_editor_counts_them(write):

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from understudy.core.events.reading import read_log
 from understudy.core.files.columns import Columns
 from understudy.core.files.identifiers import Identifier
 from understudy.errors import DataError, UsageError
+from understudy.logs.reading import read_log
 
 HOME = "https://school.example"
 
@@ -56,13 +56,13 @@ RECORDS = [
 )
 def test_statements(write, records, name, content):
     log = read_log(write(name, content))
-    assert log.format == "xapi"
-    assert records(log.interactions) == RECORDS
-    assert log.notes[1:3] == (
+    assert log.origin.format == "xapi"
+    assert records(log) == RECORDS
+    assert log.origin.notes[1:3] == (
         "1 rows (statements) without a result.success were dropped.",
         "1 rows (statements) without an actor's id were dropped.",
     )
-    assert log.identifiers == (
+    assert log.origin.identifiers == (
         Identifier("actor.mbox", "e-mail address", "by its name", "learner"),
         Identifier("actor.account", "login name", "by its name", "learner"),
         Identifier("actor.name", "name", "by its name", "not read"),
@@ -72,30 +72,30 @@ def test_statements(write, records, name, content):
 def test_objects_that_share_a_name_are_told_apart(write, records):
     rows = [statement(BEN, f"quiz/{n}", True, "2024-05-31T14:00:00Z", en="Question 1") for n in (1, 2)]
     log = read_log(write("log.json", json.dumps(rows)))
-    assert log.interactions.actions == ("Question 1 (quiz/1)", "Question 1 (quiz/2)")
+    assert log.actions == ("Question 1 (quiz/1)", "Question 1 (quiz/2)")
 
 
 def test_accounts_of_two_platforms_are_two_learners(write):
     other = {"account": {"homePage": "https://other.example", "name": "a1"}}
     rows = [statement(actor, "q", True, "2024-05-31T14:00:00Z") for actor in (ANA, other, ANA, other)]
-    assert read_log(write("log.json", json.dumps(rows))).interactions.n_learners == 2
+    assert read_log(write("log.json", json.dumps(rows))).n_learners == 2
 
 
 def test_without_timestamps_the_order_of_the_file_is_kept(write, records):
     rows = [dict(row) for row in STATEMENTS[:2]]
     del rows[0]["timestamp"]
     log = read_log(write("log.json", json.dumps(rows)))
-    assert records(log.interactions) == [[("Second", 1), ("q/1", 0)]]
-    assert "1 statements have no timestamp; the order of the file was kept." in log.notes
+    assert records(log) == [[("Second", 1), ("q/1", 0)]]
+    assert "1 statements have no timestamp; the order of the file was kept." in log.origin.notes
 
 
 def test_withdrawn_actors_are_known_by_their_account_or_address(write):
     path = write("log.json", json.dumps(STATEMENTS))
     log = read_log(path, exclude=write("gone.txt", "a1\nben@school.example\nnobody\n"))
-    assert log.interactions.n_learners == 1
+    assert log.n_learners == 1
     assert (
         "2 learners who withdrew were left out, with 4 rows; 1 names of the list are not in the log."
-        in log.notes
+        in log.origin.notes
     )
 
 
@@ -142,5 +142,5 @@ def test_voided_statements_are_left_out(write, records):
         "\n".join(map(json.dumps, [voiding, *rows])),
     ):
         log = read_log(write("log.json", content))
-        assert records(log.interactions) == [RECORDS[0], RECORDS[2]]
-        assert "1 voided statement left out." in log.notes
+        assert records(log) == [RECORDS[0], RECORDS[2]]
+        assert "1 voided statement left out." in log.origin.notes

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from understudy.core.events.reading import read_log
 from understudy.core.files.columns import Columns
 from understudy.core.files.identifiers import Identifier
+from understudy.logs.reading import read_log
 
 
 def log_with(column: str, values: list[str]) -> str:
@@ -36,7 +36,7 @@ def log_with(column: str, values: list[str]) -> str:
 )
 def test_by_name(write, column, kind):
     log = read_log(write("log.csv", log_with(column, ["1", "2", "3", "4"])))
-    assert log.identifiers == (Identifier(column, kind, "by its name", "not read"),)
+    assert log.origin.identifiers == (Identifier(column, kind, "by its name", "not read"),)
 
 
 @pytest.mark.parametrize(
@@ -78,7 +78,7 @@ def test_by_name(write, column, kind):
     ],
 )
 def test_by_content(write, column, values, kind, evidence):
-    (found,) = read_log(write("log.csv", log_with(column, values * 2))).identifiers
+    (found,) = read_log(write("log.csv", log_with(column, values * 2))).origin.identifiers
     # A header that we do not know, of a column that nobody asked for, may be a value itself.
     shown = column if column in ("name", "teacher") else "column 4"
     assert (found.column, found.kind, found.role) == (shown, kind, "not read")
@@ -101,23 +101,23 @@ def test_by_content(write, column, values, kind, evidence):
     ],
 )
 def test_no_false_alarm(write, column, values):
-    assert read_log(write("log.csv", log_with(column, values * 2))).identifiers == ()
+    assert read_log(write("log.csv", log_with(column, values * 2))).origin.identifiers == ()
 
 
 def test_the_role_of_the_column_is_told(write):
     content = "email,skill,correct,class\na@b.org,x,1,k\nc@d.org,y,0,k\na@b.org,y,0,k\n"
     log = read_log(write("log.csv", content), columns=Columns(learner="email"))
-    assert log.identifiers == (Identifier("email", "e-mail address", "by its name", "learner"),)
+    assert log.origin.identifiers == (Identifier("email", "e-mail address", "by its name", "learner"),)
 
 
 @pytest.mark.parametrize("header", ["ana@kestrel.example", "+43 664 1234567", "Ana Kestrel", "note"])
 def test_a_header_that_may_be_a_value_is_not_told(write, header):
     log = read_log(write("log.csv", log_with(header, ["a@b.org", "c@d.org"] * 3)))
-    assert [found.column for found in log.identifiers] == ["column 4"]
-    assert header not in repr(log.identifiers)
+    assert [found.column for found in log.origin.identifiers] == ["column 4"]
+    assert header not in repr(log.origin.identifiers)
 
 
 def test_a_header_that_is_known_or_chosen_is_told(write):
     content = log_with("thing", ["a@b.org", "c@d.org"] * 3).replace("skill", "problem name")
     log = read_log(write("log.csv", content), columns=Columns(action="thing"))
-    assert {found.column for found in log.identifiers} == {"thing"}
+    assert {found.column for found in log.origin.identifiers} == {"thing"}

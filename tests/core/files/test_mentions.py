@@ -9,11 +9,11 @@ import polars as pl
 import pytest
 
 from understudy.cli.options import refuse_identifiers
-from understudy.core.events.reading import read_log
 from understudy.core.files.columns import Columns
 from understudy.core.files.identifiers import Identifier, NamedPeople
 from understudy.core.files.mentions import identifiers_in_actions
 from understudy.errors import DataError
+from understudy.logs.reading import read_log
 
 
 def actions_log(actions: list[str], learners: list[str]) -> str:
@@ -38,7 +38,7 @@ def actions_log(actions: list[str], learners: list[str]) -> str:
     ],
 )
 def test_actions_that_point_at_people(write, actions, learners, kind, evidence):
-    found = read_log(write("log.csv", actions_log(actions, learners))).identifiers
+    found = read_log(write("log.csv", actions_log(actions, learners))).origin.identifiers
     assert Identifier("skill", kind, evidence, "action") in found
     assert all(one.role == "action" for one in found)
 
@@ -54,13 +54,13 @@ def test_actions_that_point_at_people(write, actions, learners, kind, evidence):
     ],
 )
 def test_actions_that_do_not(write, actions, learners):
-    assert read_log(write("log.csv", actions_log(actions, learners))).identifiers == ()
+    assert read_log(write("log.csv", actions_log(actions, learners))).origin.identifiers == ()
 
 
 def in_actions(path: Path, **options: object) -> list[str]:
     """The kinds of what points at people in the actions."""
     log = read_log(path, **options)  # type: ignore[arg-type]
-    return [found.kind for found in log.identifiers if found.role == "action"]
+    return [found.kind for found in log.origin.identifiers if found.role == "action"]
 
 
 def log_of_people(column: str, people: list[str], actions: list[str]) -> str:
@@ -91,7 +91,7 @@ def log_of_people(column: str, people: list[str], actions: list[str]) -> str:
 )
 def test_what_another_column_says_of_a_person(write, column, people, action, kind):
     path = write("log.csv", log_of_people(column, people, [action, "x", "y"]))
-    (found,) = [found for found in read_log(path).identifiers if found.role == "action"]
+    (found,) = [found for found in read_log(path).origin.identifiers if found.role == "action"]
     shown = "column 4" if column == "contact" else f"column '{column}'"
     evidence = f"1 of 3 actions contain what {shown} says of a person"
     assert found == Identifier("skill", kind, evidence, "action")
@@ -200,7 +200,7 @@ def test_those_who_withdrew_are_searched_for(write):
     """Their rows are gone, and others' actions name them all the same; so do names that only the list has."""
     path = write("log.csv", "user,skill,correct\nKestrel,a,1\nu1,review of kestrel,1\nu1,a,0\nu2,a,0\n")
     log = read_log(path, exclude=write("gone.txt", "Kestrel\n"))
-    assert [found.role for found in log.identifiers] == ["action"]
+    assert [found.role for found in log.origin.identifiers] == ["action"]
     path = write("log.csv", "user,skill,correct\nu3,a,1\nu1,review of lund,1\nu1,a,0\nu2,a,0\n")
     assert in_actions(path) == []
     assert in_actions(path, exclude=write("gone.txt", "u3\nLund\n")) == ["learner id"]
@@ -211,10 +211,10 @@ def test_those_who_withdrew_are_searched_for(write):
 def test_a_column_of_learners_as_the_action(write):
     path = write("log.csv", "class,student_id,correct\n" + "".join(f"k{n % 2},{n},1\n" for n in range(6)))
     log = read_log(path, columns=Columns(learner="class", action="student_id"))
-    assert log.identifiers == (Identifier("student_id", "learner id", "by its name", "action"),)
+    assert log.origin.identifiers == (Identifier("student_id", "learner id", "by its name", "action"),)
     path = write("log.csv", "class,email,correct\n" + "".join(f"k{n % 2},x{n},1\n" for n in range(6)))
     log = read_log(path, columns=Columns(learner="class", action="email"))
-    assert log.identifiers == (Identifier("email", "e-mail address", "by its name", "action"),)
+    assert log.origin.identifiers == (Identifier("email", "e-mail address", "by its name", "action"),)
 
 
 def test_names_of_actors_in_statements(write):
@@ -232,7 +232,7 @@ def test_names_of_actors_in_statements(write):
 def test_commands_refuse_and_name_nobody(write):
     path = write("log.csv", log_of_people("fullname", ["Ana Kestrel", "Ben Lund"], ["for Ana Kestrel", "x"]))
     with pytest.raises(DataError, match=r"column 'skill' .* points at people: name \(1 of 2") as caught:
-        refuse_identifiers(read_log(path).identifiers, "the synthetic file")
+        refuse_identifiers(read_log(path).origin.identifiers, "the synthetic file")
     assert "Kestrel" not in str(caught.value)
 
 

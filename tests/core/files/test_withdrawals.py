@@ -8,9 +8,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from understudy.core.events.reading import read_log
 from understudy.core.files.columns import Columns
 from understudy.errors import DataError, UsageError
+from understudy.logs.reading import read_log
 
 LOG = "user,skill,correct\nana,a,1\nana,b,0\nben,a,bad\nben,b,1\nc c,a,1\n"
 KEPT = [[("a", 1), ("b", 0)], [("a", 1)]]
@@ -31,10 +31,10 @@ KEPT = [[("a", 1), ("b", 0)], [("a", 1)]]
 )
 def test_leaves_them_out_first(write, records, gone):
     log = read_log(write("log.csv", LOG), exclude=write("gone.csv", gone))
-    assert records(log.interactions) == KEPT
+    assert records(log) == KEPT
     note = "1 learners who withdrew were left out, with 2 rows; 1 names of the list are not in the log."
-    assert note in log.notes
-    assert not any("ben" in text or "zoe" in text for text in log.notes)
+    assert note in log.origin.notes
+    assert not any("ben" in text or "zoe" in text for text in log.origin.notes)
 
 
 def test_names_with_commas(write):
@@ -42,13 +42,13 @@ def test_names_with_commas(write):
     log = read_log(write("log.csv", content), exclude=write("gone.txt", '"Bo, Ben"\n"Yu, Zoe"\n'))
     assert (
         "1 learners who withdrew were left out, with 2 rows; 1 names of the list are not in the log."
-        in log.notes
+        in log.origin.notes
     )
 
 
 def test_every_name_found(write):
     log = read_log(write("log.csv", LOG), exclude=write("gone.txt", "ben\nc c\n"))
-    assert "2 learners who withdrew were left out, with 3 rows." in log.notes
+    assert "2 learners who withdrew were left out, with 3 rows." in log.origin.notes
 
 
 def test_lists_that_do_not_work(write, tmp_path):
@@ -68,7 +68,7 @@ def test_lists_that_do_not_work(write, tmp_path):
 def test_applies_before_rows_are_merged_or_counted(write):
     content = "order_id,user_id,problem_id,correct,skill_id,skill_name\n1,7,1,1,1,a\n2,7,1,1,1,b\n3,8,1,1,,\n"
     log = read_log(write("log.csv", content), exclude=write("gone.txt", "8\n"))
-    assert log.notes[1:] == ("1 learners who withdrew were left out, with 1 rows.",)
+    assert log.origin.notes[1:] == ("1 learners who withdrew were left out, with 1 rows.",)
 
 
 @pytest.mark.parametrize(
@@ -95,15 +95,15 @@ def test_how_names_are_compared(write, learners, gone, n_withdrawn, n_absent):
     columns = Columns(learner="Kennung")
     path = write("log.csv", "Kennung,skill,correct\n" + rows)
     log = read_log(path, columns=columns, exclude=write("gone.csv", gone))
-    assert (log.n_withdrawn, log.n_absent) == (n_withdrawn, n_absent)
-    assert log.interactions.n_learners == len(learners) + 1 - n_withdrawn
+    assert (log.origin.n_withdrawn, log.origin.n_absent) == (n_withdrawn, n_absent)
+    assert log.n_learners == len(learners) + 1 - n_withdrawn
     absent = f"; {n_absent} names of the list are not in the log"
-    assert any(absent in note for note in log.notes) == (n_absent > 0)
+    assert any(absent in note for note in log.origin.notes) == (n_absent > 0)
 
 
 def test_without_a_list_nobody_is_counted(write):
     log = read_log(write("log.csv", LOG.replace("bad", "1")))
-    assert (log.n_withdrawn, log.n_absent) == (0, 0)
+    assert (log.origin.n_withdrawn, log.origin.n_absent) == (0, 0)
 
 
 pieces = st.sampled_from(["ana", "ben", "zoe", "user", "007", "7", *',;\t\n" |'])
@@ -115,4 +115,4 @@ def test_any_list_removes_somebody_or_is_refused(write, gone):
     path = write("log.csv", LOG.replace("bad", "1"))
     with contextlib.suppress(DataError):
         log = read_log(path, exclude=write("gone.csv", gone))
-        assert log.n_withdrawn == 3 - log.interactions.n_learners > 0
+        assert log.origin.n_withdrawn == 3 - log.n_learners > 0

@@ -4,8 +4,8 @@ import json
 
 import numpy as np
 import pytest
-from tests.desk.support.in_process import analysis, examined, log_frame, school_frame, table_of
 
+from tests.desk.support.in_process import analysis, examined, log_frame, school_frame, table_of
 from understudy.desk.disclosure.examination import Examination, examine
 from understudy.desk.disclosure.probing import probe
 from understudy.desk.disclosure.rounding import power_of_ten, round_value, round_vector

@@ -3,8 +3,8 @@
 import numpy as np
 import pandas as pd
 import pytest
-from tests.desk.support.in_process import InProcess, analysis, log_frame, probed, school_frame, table_of
 
+from tests.desk.support.in_process import InProcess, analysis, log_frame, probed, school_frame, table_of
 from understudy.desk.disclosure import probing
 from understudy.desk.disclosure.influences import Influences
 from understudy.desk.disclosure.probing import Probes, probe

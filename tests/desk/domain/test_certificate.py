@@ -3,8 +3,8 @@
 from pathlib import Path
 
 import pytest
-from tests.desk.support.fixtures import OTHER
 
+from tests.desk.support.fixtures import OTHER
 from understudy.core.privacy.guarantee import Guarantee
 from understudy.core.privacy.ledger import Ledger
 from understudy.desk.domain import certificate

@@ -5,8 +5,8 @@ from dataclasses import replace
 from itertools import product
 
 import pytest
-from tests.desk.support.fixtures import MEAN, REASON
 
+from tests.desk.support.fixtures import MEAN, REASON
 from understudy.desk.domain.people import WORKER, NotAllowedError, Role, may_see, require_actor, require_role
 from understudy.desk.domain.states import (
     BEING_ANSWERED,

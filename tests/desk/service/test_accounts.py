@@ -3,8 +3,8 @@ from datetime import timedelta
 
 import pytest
 from sqlalchemy import text
-from tests.desk.support.client import PASSWORD, quick_passwords
 
+from tests.desk.support.client import PASSWORD, quick_passwords
 from understudy.desk.domain.people import WORKER, NotAllowedError, Person, Role
 from understudy.desk.service import Desk, accounts
 from understudy.desk.service.accounts import (

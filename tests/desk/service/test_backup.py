@@ -8,8 +8,8 @@ import tarfile
 from pathlib import Path
 
 import pytest
-from tests.desk.support.fixtures import OTHER, REASON, fill
 
+from tests.desk.support.fixtures import OTHER, REASON, fill
 from understudy.core.privacy.ledger import Ledger
 from understudy.desk.service import releases, views
 from understudy.desk.service.backup import back_up, restore

@@ -4,8 +4,8 @@ import json
 
 import pytest
 from sqlalchemy import select
-from tests.support.command import run
 
+from tests.support.command import run
 from understudy.cohorts.summary.feedback import read_feedback
 from understudy.desk.domain.people import NotAllowedError
 from understudy.desk.domain.results import Results, Table
@@ -132,7 +132,6 @@ def test_from_a_release_to_the_suggestions_of_the_next_cycle(small, tmp_path):
     requests.approve(small.desk, small.reviewer, worded)
     small.work()
     from tests.desk.support.fixtures import REASON
-
     from understudy.desk.service import releases
 
     releases.decide(small.desk, small.reviewer, worded, REASON)

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import polars as pl
 import pytest
-from tests.desk.support.fixtures import MEAN, OTHER, POLICY, REASON, policy_of, school_frame
 
+from tests.desk.support.fixtures import MEAN, OTHER, POLICY, REASON, policy_of, school_frame
 from understudy.core.privacy.guarantee import Guarantee
 from understudy.core.privacy.ledger import Ledger
 from understudy.desk.domain import certificate

@@ -5,8 +5,8 @@ from dataclasses import replace
 from datetime import timedelta
 
 import pytest
-from tests.desk.support.fixtures import OTHER
 
+from tests.desk.support.fixtures import OTHER
 from understudy.desk.service import requests
 from understudy.desk.store import jobs
 from understudy.desk.store.jobs import LostLeaseError

@@ -12,8 +12,8 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 import pytest
-from tests.desk.support.postgresql import Cluster, find_postgresql, without_rights
 
+from tests.desk.support.postgresql import Cluster, find_postgresql, without_rights
 from understudy.cohorts.simulate import School
 from understudy.desk.domain.people import Person, Role
 from understudy.desk.domain.policy import LIBRARIES, Policy

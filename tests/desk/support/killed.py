@@ -56,7 +56,6 @@ def quick(change):
 def life(folder, strike_at, number, told):
     """One job of a desk; how many points there were is written down at the end."""
     from tests.desk.support.fixtures import InProcess
-
     from understudy.desk.service import Desk
     from understudy.desk.worker.worker import Worker
 

@@ -6,9 +6,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from sqlalchemy import select
+
 from tests.desk.support.client import give_password
 from tests.desk.support.fixtures import Filled, fill
-
 from understudy.desk.disclosure.code_review import read_code
 from understudy.desk.domain.analysis import Failure
 from understudy.desk.domain.people import Person

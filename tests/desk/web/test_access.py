@@ -14,6 +14,7 @@ import polars as pl
 import pytest
 import uvicorn
 from fastapi import APIRouter
+
 from tests.desk.support.client import (
     ADDRESS,
     PASSWORD,
@@ -24,7 +25,7 @@ from tests.desk.support.client import (
     token_in,
 )
 from tests.desk.support.fixtures import MEAN, OTHER, database_url, fill, postgresql, school_frame  # noqa: F401
-
+from understudy.core.names import SIMULATED_PREFIX
 from understudy.desk.domain.people import Role
 from understudy.desk.service import Desk, accounts, data_sets, requests
 from understudy.desk.store import audit_log
@@ -35,7 +36,6 @@ from understudy.desk.web import limits, sessions
 from understudy.desk.web.app import PUBLIC, make_app
 from understudy.desk.web.routes.data_sets import FIGURES
 from understudy.errors import UnderstudyError
-from understudy.logs.interactions import SIMULATED_PREFIX
 
 pytestmark = pytest.mark.functional
 

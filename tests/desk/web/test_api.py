@@ -5,9 +5,9 @@ import re
 
 import pytest
 from fastapi.testclient import TestClient
+
 from tests.desk.support.client import ADDRESS
 from tests.desk.support.fixtures import MEAN, OTHER, POLICY, REASON, fill
-
 from understudy.desk.domain.certificate import verify
 from understudy.desk.service import accounts, data_sets, releases, requests
 from understudy.desk.web.app import make_app

@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
 from tests.desk.support.client import PASSWORD, quick_passwords
 from tests.desk.support.pages import DATA, Maker, answer, checks, desk_in_every_state
-
 from understudy.desk.service import answers
 from understudy.desk.service.answers import Held
 from understudy.desk.store import jobs

@@ -8,6 +8,7 @@ from html.parser import HTMLParser
 from itertools import product
 
 import pytest
+
 from tests.desk.support.client import Browser, browser_of, give_password, quick_passwords
 from tests.desk.support.fixtures import fill
 from tests.desk.support.pages import (
@@ -20,7 +21,6 @@ from tests.desk.support.pages import (
     desk_in_every_state,
     prices,
 )
-
 from understudy.desk.domain.certificate import verify
 from understudy.desk.domain.results import Results, Table
 from understudy.desk.service import answers, feedback, releases, requests, views

@@ -14,8 +14,8 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 from joserfc import jwt
 from joserfc.jwk import ECKey, KeySet, RSAKey
-from tests.desk.support.client import PASSWORD, Browser
 
+from tests.desk.support.client import PASSWORD, Browser
 from understudy.desk.domain.people import Role
 from understudy.desk.service import Desk, accounts
 from understudy.desk.store import audit_log

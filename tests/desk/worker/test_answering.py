@@ -5,8 +5,8 @@ import json
 import numpy as np
 import polars as pl
 import pytest
-from tests.desk.support.fixtures import MEAN, OTHER, POLICY, InProcess, fill, school_frame
 
+from tests.desk.support.fixtures import MEAN, OTHER, POLICY, InProcess, fill, school_frame
 from understudy.cohorts.compare import seeded_summary
 from understudy.cohorts.simulate import School
 from understudy.desk.disclosure.probing import N_TRIPLES, Probes

@@ -16,9 +16,9 @@ from typing import ClassVar
 
 import pytest
 from sqlalchemy import event
+
 from tests.desk.support import killed
 from tests.desk.support.fixtures import MEAN, OTHER, POLICY, REASON, fill, school_frame
-
 from understudy.core.privacy.guarantee import Guarantee
 from understudy.core.privacy.ledger import Ledger
 from understudy.desk.domain.people import Person, Role

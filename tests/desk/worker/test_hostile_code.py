@@ -11,9 +11,9 @@ from pathlib import Path
 
 import polars as pl
 import pytest
+
 from tests.desk.support import killed
 from tests.desk.support.fixtures import POLICY, REASON, fill, school_frame
-
 from understudy.desk.service import releases, requests, views
 from understudy.desk.service.verification import verify
 from understudy.desk.store.tables import Base, RunRow

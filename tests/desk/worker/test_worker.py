@@ -4,8 +4,8 @@ import threading
 from datetime import timedelta
 
 import pytest
-from tests.desk.support.fixtures import MEAN, REASON, InProcess
 
+from tests.desk.support.fixtures import MEAN, REASON, InProcess
 from understudy.desk.service import data_sets, releases, requests, views
 from understudy.desk.store import jobs
 from understudy.desk.store.tables import JobRow, RequestRow, RunRow

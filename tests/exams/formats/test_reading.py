@@ -11,12 +11,14 @@ import polars as pl
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from tests.support.workbook import workbook
 
+from tests.support.workbook import workbook
 from understudy.core.events.reading import formats
 from understudy.core.files.columns import Columns
+from understudy.core.files.simulated import mark_simulated
 from understudy.errors import DataError, UnderstudyError, UsageError
-from understudy.exams.formats.reading import ResponsesFile, read_responses
+from understudy.exams.formats.reading import read_responses
+from understudy.exams.responses import Responses
 
 SHEET = "Student ID,Q1,Q2,Q3\nana,1,0,\nben,true,FALSE,1\n"
 MATRIX = [[1, 0, -1], [1, 0, 1]]
@@ -37,8 +39,8 @@ def parquet(frame: pl.DataFrame) -> bytes:
     return buffer.getvalue()
 
 
-def matrix(read: ResponsesFile) -> list[list[int]]:
-    return read.responses.correct.tolist()
+def matrix(read: Responses) -> list[list[int]]:
+    return read.correct.tolist()
 
 
 @pytest.mark.parametrize(
@@ -72,31 +74,32 @@ def matrix(read: ResponsesFile) -> list[list[int]]:
 )
 def test_sheets(write, name, content, format):
     read = read_responses(write(name, content))
-    assert (read.layout, read.format) == ("wide", format)
+    assert (read.origin.layout, read.origin.format) == ("wide", format)
     assert matrix(read) == MATRIX
-    assert read.responses.items == ("Q1", "Q2", "Q3")
-    assert read.responses.declared
-    assert not read.responses.simulated
-    assert read.learners == ()
-    assert repr(read) == f"<ResponsesFile: {format}, wide, <Responses: 2 learners, 3 items>>"
+    assert read.items == ("Q1", "Q2", "Q3")
+    assert read.declared
+    assert not read.simulated
+    assert read.origin.learners == ()
+    assert repr(read) == "<Responses: 2 learners, 3 items>"
+    assert (read.origin.format, read.origin.layout) == (format, "wide")
 
 
 def test_names_are_kept_only_for_those_who_ask(write):
     path = write("sheet.csv", SHEET)
-    assert read_responses(path, keep_names=True).learners == ("ana", "ben")
-    assert read_responses(write("long.csv", LONG), keep_names=True).learners == ("ana", "ben")
+    assert read_responses(path, keep_names=True).origin.learners == ("ana", "ben")
+    assert read_responses(write("long.csv", LONG), keep_names=True).origin.learners == ("ana", "ben")
     log = read_responses(write("log.txt", "2\na,b\n1,0\n"), keep_names=True)
-    assert log.learners == ()
-    assert "not by their names" in log.notes[-1]
+    assert log.origin.learners == ()
+    assert "not by their names" in log.origin.notes[-1]
 
 
 def test_a_sheet_without_learners(write):
     read = read_responses(write("sheet.csv", "Q1,Q2\n1,0\n1,0\n,\n0,\n"))
     # An empty row is a learner who answered nothing: who counts must not depend on the answers.
     assert matrix(read) == [[1, 0], [1, 0], [-1, -1], [0, -1]]
-    assert not read.named
+    assert not read.origin.named
     # Whether that will do is for the caller to say.
-    assert not any("learner" in note for note in read.notes)
+    assert not any("learner" in note for note in read.origin.notes)
     with pytest.raises(DataError, match="no column names the learners"):
         read_responses(write("sheet.csv", "Q1,Q2\n1,0\n"), exclude=write("gone.txt", "ana\n"))
 
@@ -105,7 +108,7 @@ def test_rows_numbered_by_a_statistics_program(write):
     for header in ("", "Unnamed: 0"):
         read = read_responses(write("sheet.csv", f"{header},a,b\n1,1,0\n2,0,1\n"), keep_names=True)
         assert matrix(read) == [[1, 0], [0, 1]]
-        assert read.learners == ("1", "2")
+        assert read.origin.learners == ("1", "2")
 
 
 def test_one_learner_is_enough(write):
@@ -116,8 +119,8 @@ def test_one_learner_is_enough(write):
 def test_the_learner_column_as_asked(write):
     path = write("sheet.csv", "Kennung,user,Q1\nx,1,1\ny,1,0\n")
     read = read_responses(path, columns=Columns(learner="kennung"), keep_names=True)
-    assert read.learners == ("x", "y")
-    assert "1 column that is no item was left out: 'user'." in read.notes
+    assert read.origin.learners == ("x", "y")
+    assert "1 column that is no item was left out: 'user'." in read.origin.notes
     with pytest.raises(DataError, match="asked for column 'nobody', which none of the 3 columns is"):
         read_responses(path, columns=Columns(learner="nobody"))
 
@@ -143,9 +146,9 @@ def test_points_are_rounded(write, heading, title, maximum):
     header = f"learner\t{heading}\n"
     body = f"a\t{half}\nb\t{maximum}\nc\t{maximum / 2 - 0.01}\nd\t0\ne\t\nf\t-\n"
     read = read_responses(write("sheet.csv", header + body))
-    assert read.responses.items == (title,)
+    assert read.items == (title,)
     assert matrix(read) == [[1], [1], [0], [0], [-1], [-1]]
-    assert "The points of 1 item were rounded: correct from half of the points on." in read.notes
+    assert "The points of 1 item were rounded: correct from half of the points on." in read.origin.notes
     # Decimal commas.
     assert matrix(read_responses(write("comma.csv", header + body.replace(".", ",")))) == matrix(read)
 
@@ -170,16 +173,16 @@ def test_points_of_any_type(write, dtype):
 @pytest.mark.parametrize("name", ["1/2", "3/4", "Q1 (2)", "task 1/2", "sum of fractions", "grades of ore"])
 def test_what_looks_a_little_like_a_maximum_or_a_total(write, name):
     read = read_responses(write("sheet.csv", f"learner,{name}\na,1\nb,0\n"))
-    assert read.responses.items == (name,)
+    assert read.items == (name,)
     assert matrix(read) == [[1], [0]]
 
 
 def test_a_quiz_from_moodle(write):
     read = read_responses(write("quiz.csv", MOODLE), keep_names=True)
-    assert read.responses.items == ("Q. 1", "Q. 2")
+    assert read.items == ("Q. 1", "Q. 2")
     assert matrix(read) == [[1, 1], [0, 0], [-1, -1]]
-    assert read.learners == ("ana@school.example", "ben@school.example", "zoe@school.example")
-    notes = read.notes
+    assert read.origin.learners == ("ana@school.example", "ben@school.example", "zoe@school.example")
+    notes = read.origin.notes
     assert "1 row of averages below the learners was left out." in notes
     assert "1 column that sums up items was left out: 'Grade'." in notes
     dropped = "'Last name', 'First name', 'Status', 'Started on', 'Completed', 'Time taken'"
@@ -195,11 +198,11 @@ def test_columns_that_are_no_items(write):
         "ana,1,well done,1,2001-02-03,1,1,\nben,0,,0,2001-02-04,0,0,\n"
     )
     read = read_responses(write("sheet.csv", content.replace("Total,", "Sum,")))
-    assert read.responses.items == ("Q1", "Empty")
+    assert read.items == ("Q1", "Empty")
     assert matrix(read) == [[1, -1], [0, -1]]
-    assert "2 columns that sum up items were left out: 'TOTAL', 'Sum'." in read.notes
-    assert "1 column that is no item was left out: 'Gender'." in read.notes
-    assert "2 columns that hold no answers were left out: 'Remark', 'Born'." in read.notes
+    assert "2 columns that sum up items were left out: 'TOTAL', 'Sum'." in read.origin.notes
+    assert "1 column that is no item was left out: 'Gender'." in read.origin.notes
+    assert "2 columns that hold no answers were left out: 'Remark', 'Born'." in read.origin.notes
 
 
 def test_columns_of_a_parquet_file_that_are_no_items(write):
@@ -215,10 +218,10 @@ def test_columns_of_a_parquet_file_that_are_no_items(write):
         }
     )
     read = read_responses(write("sheet.parquet", parquet(frame)), keep_names=True)
-    assert read.responses.items == ("Q1", "nothing", "gap")
+    assert read.items == ("Q1", "nothing", "gap")
     assert matrix(read) == [[1, -1, -1], [-1, -1, 0]]
-    assert read.learners == ("7", "8")
-    assert "3 columns that hold no answers were left out: 'nested', 'bytes', 'born'." in read.notes
+    assert read.origin.learners == ("7", "8")
+    assert "3 columns that hold no answers were left out: 'nested', 'bytes', 'born'." in read.origin.notes
 
 
 @pytest.mark.parametrize(
@@ -267,16 +270,16 @@ def test_numbers_without_a_maximum_are_explained(write):
 )
 def test_the_share_is_told_in_words(write, share, words):
     read = read_responses(write("sheet.csv", "learner,Q1 (2 points)\na,1\nb,2\n"), pass_share=share)
-    assert any(f"correct from {words}" in note for note in read.notes)
+    assert any(f"correct from {words}" in note for note in read.origin.notes)
 
 
 def test_a_separator_is_told_once(write):
     content = SHEET.replace(",", ";")
     read = read_responses(write("sheet.csv", content))
-    assert read.notes[0] == "Read as csv: its first line has semicolons."
-    assert not any("separated" in note for note in read.notes)
+    assert read.origin.notes[0] == "Read as csv: its first line has semicolons."
+    assert not any("separated" in note for note in read.origin.notes)
     asked = read_responses(write("sheet.csv", content), format="csv")
-    assert "Fields were separated by semicolons." in asked.notes
+    assert "Fields were separated by semicolons." in asked.origin.notes
 
 
 @pytest.mark.parametrize("name", ["Maximum", "OUT OF", "   Points Possible", "Maximalpunktzahl:"])
@@ -287,8 +290,8 @@ def test_a_row_of_maxima_is_left_out(write, name, last):
     content = "learner,comment,Q1,Q2 (2 points)\n" + "\n".join(rows) + "\n"
     read = read_responses(write("sheet.csv", content), keep_names=True)
     assert matrix(read) == [[1, 0], [0, 1]]
-    assert read.learners == ("ana", "ben")
-    assert "1 row of maxima was left out." in read.notes
+    assert read.origin.learners == ("ana", "ben")
+    assert "1 row of maxima was left out." in read.origin.notes
 
 
 def test_max_may_be_somebody(write):
@@ -347,22 +350,24 @@ def test_who_withdrew_is_gone_before_a_cell_is_looked_at(write):
         write("sheet.csv", content), exclude=write("gone.txt", "BEN\nzoe\n"), keep_names=True
     )
     assert matrix(read) == [[1], [0]]
-    assert read.learners == ("ana", "cleo")
-    assert (read.n_withdrawn, read.n_absent) == (1, 1)
+    assert read.origin.learners == ("ana", "cleo")
+    assert (read.origin.n_withdrawn, read.origin.n_absent) == (1, 1)
     with pytest.raises(DataError, match="no learner is left"):
         read_responses(write("sheet.csv", content), exclude=write("gone.txt", "ana\nben\ncleo\n"))
     long = read_responses(
         write("long.csv", LONG.replace("yes", "bad")), exclude=write("gone.txt", "ben\n"), keep_names=True
     )
-    assert (long.n_withdrawn, long.n_absent, long.learners) == (1, 0, ("ana",))
+    assert (long.origin.n_withdrawn, long.origin.n_absent, long.origin.learners) == (1, 0, ("ana",))
 
 
-def test_simulated_data_says_so(write):
-    assert read_responses(write("a.csv", "learner,Q1\nsimulated-1,1\nsimulated-2,0\n")).responses.simulated
-    assert not read_responses(write("b.csv", "learner,Q1\nsimulated-1,1\nben,0\n")).responses.simulated
-    long = LONG.replace("ana", "simulated-1").replace("ben", "simulated-2")
-    assert read_responses(write("c.csv", long)).responses.simulated
-    assert not read_responses(write("d.csv", LONG)).responses.simulated
+def test_simulated_is_a_mark_beside_the_file_and_not_a_name(write):
+    path = write("a.csv", "learner,Q1\nsimulated-1,1\nsimulated-2,0\n")
+    assert not read_responses(path).simulated
+    mark_simulated(path)
+    assert read_responses(path).simulated
+    long = write("long.csv", LONG)
+    mark_simulated(long)
+    assert read_responses(long).simulated
 
 
 @pytest.mark.parametrize(
@@ -389,24 +394,24 @@ def test_simulated_data_says_so(write):
 )
 def test_tables_of_answers(write, name, content):
     read = read_responses(write(name, content), keep_names=True)
-    assert read.layout == "long"
-    assert read.responses.items == ("q10", "q2")
+    assert read.origin.layout == "long"
+    assert read.items == ("q10", "q2")
     assert matrix(read) == [[0, 1], [1, -1]]
-    assert read.learners == ("ana", "ben")
-    assert not read.responses.declared
-    assert "1 row without an outcome counts as not answered." in read.notes
+    assert read.origin.learners == ("ana", "ben")
+    assert not read.declared
+    assert "1 row without an outcome counts as not answered." in read.origin.notes
 
 
 def test_learners_and_items_without_an_answer_stay(write):
     content = "learner,item,correct\nzoe,3,\nana,1,1\nzoe,2,\nben,2,0\nben,1,\nana,2,1\n"
     read = read_responses(write("long.csv", content), keep_names=True)
-    assert read.responses.items == ("1", "2", "3")
-    assert read.learners == ("zoe", "ana", "ben")
+    assert read.items == ("1", "2", "3")
+    assert read.origin.learners == ("zoe", "ana", "ben")
     assert matrix(read) == [[-1, -1, -1], [1, 1, -1], [-1, 0, -1]]
     # The first row that counts is not that of the learner who was met first.
     content = "learner,item,correct\nana,1,\nben,1,0\nana,2,1\ncleo,1,\n"
     read = read_responses(write("long.csv", content), keep_names=True)
-    assert read.learners == ("ana", "ben", "cleo")
+    assert read.origin.learners == ("ana", "ben", "cleo")
     assert matrix(read) == [[-1, 1], [0, -1], [-1, -1]]
 
 
@@ -422,13 +427,13 @@ def test_repeated_answers(write):
         DataError, match=r"column 'item' names an item .* on line 3 \(2 such rows\)"
     ) as caught:
         read_responses(path)
-    assert "--attempts first" in caught.value.hint
+    assert caught.value.settings == ("attempts",)
     rows = [row.split(",")[:3] for row in REPEATED.splitlines()]
     untimed = write("untimed.csv", "\n".join(map(",".join, rows)))
     for attempt, ordered, as_written in (("first", 1, 0), ("last", 0, 0), ("best", 1, 1)):
         read = read_responses(path, attempt=attempt)
         assert matrix(read) == [[ordered, 1], [-1, 0]]
-        assert f"2 repeated attempts do not count: the {attempt} one at each item does." in read.notes
+        assert f"2 repeated attempts do not count: the {attempt} one at each item does." in read.origin.notes
         assert matrix(read_responses(untimed, attempt=attempt)) == [[as_written, 1], [-1, 0]]
 
 
@@ -438,39 +443,39 @@ def test_a_log_counts_the_first_attempt(write):
     )
     path = write("log.csv", content)
     read = read_responses(path)
-    assert (read.layout, read.format) == ("log", "assistments")
-    assert read.responses.items == ("a", "b")
+    assert (read.origin.layout, read.origin.format) == ("log", "assistments")
+    assert read.items == ("a", "b")
     assert matrix(read) == [[0, -1], [-1, 1]]
     assert matrix(read_responses(path, attempt="last")) == [[1, -1], [-1, 1]]
-    assert not read.responses.declared
+    assert not read.declared
     by_item = read_responses(path, layout="long")
-    assert (by_item.layout, by_item.format, by_item.responses.items) == ("long", "csv", ("1", "2"))
+    assert (by_item.origin.layout, by_item.format, by_item.items) == ("long", "csv", ("1", "2"))
     gone = read_responses(path, exclude=write("gone.txt", "8\n9\n"))
-    assert (gone.responses.n_learners, gone.n_withdrawn, gone.n_absent) == (1, 1, 1)
-    assert read_responses(write("log.txt", "2\na,b\n1,0\n")).format == "three-line"
+    assert (gone.n_learners, gone.n_withdrawn, gone.n_absent) == (1, 1, 1)
+    assert read_responses(write("log.txt", "2\na,b\n1,0\n")).origin.format == "three-line"
     skills = read_responses(write("uis.csv", "user,item,skill,correct\nu,1,s,1\nu,2,s,0\n"))
-    assert (skills.layout, skills.responses.items, matrix(skills)) == ("log", ("s",), [[1]])
+    assert (skills.origin.layout, skills.items, matrix(skills)) == ("log", ("s",), [[1]])
 
 
 def test_items_that_name_people_are_reported(write):
     content = "learner,item,correct\nana lund,essay by ana lund,1\nben,sums,0\n"
-    found = read_responses(write("long.csv", content)).identifiers
+    found = read_responses(write("long.csv", content)).origin.identifiers
     assert [(one.column, one.kind, one.role) for one in found] == [("item", "learner id", "action")]
 
 
 def test_the_layout_as_asked(write):
     content = "learner,item,correct\na,1,0\nb,0,1\n"
     path = write("both.csv", content)
-    assert read_responses(path).layout == "long"
+    assert read_responses(path).origin.layout == "long"
     wide = read_responses(path, layout="wide")
-    assert (wide.responses.items, matrix(wide)) == (("item", "correct"), [[1, 0], [0, 1]])
+    assert (wide.items, matrix(wide)) == (("item", "correct"), [[1, 0], [0, 1]])
     with pytest.raises(DataError, match="found no column for the action and the outcome"):
         read_responses(write("sheet.csv", SHEET), layout="long")
     named = read_responses(
         write("own.csv", "wer,was,wie\na,x,1\na,y,0\n"),
         columns=Columns(learner="wer", item="was", outcome="wie"),
     )
-    assert (named.layout, matrix(named)) == ("long", [[1, 0]])
+    assert (named.origin.layout, matrix(named)) == ("long", [[1, 0]])
 
 
 @pytest.mark.parametrize(
@@ -526,7 +531,7 @@ pieces = st.sampled_from(PIECES)
 contents = st.one_of(st.binary(max_size=200), st.lists(pieces, max_size=40).map(b"".join))
 
 
-def outcome(path: Path, **options: object) -> ResponsesFile | UnderstudyError:
+def outcome(path: Path, **options: object) -> Responses | UnderstudyError:
     try:
         return read_responses(path, **options)  # type: ignore[arg-type]
     except UnderstudyError as error:
@@ -541,9 +546,9 @@ def test_arbitrary_bytes(tmp_path, format, layout, content):
     path = tmp_path / "exam"
     path.write_bytes(content)
     result = outcome(path, format=format, layout=layout)
-    if isinstance(result, ResponsesFile):
-        assert result.responses.n_learners > 0
-        assert result.responses.n_items > 0
+    if isinstance(result, Responses):
+        assert result.n_learners > 0
+        assert result.n_items > 0
     else:
         assert result.hint
 
@@ -567,8 +572,8 @@ def test_any_table(tmp_path, names, rows, kind):
     path = tmp_path / f"exam.{kind}"
     frame.write_csv(path) if kind == "csv" else frame.write_parquet(path)
     result = outcome(path)
-    if isinstance(result, ResponsesFile):
-        assert 0 < result.responses.n_learners <= len(rows)
+    if isinstance(result, Responses):
+        assert 0 < result.n_learners <= len(rows)
 
 
 def whole_files() -> dict[str, tuple[str, bytes]]:
@@ -615,11 +620,11 @@ ASKED = (
 )
 
 
-def told_by(result: ResponsesFile | UnderstudyError) -> list[str]:
+def told_by(result: Responses | UnderstudyError) -> list[str]:
     told = [repr(result), str(result)]
     if isinstance(result, UnderstudyError):
         return told + traceback.format_exception(result)
-    return [*told, *result.notes, repr(result.responses), repr(result.identifiers)]
+    return [*told, *result.origin.notes, repr(result), repr(result.origin.identifiers)]
 
 
 @pytest.mark.parametrize("file", FILES)
@@ -636,7 +641,7 @@ def test_no_message_tells_a_value(tmp_path, file, broken):
             assert not any(CANARY in text for text in told_by(result)), options
     if broken == "whole":
         read = outcome(path, keep_names=True)
-        assert isinstance(read, ResponsesFile) == (file not in ("headerless", "two columns"))
+        assert isinstance(read, Responses) == (file not in ("headerless", "two columns"))
         assert not any(CANARY in text for text in told_by(read))
 
 

@@ -7,8 +7,8 @@ import io
 import numpy as np
 import polars as pl
 import pytest
-from tests.keystrokes.support.files import START, csv, presses
 
+from tests.keystrokes.support.files import START, csv, presses
 from understudy.errors import DataError, UsageError
 from understudy.keystrokes.formats.reading import read_courses, read_keystrokes
 

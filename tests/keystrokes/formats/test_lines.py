@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 
 import pytest
-from tests.keystrokes.support.files import START, presses
 
+from tests.keystrokes.support.files import START, presses
 from understudy.errors import DataError
 from understudy.keystrokes.formats.reading import read_keystrokes
 

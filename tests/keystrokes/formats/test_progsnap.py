@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from tests.keystrokes.support.files import START, csv, presses
 
+from tests.keystrokes.support.files import START, csv, presses
 from understudy.errors import DataError, UsageError
 from understudy.keystrokes.formats.reading import read_keystrokes
 

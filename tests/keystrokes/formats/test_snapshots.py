@@ -9,8 +9,8 @@ import polars as pl
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from tests.keystrokes.support.files import START, presses
 
+from tests.keystrokes.support.files import START, presses
 from understudy.errors import DataError
 from understudy.keystrokes.formats.reading import read_keystrokes
 

@@ -135,6 +135,7 @@ def build(
     from understudy.cohorts.building.sessions import Rule, Term, check_windows
     from understudy.cohorts.cohort import Schema
     from understudy.core.files.moments import DateOrder
+    from understudy.core.files.simulated import is_simulated, mark_simulated
     from understudy.core.files.withdrawals import read_withdrawn
     from understudy.core.files.writing import check_not_input, check_parent, check_suffix
 
@@ -176,6 +177,7 @@ def build(
             match=Match(match.value),
             keep_without_events=declared.without_events == "kept",
             withdrawn=withdrawn,
+            simulated=is_simulated(events) and is_simulated(scores),
         )
         step()
     if joined.simulated:
@@ -194,6 +196,8 @@ def build(
         kind="simulated data: these learners do not exist" if cohort.simulated else REAL,
         real=not cohort.simulated,
     )
+    if cohort.simulated:
+        mark_simulated(out)
     if as_json:
         echo_json(
             {
@@ -273,9 +277,9 @@ def _check_overwriting(out: Path, schema: Path, declared: Schema, cuts: Cuts) ->
 
     from understudy.cohorts.building.build import REAL_PREFIX, check_replaceable, schema_path
     from understudy.cohorts.cohort import Schema
+    from understudy.core.names import SIMULATED_PREFIX
     from understudy.core.privacy.ledger import new_data_set
     from understudy.errors import UnderstudyError, UsageError
-    from understudy.logs.interactions import SIMULATED_PREFIX
 
     beside = schema_path(out)
     if beside.exists():

@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from understudy.cli.charging import ask_before_charge, paid_output, told_when_stopped
 from understudy.cli.options import AsJson, LedgerPath, echo_json
-from understudy.core.privacy.spending import ask_before_charge, paid_output, told_when_stopped
 
 if TYPE_CHECKING:
+    from understudy.cli.charging import Charge
     from understudy.cohorts.cohort import Cohort
     from understudy.cohorts.summary.budget import Plan
     from understudy.cohorts.summary.summary_file import PrivateSummary
     from understudy.core.privacy.ledger import Ledger
-    from understudy.core.privacy.spending import Charge
 
 
 def summarize(

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from understudy.cli.charging import ask_before_charge, paid_output
 from understudy.cli.keystrokes.options import (
     EventsPath,
     Format,
@@ -19,7 +20,6 @@ from understudy.cli.keystrokes.options import (
     read_events,
 )
 from understudy.cli.options import AsJson, LedgerPath, echo_json
-from understudy.core.privacy.spending import ask_before_charge, paid_output
 
 if TYPE_CHECKING:
     from understudy.core.privacy.ledger import Ledger

@@ -10,12 +10,12 @@ import polars as pl
 from numpy.typing import NDArray
 
 from understudy.cohorts.building.sessions import Term
-from understudy.core.events.reading import first_lines, sniff
+from understudy.core.events.reading import sniff
 from understudy.core.events.xapi import learner_of
 from understudy.core.files.columns import KNOWN_NAMES, counted, find_column, plain
 from understudy.core.files.delimited import guess_separator, header_names, read_delimited
 from understudy.core.files.moments import DateOrder, read_moments
-from understudy.core.files.source import Source, decode, keeping_values_inside, open_source
+from understudy.core.files.source import Source, decode, first_lines, keeping_values_inside, open_source
 from understudy.core.files.statements import Voiding, load_statements
 from understudy.core.files.tables import Table, read_parquet, read_workbook
 from understudy.core.files.times import UnreadableTimesError

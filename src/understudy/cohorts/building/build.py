@@ -29,7 +29,6 @@ from understudy.core.files.columns import counted
 from understudy.core.files.withdrawals import Withdrawn
 from understudy.core.files.writing import check_suffix, write_table, write_text
 from understudy.errors import DataError, UnderstudyError, UsageError
-from understudy.logs.interactions import SIMULATED_PREFIX
 
 # Scores to cuts: what `--cuts` chooses.
 ChooseCuts = Callable[[NDArray[np.float64]], tuple[float, ...]]
@@ -88,6 +87,7 @@ def join(
     match: Match = Match.name,
     keep_without_events: bool = True,
     withdrawn: Withdrawn | None = None,
+    simulated: bool = False,
 ) -> Joined:
     """The learners of the list of scores, with their minutes; in the order of the list.
 
@@ -154,7 +154,6 @@ def join(
         cells_cut=int((values > schema.highs[None, :, None]).sum()),
         minutes_without_window=_minutes_without_window(sessions, position, values, schema, term),
     )
-    simulated = bool(scores.names.str.starts_with(SIMULATED_PREFIX).all())
     return Joined(
         values,
         np.clip(chosen, low, high),

@@ -11,10 +11,9 @@ import polars as pl
 from numpy.typing import NDArray
 
 from understudy.cohorts.building.activity import Activity
-from understudy.core.events.reading import first_lines
 from understudy.core.files.columns import KNOWN_NAMES, counted, find_column, plain
 from understudy.core.files.delimited import guess_separator, read_delimited
-from understudy.core.files.source import decode, open_source
+from understudy.core.files.source import decode, first_lines, open_source
 from understudy.core.files.tables import MAGIC as PARQUET_MAGIC
 from understudy.core.files.tables import MAGICS as EXCEL_MAGICS
 from understudy.core.files.tables import Table, read_parquet, read_workbook

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import polars as pl
 
-from understudy.core.events.event_table import Draft, Request, used_columns
+from understudy.core.events.event_table import EventTable, ReadOptions, used_columns
 from understudy.core.files.columns import Columns, choose_columns, plain, reject_duplicates
 from understudy.core.files.tables import Table
 from understudy.errors import DataError
@@ -19,7 +19,7 @@ def looks_like_assistments(names: tuple[str, ...]) -> bool:
     return {"orderid", "userid", "correct"} <= plains and bool({"skillname", "skillid"} & plains)
 
 
-def draft_assistments(table: Table, request: Request) -> Draft:
+def read_assistments(table: Table, options: ReadOptions) -> EventTable:
     """One row per attempt (skills joined by "+") or, with skills="keep", one per attempt and skill."""
     reject_duplicates(table.names, table.file)
     plains = [plain(name) for name in table.names]
@@ -28,56 +28,58 @@ def draft_assistments(table: Table, request: Request) -> Draft:
             f"{table.file}: found no column 'order_id', by which ASSISTments data is ordered.",
             hint="read the file with --format csv if its rows are in order.",
         )
-    positions = choose_columns(table.names, request.columns, table.file, defaults=_DEFAULTS)
+    positions = choose_columns(table.names, options.columns, table.file, defaults=_DEFAULTS)
     positions.pop("time", None)  # order_id is the order
     columns = used_columns(table.names, positions)
     extra = {"order": plains.index("orderid")}
-    by_name = plain(columns["action"]) == "skillname" and request.columns.action is None
+    by_name = plain(columns["action"]) == "skillname" and options.columns.action is None
     if by_name and "skillid" in plains:
         extra["skill_id"] = plains.index("skillid")
-    draft = Draft(table.file, table.read({**positions, **extra}), columns, list(table.notes), table.place)
-    draft.find_people(table)
-    draft.tidy(request)
+    events = EventTable(
+        table.file, table.read({**positions, **extra}), columns, list(table.notes), table.place
+    )
+    events.find_people(table)
+    events.tidy(options)
 
     action = pl.col("action").replace(list(_NO_SKILL), None)
     if "skill_id" in extra:
         skill_id = pl.col("skill_id").cast(pl.String).str.strip_chars().replace(["", *_NO_SKILL], None)
         action = pl.coalesce(action, skill_id)
-    draft.frame = draft.frame.with_columns(action.alias("action"))
-    draft.drop(pl.col("action").is_null(), "without a skill")
-    draft.require_rows()
-    _sort_by_order(draft, table.names[extra["order"]])
-    if request.skills == "merge":
-        _merge_skills(draft)
-    return draft
+    events.frame = events.frame.with_columns(action.alias("action"))
+    events.drop(pl.col("action").is_null(), "without a skill")
+    events.require_rows()
+    _sort_by_order(events, table.names[extra["order"]])
+    if options.skills == "merge":
+        _merge_skills(events)
+    return events
 
 
-def _sort_by_order(draft: Draft, name: str) -> None:
-    order = draft.frame["order"].cast(pl.String).str.strip_chars().cast(pl.Float64, strict=False)
+def _sort_by_order(events: EventTable, name: str) -> None:
+    order = events.frame["order"].cast(pl.String).str.strip_chars().cast(pl.Float64, strict=False)
     missing = order.is_null()
     if missing.any():
         raise DataError(
-            f"{draft.file}: column '{name}' holds something other than a number {draft.at(missing)}.",
+            f"{events.file}: column '{name}' holds something other than a number {events.at(missing)}.",
             hint="repair these rows, or read the file with --format csv.",
         )
-    draft.frame = draft.frame.with_columns(order.alias("order")).sort("order", maintain_order=True)
+    events.frame = events.frame.with_columns(order.alias("order")).sort("order", maintain_order=True)
 
 
-def _merge_skills(draft: Draft) -> None:
-    n_rows = draft.frame.height
+def _merge_skills(events: EventTable) -> None:
+    n_rows = events.frame.height
     attempt = ["order", "learner"]
-    others = [name for name in draft.frame.columns if name not in (*attempt, "action")]
-    merged = draft.frame.group_by(attempt, maintain_order=True).agg(
+    others = [name for name in events.frame.columns if name not in (*attempt, "action")]
+    merged = events.frame.group_by(attempt, maintain_order=True).agg(
         pl.col("action").unique().sort().str.join("+"),
         pl.col(others).first(),
         pl.col("outcome").n_unique().alias("n_outcomes"),
     )
     if contradictory := int((merged["n_outcomes"] > 1).sum()):
-        draft.notes.append(
+        events.notes.append(
             f"{contradictory} attempts have outcomes that differ between their skills; the first was kept."
         )
     if n_rows > merged.height:
-        draft.notes.append(
+        events.notes.append(
             f"{n_rows - merged.height} rows were merged: the skills of one attempt are one action, by '+'."
         )
-    draft.frame = merged
+    events.frame = merged

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import polars as pl
 
-from understudy.core.events.event_table import Draft, Request, used_columns
+from understudy.core.events.event_table import EventTable, ReadOptions, used_columns
 from understudy.core.files.columns import Columns, choose_columns, plain, reject_duplicates
 from understudy.core.files.tables import Table
 
@@ -17,12 +17,12 @@ def looks_like_datashop(names: tuple[str, ...]) -> bool:
     return "anonstudentid" in plains and bool({"outcome", "firstattempt", "correctfirstattempt"} & plains)
 
 
-def draft_datashop(table: Table, request: Request) -> Draft:
+def read_datashop(table: Table, options: ReadOptions) -> EventTable:
     """One row per transaction; with skills="keep" one per transaction and knowledge component."""
     components = _components(table.names)
     plains = [plain(name) for name in table.names]
     problem = [plains.index(name) for name in ("problemname", "stepname") if name in plains]
-    if request.columns.action is not None:
+    if options.columns.action is not None:
         components, problem = [], []
     defaults = Columns(
         learner="Anon Student Id",
@@ -30,41 +30,43 @@ def draft_datashop(table: Table, request: Request) -> Draft:
         outcome="Outcome",
         time="Time",
     )
-    positions = choose_columns(table.names, request.columns, table.file, defaults=defaults)
-    if problem and not components and request.columns.item is None:
+    positions = choose_columns(table.names, options.columns, table.file, defaults=defaults)
+    if problem and not components and options.columns.item is None:
         positions.pop("item", None)  # problem and step are the action already
     # DataShop repeats a column's name when there are several values; any other repetition is an error.
     reject_duplicates([name for name in table.names if not name.startswith(("KC", "CF"))], table.file)
     columns = used_columns(table.names, positions)
     parts = components or problem
     extra = {f"part {number}": position for number, position in enumerate(parts)}
-    draft = Draft(table.file, table.read({**positions, **extra}), columns, list(table.notes), table.place)
-    draft.find_people(table)
-    draft.tidy(request)
+    events = EventTable(
+        table.file, table.read({**positions, **extra}), columns, list(table.notes), table.place
+    )
+    events.find_people(table)
+    events.tidy(options)
 
-    _drop_hints(draft)
+    _drop_hints(events)
     if not parts:
-        return draft
+        return events
     texts = [pl.col(name).str.strip_chars().replace("", None) for name in extra]
     if components:
         kcs = pl.concat_list(pl.concat_str(texts, separator=JOINT, ignore_nulls=True).str.split(JOINT))
         kcs = (
             kcs.list.eval(pl.element().str.strip_chars().filter(pl.element() != "")).list.unique().list.sort()
         )
-        draft.frame = draft.frame.with_columns(kcs.alias("action"))
-        draft.drop(pl.col("action").list.len() == 0, "without a knowledge component")
-        if request.skills == "keep":
-            draft.frame = draft.frame.explode("action")
+        events.frame = events.frame.with_columns(kcs.alias("action"))
+        events.drop(pl.col("action").list.len() == 0, "without a knowledge component")
+        if options.skills == "keep":
+            events.frame = events.frame.explode("action")
         else:
-            draft.frame = draft.frame.with_columns(pl.col("action").list.join(JOINT))
+            events.frame = events.frame.with_columns(pl.col("action").list.join(JOINT))
     else:
-        draft.columns["action"] = " + ".join(table.names[position] for position in problem)
-        draft.frame = draft.frame.with_columns(
+        events.columns["action"] = " + ".join(table.names[position] for position in problem)
+        events.frame = events.frame.with_columns(
             pl.concat_str(texts, separator=" / ", ignore_nulls=True).replace("", None).alias("action")
         )
-        draft.notes.append("There is no column with knowledge components: the action is the problem's step.")
-    draft.frame = draft.frame.drop(list(extra))
-    return draft
+        events.notes.append("There is no column with knowledge components: the action is the problem's step.")
+    events.frame = events.frame.drop(list(extra))
+    return events
 
 
 def _components(names: tuple[str, ...]) -> list[int]:
@@ -73,7 +75,7 @@ def _components(names: tuple[str, ...]) -> list[int]:
     return [position for position, name in enumerate(names) if name == first]
 
 
-def _drop_hints(draft: Draft) -> None:
+def _drop_hints(events: EventTable) -> None:
     outcome = pl.col("outcome").cast(pl.String).str.strip_chars().str.to_lowercase()
-    draft.drop(outcome.str.contains("hint", literal=True), "that ask for a hint")
-    draft.drop(outcome.is_null() | (outcome == ""), "without an outcome")
+    events.drop(outcome.str.contains("hint", literal=True), "that ask for a hint")
+    events.drop(outcome.is_null() | (outcome == ""), "without an outcome")

@@ -1,46 +1,37 @@
-"""Read a log: open the file, find its format, take the columns that are needed and forget the rest."""
+"""Read a file of events: open it, find its format, take the columns that are needed and forget the rest."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable
 from pathlib import Path
-from types import MappingProxyType
-from typing import Literal
 
-import polars as pl
-
-from understudy.core.events.assistments import draft_assistments, looks_like_assistments
-from understudy.core.events.datashop import draft_datashop, looks_like_datashop
-from understudy.core.events.event_table import Draft, Request, interactions_of, used_columns
-from understudy.core.events.slam import draft_slam, looks_like_slam
-from understudy.core.events.three_line import draft_three_line, looks_like_three_lines
-from understudy.core.events.xapi import draft_xapi
+from understudy.core.events.assistments import looks_like_assistments, read_assistments
+from understudy.core.events.datashop import looks_like_datashop, read_datashop
+from understudy.core.events.event_table import EventTable, ReadOptions, used_columns
+from understudy.core.events.slam import looks_like_slam, read_slam
+from understudy.core.events.three_line import looks_like_three_lines, read_three_line
+from understudy.core.events.xapi import read_xapi
 from understudy.core.files.columns import Columns, choose_columns, plain, reject_duplicates
 from understudy.core.files.delimited import SEPARATORS, guess_separator, header_names, read_delimited
-from understudy.core.files.identifiers import Identifier
-from understudy.core.files.mentions import identifiers_in_actions
-from understudy.core.files.source import Source, Text, decode, open_source
+from understudy.core.files.source import Source, Text, decode, first_lines, open_source
 from understudy.core.files.tables import MAGIC as PARQUET_MAGIC
 from understudy.core.files.tables import MAGICS as EXCEL_MAGICS
 from understudy.core.files.tables import Table, read_parquet, read_workbook
-from understudy.core.files.withdrawals import read_withdrawn
 from understudy.errors import DataError, UsageError
-from understudy.logs.interactions import Interactions
 
 # In these files an item trains a skill, and the skill is what is learned.
 USER_ITEM_SKILL = Columns(learner="user", action="skill", outcome="correct", item="item")
 
 
-def draft_table(table: Table, request: Request, *, defaults: Columns | None = None) -> Draft:
+def read_table(table: Table, options: ReadOptions, *, defaults: Columns | None = None) -> EventTable:
     """The rows of a table with one attempt per row."""
     reject_duplicates(table.names, table.file)
-    positions = choose_columns(table.names, request.columns, table.file, defaults=defaults or Columns())
+    positions = choose_columns(table.names, options.columns, table.file, defaults=defaults or Columns())
     columns = used_columns(table.names, positions)
-    draft = Draft(table.file, table.read(positions), columns, list(table.notes), table.place)
-    draft.find_people(table)
-    draft.tidy(request)
-    return draft
+    events = EventTable(table.file, table.read(positions), columns, list(table.notes), table.place)
+    events.find_people(table)
+    events.tidy(options)
+    return events
 
 
 def sniff(source: Source) -> tuple[str, str]:
@@ -74,91 +65,44 @@ def sniff(source: Source) -> tuple[str, str]:
         return ("tsv" if separator == "\t" else "csv"), f"its first line has {SEPARATORS[separator]}"
     raise DataError(
         f"{source.name}: the content is in no format that the reader knows.",
-        hint="a log begins with a line of column names, by commas or tabs; other formats: see --format.",
+        hint="a log begins with a line of column names, by commas or tabs; for other formats, name the format.",
+        code="unknown-format",
+        settings=("format",),
     )
 
 
-def first_lines(text: Text, n_lines: int) -> list[str]:
-    """The first lines that are not blank, without decoding the whole text."""
-    lines: list[str] = []
-    begin = 0
-    while len(lines) < n_lines and begin < len(text.data):
-        end = text.data.find(b"\n", begin)
-        end = len(text.data) if end < 0 else end
-        line = text.data[begin:end].decode()
-        if line.strip():
-            lines.append(line)
-        begin = end + 1
-    return lines
-
-
-@dataclass(frozen=True, repr=False)
-class LogFile:
-    """A log, and what people should know about how it was read.
-
-    `columns` maps a role to the column used for it; `notes` are sentences with counts, on
-    what was dropped, merged or assumed; `identifiers` are columns that identify people.
-    `n_withdrawn` learners were left out because a list says so; `n_absent` names of that
-    list are not in the log.
-    """
-
-    interactions: Interactions
-    format: str
-    columns: Mapping[str, str]
-    notes: tuple[str, ...]
-    identifiers: tuple[Identifier, ...]
-    n_withdrawn: int = 0
-    n_absent: int = 0
-
-    def __repr__(self) -> str:
-        return f"<LogFile: {self.format}, {self.interactions!r}>"
-
-
-def read_log(
+def read_events(
     path: Path | str,
-    *,
+    options: ReadOptions = ReadOptions(),  # noqa: B008 (frozen)
     format: str | None = None,
-    columns: Columns = Columns(),  # noqa: B008 (frozen)
-    exclude: Path | str | None = None,
-    skills: Literal["merge", "keep"] = "merge",
-    single_rows: bool = False,
-) -> LogFile:
-    """The log in a file.
+) -> tuple[EventTable, str]:
+    """The events in a file, checked, and the name of its format.
 
-    The format is found from the content unless `format` names it. Rows of learners listed
-    in the file `exclude` are removed before anything else. `skills` says whether the skills
-    of one attempt become one action or rows of their own, in formats that have several.
-    `single_rows` admits a log in which no learner has two rows.
+    The format is found from the content unless `format` names it. People's names live in the table only:
+    a wing that makes its record of it lets go of them.
     """
-    if format is not None and format not in _READERS:
-        raise UsageError(
-            f"there is no format '{format}'.", hint="the formats are " + ", ".join(formats()) + "."
-        )
-    if skills not in ("merge", "keep"):
-        raise UsageError(f"skills are to 'merge' or to 'keep', not to '{skills}'.", hint="choose one.")
+    check_format(format)
     source = open_source(path)
-    request = Request(columns, None if exclude is None else read_withdrawn(exclude), skills, single_rows)
     if format is None:
         format, why = sniff(source)
         note = f"Read as {format}: {why}."
     else:
         note = f"Read as {format}, as asked."
-    draft = _READERS[format](source, request)
-    interactions = interactions_of(draft, request)
-    # People's names live in the draft only, and end with this function.
-    actions = pl.Series(interactions.actions, dtype=pl.String)
-    mentioned = identifiers_in_actions(draft.columns["action"], actions, draft.learners, draft.people)
-    known = {(found.column, found.kind, found.role) for found in mentioned}
-    by_column = [f for f in draft.identifiers if (f.column, f.kind, f.role) not in known]
-    return LogFile(
-        interactions,
-        format,
-        MappingProxyType(dict(draft.columns)),
-        (note, *draft.notes),
-        (*by_column, *mentioned),
-        n_withdrawn=draft.n_withdrawn,
-        n_absent=draft.n_absent,
-    )
+    events = _READERS[format](source, options)
+    events.settle(options)
+    events.notes.insert(0, note)
+    return events, format
+
+
+def check_format(format: str | None) -> None:
+    """Refuse the name of a format that does not exist."""
+    if format is not None and format not in _READERS:
+        raise UsageError(
+            f"there is no format '{format}'.",
+            hint="the formats are " + ", ".join(formats()) + ".",
+            code="no-such-format",
+            settings=("format",),
+        )
 
 
 def formats() -> tuple[str, ...]:
@@ -177,17 +121,17 @@ def _text(source: Source) -> Text:
     return decode(source, latin=False)
 
 
-_READERS: dict[str, Callable[[Source, Request], Draft]] = {
-    "assistments": lambda source, request: draft_assistments(_delimited(source), request),
-    "csv": lambda source, request: draft_table(_delimited(source), request),
-    "datashop": lambda source, request: draft_datashop(_delimited(source, "\t"), request),
-    "excel": lambda source, request: draft_table(read_workbook(source), request),
-    "parquet": lambda source, request: draft_table(read_parquet(source), request),
-    "slam": lambda source, request: draft_slam(_text(source), request),
-    "three-line": lambda source, request: draft_three_line(_text(source), request),
-    "tsv": lambda source, request: draft_table(_delimited(source, "\t"), request),
-    "user-item-skill": lambda source, request: draft_table(
-        _delimited(source), request, defaults=USER_ITEM_SKILL
+_READERS: dict[str, Callable[[Source, ReadOptions], EventTable]] = {
+    "assistments": lambda source, options: read_assistments(_delimited(source), options),
+    "csv": lambda source, options: read_table(_delimited(source), options),
+    "datashop": lambda source, options: read_datashop(_delimited(source, "\t"), options),
+    "excel": lambda source, options: read_table(read_workbook(source), options),
+    "parquet": lambda source, options: read_table(read_parquet(source), options),
+    "slam": lambda source, options: read_slam(_text(source), options),
+    "three-line": lambda source, options: read_three_line(_text(source), options),
+    "tsv": lambda source, options: read_table(_delimited(source, "\t"), options),
+    "user-item-skill": lambda source, options: read_table(
+        _delimited(source), options, defaults=USER_ITEM_SKILL
     ),
-    "xapi": lambda source, request: draft_xapi(_text(source), request),
+    "xapi": lambda source, options: read_xapi(_text(source), options),
 }

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import polars as pl
 
-from understudy.core.events.event_table import Draft, Request
+from understudy.core.events.event_table import EventTable, ReadOptions
 from understudy.core.files.source import Text
 from understudy.errors import DataError
 
@@ -18,9 +18,9 @@ def looks_like_slam(lines: list[str]) -> bool:
     return any(line.startswith("#") and "user:" in line for line in headers)
 
 
-def draft_slam(text: Text, request: Request) -> Draft:
+def read_slam(text: Text, options: ReadOptions) -> EventTable:
     """One row per token; the action is the token in lower case, the outcome whether it was right."""
-    request.refuse_columns("slam")
+    options.refuse_columns("slam")
     lines = pl.Series("text", text.lines, dtype=pl.String).str.strip_chars()
     rows = pl.DataFrame({"text": lines, "line": pl.int_range(1, len(lines) + 1, eager=True)})
     rows = rows.with_columns(
@@ -46,12 +46,12 @@ def draft_slam(text: Text, request: Request) -> Draft:
         "line",
     )
     columns = {"learner": "user", "action": "token", "outcome": "label"}
-    draft = Draft(text.name, frame, columns, list(text.notes))
-    draft.notes.append(
+    events = EventTable(text.name, frame, columns, list(text.notes))
+    events.notes.append(
         "Label 1 means a mistake, so the outcome is 1 minus the label; tokens are in lower case."
     )
-    draft.tidy(request)
-    return draft
+    events.tidy(options)
+    return events
 
 
 def _require(rows: pl.DataFrame, good: pl.Series, what: str, file: str) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import polars as pl
 
-from understudy.core.events.event_table import Draft, Request
+from understudy.core.events.event_table import EventTable, ReadOptions
 from understudy.core.files.source import Text
 from understudy.errors import DataError
 
@@ -19,9 +19,9 @@ def looks_like_three_lines(lines: list[str]) -> bool:
     return set(outcomes) <= {"0", "1"} and len(outcomes) == len(lines[1].strip().rstrip(",").split(","))
 
 
-def draft_three_line(text: Text, request: Request) -> Draft:
+def read_three_line(text: Text, options: ReadOptions) -> EventTable:
     """One learner per three lines, numbered in the order of the file."""
-    request.refuse_columns("three-line")
+    options.refuse_columns("three-line")
     lines = text.lines
     while lines and not lines[-1].strip() and len(lines) % 3:
         lines.pop()
@@ -51,16 +51,16 @@ def draft_three_line(text: Text, request: Request) -> Draft:
         .select("learner", "action", "outcome", line=pl.col("first_line") + 2)
     )
     columns = {"learner": "learner", "action": "second line", "outcome": "third line"}
-    draft = Draft(text.name, rows, columns, list(text.notes))
+    events = EventTable(text.name, rows, columns, list(text.notes))
     empty = int((triples["length"] == 0).sum())
     if empty:
-        draft.notes.append(f"{empty} learners without an attempt were left out.")
-    draft.notes.append("Learners have no names in this format; each three lines are one learner.")
-    if request.withdrawn is not None:
-        draft.notes.append("A list of names of learners who withdrew means their number in the file.")
-    draft.tidy(request)
-    draft.learners = draft.learners.clear()  # numbers that we gave: no action can mean them
-    return draft
+        events.notes.append(f"{empty} learners without an attempt were left out.")
+    events.notes.append("Learners have no names in this format; each three lines are one learner.")
+    if options.withdrawn is not None:
+        events.notes.append("A list of names of learners who withdrew means their number in the file.")
+    events.tidy(options)
+    events.learners = events.learners.clear()  # numbers that we gave: no action can mean them
+    return events
 
 
 def _values(lines: list[str]) -> pl.Series:

@@ -8,7 +8,7 @@ from typing import Any
 
 import polars as pl
 
-from understudy.core.events.event_table import Draft, Request
+from understudy.core.events.event_table import EventTable, ReadOptions
 from understudy.core.files.identifiers import Identifier, NamedPeople
 from understudy.core.files.source import Text, keeping_values_inside
 from understudy.core.files.statements import Voiding, load_statements
@@ -25,9 +25,9 @@ _SCHEMA = {
 }
 
 
-def draft_xapi(text: Text, request: Request) -> Draft:
+def read_xapi(text: Text, options: ReadOptions) -> EventTable:
     """One row per statement with a success; times in UTC; the action is the object's name, else its id."""
-    request.refuse_columns("xapi")
+    options.refuse_columns("xapi")
     statements, place = load_statements(text)
     actors: Counter[str] = Counter()
     names: set[str] = set()
@@ -49,24 +49,24 @@ def draft_xapi(text: Text, request: Request) -> Draft:
         called = NamedPeople("actor.name", "name", pl.Series(sorted(names), dtype=pl.String))
     columns = {"learner": "actor", "action": "object", "outcome": "result.success", "time": "timestamp"}
     rows_under_way = frame.with_columns(pl.lit("x").alias("action"))
-    draft = Draft(text.name, rows_under_way, columns, list(text.notes), place, instants=True)
-    draft.notes += voiding.notes()
-    draft.identifiers += _identifiers(actors)
-    draft.people.append(called)
-    draft.tidy(request)
-    draft.drop(pl.col("outcome").is_null(), "(statements) without a result.success")
-    draft.drop(pl.col("learner").is_null(), "(statements) without an actor's id")
-    draft.drop(pl.col("object").is_null(), "(statements) without an object's id")
-    draft.require_rows()
-    _name_actions(draft)
-    missing = draft.frame["time"].is_null()
+    events = EventTable(text.name, rows_under_way, columns, list(text.notes), place, instants=True)
+    events.notes += voiding.notes()
+    events.identifiers += _identifiers(actors)
+    events.people.append(called)
+    events.tidy(options)
+    events.drop(pl.col("outcome").is_null(), "(statements) without a result.success")
+    events.drop(pl.col("learner").is_null(), "(statements) without an actor's id")
+    events.drop(pl.col("object").is_null(), "(statements) without an object's id")
+    events.require_rows()
+    _name_actions(events)
+    missing = events.frame["time"].is_null()
     if missing.any():
-        draft.notes.append(
+        events.notes.append(
             f"{int(missing.sum())} statements have no timestamp; the order of the file was kept."
         )
-        draft.frame = draft.frame.drop("time")
-        del draft.columns["time"]
-    return draft
+        events.frame = events.frame.drop("time")
+        del events.columns["time"]
+    return events
 
 
 def _row(
@@ -129,9 +129,9 @@ def _text(value: Any) -> str | None:
     return value.strip() or None if isinstance(value, str) else None
 
 
-def _name_actions(draft: Draft) -> None:
+def _name_actions(events: EventTable) -> None:
     """Give each object one name: statements may leave it out, and two objects may share one."""
-    objects = draft.frame.group_by("object", maintain_order=True).agg(pl.col("name").drop_nulls().first())
+    objects = events.frame.group_by("object", maintain_order=True).agg(pl.col("name").drop_nulls().first())
     shared = pl.col("name").is_not_null() & (pl.len().over("name") > 1)
     objects = objects.with_columns(
         pl.when(shared)
@@ -141,10 +141,10 @@ def _name_actions(draft: Draft) -> None:
         shared.alias("shared"),
     )
     if n_shared := int(objects["shared"].sum()):
-        draft.notes.append(
+        events.notes.append(
             f"{n_shared} objects share their name with another and are told apart by their id."
         )
-    draft.frame = draft.frame.drop("action", "name").join(
+    events.frame = events.frame.drop("action", "name").join(
         objects.select("object", "action"), on="object", how="left", maintain_order="left"
     )
 

@@ -12,8 +12,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from understudy.core.events.reading import first_lines
-from understudy.core.files.source import Text, keeping_values_inside
+from understudy.core.files.source import Text, first_lines, keeping_values_inside
 from understudy.core.files.statements import load_statements
 from understudy.core.files.tables import SAMPLE_ROWS
 from understudy.errors import DataError

@@ -96,6 +96,20 @@ def decode(source: Source, *, latin: bool) -> Text:
     return Text(source.name, data, tuple(notes))
 
 
+def first_lines(text: Text, n_lines: int) -> list[str]:
+    """The first lines that are not blank, without decoding the whole text."""
+    lines: list[str] = []
+    begin = 0
+    while len(lines) < n_lines and begin < len(text.data):
+        end = text.data.find(b"\n", begin)
+        end = len(text.data) if end < 0 else end
+        line = text.data[begin:end].decode()
+        if line.strip():
+            lines.append(line)
+        begin = end + 1
+    return lines
+
+
 def _first_bad_byte(data: bytes) -> int | None:
     # A function of its own: the decoder's error holds the data, and is gone when this returns.
     try:

@@ -1,6 +1,9 @@
-"""How messages about responses count and name shares: "1 column", "2 columns", "half of the points"."""
+"""Words: those that mean right and wrong in files, and how messages count: "1 column", "2 columns"."""
 
 from __future__ import annotations
+
+TRUE_WORDS = ("1", "1.0", "true", "correct", "yes")
+FALSE_WORDS = ("0", "0.0", "false", "incorrect", "no")
 
 
 def counted(number: int, noun: str) -> str:

@@ -14,7 +14,6 @@ from typing import Any
 import polars as pl
 
 from understudy.errors import UsageError
-from understudy.logs.generators.generator import Synthesizer
 
 
 def write_bytes(path: Path, content: bytes) -> None:
@@ -114,13 +113,6 @@ def check_suffix(path: Path) -> None:
             f"asked to write {path.name}; a log is written as .csv or .parquet.",
             hint="choose one of these by the extension of -o.",
         )
-
-
-def kind_of(synthesizer: Synthesizer) -> str:
-    """What to call the rows that a method gives out."""
-    if synthesizer.keeps_rows:
-        return "rows of real learners under new numbers; no learner was invented"
-    return "synthetic data: these learners do not exist"
 
 
 def write_table(table: pl.DataFrame, path: Path, *, kind: str) -> None:

@@ -11,6 +11,7 @@ import numpy as np
 from sqlalchemy import delete, func, select
 from sqlalchemy.orm import Session
 
+from understudy.core.names import SIMULATED_PREFIX
 from understudy.core.privacy.ledger import (
     DEFAULT_POPULATION,
     SIMULATED_POPULATION,
@@ -29,7 +30,6 @@ from understudy.desk.store.runs import forget_runs
 from understudy.desk.store.settings import LEDGER
 from understudy.desk.store.tables import DataSetRow, RequestRow, WithdrawalRow
 from understudy.errors import DataError, RefusedError, UsageError
-from understudy.logs.interactions import SIMULATED_PREFIX
 
 if TYPE_CHECKING:
     import polars as pl

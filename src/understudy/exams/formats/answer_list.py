@@ -3,37 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import polars as pl
 
-from understudy.core.events.event_table import Draft, Request, interactions_of, used_columns
+from understudy.core.events.event_table import EventTable, ReadOptions, used_columns
 from understudy.core.files.columns import KNOWN_NAMES, Columns, choose_columns, plain, reject_duplicates
-from understudy.core.files.identifiers import Identifier
-from understudy.core.files.mentions import identifiers_in_actions
 from understudy.core.files.tables import Table
 from understudy.core.files.withdrawals import Withdrawn
 from understudy.core.files.words import counted
+from understudy.core.names import natural_order
 from understudy.errors import DataError
 from understudy.exams.formats.cells import MISSING_WORDS
-from understudy.exams.responses import NOT_ANSWERED, Attempt, Responses
-from understudy.logs.interactions import SIMULATED_PREFIX, Interactions, natural_order
+from understudy.exams.responses import NOT_ANSWERED, Attempt, ExamOrigin, Responses
 
 # The matrix has a byte per learner and item, answered or not.
 _MOST_CELLS = 4_000_000_000
-
-
-@dataclass(frozen=True, repr=False)
-class LongTable:
-    """What was read from a table of answers, with the names of its learners."""
-
-    responses: Responses
-    learners: pl.Series
-    notes: tuple[str, ...]
-    identifiers: tuple[Identifier, ...]
-    n_withdrawn: int
-    n_absent: int
 
 
 def looks_long(names: Sequence[str], columns: Columns) -> bool:
@@ -51,51 +38,46 @@ def looks_long(names: Sequence[str], columns: Columns) -> bool:
 
 
 def read_long(
-    table: Table, columns: Columns, withdrawn: Withdrawn | None, attempt: Attempt | None
-) -> LongTable:
+    table: Table, columns: Columns, withdrawn: Withdrawn | None, attempt: Attempt | None, *, keep_names: bool
+) -> Responses:
     """The responses in a table; a repeated answer is an error unless `attempt` says which one counts."""
     reject_duplicates(table.names, table.file)
     positions = _choose(table, columns, ordered=attempt in ("first", "last"))
-    draft = Draft(
+    events = EventTable(
         table.file,
         table.read(positions),
         used_columns(table.names, positions),
         list(table.notes),
         table.place,
     )
-    request = Request(columns, withdrawn, single_rows=True)
-    draft.find_people(table)
-    draft.tidy(request)
-    learners = draft.frame["learner"].drop_nulls().unique(maintain_order=True)
-    items = natural_order(draft.frame["action"].drop_nulls().unique().to_list())
-    _drop_missing(draft)
+    options = ReadOptions(columns, withdrawn, single_rows=True)
+    events.find_people(table)
+    events.tidy(options)
+    learners = events.frame["learner"].drop_nulls().unique(maintain_order=True)
+    items = natural_order(events.frame["action"].drop_nulls().unique().to_list())
+    _drop_missing(events)
     if attempt is None:
-        _refuse_repeated(draft)
-    log = interactions_of(draft, request)
-    present = draft.frame["learner"].unique(maintain_order=True)
-    answered, notes = responses_of(log, attempt or "first", table.file)
+        _refuse_repeated(events)
+    events.settle(options)
+    present = events.frame["learner"].unique(maintain_order=True)
+    answered, notes = responses_of(events, attempt or "first")
     responses = _among_all(answered, present, learners, items, table.file)
-    found = identifiers_in_actions(
-        draft.columns["action"], pl.Series(items, dtype=pl.String), draft.learners, draft.people
+    roles = "learner '{learner}', item '{action}', outcome '{outcome}'".format(**events.columns)
+    events.notes = [f"Each row is an answer: {roles}.", *events.notes, *notes]
+    origin = ExamOrigin(
+        **vars(events.origin(Path(table.file), "", items)),
+        layout="long",
+        learners=tuple(learners) if keep_names else (),
     )
-    known = {(identifier.column, identifier.kind, identifier.role) for identifier in found}
-    by_column = [one for one in draft.identifiers if (one.column, one.kind, one.role) not in known]
-    roles = "learner '{learner}', item '{action}', outcome '{outcome}'".format(**draft.columns)
-    return LongTable(
-        responses,
-        learners,
-        (f"Each row is an answer: {roles}.", *draft.notes, *notes),
-        (*by_column, *found),
-        draft.n_withdrawn,
-        draft.n_absent,
-    )
+    return replace(responses, origin=origin)
 
 
-def responses_of(log: Interactions, attempt: Attempt, file: str) -> tuple[Responses, tuple[str, ...]]:
-    """One response per learner and item of a log, and a note on the attempts that do not count."""
-    _check_size(log.n_learners, log.n_actions, file)
-    responses = Responses.from_log(log, attempt)
-    n_repeats = log.n_rows - (responses.correct.size - responses.n_missing)
+def responses_of(events: EventTable, attempt: Attempt) -> tuple[Responses, tuple[str, ...]]:
+    """One response per learner and action of settled events, and a note on the attempts that do not count."""
+    frame = events.frame
+    _check_size(frame["learner"].n_unique(), frame["action"].n_unique(), events.file)
+    responses = Responses.from_events(frame, attempt)
+    n_repeats = frame.height - (responses.correct.size - responses.n_missing)
     do_not = "does not" if n_repeats == 1 else "do not"
     which = f"{counted(n_repeats, 'repeated attempt')} {do_not} count: the {attempt} one at each item does."
     return responses, (which,) if n_repeats else ()
@@ -117,22 +99,24 @@ def _choose(table: Table, columns: Columns, *, ordered: bool) -> dict[str, int]:
     return {role: positions[role] for role in wanted if role in positions}
 
 
-def _drop_missing(draft: Draft) -> None:
+def _drop_missing(events: EventTable) -> None:
     word = pl.col("outcome").cast(pl.String).str.strip_chars().str.to_lowercase()
-    missing = draft.frame.select(word.is_null() | word.is_in(MISSING_WORDS)).to_series()
+    missing = events.frame.select(word.is_null() | word.is_in(MISSING_WORDS)).to_series()
     if n_missing := int(missing.sum()):
-        draft.frame = draft.frame.filter(~missing)
+        events.frame = events.frame.filter(~missing)
         rows, count = ("row", "counts") if n_missing == 1 else ("rows", "count")
-        draft.notes.append(f"{n_missing} {rows} without an outcome {count} as not answered.")
+        events.notes.append(f"{n_missing} {rows} without an outcome {count} as not answered.")
 
 
-def _refuse_repeated(draft: Draft) -> None:
-    repeated = ~draft.frame.select(pl.struct("learner", "action").is_first_distinct()).to_series()
+def _refuse_repeated(events: EventTable) -> None:
+    repeated = ~events.frame.select(pl.struct("learner", "action").is_first_distinct()).to_series()
     if repeated.any():
         raise DataError(
-            f"{draft.file}: column '{draft.columns['action']}' names an item for a second time for the same "
-            f"learner {draft.at(repeated)}.",
-            hint="--attempts first, last or best says which of several answers counts.",
+            f"{events.file}: column '{events.columns['action']}' names an item for a second time for the same "
+            f"learner {events.at(repeated)}.",
+            hint="say which of several answers counts: first, last or best.",
+            code="repeated-answer",
+            settings=("attempts",),
         )
 
 
@@ -151,8 +135,7 @@ def _among_all(
         order = pl.DataFrame({"name": learners.gather(rows)}).join(order, on="name", maintain_order="left")
         places = np.array([place[name] for name in answered.items], dtype=np.int64)
         matrix[np.ix_(rows, places)] = answered.correct[order["row"]]
-    simulated = bool(learners.str.starts_with(SIMULATED_PREFIX).all())
-    return Responses(matrix, items, simulated=simulated)
+    return Responses(matrix, items)
 
 
 def _check_size(n_learners: int, n_items: int, file: str) -> None:
@@ -160,7 +143,8 @@ def _check_size(n_learners: int, n_items: int, file: str) -> None:
         raise DataError(
             f"{file}: {counted(n_learners, 'learner')} and {counted(n_items, 'item')} are more "
             "than a matrix of responses can hold.",
-            hint="check which column names the item (--item), or give the exam's part of the file only.",
+            hint="check which column names the item, or give the exam's part of the file only.",
+            settings=("item",),
         )
 
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import polars as pl
 
+from understudy.core.files.words import FALSE_WORDS, TRUE_WORDS
 from understudy.exams.formats.sheet_header import Heading
 from understudy.exams.responses import NOT_ANSWERED
-from understudy.logs.frames import FALSE_WORDS, TRUE_WORDS
 
 # What a cell holds instead of an answer.
 MISSING_WORDS = ("", "-", "–", "na", "n/a", "nan", "null", "none")

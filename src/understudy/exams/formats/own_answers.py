@@ -12,11 +12,11 @@ import numpy as np
 from understudy.core.files.columns import KNOWN_NAMES, plain
 from understudy.core.files.delimited import guess_separator
 from understudy.core.files.source import Text, decode, open_source
+from understudy.core.files.words import FALSE_WORDS, TRUE_WORDS
 from understudy.errors import DataError
 from understudy.exams.formats.cells import MISSING_WORDS
 from understudy.exams.formats.reading import read_responses
 from understudy.exams.responses import NOT_ANSWERED, Responses
-from understudy.logs.frames import FALSE_WORDS, TRUE_WORDS
 
 _BINARY = (".xlsx", ".xls", ".parquet")
 
@@ -29,7 +29,7 @@ _OWN = "one student's own answers are two columns named item,correct, with 1 or 
 class Answers:
     """Responses with what to call each student: their name in the file, or their place in it.
 
-    `layout` is "own" for the two columns of one student, else that of the `ResponsesFile`.
+    `layout` is "own" for the two columns of one student, else that of the `ExamOrigin`.
     """
 
     responses: Responses
@@ -61,13 +61,13 @@ def read_answers(path: Path, pass_share: float = 0.5) -> Answers:
         if not narrow:
             raise
         raise DataError(error.message, hint=f"{_OWN}. For a class: {error.hint}") from None
-    n_students, notes = found.responses.n_learners, list(found.notes)
-    students = found.learners or tuple(str(k + 1) for k in range(n_students))
-    if not found.learners and n_students == 1:
+    n_students, notes = found.n_learners, list(found.origin.notes)
+    students = found.origin.learners or tuple(str(k + 1) for k in range(n_students))
+    if not found.origin.learners and n_students == 1:
         students = ("you",)
-    elif not found.named:
+    elif not found.origin.named:
         notes.append("No column names the student: each row was taken for one student.")
-    return Answers(found.responses, students, tuple(notes), found.layout)
+    return Answers(found, students, tuple(notes), found.origin.layout)
 
 
 def _two_columns(text: Text, rows: list[tuple[int, list[str]]]) -> Answers | None:

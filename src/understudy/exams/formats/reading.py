@@ -2,55 +2,28 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Literal
 
-from understudy.core.events.reading import first_lines, formats, read_log, sniff
+from understudy.core.events.event_table import ReadOptions
+from understudy.core.events.reading import check_format, read_events, sniff
 from understudy.core.files.columns import Columns
 from understudy.core.files.delimited import guess_separator, read_delimited, refuse_title, refuse_title_line
-from understudy.core.files.identifiers import Identifier
-from understudy.core.files.source import Source, decode, open_source
+from understudy.core.files.simulated import is_simulated
+from understudy.core.files.source import Source, decode, first_lines, open_source
 from understudy.core.files.tables import ParquetTable, Table, read_parquet, read_workbook
 from understudy.core.files.withdrawals import read_withdrawn
 from understudy.errors import DataError, UsageError
 from understudy.exams.formats.answer_list import looks_long, read_long, responses_of
 from understudy.exams.formats.sheet import read_wide, typed_parquet
-from understudy.exams.responses import Attempt, Responses
+from understudy.exams.responses import Attempt, ExamOrigin, Responses
 
 Layout = Literal["wide", "long"]
 
 _TABLES = ("csv", "tsv", "excel", "parquet")
 # Published formats that are tables all the same, for those who ask for a layout.
 _ALSO_TABLES = {"assistments": "csv", "user-item-skill": "csv", "datashop": "tsv"}
-
-
-@dataclass(frozen=True, repr=False)
-class ResponsesFile:
-    """Responses, and what people should know about how they were read.
-
-    `layout` is "wide" (a row per learner), "long" (a row per answer) or "log"; `notes` are
-    sentences with counts, on what was assumed, dropped or rounded. `learners` holds the names
-    of the rows only if they were asked for. `n_withdrawn` learners were left out because a
-    list says so; `n_absent` names of that list are not in the file. `identifiers` are columns
-    that identify people; those in the role of the action are items whose names would tell.
-    `named` says whether a column names the learners; `dropped` are columns that were left out
-    because of what is in their cells, not of their header.
-    """
-
-    responses: Responses
-    layout: str
-    format: str
-    notes: tuple[str, ...]
-    learners: tuple[str, ...] = ()
-    n_withdrawn: int = 0
-    n_absent: int = 0
-    identifiers: tuple[Identifier, ...] = ()
-    named: bool = True
-    dropped: tuple[str, ...] = ()
-
-    def __repr__(self) -> str:
-        return f"<ResponsesFile: {self.format}, {self.layout}, {self.responses!r}>"
 
 
 def read_responses(
@@ -63,8 +36,8 @@ def read_responses(
     attempt: Attempt | None = None,
     exclude: Path | str | None = None,
     keep_names: bool = False,
-) -> ResponsesFile:
-    """The responses in a file.
+) -> Responses:
+    """The responses in a file; their `origin` says how they were read.
 
     Format and layout are found from the content unless they are given. In a sheet, points are
     correct from `pass_share` of the maximum in the header on. `attempt` says which of several
@@ -94,44 +67,22 @@ def read_responses(
     if layout is None:
         layout = "long" if looks_long(table.names, columns) else "wide"
     if layout == "long":
-        long = read_long(table, columns, withdrawn, attempt)
-        return ResponsesFile(
-            long.responses,
-            layout,
-            format,
-            (note, *long.notes),
-            tuple(long.learners) if keep_names else (),
-            long.n_withdrawn,
-            long.n_absent,
-            long.identifiers,
-        )
-    if attempt is not None:
-        raise UsageError(
-            f"the {attempt} attempt was asked for, but a sheet with one row per learner has one answer per item.",
-            hint="leave --attempts out, or give a file with one row per answer.",
-        )
-    sheet = typed_parquet(table, source) if isinstance(table, ParquetTable) else table
-    wide = read_wide(sheet, columns, withdrawn, pass_share)
-    names = wide.learners if keep_names else None
-    return ResponsesFile(
-        wide.responses,
-        layout,
-        format,
-        (note, *wide.notes),
-        () if names is None else tuple(names),
-        wide.n_withdrawn,
-        wide.n_absent,
-        wide.identifiers,
-        wide.learners is not None,
-        wide.dropped,
-    )
+        found = read_long(table, columns, withdrawn, attempt, keep_names=keep_names)
+    else:
+        if attempt is not None:
+            raise UsageError(
+                f"the {attempt} attempt was asked for, but a sheet with one row per learner has one answer per item.",
+                hint="leave the attempt out, or give a file with one row per answer.",
+                settings=("attempts",),
+            )
+        sheet = typed_parquet(table, source) if isinstance(table, ParquetTable) else table
+        found = read_wide(sheet, columns, withdrawn, pass_share, keep_names=keep_names)
+    origin = replace(found.origin, path=Path(path), format=format, notes=(note, *found.origin.notes))
+    return replace(found, origin=origin, simulated=is_simulated(Path(path)))
 
 
 def _check_options(format: str | None, layout: str | None, pass_share: float, attempt: str | None) -> None:
-    if format is not None and format not in formats():
-        raise UsageError(
-            f"there is no format '{format}'.", hint="the formats are " + ", ".join(formats()) + "."
-        )
+    check_format(format)
     if layout not in (None, "wide", "long"):
         raise UsageError(
             f"there is no layout '{layout}'.", hint="wide has a row per learner, long a row per answer."
@@ -141,7 +92,8 @@ def _check_options(format: str | None, layout: str | None, pass_share: float, at
     if not 0 < pass_share <= 1:
         raise UsageError(
             f"an answer passes from a share above 0 and up to 1 of the points on, not from {pass_share:g}.",
-            hint="half of the points are --pass 0.5.",
+            hint="half of the points are 0.5.",
+            settings=("pass_share",),
         )
 
 
@@ -149,7 +101,8 @@ def _refuse_layout(format: str, layout: str | None) -> None:
     if layout is not None:
         raise UsageError(
             f"the layout {layout} was asked for, but a file of format {format} is a log of attempts.",
-            hint="leave the layout out, or read a table with --format csv, tsv, excel or parquet.",
+            hint="leave the layout out, or read the file as csv, tsv, excel or parquet.",
+            settings=("format",),
         )
 
 
@@ -182,18 +135,13 @@ def _from_log(
     attempt: Attempt | None,
     exclude: Path | str | None,
     keep_names: bool,
-) -> ResponsesFile:
-    log = read_log(path, format=format, columns=columns, exclude=exclude, single_rows=True)
-    responses, repeats = responses_of(log.interactions, attempt or "first", Path(path).name)
-    notes = [*log.notes, f"The items are the log's actions, from '{log.columns['action']}'.", *repeats]
+) -> Responses:
+    options = ReadOptions(columns, None if exclude is None else read_withdrawn(exclude), single_rows=True)
+    events, format = read_events(path, options, format)
+    responses, repeats = responses_of(events, attempt or "first")
+    origin = events.origin(Path(path), format, responses.items)
+    notes = [*origin.notes, f"The items are the log's actions, from '{origin.columns['action']}'.", *repeats]
     if keep_names:
         notes.append("Learners of this format are known by their order in the file, not by their names.")
-    return ResponsesFile(
-        responses,
-        "log",
-        log.format,
-        tuple(notes),
-        n_withdrawn=log.n_withdrawn,
-        n_absent=log.n_absent,
-        identifiers=log.identifiers,
-    )
+    found = ExamOrigin(**{**vars(origin), "notes": tuple(notes)}, layout="log")
+    return replace(responses, origin=found, simulated=is_simulated(Path(path)))

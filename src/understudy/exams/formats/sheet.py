@@ -22,8 +22,7 @@ from understudy.core.files.words import counted, share_of_points
 from understudy.errors import DataError
 from understudy.exams.formats.cells import HINTS, PROBLEMS, code_of, holds_answers
 from understudy.exams.formats.sheet_header import Header, Heading, read_header, refuse_answers
-from understudy.exams.responses import Responses
-from understudy.logs.interactions import SIMULATED_PREFIX
+from understudy.exams.responses import ExamOrigin, Responses
 
 # The rows below the learners in the exports of learning platforms.
 _FOOTERS = (
@@ -39,6 +38,8 @@ _MAXIMA = (
 _NUMBER = re.compile(r"[\d.,\s]*")
 # A table of so many columns may have a row per answer.
 _LEAST_LONG, _MOST_LONG = 3, 6
+# The code of errors about a sheet that may be a list of answers.
+_A_LIST = "list-of-answers"
 _LIST = (
     "if each row is one answer, call the columns learner, item and correct, or name them with --learner, --item "
     "and --outcome."
@@ -101,36 +102,27 @@ class TypedParquet:
             return pl.DataFrame({**columns, "line": pl.int_range(1, frame.height + 1, eager=True)})
 
 
-@dataclass(frozen=True, repr=False)
-class WideSheet:
-    """What was read from a sheet, with the names of its learners if it has any."""
-
-    responses: Responses
-    learners: pl.Series | None
-    notes: tuple[str, ...]
-    n_withdrawn: int = 0
-    n_absent: int = 0
-    identifiers: tuple[Identifier, ...] = ()
-    dropped: tuple[str, ...] = ()
-
-
 def typed_parquet(table: ParquetTable, source: Source) -> TypedParquet:
     """The sheet in a Parquet file."""
     return TypedParquet(table, source.data)
 
 
-def read_wide(sheet: Sheet, columns: Columns, withdrawn: Withdrawn | None, pass_share: float) -> WideSheet:
+def read_wide(
+    sheet: Sheet, columns: Columns, withdrawn: Withdrawn | None, pass_share: float, *, keep_names: bool
+) -> Responses:
     """The responses in a sheet; those who withdrew are gone before a cell is looked at."""
     header = read_header(sheet.names, columns, sheet.file)
     try:
-        return _read(sheet, header, withdrawn, pass_share)
+        return _read(sheet, header, withdrawn, pass_share, keep_names)
     except DataError as error:
-        if error.hint.startswith(_LIST) or not _seems_long(sheet, header):
+        if error.code == _A_LIST or not _seems_long(sheet, header):
             raise
-        raise DataError(error.message, hint=f"{_LIST} Otherwise: {error.hint}") from None
+        raise DataError(error.message, hint=f"{_LIST} Otherwise: {error.hint}", code=_A_LIST) from None
 
 
-def _read(sheet: Sheet, header: Header, withdrawn: Withdrawn | None, pass_share: float) -> WideSheet:
+def _read(
+    sheet: Sheet, header: Header, withdrawn: Withdrawn | None, pass_share: float, keep_names: bool
+) -> Responses:
     if not header.items:
         raise _no_items(sheet)
     rows = _Rows.of(sheet, header, withdrawn)
@@ -146,16 +138,16 @@ def _read(sheet: Sheet, header: Header, withdrawn: Withdrawn | None, pass_share:
     if header.learner is not None:
         notes.append(f"The learner is in {header.learner.shown}.")
     notes += _told(items, header.others, dropped, pass_share)
-    simulated = names is not None and bool(names.str.starts_with(SIMULATED_PREFIX).all())
-    return WideSheet(
-        Responses(matrix, tuple(item.title for item in items), declared=True, simulated=simulated),
-        names,
-        tuple(notes),
-        rows.n_withdrawn,
-        rows.n_absent,
-        _people_in(items, names),
-        tuple(heading.shown for heading in dropped),
+    origin = ExamOrigin(
+        notes=tuple(notes),
+        identifiers=_people_in(items, names),
+        n_withdrawn=rows.n_withdrawn,
+        n_absent=rows.n_absent,
+        learners=tuple(names) if keep_names and names is not None else (),
+        named=names is not None,
+        dropped=tuple(heading.shown for heading in dropped),
     )
+    return Responses(matrix, tuple(item.title for item in items), declared=True, origin=origin)
 
 
 def _seems_long(sheet: Sheet, header: Header) -> bool:
@@ -176,6 +168,7 @@ def _refuse_long(sheet: Sheet, header: Header) -> None:
             f"{sheet.file}: no column names the learners, one column holds answers, and the first one repeats "
             "its values: each row seems to be one answer.",
             hint=_LIST,
+            code=_A_LIST,
         )
 
 

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 from understudy.core.files.columns import KNOWN_NAMES, Columns, plain, reject_duplicates
+from understudy.core.files.words import FALSE_WORDS, TRUE_WORDS
 from understudy.errors import DataError, UsageError
-from understudy.logs.frames import FALSE_WORDS, TRUE_WORDS
 
 Kind = Literal["learner", "item", "total", "other"]
 

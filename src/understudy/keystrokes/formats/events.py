@@ -9,10 +9,10 @@ import polars as pl
 
 from understudy.core.files.tables import Table
 from understudy.core.files.writing import write_with
+from understudy.core.names import SIMULATED_PREFIX
 from understudy.errors import DataError, UsageError
 from understudy.keystrokes.formats.rows import Asked, Choice, Reason, Rows
 from understudy.keystrokes.keystrokes import NANOSECONDS, Keystrokes
-from understudy.logs.interactions import SIMULATED_PREFIX
 
 # As they stand in a type column, without case, spaces, underscores and hyphens.
 _DOWN = ("keydown", "down", "press", "pressed", "keypressed", "kd", "d", "keystroke", "insert")

@@ -9,14 +9,13 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from understudy.core.events.reading import first_lines
 from understudy.core.files.columns import KNOWN_NAMES, counted, find_column
 from understudy.core.files.delimited import guess_separator, read_delimited
-from understudy.core.files.source import decode, open_source
+from understudy.core.files.source import decode, first_lines, open_source
 from understudy.core.files.tables import MAGIC as PARQUET_MAGIC
 from understudy.core.files.tables import Table, read_parquet
+from understudy.core.names import natural_order
 from understudy.errors import DataError
-from understudy.logs.interactions import natural_order
 
 MOST_LABELS = 20
 

@@ -6,10 +6,9 @@ from pathlib import Path
 
 import polars as pl
 
-from understudy.core.events.reading import first_lines
 from understudy.core.files.columns import plain
 from understudy.core.files.delimited import guess_separator, read_delimited
-from understudy.core.files.source import decode, open_source
+from understudy.core.files.source import decode, first_lines, open_source
 from understudy.core.files.tables import Table
 from understudy.errors import DataError, UsageError
 from understudy.keystrokes.formats.rows import Asked, Choice, Reason, Rows

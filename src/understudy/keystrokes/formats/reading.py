@@ -16,7 +16,6 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from understudy.core.events.reading import first_lines
 from understudy.core.files.clock import (
     Column,
     check_unit,
@@ -27,7 +26,8 @@ from understudy.core.files.clock import (
 from understudy.core.files.columns import counted, plain, reject_duplicates
 from understudy.core.files.delimited import SEPARATORS, guess_separator, header_names, read_delimited
 from understudy.core.files.json_records import read_lines
-from understudy.core.files.source import Source, decode, keeping_values_inside, open_source
+from understudy.core.files.simulated import is_simulated
+from understudy.core.files.source import Source, decode, first_lines, keeping_values_inside, open_source
 from understudy.core.files.tables import MAGIC as PARQUET_MAGIC
 from understudy.core.files.tables import Table, read_parquet
 from understudy.errors import DataError, UsageError
@@ -49,7 +49,6 @@ from understudy.keystrokes.formats.rows import (
 )
 from understudy.keystrokes.formats.snapshots import read_snapshots
 from understudy.keystrokes.keystrokes import Keystrokes
-from understudy.logs.interactions import SIMULATED_PREFIX
 
 FORMATS = ("events", "lines", "progsnap2", "snapshots")
 # Latencies of typing lie between 10 and 750 ms (thesis, section 4.1).
@@ -166,6 +165,7 @@ def _read(
     if why:
         rows.notes.insert(0, f"Read as {format}: {why}.")
     keystrokes, names, resolution = _settle(rows, asked)
+    keystrokes = replace(keystrokes, simulated=is_simulated(Path(path)))
     notes = [*rows.notes, *_about_clock(resolution)]
     codes = None
     if labelled is not None:
@@ -253,8 +253,7 @@ def _settle(rows: Rows, asked: Asked) -> tuple[Keystrokes, pl.Series, float]:
         )
     keystrokes, present, resolution = found
     names = names.gather(present)
-    simulated = bool(names.str.starts_with(SIMULATED_PREFIX).all())
-    return replace(keystrokes, simulated=simulated), names, resolution
+    return keystrokes, names, resolution
 
 
 def _counts(left_out: Counter[str]) -> str:

@@ -83,3 +83,10 @@ def make_method(text: str) -> Synthesizer:
             ) from None
     made: Synthesizer = method(**given)
     return made
+
+
+def kind_of(synthesizer: Synthesizer) -> str:
+    """What to call the rows that a method gives out."""
+    if synthesizer.keeps_rows:
+        return "rows of real learners under new numbers; no learner was invented"
+    return "synthetic data: these learners do not exist"

@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from scipy.special import logit
 from scipy.stats import norm
 
+from understudy.core.names import natural_order
 from understudy.core.privacy.composition import default_delta
 from understudy.core.privacy.guarantee import Guarantee
 from understudy.core.privacy.noise import Noise
@@ -43,7 +44,7 @@ from understudy.logs.generators.private_sums import (
     first_rows,
     moments_of,
 )
-from understudy.logs.interactions import IntArray, Interactions, natural_order, totals
+from understudy.logs.interactions import IntArray, Interactions, totals
 from understudy.logs.models.denoising import (
     fit_margins,
     match_popularity,

@@ -15,7 +15,6 @@ import understudy
 from understudy.core.files.writing import (
     check_absent,
     check_parent,
-    kind_of,
     new_folder,
     write_json,
     write_table,
@@ -25,7 +24,7 @@ from understudy.core.privacy.guarantee import Guarantee
 from understudy.core.privacy.ledger import DEFAULT_POPULATION, FILE_NAME, REFUSED, Ledger, new_card_id
 from understudy.core.privacy.noise import os_noise
 from understudy.errors import DataError, RefusedError
-from understudy.logs.generators.generator import Synthesizer, make_method
+from understudy.logs.generators.generator import Synthesizer, kind_of, make_method
 from understudy.logs.interactions import Interactions
 from understudy.logs.release.assessment import Assessment, assess
 from understudy.logs.release.card import card_content, card_page
