@@ -22,7 +22,7 @@ def test_writes_a_sheet(tmp_path, name, items):
     assert done.returncode == 0, done.stderr
     assert done.stdout == f"{name}: answers of 30 simulated learners to 7 items.\n"
     read = read_responses(tmp_path / name, keep_names=True)
-    expected = Exam(n_learners=30, n_items=7).simulate(np.random.default_rng(3))
+    expected = Exam(n_learners=30, n_items=7).simulate(np.random.default_rng(3)).responses
     assert read.origin.layout == "wide"
     assert read.simulated
     assert read.items == expected.items == tuple(f"item {n}" for n in range(1, 8))
