@@ -11,13 +11,13 @@ from numpy.typing import NDArray
 from scipy.stats import norm
 
 from reproductions.pages import DATA, tables_of, write_rows
-from understudy.logs.reading import read_log
 from understudy.core.pages.figures import MUTED, WARNING, Figure, data
 from understudy.core.privacy.noise import seeded_noise
 from understudy.logs.description import describe
 from understudy.logs.generators.generator import make_method
 from understudy.logs.interactions import Interactions
 from understudy.logs.models.rasch import fit_rasch
+from understudy.logs.reading import read_log
 from understudy.logs.release.report import shares_figure
 from understudy.logs.simulate import DUOLINGO_SHAPE, RARE_PATHS
 from understudy.logs.study import Plan, run_study
