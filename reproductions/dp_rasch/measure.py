@@ -20,7 +20,7 @@ CLASSES = {"EPM": "epm_exam_second.csv", "fraction": "fraction.csv"}
 
 
 def _classes() -> dict[str, Responses]:
-    return {name: read_responses(DATA / file).responses for name, file in CLASSES.items()}
+    return {name: read_responses(DATA / file) for name, file in CLASSES.items()}
 
 
 def measure_experiments() -> None:
