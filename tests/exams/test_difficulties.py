@@ -7,7 +7,7 @@ import pytest
 
 from understudy.core.privacy.noise import os_noise, seeded_noise
 from understudy.errors import DataError, UsageError
-from understudy.exams.difficulties import METHODS, PRIVATE, Request, explain, fit_difficulties, plan
+from understudy.exams.difficulties import METHODS, PRIVATE, Request, explain, fit_difficulties, plan, prior_of
 from understudy.exams.responses import Responses
 from understudy.exams.simulate import Exam
 
@@ -146,12 +146,28 @@ def test_explained_precision_agrees_with_what_comes_out():
     request = Request(epsilon=1.0)
     row = next(row for row in explain(request, 20, 400) if row.epsilon == 1.0)
     sitting = Exam(400, 20, difficulty_sd=0.2).simulate(np.random.default_rng(4))
-    found = fit(sitting.responses, epsilon=1.0, prior=None)
+    noise = seeded_noise(np.random.default_rng(6))
+    found = fit(sitting.responses, noise, epsilon=1.0)
     errors = np.array([item.standard_error for item in found.items])
     # The prior, learned from items that hardly differ, can only help.
     assert errors.max() < 1.2 * row.even
-    wide = fit(Exam(400, 20).simulate(np.random.default_rng(5)).responses, epsilon=1.0)
+    wide = fit(Exam(400, 20).simulate(np.random.default_rng(5)).responses, noise, epsilon=1.0)
     middle = [item.standard_error for item in wide.items if 0.4 < item.chance < 0.6]
+    assert middle
     assert np.mean(middle) == pytest.approx(row.even, rel=0.2)
     precisions = [one.even for one in explain(request, 20, 400)]
     assert precisions == sorted(precisions, reverse=True)
+
+
+def test_a_prior_from_an_earlier_exam_has_its_mean_and_true_spread():
+    rng = np.random.default_rng(8)
+    sitting = Exam(400, 300, difficulty_sd=1.2).simulate(rng)
+    request = Request(epsilon=20.0)
+    private = fit_difficulties(sitting.responses, plan(request, 300, 400), seeded_noise(rng), rng)
+    plain = fit_difficulties(sitting.responses, plan(Request("marginal"), 300, 400), seeded_noise(rng), rng)
+    for earlier in (private, plain):
+        prior = prior_of(earlier)
+        assert prior.mean == pytest.approx(sitting.difficulty.mean(), abs=0.2)
+        assert prior.spread == pytest.approx(sitting.difficulty.std(), rel=0.4)
+    with pytest.raises(DataError):
+        prior_of(type(private)(private.items[:1], (), private.ability, private.guarantee))

@@ -285,8 +285,9 @@ def _request(
 
 def _prior(given: str | None, epsilon: float | None, public: bool) -> Prior | None:
     from understudy.errors import RefusedError, UsageError
+    from understudy.exams.difficulties import prior_of
     from understudy.exams.difficulties_file import Difficulties
-    from understudy.exams.estimators.noisy_totals import Prior, prior_of
+    from understudy.exams.estimators.noisy_totals import Prior
 
     if given is None:
         return None

@@ -98,6 +98,24 @@ class Request:
             )
 
 
+def prior_of(earlier: Difficulties) -> Prior:
+    """The prior that an earlier exam's released difficulties suggest: their mean, and their own spread.
+
+    Errors make estimates spread differently from true difficulties: private ones, which are
+    posterior means, are drawn together by the mean squared error, others driven apart by it.
+    """
+    known = [item for item in earlier.items if item.difficulty is not None]
+    if len(known) < 2:
+        raise DataError(
+            f"a prior takes at least 2 items with a difficulty; the earlier exam has {len(known)}.",
+            hint="give --prior MEAN,SD, or leave it out.",
+        )
+    values = np.array([item.difficulty for item in known], dtype=np.float64)
+    errors = np.array([item.standard_error or 0.0 for item in known])
+    missing = float((errors**2).mean()) * (1.0 if earlier.guarantee.formal else -1.0)
+    return Prior(float(values.mean()), math.sqrt(max(float(values.var()) + missing, 0.01)))
+
+
 @dataclass(frozen=True)
 class Plan:
     """A request with all that follows from public numbers: what will be done, and what it costs."""

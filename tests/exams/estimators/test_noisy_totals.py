@@ -10,8 +10,7 @@ from scipy.stats import binom, norm
 
 from understudy.core.privacy.noise import seeded_noise
 from understudy.core.privacy.noise_moments import cube_radius_weights
-from understudy.errors import DataError
-from understudy.exams.estimators.noisy_totals import Prior, chance_curve, estimate_difficulties, prior_of
+from understudy.exams.estimators.noisy_totals import Prior, chance_curve, estimate_difficulties
 from understudy.exams.simulate import Exam
 from understudy.exams.totals_mechanism import Cube, NoisyTotals, choose_measurement
 
@@ -142,19 +141,3 @@ def test_impossible_totals_have_finite_difficulties(total):
     assert np.isfinite(found.standard_error).all()
     assert (found.chance >= 0).all()
     assert (found.chance <= 1).all()
-
-
-def test_a_prior_from_an_earlier_exam_has_its_mean_and_true_spread():
-    from understudy.exams.difficulties import Request, fit_difficulties, plan
-
-    rng = np.random.default_rng(8)
-    sitting = Exam(400, 300, difficulty_sd=1.2).simulate(rng)
-    request = Request(epsilon=20.0)
-    private = fit_difficulties(sitting.responses, plan(request, 300, 400), seeded_noise(rng), rng)
-    plain = fit_difficulties(sitting.responses, plan(Request("marginal"), 300, 400), seeded_noise(rng), rng)
-    for earlier in (private, plain):
-        prior = prior_of(earlier)
-        assert prior.mean == pytest.approx(sitting.difficulty.mean(), abs=0.2)
-        assert prior.spread == pytest.approx(sitting.difficulty.std(), rel=0.4)
-    with pytest.raises(DataError):
-        prior_of(type(private)(private.items[:1], (), private.ability, private.guarantee))

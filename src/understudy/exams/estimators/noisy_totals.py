@@ -26,8 +26,6 @@ from numpy.typing import NDArray
 from scipy.interpolate import CubicSpline
 from scipy.special import expit, logsumexp
 
-from understudy.errors import DataError
-from understudy.exams.difficulties_file import Difficulties
 from understudy.exams.totals_mechanism import NoisyTotals, noise_variance
 
 Floats = NDArray[np.float64]
@@ -159,21 +157,3 @@ def _posterior(
             second[m, s] = (joint * grid**2).sum(axis=1) / total
     weight = np.exp(evidence.ravel() - logsumexp(evidence))
     return weight, first.reshape(-1, n_items), second.reshape(-1, n_items)
-
-
-def prior_of(earlier: Difficulties) -> Prior:
-    """The prior that an earlier exam's released difficulties suggest: their mean, and their own spread.
-
-    Errors make estimates spread differently from true difficulties: private ones, which are
-    posterior means, are drawn together by the mean squared error, others driven apart by it.
-    """
-    known = [item for item in earlier.items if item.difficulty is not None]
-    if len(known) < 2:
-        raise DataError(
-            f"a prior takes at least 2 items with a difficulty; the earlier exam has {len(known)}.",
-            hint="give --prior MEAN,SD, or leave it out.",
-        )
-    values = np.array([item.difficulty for item in known], dtype=np.float64)
-    errors = np.array([item.standard_error or 0.0 for item in known])
-    missing = float((errors**2).mean()) * (1.0 if earlier.guarantee.formal else -1.0)
-    return Prior(float(values.mean()), math.sqrt(max(float(values.var()) + missing, 0.01)))
