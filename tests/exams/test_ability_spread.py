@@ -9,7 +9,7 @@ from understudy.core.privacy.noise import seeded_noise
 from understudy.errors import DataError
 from understudy.exams.ability_spread import CANDIDATES, _expected, choose_spread, estimate_spread
 from understudy.exams.simulate import Exam
-from understudy.exams.totals_mechanism import Cube
+from understudy.exams.totals_mechanism import cube
 
 
 class Recorder:
@@ -32,7 +32,7 @@ class Recorder:
 def test_many_learners_show_their_spread(sd):
     rng = np.random.default_rng(1)
     sitting = Exam(20_000, 20, ability_sd=sd).simulate(rng)
-    totals = Cube(20, 0.8).measure(sitting.responses.totals(), seeded_noise(rng))
+    totals = cube(20, 0.8).measure(sitting.responses.totals(), seeded_noise(rng))
     found = estimate_spread(sitting.responses, totals, 0.2, seeded_noise(rng))
     assert found == pytest.approx(sd, rel=0.1)
 
@@ -40,7 +40,7 @@ def test_many_learners_show_their_spread(sd):
 def test_few_learners_leave_it_near_one():
     rng = np.random.default_rng(1)
     sitting = Exam(30, 20, ability_sd=1.0).simulate(rng)
-    totals = Cube(20, 0.8).measure(sitting.responses.totals(), seeded_noise(rng))
+    totals = cube(20, 0.8).measure(sitting.responses.totals(), seeded_noise(rng))
     found = [estimate_spread(sitting.responses, totals, 0.2, seeded_noise(rng)) for _ in range(20)]
     assert min(found) >= 0.3
     assert max(found) <= 3.0

@@ -23,7 +23,7 @@ from understudy.errors import DataError
 from understudy.exams.estimators.joint import estimate_ability
 from understudy.exams.estimators.noisy_totals import estimate_difficulties
 from understudy.exams.responses import Responses
-from understudy.exams.totals_mechanism import Cube, Hexagon, Missing, NoisyTotals
+from understudy.exams.totals_mechanism import Missing, NoisyTotals, cube, hexagon
 
 Floats = NDArray[np.float64]
 
@@ -115,7 +115,7 @@ def choose_spread(
     parts = np.array_split(rng.permutation(responses.n_learners), n_parts)
     judges = responses.select(parts[-1]).correct
     n_items = responses.n_items
-    measurement = Cube(n_items, epsilon) if missing == "wrong" else Hexagon(n_items, epsilon)
+    measurement = cube(n_items, epsilon) if missing == "wrong" else hexagon(n_items, epsilon)
     scores = []
     for candidate, part in zip(candidates, parts, strict=False):
         totals = measurement.measure(responses.select(part).totals(), noise)

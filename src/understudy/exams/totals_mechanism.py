@@ -8,9 +8,10 @@ from the noisy totals afterwards is post-processing.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
-from functools import cached_property, lru_cache
-from typing import Literal, Protocol
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,6 +25,7 @@ from understudy.errors import UsageError
 from understudy.exams.responses import ItemTotals
 
 Floats = NDArray[np.float64]
+IntArray = NDArray[np.int64]
 
 # What a missing answer means: wrong, as in an exam; or that the learner was not asked.
 Missing = Literal["wrong", "skipped"]
@@ -48,181 +50,146 @@ class NoisyTotals:
     n_learners: int
 
 
-class Measurement(Protocol):
-    """A mechanism that releases item totals once."""
+# Which counts of an item get noise: its right answers where a missing answer is wrong, so that everybody answers;
+# else right and answered, or right and wrong.
+Cells = Literal["right", "right, answered", "right, wrong"]
 
-    @property
-    def name(self) -> str:
-        """What the guarantee calls it."""
-        ...
 
-    @property
-    def guarantee(self) -> Guarantee:
-        """What is proved about the noisy totals."""
-        ...
+@dataclass(frozen=True, eq=False)
+class Measurement:
+    """A mechanism that releases item totals once.
 
-    @property
-    def covariance(self) -> Floats:
-        """Covariance of the noise of an item's (correct, answered)."""
-        ...
+    `add_noise` takes the cells, `covariance` is that of the noise of an item's (correct, answered), and `guarantee`
+    is what is proved when no more than `at_most` answers of a learner (None: any number) enter the totals.
+    """
 
-    @property
-    def at_most(self) -> int | None:
-        """How many answers of a learner may enter the totals; None for any number."""
-        ...
+    name: str
+    cells: Cells
+    add_noise: Callable[[IntArray, Noise], Floats | IntArray]
+    covariance: Floats
+    guarantee: Guarantee
+    at_most: int | None = None
 
     def measure(self, totals: ItemTotals, noise: Noise) -> NoisyTotals:
         """The totals with noise."""
-        ...
+        right, answered = totals.correct, totals.answered
+        if self.cells == "right":
+            noisy = self.add_noise(right, noise).astype(np.float64)
+            everybody = np.full(len(right), float(totals.n_learners))
+            return NoisyTotals(noisy, everybody, self.covariance, totals.n_learners)
+        second = answered if self.cells == "right, answered" else answered - right
+        noisy = self.add_noise(np.stack([right, second], axis=1), noise).astype(np.float64)
+        total = noisy[:, 1] if self.cells == "right, answered" else noisy.sum(axis=1)
+        return NoisyTotals(noisy[:, 0], total, self.covariance, totals.n_learners)
 
 
-@dataclass(frozen=True)
-class Cube:
-    """`knorm_cube` on the totals of right answers, for when a missing answer is wrong: epsilon-DP."""
-
-    n_items: int
-    epsilon: float
-    name: str = "K-norm mechanism over the cube on item totals"
-    at_most: int | None = None
-
-    @property
-    def guarantee(self) -> Guarantee:
-        """A learner adds a vector of {0, 1}^I: see `knorm_cube` for the proof."""
-        return Guarantee(self.epsilon, mechanisms=(self.name,))
-
-    @cached_property
-    def covariance(self) -> Floats:
-        """Noise on right answers only."""
-        return np.diag([cube_variance(self.n_items, self.epsilon), 0.0])
-
-    def measure(self, totals: ItemTotals, noise: Noise) -> NoisyTotals:
-        """See `Measurement.measure`."""
-        noisy = knorm_cube(totals.correct, epsilon=self.epsilon, noise=noise)
-        return _complete(noisy.astype(np.float64), self.covariance, totals.n_learners)
+# Of (right, right + wrong) with independent noise of variance 1 on right and wrong.
+_RIGHT_AND_WRONG = np.array([[1.0, 1.0], [1.0, 2.0]])
 
 
-@dataclass(frozen=True)
-class Hexagon:
-    """`knorm_hexagon` on (right, answered) of each item, with any number of answers: epsilon-DP."""
+def cube(n_items: int, epsilon: float) -> Measurement:
+    """`knorm_cube` on the totals of right answers: epsilon-DP.
 
-    n_items: int
-    epsilon: float
-    name: str = "K-norm mechanism over the hexagon on (right, answered) totals"
-    at_most: int | None = None
-
-    @property
-    def guarantee(self) -> Guarantee:
-        """A learner adds (0, 0), (0, 1) or (1, 1) to each item: see `knorm_hexagon` for the proof."""
-        return Guarantee(self.epsilon, mechanisms=(self.name,))
-
-    @cached_property
-    def covariance(self) -> Floats:
-        """Noise on both."""
-        return hexagon_covariance(self.n_items, self.epsilon)
-
-    def measure(self, totals: ItemTotals, noise: Noise) -> NoisyTotals:
-        """See `Measurement.measure`."""
-        pairs = np.stack([totals.correct, totals.answered], axis=1)
-        noisy = knorm_hexagon(pairs, epsilon=self.epsilon, noise=noise).astype(np.float64)
-        return NoisyTotals(noisy[:, 0], noisy[:, 1], self.covariance, totals.n_learners)
-
-
-@dataclass(frozen=True)
-class RightAndWrong:
-    """Laplace noise on (right, wrong) of each item, at most `at_most` answers a learner: epsilon-DP.
-
-    A learner adds a vector of {0, 1}^(2I) with at most m ones. One learner replaced by
-    another: at most m ones go and m ones come, so the L1 norm moves by at most 2m.
+    A learner adds a vector of {0, 1}^I: see `knorm_cube` for the proof.
     """
-
-    n_items: int
-    at_most: int
-    epsilon: float
-    name: str = "discrete Laplace mechanism on (right, wrong) totals"
-
-    @property
-    def guarantee(self) -> Guarantee:
-        """See `laplace` for the proof."""
-        return Guarantee(self.epsilon, mechanisms=(self.name,))
-
-    @cached_property
-    def covariance(self) -> Floats:
-        """Of (right, right + wrong) with independent noise on right and wrong."""
-        return _from_right_and_wrong(laplace_variance(2.0 * self.at_most, self.epsilon))
-
-    def measure(self, totals: ItemTotals, noise: Noise) -> NoisyTotals:
-        """See `Measurement.measure`."""
-        cells = np.stack([totals.correct, totals.answered - totals.correct], axis=1)
-        noisy = laplace(cells, sensitivity=2.0 * self.at_most, epsilon=self.epsilon, noise=noise)
-        return _summed(noisy.astype(np.float64), self.covariance, totals.n_learners)
+    name = "K-norm mechanism over the cube on item totals"
+    return Measurement(
+        name,
+        "right",
+        lambda counts, noise: knorm_cube(counts, epsilon=epsilon, noise=noise),
+        np.diag([cube_variance(n_items, epsilon), 0.0]),
+        Guarantee(epsilon, mechanisms=(name,)),
+    )
 
 
-@dataclass(frozen=True)
-class GaussianTotals:
-    """Gaussian noise on the totals of right answers, for when a missing answer is wrong.
+def hexagon(n_items: int, epsilon: float) -> Measurement:
+    """`knorm_hexagon` on (right, answered) of each item, with any number of answers: epsilon-DP.
 
-    One learner replaced moves each total by at most 1, all of them by at most sqrt(I) in the L2
-    norm. The noise is drawn on a lattice of steps far smaller than one answer.
+    A learner adds (0, 0), (0, 1) or (1, 1) to each item: see `knorm_hexagon` for the proof.
     """
-
-    n_items: int
-    epsilon: float
-    delta: float
-    name: str = "discrete Gaussian mechanism on item totals"
-    at_most: int | None = None
-
-    @cached_property
-    def _rho(self) -> float:
-        return _rho(self.epsilon, self.delta, self.n_items)
-
-    @property
-    def guarantee(self) -> Guarantee:
-        """See `gaussian` and `analytic_delta` for the proof."""
-        return _gaussian_guarantee(self._rho, self.epsilon, self.delta, self.name, self.n_items)
-
-    @cached_property
-    def covariance(self) -> Floats:
-        """Noise on right answers only."""
-        return np.diag([self.n_items / (2.0 * self._rho), 0.0])
-
-    def measure(self, totals: ItemTotals, noise: Noise) -> NoisyTotals:
-        """See `Measurement.measure`."""
-        noisy = _gaussian(totals.correct, math.sqrt(self.n_items), self._rho, noise)
-        return _complete(noisy, self.covariance, totals.n_learners)
+    name = "K-norm mechanism over the hexagon on (right, answered) totals"
+    return Measurement(
+        name,
+        "right, answered",
+        lambda counts, noise: knorm_hexagon(counts, epsilon=epsilon, noise=noise),
+        hexagon_covariance(n_items, epsilon),
+        Guarantee(epsilon, mechanisms=(name,)),
+    )
 
 
-@dataclass(frozen=True)
-class GaussianRightAndWrong:
-    """Gaussian noise on (right, wrong) of each item, at most `at_most` answers a learner.
+def laplace_right_and_wrong(at_most: int, epsilon: float) -> Measurement:
+    """Laplace noise on (right, wrong) of each item, at most `at_most` answers per learner: epsilon-DP.
 
-    As in `RightAndWrong` at most 2m cells move, by 1 each: the L2 norm by at most sqrt(2m).
+    A learner adds a vector of {0, 1}^(2I) with at most m ones. One learner replaced by another: at most m ones go
+    and m ones come, so the L1 norm moves by at most 2m.
     """
+    name = "discrete Laplace mechanism on (right, wrong) totals"
+    return Measurement(
+        name,
+        "right, wrong",
+        lambda counts, noise: laplace(counts, sensitivity=2.0 * at_most, epsilon=epsilon, noise=noise),
+        laplace_variance(2.0 * at_most, epsilon) * _RIGHT_AND_WRONG,
+        Guarantee(epsilon, mechanisms=(name,)),
+        at_most,
+    )
 
-    n_items: int
-    at_most: int
-    epsilon: float
-    delta: float
-    name: str = "discrete Gaussian mechanism on (right, wrong) totals"
 
-    @cached_property
-    def _rho(self) -> float:
-        return _rho(self.epsilon, self.delta, 2 * self.n_items)
+def gaussian_right(n_items: int, epsilon: float, delta: float) -> Measurement:
+    """Gaussian noise on the totals of right answers.
 
-    @property
-    def guarantee(self) -> Guarantee:
-        """See `gaussian` and `analytic_delta` for the proof."""
-        return _gaussian_guarantee(self._rho, self.epsilon, self.delta, self.name, 2 * self.n_items)
+    One learner replaced moves each total by at most 1, all of them by at most sqrt(I) in the L2 norm. See `gaussian`
+    and `analytic_delta` for the proof.
+    """
+    return _gaussian(
+        "discrete Gaussian mechanism on item totals",
+        "right",
+        math.sqrt(n_items),
+        n_items,
+        np.diag([1.0, 0.0]),
+        epsilon,
+        delta,
+    )
 
-    @cached_property
-    def covariance(self) -> Floats:
-        """Of (right, right + wrong) with independent noise on right and wrong."""
-        return _from_right_and_wrong(self.at_most / self._rho)
 
-    def measure(self, totals: ItemTotals, noise: Noise) -> NoisyTotals:
-        """See `Measurement.measure`."""
-        cells = np.stack([totals.correct, totals.answered - totals.correct], axis=1)
-        noisy = _gaussian(cells, math.sqrt(2.0 * self.at_most), self._rho, noise)
-        return _summed(noisy, self.covariance, totals.n_learners)
+def gaussian_right_and_wrong(n_items: int, at_most: int, epsilon: float, delta: float) -> Measurement:
+    """Gaussian noise on (right, wrong) of each item, at most `at_most` answers per learner.
+
+    As in `laplace_right_and_wrong` at most 2m cells move, by 1 each: the L2 norm by at most sqrt(2m).
+    """
+    measurement = _gaussian(
+        "discrete Gaussian mechanism on (right, wrong) totals",
+        "right, wrong",
+        math.sqrt(2.0 * at_most),
+        2 * n_items,
+        _RIGHT_AND_WRONG,
+        epsilon,
+        delta,
+    )
+    return replace(measurement, at_most=at_most)
+
+
+def _gaussian(
+    name: str, cells: Cells, sensitivity: float, n_cells: int, form: Floats, epsilon: float, delta: float
+) -> Measurement:
+    """Noise on a lattice of steps far smaller than one answer; `form` is the covariance of noise of variance 1."""
+    rho = _rho(epsilon, delta, n_cells)
+    if _STEPS * sensitivity / math.sqrt(2.0 * rho) < _LEAST_SIGMA:
+        raise UsageError(
+            "the accounting of Gaussian noise does not cover so large an epsilon.",
+            hint="choose an epsilon below 100, or the method knorm.",
+        )
+
+    def add_noise(counts: IntArray, noise: Noise) -> Floats:
+        noisy = gaussian(counts * _STEPS, sensitivity=sensitivity * _STEPS, rho=rho, noise=noise)
+        return noisy.astype(np.float64) / _STEPS
+
+    guarantee = from_gaussians(rho, epsilon, delta, (name,), n_cells=n_cells, sigma=_LEAST_SIGMA)
+    return Measurement(name, cells, add_noise, sensitivity**2 / (2.0 * rho) * form, guarantee)
+
+
+@lru_cache
+def _rho(epsilon: float, delta: float, n_cells: int) -> float:
+    return analytic_rho(epsilon, delta, n_cells=n_cells, sigma=_LEAST_SIGMA)
 
 
 def choose_measurement(
@@ -234,22 +201,19 @@ def choose_measurement(
         raise UsageError(
             f"at most {at_most} answers of a learner leave nothing to count.", hint="give at least 1."
         )
-    candidates: list[Measurement]
+    if method == "gaussian":
+        if missing == "wrong":
+            return gaussian_right(n_items, epsilon, delta)
+        return gaussian_right_and_wrong(n_items, most, epsilon, delta)
     if missing == "wrong":
-        candidates = [
-            Cube(n_items, epsilon) if method == "knorm" else GaussianTotals(n_items, epsilon, delta)
-        ]
-    elif method == "knorm":
-        candidates = [Hexagon(n_items, epsilon), RightAndWrong(n_items, most, epsilon)]
-    else:
-        candidates = [GaussianRightAndWrong(n_items, most, epsilon, delta)]
-    return min(candidates, key=predicted_variance)
+        return cube(n_items, epsilon)
+    return min(hexagon(n_items, epsilon), laplace_right_and_wrong(most, epsilon), key=predicted_variance)
 
 
 def predicted_variance(measurement: Measurement) -> float:
     """Variance that the noise adds to right - chance * answered, averaged over chances from 0 to 1.
 
-    That difference is what a difficulty is estimated from, see `estimate.py`.
+    That difference is what a difficulty is estimated from, see `estimators/noisy_totals.py`.
     """
     chance = np.linspace(0.0, 1.0, 101)
     return float(noise_variance(measurement.covariance, chance).mean())
@@ -260,34 +224,3 @@ def noise_variance(covariance: Floats, chance: Floats) -> Floats:
     return np.asarray(
         covariance[0, 0] - 2.0 * chance * covariance[0, 1] + chance**2 * covariance[1, 1], dtype=np.float64
     )
-
-
-def _complete(correct: Floats, covariance: Floats, n_learners: int) -> NoisyTotals:
-    return NoisyTotals(correct, np.full(len(correct), float(n_learners)), covariance, n_learners)
-
-
-def _summed(cells: Floats, covariance: Floats, n_learners: int) -> NoisyTotals:
-    return NoisyTotals(cells[:, 0], cells.sum(axis=1), covariance, n_learners)
-
-
-def _from_right_and_wrong(variance: float) -> Floats:
-    return variance * np.array([[1.0, 1.0], [1.0, 2.0]])
-
-
-@lru_cache
-def _rho(epsilon: float, delta: float, n_cells: int) -> float:
-    return analytic_rho(epsilon, delta, n_cells=n_cells, sigma=_LEAST_SIGMA)
-
-
-def _gaussian_guarantee(rho: float, epsilon: float, delta: float, name: str, n_cells: int) -> Guarantee:
-    return from_gaussians(rho, epsilon, delta, (name,), n_cells=n_cells, sigma=_LEAST_SIGMA)
-
-
-def _gaussian(counts: NDArray[np.int64], sensitivity: float, rho: float, noise: Noise) -> Floats:
-    if _STEPS * sensitivity / math.sqrt(2.0 * rho) < _LEAST_SIGMA:
-        raise UsageError(
-            "the accounting of Gaussian noise does not cover so large an epsilon.",
-            hint="choose an epsilon below 100, or -m knorm.",
-        )
-    noisy = gaussian(counts * _STEPS, sensitivity=sensitivity * _STEPS, rho=rho, noise=noise)
-    return noisy.astype(np.float64) / _STEPS

@@ -12,7 +12,7 @@ from understudy.core.privacy.noise import seeded_noise
 from understudy.core.privacy.noise_moments import cube_radius_weights
 from understudy.exams.estimators.noisy_totals import Prior, chance_curve, estimate_difficulties
 from understudy.exams.simulate import Exam
-from understudy.exams.totals_mechanism import Cube, NoisyTotals, choose_measurement
+from understudy.exams.totals_mechanism import NoisyTotals, choose_measurement, cube
 
 pytestmark = pytest.mark.oracle
 
@@ -63,7 +63,7 @@ def test_the_normal_likelihood_stands_for_the_exact_one_of_the_cube():
     rng = np.random.default_rng(3)
     n_learners, n_items, epsilon = 60, 12, 1.0
     sitting = Exam(n_learners, n_items).simulate(rng)
-    measurement = Cube(n_items, epsilon)
+    measurement = cube(n_items, epsilon)
     totals = measurement.measure(sitting.responses.totals(), seeded_noise(rng))
     found = estimate_difficulties(totals, 1.0, Prior(0.0, 2.0))
     radius, weight = cube_radius_weights(n_items, epsilon)
@@ -128,7 +128,7 @@ def test_intervals_cover_what_they_promise(method, missing):
 
 def test_many_learners_and_little_noise_give_the_truth():
     sitting = Exam(200_000, 15).simulate(np.random.default_rng(5))
-    totals = Cube(15, 1.0).measure(sitting.responses.totals(), seeded_noise(np.random.default_rng(6)))
+    totals = cube(15, 1.0).measure(sitting.responses.totals(), seeded_noise(np.random.default_rng(6)))
     found = estimate_difficulties(totals)
     assert np.abs(found.difficulty - sitting.difficulty).max() < 0.1
     assert found.standard_error.max() < 0.05
