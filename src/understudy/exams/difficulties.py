@@ -16,13 +16,20 @@ from understudy.core.privacy.composition import default_delta
 from understudy.core.privacy.guarantee import Guarantee
 from understudy.core.privacy.noise import Noise
 from understudy.errors import DataError, UsageError
-from understudy.exams.ability_spread import check_choice, choose_spread, estimate_spread
+from understudy.exams.ability_spread import estimate_spread
 from understudy.exams.difficulties_file import Ability, Difficulties, Item
 from understudy.exams.estimators.conditional import fit_conditional
 from understudy.exams.estimators.joint import PENALTY, fit_joint
 from understudy.exams.estimators.marginal import fit_marginal
 from understudy.exams.estimators.noisy_totals import Prior, chance_curve, estimate_difficulties
-from understudy.exams.estimators.published import OBJECTIVE_REASON, STATISTICS_REASON, objective, statistics
+from understudy.exams.estimators.published import (
+    OBJECTIVE_REASON,
+    STATISTICS_REASON,
+    check_choice,
+    choose_spread,
+    objective,
+    statistics,
+)
 from understudy.exams.ranking import TELLING, order_of, reading
 from understudy.exams.responses import Responses
 from understudy.exams.totals_mechanism import Measurement, Missing, choose_measurement, noise_variance
