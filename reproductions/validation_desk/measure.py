@@ -7,20 +7,18 @@ from pathlib import Path
 
 import typer
 
-from reproductions.pages import ROOT
 from reproductions.validation_desk.tables import FIRST, TABLES, every, measured, stage_one_mu
 from understudy.cohorts.compare import table_of
+from understudy.desk.researcher.examples import read_examples
 from understudy.desk.web.price_figures import advantage_by, advantage_by_request, mu_by_request, pairs
 from understudy.reproductions.validation_desk.study import (
     StudyPlan,
-    read_asked,
     rows_of,
     run_study,
     year_of,
 )
 from understudy.sandbox import Sandbox
 
-ANALYSES = ROOT / "examples" / "desk" / "analyses"
 # What was measured is kept there, so that a measurement that was interrupted goes on.
 KEPT = Path(tempfile.gettempdir()) / "understudy-desk-study"
 PLAN = StudyPlan()
@@ -29,7 +27,7 @@ PLAN = StudyPlan()
 def measure_requests() -> None:
     """Run and price all analyses (half an hour; needs the sandbox)."""
     with Sandbox(workers=1) as sandbox:
-        found = run_study(PLAN, read_asked(ANALYSES), sandbox, KEPT, typer.echo)
+        found = run_study(PLAN, read_examples(), sandbox, KEPT, typer.echo)
     mu = year_of(PLAN, 1).stage_one.mu
     rows = [{**row, "stage_one_mu": mu} for row in rows_of(found)]
     (TABLES / "requests.csv").write_text(table_of(rows), encoding="utf-8")

@@ -7,7 +7,7 @@ from itertools import pairwise
 import numpy as np
 
 from reproductions.pages import fill
-from reproductions.validation_desk.measure import ANALYSES, PLAN
+from reproductions.validation_desk.measure import PLAN
 from reproductions.validation_desk.tables import (
     FIRST,
     MENDED,
@@ -17,8 +17,10 @@ from reproductions.validation_desk.tables import (
     stage_one_mu,
     studied,
 )
-from understudy.desk.web.price_figures import Interval, rank_correlation
-from understudy.reproductions.validation_desk.study import CAUSAL, Drivers, read_asked
+from understudy.desk.researcher.examples import read_examples
+from understudy.desk.service.views import Interval
+from understudy.desk.web.price_figures import rank_correlation
+from understudy.reproductions.validation_desk.study import CAUSAL, Drivers
 
 # Table I of the seed: requests by reported precision 0, 0.5 and 1, all, and the mean.
 PUBLISHED = {1: (3, 5, 1, 9, 0.39), 2: (5, 6, 0, 11, 0.27), 3: (0, 5, 0, 5, 0.50)}
@@ -212,7 +214,7 @@ def _mean(scores: list[float | None]) -> str:
 
 
 def _requests() -> str:
-    asked = {one.label: one for one in read_asked(ANALYSES)}
+    asked = {one.label: one for one in read_examples()}
     before = {one.request.label: one.request for one in studied(FIRST)}
     held = {one.request.label: one.failed for one in studied()}
     lines = [
@@ -223,7 +225,7 @@ def _requests() -> str:
     for year, requests in measured().items():
         for one in requests:
             mine = asked[one.label]
-            path = f"../../examples/desk/analyses/{mine.name}.py"
+            path = f"../../src/understudy/desk/researcher/analyses/year_{mine.year}/{mine.name}.py"
             precision = "–" if one.precision is None else f"{one.precision:g}"
             first = f"{before[one.label].advantage[0]:.2f}" if mine.first else "the same"
             lines.append(

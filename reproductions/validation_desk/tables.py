@@ -7,7 +7,7 @@ from functools import lru_cache
 import numpy as np
 
 from reproductions.pages import rows_of, tables_of
-from understudy.desk.web.price_figures import PricedRequest
+from understudy.desk.service.views import PricedRequest
 from understudy.reproductions.validation_desk.study import ROUNDS, Drivers, Studied, drivers, from_rows
 
 TABLES = tables_of("validation_desk")

@@ -1,20 +1,17 @@
 """The demonstration holds a request in every state, made by real verbs, and people can come in."""
 
-from pathlib import Path
-
 import pytest
 from sqlalchemy import select
 
 from tests.desk.support.fixtures import InProcess
 from understudy.desk.demonstration import SIGN_INS, fill
 from understudy.desk.domain.people import Role
-from understudy.desk.domain.policy import Policy
+from understudy.desk.domain.policy import Grounds, Policy
 from understudy.desk.domain.states import State
 from understudy.desk.service import Desk, accounts, verification, views
 from understudy.desk.store import jobs
 from understudy.desk.store.tables import RequestRow
 
-ANALYSES = Path(__file__).resolve().parents[2] / "examples" / "desk" / "analyses"
 # Few learners and shadows, for speed: then checks fail that pass with 120.
 LENIENT = Policy(
     n_shadows=30,
@@ -37,7 +34,7 @@ LENIENT = Policy(
 @pytest.fixture(scope="module")
 def shown(tmp_path_factory):
     folder = tmp_path_factory.mktemp("demonstration") / "desk"
-    signs = fill(folder, ANALYSES, n_learners=30, policy=LENIENT, open_sandbox=InProcess)
+    signs = fill(folder, n_learners=30, policy=LENIENT, open_sandbox=InProcess)
     desk = Desk.open(folder)
     yield desk, signs, folder
     desk.close()
@@ -71,7 +68,7 @@ def test_what_is_held_can_be_decided_by_its_price(shown):
     assert len(held) == 2
     for name in held:
         output = views.request(desk, reviewer, name).held
-        assert not output.stale
+        assert not output.verdict.has(Grounds.OUT_OF_DATE)
         assert output.prices is not None
 
 

@@ -13,7 +13,6 @@ from datetime import timedelta
 from pathlib import Path
 
 import numpy as np
-from sqlalchemy import select
 
 from understudy.cohorts.building.build import write_cohort
 from understudy.cohorts.compare import pooled
@@ -22,20 +21,19 @@ from understudy.cohorts.summary.budget import propose
 from understudy.cohorts.summary.summarize import summarize
 from understudy.core.files.writing import write_json, write_text
 from understudy.core.privacy.noise import os_noise
-from understudy.desk.domain.analysis import RunsJobs
+from understudy.desk.domain.analysis import Analysis, RunsJobs, limits_of
 from understudy.desk.domain.people import Person, Role
 from understudy.desk.domain.policy import Policy, commented
 from understudy.desk.domain.results import Results
 from understudy.desk.domain.states import State
-from understudy.desk.service import Desk, accounts, answers, data_sets, feedback, releases, requests
+from understudy.desk.researcher.examples import ANALYSES, ExampleRequest, read_examples
+from understudy.desk.service import Desk, accounts, answers, data_sets, feedback, releases, requests, views
 from understudy.desk.store import jobs
 from understudy.desk.store.jobs import Lease
 from understudy.desk.store.settings import POLICY, Settings
-from understudy.desk.store.tables import RequestRow
-from understudy.desk.worker.answering import PRICING, analysis_of
-from understudy.desk.worker.worker import OpensSandbox, Worker, limits_of
+from understudy.desk.worker.answering import PRICING
+from understudy.desk.worker.worker import OpensSandbox, Worker
 from understudy.errors import DataError
-from understudy.reproductions.validation_desk.study import Asked, read_asked
 from understudy.sandbox import Sandbox
 
 TITLE = "A demonstration desk"
@@ -105,7 +103,7 @@ class SignIn:
 
 def fill(
     folder: Path,
-    analyses: Path,
+    analyses: Path = ANALYSES,
     say: Say = lambda _: None,
     *,
     n_learners: int = N_LEARNERS,
@@ -113,7 +111,7 @@ def fill(
     open_sandbox: OpensSandbox = Sandbox,
 ) -> list[SignIn]:
     """Make the desk; gives who can sign in. Everything in it is simulated. Takes some minutes."""
-    asked = {one.name: one for one in read_asked(analyses)}
+    asked = {one.name: one for one in read_examples(analyses)}
     desk, people, signs = _opened(folder, policy)
     try:
         say("simulating learners, their private summary and their stand-ins")
@@ -207,7 +205,7 @@ class _Scene:
     people: dict[str, Person]
     worker: Worker
     sandbox: RunsJobs
-    asked: dict[str, Asked]
+    asked: dict[str, ExampleRequest]
     say: Say
 
     def play(self) -> None:
@@ -215,7 +213,7 @@ class _Scene:
         rosa, rami = self.people["rosa"], self.people["rami"]
         self._reported("ada", "time_of_day_and_achievement", rosa)
         self._released("alan", "active_weeks", rami)
-        withheld = self._held("alan", Asked("", "", "extremes", 1, _ABOUT_ONE), rosa)
+        withheld = self._held("alan", ExampleRequest("", "", "extremes", 1, _ABOUT_ONE), rosa)
         releases.withhold(self.desk, rosa, withheld, "The largest value is one student's: ask for a mean.")
         releasing = self._held("alan", self.asked["evening_share"], rosa, STAGED)
         releases.decide(self.desk, rosa, releasing, "All checks pass, and the price is below the limit.")
@@ -232,7 +230,7 @@ class _Scene:
         self.say("requests that wait for people")
         self._draft("ada", self.asked["differences_between_groups"])
         requests.withdraw(self.desk, self.people["alan"], self._tried("alan", self.asked["overnight_work"]))
-        self._tried("alan", Asked("", "", "time of day", 1, _BROKEN))
+        self._tried("alan", ExampleRequest("", "", "time of day", 1, _BROKEN))
         requests.send_back(
             self.desk,
             rosa,
@@ -268,7 +266,7 @@ class _Scene:
             requests.approve(self.desk, rosa, request)
             self._stopped(state, request)
 
-    def _draft(self, who: str, asked: Asked, remark: str = "") -> str:
+    def _draft(self, who: str, asked: ExampleRequest, remark: str = "") -> str:
         return requests.create(
             self.desk,
             self.people[who],
@@ -282,19 +280,19 @@ class _Scene:
     def _shown(self, code: str) -> str:
         """What its author saw at home, in a sentence."""
         table = data_sets.synthetic_table(self.desk, self.data)
-        answer = analysis_of(code).answer(self.sandbox, table.whole())
+        answer = Analysis.seeded(code).answer(self.sandbox, table.whole())
         if not isinstance(answer, Results):
             return ""
         told = ", ".join(f"{name}: {value:.3g}" for name, value in list(answer.numbers.items())[1:4])
         return f"On the synthetic data among others {told}."
 
-    def _tried(self, who: str, asked: Asked, remark: str = "") -> str:
+    def _tried(self, who: str, asked: ExampleRequest, remark: str = "") -> str:
         name = self._draft(who, asked, remark)
         requests.submit(self.desk, self.people[who], name)
         self._work()
         return name
 
-    def _held(self, who: str, asked: Asked, reviewer: Person, remark: str = "") -> str:
+    def _held(self, who: str, asked: ExampleRequest, reviewer: Person, remark: str = "") -> str:
         self.say(f"running, checking and pricing: {asked.question}")
         name = self._tried(who, asked, remark)
         requests.approve(self.desk, reviewer, name)
@@ -343,8 +341,7 @@ class _Scene:
             jobs.beat(session, lease, done=done, total=total, stage=stage)
 
     def _expect(self, state: State, request: str) -> None:
-        with self.desk.database.reading() as session:
-            found = session.scalar(select(RequestRow.state).where(RequestRow.name == request))
+        found = views.request(self.desk, self.people["rosa"], request).line.state
         if found != state.value:
             raise DataError(
                 f"a request of the demonstration is '{found}' and should be '{state.value}'.",

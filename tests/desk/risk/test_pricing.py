@@ -11,11 +11,12 @@ import polars as pl
 import pytest
 
 from understudy.desk.domain.analysis import Analysis
+from understudy.desk.domain.certificate import MEANING_OF_PRICE
 from understudy.desk.domain.learners import learner_table
 from understudy.desk.domain.policy import Policy
 from understudy.desk.domain.results import Results
 from understudy.desk.risk import pricing
-from understudy.desk.risk.game import MEANING, N_STEPS, Price, most_mu, price
+from understudy.desk.risk.game import N_STEPS, Price, most_mu, price
 from understudy.desk.risk.pricing import (
     BESIDE,
     SAME,
@@ -210,7 +211,7 @@ def test_prices_are_the_same_for_the_same_generator_and_survive_the_store(bank, 
     assert first.published.label == "published, not a bound"
     assert first.published.stage_one_mu == 0.6
     assert first.published.corollary_mu > first.published.stage_one_mu
-    assert "not a guarantee" in MEANING
+    assert "not a guarantee" in MEANING_OF_PRICE
 
 
 def test_the_first_request_without_stage_one_costs_what_it_costs_alone(bank, sums):

@@ -12,7 +12,9 @@ from understudy.core.privacy.guarantee import Guarantee
 from understudy.core.privacy.ledger import Ledger
 from understudy.desk.domain import certificate
 from understudy.desk.domain.people import NotAllowedError
+from understudy.desk.domain.policy import Grounds
 from understudy.desk.service import data_sets, releases, requests, views
+from understudy.desk.service.notices import notices
 from understudy.desk.service.verification import verify
 from understudy.desk.store.tables import DataSetRow, EventRow, ReleaseRow, RunRow, WithdrawalRow
 from understudy.errors import DataError, RefusedError, UsageError
@@ -138,7 +140,7 @@ def test_a_release_is_charged_once_and_certified(filled):
     assert (entry.card, entry.epsilon) == (shown.certificate, None)
     assert entry.risk["measured_mu_of_everything"] == held.prices["together"]["mu"]["high"]
     document = views.certificate(filled.desk, shown.certificate)
-    certificate.verify(document, certificate.public_key(filled.desk.settings))
+    certificate.verify(document, certificate.public_key(filled.desk.settings.secret))
     assert (
         document["price"]["everything_released"]["mu_measured_up_to"] >= held.prices["together"]["mu"]["high"]
     )
@@ -157,11 +159,11 @@ def test_a_second_release_needs_a_price_beside_the_first(filled):
     with pytest.raises(RefusedError, match="run it again"):
         releases.decide(filled.desk, filled.second_reviewer, second, REASON)
     filled.work()
-    assert views.request(filled.desk, filled.reviewer, second).held.stale
+    assert views.request(filled.desk, filled.reviewer, second).held.verdict.has(Grounds.OUT_OF_DATE)
     releases.run_again(filled.desk, filled.reviewer, second)
     filled.work()
     held = views.request(filled.desk, filled.reviewer, second).held
-    assert (held.stale, held.basis) == (False, (first,))
+    assert (held.verdict.has(Grounds.OUT_OF_DATE), held.basis) == (False, (first,))
     assert held.prices["together"]["n_outputs"] == held.prices["own"]["n_outputs"] + 1
     releases.decide(filled.desk, filled.reviewer, second, REASON)
     filled.work()
@@ -185,7 +187,7 @@ def test_limits_and_checks_that_failed_are_final(small):
         with pytest.raises(RefusedError, match="no reason"):
             releases.decide(small.desk, small.reviewer, name)
         releases.decide(small.desk, small.reviewer, name, REASON)
-    small.work()
+        small.work()
     document = views.certificate(small.desk, views.request(small.desk, small.researcher, name).certificate)
     assert document["released_against_a_check"] is True
 
@@ -251,7 +253,7 @@ def test_an_output_that_was_checked_by_other_rules_is_not_released(small):
     name = small.held()
     stricter = replace(POLICY, minimum_learners=30)
     data_sets.set_policy(small.desk, small.custodian, small.data_set, stricter)
-    assert views.request(small.desk, small.reviewer, name).held.stale
+    assert views.request(small.desk, small.reviewer, name).held.verdict.has(Grounds.OUT_OF_DATE)
     with pytest.raises(RefusedError, match="its price is not what it would cost now"):
         releases.decide(small.desk, small.reviewer, name, REASON)
 
@@ -349,14 +351,14 @@ def test_researchers_see_nothing_that_depends_on_the_data_until_it_is_released(s
 
 def test_notices_reach_those_who_wait_and_say_nothing_of_the_data(small):
     name = small.released()
-    words = {one.name: [told for _, told, _ in views.notices(small.desk, one)] for one in small.people}
+    words = {one.name: [notice.words for notice in notices(small.desk, one)] for one in small.people}
     assert words[small.researcher.name] == ["Your result was released."]
     assert words[small.second_researcher.name] == []
     assert words[small.reviewer.name] == [
         "An output is held and waits for a decision.",
         "A request waits for review.",
     ]
-    assert views.notices(small.desk, small.reviewer)[0][2] == name
+    assert notices(small.desk, small.reviewer)[0].request == name
 
 
 def test_a_policy_in_force_is_that_of_the_data_set(small):

@@ -10,7 +10,7 @@ from sqlalchemy import select
 from tests.desk.support.client import give_password
 from tests.desk.support.fixtures import Filled, fill
 from understudy.desk.disclosure.code_review import read_code
-from understudy.desk.domain.analysis import Failure
+from understudy.desk.domain.analysis import Failure, code_hash
 from understudy.desk.domain.people import Person
 from understudy.desk.domain.policy import Policy
 from understudy.desk.domain.results import Check, Results, Table
@@ -18,7 +18,7 @@ from understudy.desk.domain.states import State
 from understudy.desk.risk.game import Attack, Measured, Price
 from understudy.desk.risk.pricing import Prices, Published
 from understudy.desk.service import answers, data_sets, feedback, releases, requests, views
-from understudy.desk.service.answers import Held, Origin, code_hash
+from understudy.desk.service.answers import Held, Origin
 from understudy.desk.store import jobs
 from understudy.desk.store.tables import JobRow, RequestRow, now
 

@@ -25,9 +25,10 @@ from understudy.desk.domain.certificate import verify
 from understudy.desk.domain.results import Results, Table
 from understudy.desk.service import answers, feedback, releases, requests, views
 from understudy.desk.service.answers import Held
-from understudy.desk.service.views import HeldOutput, advise, bars
+from understudy.desk.service.views import HeldOutput
 from understudy.desk.store.tables import ReleaseRow, now
 from understudy.desk.web import pages
+from understudy.desk.web.advice import advise, bars
 from understudy.desk.web.app import make_app
 from understudy.desk.web.pages import highlighted
 from understudy.desk.web.result_view import shown
@@ -232,7 +233,7 @@ def test_only_what_can_be_done_is_offered(desks, people):
                 continue
             view = views.request(desks.desk, person, name)
             wanted = {action.replace(" ", "-") for action in view.actions} - {"edit"}
-            if view.held is not None and not advise(view.held, view.policy).may_release:
+            if view.held is not None and not view.held.verdict.may_release:
                 wanted.discard("release")
             offered = {post.rsplit("/", 1)[1] for post in Read(got.text).posts} - {"sign-out"}
             assert offered == wanted, (person.name, key)
@@ -491,18 +492,21 @@ def test_the_advice_is_what_the_policy_will_say():
     for learners, extremes, mu, advantage in product(verdicts, verdicts, (1.0, 1.5), (0.3, 0.48)):
         found = checks(learners=learners, extremes=extremes)
         priced = prices(mu, advantage).to_json()
-        held = HeldOutput(answer(), "", found, {}, priced, (), False, (), now())
-        said = advise(held, POLICY)
-        ends = [priced["together"][measure]["high"] for measure in ("mu", "advantage")]
-        assert said.may_release is _allowed(found, *ends, reason)
-        if said.may_release:
-            assert said.needs_reason is not _allowed(found, *ends, "")
-        assert any(one.over for one in bars(priced, POLICY)["mu"]) is (ends[0] > POLICY.mu_limit)
+        verdict = POLICY.verdict(found, priced)
+        said = advise(HeldOutput(answer(), "", found, {}, priced, (), (), verdict, now()))
+        ends = {measure: priced["together"][measure]["high"] for measure in ("mu", "advantage")}
+        over = ends["mu"] > POLICY.mu_limit or ends["advantage"] > POLICY.advantage_limit
+        # The policy of these tests lets reviewers release against `extremes` alone.
+        assert _allowed(verdict, reason) is not (over or learners == "fail")
+        assert _allowed(verdict, reason) is verdict.may_release
+        assert (said.next == "release") is verdict.may_release
+        assert verdict.needs_reason is not (_allowed(verdict, "") and verdict.may_release)
+        assert any(one.over for one in bars(priced, POLICY)["mu"]) is (ends["mu"] > POLICY.mu_limit)
 
 
-def _allowed(found, mu, advantage, reason):
+def _allowed(verdict, reason):
     try:
-        POLICY.refuse_release(found, mu, advantage, reason)
+        verdict.enforce(reason)
     except RefusedError:
         return False
     return True

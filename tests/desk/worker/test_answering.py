@@ -10,12 +10,12 @@ from tests.desk.support.fixtures import MEAN, OTHER, POLICY, InProcess, fill, sc
 from understudy.cohorts.compare import seeded_summary
 from understudy.cohorts.simulate import School
 from understudy.desk.disclosure.probing import N_TRIPLES, Probes
+from understudy.desk.domain.analysis import code_hash
 from understudy.desk.risk.pricing import ShadowAnswers
 from understudy.desk.service import data_sets, feedback, releases, requests, views
-from understudy.desk.service.answers import Work
+from understudy.desk.service.answers import Remains, Work
 from understudy.desk.store.tables import MeasurementRow, ReleaseRow
 from understudy.desk.worker import answering
-from understudy.desk.worker.answering import Remains
 
 DRAWS = """
 import numpy as np
@@ -30,7 +30,7 @@ def answered(filled, name, code, **sandbox):
     told = []
     runs = InProcess()
     held = answering.answer(
-        filled.desk, Work(name, filled.data_set, code), runs, lambda *step: told.append(step)
+        filled.desk, Work(name, filled.data_set, code, POLICY), runs, lambda *step: told.append(step)
     )
     return held, runs.n_runs, told
 
@@ -53,7 +53,7 @@ def test_the_same_request_gives_the_same_answer(small):
 
 def test_an_answer_says_what_it_was_computed_from(small):
     held, *_ = answered(small, small.in_review(), MEAN)
-    assert held.origin.code_hash == answering.code_hash(MEAN)
+    assert held.origin.code_hash == code_hash(MEAN)
     assert held.origin.data_hash == data_sets.real_table(small.desk, small.data_set).hash
     assert set(held.origin.environment) == {
         *("python", "numpy", "pandas", "scipy", "statsmodels", "scikit-learn", "lingam", "understudy")
@@ -222,7 +222,7 @@ def test_an_answer_that_is_too_large_is_held_without_a_price(small):
 
 def test_words_of_the_synthetic_table_may_stand_in_an_answer(small):
     table = data_sets.synthetic_table(small.desk, small.data_set)
-    assert answering.declared_texts(table) == [*table.columns, "average", "high", "low"]
+    assert table.texts == [*table.columns, "average", "high", "low"]
     code = (
         "def analyze(data):\n    return {'minutes': data.groupby('achievement')['evening_01']"
         ".agg(['mean', 'count']).reset_index()}\n"

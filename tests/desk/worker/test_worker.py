@@ -175,7 +175,7 @@ def test_a_request_that_breaks_its_workers_comes_to_an_end(small, caplog, kind):
     assert (shown.trial if kind == "trial" else shown.held).failure == "it ended without a result"
     told = [record for record in caplog.records if record.name == worker.log.name]
     assert len(told) == jobs.MOST_ATTEMPTS
-    assert "ValueError in desk/running.py:" in told[0].getMessage()
+    assert "ValueError in desk/domain/analysis.py:" in told[0].getMessage()
     assert "CANARY" not in caplog.text
 
 

@@ -5,7 +5,6 @@ import io
 import runpy
 from collections import Counter
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -14,28 +13,27 @@ import pytest
 from understudy.cohorts.compare import table_of
 from understudy.desk.disclosure.probing import N_TRIPLES
 from understudy.desk.domain.analysis import Analysis
-from understudy.desk.web.price_figures import PricedRequest
+from understudy.desk.researcher.examples import ANALYSES, path_of, read_examples
+from understudy.desk.service.views import PricedRequest
 from understudy.errors import DataError, MissingError
 from understudy.reproductions.validation_desk.study import (
     Studied,
     StudyPlan,
     answer_all,
     from_rows,
-    read_asked,
     rows_of,
     run_study,
     year_of,
 )
 from understudy.sandbox import Sandbox, require_sandbox
 
-FOLDER = Path(__file__).resolve().parents[3] / "examples" / "desk" / "analyses"
 SMALL = StudyPlan(n_learners=24, n_shadows=24, n_each=60)
 CHOSEN = ("minutes_by_time_of_day", "evening_share", "cause_of_evening_work")
 
 
 @pytest.fixture(scope="module")
 def asked():
-    return read_asked(FOLDER)
+    return read_examples()
 
 
 def test_as_many_requests_a_year_as_in_the_case_study(asked):
@@ -43,8 +41,8 @@ def test_as_many_requests_a_year_as_in_the_case_study(asked):
     assert {one.researcher for one in asked} == {"P1", "P2", "P3", "P4"}
     assert {one.researcher for one in asked if one.kind == "causal"} == {"P4"}
     assert all(one.question.endswith("?") for one in asked)
-    assert {path.stem for path in FOLDER.glob("*.py")} == {one.name for one in asked}
-    assert {path.stem for path in FOLDER.glob("first/*.py")} == {one.name for one in asked if one.first}
+    assert {path.stem for path in ANALYSES.glob("year_*/*.py")} == {one.name for one in asked}
+    assert {path.stem for path in ANALYSES.glob("first/*.py")} == {one.name for one in asked if one.first}
 
 
 def test_every_analysis_runs_on_simulated_and_synthetic_learners(asked):
@@ -52,7 +50,7 @@ def test_every_analysis_runs_on_simulated_and_synthetic_learners(asked):
     year = year_of(replace(SMALL, n_learners=90, n_shadows=1), 1)
     frames = [part.rows.to_pandas() for part in (year.real, year.synthetic)]
     for one in asked:
-        for path in (FOLDER / f"{one.name}.py", FOLDER / "first" / f"{one.name}.py"):
+        for path in (path_of(ANALYSES, one.name, one.year), ANALYSES / "first" / f"{one.name}.py"):
             if path.exists():
                 analyze = runpy.run_path(str(path))["analyze"]
                 simulated, synthetic = (shape_of(analyze(frame)) for frame in frames)
@@ -71,7 +69,7 @@ def test_an_index_that_names_a_missing_file_is_refused(tmp_path):
         '[[analysis]]\nname = "a"\nresearcher = "P1"\nkind = "x"\nyear = 1\n'
     )
     with pytest.raises(DataError, match="cannot be read"):
-        read_asked(tmp_path)
+        read_examples(tmp_path)
 
 
 class Counting:

@@ -14,8 +14,8 @@ from understudy.cli.options import AsJson, echo_json
 def demonstrate(
     folder: Annotated[Path, typer.Argument(metavar="[FOLDER]", help="Folder to make.")] = Path("desk-demo"),
     analyses: Annotated[
-        Path, typer.Option(help="Folder of analyses with their index.toml, such as the one of our examples.")
-    ] = Path("examples/desk/analyses"),
+        Path | None, typer.Option(help="Folder of analyses with their index.toml (default: our own).")
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Make a desk with simulated learners, five people and requests in every state. Takes some minutes.
@@ -25,11 +25,16 @@ def demonstrate(
     require_desk()
     from understudy.cli.progress import progress_bar
     from understudy.desk.demonstration import fill
+    from understudy.desk.researcher.examples import ANALYSES
     from understudy.desk.store.settings import Settings
 
     with progress_bar("Filling the desk") as begin:
         begin(1)
-        people = fill(folder, analyses, lambda words: None if as_json else typer.echo(f"- {words}", err=True))
+        people = fill(
+            folder,
+            analyses or ANALYSES,
+            lambda words: None if as_json else typer.echo(f"- {words}", err=True),
+        )
     address = Settings.read(folder).address
     if as_json:
         echo_json({"desk": str(folder), "address": address, "people": [vars(one) for one in people]})

@@ -132,8 +132,8 @@ def _tried(code: str, synthetic: Path, learner: str, policy: Policy) -> tuple[Tr
     from contextlib import ExitStack
 
     from understudy.cli.progress import progress_bar
+    from understudy.desk.domain.analysis import limits_of
     from understudy.desk.researcher.local_trial import synthetic_table, try_out
-    from understudy.desk.worker.worker import limits_of
     from understudy.sandbox import Sandbox
 
     table = synthetic_table(synthetic, learner)

@@ -142,24 +142,18 @@ def _inside(folder: Path, request: str | None, as_json: bool) -> None:
             hint="leave its name out to see how many requests are in which state.",
         )
     with opened(folder) as desk:
-        from collections import Counter
+        from understudy.desk.service.views import counts
 
-        from sqlalchemy import func, select
-
-        from understudy.desk.domain.states import State
-        from understudy.desk.store.tables import JobRow, RequestRow
-
-        with desk.database.reading() as session:
-            found = Counter(session.scalars(select(RequestRow.state)))
-            waiting = session.scalar(select(func.count()).where(JobRow.ended_at.is_(None))) or 0
-    counts = {state.value: found[state.value] for state in State}
+        found = counts(desk)
     if as_json:
-        echo_json({"states": counts, "jobs": waiting})
+        echo_json({"states": found.states, "jobs": found.n_jobs})
         return
-    for state, count in counts.items():
+    for state, count in found.states.items():
         if count:
             typer.echo(f"{count:>5}  {state}")
-    typer.echo(f"{counted(sum(counts.values()), 'request')}; jobs that wait or are being done: {waiting}.")
+    typer.echo(
+        f"{counted(sum(found.states.values()), 'request')}; jobs that wait or are being done: {found.n_jobs}."
+    )
 
 
 def _client(url: str, token_file: Path | None) -> httpx.Client:

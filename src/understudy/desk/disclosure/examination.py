@@ -18,7 +18,7 @@ from understudy.desk.disclosure.recognition import consistency
 from understudy.desk.disclosure.repeated_release import Before, repeated
 from understudy.desk.disclosure.rounding import foretold, rounded, units_of
 from understudy.desk.domain.policy import Policy
-from understudy.desk.domain.results import Check, Results, Verdict, worst
+from understudy.desk.domain.results import Check, CheckVerdict, Results, worst
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,7 @@ class Examination:
     """How many learners move each number: measured, and at least so many when they were left out in blocks."""
 
     @property
-    def verdict(self) -> Verdict:
+    def verdict(self) -> CheckVerdict:
         """Of all checks together."""
         return worst(self.checks)
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from understudy.desk.disclosure.influences import Influences
 from understudy.desk.domain.policy import Policy
-from understudy.desk.domain.results import N_ROWS, Check, Results, Verdict
+from understudy.desk.domain.results import N_ROWS, Check, CheckVerdict, Results
 
 _STEP = " / "
 _PLACE = re.compile(r"(row )?(\d+)$")
@@ -193,7 +193,9 @@ def freedom(influences: Influences, policy: Policy) -> Check:
     return Check("freedom", "pass", f"Every group of estimates leaves at least {least} degrees of freedom.")
 
 
-def _check(influences: Influences, name: str, verdict: Verdict, reason: str, columns: Sequence[int]) -> Check:
+def _check(
+    influences: Influences, name: str, verdict: CheckVerdict, reason: str, columns: Sequence[int]
+) -> Check:
     return Check(name, verdict, reason, tuple(influences.shown[j] for j in columns[:MOST_NAMED]))
 
 

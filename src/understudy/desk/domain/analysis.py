@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
+import hashlib
 import secrets
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cache
+from importlib.metadata import PackageNotFoundError, version
+from platform import python_version
 from typing import Protocol
 
+from understudy.desk.domain.policy import Policy
 from understudy.desk.domain.results import Results
 from understudy.sandbox.jobs import Job, Limits, Outcome
 
 ENTRY = "analyze"
+# What can change an answer, by the names that packages are installed under.
+_LIBRARIES = ("numpy", "pandas", "scipy", "statsmodels", "scikit-learn", "lingam", "understudy")
+_LEAST_OUTPUT_BYTES = 1 << 20
 Progress = Callable[[int, int], None]
 
 
@@ -53,6 +61,12 @@ class Analysis:
     code: str
     seed: int = 0
 
+    @classmethod
+    def seeded(cls, code: str) -> Analysis:
+        """Code with the seed that the desk gives it: the same for the same code, at the desk and at home."""
+        # 52 bits of the code's hash: as JSON, every reader takes it for the same number.
+        return cls(code, seed=int(code_hash(code)[:13], 16))
+
     def answers(
         self, sandbox: RunsJobs, tables: Sequence[bytes], progress: Progress | None = None
     ) -> list[Answer]:
@@ -88,6 +102,31 @@ def of_a_trial(answer: Answer) -> Answer:
     return answer
 
 
-def limits_for(wall_seconds: float, output_bytes: int) -> Limits:
-    """What one run of an analysis may use."""
-    return Limits(wall_seconds=wall_seconds, cpu_seconds=max(1, int(wall_seconds)), output_bytes=output_bytes)
+def code_hash(code: str) -> str:
+    """Of submitted code; public, unlike hashes of data."""
+    return hashlib.sha256(code.encode()).hexdigest()
+
+
+def limits_of(policy: Policy) -> Limits:
+    """What one run may use, at the desk and at home. An answer that is a little too large fails by its check."""
+    return Limits(
+        wall_seconds=policy.run_seconds,
+        cpu_seconds=max(1, int(policy.run_seconds)),
+        output_bytes=max(_LEAST_OUTPUT_BYTES, 8 * policy.most_output_bytes),
+    )
+
+
+def environment() -> dict[str, str]:
+    """Versions of what an answer is computed with."""
+    return dict(_environment())
+
+
+@cache
+def _environment() -> tuple[tuple[str, str], ...]:
+    found = {"python": python_version()}
+    for name in _LIBRARIES:
+        try:
+            found[name] = version(name)
+        except PackageNotFoundError:
+            found[name] = "missing"
+    return tuple(found.items())

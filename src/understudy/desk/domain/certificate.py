@@ -1,6 +1,6 @@
 """The certificate of a released result: what was asked, what came out, what was checked, and what it cost.
 
-It is signed by the desk, so that a reader of a paper can verify it later, with the desk's key or on its page.
+The desk signs it, so that a reader of a paper can verify it later, with the desk's key or on its page.
 """
 
 from __future__ import annotations
@@ -8,25 +8,28 @@ from __future__ import annotations
 import hmac
 import json
 import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date
 from typing import Any
 
 from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 
 import understudy
-from understudy.desk.risk.game import MEANING
-from understudy.desk.store.settings import Settings
-from understudy.desk.store.tables import ReleaseRow, RequestRow
 from understudy.errors import DataError
 
 FORMAT = "understudy certificate"
 VERSION = 1
+# For pages and certificates, wherever a price is shown.
+MEANING_OF_PRICE = (
+    "a measured lower bound against an attacker who does not know the other learners; not a guarantee, and it does "
+    "not cover reconstruction of properties of the data set"
+)
 NOT_COVERED = (
     "The price does not cover reconstruction of properties of the data set, and nothing here is a guarantee of "
     "differential privacy."
 )
-
-
 OTHERS = (
     "There are other releases about these learners that the price does not cover, such as synthetic data: what all "
     "tell together was not measured."
@@ -34,38 +37,67 @@ OTHERS = (
 NO_OTHERS = "The desk's ledger knows no other release about these learners that the price does not cover."
 
 
-def document(settings: Settings, row: RequestRow, release: ReleaseRow, *, others: bool) -> dict[str, Any]:
-    """The certificate of a release, signed. `others`: whether there are releases that its price does not cover.
+@dataclass(frozen=True, repr=False)
+class ReleaseFacts:
+    """What a certificate states about a release."""
 
-    It leaves the house: of the checks it gives the verdicts without their reasons, which depend on the data, and
+    certificate: str
+    """Its number."""
+    desk: str
+    """Title of the desk."""
+    question: str
+    kind: str
+    code: str
+    code_hash: str
+    environment: Mapping[str, str]
+    data_set: str
+    data_set_title: str
+    simulated: bool
+    result: Mapping[str, Any] | None
+    """As it left: `Results.to_json`."""
+    checks: Sequence[Mapping[str, Any]]
+    """`Check.to_json` of each."""
+    prices: Mapping[str, Any] | None
+    """`Prices.to_json`."""
+    other_releases: bool
+    """Whether there are releases about these learners that the price does not cover."""
+    released_on: date | None
+
+
+def document(facts: ReleaseFacts, secret: str) -> dict[str, Any]:
+    """The certificate of a release, signed with a key that is derived from the desk's secret.
+
+    It leaves the house: it gives the verdicts of the checks without their reasons, which depend on the data, and
     prices rounded up to one digit, since they depend on the data as well.
     """
-    run = release.run
-    prices = run.prices or {}
+    prices = facts.prices or {}
     content = {
         "format": FORMAT,
         "version": VERSION,
-        "certificate": release.certificate,
-        "desk": settings.title,
-        "question": row.question,
-        "kind": row.kind,
-        "code_hash": run.code_hash,
-        "code": row.code,
-        "environment": run.environment,
-        "data_set": row.data_set.name,
-        "data_set_title": row.data_set.title,
-        "simulated": row.data_set.simulated,
+        "certificate": facts.certificate,
+        "desk": facts.desk,
+        "question": facts.question,
+        "kind": facts.kind,
+        "code_hash": facts.code_hash,
+        "code": facts.code,
+        "environment": facts.environment,
+        "data_set": facts.data_set,
+        "data_set_title": facts.data_set_title,
+        "simulated": facts.simulated,
         "n_learners": prices["own"]["n_learners"] if prices else None,
-        "result": run.results,
-        "checks": [{"name": check["name"], "verdict": check["verdict"]} for check in run.checks],
-        "released_against_a_check": any(check["verdict"] == "fail" for check in run.checks),
+        "result": facts.result,
+        "checks": [{"name": check["name"], "verdict": check["verdict"]} for check in facts.checks],
+        "released_against_a_check": any(check["verdict"] == "fail" for check in facts.checks),
         "price": _price(prices),
-        "other_releases": {"exist": others, "meaning": OTHERS if others else NO_OTHERS},
+        "other_releases": {
+            "exist": facts.other_releases,
+            "meaning": OTHERS if facts.other_releases else NO_OTHERS,
+        },
         "not_covered": NOT_COVERED,
-        "released_on": None if release.released_at is None else release.released_at.date().isoformat(),
+        "released_on": None if facts.released_on is None else facts.released_on.isoformat(),
         "made_with": f"Understudy {understudy.__version__}",
     }
-    key = _key(settings)
+    key = _key(secret)
     return {
         **content,
         "key": key.public_key().public_bytes_raw().hex(),
@@ -96,34 +128,31 @@ def verify(content: dict[str, Any], key: str | None = None) -> None:
         ) from None
 
 
-def same_as_stored(content: dict[str, Any], release: ReleaseRow) -> bool:
-    """Whether a certificate says what the store says about its release."""
-    stored = {
-        "certificate": release.certificate,
-        "result": release.run.results,
-        "code_hash": release.run.code_hash,
-        "code": release.request.code,
-    }
-    return _bytes({name: content.get(name) for name in stored}) == _bytes(stored)
+def agrees(content: Mapping[str, Any], facts: ReleaseFacts) -> bool:
+    """Whether a certificate has the number, the result and the code that its release has."""
+    names = ("certificate", "result", "code_hash", "code")
+    return _bytes({name: content.get(name) for name in names}) == _bytes(
+        {name: getattr(facts, name) for name in names}
+    )
 
 
-def public_key(settings: Settings) -> str:
-    """By which anybody can verify the desk's certificates."""
-    return _key(settings).public_key().public_bytes_raw().hex()
+def public_key(secret: str) -> str:
+    """The key by which anybody can verify the desk's certificates."""
+    return _key(secret).public_key().public_bytes_raw().hex()
 
 
-def _key(settings: Settings) -> Ed25519PrivateKey:
-    seed = hmac.digest(bytes.fromhex(settings.secret), b"certificates", "sha256")
+def _key(secret: str) -> Ed25519PrivateKey:
+    seed = hmac.digest(bytes.fromhex(secret), b"certificates", "sha256")
     return Ed25519PrivateKey.from_private_bytes(seed)
 
 
-def _bytes(content: dict[str, Any]) -> bytes:
+def _bytes(content: Mapping[str, Any]) -> bytes:
     return json.dumps(content, sort_keys=True, ensure_ascii=False, separators=(",", ":")).encode()
 
 
-def _price(prices: dict[str, Any]) -> dict[str, Any]:
+def _price(prices: Mapping[str, Any]) -> dict[str, Any]:
     return {
-        "meaning": MEANING,
+        "meaning": MEANING_OF_PRICE,
         "rounded": "up to one digit",
         # The private summary that the synthetic data was made from.
         "includes_stage_one": bool(prices) and prices["published"]["stage_one_mu"] is not None,

@@ -41,6 +41,19 @@ class LearnerTable:
         """What an analysis finds, the learners' column first."""
         return [LEARNER, *self.rows.columns]
 
+    @property
+    def texts(self) -> list[str]:
+        """Names of columns and labels in them: of the synthetic table, words that may stand in an answer."""
+        import polars as pl
+
+        labels = [
+            label
+            for name in self.rows.columns
+            if self.rows[name].dtype in (pl.String, pl.Categorical, pl.Enum)
+            for label in self.rows[name].cast(pl.String).unique().drop_nulls().sort().to_list()
+        ]
+        return [*self.columns, *labels]
+
     def whole(self) -> bytes:
         """All learners, for the sandbox."""
         return self.of(np.arange(self.n_learners))

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import textwrap
 import tomllib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
+from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
@@ -122,33 +123,126 @@ class Policy:
             lines.append(f"{one.name} = {text}")
         return "\n".join(lines) + "\n"
 
-    def refuse_release(self, checks: Sequence[Check], mu: float, advantage: float, reason: str) -> None:
-        """Raise if an output may not leave: `mu` and `advantage` are the upper ends for everything together.
+    def verdict(
+        self, checks: Sequence[Check], prices: Mapping[str, Any] | None, *, out_of_date: bool = False
+    ) -> Verdict:
+        """Whether a result may leave, by its checks and by its prices (`Prices.to_json`; None: not priced).
 
-        `review` needs a written reason. `fail` is final unless the policy names the check; the limits are final.
+        The limits hold for the upper ends of what everything together was measured to cost, and are final. A failed
+        check is final unless the policy lets reviewers override it.
         """
-        if mu > self.mu_limit:
-            raise RefusedError(
-                f"with this answer everything released would cost mu {mu:.2f}; the limit is {self.mu_limit:.2f}.",
-                hint="withhold it; a smaller or more robust analysis may cost less.",
-            )
-        if advantage > self.advantage_limit:
-            raise RefusedError(
-                f"with this answer the worst-placed learner's advantage would be {advantage:.2f}; the limit is "
-                f"{self.advantage_limit:.2f}.",
-                hint="withhold it; a smaller or more robust analysis may cost less.",
-            )
-        for check in checks:
-            if check.verdict == "fail" and check.name not in self.may_override:
-                raise RefusedError(
-                    f"the check '{check.name}' failed, and the policy lets nobody release against it.",
-                    hint="withhold the output and say to the researcher what to change.",
-                )
-        if any(check.verdict != "pass" for check in checks) and len(reason.split()) < 3:
+        found = []
+        if prices is None:
+            found.append(Objection(Grounds.NOT_PRICED, final=True))
+        else:
+            for measure, limit in self.limits.items():
+                upper_end = float(prices["together"][measure]["high"])
+                # NaN is over the limit as well.
+                if not upper_end <= limit:
+                    found.append(Objection(Grounds.OVER_LIMIT, measure, True, upper_end, limit))
+        failed = [check.name for check in checks if check.verdict == "fail"]
+        found += [Objection(Grounds.FAILED, name, True) for name in failed if name not in self.may_override]
+        if out_of_date and prices is not None:
+            found.append(Objection(Grounds.OUT_OF_DATE, final=True))
+        found += [Objection(Grounds.FAILED, name) for name in failed if name in self.may_override]
+        found += [Objection(Grounds.REVIEW, check.name) for check in checks if check.verdict == "review"]
+        return Verdict(tuple(found))
+
+    @property
+    def limits(self) -> dict[str, float]:
+        """Of the price of everything released together, by measure."""
+        return {"mu": self.mu_limit, "advantage": self.advantage_limit}
+
+
+class Grounds(StrEnum):
+    """What can be said against the release of an output."""
+
+    NO_RESULT = "no result"
+    NOT_PRICED = "not priced"
+    OVER_LIMIT = "over the limit"
+    FAILED = "check failed"
+    OUT_OF_DATE = "out of date"
+    REVIEW = "check asks for review"
+
+
+@dataclass(frozen=True)
+class Objection:
+    """Something that is said against a release; one that is not final can be answered by a written reason."""
+
+    grounds: Grounds
+    name: str = ""
+    """Of the check, or of the measure that is over its limit."""
+    final: bool = False
+    upper_end: float = 0.0
+    limit: float = 0.0
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """Whether an output may leave: the one decision that pages show and that the desk and its ledger enforce."""
+
+    objections: tuple[Objection, ...] = ()
+
+    @property
+    def may_release(self) -> bool:
+        """Whether a reviewer may decide that it leaves."""
+        return not any(objection.final for objection in self.objections)
+
+    @property
+    def needs_reason(self) -> bool:
+        """Whether they have to write why."""
+        return bool(self.objections)
+
+    def has(self, grounds: Grounds) -> bool:
+        """Whether something is said against it on these grounds."""
+        return any(objection.grounds is grounds for objection in self.objections)
+
+    def names(self, grounds: Grounds, *, final: bool | None = None) -> list[str]:
+        """Checks or measures of the objections on these grounds."""
+        return [
+            objection.name
+            for objection in self.objections
+            if objection.grounds is grounds and final in (None, objection.final)
+        ]
+
+    def enforce(self, reason: str) -> None:
+        """Raise unless the output may leave with this reason."""
+        for objection in self.objections:
+            if objection.final:
+                raise _refusal(objection)
+        if self.needs_reason and len(reason.split()) < 3:
             raise RefusedError(
                 "some checks ask for a look, and no reason was written.",
                 hint="write in a sentence why it may leave.",
             )
+
+
+NO_RESULT = Verdict((Objection(Grounds.NO_RESULT, final=True),))
+
+
+def _refusal(objection: Objection) -> RefusedError:
+    what = "everything released would cost mu"
+    if objection.name == "advantage":
+        what = "the worst-placed learner's advantage would be"
+    if objection.grounds is Grounds.OVER_LIMIT:
+        return RefusedError(
+            f"with this answer {what} {objection.upper_end:.2f}; the limit is {objection.limit:.2f}.",
+            hint="withhold it; a smaller or more robust analysis may cost less.",
+        )
+    if objection.grounds is Grounds.FAILED:
+        return RefusedError(
+            f"the check '{objection.name}' failed, and the policy lets nobody release against it.",
+            hint="withhold the output and say to the researcher what to change.",
+        )
+    if objection.grounds is Grounds.OUT_OF_DATE:
+        return RefusedError(
+            "since this answer was priced, another was released, a learner withdrew or the code changed: "
+            "its price is not what it would cost now.",
+            hint="run it again, and decide by the new price.",
+        )
+    return RefusedError(
+        "this request has no output that could be released.", hint="withhold it, or return it."
+    )
 
 
 _HEAD = """# What may leave this desk. A line that is left out is as by default.

@@ -306,8 +306,8 @@ def _table(content: bytes) -> Table:
     return Table(tuple(frame.columns), tuple(tuple(_plain(cell) for cell in row) for row in frame.rows()))
 
 
-Verdict = Literal["pass", "review", "fail"]
-_ORDER: tuple[Verdict, ...] = ("pass", "review", "fail")
+CheckVerdict = Literal["pass", "review", "fail"]
+_ORDER: tuple[CheckVerdict, ...] = ("pass", "review", "fail")
 
 
 @dataclass(frozen=True)
@@ -316,7 +316,7 @@ class Check:
 
     name: str
     """A short name that a policy file uses, such as `learners` or `differencing`."""
-    verdict: Verdict
+    verdict: CheckVerdict
     reason: str
     """One or two sentences in plain words, without any learner's value."""
     numbers: tuple[str, ...] = ()
@@ -332,6 +332,6 @@ class Check:
         return cls(**{**content, "numbers": tuple(content["numbers"])})
 
 
-def worst(checks: Sequence[Check]) -> Verdict:
+def worst(checks: Sequence[Check]) -> CheckVerdict:
     """The verdict of all together."""
     return max((check.verdict for check in checks), key=_ORDER.index, default="pass")

@@ -16,11 +16,10 @@ import numpy as np
 
 from understudy.desk.disclosure.examination import Examination, examine
 from understudy.desk.disclosure.probing import MOST_BLOCKS, N_TRIPLES, probe
-from understudy.desk.domain.analysis import ENTRY, Answer, Failure, Progress, RunsJobs, of_a_trial
+from understudy.desk.domain.analysis import ENTRY, Analysis, Answer, Failure, Progress, RunsJobs, of_a_trial
 from understudy.desk.domain.learners import LEARNER, LearnerTable, learner_table, read_table
 from understudy.desk.domain.policy import Policy
 from understudy.desk.domain.results import Results
-from understudy.desk.worker.answering import analysis_of, declared_texts
 
 _MOST_NAMED = 12
 
@@ -186,11 +185,11 @@ def try_out(
     """Run the code as the desk's trial does; if that was quick, without each synthetic learner, for the checks."""
     n_checks = 1 + min(table.n_learners, MOST_BLOCKS) + 4 * N_TRIPLES
     begun = monotonic()
-    first = of_a_trial(analysis_of(code).answer(sandbox, table.whole()))
+    first = of_a_trial(Analysis.seeded(code).answer(sandbox, table.whole()))
     tried = Tried(first, monotonic() - begun, n_checks + policy.n_shadows)
     if isinstance(first, Failure) or n_checks * tried.seconds / _AT_ONCE > MOST_SECONDS:
         return tried
-    answer, probes = probe(analysis_of(code), table, sandbox, np.random.default_rng(0), progress)
+    answer, probes = probe(Analysis.seeded(code), table, sandbox, np.random.default_rng(0), progress)
     if not isinstance(answer, Results) or probes is None:
         return Tried(answer, tried.seconds, tried.n_runs)
     found = examine(
@@ -200,6 +199,6 @@ def try_out(
         code,
         policy,
         n_learners=table.n_learners,
-        declared_texts=declared_texts(table),
+        declared_texts=table.texts,
     )
     return Tried(answer, tried.seconds, tried.n_runs, found)

@@ -110,11 +110,6 @@ def points_of(inside: Floats, outside: Floats, n_points: int = 21) -> Floats:
 Floats = NDArray[np.float64]
 Progress = Callable[[int, int], None]
 
-# For pages and certificates, wherever a price is shown.
-MEANING = (
-    "a measured lower bound against an attacker who does not know the other learners; not a guarantee, and it does "
-    "not cover reconstruction of properties of the data set"
-)
 LEVEL = 0.95
 N_BOOTSTRAPS = 200
 N_NULLS = 3
@@ -144,7 +139,7 @@ class Attack:
 
 @dataclass(frozen=True)
 class Price:
-    """What an answer tells about the worst-placed learner, by the strongest of several attackers: `MEANING`.
+    """What an answer tells about the worst-placed learner, by the strongest of several attackers.
 
     `mu` and `advantage` are those of the learner who looks worst on one half of the shadows, estimated on
     the other; the largest of all attackers, each of whom is in `attacks`, with the farthest upper end of all.

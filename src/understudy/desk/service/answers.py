@@ -1,24 +1,35 @@
-"""What the worker does with a request. Each verb ends its job in the same transaction, or changes nothing."""
+"""What the worker reads and writes about a request; each verb ends its job in one transaction, or changes nothing."""
 
 from __future__ import annotations
 
-import hashlib
+import json
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
-from understudy.desk.domain.analysis import Failure
+from understudy.desk.disclosure.influences import Influences
+from understudy.desk.disclosure.probing import Probes
+from understudy.desk.disclosure.rounding import units_of
+from understudy.desk.domain.analysis import Failure, code_hash, environment
 from understudy.desk.domain.people import WORKER
+from understudy.desk.domain.policy import Policy
 from understudy.desk.domain.results import Check, Results
 from understudy.desk.domain.states import State
+from understudy.desk.risk.game import Price
+from understudy.desk.risk.pricing import Prices, ShadowAnswers
+from understudy.desk.service import data_sets
 from understudy.desk.service.desk import Desk
+from understudy.desk.service.releases import released
 from understudy.desk.service.requests import find, move
 from understudy.desk.store import jobs
 from understudy.desk.store.jobs import Lease
-from understudy.desk.store.runs import forget_runs
+from understudy.desk.store.runs import forget_runs, latest_run
 from understudy.desk.store.tables import MeasurementRow, ReleaseRow, RequestRow, RunRow
+from understudy.errors import DataError
 
 
 @dataclass(frozen=True)
@@ -29,6 +40,34 @@ class Origin:
     data_hash: str
     data_version: int
     environment: dict[str, str]
+
+
+@dataclass(frozen=True)
+class Remains:
+    """Names of a released answer's numbers, and the unit that each was rounded to (0: not rounded)."""
+
+    units: Mapping[str, float]
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """In the order of the answer."""
+        return tuple(self.units)
+
+    def to_bytes(self) -> bytes:
+        """For the store, in place of the probes."""
+        return json.dumps({"units": dict(self.units)}).encode()
+
+    @classmethod
+    def from_bytes(cls, content: bytes) -> Remains:
+        """As `to_bytes` wrote it."""
+        try:
+            units = json.loads(content)["units"]
+            return cls({str(name): float(unit) for name, unit in units.items()})
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            raise DataError(
+                f"what was kept of an earlier answer cannot be read ({type(error).__name__}).",
+                hint="restore the desk's database from a backup.",
+            ) from None
 
 
 @dataclass(frozen=True, repr=False)
@@ -67,6 +106,44 @@ class Work:
     request: str
     data_set: str
     code: str
+    policy: Policy
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Measurement:
+    """What the probes and shadows of a release gave, and on which data."""
+
+    data_hash: str
+    probes: Probes
+    shadows: ShadowAnswers
+
+
+@dataclass(frozen=True, repr=False)
+class EarlierRelease:
+    """An earlier release of the same data set."""
+
+    request: str
+    code: str
+    data_hash: str
+    """Of the data that it left from."""
+    n_learners: int
+    results: Results
+    remains: Remains
+    measured: tuple[Measurement, ...]
+    """By its own run, or on other learners since, if somebody left."""
+    together: Price
+    """What everything released by then cost."""
+
+
+@dataclass(frozen=True, repr=False)
+class Question:
+    """What an answer is judged by: read once, at the beginning."""
+
+    policy: Policy
+    trial: Results
+    reading: dict[str, Any] | None
+    summary: Path | None
+    earlier: tuple[EarlierRelease, ...]
 
 
 def begin(desk: Desk, lease: Lease) -> Work:
@@ -78,7 +155,42 @@ def begin(desk: Desk, lease: Lease) -> Work:
             move(session, WORKER, row, "try")
         elif lease.kind == "run" and row.state == State.APPROVED:
             move(session, WORKER, row, "run")
-        return Work(row.name, row.data_set.name, row.code)
+        return Work(row.name, row.data_set.name, row.code, data_sets.policy_of(row.data_set))
+
+
+def trial_origin(desk: Desk, work: Work) -> Origin:
+    """What a trial is computed from."""
+    with desk.database.reading() as session:
+        row = data_sets.find(session, work.data_set)
+        path, version = Path(row.synthetic), row.version
+    content = path.read_bytes() if path.is_file() else b""
+    data_hash = desk.settings.keyed("synthetic data", content)
+    return Origin(code_hash(work.code), data_hash, version, environment())
+
+
+def unanswered(desk: Desk, work: Work) -> Held:
+    """A request whose runs seem to end their workers: held without results, for a reviewer to close.
+
+    The real data is not read: it may be what cannot be read.
+    """
+    with desk.database.reading() as session:
+        version = data_sets.find(session, work.data_set).version
+    return Held(Origin(code_hash(work.code), "", version, environment()), None, Failure("killed"))
+
+
+def question_of(desk: Desk, work: Work) -> Question:
+    """What the answer to a request is judged by, as of now."""
+    with desk.database.reading() as session:
+        row = find(session, WORKER, work.request)
+        tried = latest_run(session, row, trial=True)
+        others = [release for release in released(session, row.data_set) if release.request_id != row.id]
+        return Question(
+            data_sets.policy_of(row.data_set),
+            _results(tried),
+            None if tried is None else tried.reading,
+            None if row.data_set.summary is None else Path(row.data_set.summary),
+            tuple(_earlier(session, release) for release in others),
+        )
 
 
 def pass_trial(
@@ -116,9 +228,39 @@ def hold(desk: Desk, lease: Lease, held: Held) -> None:
         move(session, WORKER, row, "hold")
 
 
-def code_hash(code: str) -> str:
-    """Of submitted code; public, unlike hashes of data."""
-    return hashlib.sha256(code.encode()).hexdigest()
+def _earlier(session: Session, release: ReleaseRow) -> EarlierRelease:
+    run = release.run
+    if run.results is None or run.prices is None or run.probes is None:
+        raise DataError(
+            "what was measured for an earlier release is gone.",
+            hint="restore the desk's database from a backup.",
+        )
+    since = session.scalars(select(MeasurementRow).where(MeasurementRow.release_id == release.id))
+    kept = [] if run.shadows is None else [(run.data_hash, run.probes, run.shadows)]
+    kept += [(row.data_hash, row.probes, row.shadows) for row in since]
+    if run.shadows is None:
+        remains = Remains.from_bytes(run.probes)
+    else:
+        trial = _results(latest_run(session, release.request, trial=True))
+        remains = Remains(units_of(Influences(Probes.from_bytes(run.probes)), trial))
+    prices = Prices.from_json(run.prices)
+    return EarlierRelease(
+        release.request.name,
+        release.request.code,
+        run.data_hash,
+        prices.own.n_learners,
+        Results.from_json(run.results),
+        remains,
+        tuple(
+            Measurement(data_hash, Probes.from_bytes(probes), ShadowAnswers.from_bytes(shadows))
+            for data_hash, probes, shadows in kept
+        ),
+        prices.together,
+    )
+
+
+def _results(run: RunRow | None) -> Results:
+    return Results() if run is None or run.results is None else Results.from_json(run.results)
 
 
 def _keep(session: Session, measured: Measured) -> None:

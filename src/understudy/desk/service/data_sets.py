@@ -237,6 +237,12 @@ def policy_of(row: DataSetRow) -> Policy:
     return Policy.from_dict(row.policy)
 
 
+def largest_code_bytes(desk: Desk) -> int:
+    """How long code may be by the most generous policy of the desk; policies may change while it runs."""
+    with desk.database.reading() as session:
+        return max((policy_of(row).most_code_bytes for row in session.scalars(select(DataSetRow))), default=0)
+
+
 def _plain(policy: Policy) -> dict[str, object]:
     return {key: list(value) if isinstance(value, tuple) else value for key, value in vars(policy).items()}
 

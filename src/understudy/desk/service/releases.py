@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import secrets
+from dataclasses import dataclass
 from pathlib import Path
 
 from sqlalchemy import delete, select
@@ -17,15 +18,16 @@ from understudy.cohorts.summary.previous_year import cards
 from understudy.cohorts.summary.summary_file import PrivateSummary
 from understudy.core.privacy.guarantee import Guarantee
 from understudy.core.privacy.ledger import REFUSED, Ledger
-from understudy.desk.domain.certificate import document
+from understudy.desk.domain import certificate
+from understudy.desk.domain.analysis import code_hash
+from understudy.desk.domain.certificate import ReleaseFacts
 from understudy.desk.domain.people import WORKER, Person
-from understudy.desk.domain.policy import Policy
+from understudy.desk.domain.policy import NO_RESULT, Verdict
 from understudy.desk.domain.results import Check
 from understudy.desk.domain.states import State
 from understudy.desk.service import data_sets
-from understudy.desk.service.answers import code_hash
 from understudy.desk.service.desk import Desk
-from understudy.desk.service.requests import find, move
+from understudy.desk.service.requests import find, move, require
 from understudy.desk.store import jobs
 from understudy.desk.store.jobs import Lease
 from understudy.desk.store.runs import forget_runs, latest_run
@@ -41,21 +43,13 @@ def decide(desk: Desk, who: Person, name: str, reason: str = "") -> None:
     """A reviewer's decision to release what is held; the policy and the limits may refuse it."""
     with desk.database.writing() as session:
         row = find(session, who, name)
+        require(who, row, "release")
         run = latest_run(session, row, trial=False)
+        if run is None:
+            NO_RESULT.enforce(reason)
+            return
+        judge(session, row, run).verdict.enforce(reason)
         move(session, who, row, "release", {"reason": reason.strip()})
-        if run is None or run.results is None or run.prices is None:
-            raise RefusedError(
-                "this request has no output that could be released.", hint="withhold it, or return it."
-            )
-        if stale(session, row, run):
-            raise RefusedError(
-                "since this answer was priced, another was released, a learner withdrew or the code changed: "
-                "its price is not what it would cost now.",
-                hint="run it again, and decide by the new price.",
-            )
-        mu, advantage = upper_ends(run)
-        checks = checks_now(session, row, run)
-        data_sets.policy_of(row.data_set).refuse_release(checks, mu, advantage, reason)
         session.add(
             ReleaseRow(
                 request_id=row.id,
@@ -69,19 +63,22 @@ def decide(desk: Desk, who: Person, name: str, reason: str = "") -> None:
 
 
 def hand_out(desk: Desk, lease: Lease) -> None:
-    """Charge the ledger and show the result to its researcher; if the ledger refuses, it stays held."""
+    """Charge the ledger and show the result to its researcher; if it may not leave any more, it stays held."""
     with desk.database.reading() as session:
         row = find(session, WORKER, lease.request)
         release = _release(session, row)
-        charge = _charge(row.data_set, release)
-        data_set, priced_on = row.data_set.name, release.run.data_hash
-        others = bool(outside_the_price(session, row.data_set))
+        charge = _Charge(row.data_set, release)
+        data_set, priced_on, reason = row.data_set.name, release.run.data_hash, release.reason
+        judged = judge(session, row, release.run)
     try:
-        # Versions tell of learners who withdrew; only the file itself tells that somebody changed it.
-        if not charge.done() and data_sets.real_table(desk, data_set).hash != priced_on:
-            raise RefusedError(
-                "the real data has changed since this answer was priced.", hint="run it again."
-            )
+        # What was charged is handed out, also when a worker was killed in between and much has changed since.
+        if not charge.done():
+            judged.verdict.enforce(reason)
+            # Versions tell of learners who withdrew; only the file itself tells that somebody changed it.
+            if data_sets.real_table(desk, data_set).hash != priced_on:
+                raise RefusedError(
+                    "the real data has changed since this answer was priced.", hint="run it again."
+                )
         charge()
     except RefusedError as error:
         _take_back(desk, lease, error.message)
@@ -91,7 +88,8 @@ def hand_out(desk: Desk, lease: Lease) -> None:
         release = _release(session, row)
         jobs.finish(session, lease)
         release.released_at = now()
-        release.document = document(desk.settings, row, release, others=others)
+        facts = facts_of(desk, release, other_releases=bool(judged.others))
+        release.document = certificate.document(facts, desk.settings.secret)
         move(session, WORKER, row, "hand out", {"certificate": release.certificate})
 
 
@@ -157,25 +155,6 @@ def outside_the_price(session: Session, data: DataSetRow) -> list[str]:
     ]
 
 
-def checks_now(session: Session, row: RequestRow, run: RunRow) -> list[Check]:
-    """The checks of a run, and whether there are releases about the same learners that its price leaves out."""
-    checks = [Check.from_json(one) for one in run.checks]
-    if others := outside_the_price(session, row.data_set):
-        releases = "one release" if len(others) == 1 else f"{len(others)} releases"
-        checks.append(
-            Check(
-                "others",
-                "review",
-                f"There is {releases} about the same learners that this price leaves out: what both tell together "
-                "was not measured."
-                if len(others) == 1
-                else f"There are {releases} about the same learners that this price leaves out: what all tell "
-                "together was not measured.",
-            )
-        )
-    return checks
-
-
 def stale(session: Session, row: RequestRow, run: RunRow) -> bool:
     """Whether the price of a run is no longer the price of releasing it now."""
     out = {one.request.name for one in released(session, row.data_set)} - {row.name}
@@ -186,19 +165,67 @@ def stale(session: Session, row: RequestRow, run: RunRow) -> bool:
     )
 
 
-def upper_ends(run: RunRow) -> tuple[float, float]:
-    """The upper ends of mu and advantage of everything together: limits hold for what may be, not for the middle."""
-    if run.prices is None:
-        raise UsageError("this run was not priced.", hint="run it again.")
-    together = run.prices["together"]
-    return float(together["mu"]["high"]), float(together["advantage"]["high"])
+@dataclass(frozen=True)
+class Judged:
+    """What a run gave, judged by what the desk knows now."""
+
+    checks: tuple[Check, ...]
+    others: tuple[str, ...]
+    """Releases about the same learners that its price leaves out."""
+    verdict: Verdict
+
+
+def judge(session: Session, row: RequestRow, run: RunRow) -> Judged:
+    """The checks of a run with one for releases that its price leaves out, and whether it may leave."""
+    others = outside_the_price(session, row.data_set)
+    checks = [Check.from_json(check) for check in run.checks]
+    if others:
+        there, all_ = (
+            ("is one release", "both") if len(others) == 1 else (f"are {len(others)} releases", "all")
+        )
+        checks.append(
+            Check(
+                "others",
+                "review",
+                f"There {there} about the same learners that this price leaves out: what {all_} tell together was not "
+                "measured.",
+            )
+        )
+    policy = data_sets.policy_of(row.data_set)
+    verdict = (
+        NO_RESULT
+        if run.results is None
+        else policy.verdict(checks, run.prices, out_of_date=stale(session, row, run))
+    )
+    return Judged(tuple(checks), tuple(others), verdict)
+
+
+def facts_of(desk: Desk, release: ReleaseRow, *, other_releases: bool = False) -> ReleaseFacts:
+    """What the certificate of a release states."""
+    row, run = release.request, release.run
+    return ReleaseFacts(
+        certificate=release.certificate,
+        desk=desk.settings.title,
+        question=row.question,
+        kind=row.kind,
+        code=row.code,
+        code_hash=run.code_hash,
+        environment=run.environment,
+        data_set=row.data_set.name,
+        data_set_title=row.data_set.title,
+        simulated=row.data_set.simulated,
+        result=run.results,
+        checks=run.checks,
+        prices=run.prices,
+        other_releases=other_releases,
+        released_on=None if release.released_at is None else release.released_at.date(),
+    )
 
 
 class _Charge:
     """Charges the ledger for one release, however often it is called."""
 
-    def __init__(self, data: DataSetRow, release: ReleaseRow, policy: Policy) -> None:
-        mu, advantage = upper_ends(release.run)
+    def __init__(self, data: DataSetRow, release: ReleaseRow) -> None:
         together = (release.run.prices or {})["together"]
         self._ledger = Ledger(Path(data.ledger))
         self._entry = {
@@ -208,16 +235,13 @@ class _Charge:
             "method": f"desk request {release.request.name}",
             "guarantee": Guarantee.none(_NO_GUARANTEE),
             "risk": {
-                "measured_mu_of_everything": mu,
-                "measured_advantage_of_everything": advantage,
+                # Upper ends: limits hold for what may be, not for the middle.
+                "measured_mu_of_everything": together["mu"]["high"],
+                "measured_advantage_of_everything": together["advantage"]["high"],
                 "mu": together["mu"]["value"],
                 "advantage": together["advantage"]["value"],
             },
             "data_sets": [data.name],
-        }
-        self._limits = {
-            "measured_mu_of_everything": policy.mu_limit,
-            "measured_advantage_of_everything": policy.advantage_limit,
         }
 
     def done(self) -> bool:
@@ -225,11 +249,7 @@ class _Charge:
         return self._ledger.knows([str(self._entry["card"])])
 
     def __call__(self) -> None:
-        self._ledger.record(**self._entry, at_most=self._limits, once=True)  # type: ignore[arg-type]
-
-
-def _charge(data: DataSetRow, release: ReleaseRow) -> _Charge:
-    return _Charge(data, release, data_sets.policy_of(data))
+        self._ledger.record(**self._entry, once=True)  # type: ignore[arg-type]
 
 
 def _release(session: Session, row: RequestRow) -> ReleaseRow:

@@ -9,13 +9,14 @@ from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
 from understudy.desk.disclosure.code_review import read_code
-from understudy.desk.domain.people import NotAllowedError, Person, Role, may_see, require_actor
-from understudy.desk.domain.states import BEING_ANSWERED, SEEN_AS_ONE, Actor, State, change
+from understudy.desk.domain.people import NotAllowedError, Person, may_see, require_actor
+from understudy.desk.domain.states import BEING_ANSWERED, SEEN_AS_ONE, Actor, Change, State, change
 from understudy.desk.service import data_sets
 from understudy.desk.service.desk import Desk
+from understudy.desk.service.notices import notify
 from understudy.desk.store import audit_log, jobs
 from understudy.desk.store.runs import forget_runs
-from understudy.desk.store.tables import DataSetRow, JobRow, NoticeRow, PersonRow, RequestRow, now
+from understudy.desk.store.tables import DataSetRow, JobRow, RequestRow, now
 from understudy.errors import RefusedError, UsageError
 
 # Nothing is released twice.
@@ -30,74 +31,45 @@ def find(session: Session, who: Person, name: str) -> RequestRow:
     return row
 
 
-def move(
-    session: Session, who: Person, row: RequestRow, action: str, detail: dict[str, Any] | None = None
-) -> None:
-    """Take a request through one change of the table; raises if it is not allowed now, or not to this person."""
-    start = State(row.state)
-    wanted = change(action, start)
-    if (
-        wanted is None
-        and action == "release"
-        and start in _DECIDED
-        and who.reviews
-        and who.id != row.owner_id
-    ):
+def require(who: Person, row: RequestRow, action: str) -> Change:
+    """The change that an action makes; raises if it is not allowed now, or not to this person."""
+    state = State(row.state)
+    wanted = change(action, state)
+    if wanted is None and action == "release" and state in _DECIDED and reviews(who, row):
         raise RefusedError(
             "this was released already; nothing was done twice.",
             hint="nothing to do: its page is up to date.",
         )
     if wanted is None:
+        shown = state.value if reviews(who, row) or state not in SEEN_AS_ONE else BEING_ANSWERED
         raise RefusedError(
-            f"a request that is {_shown(start, who, row)} cannot go through '{action}'.",
+            f"a request that is {shown} cannot go through '{action}'.",
             hint="load its page again: somebody may have been faster.",
         )
     require_actor(who, wanted.actor, row.owner_id)
+    return wanted
+
+
+def reviews(who: Person, row: RequestRow) -> bool:
+    """Whether a person may look inside a request; a reviewer is a researcher like any other with one of their own."""
+    return who.reviews and who.id != row.owner_id
+
+
+def move(
+    session: Session, who: Person, row: RequestRow, action: str, detail: dict[str, Any] | None = None
+) -> None:
+    """Take a request through one change of the table; raises if it is not allowed now, or not to this person."""
+    wanted = require(who, row, action)
     row.state, row.moved_at = wanted.end.value, now()
     audit_log.append(
         session,
         who,
         action,
         request=row.name,
-        detail={"from": start.value, "to": wanted.end.value, **(detail or {})},
+        detail={"from": wanted.start.value, "to": wanted.end.value, **(detail or {})},
     )
-    _notify(session, who, row, start, wanted.end)
-
-
-def _shown(state: State, who: Person, row: RequestRow) -> str:
-    # A reviewer is a researcher like any other when the request is their own.
-    inside = who.reviews and who.id != row.owner_id
-    return BEING_ANSWERED if state in SEEN_AS_ONE and not inside else state.value
-
-
-# Words for who should know. They say nothing that depends on the data.
-_TO_REVIEWERS = {
-    State.IN_REVIEW: "A request waits for review.",
-    State.HELD: "An output is held and waits for a decision.",
-}
-_TO_OWNER = {
-    State.RETURNED: "Your request was returned to you.",
-    State.REFUSED: "Your request was refused.",
-    State.RELEASED: "Your result was released.",
-    State.WITHHELD: "Your request was closed without a result.",
-}
-
-
-def _notify(session: Session, who: Person, row: RequestRow, start: State, end: State) -> None:
-    if start == end:
-        return
-    if words := _TO_OWNER.get(end):
-        session.add(NoticeRow(person_id=row.owner_id, request_id=row.id, words=words))
-    if words := _TO_REVIEWERS.get(end):
-        reviewers = session.scalars(
-            select(PersonRow.id).where(
-                PersonRow.active,
-                PersonRow.role.in_([Role.REVIEWER, Role.CUSTODIAN]),
-                PersonRow.id.not_in([row.owner_id, who.id]),
-            )
-        )
-        for person_id in reviewers.all():
-            session.add(NoticeRow(person_id=person_id, request_id=row.id, words=words))
+    if wanted.start != wanted.end:
+        notify(session, who, row)
 
 
 def may(who: Person, row: RequestRow, action: str) -> bool:

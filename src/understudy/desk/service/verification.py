@@ -12,7 +12,7 @@ from sqlalchemy.orm import Session
 from understudy.core.privacy.ledger import Ledger
 from understudy.desk.domain import certificate
 from understudy.desk.service.desk import Desk
-from understudy.desk.service.releases import KIND
+from understudy.desk.service.releases import KIND, facts_of
 from understudy.desk.store import audit_log
 from understudy.desk.store.tables import DataSetRow, EventRow, ReleaseRow, RequestRow
 from understudy.errors import DataError
@@ -36,7 +36,7 @@ def verify(desk: Desk, known: str | None = None) -> Verified:
     """Check everything; raise at the first thing that does not agree."""
     with desk.database.reading() as session:
         chain = audit_log.verify(session, known)
-        key = certificate.public_key(desk.settings)
+        key = certificate.public_key(desk.settings.secret)
         told = Counter(session.scalars(select(EventRow.request).where(EventRow.action == _HANDED_OUT)).all())
         charged = _charged(session)
         releases = session.scalars(select(ReleaseRow).order_by(ReleaseRow.id)).all()
@@ -56,7 +56,7 @@ def verify(desk: Desk, known: str | None = None) -> Verified:
             if out:
                 signed = release.document or {}
                 certificate.verify(signed, key)
-                if not certificate.same_as_stored(signed, release):
+                if not certificate.agrees(signed, facts_of(desk, release)):
                     raise DataError(
                         f"the stored result, code or number of release {release.certificate} is not what its "
                         "certificate says.",

@@ -2,28 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
 from typing import Any
 
-from sqlalchemy import select
+from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
 from understudy.desk.domain.analysis import Failure
 from understudy.desk.domain.people import Person, Role, may_see, require_role
-from understudy.desk.domain.policy import Policy
+from understudy.desk.domain.policy import Policy, Verdict
 from understudy.desk.domain.results import Check, Results
 from understudy.desk.domain.states import BEING_ANSWERED, CHANGES, SEEN_AS_ONE, State
 from understudy.desk.service import data_sets, releases
 from understudy.desk.service.desk import Desk
-from understudy.desk.service.releases import checks_now, outside_the_price, stale
-from understudy.desk.service.requests import find, may
+from understudy.desk.service.requests import find, may, reviews
 from understudy.desk.store import jobs
 from understudy.desk.store.runs import latest_run
-from understudy.desk.store.tables import EventRow, FeedbackRow, NoticeRow, ReleaseRow, RequestRow, RunRow
-from understudy.desk.web.price_figures import PricedRequest
-from understudy.desk.web.wording import asked, counted
+from understudy.desk.store.tables import EventRow, FeedbackRow, JobRow, ReleaseRow, RequestRow, RunRow
 
 _HUMAN_ACTIONS = tuple(dict.fromkeys(one.action for one in CHANGES))
 
@@ -62,9 +60,10 @@ class HeldOutput:
     support: dict[str, int]
     prices: dict[str, Any] | None
     basis: tuple[str, ...]
-    stale: bool
     others: tuple[str, ...]
     """Releases about the same learners that the price does not cover."""
+    verdict: Verdict
+    """Whether it may leave."""
     at: datetime
 
 
@@ -128,7 +127,7 @@ def request(desk: Desk, who: Person, name: str) -> RequestView:
     """One request as this person may see it."""
     with desk.database.reading() as session:
         row = find(session, who, name)
-        inside = who.reviews and row.owner_id != who.id
+        inside = reviews(who, row)
         release = session.scalar(select(ReleaseRow).where(ReleaseRow.request_id == row.id))
         out = release is not None and release.released_at is not None
         signed = release.document or {} if release is not None and out else {}
@@ -165,6 +164,34 @@ def certificate(desk: Desk, number: str) -> dict[str, Any] | None:
     with desk.database.reading() as session:
         release = session.scalar(select(ReleaseRow).where(ReleaseRow.certificate == number))
         return None if release is None else release.document
+
+
+Interval = tuple[float, float, float]
+"""A value with the ends of its 95 % interval: value, low, high."""
+
+
+@dataclass(frozen=True)
+class PricedRequest:
+    """A request and its price: alone, and together with stage one and all requests before it.
+
+    `published_mu` is the square root of the sum of squares of stage one's mu and those of all requests so far,
+    as the seed has it; it is shown beside the measured one and is no bound.
+    """
+
+    label: str
+    researcher: str
+    kind: str
+    """Of analysis, such as `trends` or `causal`."""
+    n_outputs: int
+    """How many numbers its answer has."""
+    precision: float | None
+    """0, 0.5 or 1: how much of the synthetic findings held; None when nobody knows."""
+    mu: Interval
+    advantage: Interval
+    together_mu: Interval
+    together_advantage: Interval
+    published_mu: float
+    simulated: bool
 
 
 @dataclass(frozen=True)
@@ -205,20 +232,27 @@ def n_released_numbers(desk: Desk, who: Person, data_set: str) -> int:
         )
 
 
-def notices(desk: Desk, who: Person, limit: int = 50) -> list[tuple[datetime, str, str | None]]:
-    """What waits or happened, newest first: when, words, and the request it is about."""
+@dataclass(frozen=True)
+class Counts:
+    """How many requests are in each state, and how many jobs wait or are being done."""
+
+    states: dict[State, int]
+    n_jobs: int
+
+
+def counts(desk: Desk) -> Counts:
+    """For whoever holds the desk's folder: what is inside of a request is for the pages."""
     with desk.database.reading() as session:
-        rows = session.scalars(
-            select(NoticeRow).where(NoticeRow.person_id == who.id).order_by(NoticeRow.id.desc()).limit(limit)
-        )
-        return [(row.at, row.words, None if row.request is None else row.request.name) for row in rows]
+        found = Counter(session.scalars(select(RequestRow.state)))
+        n_jobs = session.scalar(select(func.count()).where(JobRow.ended_at.is_(None))) or 0
+        return Counts({state: found[state.value] for state in State}, n_jobs)
 
 
 def _priced(session: Session, release: ReleaseRow, label: str) -> PricedRequest:
     row, prices = release.request, release.run.prices or {}
     told = session.scalar(select(FeedbackRow).where(FeedbackRow.request_id == row.id))
 
-    def ends(part: str, measure: str) -> tuple[float, float, float]:
+    def ends(part: str, measure: str) -> Interval:
         found = prices[part][measure]
         return found["value"], found["low"], found["high"]
 
@@ -240,7 +274,7 @@ def _priced(session: Session, release: ReleaseRow, label: str) -> PricedRequest:
 def _line(row: RequestRow, who: Person) -> Line:
     state = State(row.state)
     mine = row.owner_id == who.id
-    hidden = state in SEEN_AS_ONE and (mine or not who.reviews)
+    hidden = state in SEEN_AS_ONE and not reviews(who, row)
     waits = {State.DRAFT, State.RETURNED, State.RELEASED} if mine else {State.IN_REVIEW, State.HELD}
     return Line(
         name=row.name,
@@ -266,15 +300,16 @@ def _held(session: Session, row: RequestRow) -> HeldOutput | None:
     run = latest_run(session, row, trial=False)
     if run is None:
         return None
+    judged = releases.judge(session, row, run)
     return HeldOutput(
         results=_results(run.results),
         failure=_failure(run),
-        checks=tuple(checks_now(session, row, run)),
+        checks=judged.checks,
         support=run.support,
         prices=run.prices,
         basis=tuple(run.basis),
-        stale=row.state == State.HELD and stale(session, row, run),
-        others=tuple(outside_the_price(session, row.data_set)),
+        others=judged.others,
+        verdict=judged.verdict,
         at=run.at,
     )
 
@@ -299,132 +334,3 @@ def _history(session: Session, row: RequestRow) -> tuple[Event, ...]:
         select(EventRow).where(EventRow.request == row.name).order_by(EventRow.id)
     ).all()
     return tuple(Event(line.at, line.who, line.action, line.detail) for line in lines)
-
-
-# How far a bar reaches beyond its limit, so that what is over can be seen to be over.
-_BEYOND = 1.25
-
-
-@dataclass(frozen=True)
-class Bar:
-    """A measured figure with its interval against a limit. Shares are of the length of the bar, in percent."""
-
-    label: str
-    value: float
-    low: float
-    high: float
-    limit: float
-    end: float
-
-    @property
-    def over(self) -> bool:
-        """Whether what may be reaches over the limit."""
-        return self.high > self.limit
-
-    def share(self, value: float) -> float:
-        """Where a value is on the bar."""
-        return round(100 * min(1.0, max(0.0, value / self.end)), 2)
-
-
-@dataclass(frozen=True)
-class Advice:
-    """A shape, a line, what stands behind it, and what the release form needs."""
-
-    shape: str
-    line: str
-    reasons: tuple[str, ...] = ()
-    may_release: bool = False
-    needs_reason: bool = False
-    main: str = "release"
-    """What a reviewer most likely does next: release, return or run again."""
-
-
-def bars(prices: Mapping[str, Any], policy: Policy) -> dict[str, list[Bar]]:
-    """Mu and advantage, of everything together and of this answer alone, against the policy's limits."""
-    limits = {"mu": policy.mu_limit, "advantage": policy.advantage_limit}
-    ends = {
-        measure: min(
-            max(_BEYOND * limit, *(prices[part][measure]["high"] for part in ("own", "together"))),
-            # An advantage is never above 1.
-            1.0 if measure == "advantage" else float("inf"),
-        )
-        for measure, limit in limits.items()
-    }
-    labels = {"together": "everything released, with this answer", "own": "this answer alone"}
-    return {
-        measure: [
-            Bar(label, **_ends(prices[part][measure]), limit=limit, end=ends[measure])
-            for part, label in labels.items()
-        ]
-        for measure, limit in limits.items()
-    }
-
-
-def advise(held: HeldOutput, policy: Policy) -> Advice:
-    """What a reviewer should know first."""
-    if held.results is None:
-        return Advice(
-            "fail",
-            "The code gave no result on the real data: nothing can be released.",
-            (f"What the desk saw: {held.failure or 'no result'}.",),
-            main="return",
-        )
-    if held.prices is None:
-        return Advice(
-            "fail",
-            "The answer was not priced: nothing can be released.",
-            tuple(f"{asked(one.name).title}: {one.reason}" for one in held.checks if one.verdict == "fail")
-            or ("Run it again.",),
-            main="return" if any(one.verdict == "fail" for one in held.checks) else "run again",
-        )
-    failed = [check for check in held.checks if check.verdict == "fail"]
-    looks = [check for check in held.checks if check.verdict == "review"]
-    final = [check for check in failed if check.name not in policy.may_override]
-    over = [
-        measure
-        for measure, limit in (("mu", policy.mu_limit), ("advantage", policy.advantage_limit))
-        if held.prices["together"][measure]["high"] > limit
-    ]
-    checks = _said(len(failed), len(looks), len(held.checks))
-    price = f"{' and '.join(over)} would be over the limit" if over else "the price is within the limits"
-    if over or final:
-        reasons = []
-        if final:
-            titles = "; ".join(asked(check.name).title for check in final)
-            reasons.append(f"{titles}: the policy lets nobody release against that.")
-        if over:
-            reasons.append("Limits of the price are final.")
-        return Advice("fail", f"Cannot be released: {checks}; {price}.", tuple(reasons), main="return")
-    if held.stale:
-        return Advice(
-            "review",
-            "Run it again before you decide: the price is out of date.",
-            (
-                "Since it was priced, another answer was released, a learner withdrew, or the code changed.",
-                f"As it was then: {checks}; {price}.",
-            ),
-            main="run again",
-        )
-    if failed or looks:
-        named = "; ".join(asked(check.name).title for check in (*failed, *looks))
-        return Advice(
-            "review",
-            f"{checks[0].upper()}{checks[1:]}; {price}.",
-            (f"Look at: {named}. A release needs a written reason.",),
-            may_release=True,
-            needs_reason=True,
-        )
-    return Advice("pass", f"{checks[0].upper()}{checks[1:]}; {price}.", may_release=True)
-
-
-def _said(n_failed: int, n_looks: int, n_checks: int) -> str:
-    parts = []
-    if n_failed:
-        parts.append(f"{counted(n_failed, 'check')} failed")
-    if n_looks:
-        parts.append(f"{counted(n_looks, 'check')} {'asks' if n_looks == 1 else 'ask'} for review")
-    return " and ".join(parts) or f"all {n_checks} checks pass"
-
-
-def _ends(measured: Mapping[str, float]) -> dict[str, float]:
-    return {name: float(measured[name]) for name in ("value", "low", "high")}

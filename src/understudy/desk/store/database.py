@@ -45,6 +45,11 @@ class Database:
             yield session
             session.commit()
 
+    def ping(self) -> None:
+        """Raise unless the database answers."""
+        with self.reading() as session:
+            session.execute(text("SELECT 1"))
+
     def upgrade(self) -> None:
         """Bring the tables up to date, or make them."""
         from alembic import command

@@ -8,16 +8,14 @@ from collections import deque
 from collections.abc import Callable
 
 import anyio.to_thread
-from sqlalchemy import select
 from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from understudy.desk.domain.policy import Policy
 from understudy.desk.service.accounts import SlowDownError
-from understudy.desk.service.data_sets import policy_of
+from understudy.desk.service.data_sets import largest_code_bytes
 from understudy.desk.service.desk import Desk
 from understudy.desk.service.requests import MOST_WORDS
-from understudy.desk.store.tables import DataSetRow
 
 # Question, findings and the rest of a form, in characters of up to four bytes.
 _WORDS_BYTES = 3 * 4 * MOST_WORDS
@@ -35,9 +33,7 @@ USUAL_BYTES = most_bytes(Policy().most_code_bytes)
 
 def most_bytes_at(desk: Desk) -> int:
     """What the most generous policy of the desk allows; policies may change while it runs."""
-    with desk.database.reading() as session:
-        rows = session.scalars(select(DataSetRow))
-        return max([USUAL_BYTES, *(most_bytes(policy_of(row).most_code_bytes) for row in rows)])
+    return max(USUAL_BYTES, most_bytes(largest_code_bytes(desk)))
 
 
 class BodySize:

@@ -6,16 +6,13 @@ Prices depend on the data, so these figures are for reviewers and custodians, un
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from itertools import combinations
 from typing import Any, Literal
 
 from understudy.core.pages.charts import heading_of, panels_of
 from understudy.core.pages.figures import ACCENT, INK, MUTED, WARNING, Figure, data
+from understudy.desk.service.views import Interval, PricedRequest
 from understudy.errors import UsageError
-
-Interval = tuple[float, float, float]
-"""A value with the ends of its 95 % interval: value, low, high."""
 
 # Methods that react to single learners are shown apart from the others.
 HIGHLIGHTED = "causal"
@@ -26,30 +23,6 @@ _ROW = 17
 _COLUMNS = 2
 # Points that a rank correlation needs at least.
 _FEWEST = 3
-
-
-@dataclass(frozen=True)
-class PricedRequest:
-    """A request and its price: alone, and together with stage one and all requests before it.
-
-    `published_mu` is the square root of the sum of squares of stage one's mu and those of all requests so far,
-    as the seed has it; it is shown beside the measured one and is no bound.
-    """
-
-    label: str
-    researcher: str
-    kind: str
-    """Of analysis, such as `trends` or `causal`."""
-    n_outputs: int
-    """How many numbers its answer has."""
-    precision: float | None
-    """0, 0.5 or 1: how much of the synthetic findings held; None when nobody knows."""
-    mu: Interval
-    advantage: Interval
-    together_mu: Interval
-    together_advantage: Interval
-    published_mu: float
-    simulated: bool
 
 
 Projects = Mapping[str, Sequence[PricedRequest]]

@@ -11,21 +11,16 @@ import smtplib
 import ssl
 from collections.abc import Iterator
 from contextlib import contextmanager
-from datetime import timedelta
 from email.message import EmailMessage
 from email.utils import formatdate, make_msgid
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from sqlalchemy import select, update
-
 from understudy.desk.service.desk import Desk
+from understudy.desk.service.notices import UnmailedNotices, claim_unmailed, give_back_unmailed
 from understudy.desk.store.settings import Mail, Settings
-from understudy.desk.store.tables import NoticeRow, PersonRow, now
 
 _log = logging.getLogger("understudy.desk.worker.mail")
-# What nobody could be told for a week is on the page and in the feed; telling it then would only puzzle.
-OLDEST = timedelta(days=7)
 _SECONDS = 20.0
 _BODY = """Hello {name},
 
@@ -44,54 +39,24 @@ def send_waiting(desk: Desk) -> int:
     """
     if not desk.settings.mail.host:
         return 0
-    waiting = _claimed(desk)
-    sent: set[int] = set()
+    waiting = claim_unmailed(desk)
+    unsent = list(waiting)
     try:
         # Nothing is opened when nothing waits.
         if waiting:
             with _server(desk.settings.mail) as server:
-                for person, (name, email, _) in waiting.items():
+                for person in waiting:
                     try:
-                        server.send_message(_message(desk.settings, name, email))
-                        sent.add(person)
+                        server.send_message(_message(desk.settings, person))
+                        unsent.remove(person)
                     except (smtplib.SMTPException, ValueError) as error:
                         # Its words may hold an address.
                         _log.warning("a notice could not be mailed (%s)", type(error).__name__)
     except (OSError, smtplib.SMTPException) as error:
         _log.warning("the mail server cannot be used (%s); notices wait", type(error).__name__)
     finally:
-        _give_back(
-            desk, [one for person, (_, _, ids) in waiting.items() if person not in sent for one in ids]
-        )
-    return len(sent)
-
-
-def _claimed(desk: Desk) -> dict[int, tuple[str, str, list[int]]]:
-    """Who has to be told, with their notices, marked as told: two workers do not tell the same."""
-    waiting: dict[int, tuple[str, str, list[int]]] = {}
-    with desk.database.writing() as session:
-        rows = session.scalars(
-            select(NoticeRow)
-            .join(PersonRow)
-            .where(
-                PersonRow.active,
-                NoticeRow.mailed_at.is_(None),
-                NoticeRow.read_at.is_(None),
-                NoticeRow.at > now() - OLDEST,
-            )
-            .order_by(NoticeRow.id)
-        ).all()
-        for row in rows:
-            row.mailed_at = now()
-            waiting.setdefault(row.person_id, (row.person.name, row.person.email, []))[2].append(row.id)
-    return waiting
-
-
-def _give_back(desk: Desk, notices: list[int]) -> None:
-    if not notices:
-        return
-    with desk.database.writing() as session:
-        session.execute(update(NoticeRow).where(NoticeRow.id.in_(notices)).values(mailed_at=None))
+        give_back_unmailed(desk, unsent)
+    return len(waiting) - len(unsent)
 
 
 @contextmanager
@@ -104,17 +69,17 @@ def _server(mail: Mail) -> Iterator[smtplib.SMTP]:
         yield server
 
 
-def _message(settings: Settings, name: str, email: str) -> EmailMessage:
+def _message(settings: Settings, person: UnmailedNotices) -> EmailMessage:
     message = EmailMessage()
     host = urlsplit(settings.address).hostname or "localhost"
     message["Subject"] = f"Something waits for you at {settings.title}"
     message["From"] = settings.mail.sender or f"desk@{host}"
-    message["To"] = email
+    message["To"] = person.email
     message["Date"] = formatdate()
     message["Message-ID"] = make_msgid(domain=host)
     # So that no answering machine answers.
     message["Auto-Submitted"] = "auto-generated"
     message.set_content(
-        _BODY.format(name=name, title=settings.title, address=settings.address.rstrip("/") + "/")
+        _BODY.format(name=person.name, title=settings.title, address=settings.address.rstrip("/") + "/")
     )
     return message

@@ -17,10 +17,9 @@ from time import monotonic
 from types import TracebackType
 from typing import Self
 
-from understudy.desk.domain.analysis import Failure, RunsJobs, limits_for
-from understudy.desk.domain.policy import Policy
+from understudy.desk.domain.analysis import Failure, RunsJobs, limits_of
 from understudy.desk.domain.results import Results
-from understudy.desk.service import answers, data_sets, releases
+from understudy.desk.service import answers, releases
 from understudy.desk.service.answers import Work
 from understudy.desk.service.desk import Desk
 from understudy.desk.store import jobs
@@ -41,7 +40,6 @@ PAUSE = 1.0
 DUTIES_EVERY = 60.0
 # After an error of ours, the next try waits longer each time.
 _WAIT = timedelta(seconds=5)
-_LEAST_ROOM = 1 << 20
 _LONGEST_WAIT = timedelta(minutes=5)
 
 
@@ -131,7 +129,7 @@ class Worker:
         elif lease.kind == "trial":
             self._try(lease, work)
         elif lease.last_try:
-            answers.hold(self._desk, lease, answering.unanswered(self._desk, work))
+            answers.hold(self._desk, lease, answers.unanswered(self._desk, work))
         else:
             sandbox = self._sandbox(work)
             with _blamed_on_the_request():
@@ -141,7 +139,7 @@ class Worker:
 
     def _try(self, lease: Lease, work: Work) -> None:
         if lease.last_try:
-            origin = answering.trial_origin(self._desk, work)
+            origin = answers.trial_origin(self._desk, work)
             answers.fail_trial(self._desk, lease, origin, Failure("killed"))
             return
         sandbox = self._sandbox(work)
@@ -154,9 +152,7 @@ class Worker:
 
     def _sandbox(self, work: Work) -> RunsJobs:
         """The warm sandbox with the limits of the request's policy; one at a time, since each holds memory."""
-        with self._desk.database.reading() as session:
-            policy = data_sets.policy_of(data_sets.find(session, work.data_set))
-        limits = limits_of(policy)
+        limits = limits_of(work.policy)
         if self._opened is None or self._opened[0] != limits:
             self.close()
             self._opened = (limits, self._closing.enter_context(self._open_sandbox(limits)))
@@ -201,11 +197,6 @@ def work(
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: stop.set())
     Worker(desk, duties=duties, kinds=kinds).run_until(stop)
-
-
-def limits_of(policy: Policy) -> Limits:
-    """What one run may use, at the desk and at home. An answer that is a little too large fails by its check."""
-    return limits_for(policy.run_seconds, max(_LEAST_ROOM, 8 * policy.most_output_bytes))
 
 
 @contextmanager

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import tomllib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -31,6 +30,7 @@ from understudy.desk.domain.learners import LearnerTable, learner_table
 from understudy.desk.domain.policy import Policy
 from understudy.desk.domain.precision import Precision, precision_of
 from understudy.desk.domain.results import N_ROWS, Results
+from understudy.desk.researcher.examples import FIRST, ExampleRequest
 from understudy.desk.risk.game import Measured, Price
 from understudy.desk.risk.pricing import (
     BESIDE,
@@ -43,64 +43,14 @@ from understudy.desk.risk.pricing import (
 )
 from understudy.desk.risk.released_summary import StageOne
 from understudy.desk.risk.shadows import N_SHADOWS, ShadowBank
-from understudy.desk.web.price_figures import Interval, PricedRequest, rank_correlation
+from understudy.desk.service.views import Interval, PricedRequest
+from understudy.desk.web.price_figures import rank_correlation
 from understudy.errors import DataError
 
 N_YEARS = 3
 # The rounds of the study: requests as they were first written, and as they are after the checks sent some back.
-FIRST = "first"
 ROUNDS = (FIRST, "mended")
 Say = Callable[[str], None]
-
-
-@dataclass(frozen=True)
-class Asked:
-    """A request of the study: who asks what, of which year's data, with which code.
-
-    `first` is the code as it was first written, where the desk's checks sent it back and `code` is what the
-    researcher made of it.
-    """
-
-    name: str
-    researcher: str
-    kind: str
-    year: int
-    code: str
-    first: str | None = None
-
-    @property
-    def question(self) -> str:
-        """The research question: the first line of the code."""
-        return self.code.split('"""')[1].splitlines()[0]
-
-    @property
-    def label(self) -> str:
-        """For a figure."""
-        return self.name.replace("_", " ")
-
-
-def read_asked(folder: Path) -> list[Asked]:
-    """The analyses that a folder's `index.toml` lists, in the order in which they are asked."""
-    try:
-        listed = tomllib.loads((folder / "index.toml").read_text(encoding="utf-8"))["analysis"]
-        return [
-            Asked(**one, code=_text(folder / f"{one['name']}.py"), first=_first(folder, one["name"]))
-            for one in listed
-        ]
-    except (OSError, KeyError, TypeError, tomllib.TOMLDecodeError) as error:
-        raise DataError(
-            f"the analyses in {folder.name} cannot be read ({type(error).__name__}).",
-            hint="every [[analysis]] of index.toml has name, researcher, kind and year; name.py lies beside it.",
-        ) from None
-
-
-def _text(path: Path) -> str:
-    return path.read_text(encoding="utf-8")
-
-
-def _first(folder: Path, name: str) -> str | None:
-    path = folder / FIRST / f"{name}.py"
-    return _text(path) if path.exists() else None
 
 
 @dataclass(frozen=True)
@@ -288,7 +238,7 @@ Found = dict[str, dict[int, list[Studied]]]
 
 
 def run_study(
-    plan: StudyPlan, asked: Sequence[Asked], sandbox: RunsJobs, kept: Path, say: Say = lambda _: None
+    plan: StudyPlan, asked: Sequence[ExampleRequest], sandbox: RunsJobs, kept: Path, say: Say = lambda _: None
 ) -> Found:
     """Every request answered and priced in its order, in both rounds, as if all were released.
 
@@ -343,7 +293,7 @@ def _digest(*parts: object) -> str:
     return hashlib.sha256("\n".join(map(repr, parts)).encode()).hexdigest()
 
 
-def _priced(one: Asked, done: Answered, prices: Prices) -> PricedRequest:
+def _priced(one: ExampleRequest, done: Answered, prices: Prices) -> PricedRequest:
     return PricedRequest(
         one.label,
         one.researcher,

@@ -7,12 +7,12 @@ from typing import Annotated
 from xml.etree import ElementTree
 
 from fastapi import APIRouter, Form, Path, Query, Request, Response
-from sqlalchemy import text
 from starlette.responses import RedirectResponse
 
 from understudy.desk.domain.people import Person
-from understudy.desk.service import accounts, views
+from understudy.desk.service import accounts
 from understudy.desk.service.desk import Desk
+from understudy.desk.service.notices import notices
 from understudy.desk.web import pages, sessions
 from understudy.desk.web.guards import SignedIn, TheDesk, somebody
 from understudy.desk.web.problems import headers_of, status_of
@@ -38,8 +38,7 @@ def address_of(request: Request) -> str:
 @router.get("/health")
 def health(desk: TheDesk) -> dict[str, str]:
     """Whether the desk and its database answer."""
-    with desk.database.reading() as session:
-        session.execute(text("SELECT 1"))
+    desk.database.ping()
     return {"status": "well"}
 
 
@@ -237,19 +236,23 @@ def _atom(desk: Desk, person: Person) -> bytes:
         # As on the pages: when something ended may depend on how long it ran.
         return f"{at.date().isoformat()}T00:00:00Z"
 
-    notices = views.notices(desk, person)
-    newest = notices[0][0] if notices else accounts.own_account(desk, person).made_at
+    found = notices(desk, person)
+    newest = found[0].at if found else accounts.own_account(desk, person).made_at
     add(root, "title", desk.settings.title)
     add(root, "id", f"{address}/")
     add(root, "link", href=f"{address}/")
     add(root, "updated", on_day(newest))
     add(add(root, "author"), "name", desk.settings.title)
-    for at, words, request_name in notices:
+    for notice in found:
         entry = add(root, "entry")
-        link = f"{address}/requests/{request_name}" if request_name else f"{address}/"
-        add(entry, "title", words)
-        add(entry, "id", f"{link}#{desk.settings.keyed('notice', f'{person.id} {at.isoformat()}')[:16]}")
+        link = f"{address}/requests/{notice.request}" if notice.request else f"{address}/"
+        add(entry, "title", notice.words)
+        add(
+            entry,
+            "id",
+            f"{link}#{desk.settings.keyed('notice', f'{person.id} {notice.at.isoformat()}')[:16]}",
+        )
         add(entry, "link", href=link)
-        add(entry, "updated", on_day(at))
+        add(entry, "updated", on_day(notice.at))
     written: bytes = ElementTree.tostring(root, encoding="utf-8", xml_declaration=True)
     return written

@@ -32,7 +32,7 @@ def certificate_page(request: Request, desk: TheDesk, number: str) -> Response:
     """The certificate to read, with whether it is as the desk signed it."""
     document = _found(desk, number)
     try:
-        certificate.verify(document, certificate.public_key(desk.settings))
+        certificate.verify(document, certificate.public_key(desk.settings.secret))
         genuine = True
     except DataError:
         genuine = False

@@ -11,12 +11,11 @@ from fastapi import APIRouter, Query, Request, Response
 from starlette.responses import FileResponse
 
 from understudy.core.pages.figures import Figure
-from understudy.desk.risk.game import MEANING
+from understudy.desk.domain.certificate import MEANING_OF_PRICE
 from understudy.desk.service import data_sets, views
-from understudy.desk.service.views import Priced
+from understudy.desk.service.views import Priced, PricedRequest
 from understudy.desk.web import pages, price_figures, wording
 from understudy.desk.web.guards import Reviewing, SignedIn, TheDesk
-from understudy.desk.web.price_figures import PricedRequest
 from understudy.errors import UsageError
 
 router = APIRouter(include_in_schema=False)
@@ -80,7 +79,7 @@ def data_page(request: Request, desk: TheDesk, person: SignedIn, name: str) -> R
         address=desk.settings.address.rstrip("/"),
         data=data,
         policy=wording.policy_lines(data.policy),
-        meaning=MEANING,
+        meaning=MEANING_OF_PRICE,
         n_released=views.n_released_numbers(desk, person, name) if person.reviews else 0,
     )
 
@@ -122,7 +121,7 @@ def figures_page(request: Request, desk: TheDesk, person: Reviewing, name: str) 
         n_requests=len(priced.requests),
         own=priced.n_own,
         n_releasing=priced.n_releasing,
-        meaning=MEANING,
+        meaning=MEANING_OF_PRICE,
     )
 
 

@@ -10,14 +10,15 @@ from typing import Annotated, Any, Concatenate, ParamSpec
 from fastapi import Depends, Request, Response
 from starlette.responses import HTMLResponse, RedirectResponse
 
+from understudy.desk.domain.certificate import MEANING_OF_PRICE
 from understudy.desk.domain.people import NotAllowedError, Person
 from understudy.desk.domain.results import Results
 from understudy.desk.domain.states import State
-from understudy.desk.risk.game import MEANING
 from understudy.desk.service import views
 from understudy.desk.service.desk import Desk
-from understudy.desk.service.views import Line, RequestView, advise, bars
+from understudy.desk.service.views import Line, RequestView
 from understudy.desk.web import pages, wording
+from understudy.desk.web.advice import advise, bars
 from understudy.desk.web.guards import SignedIn, TheDesk
 from understudy.desk.web.problems import status_of
 from understudy.desk.web.result_view import Group, shown
@@ -101,11 +102,11 @@ def _of_reviewer(view: RequestView) -> dict[str, Any]:
     held = view.held
     if held is None:
         nothing = ("advice", "bars", "checks", "held", "deleted_on", "held_size", "held_tables")
-        return {**dict.fromkeys(nothing), "meaning": MEANING}
+        return {**dict.fromkeys(nothing), "meaning": MEANING_OF_PRICE}
     waits = view.line.state == State.HELD
     return {
-        "meaning": MEANING,
-        "advice": advise(held, view.policy),
+        "meaning": MEANING_OF_PRICE,
+        "advice": advise(held),
         "bars": None if held.prices is None else bars(held.prices, view.policy),
         "checks": sorted(held.checks, key=lambda check: wording.in_order(check.verdict)),
         "held": None

@@ -14,6 +14,7 @@ from understudy.desk.domain.people import NotAllowedError, Person
 from understudy.desk.domain.states import State
 from understudy.desk.service import data_sets, requests, views
 from understudy.desk.service.desk import Desk
+from understudy.desk.service.notices import notices
 from understudy.desk.web import pages, wording
 from understudy.desk.web.guards import SignedIn, TheDesk
 from understudy.desk.web.problems import status_of
@@ -75,7 +76,7 @@ def dashboard(request: Request, desk: TheDesk, person: SignedIn) -> Response:
         waiting=waiting,
         others=others[:_OTHERS],
         n_more=max(0, len(others) - _OTHERS),
-        notices=views.notices(desk, person, _NOTICES),
+        notices=notices(desk, person, _NOTICES),
         questions={line.name: line.question for line in lines},
         titles={one.name: one.title for one in sets},
     )
