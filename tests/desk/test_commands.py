@@ -261,7 +261,7 @@ def test_a_certificate_can_be_checked_by_anybody(answered, tmp_path):
         document = session.query(ReleaseRow).one().document
     path = tmp_path / "certificate.json"
     path.write_text(json.dumps(document))
-    key = public_key(answered.desk.settings)
+    key = public_key(answered.desk.settings.secret)
     assert as_json("desk", "certificate", path, "--key", key)["key_given"] is True
     told = invoked("desk", "certificate", path)
     assert "How many minutes in the evening?" in told.output
