@@ -19,7 +19,7 @@ from tests.desk.support.fixtures import InProcess, fill, school_frame
 from understudy.cli.app import app
 from understudy.desk.domain.people import Role
 from understudy.desk.domain.policy import WORDS, Policy, commented
-from understudy.desk.service import Desk, accounts, feedback
+from understudy.desk.service import Desk, accounts, feedback, tokens
 from understudy.desk.store.tables import EventRow, ReleaseRow
 from understudy.errors import DataError, MissingError, RefusedError, UsageError
 from understudy.sandbox import require_sandbox
@@ -502,7 +502,7 @@ def test_from_a_submission_to_a_review_by_commands(tmp_path):
     needs_sandbox()
     made = fill(tmp_path)
     folder = made.desk.settings.folder
-    token = accounts.make_token(made.desk, made.researcher, "a test")
+    token = tokens.make_token(made.desk, made.researcher, "a test")
     (tmp_path / "token").write_text(token + "\n")
     (tmp_path / "analysis.py").write_text(
         "def analyze(data):\n    return {'mean': data['evening_01'].mean()}\n"

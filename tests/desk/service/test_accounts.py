@@ -6,7 +6,7 @@ from sqlalchemy import text
 
 from tests.desk.support.client import PASSWORD, quick_passwords
 from understudy.desk.domain.people import WORKER, NotAllowedError, Person, Role
-from understudy.desk.service import Desk, accounts
+from understudy.desk.service import Desk, accounts, tokens
 from understudy.desk.service.accounts import (
     MOST_OF_ACCOUNT,
     MOST_OF_ADDRESS,
@@ -309,9 +309,9 @@ def test_every_change_is_one_line_of_the_log(desk, custodian, bob):
         lambda: accounts.sign_out(desk, bob, "one"),
         lambda: accounts.sign_out_everywhere(desk, bob),
         lambda: accounts.change_password(desk, bob, PASSWORD, "green tram eats ten", HOUSE),
-        lambda: accounts.make_token(desk, bob, "script"),
-        lambda: accounts.revoke_token(desk, bob, accounts.tokens(desk, bob)[0].id),
-        lambda: accounts.feed_address(desk, bob),
+        lambda: tokens.make_token(desk, bob, "script"),
+        lambda: tokens.revoke_token(desk, bob, tokens.list_tokens(desk, bob)[0].id),
+        lambda: tokens.feed_address(desk, bob),
         lambda: accounts.enter_by_subject(desk, "school bob", "bob@school.example"),
         lambda: _enter(desk, password="green tram eats ten"),
     ]
@@ -328,8 +328,8 @@ def test_every_change_is_one_line_of_the_log(desk, custodian, bob):
 def test_no_secret_is_kept_as_it_is(desk, custodian, bob):
     secrets = [
         accounts.invite(desk, custodian, "x@school.example", "X", Role.RESEARCHER),
-        accounts.make_token(desk, bob, "script"),
-        accounts.feed_address(desk, bob),
+        tokens.make_token(desk, bob, "script"),
+        tokens.feed_address(desk, bob),
         PASSWORD,
         "subject-4711",
     ]
@@ -340,40 +340,40 @@ def test_no_secret_is_kept_as_it_is(desk, custodian, bob):
 
 
 def test_a_token_stands_for_its_maker_as_a_researcher(desk, custodian, bob):
-    token = accounts.make_token(desk, custodian, "  my   script ")
-    assert accounts.by_token(desk, token) == Person(custodian.id, custodian.name, Role.RESEARCHER)
-    listed = accounts.tokens(desk, custodian)
+    token = tokens.make_token(desk, custodian, "  my   script ")
+    assert tokens.by_token(desk, token) == Person(custodian.id, custodian.name, Role.RESEARCHER)
+    listed = tokens.list_tokens(desk, custodian)
     assert [one.name for one in listed] == ["my script"]
     assert listed[0].used is not None
     for wrong in ("", "desk_", token[:-1], token + "x"):
-        assert accounts.by_token(desk, wrong) is None
+        assert tokens.by_token(desk, wrong) is None
     with pytest.raises(UsageError, match="no such token"):
-        accounts.revoke_token(desk, bob, listed[0].id)
-    accounts.revoke_token(desk, custodian, listed[0].id)
-    assert accounts.by_token(desk, token) is None
-    assert accounts.tokens(desk, custodian) == []
+        tokens.revoke_token(desk, bob, listed[0].id)
+    tokens.revoke_token(desk, custodian, listed[0].id)
+    assert tokens.by_token(desk, token) is None
+    assert tokens.list_tokens(desk, custodian) == []
 
 
 def test_tokens_and_feeds_of_a_closed_account_lead_nowhere(desk, custodian, bob):
-    token, feed = accounts.make_token(desk, bob, "script"), accounts.feed_address(desk, bob)
-    assert accounts.by_feed(desk, feed) == bob
+    token, feed = tokens.make_token(desk, bob, "script"), tokens.feed_address(desk, bob)
+    assert tokens.by_feed(desk, feed) == bob
     accounts.deactivate(desk, custodian, bob.id)
-    assert accounts.by_token(desk, token) is None
-    assert accounts.by_feed(desk, feed) is None
+    assert tokens.by_token(desk, token) is None
+    assert tokens.by_feed(desk, feed) is None
     accounts.reactivate(desk, custodian, bob.id)
-    newer = accounts.feed_address(desk, bob)
-    assert accounts.by_feed(desk, feed) is None
-    assert accounts.by_feed(desk, newer) == bob
+    newer = tokens.feed_address(desk, bob)
+    assert tokens.by_feed(desk, feed) is None
+    assert tokens.by_feed(desk, newer) == bob
 
 
 def test_a_person_has_few_tokens(desk, bob):
     for number in range(MOST_TOKENS):
-        accounts.make_token(desk, bob, f"number {number}")
+        tokens.make_token(desk, bob, f"number {number}")
     with pytest.raises(RefusedError, match="the most"):
-        accounts.make_token(desk, bob, "one more")
+        tokens.make_token(desk, bob, "one more")
     for name in ("", "   ", "x" * 101, "a\x00b"):
         with pytest.raises(UsageError):
-            accounts.make_token(desk, bob, name)
+            tokens.make_token(desk, bob, name)
 
 
 def test_single_sign_on_lets_in_who_was_invited_and_then_goes_by_the_subject(desk, custodian):

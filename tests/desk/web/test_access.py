@@ -27,7 +27,7 @@ from tests.desk.support.client import (
 from tests.desk.support.fixtures import MEAN, OTHER, database_url, fill, postgresql, school_frame  # noqa: F401
 from understudy.core.names import SIMULATED_PREFIX
 from understudy.desk.domain.people import Role
-from understudy.desk.service import Desk, accounts, data_sets, requests
+from understudy.desk.service import Desk, accounts, data_sets, requests, tokens
 from understudy.desk.store import audit_log
 from understudy.desk.store.settings import DATABASE, Settings
 from understudy.desk.store.tables import EventRow, InvitationRow, JobRow, RequestRow
@@ -221,9 +221,9 @@ def _house(folder):
     browsers["nobody"] = Browser(app)
     csrf["nobody"] = token_in(browsers["nobody"].get("/sign-in").text)
     accounts.deactivate(desk, filled.custodian, closed.id)
-    tokens = {
-        "token": accounts.make_token(desk, filled.researcher, "mine"),
-        "other token": accounts.make_token(desk, filled.second_researcher, "theirs"),
+    by_token = {
+        "token": tokens.make_token(desk, filled.researcher, "mine"),
+        "other token": tokens.make_token(desk, filled.second_researcher, "theirs"),
     }
     with desk.database.reading() as session:
         number = session.query(RequestRow).filter_by(name=names["released"]).one()
@@ -233,8 +233,8 @@ def _house(folder):
         names["number"] = certificate.scalar_one()
     names |= {
         "secret": invitation,
-        "feed": accounts.feed_address(desk, filled.researcher),
-        "token_id": accounts.tokens(desk, filled.researcher)[0].id,
+        "feed": tokens.feed_address(desk, filled.researcher),
+        "token_id": tokens.list_tokens(desk, filled.researcher)[0].id,
         "person_id": filled.second_researcher.id,
     }
     pristine = sqlite3.connect(":memory:")
@@ -242,7 +242,7 @@ def _house(folder):
         now.backup(pristine)
     now.close()
     forbidden = (*CANARIES, "real.csv", str(folder), str(desk.settings.folder), desk.settings.secret)
-    yield House(filled, app, browsers, tokens, csrf, names, forbidden, pristine)
+    yield House(filled, app, browsers, by_token, csrf, names, forbidden, pristine)
     desk.close()
 
 
@@ -569,12 +569,12 @@ def test_an_invitation_by_its_page(fresh):
 
 def test_a_token_is_made_once_and_shown_once(fresh):
     browser = browser_of(fresh.app, fresh.filled.researcher)
-    before = len(accounts.tokens(fresh.desk, fresh.filled.researcher))
+    before = len(tokens.list_tokens(fresh.desk, fresh.filled.researcher))
     made = browser.fill_in("/account/tokens", name="weekly")
     assert (made.status_code, made.headers["location"]) == (303, "/account")
     assert 'id="shown-token"' in browser.get("/account").text
     assert 'id="shown-token"' not in browser.get("/account").text
-    assert len(accounts.tokens(fresh.desk, fresh.filled.researcher)) == before + 1
+    assert len(tokens.list_tokens(fresh.desk, fresh.filled.researcher)) == before + 1
 
 
 def test_two_desks_on_one_machine_keep_their_sessions_apart(fresh):
@@ -757,15 +757,15 @@ def served(app):
 
 def test_fifty_researchers_submit_at_once(fresh):
     desk, custodian = fresh.desk, fresh.filled.custodian
-    tokens = []
+    made = []
     for number in range(50):
         email = f"researcher{number}@school.example"
         accounts.invite(desk, custodian, email, f"Researcher {number}", Role.RESEARCHER)
-        tokens.append(accounts.make_token(desk, accounts.by_email(desk, email), "script"))
+        made.append(tokens.make_token(desk, accounts.by_email(desk, email), "script"))
     with desk.database.reading() as session:
         waiting = session.query(JobRow).filter_by(ended_at=None).count()
     asked = {"data_set": fresh.names["data"], "question": "How many at once?", "code": MEAN, "submit": True}
-    gate, told = threading.Barrier(len(tokens) + 1), {}
+    gate, told = threading.Barrier(len(made) + 1), {}
 
     def submit(address, number, token):
         gate.wait()
@@ -773,7 +773,7 @@ def test_fifty_researchers_submit_at_once(fresh):
         told[number] = httpx.post(f"{address}/api/v1/requests", json=asked, headers=headers, timeout=120)
 
     with served(make_app(desk)) as address:
-        threads = [threading.Thread(target=submit, args=(address, *one)) for one in enumerate(tokens)]
+        threads = [threading.Thread(target=submit, args=(address, *one)) for one in enumerate(made)]
         for thread in threads:
             thread.start()
         gate.wait()

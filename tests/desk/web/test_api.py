@@ -9,7 +9,7 @@ from fastapi.testclient import TestClient
 from tests.desk.support.client import ADDRESS
 from tests.desk.support.fixtures import MEAN, OTHER, POLICY, REASON, fill
 from understudy.desk.domain.certificate import verify
-from understudy.desk.service import accounts, data_sets, releases, requests
+from understudy.desk.service import data_sets, releases, requests, tokens
 from understudy.desk.web.app import make_app
 
 pytestmark = pytest.mark.functional
@@ -33,14 +33,14 @@ def app(filled):
 
 
 def program_of(filled, app, person):
-    token = accounts.make_token(filled.desk, person, "script")
+    token = tokens.make_token(filled.desk, person, "script")
     return TestClient(app, base_url=f"{ADDRESS}/api/v1", headers={"authorization": f"Bearer {token}"})
 
 
 @pytest.fixture
 def program(filled, app):
-    for one in accounts.tokens(filled.desk, filled.researcher):
-        accounts.revoke_token(filled.desk, filled.researcher, one.id)
+    for one in tokens.list_tokens(filled.desk, filled.researcher):
+        tokens.revoke_token(filled.desk, filled.researcher, one.id)
     return program_of(filled, app, filled.researcher)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -12,10 +12,9 @@ from understudy.cli.desk.options import DEFAULT_FOLDER, DeskFolder, counted, exi
 from understudy.cli.options import AsJson, echo_json
 
 if TYPE_CHECKING:
-    import httpx
+    from understudy.desk.researcher.client import DeskClient
 
 TOKEN = "UNDERSTUDY_TOKEN"
-_SECONDS = 30.0
 
 TokenFile = Annotated[
     Path | None, typer.Option(help=f"File with your token (default: the environment's {TOKEN}).")
@@ -51,44 +50,12 @@ def submit(
     except UnicodeDecodeError:
         raise DataError(f"{code.name} is not text in UTF-8.", hint="save it as plain text.") from None
     with _client(url, token_file) as client:
-        said = _asked(
-            client,
-            "POST",
-            "/api/v1/requests",
-            {
-                "data_set": _data_set(_asked(client, "GET", "/api/v1/data-sets"), data),
-                "question": question,
-                "code": text,
-                "shown": shown,
-                "kind": kind,
-                "submit": not draft,
-            },
-        )
+        said = client.submit(data, text, question=question, shown=shown, kind=kind, draft=draft)
     if as_json:
         echo_json(said)
         return
     done = "kept as a draft" if draft else "submitted"
     typer.echo(f"Request {said['name']}: {done}. See {url.rstrip('/')}/requests/{said['name']}")
-
-
-def _data_set(known: Any, asked: str) -> str:
-    """The name of the data set that somebody calls by its title or name, however they write it."""
-    from understudy.errors import UsageError
-
-    wanted = " ".join(asked.split()).casefold()
-    titles = {str(one["name"]): " ".join(str(one["title"]).split()) for one in known}
-    by_name = [name for name in titles if name.casefold() == wanted]
-    found = by_name or [name for name, title in titles.items() if title.casefold() == wanted]
-    if len(found) == 1:
-        return found[0]
-    listed = "; ".join(f"{title} ({name})" for name, title in titles.items())
-    if found:
-        raise UsageError(
-            f"{len(found)} data sets have the title '{asked}'.", hint=f"give the name: {listed}."
-        )
-    raise UsageError(
-        f"the desk has no data set '{asked}'.", hint=f"it has: {listed}." if listed else "it has none yet."
-    )
 
 
 def status(
@@ -111,15 +78,14 @@ def status(
     if url is None:
         _inside(folder, request, as_json)
         return
-    path = "/api/v1/requests" if request is None else f"/api/v1/requests/{request}"
     with _client(url, token_file) as client:
-        said = _asked(client, "GET", path)
+        said = client.requests() if request is None else client.request(request)
     if as_json:
         echo_json(said)
         return
     from understudy.cli.tables import print_table
 
-    lines = said.get("requests", [said]) if isinstance(said, dict) else said
+    lines = [said] if isinstance(said, dict) else said
     if not lines:
         typer.echo("You have no requests there.")
         return
@@ -128,7 +94,7 @@ def status(
         ["request", "state", "since", "question"],
         [[one["name"], one["state"], str(one["day"]), one["question"][:80]] for one in lines],
     )
-    if request is not None and said.get("note"):
+    if isinstance(said, dict) and said.get("note"):
         typer.echo(f"The reviewer says: {said['note']}")
 
 
@@ -156,20 +122,10 @@ def _inside(folder: Path, request: str | None, as_json: bool) -> None:
     )
 
 
-def _client(url: str, token_file: Path | None) -> httpx.Client:
-    from urllib.parse import urlsplit
+def _client(url: str, token_file: Path | None) -> DeskClient:
+    from understudy.desk.researcher.client import DeskClient
+    from understudy.errors import UsageError
 
-    import httpx
-
-    from understudy.errors import RefusedError, UsageError
-
-    parts = urlsplit(url)
-    if parts.scheme not in ("http", "https") or not parts.hostname:
-        raise UsageError(f"'{url}' is no address of a desk.", hint="such as https://desk.school.example.")
-    if parts.scheme == "http" and parts.hostname not in ("127.0.0.1", "localhost", "::1"):
-        raise RefusedError(
-            f"{url} is plain http: your token could be read on the way.", hint="use the desk's https address."
-        )
     token = (
         existing(token_file, "your token").read_text(encoding="utf-8")
         if token_file is not None
@@ -180,44 +136,4 @@ def _client(url: str, token_file: Path | None) -> httpx.Client:
             "no token was given.",
             hint=f"make one on the page of your account; give it by --token-file or {TOKEN} in the environment.",
         )
-    if not token.isascii() or not token.isprintable():
-        raise UsageError("this is no token of a desk.", hint="copy it again from the page of your account.")
-    return httpx.Client(
-        base_url=url.rstrip("/"),
-        headers={"Authorization": f"Bearer {token}"},
-        timeout=_SECONDS,
-        trust_env=False,
-    )
-
-
-def _asked(client: httpx.Client, method: str, path: str, content: dict[str, Any] | None = None) -> Any:
-    """The desk's answer, or its refusal as our error."""
-    import httpx
-
-    from understudy.errors import MissingError, RefusedError, UsageError
-
-    try:
-        answer = client.request(method, path, json=content)
-    except httpx.HTTPError as error:
-        raise MissingError(
-            f"the desk at {client.base_url} does not answer ({type(error).__name__}).",
-            hint="check the address; if it is right, try later.",
-        ) from None
-    try:
-        said = answer.json()
-    except ValueError:
-        said = {}
-    if answer.is_success and isinstance(said, dict | list):
-        return said
-    words = said if isinstance(said, dict) else {}
-    message = str(words.get("error") or f"the desk answered {answer.status_code}.")
-    hint = str(words.get("hint") or "")
-    if answer.status_code == 401:
-        raise UsageError(
-            "the desk does not know this token.", hint="make a new one on the page of your account."
-        )
-    if answer.status_code in (403, 409, 429):
-        raise RefusedError(message, hint=hint)
-    if answer.status_code >= 500:
-        raise MissingError(message, hint=hint or "try later, or tell who runs the desk.")
-    raise UsageError(message, hint=hint)
+    return DeskClient(url, token)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import threading
 from contextlib import ExitStack, suppress
 from enum import StrEnum
 from pathlib import Path
@@ -21,9 +19,6 @@ if TYPE_CHECKING:
     from understudy.desk.store.settings import Settings
 
 DEFAULT_PORT = 8765
-# A worker that ends by itself is started again, after a pause that doubles up to this.
-_LONGEST_PAUSE = 60.0
-_ENDS_WITHIN = 20.0
 
 
 def serve(
@@ -64,16 +59,14 @@ def serve(
         else:
             _say_where(desk.settings, host, port)
         from understudy.desk.web.app import make_app
+        from understudy.desk.worker.supervision import SupervisedWorker
 
         app = make_app(desk)
-        crew = [_Worker(folder, "trials")] if workers else []
-        crew += [_Worker(folder, "runs") for _ in range(workers)]
         _hang_up_is_a_stop()
-        try:
-            _answer(app, listening, proxied=desk.settings.address.startswith("https://"))
-        finally:
-            for one in crew:
-                one.end()
+        # Trials have a worker of their own.
+        for only in [Only.TRIALS] * (workers > 0) + [Only.RUNS] * workers:
+            stack.enter_context(SupervisedWorker(_work_command(folder, only), _say_restarted))
+        _answer(app, listening, proxied=desk.settings.address.startswith("https://"))
 
 
 class Only(StrEnum):
@@ -116,9 +109,10 @@ def work(
         require_sandbox()
         from understudy.desk.service import releases
         from understudy.desk.worker import mail, worker
+        from understudy.desk.worker.supervision import end_with_parent
 
         if with_parent:
-            _end_with_parent()
+            end_with_parent()
         elif as_json:
             echo_json({"desk": str(folder), "only": only.value})
         else:
@@ -133,67 +127,15 @@ def _kinds(only: Only) -> tuple[Kind, ...]:
     return {Only.TRIALS: QUICK, Only.RUNS: RUNS, Only.ALL: (*QUICK, *RUNS)}[only]
 
 
-class _Worker:
-    """A worker in a process of its own, started again when it ends by itself.
+def _work_command(folder: Path, only: Only) -> list[str]:
+    import sys
 
-    It has a session of its own, so that Ctrl-C reaches us alone and it is ended politely; its standard input is a
-    pipe that closes when we are gone, however that happens.
-    """
-
-    def __init__(self, folder: Path, only: str) -> None:
-        self._folder = folder
-        self._only = only
-        self._ended = threading.Event()
-        self._process = self._start()
-        self._watch = threading.Thread(target=self._watched, name="watch a worker", daemon=True)
-        self._watch.start()
-
-    def end(self) -> None:
-        """Let it give its work back and end."""
-        self._ended.set()
-        self._process.terminate()
-        try:
-            self._process.wait(_ENDS_WITHIN)
-        except subprocess.TimeoutExpired:
-            # Its lease runs out, and another worker takes the job up: nothing is lost.
-            self._process.kill()
-            self._process.wait()
-
-    def _start(self) -> subprocess.Popen[bytes]:
-        import sys
-
-        command = [sys.executable, "-c", "from understudy.cli import main; main()"]
-        return subprocess.Popen(
-            [*command, "desk", "work", "--desk", str(self._folder), "--only", self._only, "--with-parent"],
-            stdin=subprocess.PIPE,
-            start_new_session=True,
-        )
-
-    def _watched(self) -> None:
-        pause = 1.0
-        while not self._ended.is_set():
-            self._process.wait()
-            if self._ended.wait(pause):
-                return
-            typer.echo(f"The worker ended (code {self._process.returncode}); it is started again.", err=True)
-            pause = min(2 * pause, _LONGEST_PAUSE)
-            self._process = self._start()
-            if self._ended.is_set():
-                self._process.terminate()
+    command = [sys.executable, "-c", "from understudy.cli import main; main()"]
+    return [*command, "desk", "work", "--desk", str(folder), "--only", only.value, "--with-parent"]
 
 
-def _end_with_parent() -> None:
-    """A thread that waits for the end of the standard input and then asks this process to end."""
-    import os
-    import signal
-
-    def wait() -> None:
-        # Not through sys.stdin: its lock would be held by this thread when Python ends.
-        while os.read(0, 1024):
-            pass
-        os.kill(os.getpid(), signal.SIGTERM)
-
-    threading.Thread(target=wait, name="parent", daemon=True).start()
+def _say_restarted(code: int) -> None:
+    typer.echo(f"The worker ended (code {code}); it is started again.", err=True)
 
 
 def _hang_up_is_a_stop() -> None:

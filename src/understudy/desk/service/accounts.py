@@ -15,12 +15,6 @@ from sqlalchemy.orm import Session
 
 from understudy.desk.domain.people import WORKER, NotAllowedError, Person, Role, require_role
 from understudy.desk.service.desk import Desk
-from understudy.desk.service.tokens import by_feed as by_feed
-from understudy.desk.service.tokens import by_token as by_token
-from understudy.desk.service.tokens import feed_address as feed_address
-from understudy.desk.service.tokens import make_token as make_token
-from understudy.desk.service.tokens import revoke_token as revoke_token
-from understudy.desk.service.tokens import tokens as tokens
 from understudy.desk.store import audit_log
 from understudy.desk.store.tables import AttemptRow, EndedSessionRow, InvitationRow, PersonRow, now
 from understudy.errors import RefusedError, UsageError

@@ -27,8 +27,14 @@ from understudy.desk.service.releases import released
 from understudy.desk.service.requests import find, move
 from understudy.desk.store import jobs
 from understudy.desk.store.jobs import Lease
-from understudy.desk.store.runs import forget_runs, latest_run
-from understudy.desk.store.tables import MeasurementRow, ReleaseRow, RequestRow, RunRow
+from understudy.desk.store.tables import (
+    MeasurementRow,
+    ReleaseRow,
+    RequestRow,
+    RunRow,
+    forget_runs,
+    latest_run,
+)
 from understudy.errors import DataError
 
 

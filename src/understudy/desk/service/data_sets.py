@@ -26,9 +26,8 @@ from understudy.desk.domain.states import State
 from understudy.desk.risk.released_summary import StageOne
 from understudy.desk.service.desk import Desk
 from understudy.desk.store import audit_log
-from understudy.desk.store.runs import forget_runs
 from understudy.desk.store.settings import LEDGER
-from understudy.desk.store.tables import DataSetRow, RequestRow, WithdrawalRow
+from understudy.desk.store.tables import DataSetRow, RequestRow, WithdrawalRow, forget_runs
 from understudy.errors import DataError, RefusedError, UsageError
 
 if TYPE_CHECKING:

@@ -22,8 +22,7 @@ from understudy.desk.service.desk import Desk
 from understudy.desk.service.releases import released
 from understudy.desk.service.requests import find, move
 from understudy.desk.store import audit_log
-from understudy.desk.store.runs import latest_run
-from understudy.desk.store.tables import FeedbackRow, MeasurementRow, ReleaseRow, RequestRow
+from understudy.desk.store.tables import FeedbackRow, MeasurementRow, ReleaseRow, RequestRow, latest_run
 from understudy.errors import DataError, UsageError
 
 PRECISIONS = (0.0, 0.5, 1.0)

@@ -30,8 +30,16 @@ from understudy.desk.service.desk import Desk
 from understudy.desk.service.requests import find, move, require
 from understudy.desk.store import jobs
 from understudy.desk.store.jobs import Lease
-from understudy.desk.store.runs import forget_runs, latest_run
-from understudy.desk.store.tables import DataSetRow, MeasurementRow, ReleaseRow, RequestRow, RunRow, now
+from understudy.desk.store.tables import (
+    DataSetRow,
+    MeasurementRow,
+    ReleaseRow,
+    RequestRow,
+    RunRow,
+    forget_runs,
+    latest_run,
+    now,
+)
 from understudy.errors import RefusedError, UsageError
 
 KIND = "validated answer"

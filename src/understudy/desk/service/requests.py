@@ -15,8 +15,7 @@ from understudy.desk.service import data_sets
 from understudy.desk.service.desk import Desk
 from understudy.desk.service.notices import notify
 from understudy.desk.store import audit_log, jobs
-from understudy.desk.store.runs import forget_runs
-from understudy.desk.store.tables import DataSetRow, JobRow, RequestRow, now
+from understudy.desk.store.tables import DataSetRow, JobRow, RequestRow, forget_runs, now
 from understudy.errors import RefusedError, UsageError
 
 # Nothing is released twice.

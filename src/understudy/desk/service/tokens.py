@@ -61,7 +61,7 @@ def revoke_token(desk: Desk, who: Person, token_id: int) -> None:
         audit_log.append(session, who, "revoke token", detail={"token": row.id})
 
 
-def tokens(desk: Desk, who: Person) -> list[Token]:
+def list_tokens(desk: Desk, who: Person) -> list[Token]:
     """The tokens of a person that work."""
     with desk.database.reading() as session:
         rows = session.scalars(

@@ -20,8 +20,15 @@ from understudy.desk.service import data_sets, releases
 from understudy.desk.service.desk import Desk
 from understudy.desk.service.requests import find, may, reviews
 from understudy.desk.store import jobs
-from understudy.desk.store.runs import latest_run
-from understudy.desk.store.tables import EventRow, FeedbackRow, JobRow, ReleaseRow, RequestRow, RunRow
+from understudy.desk.store.tables import (
+    EventRow,
+    FeedbackRow,
+    JobRow,
+    ReleaseRow,
+    RequestRow,
+    RunRow,
+    latest_run,
+)
 
 _HUMAN_ACTIONS = tuple(dict.fromkeys(one.action for one in CHANGES))
 

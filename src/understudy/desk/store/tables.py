@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any
 
@@ -17,10 +18,11 @@ from sqlalchemy import (
     Text,
     TypeDecorator,
     UniqueConstraint,
+    select,
     text,
 )
 from sqlalchemy.engine import Dialect
-from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column, relationship
+from sqlalchemy.orm import DeclarativeBase, Mapped, Session, mapped_column, relationship
 
 
 def now() -> datetime:
@@ -222,6 +224,13 @@ class RunRow(Base):
     at: Mapped[datetime] = mapped_column(Moment, default=now)
     deleted_at: Mapped[datetime | None] = mapped_column(Moment)
 
+    def forget(self) -> None:
+        """Delete what the run gave; that there was one stays."""
+        self.results = self.failure = self.prices = self.reading = None
+        self.checks, self.support, self.basis = [], {}, []
+        self.probes = self.shadows = None
+        self.deleted_at = now()
+
 
 class ReleaseRow(Base):
     """A decision to release, and the release: at most one for each request."""
@@ -328,3 +337,19 @@ class NoticeRow(Base):
     mailed_at: Mapped[datetime | None] = mapped_column(Moment)
     person: Mapped[PersonRow] = relationship()
     request: Mapped[RequestRow | None] = relationship()
+
+
+def latest_run(session: Session, request: RequestRow, *, trial: bool) -> RunRow | None:
+    """The newest run of a request that was not deleted."""
+    return next(iter(_kept_runs(session, request, trial)), None)
+
+
+def forget_runs(session: Session, request: RequestRow, *, trial: bool) -> None:
+    """Delete what trials gave, or what runs on the real data gave and nobody released."""
+    for run in _kept_runs(session, request, trial):
+        run.forget()
+
+
+def _kept_runs(session: Session, request: RequestRow, trial: bool) -> Sequence[RunRow]:
+    kept = RunRow.request_id == request.id, RunRow.trial.is_(trial), RunRow.deleted_at.is_(None)
+    return session.scalars(select(RunRow).where(*kept).order_by(RunRow.id.desc())).all()

@@ -16,7 +16,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 import understudy
 from understudy.desk.service.desk import Desk
 from understudy.desk.web import guards, limits, pages, problems, single_sign_on
-from understudy.desk.web.routes import account, api, certificates, data_sets, decisions, people, requests
+from understudy.desk.web.routes import account, api, data_sets, people, requests
 from understudy.desk.web.sessions import Sessions, is_https
 from understudy.errors import UnderstudyError
 
@@ -73,16 +73,7 @@ class Headers:
         await self._app(scope, receive, send_on)
 
 
-_MODULES = (
-    account,
-    people,
-    decisions,
-    requests,
-    data_sets,
-    certificates,
-    api,
-    single_sign_on,
-)
+_MODULES = (account, people, requests, data_sets, api, single_sign_on)
 # What anybody may ask for. A route that is not here has to have a guard, or the server does not start.
 PUBLIC = frozenset(
     {

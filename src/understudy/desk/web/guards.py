@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Annotated
 from urllib.parse import urlsplit
 
-from fastapi import Depends, Request
+from fastapi import Depends, Form, Path, Request
 from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 
 from understudy.desk.domain.people import NotAllowedError, Person, Role, require_role
-from understudy.desk.service import accounts
+from understudy.desk.service import accounts, tokens
 from understudy.desk.service.desk import Desk
 from understudy.desk.web import sessions
 from understudy.errors import UnderstudyError
@@ -68,7 +68,7 @@ def by_token(
 ) -> Person:
     """Whose token a program shows. Cookies are not looked at, so no page elsewhere can use somebody's session."""
     if credentials is not None:
-        person = accounts.by_token(the_desk(request), credentials.credentials)
+        person = tokens.by_token(the_desk(request), credentials.credentials)
         if person is not None:
             return person
     raise NotSignedInError(
@@ -80,11 +80,19 @@ def by_token(
 # Any of these in a route's dependencies makes it guarded.
 GUARDS = (signed_in, reviewing, custodian, by_token)
 
+Text = Annotated[str, Form()]
+Id = Annotated[int, Path(ge=1, lt=2**31)]
 TheDesk = Annotated[Desk, Depends(the_desk)]
 SignedIn = Annotated[Person, Depends(signed_in)]
 Reviewing = Annotated[Person, Depends(reviewing)]
 Custodian = Annotated[Person, Depends(custodian)]
 ByToken = Annotated[Person, Depends(by_token)]
+
+
+def local_address(address: str) -> str:
+    """Where to go next, if it is on this desk; else the beginning."""
+    plain = address.startswith("/") and not address.startswith("//") and "\\" not in address
+    return address if plain and address.isprintable() and not address.startswith("/sign-") else "/"
 
 
 async def from_our_own_page(request: Request) -> None:

@@ -27,8 +27,8 @@ from understudy.desk.domain.people import NotAllowedError
 from understudy.desk.service import accounts
 from understudy.desk.store.settings import Settings
 from understudy.desk.web import sessions
-from understudy.desk.web.guards import TheDesk
-from understudy.desk.web.routes.account import address_of, local
+from understudy.desk.web.guards import TheDesk, local_address
+from understudy.desk.web.limits import client_address
 from understudy.errors import DataError, MissingError, UsageError
 
 router = APIRouter(include_in_schema=False)
@@ -191,9 +191,9 @@ class Provider:
 def start(request: Request, desk: TheDesk, next: Annotated[str, Query()] = "/") -> Response:
     """Send the browser to the provider."""
     provider = _provider(request, desk.settings)
-    request.app.state.knocking.knock(address_of(request))
+    request.app.state.knocking.knock(client_address(request))
     state, nonce, verifier = (secrets.token_urlsafe(32) for _ in range(3))
-    flow = Flow(state, nonce, verifier, local(next)[:500], int(time.time()))
+    flow = Flow(state, nonce, verifier, local_address(next)[:500], int(time.time()))
     response = RedirectResponse(provider.way_out(flow), status_code=303)
     sealed = sessions.sealed(desk.settings, "flow", list(vars(flow).values()))
     sessions.set_cookie(response, desk.settings, _FLOW, sealed, max_age=_FLOW_SECONDS)
@@ -210,7 +210,7 @@ def back(
 ) -> Response:
     """The browser comes back with a code, or with a refusal."""
     provider = _provider(request, desk.settings)
-    request.app.state.knocking.knock(address_of(request))
+    request.app.state.knocking.knock(client_address(request))
     name = sessions.cookie_name(desk.settings, _FLOW)
     content = sessions.opened(desk.settings, "flow", request.cookies.get(name))
     flow = None if content is None else Flow(*content)

@@ -6,33 +6,20 @@ from datetime import datetime
 from typing import Annotated
 from xml.etree import ElementTree
 
-from fastapi import APIRouter, Form, Path, Query, Request, Response
+from fastapi import APIRouter, Query, Request, Response
 from starlette.responses import RedirectResponse
 
 from understudy.desk.domain.people import Person
-from understudy.desk.service import accounts
+from understudy.desk.service import accounts, tokens
 from understudy.desk.service.desk import Desk
 from understudy.desk.service.notices import notices
 from understudy.desk.web import pages, sessions
-from understudy.desk.web.guards import SignedIn, TheDesk, somebody
+from understudy.desk.web.guards import Id, SignedIn, Text, TheDesk, local_address, somebody
+from understudy.desk.web.limits import client_address
 from understudy.desk.web.problems import headers_of, status_of
 from understudy.errors import UnderstudyError, UsageError
 
 router = APIRouter(include_in_schema=False)
-
-Text = Annotated[str, Form()]
-Id = Annotated[int, Path(ge=1, lt=2**31)]
-
-
-def local(address: str) -> str:
-    """Where to go next, if it is on this desk; else the beginning."""
-    plain = address.startswith("/") and not address.startswith("//") and "\\" not in address
-    return address if plain and address.isprintable() and not address.startswith("/sign-") else "/"
-
-
-def address_of(request: Request) -> str:
-    """Where a request comes from, to slow down who guesses."""
-    return request.client.host if request.client is not None else "unknown"
 
 
 @router.get("/health")
@@ -46,7 +33,7 @@ def health(desk: TheDesk) -> dict[str, str]:
 def sign_in_page(request: Request, desk: TheDesk, next: Annotated[str, Query()] = "/") -> Response:
     """Where people come in."""
     if somebody(request) is not None:
-        return RedirectResponse(local(next), status_code=303)
+        return RedirectResponse(local_address(next), status_code=303)
     return _sign_in_page(request, desk, next)
 
 
@@ -60,11 +47,11 @@ def sign_in(
 ) -> Response:
     """Come in by e-mail address and password."""
     try:
-        request.app.state.knocking.knock(address_of(request))
-        signed_in = accounts.sign_in(desk, email, password, address_of(request))
+        request.app.state.knocking.knock(client_address(request))
+        signed_in = accounts.sign_in(desk, email, password, client_address(request))
     except UnderstudyError as error:
         return _sign_in_page(request, desk, next, email=email, problem=error)
-    response = RedirectResponse(local(next), status_code=303)
+    response = RedirectResponse(local_address(next), status_code=303)
     sessions.begin(request, response, signed_in)
     return response
 
@@ -125,7 +112,7 @@ def change_password(
     try:
         if password != again:
             raise UsageError("the two new passwords are not the same.", hint="write it twice.")
-        number = accounts.change_password(desk, person, old, password, address_of(request))
+        number = accounts.change_password(desk, person, old, password, client_address(request))
     except UnderstudyError as error:
         return _account_page(request, desk, person, problem=error)
     response = RedirectResponse("/account?done=password", status_code=303)
@@ -146,7 +133,7 @@ def sign_out_everywhere(request: Request, desk: TheDesk, person: SignedIn) -> Re
 def make_token(request: Request, desk: TheDesk, person: SignedIn, name: Text = "") -> Response:
     """A new token, shown on the page that follows and never again."""
     try:
-        token = accounts.make_token(desk, person, name)
+        token = tokens.make_token(desk, person, name)
     except UnderstudyError as error:
         return _account_page(request, desk, person, problem=error)
     return _shown_next(request, token=token)
@@ -155,14 +142,14 @@ def make_token(request: Request, desk: TheDesk, person: SignedIn, name: Text = "
 @router.post("/account/tokens/{token_id}/revoke")
 def revoke_token(desk: TheDesk, person: SignedIn, token_id: Id) -> Response:
     """Make a token worth nothing."""
-    accounts.revoke_token(desk, person, token_id)
+    tokens.revoke_token(desk, person, token_id)
     return RedirectResponse("/account?done=revoked", status_code=303)
 
 
 @router.post("/account/feed")
 def make_feed(request: Request, desk: TheDesk, person: SignedIn) -> Response:
     """A new address for one's feed, shown on the page that follows and never again."""
-    secret = accounts.feed_address(desk, person)
+    secret = tokens.feed_address(desk, person)
     address = f"{desk.settings.address.rstrip('/')}/feed/{secret}.xml"
     return _shown_next(request, feed=address)
 
@@ -170,7 +157,7 @@ def make_feed(request: Request, desk: TheDesk, person: SignedIn) -> Response:
 @router.get("/feed/{secret}.xml")
 def feed(desk: TheDesk, secret: str) -> Response:
     """What waits for somebody, for a feed reader."""
-    person = accounts.by_feed(desk, secret)
+    person = tokens.by_feed(desk, secret)
     if person is None:
         raise UsageError("there is no such feed.", hint="make a new address on your account's page.")
     return Response(_atom(desk, person), media_type="application/atom+xml")
@@ -186,7 +173,7 @@ def _sign_in_page(
         status=200 if problem is None else status_of(problem),
         problem=problem,
         email=email[:254],
-        next=local(next),
+        next=local_address(next),
         single_sign_on=single.name if single.issuer else "",
     )
     if problem is not None:
@@ -215,7 +202,7 @@ def _account_page(
         status=200 if problem is None else status_of(problem),
         problem=problem,
         account=accounts.own_account(desk, person),
-        tokens=accounts.tokens(desk, person),
+        tokens=tokens.list_tokens(desk, person),
         token=token,
         feed=feed,
     )

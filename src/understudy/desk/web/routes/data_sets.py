@@ -1,22 +1,27 @@
-"""Pages of data sets: what may be known about them, the synthetic file, and figures of what requests cost."""
+"""Pages of data sets, figures of what requests cost, and certificates of what was released."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Annotated
+from typing import Annotated, Any
 
 from fastapi import APIRouter, Query, Request, Response
 from starlette.responses import FileResponse
 
 from understudy.core.pages.figures import Figure
+from understudy.desk.domain import certificate
 from understudy.desk.domain.certificate import MEANING_OF_PRICE
+from understudy.desk.domain.results import Results
 from understudy.desk.service import data_sets, views
+from understudy.desk.service.desk import Desk
 from understudy.desk.service.views import Priced, PricedRequest
 from understudy.desk.web import pages, price_figures, wording
-from understudy.desk.web.guards import Reviewing, SignedIn, TheDesk
-from understudy.errors import UsageError
+from understudy.desk.web.guards import Reviewing, SignedIn, TheDesk, somebody
+from understudy.desk.web.result_view import shown
+from understudy.errors import DataError, UsageError
 
 router = APIRouter(include_in_schema=False)
 
@@ -147,3 +152,38 @@ def _drawn(key: str, title: str, priced: Priced) -> Figure:
 def _svg(key: str, title: str, priced: Priced, narrow: bool) -> str:
     figure = _drawn(key, title, priced)
     return figure.narrow_svg() if narrow else figure.svg()
+
+
+@router.get("/certificates/{number}.json")
+def certificate_file(desk: TheDesk, number: str) -> Response:
+    """The certificate as it was signed."""
+    content = json.dumps(_found(desk, number), ensure_ascii=False, indent=2)
+    headers = {"content-disposition": 'attachment; filename="certificate.json"'}
+    return Response(content, media_type="application/json", headers=headers)
+
+
+@router.get("/certificates/{number}")
+def certificate_page(request: Request, desk: TheDesk, number: str) -> Response:
+    """The certificate to read, with whether it is as the desk signed it."""
+    document = _found(desk, number)
+    try:
+        certificate.verify(document, certificate.public_key(desk.settings.secret))
+        genuine = True
+    except DataError:
+        genuine = False
+    return pages.render(
+        request,
+        "certificate.html",
+        person=somebody(request),
+        simulated=bool(document["simulated"]),
+        document=document,
+        genuine=genuine,
+        result=[] if document["result"] is None else shown(Results.from_json(document["result"])),
+    )
+
+
+def _found(desk: Desk, number: str) -> dict[str, Any]:
+    document = views.certificate(desk, number)
+    if document is None:
+        raise UsageError("there is no such certificate.", hint="check the number, letter by letter.")
+    return document

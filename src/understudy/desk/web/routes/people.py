@@ -9,9 +9,8 @@ from understudy.desk.domain.people import Person, Role
 from understudy.desk.service import accounts
 from understudy.desk.service.desk import Desk
 from understudy.desk.web import pages, sessions
-from understudy.desk.web.guards import Custodian, TheDesk
+from understudy.desk.web.guards import Custodian, Id, Text, TheDesk
 from understudy.desk.web.problems import status_of
-from understudy.desk.web.routes.account import Id, Text
 from understudy.errors import UnderstudyError, UsageError
 
 router = APIRouter(include_in_schema=False)
