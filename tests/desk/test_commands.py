@@ -446,7 +446,7 @@ def test_a_token_is_not_sent_in_the_clear_nor_forgotten(tmp_path, monkeypatch):
     monkeypatch.setenv("UNDERSTUDY_TOKEN", "desk_secret")
     with pytest.raises(RefusedError, match="plain http"):
         invoked(*ask, "http://desk.example")
-    with pytest.raises(UsageError, match="no address"):
+    with pytest.raises(UsageError, match="not the address"):
         invoked(*ask, "desk.example")
     with pytest.raises(MissingError, match="does not answer") as error:
         invoked(*ask, "http://127.0.0.1:9")
@@ -475,25 +475,6 @@ def test_a_port_that_is_taken_is_said_first(tmp_path):
     assert isinstance(done.exception, UsageError)
     assert f"something listens at 127.0.0.1:{port} already" in str(done.exception)
     assert done.output == ""
-
-
-def test_data_is_called_by_its_title_or_its_name():
-    from understudy.cli.desk.research import _data_set
-
-    known = [
-        {"name": "3F2A", "title": "Autumn  term"},
-        {"name": "77bb", "title": "Spring"},
-        {"name": "88cc", "title": "Spring"},
-    ]
-    assert {_data_set(known, one) for one in ("3f2a", "autumn term", "AUTUMN TERM ")} == {"3F2A"}
-    with pytest.raises(UsageError, match="2 data sets"):
-        _data_set(known, "spring")
-    with pytest.raises(UsageError, match="no data set 'winter'") as error:
-        _data_set(known, "winter")
-    assert "Autumn term (3F2A)" in error.value.hint
-    with pytest.raises(UsageError, match="no data set") as error:
-        _data_set([], "winter")
-    assert "none" in error.value.hint
 
 
 @pytest.mark.sandbox

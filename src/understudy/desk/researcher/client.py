@@ -58,7 +58,7 @@ class DeskClient:
     ) -> dict[str, Any]:
         """Make a request about a data set, named by its title or its name; hand it in unless it is a draft."""
         content = {
-            "data_set": _name_of(self._ask("GET", "data-sets"), data_set),
+            "data_set": data_set_named(self._ask("GET", "data-sets"), data_set),
             "question": question,
             "code": code,
             "shown": shown,
@@ -107,7 +107,7 @@ class DeskClient:
         raise UsageError(message, hint=hint)
 
 
-def _name_of(known: Sequence[dict[str, Any]], title_or_name: str) -> str:
+def data_set_named(known: Sequence[dict[str, Any]], title_or_name: str) -> str:
     """The name of a data set that is called by its title or name, in whatever case and spacing."""
     wanted = " ".join(title_or_name.split()).casefold()
     titles = {str(data_set["name"]): " ".join(str(data_set["title"]).split()) for data_set in known}
