@@ -7,17 +7,16 @@ import numpy as np
 import pytest
 
 from understudy.errors import UsageError
-from understudy.keystrokes.coarsening import EXAMPLES, parse_coarsening
+from understudy.keystrokes.coarsening import EXAMPLES, parse_coarsening, rebuild_times
 from understudy.keystrokes.formats.reading import read_keystrokes
 from understudy.keystrokes.keystrokes import Keystrokes
 from understudy.keystrokes.latencies import count_latencies
 from understudy.keystrokes.release import (
-    Kept,
     Keys,
+    ReleasedColumns,
     coarsen_events,
     key_class,
     pseudonyms,
-    relaid,
     released_table,
 )
 
@@ -57,7 +56,7 @@ def rng():
 
 
 def test_a_small_case_by_hand():
-    coarse = relaid(typed(FIRST, SECOND), parse_coarsening("bucket:300"), rng())
+    coarse = rebuild_times(typed(FIRST, SECOND), parse_coarsening("bucket:300"), rng())
     # 120 → 300, 360 → 600, a paste and a long pause → 5000 → 5100; the next session starts at 0; 301 → 600.
     assert (coarse.time // MS).tolist() == [0, 300, 900, 6000, 11100, 0, 600, 0, 300]
     assert coarse.follows.tolist() == [False, True, True, False, True, False, True, False, True]
@@ -66,7 +65,7 @@ def test_a_small_case_by_hand():
 
 def test_without_sessions_times_run_on():
     keystrokes = typed(FIRST, SECOND)
-    kept = Kept(fewest=1, longest_pause=1000.0)
+    kept = ReleasedColumns(fewest=1, longest_pause=1000.0)
     coarse = coarsen_events(keystrokes, parse_coarsening("round:100"), kept, rng())
     mine = coarse.lengths.argmax()
     assert (coarse.time[coarse.offsets[mine] : coarse.offsets[mine + 1]] // MS).tolist() == [
@@ -86,7 +85,7 @@ def test_interleaved_sessions_are_put_one_after_the_other():
         ("a", 310, 0, True),
         ("b", 400, 1, False),
     ]
-    coarse = relaid(typed(rows), parse_coarsening("round:10"), rng())
+    coarse = rebuild_times(typed(rows), parse_coarsening("round:10"), rng())
     assert [coarse.keys[code] for code in coarse.key] == ["a", "c", "a", "b", "b"]
     assert (coarse.time // MS).tolist() == [0, 5000, 5110, 0, 5000]
     assert coarse.follows.tolist() == [False, False, True, False, False]
@@ -96,7 +95,9 @@ def test_interleaved_sessions_are_put_one_after_the_other():
 @pytest.mark.parametrize("kind", KINDS)
 def test_order_holds_and_every_stretch_starts_at_0(kind, session, course):
     keystrokes, _ = course
-    coarse = coarsen_events(keystrokes, parse_coarsening(kind), Kept(session=session, hold=True), rng())
+    coarse = coarsen_events(
+        keystrokes, parse_coarsening(kind), ReleasedColumns(session=session, hold=True), rng()
+    )
     starts = coarse.offsets[:-1]
     if session:
         starts = np.flatnonzero(
@@ -117,7 +118,9 @@ def test_order_holds_and_every_stretch_starts_at_0(kind, session, course):
 @pytest.mark.parametrize("kind", ["round:300", "bucket:300"])
 def test_everything_falls_on_the_grid(kind, course):
     keystrokes, _ = course
-    coarse = coarsen_events(keystrokes, parse_coarsening(kind), Kept(session=True, hold=True), rng())
+    coarse = coarsen_events(
+        keystrokes, parse_coarsening(kind), ReleasedColumns(session=True, hold=True), rng()
+    )
     assert not np.any(coarse.time % (300 * MS))
     assert not np.any(coarse.hold % (300 * MS))
     ends = keystrokes.latencies[keystrokes.follows] / MS
@@ -148,7 +151,7 @@ def test_the_table_has_the_columns_that_were_asked_for_and_new_names(course):
         ("session", ["learner", "session", "time_ms", "key"]),
         ("hold,week,session", ["learner", "session", "week", "time_ms", "key", "hold_ms"]),
     ):
-        kept = Kept.columns(text)
+        kept = ReleasedColumns.parse(text)
         coarse = coarsen_events(keystrokes, parse_coarsening("shift:300"), kept, rng())
         table = released_table(coarse, kept)
         assert table.columns == columns
@@ -158,7 +161,11 @@ def test_the_table_has_the_columns_that_were_asked_for_and_new_names(course):
 
 @pytest.mark.parametrize(
     "kept",
-    [Kept.columns("", keys=Keys.all), Kept.columns(""), Kept.columns("week,session,hold", keys=Keys.all)],
+    [
+        ReleasedColumns.parse("", keys=Keys.all),
+        ReleasedColumns.parse(""),
+        ReleasedColumns.parse("week,session,hold", keys=Keys.all),
+    ],
 )
 @pytest.mark.parametrize("kind", KINDS)
 def test_what_is_written_can_be_read_and_is_the_same(kind, kept, course, tmp_path):
@@ -184,7 +191,9 @@ def test_learners_come_in_another_order_each_time(course):
     keystrokes, _ = course
     orders = {
         tuple(
-            coarsen_events(keystrokes, parse_coarsening("round:100"), Kept(), rng(), random.Random(s)).lengths
+            coarsen_events(
+                keystrokes, parse_coarsening("round:100"), ReleasedColumns(), rng(), random.Random(s)
+            ).lengths
         )
         for s in range(4)
     }
@@ -193,7 +202,7 @@ def test_learners_come_in_another_order_each_time(course):
 
 def test_weeks_count_from_0_and_only_if_asked():
     coarse = coarsen_events(
-        typed(FIRST), parse_coarsening("round:100"), Kept.columns("week, session", fewest=1), rng()
+        typed(FIRST), parse_coarsening("round:100"), ReleasedColumns.parse("week, session", fewest=1), rng()
     )
     assert coarse.week.tolist() == [0, 0, 0, 0, 0, 1, 1]
 
@@ -204,14 +213,14 @@ def test_hold_times_that_are_unknown_stay_so():
     unknown = np.array([one < 0 for one in hold])
     held = np.where(unknown, -1, keystrokes.hold)
     keystrokes = Keystrokes(**{**vars(keystrokes), "hold": held})
-    coarse = relaid(keystrokes, parse_coarsening("bucket:100"), rng())
+    coarse = rebuild_times(keystrokes, parse_coarsening("bucket:100"), rng())
     assert np.where(coarse.hold < 0, -1, coarse.hold // MS).tolist() == [100, -1, 100, 200, 500, 100, 100]
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_key_that_was_held_for_hours_counts_as_held_for_750_ms(kind):
     keystrokes = typed(FIRST, hold=[80, 90, 90, 100, 7_654_321, 80, 80])
-    coarse = relaid(keystrokes, parse_coarsening(kind), rng())
+    coarse = rebuild_times(keystrokes, parse_coarsening(kind), rng())
     assert coarse.hold.max() / MS <= 750 + 500
     if kind == "bucket:300":
         assert coarse.hold.max() / MS == 900
@@ -223,16 +232,16 @@ def test_hold_times_of_rare_keys_share_their_classes():
     learners[1] += [("c", 100, 0, True)]
     # In the order of rows: a b, a c, a, a, a, a.
     keystrokes = typed(*learners, hold=[50, 333, 60, 444, 70, 80, 90, 100])
-    found = relaid(keystrokes, parse_coarsening("classes:1"), rng(), fewest=5).hold // MS
+    found = rebuild_times(keystrokes, parse_coarsening("classes:1"), rng(), fewest=5).hold // MS
     assert found.tolist() == [70, 333, 70, 333, 70, 70, 70, 70]
-    alone = relaid(keystrokes, parse_coarsening("classes:1"), rng(), fewest=1).hold // MS
+    alone = rebuild_times(keystrokes, parse_coarsening("classes:1"), rng(), fewest=1).hold // MS
     assert alone.tolist() == [70, 333, 70, 444, 70, 70, 70, 70]
 
 
 def test_unknown_hold_times_are_in_no_class():
     keystrokes = typed(*[[("a", 0, 0, False)] for _ in range(5)], hold=[50, 60, 70, 80, 90])
     keystrokes = Keystrokes(**{**vars(keystrokes), "hold": np.array([-1, -1, -1, 80 * MS, 90 * MS])})
-    found = relaid(keystrokes, parse_coarsening("classes:1"), rng()).hold
+    found = rebuild_times(keystrokes, parse_coarsening("classes:1"), rng()).hold
     assert found.tolist() == [-1, -1, -1, 80 * MS, 80 * MS]
 
 
@@ -241,29 +250,31 @@ def test_digraphs_of_few_learners_share_their_classes():
     learners = [[("a", 0, 0, False), ("b" if i < 3 else "c", 100 + 10 * i, 0, True)] for i in range(6)]
     keystrokes = typed(*learners)
     for fewest, expected in ((3, [110, 110, 110, 140, 140, 140]), (4, [120] * 6)):
-        coarse = relaid(keystrokes, parse_coarsening("classes:1"), rng(), fewest=fewest)
+        coarse = rebuild_times(keystrokes, parse_coarsening("classes:1"), rng(), fewest=fewest)
         assert (coarse.time[1::2] // MS).tolist() == expected
         released = coarsen_events(
-            keystrokes, parse_coarsening("classes:1"), Kept(keys=Keys.all, fewest=fewest), rng()
+            keystrokes, parse_coarsening("classes:1"), ReleasedColumns(keys=Keys.all, fewest=fewest), rng()
         )
         assert sorted(released.time[1::2] // MS) == expected
 
 
 def test_order_and_names_do_not_come_from_the_stream_of_draws(course):
     keystrokes, _ = course
-    drawn = [coarsen_events(keystrokes, parse_coarsening("shift:300"), Kept(), rng()) for _ in range(2)]
+    drawn = [
+        coarsen_events(keystrokes, parse_coarsening("shift:300"), ReleasedColumns(), rng()) for _ in range(2)
+    ]
     # The same draws, yet another order of learners and other names.
     assert drawn[0].lengths.tolist() != drawn[1].lengths.tolist()
-    names = [set(released_table(drawn[0], Kept())["learner"]) for _ in range(2)]
+    names = [set(released_table(drawn[0], ReleasedColumns())["learner"]) for _ in range(2)]
     assert not names[0] & names[1]
     stream = rng()
-    coarsen_events(keystrokes, parse_coarsening("round:300"), Kept(), stream)
+    coarsen_events(keystrokes, parse_coarsening("round:300"), ReleasedColumns(), stream)
     assert stream.bit_generator.state == rng().bit_generator.state
 
 
 def test_hold_times_that_are_not_there():
     with pytest.raises(UsageError, match="does not tell"):
-        coarsen_events(typed(FIRST), parse_coarsening("round:100"), Kept(hold=True), rng())
+        coarsen_events(typed(FIRST), parse_coarsening("round:100"), ReleasedColumns(hold=True), rng())
 
 
 def test_a_key_of_few_learners_is_named_by_its_class():
@@ -272,12 +283,14 @@ def test_a_key_of_few_learners_is_named_by_its_class():
     learners[3].append((texts, 200, 0, True))
     keystrokes = typed(*learners, keys=("a", "b", "ä", texts))
     # Letters that are given by their class are of two learners, which would point at them.
-    coarse = coarsen_events(keystrokes, parse_coarsening("round:10"), Kept(keys=Keys.all), rng())
+    coarse = coarsen_events(keystrokes, parse_coarsening("round:10"), ReleasedColumns(keys=Keys.all), rng())
     assert coarse.keys == ("a", "b", "other")
     assert np.bincount(coarse.key).tolist() == [7, 5, 3]
-    two = coarsen_events(keystrokes, parse_coarsening("round:10"), Kept(keys=Keys.all, fewest=2), rng())
+    two = coarsen_events(
+        keystrokes, parse_coarsening("round:10"), ReleasedColumns(keys=Keys.all, fewest=2), rng()
+    )
     assert two.keys == ("a", "b", "other", "ä")
-    only = coarsen_events(keystrokes, parse_coarsening("round:10"), Kept(), rng())
+    only = coarsen_events(keystrokes, parse_coarsening("round:10"), ReleasedColumns(), rng())
     assert only.keys == ("letter", "other")
 
 
@@ -287,14 +300,14 @@ def test_a_class_of_one_learner_is_pooled():
     learners[5].append(("Shift", 200, 0, True))
     keystrokes = typed(*learners, keys=("a", "b", "7", "Shift"))
     for keys, expected in ((Keys.classes, ("letter", "other")), (Keys.all, ("a", "b", "other"))):
-        coarse = coarsen_events(keystrokes, parse_coarsening("round:10"), Kept(keys=keys), rng())
+        coarse = coarsen_events(keystrokes, parse_coarsening("round:10"), ReleasedColumns(keys=keys), rng())
         assert coarse.keys == expected
         assert np.bincount(coarse.key)[-1] == 2
 
 
 def test_a_class_of_all_learners_of_a_small_file_stays():
     coarse = coarsen_events(
-        typed(FIRST, SECOND, keys=("a", "b", "c")), parse_coarsening("round:10"), Kept(), rng()
+        typed(FIRST, SECOND, keys=("a", "b", "c")), parse_coarsening("round:10"), ReleasedColumns(), rng()
     )
     assert coarse.keys == ("letter",)
 
@@ -324,17 +337,17 @@ def test_pseudonyms_are_fresh_and_different():
 @pytest.mark.parametrize(("text", "words"), [("name", "'name'"), ("week;session", "week, session, hold")])
 def test_what_cannot_be_kept(text, words):
     with pytest.raises(UsageError) as error:
-        Kept.columns(text)
+        ReleasedColumns.parse(text)
     assert words in str(error.value)
 
 
 def test_a_longest_pause_is_a_length():
     with pytest.raises(UsageError, match="at most"):
-        Kept(longest_pause=749)
+        ReleasedColumns(longest_pause=749)
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_nobody_and_nothing(kind):
-    coarse = coarsen_events(typed([], []), parse_coarsening(kind), Kept(session=True), rng())
+    coarse = coarsen_events(typed([], []), parse_coarsening(kind), ReleasedColumns(session=True), rng())
     assert coarse.n_rows == 0
     assert coarse.n_learners == 2

@@ -12,7 +12,7 @@ from understudy.core.pages.render import render
 from understudy.core.privacy.guarantee import Guarantee
 from understudy.errors import DataError, UsageError
 from understudy.keystrokes.coarsening import Classing, Coarsening
-from understudy.keystrokes.release import Kept, Keys
+from understudy.keystrokes.release import Keys, ReleasedColumns
 
 GUARANTEE = Guarantee.none(
     "coarsening has no proof: what it hides depends on the other learners and on the attacker"
@@ -29,7 +29,7 @@ _FIGURES = ("attack", "k", "rate", "low", "high", "chance", "n_learners")
 def card_content(
     table: pl.DataFrame,
     coarsening: Coarsening,
-    kept: Kept,
+    columns: ReleasedColumns,
     provenance: dict[str, Any],
     attacks: Sequence[dict[str, Any]] = (),
 ) -> dict[str, Any]:
@@ -47,17 +47,17 @@ def card_content(
         "n_rows": table.height,
         "coarsening": str(coarsening),
         "typing_range_ms": [low, high],
-        "longest_pause_ms": kept.longest_pause,
-        "keys": str(kept.keys),
+        "longest_pause_ms": columns.longest_pause,
+        "keys": str(columns.keys),
         "guarantee": GUARANTEE.to_json(),
-        "made": _made(coarsening, kept),
-        "does_not_hide": _does_not_hide(coarsening, kept),
+        "made": _made(coarsening, columns),
+        "does_not_hide": _does_not_hide(coarsening, columns),
         "how_to_count": f"Count latencies from {low:g} to {high:g} ms as typing: here the 10 to 750 ms of the "
         "original lie there, with some pauses just above. Rows stand in the order of the keys, also where two "
         "have the same time.",
         "columns": [{"column": name, "meaning": _MEANINGS[name]} for name in table.columns],
         "attacks": [_rounded(one) for one in attacks],
-        "attacks_note": _attacks_note(attacks, kept, n_learners),
+        "attacks_note": _attacks_note(attacks, columns, n_learners),
     }
 
 
@@ -133,15 +133,15 @@ def read_attacks(path: Path, coarsening: Coarsening, n_learners: int) -> list[di
     ]
 
 
-def _attacks_note(attacks: Sequence[dict[str, Any]], kept: Kept, n_learners: int) -> str:
-    unseen = [HOLD_UNSEEN] if kept.hold else []
+def _attacks_note(attacks: Sequence[dict[str, Any]], columns: ReleasedColumns, n_learners: int) -> str:
+    unseen = [HOLD_UNSEEN] if columns.hold else []
     if not attacks:
         return " ".join([NOT_TRIED, *unseen])
     counts = sorted({int(one["n_learners"]) for one in attacks})
     measured = f"{counts[0]} to {counts[-1]}" if len(counts) > 1 else f"{counts[0]}"
     said = f"Measured on {measured} of {n_learners} learners"
     said += "; a sweep leaves out who typed too little." if counts[0] < n_learners else "."
-    if kept.keys is Keys.classes:
+    if columns.keys is Keys.classes:
         unseen.append("The attacks knew which keys were pressed, and not only their classes.")
     return " ".join([MEASURED, said, *unseen])
 
@@ -160,44 +160,44 @@ def _rounded(figures: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _made(coarsening: Coarsening, kept: Kept) -> list[str]:
+def _made(coarsening: Coarsening, columns: ReleasedColumns) -> list[str]:
     kind = str(coarsening).partition(":")[0]
     steps = [
         _KINDS[kind].format(value=str(coarsening).partition(":")[2]),
-        f"Pauses count as {kept.longest_pause:g} ms at most, before they are made coarse. So does the gap before a key "
-        "that follows none, such as after a paste.",
+        f"Pauses count as {columns.longest_pause:g} ms at most, before they are made coarse. So does the gap before a "
+        "key that follows none, such as after a paste.",
         "Every session starts at 0; dates are gone."
-        if kept.session
+        if columns.session
         else "Every learner starts at 0; dates are gone, and sessions follow one another.",
-        *(["Hold times count as 750 ms at most, before they are made coarse."] if kept.hold else []),
+        *(["Hold times count as 750 ms at most, before they are made coarse."] if columns.hold else []),
         "Learners have fresh random names and stand in random order. Nothing else of the original file was "
         "kept than the columns below.",
     ]
-    if kept.keys is Keys.classes:
+    if columns.keys is Keys.classes:
         return [
             *steps,
             "Of each key only its class is here: letter, digit, space, symbol, backspace or other. A class that fewer "
-            f"than {kept.fewest} learners pressed is given as other.",
+            f"than {columns.fewest} learners pressed is given as other.",
         ]
     return [
         *steps,
-        f"Keys that fewer than {kept.fewest} learners pressed are given by their class, and if so few pressed keys of "
-        "this class, as other.",
+        f"Keys that fewer than {columns.fewest} learners pressed are given by their class, and if so few pressed keys "
+        "of this class, as other.",
     ]
 
 
-def _does_not_hide(coarsening: Coarsening, kept: Kept) -> list[str]:
+def _does_not_hide(coarsening: Coarsening, columns: ReleasedColumns) -> list[str]:
     left = [
         "What was typed: it can be read letter by letter, and names in it too. Text content is a separate "
         "identifier: the way somebody writes programs points at them. Coarse times change nothing about it."
-        if kept.keys is Keys.all
+        if columns.keys is Keys.all
         else "The pattern of letters, digits and symbols. Who has the text can find its typist. Text content is a "
         "separate identifier.",
         "How much somebody typed, how often they took keys back, and how their pauses lie.",
         "Averages over many keys. Every latency is coarse, but the mean of many coarse latencies is not, and it is "
         "what attacks on typing use.",
     ]
-    if kept.hold:
+    if columns.hold:
         left.append(f"For how long keys were held. {HOLD_UNSEEN}")
     if isinstance(coarsening, Classing):
         left.append(

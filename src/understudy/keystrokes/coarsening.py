@@ -10,21 +10,25 @@ import difflib
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from understudy.errors import UsageError
-from understudy.keystrokes.keystrokes import Keystrokes
+from understudy.keystrokes.keystrokes import NANOSECONDS, UNKNOWN, Keystrokes
 from understudy.keystrokes.latencies import LONGEST, SHORTEST
 from understudy.keystrokes.microaggregation import microaggregated
-from understudy.keystrokes.release import relaid
 
 Floats = NDArray[np.float64]
 Codes = NDArray[np.integer[Any]]
 Random = np.random.Generator
+
+# The length of a pause can be matched with another log of the same hour; above this all are alike.
+LONGEST_PAUSE = 5000.0
+# Keys of fewer learners than this point at them: a letter of another language, a text in place of a key.
+FEWEST_LEARNERS = 5
 
 
 class Coarsening(Protocol):
@@ -48,7 +52,7 @@ class Coarsening(Protocol):
         ...
 
     def events(self, keystrokes: Keystrokes, rng: Random) -> Keystrokes:
-        """Key presses whose latencies are coarse: times rebuilt, every session from 0 (see `events.relaid`)."""
+        """Key presses whose latencies are coarse: times rebuilt, every session from 0 (see `rebuild_times`)."""
         ...
 
     def typing_range(self, shortest: float = SHORTEST, longest: float = LONGEST) -> tuple[float, float]:
@@ -80,7 +84,7 @@ class _EachLatency(ABC):
 
     def events(self, keystrokes: Keystrokes, rng: Random) -> Keystrokes:
         """Times rebuilt from coarse latencies."""
-        return relaid(keystrokes, self, rng)
+        return rebuild_times(keystrokes, self, rng)
 
     def typing_range(self, shortest: float = SHORTEST, longest: float = LONGEST) -> tuple[float, float]:
         """The coarse values of both ends."""
@@ -346,3 +350,86 @@ def _lower_quantiles(values: Floats, group: Codes, levels: list[float]) -> Float
     # What a product of floats adds to a whole number is no reason to take the next value.
     ranks = np.maximum(np.ceil(counts[:, None] * np.array(levels) - 1e-9).astype(np.int64), 1)
     return np.asarray(values[order][starts[:, None] + ranks - 1])
+
+
+def rebuild_times(
+    keystrokes: Keystrokes,
+    coarsening: Coarsening,
+    rng: np.random.Generator,
+    *,
+    longest_pause: float = LONGEST_PAUSE,
+    running_on: bool = False,
+    fewest: int = FEWEST_LEARNERS,
+) -> Keystrokes:
+    """The same keys at times whose differences are coarse, session after session, each from 0.
+
+    A longer pause counts as the longest one, and so does the gap before a key that follows none in its
+    session (a paste, rows left out): both are made coarse like latencies. Order holds, since no
+    coarse latency is negative; with a latency of 0 two keys share a time, and the order of the rows tells.
+    With `running_on`, a learner's sessions continue each other's times. A key held for longer counts as held
+    for 750 ms: a key that somebody leant on for two hours points at them.
+    """
+    ordered = _by_session(keystrokes)
+    learner, n_rows = ordered.learner, ordered.n_rows
+    first = np.zeros(n_rows, dtype=bool)
+    first[ordered.offsets[:-1][ordered.lengths > 0]] = True
+    opens = first | (np.diff(ordered.session, prepend=-1) != 0)
+    follows = ordered.follows & ~opens
+    gaps = np.where(follows, ordered.latencies / NANOSECONDS, longest_pause)
+    starts = first if running_on else opens
+    gaps = np.where(starts, 0.0, np.minimum(gaps, longest_pause))
+    digraph = _common_digraphs(ordered.key, follows, learner, len(ordered.keys), fewest)
+    digraph[starts] = -2  # no latency at all, so in no class of latencies
+    coarse = np.where(starts, 0.0, coarsening.latencies(gaps, digraph, starts, rng))
+    passed = np.cumsum(np.rint(coarse * NANOSECONDS).astype(np.int64))
+    begin = np.flatnonzero(starts)
+    passed -= np.repeat(passed[begin], np.diff(np.append(begin, n_rows)))
+    hold = ordered.hold
+    if hold is not None:
+        known = hold >= 0
+        held = np.minimum(hold[known] / NANOSECONDS, LONGEST)
+        common = learners_per_key(ordered)[ordered.key] >= fewest
+        held = coarsening.holds(held, np.where(common, ordered.key, -1)[known], rng)
+        hold = np.full(n_rows, UNKNOWN, dtype=np.int64)
+        hold[known] = np.rint(held * NANOSECONDS).astype(np.int64)
+    return replace(ordered, time=passed, follows=follows, hold=hold)
+
+
+def _by_session(keystrokes: Keystrokes) -> Keystrokes:
+    """Each learner's sessions one after the other, where they were interleaved (two tasks open at once)."""
+    learner, session = keystrokes.learner, keystrokes.session
+    if not np.any((np.diff(session) < 0) & (np.diff(learner) == 0)):
+        return keystrokes
+    order = np.lexsort((session, learner))  # stable, so time order holds within a session
+    after = np.diff(order, prepend=-2) == 1
+    return replace(
+        keystrokes,
+        key=keystrokes.key[order],
+        time=keystrokes.time[order],
+        follows=keystrokes.follows[order] & after,
+        session=session[order],
+        week=keystrokes.week[order],
+        hold=None if keystrokes.hold is None else keystrokes.hold[order],
+    )
+
+
+def _common_digraphs(
+    key: NDArray[np.integer[Any]],
+    follows: NDArray[np.bool_],
+    learner: NDArray[np.integer[Any]],
+    n_keys: int,
+    fewest: int,
+) -> NDArray[np.int64]:
+    """The pair of keys that each row ends; -1 for pairs of few learners and for a key that follows none."""
+    before = np.concatenate([key[:1], key[:-1]]).astype(np.int64)
+    pairs, pair = np.unique(before * n_keys + key, return_inverse=True)
+    of_learner = np.unique(pair[follows] * (int(learner.max(initial=0)) + 1) + learner[follows])
+    n_learners = np.bincount(of_learner // (int(learner.max(initial=0)) + 1), minlength=len(pairs))
+    return np.where(follows & (n_learners[pair] >= fewest), pair, -1)
+
+
+def learners_per_key(keystrokes: Keystrokes) -> NDArray[np.int64]:
+    """How many learners pressed each key."""
+    n_keys = len(keystrokes.keys)
+    pressed = np.unique(keystrokes.learner.astype(np.int64) * n_keys + keystrokes.key) % n_keys
+    return np.bincount(pressed, minlength=n_keys)

@@ -10,40 +10,38 @@ import random
 import re
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
 from understudy.core.names import SIMULATED_PREFIX
 from understudy.errors import UsageError
+from understudy.keystrokes.coarsening import (
+    FEWEST_LEARNERS,
+    LONGEST_PAUSE,
+    Coarsening,
+    learners_per_key,
+    rebuild_times,
+)
 from understudy.keystrokes.formats.events import event_table
 from understudy.keystrokes.keystrokes import NANOSECONDS, UNKNOWN, Keystrokes
-from understudy.keystrokes.latencies import LONGEST
 
-if TYPE_CHECKING:
-    from understudy.keystrokes.coarsening import Coarsening
-
-# The length of a pause can be matched with another log of the same hour; above this all are alike.
-LONGEST_PAUSE = 5000.0
 SHORTEST_PAUSE = 1000.0  # no less: up to 750 ms is typing
-# Keys of fewer learners than this point at them: a letter of another language, a text in place of a key.
-FEWEST_LEARNERS = 5
 
 COLUMNS = ("week", "session", "hold")
 
 
 class Keys(StrEnum):
-    """How much of the keys is kept."""
+    """How much of the keys is released."""
 
     all = "all"
     classes = "classes"
 
 
 @dataclass(frozen=True)
-class Kept:
-    """What of the events is kept beside the order of keys and their coarse latencies."""
+class ReleasedColumns:
+    """What of the events is released beside the order of keys and their coarse latencies."""
 
     week: bool = False
     session: bool = False
@@ -60,7 +58,7 @@ class Kept:
             )
 
     @classmethod
-    def columns(cls, text: str, **others: Any) -> Kept:
+    def parse(cls, text: str, **others: Any) -> ReleasedColumns:
         """From the names of columns as a user writes them: `week,session`."""
         names = [name.strip() for name in text.split(",") if name.strip()]
         for name in names:
@@ -76,11 +74,11 @@ class Kept:
 def coarsen_events(
     keystrokes: Keystrokes,
     coarsening: Coarsening,
-    kept: Kept,
+    columns: ReleasedColumns,
     rng: np.random.Generator,
     chance: random.Random | None = None,
 ) -> Keystrokes:
-    """What may be written: learners in random order, coarse times, only the columns that are kept.
+    """What may be written: learners in random order, coarse times, only the chosen columns.
 
     With sessions, every session starts at 0. Without them, a learner's sessions follow one another,
     the longest pause apart, and their number cannot be read off.
@@ -91,18 +89,20 @@ def coarsen_events(
     order = list(range(keystrokes.n_learners))
     (chance or random.SystemRandom()).shuffle(order)
     mixed = keystrokes.learners(np.array(order, dtype=np.int64))
-    if kept.hold and mixed.hold is None:
+    if columns.hold and mixed.hold is None:
         raise UsageError(
             "asked to keep hold times, which the file does not tell.", hint="leave hold out of --keep."
         )
-    mixed = replace(_with_key_classes(mixed, kept.keys, kept.fewest), hold=mixed.hold if kept.hold else None)
-    coarse = relaid(
+    mixed = replace(
+        _with_key_classes(mixed, columns.keys, columns.fewest), hold=mixed.hold if columns.hold else None
+    )
+    coarse = rebuild_times(
         mixed,
         coarsening,
         rng,
-        longest_pause=kept.longest_pause,
-        running_on=not kept.session,
-        fewest=kept.fewest,
+        longest_pause=columns.longest_pause,
+        running_on=not columns.session,
+        fewest=columns.fewest,
     )
     unknown = np.full(coarse.n_rows, UNKNOWN, dtype=np.int32)
     known = coarse.week[coarse.week >= 0]
@@ -113,12 +113,14 @@ def coarsen_events(
         # Whole milliseconds: finer digits would only look exact.
         time=coarse.time // NANOSECONDS * NANOSECONDS,
         hold=None if hold is None else np.where(hold >= 0, hold // NANOSECONDS * NANOSECONDS, UNKNOWN),
-        week=np.where(coarse.week >= 0, coarse.week - first, UNKNOWN) if kept.week else unknown,
-        session=coarse.session if kept.session else np.zeros(coarse.n_rows, dtype=np.int32),
+        week=np.where(coarse.week >= 0, coarse.week - first, UNKNOWN) if columns.week else unknown,
+        session=coarse.session if columns.session else np.zeros(coarse.n_rows, dtype=np.int32),
     )
 
 
-def released_table(coarse: Keystrokes, kept: Kept, chance: random.Random | None = None) -> pl.DataFrame:
+def released_table(
+    coarse: Keystrokes, columns: ReleasedColumns, chance: random.Random | None = None
+) -> pl.DataFrame:
     """The events as they are written: fresh names, and no column beside those that were asked for.
 
     Where a key follows none, the gap before it is the longest pause; no column says so.
@@ -126,84 +128,8 @@ def released_table(coarse: Keystrokes, kept: Kept, chance: random.Random | None 
     table = event_table(coarse)
     names = pseudonyms(coarse.n_learners, chance, SIMULATED_PREFIX if coarse.simulated else "learner-")
     table = table.with_columns(learner=pl.Series(names, dtype=pl.String).gather(coarse.learner))
-    wanted = {"week": kept.week, "session": kept.session, "follows": False}
+    wanted = {"week": columns.week, "session": columns.session, "follows": False}
     return table.select(name for name in table.columns if wanted.get(name, True))
-
-
-def relaid(
-    keystrokes: Keystrokes,
-    coarsening: Coarsening,
-    rng: np.random.Generator,
-    *,
-    longest_pause: float = LONGEST_PAUSE,
-    running_on: bool = False,
-    fewest: int = FEWEST_LEARNERS,
-) -> Keystrokes:
-    """The same keys at times whose differences are coarse, session after session, each from 0.
-
-    A longer pause counts as the longest one, and so does the gap before a key that follows none in its
-    session (a paste, rows left out): both are made coarse like latencies. Order holds, since no
-    coarse latency is negative; with a latency of 0 two keys share a time, and the order of the rows tells.
-    With `running_on`, a learner's sessions continue each other's times. A key held for longer counts as held
-    for 750 ms: a key that somebody leant on for two hours points at them.
-    """
-    ordered = _by_session(keystrokes)
-    learner, n_rows = ordered.learner, ordered.n_rows
-    first = np.zeros(n_rows, dtype=bool)
-    first[ordered.offsets[:-1][ordered.lengths > 0]] = True
-    opens = first | (np.diff(ordered.session, prepend=-1) != 0)
-    follows = ordered.follows & ~opens
-    gaps = np.where(follows, ordered.latencies / NANOSECONDS, longest_pause)
-    starts = first if running_on else opens
-    gaps = np.where(starts, 0.0, np.minimum(gaps, longest_pause))
-    digraph = _common_digraphs(ordered.key, follows, learner, len(ordered.keys), fewest)
-    digraph[starts] = -2  # no latency at all, so in no class of latencies
-    coarse = np.where(starts, 0.0, coarsening.latencies(gaps, digraph, starts, rng))
-    passed = np.cumsum(np.rint(coarse * NANOSECONDS).astype(np.int64))
-    begin = np.flatnonzero(starts)
-    passed -= np.repeat(passed[begin], np.diff(np.append(begin, n_rows)))
-    hold = ordered.hold
-    if hold is not None:
-        known = hold >= 0
-        held = np.minimum(hold[known] / NANOSECONDS, LONGEST)
-        common = _n_learners(ordered)[ordered.key] >= fewest
-        held = coarsening.holds(held, np.where(common, ordered.key, -1)[known], rng)
-        hold = np.full(n_rows, UNKNOWN, dtype=np.int64)
-        hold[known] = np.rint(held * NANOSECONDS).astype(np.int64)
-    return replace(ordered, time=passed, follows=follows, hold=hold)
-
-
-def _by_session(keystrokes: Keystrokes) -> Keystrokes:
-    """Each learner's sessions one after the other, where they were interleaved (two tasks open at once)."""
-    learner, session = keystrokes.learner, keystrokes.session
-    if not np.any((np.diff(session) < 0) & (np.diff(learner) == 0)):
-        return keystrokes
-    order = np.lexsort((session, learner))  # stable, so time order holds within a session
-    after = np.diff(order, prepend=-2) == 1
-    return replace(
-        keystrokes,
-        key=keystrokes.key[order],
-        time=keystrokes.time[order],
-        follows=keystrokes.follows[order] & after,
-        session=session[order],
-        week=keystrokes.week[order],
-        hold=None if keystrokes.hold is None else keystrokes.hold[order],
-    )
-
-
-def _common_digraphs(
-    key: NDArray[np.integer[Any]],
-    follows: NDArray[np.bool_],
-    learner: NDArray[np.integer[Any]],
-    n_keys: int,
-    fewest: int,
-) -> NDArray[np.int64]:
-    """The pair of keys that each row ends; -1 for pairs of few learners and for a key that follows none."""
-    before = np.concatenate([key[:1], key[:-1]]).astype(np.int64)
-    pairs, pair = np.unique(before * n_keys + key, return_inverse=True)
-    of_learner = np.unique(pair[follows] * (int(learner.max(initial=0)) + 1) + learner[follows])
-    n_learners = np.bincount(of_learner // (int(learner.max(initial=0)) + 1), minlength=len(pairs))
-    return np.where(follows & (n_learners[pair] >= fewest), pair, -1)
 
 
 def _with_key_classes(keystrokes: Keystrokes, keys: Keys, fewest: int) -> Keystrokes:
@@ -211,22 +137,15 @@ def _with_key_classes(keystrokes: Keystrokes, keys: Keys, fewest: int) -> Keystr
 
     A class of so few points at them as well, unless all learners of the file are in it: it becomes "other".
     """
-    n_learners = _n_learners(keystrokes)
+    n_learners = learners_per_key(keystrokes)
     names = [
         key_class(name) if keys is Keys.classes or n_learners[code] < fewest else name
         for code, name in enumerate(keystrokes.keys)
     ]
     classed = _renamed(keystrokes, names)
-    few = _n_learners(classed) < min(fewest, keystrokes.n_learners)
+    few = learners_per_key(classed) < min(fewest, keystrokes.n_learners)
     rare = {name for name, is_rare in zip(classed.keys, few, strict=True) if is_rare and name in CLASSES}
     return _renamed(classed, ["other" if name in rare else name for name in classed.keys])
-
-
-def _n_learners(keystrokes: Keystrokes) -> NDArray[np.int64]:
-    """How many learners pressed each key."""
-    n_keys = len(keystrokes.keys)
-    pressed = np.unique(keystrokes.learner.astype(np.int64) * n_keys + keystrokes.key) % n_keys
-    return np.bincount(pressed, minlength=n_keys)
 
 
 def _renamed(keystrokes: Keystrokes, names: list[str]) -> Keystrokes:

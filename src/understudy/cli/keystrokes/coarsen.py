@@ -119,7 +119,7 @@ def coarsen(
     from understudy.keystrokes.card import GUARANTEE, card_content, card_page, read_attacks
     from understudy.keystrokes.coarsening import Microaggregation
     from understudy.keystrokes.formats.progsnap import main_table
-    from understudy.keystrokes.release import Kept, Keys, coarsen_events, released_table
+    from understudy.keystrokes.release import Keys, ReleasedColumns, coarsen_events, released_table
 
     # A folder and its main table are the same data, with one ledger and one population.
     data = main_table(file) if file.is_dir() else file
@@ -140,7 +140,7 @@ def coarsen(
         )
     if keys not in set(Keys):
         raise UsageError(f"asked for the keys '{keys}'.", hint="give classes or all.")
-    kept = Kept.columns(keep, keys=Keys(keys), fewest=rare_keys, longest_pause=longest_pause)
+    kept = ReleasedColumns.parse(keep, keys=Keys(keys), fewest=rare_keys, longest_pause=longest_pause)
     source = read_events(
         file,
         format=format,
