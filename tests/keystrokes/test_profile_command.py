@@ -87,7 +87,6 @@ def test_a_sweep_writes_table_figures_and_advice(folder, tmp_path):
         "report.html",
         "bucket-events.svg",
         "bucket-events.png",
-        "digraphs.svg",
     }
     assert sweep.stat().st_mode & 0o077 == 0
     assert not list(tmp_path.glob(".sweep-unfinished*"))
@@ -126,26 +125,3 @@ def test_guesses_that_are_no_numbers(tmp_path):
     done = run("keystrokes", "sweep", "absent.csv", "-o", "sweep", "--guesses", "many", cwd=tmp_path)
     assert done.returncode == 2
     assert "--guesses 1,5,10" in done.stderr
-
-
-def test_learners_are_named_by_another_course(folder, tmp_path):
-    """The same file twice: everybody types in the other course as in this one."""
-    done = run(
-        *(
-            "keystrokes",
-            "sweep",
-            folder / "course.csv",
-            "--other-course",
-            folder / "course.csv",
-            "-o",
-            "sweep",
-        ),
-        *("--largest", "300", "--step", "300", "--trained-step", "300", "--guesses", "5"),
-        cwd=tmp_path,
-    )
-    assert done.returncode == 0, done.stderr
-    with (tmp_path / "sweep" / "results.csv").open() as stream:
-        rows = [row for row in csv.DictReader(stream) if row["measure"] == "another course"]
-    assert rows
-    assert all(float(row["value"]) == 1.0 for row in rows)
-    assert "From another course" in (tmp_path / "sweep" / "report.html").read_text()

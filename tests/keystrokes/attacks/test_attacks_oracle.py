@@ -17,13 +17,8 @@ from understudy.keystrokes.attacks.events import (
     text,
     wasserstein,
 )
-from understudy.keystrokes.attacks.profiles import (
-    PROFILE_ATTACKS,
-    hit_chances,
-    identification,
-    strongest,
-    whitening,
-)
+from understudy.keystrokes.attacks.identification import hit_chances, identification, strongest
+from understudy.keystrokes.attacks.profiles import PROFILE_ATTACKS, whitening
 from understudy.keystrokes.attacks.trained import (
     TRAINED_ATTACKS,
     PersonWindows,

@@ -4,16 +4,13 @@ import numpy as np
 import pytest
 
 from understudy.errors import UsageError
-from understudy.keystrokes.attacks.profiles import (
-    across_courses,
-    by_number_of_features,
-    by_training,
-    euclidean,
+from understudy.keystrokes.attacks.identification import (
     hit_chances,
     identification,
     smallest_group,
     strongest,
 )
+from understudy.keystrokes.attacks.profiles import euclidean
 
 
 def test_equal_profiles_are_found_exactly_as_often_as_by_chance():
@@ -106,27 +103,3 @@ def test_groups_of_equal_profiles():
     assert smallest_group(np.array([[0.1 + 0.2], [0.3]])) == (2, 0.0)
     with pytest.raises(UsageError):
         smallest_group(np.empty((0, 3)))
-
-
-def test_more_features_and_more_weeks_identify_more_people():
-    rng = np.random.default_rng(0)
-    people = rng.normal(size=(80, 26))
-    weeks = people[None] + rng.normal(size=(7, *people.shape))
-    known, unknown = weeks[:6].mean(axis=0), weeks[6]
-    rates = by_number_of_features("euclidean", euclidean, known, unknown, [0, 5, 25], 5)
-    assert list(rates) == [0, 5, 25]
-    assert rates[0].rate < rates[5].rate < rates[25].rate
-    assert rates[25] == identification("euclidean", euclidean(known, unknown), 5)
-    with pytest.raises(UsageError, match="first 26 features of 25"):
-        by_number_of_features("euclidean", euclidean, known, unknown, [26], 5)
-    training = by_training(
-        "euclidean", euclidean, {n: weeks[6 - n : 6].mean(axis=0) for n in (1, 6)}, unknown, 1
-    )
-    assert training[1].rate < training[6].rate == identification("e", euclidean(known, unknown), 1).rate
-
-
-def test_only_those_in_both_courses_are_judged_but_all_are_candidates():
-    known = np.array([[0.0], [10], [20], [30]])
-    unknown = np.array([[29.0], [11], [5]])
-    found = across_courses("euclidean", euclidean, known, unknown, np.array([3, 1, -1]), 1)
-    assert (found.rate, found.n_learners, found.chance) == (1.0, 2, 0.25)

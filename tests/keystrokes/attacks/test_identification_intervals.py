@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from scipy.stats import beta, binom
 
-from understudy.keystrokes.attacks.identification import _bounds
-from understudy.keystrokes.attacks.profiles import LEVEL, identification, strongest
+from understudy.core.attacks.intervals import LEVEL, exact_interval
+from understudy.keystrokes.attacks.identification import identification, strongest
 
 pytestmark = pytest.mark.oracle
 
@@ -42,7 +42,7 @@ def test_bounds_cover_the_rate_when_hits_are_probabilities(n):
     low = np.where(hits > 0, beta.ppf(tail, np.maximum(hits, 1e-300), n - hits + 1), 0.0)
     high = np.where(hits < n, beta.ppf(1 - tail, hits + 1, np.maximum(n - hits, 1e-300)), 1.0)
     for h in (0, 5, n * STEPS // 2 + 1, n * STEPS):  # the same bounds as the attack's
-        assert _bounds(h / STEPS / n, n) == pytest.approx((low[h], high[h]))
+        assert exact_interval(h / STEPS / n, n) == pytest.approx((low[h], high[h]))
     worst = max(max(misses(law, n, low, high)) for law in laws(np.random.default_rng(n)))
     assert worst <= tail + 1e-9
 

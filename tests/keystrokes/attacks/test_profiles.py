@@ -7,7 +7,8 @@ import pytest
 
 from understudy.errors import DataError, MissingError
 from understudy.keystrokes.attacks.events import EVENT_ATTACKS, histogram_likelihood, text
-from understudy.keystrokes.attacks.profiles import PROFILE_ATTACKS, hit_chances, identification
+from understudy.keystrokes.attacks.identification import hit_chances, identification
+from understudy.keystrokes.attacks.profiles import PROFILE_ATTACKS
 from understudy.keystrokes.attacks.trained import TRAINED_ATTACKS, PersonWindows, cell_likelihood
 
 N = 60

@@ -4,9 +4,10 @@ import json
 
 import numpy as np
 import pytest
+from scipy.stats import kendalltau, spearmanr
 
 from understudy.errors import DataError
-from understudy.keystrokes.traits import preserved
+from understudy.keystrokes.traits.preservation import preserved
 
 
 @pytest.fixture
@@ -94,3 +95,45 @@ def test_bad_data_is_refused(change, message):
 def test_two_learners_are_too_few():
     with pytest.raises(DataError, match="needs 3 learners; found 2"):
         preserved(np.ones((2, 1)), np.ones((2, 1)), [1, 2], [1, 2])
+
+
+@pytest.mark.oracle
+def test_what_is_preserved_is_what_scipy_finds_with_jackknife_by_hand():
+    rng = np.random.default_rng(8)
+    n = 40
+    profiles = rng.uniform(80, 300, size=(n, 12))
+    coarse = 100 * np.floor(profiles / 100 + 0.5)
+    speed = rng.uniform(100, 250, n)
+    coarse_speed = 50 * np.floor(speed / 50 + 0.5)
+    outcome = 0.01 * speed + rng.normal(size=n)
+
+    def figures(rows):
+        change = np.abs(coarse[rows].mean(axis=0) - profiles[rows].mean(axis=0))
+        return np.array(
+            [
+                change.mean(),
+                (change / profiles[rows].mean(axis=0)).mean(),
+                np.corrcoef(coarse_speed[rows], outcome[rows])[0, 1]
+                - np.corrcoef(speed[rows], outcome[rows])[0, 1],
+                kendalltau(speed[rows], coarse_speed[rows]).statistic,
+                spearmanr(speed[rows], coarse_speed[rows]).statistic,
+            ]
+        )
+
+    result = preserved(profiles, coarse, speed, coarse_speed, outcome)
+    ours = [
+        result.digraph_error,
+        result.digraph_error_relative,
+        result.link_change,
+        result.kendall,
+        result.spearman,
+    ]
+    everybody = np.arange(n)
+    assert [one.value for one in ours] == pytest.approx(figures(everybody))
+    without = np.array([figures(np.delete(everybody, i)) for i in range(n)])
+    error = np.sqrt((n - 1) / n * ((without - without.mean(axis=0)) ** 2).sum(axis=0))
+    assert [one.value - one.low for one in ours] == pytest.approx(1.959964 * error, rel=1e-5)
+    link = np.arctanh([np.corrcoef(np.delete(speed, i), np.delete(outcome, i))[0, 1] for i in range(n)])
+    half = 1.959964 * np.sqrt((n - 1) / n * ((link - link.mean()) ** 2).sum())
+    expected = np.tanh(np.arctanh(np.corrcoef(speed, outcome)[0, 1]) + np.array([-half, half]))
+    assert [result.link_original.low, result.link_original.high] == pytest.approx(expected, rel=1e-5)

@@ -26,8 +26,7 @@ from understudy.cli.options import AsJson, Seed, echo_json
 from understudy.cli.progress import progress_bar
 
 if TYPE_CHECKING:
-    from understudy.keystrokes.sweep.results import Advice, Row
-    from understudy.keystrokes.sweep.sweep import SweepPlan
+    from understudy.keystrokes.sweep.results import Advice
 
 
 def sweep(
@@ -45,9 +44,6 @@ def sweep(
     guesses: Annotated[
         str, typer.Option(help="Numbers of guesses an attacker has; the advice is for the largest.")
     ] = "1,5,10",
-    other_course: Annotated[
-        Path | None, typer.Option(help="Keystrokes of the same learners in another course, to name them by.")
-    ] = None,
     split: Annotated[
         SplitBy,
         typer.Option(help="What is known and what is to be named: earlier and last week, or sessions."),
@@ -78,7 +74,6 @@ def sweep(
     from understudy.errors import UsageError
     from understudy.keystrokes.sweep.report import all_advice, write_results
     from understudy.keystrokes.sweep.sweep import SweepPlan, prepare, run_sweep
-    from understudy.reproductions.keystroke_privacy.knowledge import knowledge
 
     if not all(one.strip().isdigit() for one in guesses.split(",")):
         raise UsageError(f"asked for '{guesses}' guesses.", hint="give whole numbers: --guesses 1,5,10.")
@@ -117,14 +112,10 @@ def sweep(
         typer.echo("Going on where the last sweep stopped.", err=True)
     try:
         with progress_bar("Trying coarsenings") as progress:
-            rows = run_sweep(course, plan, unfinished, progress) + knowledge(course, plan)
+            rows = run_sweep(course, plan, unfinished, progress)
     except KeyboardInterrupt:
         typer.echo("Stopped. The same command goes on where it stopped.", err=True)
         raise
-    if other_course is not None:
-        rows += _other_course(
-            file, other_course, plan, learner=learner, time=time, key=key, unit=unit, format=format
-        )
     with new_folder(out) as folder:
         write_results(folder, rows, course, plan, label if source.labels is not None else None)
         folder.chmod(0o700)
@@ -149,14 +140,6 @@ def sweep(
     typer.echo("At chance: the upper 95 % bound of every attack is at most twice what guessing gives.")
     about = "simulated learners" if course.keystrokes.simulated else "internal: computed from real learners"
     typer.echo(f"Report: {out / 'report.html'} ({about})")
-
-
-def _other_course(file: Path, other: Path, plan: SweepPlan, **options: str | None) -> list[Row]:
-    from understudy.keystrokes.formats.reading import read_courses
-    from understudy.reproductions.keystroke_privacy.knowledge import from_another_course
-
-    here, there = read_courses(file, other, **options)
-    return from_another_course(here.keystrokes, there.keystrokes, plan)
 
 
 def _show(advice: list[Advice]) -> None:

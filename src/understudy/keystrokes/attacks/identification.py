@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import beta
 
+from understudy.core.attacks.intervals import exact_interval
 from understudy.errors import UsageError
 
 Floats = NDArray[np.float64]
 Codes = NDArray[np.integer[Any]]
-ProfileAttack = Callable[[Floats, Floats], Floats]
 
 # Distances that differ by less are equal: what is left of a difference after rounding of floats.
 TIE = 1e-9
-LEVEL = 0.95
 
 
 @dataclass(frozen=True)
@@ -62,7 +60,7 @@ def identification(attack: str, distances: Floats, k: int, own: Codes | None = N
     if n == 0:
         raise UsageError("asked how many are identified, with nobody to identify.")
     rate = float(hits.mean())
-    low, high = _bounds(rate, n)
+    low, high = exact_interval(rate, n)
     return Identification(attack, k, rate, low, high, min(1.0, k / distances.shape[1]), n)
 
 
@@ -85,14 +83,6 @@ def hit_chances(distances: Floats, k: int, own: Codes | None = None) -> Floats:
     return np.asarray(np.clip((k - closer) / equal, 0.0, 1.0))
 
 
-def _bounds(rate: float, n: int, n_attacks: int = 1) -> tuple[float, float]:
-    """Clopper and Pearson's bounds; the lower one holds for `n_attacks` at once."""
-    hits, tail = rate * n, (1 - LEVEL) / 2
-    low = 0.0 if hits <= 0 else float(beta.ppf(tail / n_attacks, hits, n - hits + 1))
-    high = 1.0 if hits >= n else float(beta.ppf(1 - tail, hits + 1, n - hits))
-    return low, high
-
-
 def strongest(estimates: Sequence[Identification]) -> Identification:
     """The attack that names most, with an interval for the largest true rate of all these attacks.
 
@@ -110,7 +100,7 @@ def strongest(estimates: Sequence[Identification]) -> Identification:
             "asked for the strongest of attacks with different people or numbers of guesses.",
             hint="compare attacks on the same learners with the same k.",
         )
-    bounds = [_bounds(one.rate, one.n_learners, len(estimates)) for one in estimates]
+    bounds = [exact_interval(one.rate, one.n_learners, n_compared=len(estimates)) for one in estimates]
     best = max(estimates, key=lambda one: one.rate)
     return replace(best, low=max(low for low, _ in bounds), high=max(high for _, high in bounds))
 
@@ -132,40 +122,3 @@ def smallest_group(values: Floats) -> Groups:
         raise UsageError("asked for groups of equal profiles among none.")
     _, sizes = np.unique(np.round(values, 9), axis=0, return_counts=True)
     return Groups(int(sizes.min()), float(np.sum(sizes == 1) / len(values)))
-
-
-def by_number_of_features(
-    name: str, attack: ProfileAttack, known: Floats, unknown: Floats, numbers: Iterable[int], k: int
-) -> dict[int, Identification]:
-    """Identification from the first m features and the speed, which is the last column.
-
-    Features come in order of how common they are, so m is "the m most common" (thesis, section 4.4.1).
-    """
-    last = known.shape[1] - 1
-    result = {}
-    for number in numbers:
-        if not 0 <= number <= last:
-            raise UsageError(f"asked for the first {number} features of {last}.")
-        chosen = [*range(number), last]
-        result[number] = identification(name, attack(known[:, chosen], unknown[:, chosen]), k)
-    return result
-
-
-def by_training(
-    name: str, attack: ProfileAttack, knowns: Mapping[int, Floats], unknown: Floats, k: int
-) -> dict[int, Identification]:
-    """Identification by how much the attacker knows: `knowns[w]` are profiles from w weeks of typing."""
-    return {weeks: identification(name, attack(known, unknown), k) for weeks, known in knowns.items()}
-
-
-def across_courses(
-    name: str, attack: ProfileAttack, known: Floats, unknown: Floats, own: Codes, k: int
-) -> Identification:
-    """Identification of one course's learners by their typing in another course.
-
-    `known` are profiles of everybody in the other course, `unknown` of those in this one; `own[i]` is the
-    position of learner i in the other course, or -1 for somebody who was not there. Those are not judged
-    (there is no right answer), but the attack sees them as it would. Both must have the same features.
-    """
-    there = own >= 0
-    return identification(name, attack(known, unknown)[there], k, own[there])

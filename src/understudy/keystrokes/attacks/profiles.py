@@ -22,42 +22,6 @@ from scipy.linalg import eigh
 from scipy.spatial.distance import cdist
 from scipy.stats import rankdata
 
-from understudy.keystrokes.attacks.identification import (
-    LEVEL,
-    TIE,
-    Groups,
-    Identification,
-    across_courses,
-    by_number_of_features,
-    by_training,
-    hit_chances,
-    identification,
-    smallest_group,
-    strongest,
-)
-
-__all__ = [
-    "LEVEL",
-    "PROFILE_ATTACKS",
-    "TIE",
-    "Groups",
-    "Identification",
-    "across_courses",
-    "by_number_of_features",
-    "by_training",
-    "euclidean",
-    "hit_chances",
-    "identification",
-    "mahalanobis",
-    "manhattan",
-    "normalised",
-    "rank_of_features",
-    "rank_of_people",
-    "scaled_manhattan",
-    "smallest_group",
-    "strongest",
-]
-
 Floats = NDArray[np.float64]
 
 

@@ -15,7 +15,8 @@ from numpy.typing import NDArray
 from scipy.spatial.distance import cdist
 
 from understudy.core.engine.tasks import growing_trees
-from understudy.errors import DataError, MissingError
+from understudy.core.extras import needs_extra
+from understudy.errors import DataError
 from understudy.keystrokes.attacks.profiles import whitening
 
 Floats = NDArray[np.float64]
@@ -200,13 +201,8 @@ def _one_thread() -> Any:
 
 
 def _sklearn_ensemble() -> Any:
-    try:
+    with needs_extra("keystrokes", "training attackers"):
         from sklearn import ensemble  # type: ignore[import-untyped]
-    except ImportError:
-        raise MissingError(
-            "trained attackers need scikit-learn, which is not installed.",
-            hint="pip install 'understudy[keystrokes]'",
-        ) from None
     return ensemble
 
 

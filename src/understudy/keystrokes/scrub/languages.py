@@ -11,7 +11,8 @@ from dataclasses import dataclass, field
 from functools import cache
 from typing import TYPE_CHECKING
 
-from understudy.errors import MissingError, UsageError
+from understudy.core.extras import needs_extra
+from understudy.errors import UsageError
 
 if TYPE_CHECKING:
     from tree_sitter import Parser
@@ -264,15 +265,10 @@ def _language(name: str) -> Language:
 
 
 def _parser(name: str) -> Parser:
-    try:
+    with needs_extra("keystrokes", "reading programs"):
         import tree_sitter
         import tree_sitter_java
         import tree_sitter_python
-    except ImportError:
-        raise MissingError(
-            "reading programs needs tree-sitter, which is not installed.",
-            hint="pip install 'understudy[keystrokes]'",
-        ) from None
     grammar = tree_sitter_java if name == "java" else tree_sitter_python
     return tree_sitter.Parser(tree_sitter.Language(grammar.language()))
 

@@ -11,10 +11,7 @@ from understudy.core.pages.figures import ACCENT, MUTED, WARNING, Figure, data
 from understudy.core.pages.render import render
 from understudy.keystrokes.sweep.results import (
     AVERAGES,
-    BY_COURSE,
-    BY_DIGRAPHS,
     BY_TEXT,
-    BY_WEEKS,
     EVENTS,
     IDENTIFICATION,
     INFERENCE,
@@ -34,13 +31,13 @@ NAMED_STRONGEST = "strongest attack"
 GUESSING = "guessing who"
 MAJORITY = "majority label"
 LABEL_FOREST = "label by forest"
-LABEL_BAYES = "label by Bayes"
+LABEL_LINEAR = "label by discriminant"
 COLOURS = {
     NAMED_STRONGEST: WARNING,
     NAMED_PUBLISHED: "#d99a7c",
     GUESSING: MUTED,
     LABEL_FOREST: ACCENT,
-    LABEL_BAYES: "#6fb3c6",
+    LABEL_LINEAR: "#6fb3c6",
     MAJORITY: "#9aa7b3",
 }
 
@@ -49,16 +46,11 @@ def figures(rows: Sequence[Row], k: int) -> dict[str, Figure]:
     """All figures that the rows allow, by the name of their files."""
     found: dict[str, Figure] = {}
     for level in (AVERAGES, EVENTS):
-        for way in dict.fromkeys(row.way for row in rows if row.level == level and row.size > 0):
-            found[f"{way}-{level}"] = tradeoff(rows, level, way, k)
+        for way in WAYS:
+            if any(row.size > 0 for row in select(rows, level=level, way=way)):
+                found[f"{way}-{level}"] = tradeoff(rows, level, way, k)
     if found:
         found["attacks"] = attacks(rows, k)
-    for measure, name, title in (
-        (BY_DIGRAPHS, "digraphs", "most common digraphs that the attacker looks at"),
-        (BY_WEEKS, "weeks", "weeks of typing that the attacker knows"),
-    ):
-        if select(rows, measure=measure):
-            found[name] = by_knowledge(rows, measure, title)
     return found
 
 
@@ -69,10 +61,8 @@ def tradeoff(rows: Sequence[Row], level: str, way: str, k: int) -> Figure:
     lines = {
         NAMED_STRONGEST: select(rows, level=level, way=way, k=k, measure=IDENTIFICATION, name=STRONGEST),
         NAMED_PUBLISHED: select(rows, level=level, way=way, k=k, measure=IDENTIFICATION, name=PUBLISHED),
-        LABEL_FOREST: select(
-            rows, level=level, way=way, measure=INFERENCE, name="random-forest, all digraphs"
-        ),
-        LABEL_BAYES: select(rows, level=level, way=way, measure=INFERENCE, name="naive-bayes"),
+        LABEL_FOREST: select(rows, level=level, way=way, measure=INFERENCE, name="random-forest"),
+        LABEL_LINEAR: select(rows, level=level, way=way, measure=INFERENCE, name="linear-discriminant"),
     }
     values: list[dict[str, Any]] = [
         {"what": what, "size": row.size, "value": row.value, "low": row.low, "high": row.high}
@@ -195,43 +185,6 @@ def attacks(rows: Sequence[Row], k: int) -> Figure:
     return Figure.of(chart, words + ".")
 
 
-def by_knowledge(rows: Sequence[Row], measure: str, title: str) -> Figure:
-    """Identification by what the attacker knows, a line per number of guesses (the thesis's Figure 5)."""
-    import altair as alt
-
-    mine = select(rows, measure=measure, name=PUBLISHED)
-    values = [
-        {"guesses": _guesses(row.k), "x": row.size, "value": row.value, "low": row.low, "high": row.high}
-        for row in mine
-    ]
-    names = [_guesses(k) for k in sorted({row.k for row in mine})]
-    colours = ["#0a3d4d", ACCENT, "#6fb3c6", MUTED, WARNING][: len(names)]
-    colour = alt.Color(
-        "guesses:N", scale=alt.Scale(domain=names, range=colours), legend=alt.Legend(title=None, orient="top")
-    )
-    scale = alt.Scale(type="log", nice=False) if measure == BY_DIGRAPHS else alt.Scale(nice=False, zero=False)
-    x = alt.X(
-        "x:Q",
-        title=title,
-        scale=scale,
-        axis=alt.Axis(grid=False, format="d", values=sorted({row.size for row in mine})),
-    )
-    unit = alt.Scale(domain=[0, 1], nice=False)
-    base = alt.Chart(data(values))
-    bands = base.mark_area(opacity=0.15).encode(x=x, y=alt.Y("low:Q", scale=unit), y2="high:Q", color=colour)
-    lines = base.mark_line(strokeWidth=2, point=True).encode(
-        x=x, y=alt.Y("value:Q", title="share named", scale=unit, axis=alt.Axis(format="%")), color=colour
-    )
-    words = f"Share of learners named by the published attack, by {title}: " + "; ".join(
-        f"{row.size:g}, {_guesses(row.k)}: {row.value:.0%}" for row in mine
-    )
-    return Figure.of(alt.layer(bands, lines).properties(height=220), words + ".")
-
-
-def _guesses(k: int) -> str:
-    return "1 guess" if k == 1 else f"{k} guesses"
-
-
 # Sizes of the thesis's tables.
 TABLE_SIZES = (0.0, 100.0, 200.0, 300.0, 400.0, 500.0, 600.0, 700.0)
 
@@ -261,7 +214,6 @@ def write_results(folder: Path, rows: list[Row], course: Course, plan: SweepPlan
         advice=advice,
         levels=WORDS_OF_LEVEL,
         tables=[(level, way, table(rows, level, way, k)) for level in (EVENTS, AVERAGES) for way in WAYS],
-        courses=select(rows, measure=BY_COURSE),
         text=next(iter(select(rows, measure=BY_TEXT, k=k)), None),
         chance=min(1.0, k / course.keystrokes.n_learners),
     )
@@ -274,9 +226,7 @@ def table(rows: Sequence[Row], level: str, way: str, k: int) -> list[dict[str, R
         "strongest": {"measure": IDENTIFICATION, "name": STRONGEST, "k": k},
         "published": {"measure": IDENTIFICATION, "name": PUBLISHED, "k": k},
         "forest": {"measure": INFERENCE, "name": "random-forest"},
-        "bayes": {"measure": INFERENCE, "name": "naive-bayes"},
-        "forest_all": {"measure": INFERENCE, "name": "random-forest, all digraphs"},
-        "forest_outside": {"measure": INFERENCE, "name": "random-forest, selected outside"},
+        "linear": {"measure": INFERENCE, "name": "linear-discriminant"},
         "order": {"name": "order of learners"},
         "unique": {"name": "unique"},
     }

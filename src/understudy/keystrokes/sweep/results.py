@@ -11,9 +11,7 @@ PUBLISHED = "euclidean"  # the thesis's own attack
 
 IDENTIFICATION, INFERENCE, PRESERVED, GROUPS = "identification", "inference", "preserved", "equal profiles"
 
-# What the attacker knows; the size of such a row is a number of digraphs or weeks.
-BY_DIGRAPHS, BY_WEEKS, BY_COURSE = "by digraphs", "by weeks", "another course"
-# What was typed, without any time: beside the attacks on latencies, never among them.
+# What was typed, without any time: beside the attacks on latencies, never among them. Its size is a number of digraphs.
 BY_TEXT = "text"
 
 AVERAGES, EVENTS = "averages", "events"

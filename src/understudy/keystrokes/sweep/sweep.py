@@ -12,7 +12,7 @@ import hashlib
 import io
 import json
 import secrets
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -26,14 +26,14 @@ import understudy
 from understudy.core.engine.tasks import run_tasks
 from understudy.core.files.writing import write_json
 from understudy.errors import DataError, UsageError
-from understudy.keystrokes.attacks.events import EVENT_ATTACKS, histogram_likelihood
-from understudy.keystrokes.attacks.profiles import (
-    PROFILE_ATTACKS,
+from understudy.keystrokes.attacks.events import EVENT_ATTACKS, histogram_likelihood, text
+from understudy.keystrokes.attacks.identification import (
     Identification,
     identification,
     smallest_group,
     strongest,
 )
+from understudy.keystrokes.attacks.profiles import PROFILE_ATTACKS
 from understudy.keystrokes.attacks.trained import TRAINED_ATTACKS, PersonWindows, cell_likelihood
 from understudy.keystrokes.coarsening import Bucketing, Rounding
 from understudy.keystrokes.keystrokes import Keystrokes
@@ -50,6 +50,7 @@ from understudy.keystrokes.profiles import (
 )
 from understudy.keystrokes.sweep.results import (
     AVERAGES,
+    BY_TEXT,
     COLUMNS,
     EVENTS,
     GROUPS,
@@ -60,7 +61,8 @@ from understudy.keystrokes.sweep.results import (
     STRONGEST,
     Row,
 )
-from understudy.keystrokes.traits import Selection, infer_trait, preserved
+from understudy.keystrokes.traits.inference import TraitEstimate, infer_trait
+from understudy.keystrokes.traits.preservation import preserved
 
 Floats = NDArray[np.float64]
 Codes = NDArray[np.int64]
@@ -71,8 +73,8 @@ LARGEST_WINDOW, SMALLEST_WINDOW = 1500, 50
 # Digraphs for an attacker who is not content with the 25 of the thesis; only distributions gain from so many.
 N_MANY = 300
 
-# Which features an inference sees, and how its name says so.
-SELECTIONS = {Selection.inside: "", Selection.outside: ", selected outside", Selection.none: ", all digraphs"}
+# Profiles and labels become an estimate per classifier.
+Infer = Callable[[Floats, NDArray[np.int32], np.random.Generator], Mapping[str, TraitEstimate]]
 
 Bounds = tuple[float, float]  # of latencies that count, in milliseconds
 TYPING: Bounds = (SHORTEST, LONGEST)
@@ -124,6 +126,7 @@ class Course:
     many_features: tuple[str, ...]
     trait_features: tuple[str, ...]
     n_left_out: int
+    infer: Infer = infer_trait
 
 
 def prepare(keystrokes: Keystrokes, labels: NDArray[np.int32] | None, plan: SweepPlan) -> Course:
@@ -317,6 +320,19 @@ def _row(level: str, way: str, size: float, one: Identification, name: str) -> R
     )
 
 
+def _by_text(course: Course, plan: SweepPlan) -> list[Row]:
+    """What the text alone reveals: counted without bounds on latencies, or the counts would depend on speed."""
+    n = course.keystrokes.n_learners
+    known, unknown = (
+        count_latencies(course.keystrokes, side, n, shortest=0.0, longest=np.inf)
+        for side in (course.split.known, course.split.unknown)
+    )
+    distances = text(known.count, unknown.named(known.features).count)
+    found = [identification(BY_TEXT, distances, k) for k in plan.guesses]
+    size = float(len(known.features))
+    return [replace(_row(AVERAGES, "none", size, one, BY_TEXT), measure=BY_TEXT) for one in found]
+
+
 def _groups(level: str, way: str, size: float, released: Floats) -> list[Row]:
     """How many are alone with their profile, and how much of everything lies in one cell of the grid."""
     groups = smallest_group(released)
@@ -360,20 +376,14 @@ def _usefulness(
     if course.labels is None:
         return rows
     # The same folds at every size, so that sizes can be compared.
-    found = infer_trait(
-        coarse,
-        course.labels,
-        np.random.default_rng([plan.seed, 11]),
-        classifiers=("naive-bayes", "random-forest"),
-        selections=tuple(SELECTIONS),
-    )
+    found = course.infer(coarse, course.labels, np.random.default_rng([plan.seed, 11]))
     rows += [
         Row(
             level,
             way,
             size,
             INFERENCE,
-            one.classifier + SELECTIONS[one.selection],
+            one.classifier,
             0,
             one.accuracy,
             one.low,
@@ -381,7 +391,7 @@ def _usefulness(
             one.majority,
             one.n_learners,
         )
-        for one in found.estimates
+        for one in found.values()
     ]
     return rows
 
@@ -420,7 +430,7 @@ def run_sweep(
     with threadpool_limits(1):
         results = run_tasks([partial(_kept, folder, name, task) for name, task in open_tasks.items()], tick)
     done |= dict(zip(open_tasks, results, strict=True))
-    return [row for name in tasks for row in done[name]]
+    return [row for name in tasks for row in done[name]] + _by_text(course, plan)
 
 
 def _kept(folder: Path | None, name: str, task: Callable[[], list[Row]]) -> list[Row]:

@@ -10,11 +10,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 from scipy.stats import norm, rankdata
 
 from understudy.errors import DataError
-from understudy.reproductions.keystroke_privacy.weka import Floats
+
+Floats = NDArray[np.float64]
 
 LEVEL = 0.95
 LEAST_LEARNERS = 3  # for a correlation to have an interval
@@ -22,7 +23,7 @@ N_TOGETHER = 500  # learners whose pairs are held in memory at once
 
 
 @dataclass(frozen=True)
-class Measured:
+class PreservedFigure:
     """A figure with its 95 % interval over learners; nan where it is not defined."""
 
     value: float
@@ -48,19 +49,22 @@ class Preserved:
 
     n_learners: int
     n_digraphs: int
-    digraph_error: Measured
-    digraph_error_relative: Measured
+    digraph_error: PreservedFigure
+    digraph_error_relative: PreservedFigure
     n_with_outcome: int
-    link_original: Measured | None
-    link_coarse: Measured | None
-    link_change: Measured | None
-    kendall: Measured
-    spearman: Measured
+    link_original: PreservedFigure | None
+    link_coarse: PreservedFigure | None
+    link_change: PreservedFigure | None
+    kendall: PreservedFigure
+    spearman: PreservedFigure
     tied_pairs: float
 
     def to_json(self) -> dict[str, Any]:
         """The figures for a machine."""
-        return {name: one.to_json() if isinstance(one, Measured) else one for name, one in vars(self).items()}
+        return {
+            name: one.to_json() if isinstance(one, PreservedFigure) else one
+            for name, one in vars(self).items()
+        }
 
 
 def preserved(
@@ -81,7 +85,7 @@ def preserved(
     _check(before, after, speed, coarse, result)
     absolute, relative = _digraph_errors(before, after)
     kendall, spearman = _orders(speed, coarse)
-    links: tuple[Measured | None, ...] = (None, None, None)
+    links: tuple[PreservedFigure | None, ...] = (None, None, None)
     n_known = 0
     if result is not None:
         known = np.isfinite(result)
@@ -120,12 +124,12 @@ def _check(before: Floats, after: Floats, speed: Floats, coarse: Floats, outcome
         )
 
 
-def _jackknife(value: float, without: Floats, bounds: tuple[float, float]) -> Measured:
+def _jackknife(value: float, without: Floats, bounds: tuple[float, float]) -> PreservedFigure:
     """The value with the interval from its values without each learner, kept within its bounds."""
     half = _half_width(without)
     if np.isnan(value + half):
-        return Measured(value, *(2 * [float("nan")] if np.isnan(value) else bounds))
-    return Measured(value, max(bounds[0], value - half), min(bounds[1], value + half))
+        return PreservedFigure(value, *(2 * [float("nan")] if np.isnan(value) else bounds))
+    return PreservedFigure(value, max(bounds[0], value - half), min(bounds[1], value + half))
 
 
 def _half_width(without: Floats) -> float:
@@ -135,7 +139,7 @@ def _half_width(without: Floats) -> float:
     return float(norm.ppf(0.5 + LEVEL / 2) * error)
 
 
-def _digraph_errors(before: Floats, after: Floats) -> tuple[Measured, Measured]:
+def _digraph_errors(before: Floats, after: Floats) -> tuple[PreservedFigure, PreservedFigure]:
     """Mean over digraphs of |mean after - mean before|, in ms and in shares of the mean before."""
     n = len(before)
     change, level = after - before, before
@@ -172,7 +176,9 @@ def _pearson_without_each(x: Floats, y: Floats) -> Floats:
         return np.where(scale > least, np.clip(cross / np.sqrt(scale), -1.0, 1.0), np.nan)
 
 
-def _links(speed: Floats, coarse: Floats, outcome: Floats) -> tuple[Measured, Measured, Measured]:
+def _links(
+    speed: Floats, coarse: Floats, outcome: Floats
+) -> tuple[PreservedFigure, PreservedFigure, PreservedFigure]:
     if len(outcome) < LEAST_LEARNERS:
         raise DataError(
             f"a correlation with an outcome needs {LEAST_LEARNERS} learners who have one; found {len(outcome)}."
@@ -184,16 +190,18 @@ def _links(speed: Floats, coarse: Floats, outcome: Floats) -> tuple[Measured, Me
     return original, blurred, change
 
 
-def _on_fisher_scale(value: float, without: Floats) -> Measured:
+def _on_fisher_scale(value: float, without: Floats) -> PreservedFigure:
     """Interval of a correlation on the scale of arctanh, where its error hardly depends on it."""
     if abs(value) >= 1.0:
-        return Measured(value, value, value)
+        return PreservedFigure(value, value, value)
     inside = np.clip(without, -1 + 1e-12, 1 - 1e-12)
     half = _half_width(np.arctanh(inside))
-    return Measured(value, float(np.tanh(np.arctanh(value) - half)), float(np.tanh(np.arctanh(value) + half)))
+    return PreservedFigure(
+        value, float(np.tanh(np.arctanh(value) - half)), float(np.tanh(np.arctanh(value) + half))
+    )
 
 
-def _orders(x: Floats, y: Floats) -> tuple[Measured, Measured]:
+def _orders(x: Floats, y: Floats) -> tuple[PreservedFigure, PreservedFigure]:
     """Kendall's tau-b and Spearman's rho, and both without each learner, from the signs of all pairs."""
     n = len(x)
     ranks_x, ranks_y = rankdata(x), rankdata(y)

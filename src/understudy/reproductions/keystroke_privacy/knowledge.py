@@ -1,43 +1,39 @@
-"""What an attacker needs: identification by number of digraphs, weeks of known typing, and from another course."""
+"""What an attacker needs to know: identification by digraphs, by weeks of typing, and from another course."""
 
 from __future__ import annotations
 
-import numpy as np
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
 
-from understudy.errors import DataError
-from understudy.keystrokes.attacks.events import text
-from understudy.keystrokes.attacks.profiles import (
-    PROFILE_ATTACKS,
-    Identification,
-    across_courses,
-    by_number_of_features,
-    by_training,
-    identification,
-)
+import numpy as np
+from numpy.typing import NDArray
+
+from understudy.core.pages.figures import ACCENT, MUTED, WARNING, Figure, data
+from understudy.errors import DataError, UsageError
+from understudy.keystrokes.attacks.identification import Identification, identification
+from understudy.keystrokes.attacks.profiles import PROFILE_ATTACKS
 from understudy.keystrokes.keystrokes import Keystrokes
 from understudy.keystrokes.latencies import count_latencies
 from understudy.keystrokes.profiles import build_profiles, by_weeks, enough_typed, most_common
-from understudy.keystrokes.sweep.results import (
-    AVERAGES,
-    BY_COURSE,
-    BY_DIGRAPHS,
-    BY_TEXT,
-    BY_WEEKS,
-    PUBLISHED,
-    Row,
-)
-from understudy.keystrokes.sweep.sweep import Course, Floats, SweepPlan
+from understudy.keystrokes.sweep.results import AVERAGES, PUBLISHED, Row, select
+from understudy.keystrokes.sweep.sweep import Course, SweepPlan
 
+Floats = NDArray[np.float64]
+Codes = NDArray[np.integer[Any]]
+ProfileAttack = Callable[[Floats, Floats], Floats]
+
+# Measures of a row whose size is a number of digraphs or weeks.
+BY_DIGRAPHS, BY_WEEKS, BY_COURSE = "by digraphs", "by weeks", "another course"
 NUMBERS = (1, 2, 5, 10, 15, 25, 50, 100, 150, 200, 300)
+TITLES = {
+    BY_DIGRAPHS: "most common digraphs that the attacker looks at",
+    BY_WEEKS: "weeks of typing that the attacker knows",
+}
 
 
 def knowledge(course: Course, plan: SweepPlan) -> list[Row]:
-    """Identification of typing as it was, by how many digraphs and how many weeks the attacker looks at.
-
-    `size` holds the number of digraphs or weeks; attacks are those on nearest profiles.
-    """
+    """Identification of typing as it was, by how many digraphs and how many weeks the attacker looks at."""
     n = course.keystrokes.n_learners
-    rows = _by_text(course, plan)
     known, unknown = (
         count_latencies(course.keystrokes, side, n) for side in (course.split.known, course.split.unknown)
     )
@@ -48,55 +44,47 @@ def knowledge(course: Course, plan: SweepPlan) -> list[Row]:
     last_week = build_profiles(unknown.named(course.features)).values
     weeks = _by_weeks(course) if plan.split == "weeks" else {}
     attack = PROFILE_ATTACKS[PUBLISHED]
+    rows = []
     for k in plan.guesses:
         by_digraphs = by_number_of_features(PUBLISHED, attack, by_all[0], by_all[1], numbers, k)
-        rows += [_row(BY_DIGRAPHS, number, PUBLISHED, one) for number, one in by_digraphs.items()]
+        rows += [_row(BY_DIGRAPHS, number, PUBLISHED, found) for number, found in by_digraphs.items()]
         by_weeks_known = by_training(PUBLISHED, attack, weeks, last_week, k)
-        rows += [_row(BY_WEEKS, number, PUBLISHED, one) for number, one in by_weeks_known.items()]
+        rows += [_row(BY_WEEKS, number, PUBLISHED, found) for number, found in by_weeks_known.items()]
     return rows
 
 
 def _by_weeks(course: Course) -> dict[int, Floats]:
-    """Profiles from the last weeks before the one that is to be named, by how many these are."""
-    data = course.keystrokes
+    """Profiles from the last weeks before the one that is to be identified, by how many these are."""
+    keystrokes = course.keystrokes
     return {
         weeks: build_profiles(
-            count_latencies(data, by_weeks(data, weeks).known, data.n_learners).named(course.features)
+            count_latencies(keystrokes, by_weeks(keystrokes, weeks).known, keystrokes.n_learners).named(
+                course.features
+            )
         ).values
-        for weeks in range(1, int(data.week.max()) + 1)
+        for weeks in range(1, int(keystrokes.week.max()) + 1)
     }
 
 
-def _by_text(course: Course, plan: SweepPlan) -> list[Row]:
-    """What the text alone gives away: counted without bounds, or the counts would tell the speed."""
-    sides = [
-        count_latencies(course.keystrokes, side, course.keystrokes.n_learners, shortest=0.0, longest=np.inf)
-        for side in (course.split.known, course.split.unknown)
-    ]
-    distances = text(sides[0].count, sides[1].named(sides[0].features).count)
-    n_digraphs = len(sides[0].features)
-    return [_row(BY_TEXT, n_digraphs, BY_TEXT, identification(BY_TEXT, distances, k)) for k in plan.guesses]
-
-
 def from_another_course(here: Keystrokes, there: Keystrokes, plan: SweepPlan) -> list[Row]:
-    """The learners of one course named by their typing in another; positions say who is who."""
+    """The learners of one course identified by their typing in another; equal positions are one learner."""
     if here.n_learners != there.n_learners:
         raise DataError("two courses need the same learners at the same positions.")
-    enough = [enough_typed(one, plan.least_characters) for one in (here, there)]
+    enough = [enough_typed(course, plan.least_characters) for course in (here, there)]
     both = np.intersect1d(enough[0], enough[1])
     if len(both) <= max(plan.guesses):
         raise DataError(
-            f"{len(both)} learners typed {plan.least_characters} characters in both courses; naming one of them "
-            f"with {max(plan.guesses)} guesses is no feat.",
-            hint="ask for less with --min-characters, or for fewer --guesses.",
+            f"{len(both)} learners typed {plan.least_characters} characters in both courses; an attacker with "
+            f"{max(plan.guesses)} guesses would name them all.",
+            hint="ask for fewer characters or fewer guesses.",
         )
     totals = [
-        count_latencies(one, one.learner, one.n_learners)
-        for one in (there.learners(both), here.learners(both))
+        count_latencies(course, course.learner, course.n_learners)
+        for course in (there.learners(both), here.learners(both))
     ]
     totals[1] = totals[1].named(totals[0].features)
     common = most_common(totals, plan.n_features)
-    known, unknown = (build_profiles(one.of(common)).values for one in totals)
+    known, unknown = (build_profiles(part.of(common)).values for part in totals)
     own = np.arange(len(both))
     return [
         _row(BY_COURSE, len(common), name, across_courses(name, attack, known, unknown, own, k))
@@ -105,17 +93,92 @@ def from_another_course(here: Keystrokes, there: Keystrokes, plan: SweepPlan) ->
     ]
 
 
-def _row(measure: str, number: int, name: str, one: Identification) -> Row:
+def by_number_of_features(
+    name: str, attack: ProfileAttack, known: Floats, unknown: Floats, numbers: Iterable[int], k: int
+) -> dict[int, Identification]:
+    """Identification from the first m features and the speed, which is the last column.
+
+    Features come in order of how common they are, so m is "the m most common" (thesis, section 4.4.1).
+    """
+    last = known.shape[1] - 1
+    result = {}
+    for number in numbers:
+        if not 0 <= number <= last:
+            raise UsageError(f"asked for the first {number} features of {last}.")
+        chosen = [*range(number), last]
+        result[number] = identification(name, attack(known[:, chosen], unknown[:, chosen]), k)
+    return result
+
+
+def by_training(
+    name: str, attack: ProfileAttack, knowns: Mapping[int, Floats], unknown: Floats, k: int
+) -> dict[int, Identification]:
+    """Identification by how much the attacker knows: `knowns[w]` are profiles from w weeks of typing."""
+    return {weeks: identification(name, attack(known, unknown), k) for weeks, known in knowns.items()}
+
+
+def across_courses(
+    name: str, attack: ProfileAttack, known: Floats, unknown: Floats, own: Codes, k: int
+) -> Identification:
+    """Identification of one course's learners by their typing in another course.
+
+    `known` are profiles of everybody in the other course, `unknown` of those in this one; `own[i]` is the
+    position of learner i in the other course, or -1 for somebody who was not there. Those are not judged
+    (there is no right answer), but the attack sees them as it would. Both must have the same features.
+    """
+    there = own >= 0
+    return identification(name, attack(known, unknown)[there], k, own[there])
+
+
+def _row(measure: str, number: int, name: str, found: Identification) -> Row:
     return Row(
         AVERAGES,
         "none",
         float(number),
         measure,
         name,
-        one.k,
-        one.rate,
-        one.low,
-        one.high,
-        one.chance,
-        one.n_learners,
+        found.k,
+        found.rate,
+        found.low,
+        found.high,
+        found.chance,
+        found.n_learners,
     )
+
+
+def knowledge_figure(rows: Sequence[Row], measure: str) -> Figure:
+    """Identification by what the attacker knows, a line per number of guesses (Figure 5 of the thesis)."""
+    import altair as alt
+
+    title = TITLES[measure]
+    shown = select(rows, measure=measure, name=PUBLISHED)
+    values = [
+        {"guesses": _guesses(row.k), "x": row.size, "value": row.value, "low": row.low, "high": row.high}
+        for row in shown
+    ]
+    names = [_guesses(k) for k in sorted({row.k for row in shown})]
+    colours = ["#0a3d4d", ACCENT, "#6fb3c6", MUTED, WARNING][: len(names)]
+    colour = alt.Color(
+        "guesses:N", scale=alt.Scale(domain=names, range=colours), legend=alt.Legend(title=None, orient="top")
+    )
+    scale = alt.Scale(type="log", nice=False) if measure == BY_DIGRAPHS else alt.Scale(nice=False, zero=False)
+    x = alt.X(
+        "x:Q",
+        title=title,
+        scale=scale,
+        axis=alt.Axis(grid=False, format="d", values=sorted({row.size for row in shown})),
+    )
+    unit = alt.Scale(domain=[0, 1], nice=False)
+    base = alt.Chart(data(values))
+    bands = base.mark_area(opacity=0.15).encode(x=x, y=alt.Y("low:Q", scale=unit), y2="high:Q", color=colour)
+    lines = base.mark_line(strokeWidth=2, point=True).encode(
+        x=x, y=alt.Y("value:Q", title="share named", scale=unit, axis=alt.Axis(format="%")), color=colour
+    )
+    words = f"Share of learners named by the published attack, by {title}: " + "; ".join(
+        f"{row.size:g}, {_guesses(row.k)}: {row.value:.0%}" for row in shown
+    )
+    return Figure.of(alt.layer(bands, lines).properties(height=220), words + ".")
+
+
+def _guesses(k: int) -> str:
+    return "1 guess" if k == 1 else f"{k} guesses"

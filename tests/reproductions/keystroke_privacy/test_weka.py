@@ -4,13 +4,11 @@ from itertools import chain, combinations
 
 import numpy as np
 import pytest
-from scipy.stats import entropy, spearmanr
-from scipy.stats import kendalltau as scipy_kendall
-from sklearn.metrics import mutual_info_score, roc_auc_score
+from scipy.stats import entropy
+from sklearn.metrics import mutual_info_score
 from sklearn.naive_bayes import CategoricalNB
 
-from understudy.keystrokes.traits import infer_trait, preserved
-from understudy.keystrokes.traits.inference import Features, naive_bayes, stratified_folds
+from understudy.reproductions.keystroke_privacy.traits import bin_chances, count_bins
 from understudy.reproductions.keystroke_privacy.weka import (
     mdl_cuts,
     merit,
@@ -119,6 +117,11 @@ def test_best_first_search_finds_the_best_of_all_subsets():
     assert best >= 38
 
 
+def chances(codes, n_bins, labels, new):
+    prior, bins = count_bins(codes, n_bins, labels, labels.max() + 1)
+    return bin_chances(prior, bins, new + np.concatenate([[0], np.cumsum(n_bins)[:-1]]))
+
+
 def test_naive_bayes_is_scikit_learns_where_classes_are_equal():
     # Its prior is not smoothed, so that it agrees exactly only for classes of equal size.
     rng = np.random.default_rng(6)
@@ -127,9 +130,7 @@ def test_naive_bayes_is_scikit_learns_where_classes_are_equal():
     codes = rng.integers(0, n_bins, size=(120, 4)).astype(np.int32)
     new = rng.integers(0, n_bins, size=(30, 4)).astype(np.int32)
     model = CategoricalNB(alpha=0.5, min_categories=n_bins).fit(codes, labels)
-    ours = naive_bayes(
-        Features(codes.astype(float), codes, n_bins), labels, 3, Features(new.astype(float), new, n_bins), rng
-    )
+    ours = chances(codes, n_bins, labels, new)
     assert ours == pytest.approx(model.predict_proba(new))
 
 
@@ -137,63 +138,6 @@ def test_naive_bayes_by_hand():
     # Three learners of class 0, one of class 1; one feature of two bins.
     labels, codes = np.array([0, 0, 0, 1]), np.array([[0], [0], [1], [1]], dtype=np.int32)
     n_bins = np.array([2])
-    features = Features(codes.astype(float), codes, n_bins)
-    chances = naive_bayes(features, labels, 2, features, np.random.default_rng(0))
+    found = chances(codes, n_bins, labels, codes)
     of_bin_1 = np.array([3.5 / 5 * 1.5 / 4, 1.5 / 5 * 1.5 / 2])
-    assert chances[3] == pytest.approx(of_bin_1 / of_bin_1.sum())
-
-
-def test_the_area_is_scikit_learns_when_every_learner_is_in_two_equal_folds():
-    rng = np.random.default_rng(7)
-    labels = np.repeat([0, 1], 30)
-    values = rng.normal(size=(60, 1)) + labels[:, None]
-    # The order of chances from one feature in two bins is the order of bins: the area can be had by hand.
-    result = infer_trait(values, labels, np.random.default_rng(1), classifiers=["naive-bayes"], n_folds=2)
-    fold = stratified_folds(labels, 2, np.random.default_rng(1))
-    areas = []
-    for number in (0, 1):
-        training, test = fold != number, fold == number
-        cuts = mdl_cuts(values[training], labels[training])
-        areas.append(roc_auc_score(labels[test], cuts.apply(values[test])[:, 0]))
-    assert result.of("naive-bayes").auc == pytest.approx(np.mean(areas))
-
-
-def test_what_is_preserved_is_what_scipy_finds_with_jackknife_by_hand():
-    rng = np.random.default_rng(8)
-    n = 40
-    profiles = rng.uniform(80, 300, size=(n, 12))
-    coarse = 100 * np.floor(profiles / 100 + 0.5)
-    speed = rng.uniform(100, 250, n)
-    coarse_speed = 50 * np.floor(speed / 50 + 0.5)
-    outcome = 0.01 * speed + rng.normal(size=n)
-
-    def figures(rows):
-        change = np.abs(coarse[rows].mean(axis=0) - profiles[rows].mean(axis=0))
-        return np.array(
-            [
-                change.mean(),
-                (change / profiles[rows].mean(axis=0)).mean(),
-                np.corrcoef(coarse_speed[rows], outcome[rows])[0, 1]
-                - np.corrcoef(speed[rows], outcome[rows])[0, 1],
-                scipy_kendall(speed[rows], coarse_speed[rows]).statistic,
-                spearmanr(speed[rows], coarse_speed[rows]).statistic,
-            ]
-        )
-
-    result = preserved(profiles, coarse, speed, coarse_speed, outcome)
-    ours = [
-        result.digraph_error,
-        result.digraph_error_relative,
-        result.link_change,
-        result.kendall,
-        result.spearman,
-    ]
-    everybody = np.arange(n)
-    assert [one.value for one in ours] == pytest.approx(figures(everybody))
-    without = np.array([figures(np.delete(everybody, i)) for i in range(n)])
-    error = np.sqrt((n - 1) / n * ((without - without.mean(axis=0)) ** 2).sum(axis=0))
-    assert [one.value - one.low for one in ours] == pytest.approx(1.959964 * error, rel=1e-5)
-    link = np.arctanh([np.corrcoef(np.delete(speed, i), np.delete(outcome, i))[0, 1] for i in range(n)])
-    half = 1.959964 * np.sqrt((n - 1) / n * ((link - link.mean()) ** 2).sum())
-    expected = np.tanh(np.arctanh(np.corrcoef(speed, outcome)[0, 1]) + np.array([-half, half]))
-    assert [result.link_original.low, result.link_original.high] == pytest.approx(expected, rel=1e-5)
+    assert found[3] == pytest.approx(of_bin_1 / of_bin_1.sum())
