@@ -10,10 +10,14 @@ import shutil
 import tempfile
 import time
 from pathlib import Path
+from typing import Any
 
 from reproductions.command import understudy
+from reproductions.keystroke_privacy.knowledge import BY_DIGRAPHS, BY_WEEKS
+from reproductions.keystroke_privacy.sweep import sweep
 from reproductions.pages import DATA, tables_of, write_rows
-from understudy.keystrokes.sweep.results import BY_DIGRAPHS, BY_WEEKS, COLUMNS, PUBLISHED
+from understudy.cli.keystrokes.options import SplitBy
+from understudy.keystrokes.sweep.results import COLUMNS, PUBLISHED
 
 TABLES = tables_of("keystroke_privacy")
 # The guesses of an attacker whose results are kept.
@@ -37,27 +41,26 @@ def measure_sweeps() -> None:
         course = folder / "course.csv"
         understudy("simulate", "--shape", "typing", str(course))
         labels = folder / "course-labels.csv"
-        seconds.append(("simulated", _sweep("simulated", folder, course, "--labels", str(labels))))
+        seconds.append(("simulated", _sweep("simulated", folder, course, labels=labels)))
         events, users = DATA / "typing_events.csv.gz", DATA / "typing_users.csv"
         if events.exists():
-            options = (
-                "--labels",
-                str(users),
-                "--label",
-                "sex",
-                "--split",
-                "sessions",
-                "--min-characters",
-                "200",
+            took = _sweep(
+                "typing",
+                folder,
+                events,
+                labels=users,
+                label="sex",
+                split=SplitBy.sessions,
+                min_characters=200,
             )
-            seconds.append(("typing", _sweep("typing", folder, events, *options)))
+            seconds.append(("typing", took))
     write_rows(TABLES / "seconds.csv", ("data", "seconds"), seconds)
 
 
-def _sweep(name: str, folder: Path, file: Path, *options: str) -> str:
+def _sweep(name: str, folder: Path, file: Path, **options: Any) -> str:
     """Sweep a file, keep what the page needs, and return the seconds that it took."""
     began = time.perf_counter()
-    understudy("keystrokes", "sweep", str(file), *options, "-o", str(folder / name))
+    sweep(file, folder / name, **options)
     keep(name, folder / name)
     return f"{time.perf_counter() - began:.0f}"
 

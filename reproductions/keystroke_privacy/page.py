@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from functools import lru_cache
 
+from reproductions.keystroke_privacy.knowledge import BY_DIGRAPHS, BY_WEEKS
 from reproductions.keystroke_privacy.measure import K
 from reproductions.pages import fill, markdown_table, rows_of, tables_of
 from understudy.keystrokes.sweep.results import (
     AVERAGES,
-    BY_DIGRAPHS,
-    BY_WEEKS,
     EVENTS,
     IDENTIFICATION,
     INFERENCE,
@@ -69,7 +68,7 @@ def page() -> str:
         "buckets": _identified("bucket"),
         "rounding_inferred": _inferred("round"),
         "buckets_inferred": _inferred("bucket"),
-        "majority": _percent(_inference("random-forest", "bucket", 0.0).baseline),
+        "majority": _percent(_inference("random-forest, selected inside", "bucket", 0.0).baseline),
         "bucket_300_events": _with(_attack(STRONGEST, EVENTS, "bucket", 300.0)),
         "bucket_300_published_events": _with(_attack(PUBLISHED, EVENTS, "bucket", 300.0)),
         "bucket_300_averages": _with(_attack(STRONGEST, AVERAGES, "bucket", 300.0)),
@@ -80,10 +79,10 @@ def page() -> str:
         "advice": _advice("simulated"),
         "digraphs": _knowledge(BY_DIGRAPHS),
         "weeks": _knowledge(BY_WEEKS),
-        "forest_300": _with(_inference("random-forest", "bucket", 300.0)),
-        "forest_all_300": _with(_inference("random-forest, all digraphs", "bucket", 300.0)),
-        "forest_500": _with(_inference("random-forest", "round", 500.0)),
-        "forest_all_500": _with(_inference("random-forest, all digraphs", "round", 500.0)),
+        "forest_300": _with(_inference("random-forest, selected inside", "bucket", 300.0)),
+        "forest_all_300": _with(_inference("random-forest", "bucket", 300.0)),
+        "forest_500": _with(_inference("random-forest, selected inside", "round", 500.0)),
+        "forest_all_500": _with(_inference("random-forest", "round", 500.0)),
         "outside": _outside(),
         "merged": _merged(),
         "typing_n": str(typing[0].n_learners),
@@ -127,13 +126,13 @@ def _inferred(way: str) -> str:
     for place, size in enumerate(SIZES):
         thesis = [f"{one[place]:.1f} %" for one in INFERRED[way]]
         names = (
-            "naive-bayes",
+            "naive-bayes, selected inside",
+            "random-forest, selected inside",
             "random-forest",
-            "random-forest, all digraphs",
             "random-forest, selected outside",
         )
         ours = [_with(_inference(name, way, size)) for name in names]
-        events = _with(_inference("random-forest, all digraphs", way, size, EVENTS))
+        events = _with(_inference("random-forest", way, size, EVENTS))
         lines.append([_size(size), *thesis, *ours, events])
     return markdown_table(header, lines)
 
@@ -142,7 +141,7 @@ def _outside() -> str:
     """By how much selecting features outside the folds flatters, on average over the sizes."""
     gaps = [
         _inference("random-forest, selected outside", way, size).value
-        - _inference("random-forest", way, size).value
+        - _inference("random-forest, selected inside", way, size).value
         for way in ("bucket", "round")
         for size in SIZES
     ]
@@ -198,12 +197,17 @@ def _typing() -> str:
 
 
 def _typing_inferred() -> str:
-    names = ("naive-bayes", "random-forest", "random-forest, all digraphs", "random-forest, selected outside")
+    names = (
+        "naive-bayes, selected inside",
+        "random-forest, selected inside",
+        "random-forest",
+        "random-forest, selected outside",
+    )
     lines = [
         [_size(size), *(_with(_inference(name, "bucket", size, EVENTS, "typing")) for name in names)]
         for size in (0.0, 300.0, 600.0)
     ]
-    majority = _inference("random-forest", "bucket", 0.0, EVENTS, "typing").baseline
+    majority = _inference("random-forest, selected inside", "bucket", 0.0, EVENTS, "typing").baseline
     header = ["buckets, events", "naive Bayes", "forest", "forest, all digraphs", "forest, selected outside"]
     return markdown_table(header, lines) + f"\n\nThe majority is {_percent(majority)}."
 

@@ -1,19 +1,13 @@
 """What an attacker needs to know, on small profiles and on a simulated course."""
 
 import csv
-import sys
-from subprocess import run
 
 import numpy as np
 import pytest
+from typer.testing import CliRunner
 
-from understudy.errors import UsageError
-from understudy.keystrokes.attacks.identification import identification
-from understudy.keystrokes.attacks.profiles import euclidean
-from understudy.keystrokes.simulate import TypingCourse
-from understudy.keystrokes.sweep.results import PUBLISHED, select
-from understudy.keystrokes.sweep.sweep import SweepPlan, prepare
-from understudy.reproductions.keystroke_privacy.knowledge import (
+from reproductions.keystroke_privacy.__main__ import app
+from reproductions.keystroke_privacy.knowledge import (
     BY_DIGRAPHS,
     BY_WEEKS,
     across_courses,
@@ -22,6 +16,13 @@ from understudy.reproductions.keystroke_privacy.knowledge import (
     from_another_course,
     knowledge,
 )
+from tests.support.command import run
+from understudy.errors import UsageError
+from understudy.keystrokes.attacks.identification import identification
+from understudy.keystrokes.attacks.profiles import euclidean
+from understudy.keystrokes.simulate import TypingCourse
+from understudy.keystrokes.sweep.results import PUBLISHED, select
+from understudy.keystrokes.sweep.sweep import SweepPlan, prepare
 
 PLAN = SweepPlan(largest=600.0, fine_step=100.0, coarse_step=300.0, guesses=(1, 5), least_characters=200)
 
@@ -86,18 +87,15 @@ def test_a_person_is_named_by_another_course(course):
 @pytest.mark.functional
 def test_the_command_of_the_repository_writes_table_and_figures(tmp_path):
     """The same file as the other course: everybody types there as here."""
-    made = [sys.executable, "-m", "understudy.reproductions.keystroke_privacy"]
-    simulate = "from understudy.cli import main; main()"
-    run(
-        [sys.executable, "-c", simulate, "simulate", "course.csv", "--shape", "typing", "--learners", "24"],
-        cwd=tmp_path,
-        check=True,
-        capture_output=True,
-    )
+    made = run("simulate", "course.csv", "--shape", "typing", "--learners", "24", cwd=tmp_path)
+    assert made.returncode == 0, made.stderr
+    course = str(tmp_path / "course.csv")
     options = ("--largest", "300", "--step", "300", "--trained-step", "300", "--guesses", "5")
-    files = ("course.csv", "--other-course", "course.csv", "--labels", "course-labels.csv", "-o", "out")
-    done = run([*made, *files, *options], cwd=tmp_path, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
+    labels = ("--labels", str(tmp_path / "course-labels.csv"))
+    done = CliRunner().invoke(
+        app, [course, "--other-course", course, *labels, *options, "-o", str(tmp_path / "out")]
+    )
+    assert done.exit_code == 0, done.output
     with (tmp_path / "out" / "results.csv").open() as stream:
         rows = list(csv.DictReader(stream))
     courses = [row for row in rows if row["measure"] == "another course"]

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from understudy.reproductions.keystroke_privacy.traits import (
+from reproductions.keystroke_privacy.traits import (
     THESIS_CLASSIFIERS,
     Selected,
     infer_as_thesis,

@@ -8,8 +8,8 @@ from scipy.stats import entropy
 from sklearn.metrics import mutual_info_score
 from sklearn.naive_bayes import CategoricalNB
 
-from understudy.reproductions.keystroke_privacy.traits import bin_chances, count_bins
-from understudy.reproductions.keystroke_privacy.weka import (
+from reproductions.keystroke_privacy.traits import bin_chances, count_bins
+from reproductions.keystroke_privacy.weka import (
     mdl_cuts,
     merit,
     select_features,

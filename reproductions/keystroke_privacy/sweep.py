@@ -1,4 +1,4 @@
-"""`python -m understudy.reproductions.keystroke_privacy`: the thesis's sweep on a file of keystrokes.
+"""The sweep of the thesis on a file of keystrokes.
 
 Beside what `understudy keystrokes sweep` measures: the label inferred as the thesis did, and what an attacker
 needs to know (digraphs, weeks, another course). Writes `results.csv` and figures; both are computed from
@@ -13,23 +13,23 @@ from typing import Annotated
 
 import typer
 
-from understudy.cli.keystrokes.options import Digraphs, EventsPath, MinCharacters, SplitBy, check_clock
-from understudy.core.files.writing import check_absent, check_parent, new_folder, write_text
-from understudy.keystrokes.formats.reading import read_courses, read_keystrokes
-from understudy.keystrokes.sweep.report import figures
-from understudy.keystrokes.sweep.results import select
-from understudy.keystrokes.sweep.sweep import SweepPlan, prepare, run_sweep, table_of
-from understudy.reproductions.keystroke_privacy.knowledge import (
+from reproductions.keystroke_privacy.knowledge import (
     BY_DIGRAPHS,
     BY_WEEKS,
     from_another_course,
     knowledge,
     knowledge_figure,
 )
-from understudy.reproductions.keystroke_privacy.traits import infer_as_thesis
+from reproductions.keystroke_privacy.traits import infer_as_thesis
+from understudy.cli.keystrokes.options import Digraphs, EventsPath, MinCharacters, SplitBy, check_clock
+from understudy.core.files.writing import check_absent, check_parent, new_folder, write_text
+from understudy.keystrokes.formats.reading import read_courses, read_keystrokes
+from understudy.keystrokes.sweep.report import figures
+from understudy.keystrokes.sweep.results import select
+from understudy.keystrokes.sweep.sweep import SweepPlan, prepare, run_sweep, table_of
 
 
-def main(
+def sweep(
     file: EventsPath,
     out: Annotated[Path, typer.Option("-o", "--out", help="New folder for the results.")],
     labels: Annotated[Path | None, typer.Option(help="Table with a label per learner.")] = None,
@@ -77,7 +77,3 @@ def main(
             figure.save(folder, name)
         write_text(folder / "results.csv", table_of(rows))
         folder.chmod(0o700)
-
-
-if __name__ == "__main__":
-    typer.run(main)

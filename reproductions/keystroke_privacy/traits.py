@@ -19,13 +19,13 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin  # type: ignore[import-untyped]
 
+from reproductions.keystroke_privacy.weka import Codes, Floats, Ints, mdl_cuts, select_features
 from understudy.keystrokes.traits.inference import (
     TraitEstimate,
     infer_trait,
     known_classes,
     random_forest,
 )
-from understudy.reproductions.keystroke_privacy.weka import Codes, Floats, Ints, mdl_cuts, select_features
 
 ADDED = 0.5  # to every count, as WEKA's SimpleEstimator does
 

@@ -1,1 +1,0 @@
-"""The keystroke thesis: knowledge of the attacker, WEKA's methods."""
