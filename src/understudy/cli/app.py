@@ -84,7 +84,8 @@ def main() -> None:
     try:
         app()
     except UnderstudyError as error:
-        _complain(error.message, error.hint)
+        options = ", ".join("--" + setting.replace("_", "-") for setting in error.settings)
+        _complain(error.message, f"{error.hint.removesuffix('.')} ({options})." if options else error.hint)
         code = error.exit_code
     except BrokenPipeError:
         # The reader of our output went away, as `head` does: not an error of ours.
