@@ -13,7 +13,7 @@ from scipy.special import expit
 
 from reproductions.dp_rasch.baselines import gradients, spectral
 from understudy.core.privacy.noise import seeded_noise
-from understudy.exams.difficulties import Request, plan
+from understudy.exams.difficulties import DifficultiesOptions, plan
 from understudy.exams.estimators.joint import PENALTY, estimate_ability, fit_joint
 from understudy.exams.estimators.noisy_totals import estimate_difficulties
 from understudy.exams.estimators.published import objective, statistics
@@ -88,7 +88,7 @@ def _measured(
 ) -> Callable[[Responses, float, np.random.Generator], Fitted]:
     def fit(responses: Responses, epsilon: float, rng: np.random.Generator) -> Fitted:
         measurement = plan(
-            Request(name, epsilon=epsilon), responses.n_items, responses.n_learners
+            DifficultiesOptions(name, epsilon=epsilon), responses.n_items, responses.n_learners
         ).measurement
         assert measurement is not None
         return _estimated(measurement.measure(responses.totals(), seeded_noise(rng)), ability_sd)

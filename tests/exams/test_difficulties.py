@@ -7,13 +7,21 @@ import pytest
 
 from understudy.core.privacy.noise import os_noise, seeded_noise
 from understudy.errors import DataError, UsageError
-from understudy.exams.difficulties import METHODS, PRIVATE, Request, explain, fit_difficulties, plan, prior_of
+from understudy.exams.difficulties import (
+    METHODS,
+    PRIVATE,
+    DifficultiesOptions,
+    fit_difficulties,
+    plan,
+)
+from understudy.exams.forecast import forecast
+from understudy.exams.prior import prior_of
 from understudy.exams.responses import Responses
 from understudy.exams.simulate import Exam
 
 
 def fit(responses, noise=None, **options):
-    request = Request(**options)
+    request = DifficultiesOptions(**options)
     rng = np.random.default_rng(1)
     settled = plan(request, responses.n_items, responses.n_learners)
     return fit_difficulties(responses, settled, noise or os_noise(), rng)
@@ -88,7 +96,7 @@ def test_one_learner_is_no_class():
         {"epsilon": 0.0},
         {"epsilon": -1.0},
         {"epsilon": float("nan")},
-        {"epsilon": None},
+        {"method": "knorm", "epsilon": None},
         {"method": "magic", "epsilon": 1.0},
         {"method": "marginal", "epsilon": 1.0},
         {"method": "gaussian", "epsilon": 1.0, "delta": 0.0},
@@ -98,14 +106,14 @@ def test_one_learner_is_no_class():
 )
 def test_wrong_requests_say_what_to_do(options):
     with pytest.raises(UsageError) as error:
-        Request(**options)
+        DifficultiesOptions(**options)
     assert error.value.hint
 
 
 @pytest.mark.parametrize("way", ["estimate", "choose"])
 @pytest.mark.parametrize("method", PRIVATE)
 def test_finding_the_spread_of_abilities_is_part_of_the_price(method, way, sitting):
-    settled = plan(Request(method, 2.0, ability_sd=way), 8, 3000)
+    settled = plan(DifficultiesOptions(method, 2.0, ability_sd=way), 8, 3000)
     assert settled.guarantee.epsilon == 2.0
     assert settled.spread_epsilon == pytest.approx(0.4)
     assert settled.measurement.guarantee.epsilon == pytest.approx(1.6)
@@ -143,8 +151,8 @@ def test_the_released_file_depends_on_the_learners_through_noise_only(sitting):
 
 
 def test_explained_precision_agrees_with_what_comes_out():
-    request = Request(epsilon=1.0)
-    row = next(row for row in explain(request, 20, 400) if row.epsilon == 1.0)
+    request = DifficultiesOptions(epsilon=1.0)
+    row = next(row for row in forecast(request, 20, 400) if row.epsilon == 1.0)
     sitting = Exam(400, 20, difficulty_sd=0.2).simulate(np.random.default_rng(4))
     noise = seeded_noise(np.random.default_rng(6))
     found = fit(sitting.responses, noise, epsilon=1.0)
@@ -155,16 +163,18 @@ def test_explained_precision_agrees_with_what_comes_out():
     middle = [item.standard_error for item in wide.items if 0.4 < item.chance < 0.6]
     assert middle
     assert np.mean(middle) == pytest.approx(row.even, rel=0.2)
-    precisions = [one.even for one in explain(request, 20, 400)]
+    precisions = [one.even for one in forecast(request, 20, 400)]
     assert precisions == sorted(precisions, reverse=True)
 
 
 def test_a_prior_from_an_earlier_exam_has_its_mean_and_true_spread():
     rng = np.random.default_rng(8)
     sitting = Exam(400, 300, difficulty_sd=1.2).simulate(rng)
-    request = Request(epsilon=20.0)
+    request = DifficultiesOptions(epsilon=20.0)
     private = fit_difficulties(sitting.responses, plan(request, 300, 400), seeded_noise(rng), rng)
-    plain = fit_difficulties(sitting.responses, plan(Request("marginal"), 300, 400), seeded_noise(rng), rng)
+    plain = fit_difficulties(
+        sitting.responses, plan(DifficultiesOptions("marginal"), 300, 400), seeded_noise(rng), rng
+    )
     for earlier in (private, plain):
         prior = prior_of(earlier)
         assert prior.mean == pytest.approx(sitting.difficulty.mean(), abs=0.2)

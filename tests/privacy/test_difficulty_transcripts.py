@@ -13,7 +13,8 @@ import numpy as np
 import pytest
 
 from understudy.core.privacy.noise import seeded_noise
-from understudy.exams.difficulties import Request, fit_difficulties, plan
+from understudy.exams.difficulties import DifficultiesOptions as Request
+from understudy.exams.difficulties import fit_difficulties, plan
 from understudy.exams.responses import Responses
 from understudy.exams.simulate import Exam
 

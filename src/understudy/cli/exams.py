@@ -17,13 +17,11 @@ from understudy.cli.options import (
     LedgerPath,
     Outcome,
     echo_json,
-    refuse_identifiers,
 )
 
 if TYPE_CHECKING:
-    from understudy.exams.difficulties import Request
+    from understudy.exams.difficulties import DifficultiesOptions
     from understudy.exams.difficulties_file import Difficulties
-    from understudy.exams.estimators.noisy_totals import Prior
     from understudy.exams.responses import Responses
 
 _SHOWN = 40
@@ -163,41 +161,43 @@ def difficulties(
         same_population,
     )
     from understudy.core.privacy.noise import os_noise
-    from understudy.errors import DataError, UsageError
-    from understudy.exams.difficulties import fit_difficulties, plan
+    from understudy.errors import UsageError
+    from understudy.exams.difficulties import DifficultiesOptions, fit_difficulties, plan_for
     from understudy.exams.formats.reading import read_responses
 
     out = paid_output(out, "difficulties.json", explain=explain)
     # Wrong options are found before a large file is read.
-    expected = _prior(prior, epsilon, public_prior)
-    request = _request(method, epsilon, delta, missing, answers_at_most, ability_sd, expected)
-    source = read_responses(
+    options = DifficultiesOptions(
+        method=method,
+        epsilon=epsilon,
+        delta=delta,
+        missing=None if missing is None else missing.value,
+        at_most=answers_at_most,
+        ability_sd=ability_sd,
+        prior=prior,
+        public_prior=public_prior,
+        title=title,
+    )
+    responses = read_responses(
         file,
         format=format,
         columns=Columns(learner=learner, item=item, outcome=outcome),
         pass_share=passing,
         attempt=None if attempts is None else attempts.value,
         exclude=exclude,
+        items=items,
+        public_items=public_items,
+        rows_are_learners=rows_are_learners,
     )
     if not as_json:
-        for note in source.origin.notes:
+        for note in responses.origin.notes:
             typer.echo(note, err=True)
-    refuse_identifiers(source.origin.identifiers, "the difficulties", "--item")
-    if missing is None and source.origin.layout != "wide":
-        request = _request(method, epsilon, delta, Missing.skipped, answers_at_most, ability_sd, expected)
-    _refuse_doubtful(source, rows_are_learners, items)
-    responses = _declared(source, public_items, items)
-    settled = plan(request, responses.n_items, responses.n_learners)
-    if settled.guarantee.formal and not responses.declared:
-        raise DataError(
-            f"{file.name}: which items occur depends on the learners' answers, and item names are released.",
-            hint="give the list with --items FILE, or say with --public-items that everybody knows it.",
-        )
+    settled = plan_for(responses, options)
     if explain:
-        _explain(request, responses, as_json)
+        _explain(settled.options, responses, as_json)
         return
     if responses.n_missing and not as_json:
-        _say_missing(request, responses)
+        _say_missing(settled.options, responses)
     if responses.simulated and population is not None:
         raise UsageError(
             f"{file.name} holds simulated learners, who belong to no population.",
@@ -208,7 +208,6 @@ def difficulties(
         ledger_path(file, ledger, simulated_output=out.resolve().parent if responses.simulated else None)
     )
     card = new_card_id()
-    _refuse_few(responses)
     others = book.populations()
     if not as_json and settled.guarantee.formal:
         _say_population(people, population, others, responses.simulated)
@@ -216,14 +215,12 @@ def difficulties(
         population=people,
         card=card,
         kind="difficulties",
-        method=request.method,
+        method=settled.method,
         guarantee=settled.guarantee,
         file=None if responses.simulated else file,
     )
-    found = fit_difficulties(
-        responses, settled, os_noise(), np.random.default_rng(secrets.randbits(128)), title=title
-    )
-    found.provenance.update(card=card, pass_share=passing if source.origin.layout == "wide" else None)
+    rng = np.random.default_rng(secrets.randbits(128))
+    found = fit_difficulties(responses, settled, os_noise(), rng, card=card)
     write_json(out, found.to_json())
     balance = book.balance(people)
     if as_json:
@@ -252,122 +249,6 @@ def difficulties(
         typer.echo(f"Written: {out}. NOT PRIVATE: keep it inside; {private} makes it private.", err=True)
 
 
-def _request(
-    method: str | None,
-    epsilon: float | None,
-    delta: float | None,
-    missing: Missing | None,
-    at_most: int | None,
-    ability_sd: str,
-    prior: Prior | None,
-) -> Request:
-    from understudy.errors import UsageError
-    from understudy.exams.difficulties import Request
-
-    sd: float | str = ability_sd
-    if ability_sd not in ("estimate", "choose"):
-        try:
-            sd = float(ability_sd)
-        except ValueError:
-            raise UsageError(
-                f"--ability-sd is a number, `estimate` or `choose`, not '{ability_sd}'.", hint="1 is usual."
-            ) from None
-    return Request(
-        method=method or ("marginal" if epsilon is None else "knorm"),
-        epsilon=epsilon,
-        delta=delta,
-        missing="wrong" if missing is None else missing.value,
-        at_most=at_most,
-        ability_sd=sd,  # type: ignore[arg-type]
-        prior=prior,
-    )
-
-
-def _prior(given: str | None, epsilon: float | None, public: bool) -> Prior | None:
-    from understudy.errors import RefusedError, UsageError
-    from understudy.exams.difficulties import prior_of
-    from understudy.exams.difficulties_file import Difficulties
-    from understudy.exams.estimators.noisy_totals import Prior
-
-    if given is None:
-        return None
-    if given.endswith(".json"):
-        earlier = Difficulties.read(Path(given))
-        private = earlier.guarantee.formal or earlier.provenance.get("simulated") is True
-        if epsilon is not None and not private and not public:
-            # What it says of its learners would leave with a guarantee that does not cover it.
-            raise RefusedError(
-                f"{given} carries no formal guarantee, so it cannot be the prior of a private release.",
-                hint="take a private one; or say --public-prior if it was published and is about other learners.",
-            )
-        return prior_of(earlier)
-    mean, _, spread = given.partition(",")
-    try:
-        prior = Prior(float(mean), float(spread))
-    except ValueError:
-        raise UsageError(
-            f"--prior is MEAN,SD or a difficulties file, not '{given}'.", hint="for example --prior 0,2."
-        ) from None
-    if not (abs(prior.mean) <= 10 and 0.01 <= prior.spread <= 20):
-        raise UsageError(
-            f"difficulties around {prior.mean:g} that spread by {prior.spread:g} were asked for.",
-            hint="the mean lies between -10 and 10, the standard deviation between 0.01 and 20.",
-        )
-    return prior
-
-
-def _declared(source: Responses, public: bool, names_file: Path | None) -> Responses:
-    from understudy.errors import UsageError
-
-    responses = source
-    if names_file is None:
-        return responses.declare() if public else responses
-    if not names_file.is_file():
-        raise UsageError(f"there is no file {names_file}.", hint="give a file with one item's name a line.")
-    names = [line.strip() for line in names_file.read_text(encoding="utf-8").splitlines()]
-    names = [name for name in dict.fromkeys(names) if name]
-    if not names:
-        raise UsageError(f"{names_file} lists no item.", hint="give one item's name a line.")
-    unknown = [name for name in names if name not in responses.items]
-    # A sheet's header is public; that nobody answered an item of a long file is not.
-    if source.origin.layout == "wide" and unknown:
-        raise UsageError(
-            f"{names_file} lists {len(unknown)} items that no column of the sheet has, '{unknown[0]}' among them.",
-            hint="write the items as in the header, without the points.",
-        )
-    return responses.with_items(names)
-
-
-def _refuse_doubtful(source: Responses, rows_are_learners: bool, items: Path | None) -> None:
-    """Refuse a sheet of which it is not certain that rows are learners and columns are items."""
-    from understudy.errors import DataError
-
-    if not source.origin.named and not rows_are_learners:
-        raise DataError(
-            "no column of the sheet names the learners, so it may be that its columns are learners, "
-            "or that it has no header.",
-            hint="name the column with --learner, or say --rows-are-learners if each row is one.",
-        )
-    if source.origin.dropped and items is None:
-        # What is in the cells must not decide which items are released.
-        raise DataError(
-            "columns without answers: "
-            f"{', '.join(name.removeprefix('column ') for name in source.origin.dropped[:5])}.",
-            hint="remove what is no item from the sheet, or give the list of items with --items FILE.",
-        )
-
-
-def _refuse_few(responses: Responses) -> None:
-    """Before anything is charged."""
-    from understudy.errors import DataError
-
-    if responses.n_learners < 2:
-        raise DataError(
-            f"difficulties describe a class; this file has {responses.n_learners} learner.",
-            hint="a student's own answers go to `understudy ability`.",
-        )
-
-
 def _say_population(people: str, declared: str | None, others: list[str], simulated: bool) -> None:
     """Whom this is charged to, before it is."""
     from understudy.core.privacy.ledger import same_population
@@ -384,9 +265,9 @@ def _say_population(people: str, declared: str | None, others: list[str], simula
         )
 
 
-def _say_missing(request: Request, responses: Responses) -> None:
+def _say_missing(options: DifficultiesOptions, responses: Responses) -> None:
     share = responses.n_missing / responses.correct.size
-    if request.missing == "wrong":
+    if options.missing == "wrong":
         typer.echo(
             f"{responses.n_missing} answers ({share:.0%}) are missing and count as wrong; if these learners "
             "were not asked, say --missing skipped.",
@@ -442,13 +323,11 @@ def _show(found: Difficulties) -> None:
     )
 
 
-def _explain(request: Request, responses: Responses, as_json: bool) -> None:
-    from dataclasses import replace
-
+def _explain(options: DifficultiesOptions, responses: Responses, as_json: bool) -> None:
     from understudy.cli.tables import print_table
-    from understudy.exams.difficulties import explain
+    from understudy.exams.forecast import forecast
 
-    rows = explain(replace(request, method="knorm", epsilon=1.0), responses.n_items, responses.n_learners)
+    rows = forecast(options, responses.n_items, responses.n_learners)
     if as_json:
         echo_json({"spent": 0, "predictions": [vars(row) for row in rows]})
         return

@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import math
+import secrets
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
-from typing import Any, Literal
+from pathlib import Path
+from typing import Annotated, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 import understudy
+from understudy.core.files.words import counted
 from understudy.core.privacy.composition import default_delta
 from understudy.core.privacy.guarantee import Guarantee
-from understudy.core.privacy.noise import Noise
-from understudy.errors import DataError, UsageError
+from understudy.core.privacy.noise import Noise, os_noise
+from understudy.errors import DataError, RefusedError, UsageError
 from understudy.exams.ability_spread import estimate_spread
 from understudy.exams.difficulties_file import Ability, Difficulties, Item
 from understudy.exams.estimators.conditional import fit_conditional
@@ -23,16 +26,16 @@ from understudy.exams.estimators.joint import PENALTY, fit_joint
 from understudy.exams.estimators.marginal import fit_marginal
 from understudy.exams.estimators.noisy_totals import Prior, chance_curve, estimate_difficulties
 from understudy.exams.estimators.published import (
-    OBJECTIVE_REASON,
-    STATISTICS_REASON,
+    REASONS,
     check_choice,
     choose_spread,
     objective,
     statistics,
 )
-from understudy.exams.ranking import TELLING, order_of, reading
+from understudy.exams.prior import parse_prior, prior_of
+from understudy.exams.ranking import order_of, reading
 from understudy.exams.responses import Responses
-from understudy.exams.totals_mechanism import Measurement, Missing, choose_measurement, noise_variance
+from understudy.exams.totals_mechanism import Measurement, Missing, choose_measurement
 
 Floats = NDArray[np.float64]
 
@@ -47,139 +50,279 @@ NO_EPSILON = "no epsilon was given: the difficulties are fitted without any nois
 LEAST_EPSILON, MOST_EPSILON = 0.001, 100.0
 MOST_ITEMS = 20_000
 
-# What finding the spread of abilities takes of epsilon when it is asked for.
+# What finding the spread of abilities takes of epsilon when it is asked for, and how it is found.
 SPREAD_SHARE = 0.2
+SPREAD_MECHANISMS = {
+    "estimate": "discrete Laplace mechanism on the spread of scores",
+    "choose": "exponential mechanism on a choice of the spread of abilities",
+}
 
 
 @dataclass(frozen=True)
-class Request:
-    """What is wanted of a fit. `ability_sd` is a number, or how to find it at a charge."""
+class DifficultiesOptions:
+    """What is wanted of difficulties; wrong choices are refused before a file is read.
 
-    method: str = "knorm"
-    epsilon: float | None = None
-    delta: float | None = None
-    missing: Missing = "wrong"
-    at_most: int | None = None
-    ability_sd: float | Literal["estimate", "choose"] = 1.0
-    prior: Prior | None = None
+    Texts are taken as people type them: `ability_sd` may be "1.5", `prior` "0,2" or the name of a file.
+    """
+
+    method: Annotated[
+        str | None,
+        "knorm (pure epsilon, the default) or gaussian (with delta, better beyond some 50 items); without epsilon "
+        "marginal, conditional or joint; as published, without a guarantee: objective, statistics.",
+    ] = None
+    epsilon: Annotated[
+        float | None, "The privacy loss allowed, for example 1. Without it the fit is not private."
+    ] = None
+    delta: Annotated[
+        float | None, "For gaussian (default: 1e-6, or one over the squared number of learners)."
+    ] = None
+    missing: Annotated[
+        Missing | None,
+        "A missing answer is wrong (default for sheets) or was skipped (default for long files and logs).",
+    ] = None
+    at_most: Annotated[
+        int | None,
+        "Count at most so many answers of a learner, chosen at random. Choose it by what is plausible, not from the "
+        "data. Only matters with skipped answers.",
+    ] = None
+    ability_sd: Annotated[
+        float | str,
+        "How much abilities differ: a standard deviation; or `estimate` to find it privately for a fifth of epsilon, "
+        "or `choose` to do so as published (weak, for comparison).",
+    ] = 1.0
+    prior: Annotated[
+        Prior | Difficulties | Path | str | None,
+        "What difficulties to expect: MEAN,SD or the difficulties file of an earlier exam, private or public; never "
+        "from these learners' data (default: found from the noisy totals, at no cost).",
+    ] = None
+    public_prior: Annotated[bool, "The earlier exam's difficulties are public though not private."] = False
+    title: Annotated[str, "What the students see as the exam's name."] = ""
+    expected: Prior | None = field(init=False, repr=False)
+    """What `prior` says."""
 
     def __post_init__(self) -> None:
-        if self.method not in METHODS:
+        object.__setattr__(self, "ability_sd", _spread_of(self.ability_sd))
+        self._check_method()
+        if self.delta is not None and not 0 < self.delta < 1:
             raise UsageError(
-                f"there is no method '{self.method}'.", hint="the methods are " + ", ".join(METHODS) + "."
+                f"delta {self.delta:.3g} was asked for; it lies between 0 and 1.",
+                hint="1e-6 is usual.",
+                settings=("delta",),
+            )
+        if self.at_most is not None and self.at_most < 1:
+            raise UsageError(
+                f"at most {self.at_most} answers of a learner leave nothing to count.",
+                hint="give at least 1.",
+                settings=("at_most",),
+            )
+        if isinstance(self.ability_sd, str) and self.chosen_method not in PRIVATE:
+            raise UsageError(
+                f"the method {self.chosen_method} does not spend epsilon on the spread of abilities.",
+                hint="leave it out.",
+                settings=("ability_sd",),
+            )
+        if self.ability_sd == "estimate" and self.missing == "skipped":
+            raise UsageError(
+                "the spread of abilities cannot be estimated from scores when learners skipped items.",
+                hint="give it as a number; 1 is usual.",
+                settings=("ability_sd",),
+            )
+        object.__setattr__(self, "expected", self._settled_prior())
+
+    @property
+    def chosen_method(self) -> str:
+        """The method that was given, or the default for a private fit, or for one that is not."""
+        return self.method or ("marginal" if self.epsilon is None else "knorm")
+
+    def _check_method(self) -> None:
+        method = self.chosen_method
+        if method not in METHODS:
+            raise UsageError(
+                f"there is no method '{method}'.",
+                hint="the methods are " + ", ".join(METHODS) + ".",
+                code="no-such-method",
+                settings=("method",),
             )
         if self.epsilon is not None and not LEAST_EPSILON <= self.epsilon <= MOST_EPSILON:
             raise UsageError(
                 f"epsilon {self.epsilon:g} was asked for; it lies between {LEAST_EPSILON:g} and {MOST_EPSILON:g}.",
                 hint="1 is a good start.",
+                settings=("epsilon",),
             )
-        if self.method in NOT_PRIVATE and self.epsilon is not None:
+        if method in NOT_PRIVATE and self.epsilon is not None:
             raise UsageError(
-                f"epsilon was given, but the method {self.method} adds no noise.",
-                hint="leave --epsilon out, or choose -m knorm or -m gaussian.",
+                f"epsilon was given, but the method {method} adds no noise.",
+                hint="leave epsilon out, or choose the method knorm or gaussian.",
+                settings=("epsilon", "method"),
             )
-        if self.method not in NOT_PRIVATE and self.epsilon is None:
-            raise UsageError(f"the method {self.method} needs an epsilon.", hint="give --epsilon 1.")
-        if self.delta is not None and self.method != "gaussian":
+        if method not in NOT_PRIVATE and self.epsilon is None:
             raise UsageError(
-                f"delta was given, but the method {self.method} has none.", hint="delta is for -m gaussian."
+                f"the method {method} needs an epsilon.",
+                hint="1 is a good start.",
+                settings=("epsilon",),
             )
-        if self.delta is not None and not 0 < self.delta < 1:
+        if self.delta is not None and method != "gaussian":
             raise UsageError(
-                f"delta {self.delta:.3g} was asked for; it lies between 0 and 1.", hint="1e-6 is usual."
-            )
-        if isinstance(self.ability_sd, float) and not 0.05 <= self.ability_sd <= 10:
-            raise UsageError(
-                f"abilities that spread by {self.ability_sd:g} were asked for.",
-                hint="the standard deviation of abilities is a number from 0.05 to 10; 1 is usual.",
-            )
-        if isinstance(self.ability_sd, str) and self.method not in PRIVATE:
-            raise UsageError(
-                f"the method {self.method} does not spend epsilon on the spread of abilities.",
-                hint="leave --ability-sd out.",
-            )
-        if self.ability_sd == "estimate" and self.missing == "skipped":
-            raise UsageError(
-                "the spread of abilities cannot be estimated from scores when learners skipped items.",
-                hint="give --ability-sd as a number; 1 is usual.",
+                f"delta was given, but the method {method} has none.",
+                hint="delta is for the method gaussian.",
+                settings=("delta", "method"),
             )
 
+    def _settled_prior(self) -> Prior | None:
+        """What difficulties to expect; an earlier exam without a guarantee must not reach a private release."""
+        given = parse_prior(self.prior) if isinstance(self.prior, str | Path) else self.prior
+        if not isinstance(given, Difficulties):
+            return given
+        private = given.guarantee.formal or given.provenance.get("simulated") is True
+        if self.epsilon is not None and not private and not self.public_prior:
+            # What it says of its learners would leave with a guarantee that does not cover it.
+            raise RefusedError(
+                "the earlier exam carries no formal guarantee, so it cannot be the prior of a private release.",
+                hint="take a private one; or declare that it was published and is about other learners.",
+                code="prior-not-private",
+                settings=("public_prior",),
+            )
+        return prior_of(given)
 
-def prior_of(earlier: Difficulties) -> Prior:
-    """The prior that an earlier exam's released difficulties suggest: their mean, and their own spread.
+    def for_layout(self, layout: str) -> DifficultiesOptions:
+        """The same with the meaning of a missing answer that goes with a file's layout, unless it was given."""
+        if self.missing is not None:
+            return self
+        return replace(self, missing="wrong" if layout == "wide" else "skipped")
 
-    Errors make estimates spread differently from true difficulties: private ones, which are
-    posterior means, are drawn together by the mean squared error, others driven apart by it.
-    """
-    known = [item for item in earlier.items if item.difficulty is not None]
-    if len(known) < 2:
-        raise DataError(
-            f"a prior takes at least 2 items with a difficulty; the earlier exam has {len(known)}.",
-            hint="give --prior MEAN,SD, or leave it out.",
+
+def _spread_of(given: float | str) -> float | str:
+    if given in ("estimate", "choose"):
+        return given
+    try:
+        spread = float(given)
+    except ValueError:
+        spread = math.nan
+    if not 0.05 <= spread <= 10:
+        raise UsageError(
+            f"abilities that spread by '{given}' were asked for.",
+            hint="the standard deviation of abilities is a number from 0.05 to 10, `estimate` or `choose`; 1 is usual.",
+            settings=("ability_sd",),
         )
-    values = np.array([item.difficulty for item in known], dtype=np.float64)
-    errors = np.array([item.standard_error or 0.0 for item in known])
-    missing = float((errors**2).mean()) * (1.0 if earlier.guarantee.formal else -1.0)
-    return Prior(float(values.mean()), math.sqrt(max(float(values.var()) + missing, 0.01)))
+    return spread
 
 
 @dataclass(frozen=True)
-class Plan:
-    """A request with all that follows from public numbers: what will be done, and what it costs."""
+class DifficultiesPlan:
+    """Options with all that follows from public numbers: what will be done, and what it costs."""
 
-    request: Request
+    options: DifficultiesOptions
+    method: str
+    missing: Missing
     guarantee: Guarantee
     measurement: Measurement | None = None
     spread_epsilon: float = 0.0
 
 
-def plan(request: Request, n_items: int, n_learners: int) -> Plan:
+def plan(
+    options: DifficultiesOptions, n_items: int, n_learners: int, layout: str = "wide"
+) -> DifficultiesPlan:
     """Settle the mechanism and its guarantee before anybody's answers are touched."""
-    if request.method in NOT_PRIVATE:
-        return Plan(request, Guarantee.none(NO_EPSILON))
-    if request.method in PUBLISHED:
-        reason = OBJECTIVE_REASON if request.method == "objective" else STATISTICS_REASON
-        return Plan(request, Guarantee.none(reason))
-    assert request.epsilon is not None
+    options = options.for_layout(layout)
+    method, missing = options.chosen_method, options.missing or "wrong"
+    if method in NOT_PRIVATE or options.epsilon is None:
+        return DifficultiesPlan(options, method, missing, Guarantee.none(NO_EPSILON))
+    if method in PUBLISHED:
+        return DifficultiesPlan(options, method, missing, Guarantee.none(REASONS[method]))
     if n_items > MOST_ITEMS:
         raise UsageError(
             f"private difficulties of {n_items} items were asked for; {MOST_ITEMS} are possible.",
             hint="release them in parts; their epsilons add up.",
+            code="too-many-items",
         )
-    if request.ability_sd == "choose":
+    if options.ability_sd == "choose":
         check_choice(n_learners)
-    share = SPREAD_SHARE if isinstance(request.ability_sd, str) else 0.0
+    share = SPREAD_SHARE if isinstance(options.ability_sd, str) else 0.0
     measurement = choose_measurement(
-        request.method,
+        method,
         n_items=n_items,
-        missing=request.missing,
-        at_most=request.at_most,
-        epsilon=request.epsilon * (1.0 - share),
-        delta=request.delta if request.delta is not None else default_delta(n_learners),
+        missing=missing,
+        at_most=options.at_most,
+        epsilon=options.epsilon * (1.0 - share),
+        delta=options.delta if options.delta is not None else default_delta(n_learners),
     )
     guarantee = measurement.guarantee
-    if share:
+    if isinstance(options.ability_sd, str):
         # Basic composition: epsilons add up, and only the totals have a delta.
-        name = {"estimate": "discrete Laplace mechanism on the spread of scores"}
-        name["choose"] = "exponential mechanism on a choice of the spread of abilities"
-        guarantee = Guarantee(
-            request.epsilon,
-            guarantee.delta,
-            mechanisms=(*guarantee.mechanisms, name[str(request.ability_sd)]),
+        mechanisms = (*guarantee.mechanisms, SPREAD_MECHANISMS[options.ability_sd])
+        guarantee = Guarantee(options.epsilon, guarantee.delta, mechanisms=mechanisms)
+    return DifficultiesPlan(options, method, missing, guarantee, measurement, options.epsilon * share)
+
+
+def plan_for(responses: Responses, options: DifficultiesOptions) -> DifficultiesPlan:
+    """The plan for these responses; whatever must not be released is refused, and nobody's answers decide it."""
+    responses.origin.refuse_people("the difficulties", "item")
+    settled = plan(options, responses.n_items, responses.n_learners, responses.origin.layout)
+    if not responses.origin.named:
+        raise DataError(
+            "no column of the sheet names the learners, so it may be that its columns are learners, or that it has no "
+            "header.",
+            hint="name the column of the learners, or declare that each row is one.",
+            code="unnamed-learners",
+            settings=("learner", "rows_are_learners"),
         )
-    return Plan(request, guarantee, measurement, request.epsilon * share)
+    if responses.origin.dropped:
+        # What is in the cells must not decide which items are released.
+        names = [name.removeprefix("column ") for name in responses.origin.dropped[:5]]
+        raise DataError(
+            f"columns without answers: {', '.join(names)}.",
+            hint="remove what is not an item from the sheet, or give the list of items.",
+            code="columns-without-answers",
+            settings=("items",),
+        )
+    if settled.guarantee.formal and not responses.declared:
+        raise DataError(
+            "which items occur depends on the learners' answers, and item names are released.",
+            hint="give the list of items, or declare that it is public.",
+            code="undeclared-items",
+            settings=("items", "public_items"),
+        )
+    _refuse_one_learner(responses)
+    return settled
+
+
+def _refuse_one_learner(responses: Responses) -> None:
+    if responses.n_learners < 2:
+        raise DataError(
+            f"difficulties describe a class; here is {counted(responses.n_learners, 'learner')}.",
+            hint="a student's own answers go to `understudy ability`.",
+            code="one-learner",
+        )
+
+
+def difficulties(
+    responses: Responses,
+    options: DifficultiesOptions = DifficultiesOptions(),  # noqa: B008 (frozen)
+    *,
+    noise: Noise | None = None,
+    **settings: Any,
+) -> Difficulties:
+    """The difficulties of all items with the guarantee that the options ask for; nothing is charged to a ledger.
+
+    The settings of `DifficultiesOptions` may be given as keywords.
+    """
+    settled = plan_for(responses, replace(options, **settings))
+    return fit_difficulties(
+        responses, settled, noise or os_noise(), np.random.default_rng(secrets.randbits(128))
+    )
 
 
 def fit_difficulties(
-    responses: Responses, plan: Plan, noise: Noise, rng: np.random.Generator, *, title: str = ""
+    responses: Responses,
+    plan: DifficultiesPlan,
+    noise: Noise,
+    rng: np.random.Generator,
+    *,
+    card: str | None = None,
 ) -> Difficulties:
     """The difficulties of all items, as they may be released with the plan's guarantee."""
-    if responses.n_learners < 2:
-        raise DataError(
-            f"difficulties describe a class; this file has {responses.n_learners} learner.",
-            hint="a student's own answers go to `understudy ability`.",
-        )
-    fit = _METHODS[plan.request.method](responses, plan, noise, rng)
+    _refuse_one_learner(responses)
+    fit = _METHODS[plan.method](responses, plan, noise, rng)
     private = plan.measurement is not None
     guarantee = plan.guarantee if noise.secret or not private else Guarantee.seeded(plan.guarantee)
     order = order_of(fit.difficulty, fit.standard_error)
@@ -192,8 +335,8 @@ def fit_difficulties(
         tuple(tuple(responses.items[place] for place in step) for step in order.steps),
         fit.ability,
         guarantee,
-        _provenance(responses, plan, fit),
-        title,
+        _provenance(responses, plan, fit, card),
+        plan.options.title,
     )
 
 
@@ -207,31 +350,33 @@ class _Fit:
     prior: Prior | None = None
 
 
-def _private(responses: Responses, plan: Plan, noise: Noise, rng: np.random.Generator) -> _Fit:
-    request, measurement = plan.request, plan.measurement
+def _private(responses: Responses, plan: DifficultiesPlan, noise: Noise, rng: np.random.Generator) -> _Fit:
+    options, measurement = plan.options, plan.measurement
     assert measurement is not None
-    counted = responses.missing_as_wrong() if request.missing == "wrong" else responses
+    counted = responses.missing_as_wrong() if plan.missing == "wrong" else responses
     if measurement.at_most is not None:
         counted = counted.at_most(measurement.at_most, rng)
     totals = measurement.measure(counted.totals(), noise)
-    if request.ability_sd == "estimate":
+    if options.ability_sd == "estimate":
         sd = estimate_spread(responses, totals, plan.spread_epsilon, noise)
         source = "estimated privately from the spread of scores"
-    elif request.ability_sd == "choose":
-        sd = choose_spread(responses, request.missing, plan.spread_epsilon, noise, rng)
+    elif options.ability_sd == "choose":
+        sd = choose_spread(responses, plan.missing, plan.spread_epsilon, noise, rng)
         source = "chosen privately among a few"
     else:
-        sd, source = float(request.ability_sd), "declared"
-    estimate = estimate_difficulties(totals, sd, request.prior)
+        sd, source = float(options.ability_sd), "declared"
+    estimate = estimate_difficulties(totals, sd, options.expected)
     return _Fit(estimate.difficulty, estimate.standard_error, Ability(0.0, sd, source), prior=estimate.prior)
 
 
-def _marginal(responses: Responses, plan: Plan, noise: Noise, rng: np.random.Generator) -> _Fit:
+def _marginal(responses: Responses, plan: DifficultiesPlan, noise: Noise, rng: np.random.Generator) -> _Fit:
     fit = fit_marginal(_counted(responses, plan).correct, sd=None)
     return _Fit(fit.difficulty, fit.standard_error, Ability(0.0, fit.sd, "estimated without noise"))
 
 
-def _conditional(responses: Responses, plan: Plan, noise: Noise, rng: np.random.Generator) -> _Fit:
+def _conditional(
+    responses: Responses, plan: DifficultiesPlan, noise: Noise, rng: np.random.Generator
+) -> _Fit:
     correct = _counted(responses, plan).correct
     fit = fit_conditional(correct)
     # Conditional estimates say nothing about abilities: mean and spread are those of the marginal fit,
@@ -243,7 +388,7 @@ def _conditional(responses: Responses, plan: Plan, noise: Noise, rng: np.random.
     return _Fit(fit.difficulty, fit.standard_error, Ability(mean, other.sd, "estimated without noise"))
 
 
-def _joint(responses: Responses, plan: Plan, noise: Noise, rng: np.random.Generator) -> _Fit:
+def _joint(responses: Responses, plan: DifficultiesPlan, noise: Noise, rng: np.random.Generator) -> _Fit:
     correct = _counted(responses, plan).correct
     answered = correct >= 0
     right = correct > 0
@@ -251,10 +396,10 @@ def _joint(responses: Responses, plan: Plan, noise: Noise, rng: np.random.Genera
     return _penalised(fit.difficulty)
 
 
-def _published(responses: Responses, plan: Plan, noise: Noise, rng: np.random.Generator) -> _Fit:
-    assert plan.request.epsilon is not None
-    method = objective if plan.request.method == "objective" else statistics
-    return _penalised(method(responses, plan.request.epsilon, rng).difficulty)
+def _published(responses: Responses, plan: DifficultiesPlan, noise: Noise, rng: np.random.Generator) -> _Fit:
+    assert plan.options.epsilon is not None
+    method = objective if plan.method == "objective" else statistics
+    return _penalised(method(responses, plan.options.epsilon, rng).difficulty)
 
 
 def _penalised(difficulty: Floats) -> _Fit:
@@ -263,7 +408,7 @@ def _penalised(difficulty: Floats) -> _Fit:
     return _Fit(difficulty, unknown, Ability(0.0, PENALTY**-0.5, "the penalty of the fit"))
 
 
-_METHODS: dict[str, Callable[[Responses, Plan, Noise, np.random.Generator], _Fit]] = {
+_METHODS: dict[str, Callable[[Responses, DifficultiesPlan, Noise, np.random.Generator], _Fit]] = {
     "knorm": _private,
     "gaussian": _private,
     "marginal": _marginal,
@@ -274,8 +419,8 @@ _METHODS: dict[str, Callable[[Responses, Plan, Noise, np.random.Generator], _Fit
 }
 
 
-def _counted(responses: Responses, plan: Plan) -> Responses:
-    return responses.missing_as_wrong() if plan.request.missing == "wrong" else responses
+def _counted(responses: Responses, plan: DifficultiesPlan) -> Responses:
+    return responses.missing_as_wrong() if plan.missing == "wrong" else responses
 
 
 def _item(name: str, fit: _Fit, place: int, rank_from: int, rank_to: int) -> Item:
@@ -302,87 +447,26 @@ def _item(name: str, fit: _Fit, place: int, rank_from: int, rank_to: int) -> Ite
     )
 
 
-def _provenance(responses: Responses, plan: Plan, fit: _Fit) -> dict[str, Any]:
-    request = plan.request
+def _provenance(responses: Responses, plan: DifficultiesPlan, fit: _Fit, card: str | None) -> dict[str, Any]:
+    options = plan.options
     return {
-        "method": request.method,
+        "method": plan.method,
         "mechanism": None if plan.measurement is None else plan.measurement.name,
-        "epsilon": request.epsilon,
+        "epsilon": options.epsilon,
         "learners": responses.n_learners,
         "items": responses.n_items,
-        "missing": "counted as wrong" if request.missing == "wrong" else "not asked",
+        "missing": "counted as wrong" if plan.missing == "wrong" else "not asked",
         "answers_at_most": None if plan.measurement is None else plan.measurement.at_most,
         "difficulties_prior": None
         if fit.prior is None
         else {
             "mean": round(fit.prior.mean, 4),
             "sd": round(fit.prior.spread, 4),
-            "source": "given" if request.prior is not None else "estimated from the noisy totals",
+            "source": "given" if options.expected is not None else "estimated from the noisy totals",
         },
         "simulated": responses.simulated,
+        "pass_share": responses.origin.pass_share,
+        "card": card,
         "made": datetime.now(UTC).date().isoformat(),
         "understudy": understudy.__version__,
     }
-
-
-EPSILONS = (0.5, 1.0, 2.0, 5.0, 10.0)
-
-
-@dataclass(frozen=True)
-class Precision:
-    """Expected standard errors of difficulties on the scale of log-odds, sampling included.
-
-    `total_noise` is the standard deviation of the noise in learners; `even` and `hard` are the
-    errors of items that half and a tenth of the learners solve; two items of medium difficulty
-    can be told apart when they differ by `apart`: one solved by half of the learners and one solved
-    by a share of `other`.
-    """
-
-    epsilon: float
-    method: str
-    total_noise: float
-    even: float
-    hard: float
-    apart: float
-    other: float
-
-
-def explain(request: Request, n_items: int, n_learners: int) -> list[Precision]:
-    """The precision of each epsilon, by the better of the private methods."""
-    rows = []
-    for epsilon in EPSILONS:
-        options = [
-            _precision(replace(request, epsilon=epsilon, method=method), n_items, n_learners)
-            for method in PRIVATE
-        ]
-        rows.append(min(options, key=lambda row: row.even))
-    return rows
-
-
-def _precision(request: Request, n_items: int, n_learners: int) -> Precision:
-    """The delta method: noise and sampling of a share, divided by the slope of the chance."""
-    assert request.epsilon is not None
-    measurement = plan(request, n_items, n_learners).measurement
-    assert measurement is not None
-    sd = request.ability_sd if isinstance(request.ability_sd, float) else 1.0
-    curve = chance_curve(sd)
-    # Bounded answers thin out the counts; how many answers a learner gives is not public.
-    answered = n_learners * (1.0 if measurement.at_most is None else measurement.at_most / n_items)
-
-    def error(chance: float) -> float:
-        places = np.linspace(-10.0, 10.0, 4001)
-        difficulty = places[int(np.argmin(np.abs(np.asarray(curve(places)) - chance)))]
-        noise = float(noise_variance(measurement.covariance, np.array([chance]))[0])
-        deviation = math.sqrt(noise + answered * chance * (1.0 - chance)) / answered
-        return deviation / abs(float(curve(difficulty, 1)))
-
-    even = error(0.5)
-    return Precision(
-        request.epsilon,
-        request.method,
-        math.sqrt(float(noise_variance(measurement.covariance, np.array([0.5]))[0])),
-        even,
-        error(0.1),
-        TELLING * math.sqrt(2.0) * even,
-        float(curve(max(-15.0, -TELLING * math.sqrt(2.0) * even))),
-    )

@@ -33,13 +33,15 @@ class ExamOrigin(Origin):
     `layout` is "wide" (a row per learner), "long" (a row per answer) or "log". `learners` holds the names
     of the rows only if they were asked for. `identifiers` in the role of the action are items whose names
     point at people. `named` says whether a column names the learners; `dropped` are columns that were left
-    out because of what is in their cells, not of their header.
+    out because of what is in their cells, not of their header. `pass_share` is the share of an item's points from
+    which on an answer is right; None where answers have no points.
     """
 
     layout: str = "wide"
     learners: tuple[str, ...] = ()
     named: bool = True
     dropped: tuple[str, ...] = ()
+    pass_share: float | None = None
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -142,7 +144,9 @@ class Responses:
         for column, name in enumerate(names):
             if name in position:
                 matrix[:, column] = self.correct[:, position[name]]
-        return replace(self, correct=matrix, items=tuple(names), declared=True)
+        # The list decides now, not what is in the cells of other columns.
+        origin = replace(self.origin, dropped=())
+        return replace(self, correct=matrix, items=tuple(names), declared=True, origin=origin)
 
     def select(self, learners: ArrayLike) -> Responses:
         """The responses of some learners, by position or mask; the items stay."""

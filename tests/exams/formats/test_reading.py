@@ -449,9 +449,9 @@ def test_a_log_counts_the_first_attempt(write):
     assert matrix(read_responses(path, attempt="last")) == [[1, -1], [-1, 1]]
     assert not read.declared
     by_item = read_responses(path, layout="long")
-    assert (by_item.origin.layout, by_item.format, by_item.items) == ("long", "csv", ("1", "2"))
+    assert (by_item.origin.layout, by_item.origin.format, by_item.items) == ("long", "csv", ("1", "2"))
     gone = read_responses(path, exclude=write("gone.txt", "8\n9\n"))
-    assert (gone.n_learners, gone.n_withdrawn, gone.n_absent) == (1, 1, 1)
+    assert (gone.n_learners, gone.origin.n_withdrawn, gone.origin.n_absent) == (1, 1, 1)
     assert read_responses(write("log.txt", "2\na,b\n1,0\n")).origin.format == "three-line"
     skills = read_responses(write("uis.csv", "user,item,skill,correct\nu,1,s,1\nu,2,s,0\n"))
     assert (skills.origin.layout, skills.items, matrix(skills)) == ("log", ("s",), [[1]])

@@ -40,6 +40,7 @@ STATISTICS_REASON = (
     "for comparison only: the noise on the students' scores and the noise on the items' totals each "
     "spend the stated epsilon, so that together they spend twice as much"
 )
+REASONS = {"objective": OBJECTIVE_REASON, "statistics": STATISTICS_REASON}
 
 
 @dataclass(frozen=True)
@@ -98,7 +99,9 @@ def check_choice(n_learners: int, candidates: Sequence[float] = CANDIDATES) -> N
         raise DataError(
             f"choosing among {len(candidates)} spreads of ability takes at least {least} learners; "
             f"there are {n_learners}.",
-            hint="give --ability-sd as a number; 1 is usual.",
+            hint="give it as a number; 1 is usual.",
+            code="few-learners",
+            settings=("ability_sd",),
         )
 
 

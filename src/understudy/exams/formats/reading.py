@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Literal
@@ -35,6 +36,9 @@ def read_responses(
     pass_share: float = 0.5,
     attempt: Attempt | None = None,
     exclude: Path | str | None = None,
+    items: Sequence[str] | Path | None = None,
+    public_items: bool = False,
+    rows_are_learners: bool = False,
     keep_names: bool = False,
 ) -> Responses:
     """The responses in a file; their `origin` says how they were read.
@@ -43,8 +47,61 @@ def read_responses(
     correct from `pass_share` of the maximum in the header on. `attempt` says which of several
     answers of a learner to an item counts; in a log that is the first one by default, in a
     table of answers they are an error. Learners listed in the file `exclude` are removed before
-    anything else. `keep_names` is for the learners' own side: it keeps their names.
+    anything else.
+
+    The items of a list or a log depend on the answers; `items`, names or a file with one per line, declares
+    which there are, and `public_items` that those which occur are no secret. `rows_are_learners` declares that each
+    row of a sheet is a learner although no column names them. `keep_names` is for the learners' own side: it
+    keeps their names.
     """
+    names = read_items(items) if isinstance(items, Path) else items
+    found = _read(path, format, columns, layout, pass_share, attempt, exclude, keep_names)
+    if rows_are_learners:
+        found = replace(found, origin=replace(found.origin, named=True))
+    if names is not None:
+        return _with_items(found, names)
+    return found.declare() if public_items else found
+
+
+def read_items(path: Path) -> list[str]:
+    """The public list of items in a file: a name per line."""
+    if not path.is_file():
+        raise UsageError(
+            f"there is no file {path}.",
+            hint="give a file with one item's name per line.",
+            code="no-such-file",
+            settings=("items",),
+        )
+    names = [line.strip() for line in path.read_text(encoding="utf-8").splitlines()]
+    names = [name for name in dict.fromkeys(names) if name]
+    if not names:
+        raise UsageError(f"{path} lists no item.", hint="give one item's name per line.", settings=("items",))
+    return names
+
+
+def _with_items(responses: Responses, names: Sequence[str]) -> Responses:
+    unknown = [name for name in names if name not in responses.items]
+    # A sheet's header is public; that nobody answered an item of a long file is not.
+    if responses.origin.layout == "wide" and unknown:
+        raise UsageError(
+            f"{len(unknown)} of the listed items are in no column of the sheet, '{unknown[0]}' among them.",
+            hint="write the items as in the header, without the points.",
+            code="no-such-item",
+            settings=("items",),
+        )
+    return responses.with_items(names)
+
+
+def _read(
+    path: Path | str,
+    format: str | None,
+    columns: Columns,
+    layout: Layout | None,
+    pass_share: float,
+    attempt: Attempt | None,
+    exclude: Path | str | None,
+    keep_names: bool,
+) -> Responses:
     _check_options(format, layout, pass_share, attempt)
     source = open_source(path)
     asked = format is not None

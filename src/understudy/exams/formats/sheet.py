@@ -146,6 +146,7 @@ def _read(
         learners=tuple(names) if keep_names and names is not None else (),
         named=names is not None,
         dropped=tuple(heading.shown for heading in dropped),
+        pass_share=pass_share,
     )
     return Responses(matrix, tuple(item.title for item in items), declared=True, origin=origin)
 

@@ -1,0 +1,84 @@
+"""forecast(): the precision of private difficulties at each epsilon, from public numbers only."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from understudy.exams.difficulties import PRIVATE, DifficultiesOptions, plan
+from understudy.exams.estimators.noisy_totals import chance_curve
+from understudy.exams.ranking import TELLING
+from understudy.exams.totals_mechanism import noise_variance
+
+EPSILONS = (0.5, 1.0, 2.0, 5.0, 10.0)
+
+
+@dataclass(frozen=True)
+class Precision:
+    """Expected standard errors of difficulties on the scale of log-odds, sampling included.
+
+    `total_noise` is the standard deviation of the noise in learners; `even` and `hard` are the
+    errors of items that half and a tenth of the learners solve; two items of medium difficulty
+    can be told apart when they differ by `apart`: one solved by half of the learners and one solved
+    by a share of `other`.
+    """
+
+    epsilon: float
+    method: str
+    total_noise: float
+    even: float
+    hard: float
+    apart: float
+    other: float
+
+
+def forecast(options: DifficultiesOptions, n_items: int, n_learners: int) -> list[Precision]:
+    """The precision that each epsilon buys, by the better of the private methods; nothing is spent."""
+    rows = []
+    for epsilon in EPSILONS:
+        choices = [
+            _precision(
+                replace(
+                    options,
+                    epsilon=epsilon,
+                    method=method,
+                    delta=options.delta if method == "gaussian" else None,
+                ),
+                n_items,
+                n_learners,
+            )
+            for method in PRIVATE
+        ]
+        rows.append(min(choices, key=lambda row: row.even))
+    return rows
+
+
+def _precision(options: DifficultiesOptions, n_items: int, n_learners: int) -> Precision:
+    """The delta method: noise and sampling of a share, divided by the slope of the chance."""
+    settled = plan(options, n_items, n_learners)
+    measurement = settled.measurement
+    assert measurement is not None
+    sd = options.ability_sd if isinstance(options.ability_sd, float) else 1.0
+    curve = chance_curve(sd)
+    # Bounded answers thin out the counts; how many answers a learner gives is not public.
+    answered = n_learners * (1.0 if measurement.at_most is None else measurement.at_most / n_items)
+
+    def error(chance: float) -> float:
+        places = np.linspace(-10.0, 10.0, 4001)
+        difficulty = places[int(np.argmin(np.abs(np.asarray(curve(places)) - chance)))]
+        noise = float(noise_variance(measurement.covariance, np.array([chance]))[0])
+        deviation = math.sqrt(noise + answered * chance * (1.0 - chance)) / answered
+        return deviation / abs(float(curve(difficulty, 1)))
+
+    even = error(0.5)
+    return Precision(
+        settled.guarantee.epsilon,
+        settled.method,
+        math.sqrt(float(noise_variance(measurement.covariance, np.array([0.5]))[0])),
+        even,
+        error(0.1),
+        TELLING * math.sqrt(2.0) * even,
+        float(curve(max(-15.0, -TELLING * math.sqrt(2.0) * even))),
+    )
