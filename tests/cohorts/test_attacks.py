@@ -12,7 +12,8 @@ from understudy.cohorts.attacks import (
     cohort_scores,
     rehearse_cohort,
 )
-from understudy.cohorts.cohort import Cohort, Feature, Schema
+from understudy.cohorts.cohort import Cohort
+from understudy.cohorts.schema import Feature, Schema
 from understudy.cohorts.simulate import School
 from understudy.errors import DataError
 

@@ -13,7 +13,7 @@ import pytest
 
 from tests.support.command import run
 from understudy.cohorts.attacks import COHORT_ATTACKS
-from understudy.cohorts.cohort import Cohort, Schema
+from understudy.cohorts.cohort import Cohort
 from understudy.cohorts.compare import (
     ComparePlan,
     Comparison,
@@ -29,6 +29,7 @@ from understudy.cohorts.compare import (
 )
 from understudy.cohorts.compare_report import ATTACKS, figures, floor_sentences
 from understudy.cohorts.findings import compare_findings
+from understudy.cohorts.schema import Schema
 from understudy.cohorts.simulate import SCHEMA, School
 from understudy.errors import DataError, UsageError
 from understudy.reproductions.two_stage.cycles import ARMS, CyclesPlan, as_feedback, gains, levels, run_cycles

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.spatial.distance import jensenshannon
 
-from understudy.cohorts.cohort import Cohort, Feature, Schema
+from understudy.cohorts.cohort import Cohort
 from understudy.cohorts.habit_distance import (
     DIMENSIONS,
     ajs,
@@ -14,6 +14,7 @@ from understudy.cohorts.habit_distance import (
     jensen_shannon,
     over_seeds,
 )
+from understudy.cohorts.schema import Feature, Schema
 from understudy.cohorts.simulate import School
 from understudy.errors import DataError
 

@@ -12,7 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from understudy.cohorts.cohort import LEARNER, Cohort, Schema
+from understudy.cohorts.cohort import Cohort
+from understudy.cohorts.schema import LEARNER, Schema
 from understudy.cohorts.summary.summary_file import PrivateSummary, zero_shares
 from understudy.core.pages.render import render
 from understudy.core.privacy.guarantee import Guarantee

@@ -14,7 +14,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from understudy.cohorts.cohort import Cohort, Schema
+from understudy.cohorts.cohort import Cohort
+from understudy.cohorts.schema import Schema
 
 Floats = NDArray[np.float64]
 

@@ -17,7 +17,7 @@ from understudy.cohorts.building.activity import FORMATS, read_activity
 from understudy.cohorts.building.build import even_cuts, join
 from understudy.cohorts.building.scores import Match, match_scores, read_scores
 from understudy.cohorts.building.sessions import MINUTE, Rule, Term, check_hours, find_sessions
-from understudy.cohorts.cohort import Feature, Schema
+from understudy.cohorts.schema import Feature, Schema
 from understudy.core.files.moments import DateOrder, read_moments
 from understudy.core.files.times import UnreadableTimesError
 from understudy.core.files.withdrawals import read_withdrawn

@@ -11,7 +11,8 @@ import polars as pl
 import pytest
 
 from tests.support.command import run
-from understudy.cohorts.cohort import Schema, read_cohort
+from understudy.cohorts.cohort import read_cohort
+from understudy.cohorts.schema import Schema
 from understudy.cohorts.simulate import School
 from understudy.cohorts.summary.summary_file import PrivateSummary
 from understudy.core.privacy.guarantee import Guarantee

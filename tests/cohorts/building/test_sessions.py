@@ -12,7 +12,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from understudy.cohorts.building.sessions import MINUTE, Rule, Term, find_sessions, minutes_per_week
-from understudy.cohorts.cohort import Feature, Schema
+from understudy.cohorts.schema import Feature, Schema
 
 pytestmark = pytest.mark.oracle
 

@@ -10,7 +10,7 @@ import pytest
 from dp_accounting import GaussianDpEvent, PoissonSampledDpEvent
 from dp_accounting.pld import PLDAccountant
 
-from understudy.cohorts.cohort import Cohort, Feature, Schema
+from understudy.cohorts.cohort import Cohort
 from understudy.cohorts.deep.baseline import (
     DeepBaseline,
     DeepSettings,
@@ -23,6 +23,7 @@ from understudy.cohorts.deep.baseline import (
     widened,
 )
 from understudy.cohorts.deep.vae import LatentSettings, SeriesSettings
+from understudy.cohorts.schema import Feature, Schema
 from understudy.core.privacy.composition import mu_to_delta
 from understudy.core.privacy.noise import seeded_noise
 from understudy.core.privacy.private_training import PrivateSteps

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from understudy.cohorts.cohort import Cohort, Feature, Schema
+from understudy.cohorts.cohort import Cohort
 from understudy.cohorts.findings import (
     NO_EVIDENCE,
     Analysis,
@@ -29,6 +29,7 @@ from understudy.cohorts.findings.evidence import (
     ordinal_regression,
     regression,
 )
+from understudy.cohorts.schema import Feature, Schema
 from understudy.cohorts.simulate import School
 from understudy.errors import DataError, UsageError
 

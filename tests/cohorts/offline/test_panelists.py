@@ -5,10 +5,11 @@ import ast
 import numpy as np
 import pytest
 
-from understudy.cohorts.cohort import Cohort, Feature, Schema
+from understudy.cohorts.cohort import Cohort
 from understudy.cohorts.offline import PANELISTS, run_trusted, scripts
 from understudy.cohorts.offline.summary_reading import read_summary, shrunk
 from understudy.cohorts.panel.scripts import check_script
+from understudy.cohorts.schema import Feature, Schema
 from understudy.cohorts.simulate import School
 from understudy.cohorts.summary.budget import ANALYSES, propose
 from understudy.cohorts.summary.summarize import summarize

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from understudy.cohorts.cohort import Feature, Schema
 from understudy.cohorts.panel.panel import counts_of, draw_cohort, label_shares, rows_needed
 from understudy.cohorts.panel.scripts import Finding, read_table
+from understudy.cohorts.schema import Feature, Schema
 from understudy.cohorts.summary.summary_file import PrivateSummary
 from understudy.errors import UsageError
 

@@ -7,8 +7,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from understudy.cohorts.cohort import Feature, Schema
 from understudy.cohorts.panel.brief import write_brief
+from understudy.cohorts.schema import Feature, Schema
 from understudy.cohorts.simulate import SCHEMA, School
 from understudy.cohorts.summary import caveats, previous_year
 from understudy.cohorts.summary.budget import propose

@@ -5,7 +5,8 @@ import math
 import numpy as np
 import pytest
 
-from understudy.cohorts.cohort import Cohort, Feature, Schema
+from understudy.cohorts.cohort import Cohort
+from understudy.cohorts.schema import Feature, Schema
 from understudy.cohorts.simulate import School
 from understudy.cohorts.summary.budget import ANALYSES, propose
 from understudy.cohorts.summary.statistics import MEASURES

@@ -15,7 +15,8 @@ from understudy.cli.options import AsJson, Exclude, LedgerPath, echo_json
 
 if TYPE_CHECKING:
     from understudy.cohorts.building.build import Joined
-    from understudy.cohorts.cohort import Cohort, Schema
+    from understudy.cohorts.cohort import Cohort
+    from understudy.cohorts.schema import Schema
     from understudy.core.privacy.guarantee import Guarantee
     from understudy.core.privacy.ledger import Ledger
 
@@ -133,7 +134,7 @@ def build(
     from understudy.cohorts.building.build import REAL, join, schema_path, write_cohort
     from understudy.cohorts.building.scores import Match, read_scores
     from understudy.cohorts.building.sessions import Rule, Term, check_windows
-    from understudy.cohorts.cohort import Schema
+    from understudy.cohorts.schema import Schema
     from understudy.core.files.moments import DateOrder
     from understudy.core.files.simulated import is_simulated, mark_simulated
     from understudy.core.files.withdrawals import read_withdrawn
@@ -276,7 +277,7 @@ def _check_overwriting(out: Path, schema: Path, declared: Schema, cuts: Cuts) ->
     from dataclasses import replace
 
     from understudy.cohorts.building.build import REAL_PREFIX, check_replaceable, schema_path
-    from understudy.cohorts.cohort import Schema
+    from understudy.cohorts.schema import Schema
     from understudy.core.names import SIMULATED_PREFIX
     from understudy.core.privacy.ledger import new_data_set
     from understudy.errors import UnderstudyError, UsageError
@@ -323,7 +324,7 @@ def _same_but_found(one: Schema, other: Schema) -> bool:
 
 def _add_to_declaration(path: Path, schema: Schema) -> None:
     """Note on top of a declaration that is there already what this build found out; its own lines stay."""
-    from understudy.cohorts.cohort import Schema
+    from understudy.cohorts.schema import Schema
     from understudy.core.files.writing import write_text
     from understudy.errors import UnderstudyError
 

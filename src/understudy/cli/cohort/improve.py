@@ -10,7 +10,7 @@ import typer
 from understudy.cli.options import AsJson, echo_json
 
 if TYPE_CHECKING:
-    from understudy.cohorts.cohort import Schema
+    from understudy.cohorts.schema import Schema
     from understudy.cohorts.summary.feedback import FeedbackFile, Suggestions
 
 
@@ -56,7 +56,7 @@ def improve(
     if not feedback.is_file():
         raise UsageError(f"there is no file {feedback}.", hint="docs/explanation/cycles.md has an example.")
 
-    from understudy.cohorts.cohort import Schema
+    from understudy.cohorts.schema import Schema
     from understudy.cohorts.summary.feedback import PRICE, WORDS, prompt_for, read_feedback, suggest
 
     told = read_feedback(feedback)

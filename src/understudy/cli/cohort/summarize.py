@@ -287,7 +287,7 @@ def _warn(plan: Plan, quiet: bool, *, asks: bool) -> None:
 
 def _refuse_cuts_beside(file: Path, schema: Path | None) -> None:
     """Another schema does not undo that the table was cut at the data's own quantiles."""
-    from understudy.cohorts.cohort import Schema
+    from understudy.cohorts.schema import Schema
     from understudy.errors import DataError
 
     beside = file.with_suffix(".toml")
@@ -317,7 +317,7 @@ def _previous(path: Path, cohort: Cohort) -> PrivateSummary:
 
 def _data_sets(file: Path, cohort: Cohort) -> list[str]:
     """By which random names the ledger knows these learners: of the schema in use, and of the one beside the table."""
-    from understudy.cohorts.cohort import Schema
+    from understudy.cohorts.schema import Schema
 
     beside = file.with_suffix(".toml")
     names = [cohort.schema.data_set, Schema.read(beside).data_set if beside.is_file() else ""]

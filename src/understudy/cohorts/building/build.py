@@ -24,7 +24,8 @@ from understudy.cohorts.building.sessions import (
     hours_without_window,
     minutes_per_week,
 )
-from understudy.cohorts.cohort import Cohort, Feature, Schema
+from understudy.cohorts.cohort import Cohort
+from understudy.cohorts.schema import CutsSource, Feature, Schema
 from understudy.core.files.columns import counted
 from understudy.core.files.withdrawals import Withdrawn
 from understudy.core.files.writing import check_suffix, write_table, write_text
@@ -68,7 +69,7 @@ class Joined:
         return len(self.scores)
 
     def binned(
-        self, choose: ChooseCuts | None = None, source: str = "declared", epsilon: float | None = None
+        self, choose: ChooseCuts | None = None, source: CutsSource = "declared", epsilon: float | None = None
     ) -> Cohort:
         """The cohort, by the declared cuts or by those that `choose` finds in the scores, at the price `epsilon`."""
         schema = self.schema

@@ -17,7 +17,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from understudy.cohorts.cohort import Feature, Schema
+from understudy.cohorts.schema import Feature, Schema
 from understudy.errors import DataError, UsageError
 
 Ints = NDArray[np.int64]

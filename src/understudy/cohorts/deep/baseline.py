@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from understudy.cohorts.cohort import Cohort, Schema
+from understudy.cohorts.cohort import Cohort
 from understudy.cohorts.deep.vae import (
     Latents,
     LatentSettings,
@@ -31,6 +31,7 @@ from understudy.cohorts.deep.vae import (
     SeriesSettings,
     SeriesVae,
 )
+from understudy.cohorts.schema import Schema
 from understudy.cohorts.summary.summarize import refuse_cuts_from_data
 from understudy.core.privacy.composition import mu_to_delta
 from understudy.core.privacy.guarantee import Guarantee

@@ -25,7 +25,7 @@ _FUTURE = "from __future__ import annotations\n"
 def scripts() -> dict[str, str]:
     """The panelists' scripts by name."""
     folder = files(__package__)
-    reading = (folder / "reading.py").read_text(encoding="utf-8")
+    reading = (folder / "summary_reading.py").read_text(encoding="utf-8")
     return {name: _joined(reading, (folder / f"{name}.py").read_text(encoding="utf-8")) for name in PANELISTS}
 
 

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from understudy.cohorts.cohort import Schema
 from understudy.cohorts.panel.scripts import ALLOWED_IMPORTS
+from understudy.cohorts.schema import Schema
 from understudy.cohorts.summary import caveats
 from understudy.cohorts.summary.summary_file import PrivateSummary
 from understudy.core.privacy.guarantee import Guarantee

@@ -18,7 +18,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from understudy.cohorts.cohort import Cohort, Schema
+from understudy.cohorts.cohort import Cohort
 from understudy.cohorts.panel.brief import Brief, for_scripts, panel_guarantee, write_brief
 from understudy.cohorts.panel.providers import Answer, PanelistError
 from understudy.cohorts.panel.report import PanelistReport, PanelReport, total_cost
@@ -34,6 +34,7 @@ from understudy.cohorts.panel.scripts import (
     read_table,
     repair_request,
 )
+from understudy.cohorts.schema import Schema
 from understudy.cohorts.summary.summary_file import PrivateSummary
 from understudy.core.privacy.guarantee import Guarantee
 from understudy.errors import DataError, UsageError

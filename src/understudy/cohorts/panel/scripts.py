@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from understudy.cohorts.cohort import Schema
+from understudy.cohorts.schema import Schema
 from understudy.errors import DataError, UsageError
 
 ENTRY = "generate"

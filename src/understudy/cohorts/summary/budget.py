@@ -10,8 +10,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
-from understudy.cohorts.cohort import Schema
 from understudy.cohorts.cuts import cuts_guarantee
+from understudy.cohorts.schema import Schema
 from understudy.cohorts.summary import caveats
 from understudy.cohorts.summary.statistics import LABEL_FACTOR, MEASURES, Measure
 from understudy.core.privacy.composition import analytic_rho, from_gaussians

@@ -25,15 +25,13 @@ from typing import Any, Literal
 import numpy as np
 from scipy.stats import truncnorm
 
-from understudy.cohorts.cohort import Schema
 from understudy.cohorts.panel.brief import LONGEST_SUGGESTION, MOST_SUGGESTIONS
+from understudy.cohorts.schema import KINDS, Schema, kind_of_file
 from understudy.cohorts.summary import caveats
 from understudy.cohorts.summary.budget import Plan, check_accounting
 from understudy.cohorts.summary.previous_year import own_noise, remade
 from understudy.cohorts.summary.statistics import MEASURES
 from understudy.cohorts.summary.summary_file import PrivateSummary
-from understudy.core.files.documents import WORDS as WORDS_OF_KINDS
-from understudy.core.files.documents import kind_of_file
 from understudy.errors import DataError, UsageError
 
 FORMAT = "understudy cohort suggestions"
@@ -176,7 +174,7 @@ def _refuse_other_kinds(path: Path, what: str, hint: str, *allowed: str) -> None
     """A file that another step of the cycle wrote is called by its name."""
     kind = kind_of_file(path)
     if kind is not None and kind not in ("json", *allowed):
-        raise DataError(f"{path.name} is {WORDS_OF_KINDS[kind]}, not {what}.", hint=hint)
+        raise DataError(f"{path.name} is {KINDS[kind]}, not {what}.", hint=hint)
 
 
 def _parsed(path: Path, what: str) -> Any:

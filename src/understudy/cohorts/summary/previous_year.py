@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from understudy.cohorts.cohort import Schema
+from understudy.cohorts.schema import Schema
 from understudy.cohorts.summary import caveats
 from understudy.cohorts.summary.summary_file import PrivateSummary, Statistic, _mechanism_token
 from understudy.errors import DataError

@@ -31,7 +31,8 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from understudy.cohorts.cohort import Cohort, Schema
+from understudy.cohorts.cohort import Cohort
+from understudy.cohorts.schema import Schema
 from understudy.cohorts.summary.summary_file import Statistic
 
 Floats = NDArray[np.float64]

@@ -17,14 +17,12 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from understudy.cohorts.cohort import Schema
-from understudy.core.files.documents import WORDS, kind_of_file
+from understudy.cohorts.schema import KINDS, SUMMARY_FORMAT, Schema, kind_of_file
 from understudy.core.privacy.guarantee import Guarantee
 from understudy.errors import DataError, UsageError
 
 Floats = NDArray[np.float64]
 
-FORMAT = "understudy cohort summary"
 VERSION = 1
 # Never "make it again": that would cost a second time.
 _AS_WRITTEN = (
@@ -130,7 +128,7 @@ class PrivateSummary:
         """
 
         return {
-            "format": FORMAT,
+            "format": SUMMARY_FORMAT,
             "version": VERSION,
             "schema": {**self.schema.to_dict(), "columns": self.schema.columns()},
             "n_learners": self.n_learners,
@@ -152,7 +150,7 @@ class PrivateSummary:
             verified_statistics,
         )
 
-        if not isinstance(content, dict) or content.get("format") != FORMAT:
+        if not isinstance(content, dict) or content.get("format") != SUMMARY_FORMAT:
             raise DataError(
                 f"{source} is not a private summary of a cohort.",
                 hint=_AS_WRITTEN,
@@ -187,7 +185,7 @@ class PrivateSummary:
             )
         kind = kind_of_file(path)
         if kind not in (None, "summary", "json"):
-            raise DataError(f"{path.name} is {WORDS[kind]}, not a private summary.", hint=_AS_WRITTEN)
+            raise DataError(f"{path.name} is {KINDS[kind]}, not a private summary.", hint=_AS_WRITTEN)
         try:
             content = json.loads(path.read_text(encoding="utf-8"))
         except (json.JSONDecodeError, UnicodeDecodeError):

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from understudy.cohorts.cohort import Schema
+from understudy.cohorts.schema import Schema
 from understudy.cohorts.summary import caveats
 from understudy.cohorts.summary.budget import (
     ANALYSES,
