@@ -10,12 +10,12 @@ import pytest
 from understudy.cohorts.panel.brief import (
     Brief,
     for_scripts,
-    read_suggestions,
     write_brief,
 )
 from understudy.cohorts.panel.scripts import KINDS, Finding, repair_request
 from understudy.cohorts.simulate import School
 from understudy.cohorts.summary.budget import propose
+from understudy.cohorts.summary.suggestions import read_suggestions
 from understudy.cohorts.summary.summarize import summarize
 from understudy.cohorts.summary.summary_file import PrivateSummary
 from understudy.core.privacy.noise import os_noise, seeded_noise
@@ -83,7 +83,7 @@ def test_suggestions_are_told_one_by_one(summary):
 def test_suggestions_are_read_from_lines_or_json(tmp_path, content):
     path = tmp_path / "suggestions.txt"
     path.write_text(content)
-    assert read_suggestions(path) == ("one thing", "another")
+    assert read_suggestions(path).sentences == ("one thing", "another")
 
 
 @pytest.mark.parametrize(

@@ -79,10 +79,10 @@ def test_the_offline_panel_needs_no_key_and_no_network(folder):
     assert json.loads((folder / "again-panel/report.json").read_text())["seed"] == 1
 
 
-def test_what_show_prompt_prints_is_what_the_server_gets_byte_for_byte(folder, monkeypatch):
+def test_what_prompt_prints_is_what_the_server_gets_byte_for_byte(folder, monkeypatch):
     (folder / "suggestions.txt").write_text("synthetic data should better match heavy tails, naïvely\n")
     advice = ("--suggestions", "suggestions.txt")
-    shown = run("cohort", "synthesize", "summary.json", "--show-prompt", *advice, cwd=folder)
+    shown = run("cohort", "prompt", "summary.json", *advice, cwd=folder)
     assert shown.returncode == 0
     with ChatServer(
         {"first": [Reply(fenced(GOOD_SCRIPT))], "second": [Reply(fenced(GOOD_SCRIPT))]}
@@ -121,12 +121,9 @@ def test_what_show_prompt_prints_is_what_the_server_gets_byte_for_byte(folder, m
 
 
 def test_by_hand_export_the_prompt_and_import_the_script(folder):
-    done = synthesize(folder, "--export-prompt", "prompt.txt")
-    assert done.returncode == 0, done.stderr
     shown = run("cohort", "prompt", "summary.json", cwd=folder)
+    assert run("cohort", "prompt", "summary.json", "-o", "prompt.txt", cwd=folder).returncode == 0
     assert (folder / "prompt.txt").read_text(encoding="utf-8") == shown.stdout
-    assert run("cohort", "prompt", "summary.json", "-o", "same.txt", cwd=folder).returncode == 0
-    assert (folder / "same.txt").read_bytes() == (folder / "prompt.txt").read_bytes()
     (folder / "advice.txt").write_text("more weekends\n")
     told = run(
         "cohort", "prompt", "summary.json", "-o", "told.txt", "--suggestions", "advice.txt", cwd=folder
@@ -221,10 +218,9 @@ def test_a_real_cohort_and_its_schema_are_not_written_over(folder):
 
 def test_the_prompt_for_machines(folder):
     shown = run("cohort", "prompt", "summary.json", cwd=folder).stdout
-    for command in (("prompt", "summary.json"), ("synthesize", "summary.json", "--show-prompt")):
-        content = json.loads(run("cohort", *command, "--json", cwd=folder).stdout)
-        assert content["prompt"] == shown
-        assert len(content["sha256"]) == 64
+    content = json.loads(run("cohort", "prompt", "summary.json", "--json", cwd=folder).stdout)
+    assert content["prompt"] == shown
+    assert len(content["sha256"]) == 64
     done = run("cohort", "prompt", "summary.json", "-o", "written.txt", "--json", cwd=folder)
     assert json.loads(done.stdout)["out"] == "written.txt"
 
@@ -323,9 +319,10 @@ def test_wrong_use_is_a_sentence(folder, arguments, code, words):
 def test_a_cohort_is_not_taken_for_a_summary(folder):
     run("simulate", "real.parquet", "--shape", "cohort", "--learners", "20", cwd=folder)
     for name in ("real.parquet", "learners.csv", "real.toml"):
-        done = run("cohort", "synthesize", name, "--show-prompt", cwd=folder)
-        assert done.returncode == 3, done.stdout
-        assert MARKER not in done.stderr + done.stdout
+        for command in (("prompt", name), ("synthesize", name, "-o", "from-a-cohort.csv")):
+            done = run("cohort", *command, cwd=folder)
+            assert done.returncode == 3, done.stdout
+            assert MARKER not in done.stderr + done.stdout
 
 
 def test_an_old_result_is_not_overwritten_by_halves(folder):

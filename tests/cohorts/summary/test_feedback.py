@@ -7,29 +7,31 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from understudy.cohorts.feedback import (
+    Feedback,
+    FeedbackFile,
+    ValidatedFinding,
+    Verdict,
+    check_names,
+    prompt_for,
+    read_feedback,
+    suggest,
+    suggest_with,
+)
 from understudy.cohorts.panel.brief import write_brief
 from understudy.cohorts.schema import Feature, Schema
 from understudy.cohorts.simulate import SCHEMA, School
 from understudy.cohorts.summary import caveats, previous_year
 from understudy.cohorts.summary.budget import propose
-from understudy.cohorts.summary.feedback import (
-    Feedback,
-    FeedbackFile,
+from understudy.cohorts.summary.previous_year import check_previous, drift_variance, with_previous
+from understudy.cohorts.summary.statistics import MEASURES
+from understudy.cohorts.summary.suggestions import (
     Suggestions,
-    ValidatedFinding,
-    Verdict,
-    _said_about_correlation,
-    check_names,
-    prompt_for,
-    read_cycle,
-    read_feedback,
-    suggest,
-    suggest_with,
+    correlation_given_significance,
+    read_suggestions,
     with_budget,
     with_effects,
 )
-from understudy.cohorts.summary.previous_year import check_previous, drift_variance, with_previous
-from understudy.cohorts.summary.statistics import MEASURES
 from understudy.cohorts.summary.summarize import summarize
 from understudy.cohorts.summary.summary_file import PrivateSummary
 from understudy.core.privacy.noise import os_noise
@@ -104,11 +106,23 @@ def test_one_effect_is_no_effects():
     assert sentence.startswith("Synthetic data missed 2 effects in the rhythm")
 
 
-def test_words_alone_become_sentences_and_name_what_to_measure_better():
+def test_words_alone_become_sentences_and_move_no_number():
     entry = Feedback("Is the distribution heavy-tailed?", synthetic="Hardly.", real="Very much so.")
     found = suggest(FeedbackFile((entry,)))
     assert "Very much so." in found.sentences[0]
-    assert "sketch" in found.budget
+    assert (found.budget, found.effects) == ({}, ())
+
+
+def test_what_a_finding_rests_on_is_declared_by_its_analysis_and_never_read_from_words():
+    """Names of one's own that sound like statistics, kinds and questions: none of them moves a share."""
+    own = ValidatedFinding("weekly rhythm and persistence: slope", YES, NO, kind="trend")
+    entry = Feedback("Does the weekly rhythm persist, with heavy tails?", findings=(own,))
+    found = suggest(FeedbackFile((entry,)), SCHEMA)
+    assert (found.budget, found.effects) == ({}, ())
+    assert "1 effect in 'weekly rhythm and persistence'" in found.sentences[0]
+    # `evening` holds "even", which was once taken for spread.
+    budget = suggest(told(finding("preferred_windows: evening", YES, NO)), SCHEMA).budget
+    assert set(budget) == {"levels"}
 
 
 def test_the_budget_is_split_anew_and_costs_the_same():
@@ -203,8 +217,8 @@ def test_what_was_written_is_read_again_also_by_the_brief(tmp_path):
     found = suggest(told(finding("activity_and_outcome: evening"), finding("weekly_slope: x", YES, NO)))
     path = tmp_path / "suggestions.json"
     path.write_text(json.dumps(found.to_json()))
-    assert read_cycle(path) == found
-    assert found.sentences[0] in write_brief(summary_of(0, 1), read_cycle(path).sentences).text
+    assert read_suggestions(path) == found
+    assert found.sentences[0] in write_brief(summary_of(0, 1), read_suggestions(path).sentences).text
 
 
 def test_suggestions_that_were_tampered_with_are_refused(tmp_path):
@@ -218,7 +232,7 @@ def test_suggestions_that_were_tampered_with_are_refused(tmp_path):
     ):
         path.write_text(json.dumps({**content, **change}))
         with pytest.raises(DataError):
-            read_cycle(path)
+            read_suggestions(path)
 
 
 def test_feedback_is_read_from_json_and_toml(tmp_path):
@@ -419,11 +433,11 @@ def test_what_significance_says_of_a_correlation():
     true = rng.normal(0, 0.3, 400_000)
     found = true + rng.normal(0, 1 / math.sqrt(120), len(true))
     beyond = found * math.sqrt(120) > 1.96
-    mean, sd = _said_about_correlation(1.0, 120, 120)
+    mean, sd = correlation_given_significance(1.0, 120, 120)
     assert mean == pytest.approx(found[beyond].mean(), abs=0.005)
     assert sd**2 == pytest.approx(found[beyond].var() + 2 / 120, rel=0.02)
     within = np.abs(found) * math.sqrt(120) < 1.96
-    mean, sd = _said_about_correlation(0.0, 120, 120)
+    mean, sd = correlation_given_significance(0.0, 120, 120)
     assert mean == 0
     assert sd**2 == pytest.approx(found[within].var() + 2 / 120, rel=0.02)
 
@@ -464,22 +478,20 @@ def test_misspelled_findings_are_refused_and_ones_own_are_told():
             (Feedback("q", findings=tuple(ValidatedFinding(name, verdict, verdict) for name in names)),)
         )
 
-    bank = ["activity_and_outcome", "weekly_slope"]
-    tested = {"activity_and_outcome": ["any window", "evening"]}
-    assert check_names(named("activity_and_outcome: evening", "my_test: x"), bank, tested) == ["my_test"]
+    assert check_names(named("activity_and_outcome: evening", "my_test: x"), SCHEMA) == ["my_test"]
     with pytest.raises(DataError, match="no finding 'evning'") as caught:
-        check_names(named("activity_and_outcome: evning"), bank, tested)
+        check_names(named("activity_and_outcome: evning"), SCHEMA)
     assert "did you mean 'evening'" in caught.value.hint
     with pytest.raises(DataError, match="no analysis is called 'activty_and_outcome'") as caught:
-        check_names(named("activty_and_outcome: evening"), bank, {})
+        check_names(named("activty_and_outcome: evening"))
     assert "did you mean 'activity_and_outcome'" in caught.value.hint
-    assert check_names(named("activity_and_outcome: evning"), bank, {}) == []
+    assert check_names(named("activity_and_outcome: evning")) == []
 
 
 @pytest.mark.parametrize("content", [b"PAR1", b'{"format": "understudy cohort summary"}'])
 def test_another_kind_of_file_is_neither_feedback_nor_suggestions(tmp_path, content):
     (tmp_path / "x.json").write_bytes(content)
-    for read, what in ((read_feedback, "not feedback"), (read_cycle, "not suggestions")):
+    for read, what in ((read_feedback, "not feedback"), (read_suggestions, "not suggestions")):
         with pytest.raises(DataError, match=what) as caught:
             read(tmp_path / "x.json")
         assert "summarize" not in caught.value.hint

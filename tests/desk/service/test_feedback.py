@@ -6,7 +6,7 @@ import pytest
 from sqlalchemy import select
 
 from tests.support.command import run
-from understudy.cohorts.summary.feedback import read_feedback
+from understudy.cohorts.feedback import read_feedback
 from understudy.desk.domain.people import NotAllowedError
 from understudy.desk.domain.results import Results, Table
 from understudy.desk.service import feedback, requests, views
@@ -156,4 +156,6 @@ def test_from_a_release_to_the_suggestions_of_the_next_cycle(small, tmp_path):
     assert done.returncode == 0, done.stderr
     suggestions = json.loads((tmp_path / "suggestions.json").read_text())
     assert suggestions["validated_on"] == 36
-    assert suggestions["budget"]["persistence"] > 1
+    # What a researcher wrote goes into the prompt and moves no share of the budget.
+    assert set(suggestions["budget"]) <= {"habits"}
+    assert any("They do not persist." in sentence for sentence in suggestions["suggestions"])

@@ -10,8 +10,9 @@ import typer
 from understudy.cli.options import AsJson, echo_json
 
 if TYPE_CHECKING:
+    from understudy.cohorts.feedback import FeedbackFile
     from understudy.cohorts.schema import Schema
-    from understudy.cohorts.summary.feedback import FeedbackFile, Suggestions
+    from understudy.cohorts.summary.suggestions import Suggestions
 
 
 def improve(
@@ -56,8 +57,10 @@ def improve(
     if not feedback.is_file():
         raise UsageError(f"there is no file {feedback}.", hint="docs/explanation/cycles.md has an example.")
 
+    from understudy.cohorts.feedback import prompt_for, read_feedback, suggest
     from understudy.cohorts.schema import Schema
-    from understudy.cohorts.summary.feedback import PRICE, WORDS, prompt_for, read_feedback, suggest
+    from understudy.cohorts.summary.budget import in_words
+    from understudy.cohorts.summary.suggestions import PRICE
 
     told = read_feedback(feedback)
     if show_prompt:
@@ -76,7 +79,7 @@ def improve(
     for name, factor in found.budget.items():
         if abs(factor - 1.0) >= 0.05:
             more = "more" if factor > 1 else "less"
-            typer.echo(f"Budget: {more} for `{name}` ({WORDS[name]}), times {factor:.2f}.")
+            typer.echo(f"Budget: {more} for `{name}` ({in_words(name)}), times {factor:.2f}.")
     typer.echo(
         "Privacy: with suggestions the next summary costs its learners the same epsilon as without, which does not "
         "cover the learners whom this feedback is about; the summary will say so. " + PRICE
@@ -95,14 +98,14 @@ def _check_overwriting(out: Path) -> None:
     """What rules wrote can be written again at no cost; what a model wrote, or anything else, is kept."""
     import json
 
-    from understudy.cohorts.summary.feedback import FORMAT
+    from understudy.cohorts.schema import SUGGESTIONS_FORMAT
     from understudy.errors import UsageError
 
     if not out.exists():
         return
     try:
         there = json.loads(out.read_text(encoding="utf-8"))
-        again = there["format"] == FORMAT and there["written_by"] == "rules"
+        again = there["format"] == SUGGESTIONS_FORMAT and there["written_by"] == "rules"
     except (OSError, ValueError, KeyError, TypeError):
         again = False
     if not again:
@@ -115,21 +118,20 @@ def _check_overwriting(out: Path) -> None:
 def _check_names(told: FeedbackFile, schema: Schema | None, quiet: bool) -> None:
     """A finding whose name is misspelled would be left aside without a word."""
     from understudy.cli.progress import progress_bar
-    from understudy.cohorts.summary.feedback import check_names
+    from understudy.cohorts.feedback import check_names
 
     if not told.findings:
         return
     with progress_bar("Checking the names of findings") as begin:
         step = begin(1)
-        known = _known_names(schema)
+        unknown = check_names(told, schema)
         step()
-    unknown = check_names(told, *known)
     if quiet:
         return
     if unknown:
         typer.echo(
-            f"Not of the bank, taken for analyses of your own: {', '.join(unknown)}. They move the budget by the words "
-            "in their names, and no effect.",
+            f"Not of the bank, taken for analyses of your own: {', '.join(unknown)}. They move neither the "
+            "budget nor an effect; what did not hold goes into the prompt.",
             err=True,
         )
     if schema is None:
@@ -139,33 +141,9 @@ def _check_names(told: FeedbackFile, schema: Schema | None, quiet: bool) -> None
         )
 
 
-def _known_names(schema: Schema | None) -> tuple[list[str], dict[str, list[str]]]:
-    """The analyses of the bank and, with a schema, what each of them tests, found by running them on noise."""
-    from understudy.cohorts.findings import bank
-
-    analyses = [analysis.name for analysis in bank()]
-    if schema is None:
-        return analyses, {}
-    import numpy as np
-
-    from understudy.cohorts.cohort import Cohort
-    from understudy.cohorts.findings import run_bank
-
-    rng = np.random.default_rng(0)
-    n = 40 * schema.n_labels
-    values = rng.exponential(0.2, (n, schema.n_features, schema.n_weeks)) * schema.highs[None, :, None]
-    values *= rng.random(values.shape) < 0.7
-    noise = Cohort(values, (np.arange(n) % schema.n_labels).astype(np.int8), schema, simulated=True)
-    tested: dict[str, list[str]] = {}
-    for name in run_bank(noise):
-        analysis, _, what = name.partition(": ")
-        tested.setdefault(analysis, []).append(what)
-    return analyses, tested
-
-
 def _by_model(panel: Path, told: FeedbackFile, schema: Schema | None) -> Suggestions:
+    from understudy.cohorts.feedback import suggest_with
     from understudy.cohorts.panel.providers import ModelPanelist, PanelistError, read_panel
-    from understudy.cohorts.summary.feedback import suggest_with
     from understudy.errors import DataError, MissingError
 
     models = [one for one in read_panel(panel) if isinstance(one, ModelPanelist)]

@@ -160,9 +160,9 @@ def _summarize(
     )
     advice = None
     if suggestions is not None:
-        from understudy.cohorts.summary.feedback import read_cycle, with_budget
+        from understudy.cohorts.summary.suggestions import read_suggestions, with_budget
 
-        advice = read_cycle(suggestions)
+        advice = read_suggestions(suggestions)
         plan = with_budget(plan, advice)
     # Read before anything is spent.
     _refuse_cuts_beside(file, schema)
@@ -207,7 +207,7 @@ def _summarize(
 
         found = with_previous(found, before, charged=charged_before)
     if advice is not None:
-        from understudy.cohorts.summary.feedback import with_effects
+        from understudy.cohorts.summary.suggestions import with_effects
 
         found = with_effects(found, advice)
     write_json(out, found.to_json())

@@ -41,7 +41,7 @@ def prompt(
     suggestions: Suggestions = None,
     as_json: AsJson = False,
 ) -> None:
-    """Print the prompt that panelists get, to paste it into any chat.
+    """Print exactly what every panelist is sent, to look at it or to paste it into any chat.
 
     Save the script that the chat gives and name it with `understudy cohort synthesize --script`.
 
@@ -69,12 +69,6 @@ def synthesize(
         list[Path] | None,
         typer.Option(help="Script that a chat gave for the exported prompt; several times."),
     ] = None,
-    show_prompt: Annotated[
-        bool, typer.Option("--show-prompt", help="Print exactly what would be sent, and stop.")
-    ] = False,
-    export_prompt: Annotated[
-        Path | None, typer.Option(help="Write exactly what would be sent to a file, and stop.")
-    ] = None,
     learners: Annotated[int, typer.Option(min=1, help="Number of synthetic learners.")] = 120,
     per_panelist: Annotated[
         int,
@@ -90,18 +84,10 @@ def synthesize(
 
     Beside it, to be shared with it: its schema (.toml) and a data card (-card.html, -card.json). To be kept:
     a folder (-panel) with the prompt, every script and a report. Scripts run in the sandbox. What the summary
-    guarantees holds for the cohort too.
+    guarantees holds for the cohort too. `understudy cohort prompt` shows what a panel is sent.
 
     Example: understudy cohort synthesize summary.json -o synthetic.parquet
     """
-    if show_prompt or export_prompt is not None:
-        brief, guarantee = _brief(summary, suggestions)
-        if export_prompt is not None:
-            _export(brief, export_prompt, summary, suggestions)
-        if show_prompt:
-            _show(brief, guarantee, as_json)
-        return
-
     from contextlib import ExitStack
 
     from understudy.cli.progress import progress_bar
@@ -151,7 +137,7 @@ def _prepare(
     suggestions: Path | None,
     quiet: bool,
 ) -> _Job:
-    from understudy.cohorts.panel.brief import read_suggestions
+    from understudy.cohorts.summary.suggestions import read_suggestions
     from understudy.cohorts.summary.summary_file import PrivateSummary
     from understudy.core.files.writing import check_absent, check_not_input, check_parent, check_suffix
     from understudy.errors import UsageError
@@ -162,7 +148,7 @@ def _prepare(
     check_parent(out)
     check_not_input(out, summary)
     private = PrivateSummary.read(summary)
-    advice = () if suggestions is None else read_suggestions(suggestions)
+    advice = () if suggestions is None else read_suggestions(suggestions).sentences
     job = _Job(private, advice, _panelists(panel, scripts, quiet), out)
     # A real cohort and its schema may have these names.
     for path in (*job.shared, job.folder):
@@ -316,11 +302,12 @@ def _guarantee_lines(guarantee: Guarantee) -> list[str]:
 
 def _brief(summary: Path, suggestions: Path | None) -> tuple[Brief, Guarantee]:
     """The prompt, and what holds for it; that nothing covers the suggestions is said aloud."""
-    from understudy.cohorts.panel.brief import panel_guarantee, read_suggestions, write_brief
+    from understudy.cohorts.panel.brief import panel_guarantee, write_brief
     from understudy.cohorts.summary.caveats import FEEDBACK
+    from understudy.cohorts.summary.suggestions import read_suggestions
     from understudy.cohorts.summary.summary_file import PrivateSummary
 
-    advice = () if suggestions is None else read_suggestions(suggestions)
+    advice = () if suggestions is None else read_suggestions(suggestions).sentences
     private = PrivateSummary.read(summary)
     brief = write_brief(private, advice)
     if advice:

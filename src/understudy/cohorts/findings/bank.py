@@ -15,7 +15,9 @@ import numpy as np
 from understudy.cohorts.cohort import Cohort
 from understudy.cohorts.findings.evidence import Evidence
 from understudy.cohorts.findings.habits import Habits, habits_of
+from understudy.cohorts.schema import Schema
 from understudy.cohorts.summary.statistics import MEASURES
+from understudy.cohorts.summary.suggestions import Habit
 from understudy.errors import DataError, UsageError
 
 # What most papers on learning habits call significant, per test and without correction. Fixed before
@@ -41,10 +43,6 @@ _KIND = re.compile(r"[A-Za-z][A-Za-z0-9 -]{0,39}")
 
 # How to make a cohort in which there is nothing to find; see `without_effect`.
 Null = Literal["labels", "weeks", "learners", "windows"]
-
-# A habit of one window whose relation to the label a summary holds: the share of active weeks, and the
-# size of values in active weeks.
-LabelEffect = Literal["active", "l"]
 
 
 @dataclass(frozen=True)
@@ -90,7 +88,7 @@ class Analysis:
     null: Null | None = None
     method: str = ""
     rests_on: tuple[str, ...] = ()
-    label_effects: tuple[LabelEffect, ...] = ()
+    label_effects: tuple[Habit, ...] = ()
 
     @property
     def about_outcome(self) -> bool:
@@ -129,7 +127,7 @@ class Declared(NamedTuple):
     method: str
     null: Null = "labels"
     rests_on: tuple[str, ...] = ("habits",)
-    label_effects: tuple[LabelEffect, ...] = ()
+    label_effects: tuple[Habit, ...] = ()
 
     def findings(self, cohort: Cohort) -> list[Finding]:
         """The findings on a cohort."""
@@ -156,7 +154,7 @@ def add_analysis(
     *,
     method: str = "",
     rests_on: Sequence[str] = (),
-    label_effects: Sequence[LabelEffect] = (),
+    label_effects: Sequence[Habit] = (),
 ) -> Analysis:
     """Add an analysis of one's own to the bank; `compare_findings` then runs it with the others.
 
@@ -244,6 +242,16 @@ def run_bank(cohort: Cohort, analyses: Sequence[Analysis] | None = None) -> dict
                 )
             found[finding.name] = finding
     return found
+
+
+def finding_names(schema: Schema) -> dict[str, list[str]]:
+    """What each analysis tests with a schema, by analysis: its findings on noise."""
+    rng = np.random.default_rng(0)
+    n = 40 * schema.n_labels
+    values = rng.exponential(0.2, (n, schema.n_features, schema.n_weeks)) * schema.highs[None, :, None]
+    values *= rng.random(values.shape) < 0.7
+    noise = Cohort(values, (np.arange(n) % schema.n_labels).astype(np.int8), schema, simulated=True)
+    return {one.name: [finding.name for finding in one.function(noise)] for one in bank()}
 
 
 def without_effect(cohort: Cohort, null: Null, rng: np.random.Generator) -> Cohort:

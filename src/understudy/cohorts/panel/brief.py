@@ -10,7 +10,6 @@ import hashlib
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from understudy.cohorts.panel.scripts import ALLOWED_IMPORTS
@@ -18,10 +17,7 @@ from understudy.cohorts.schema import Schema
 from understudy.cohorts.summary import caveats
 from understudy.cohorts.summary.summary_file import PrivateSummary
 from understudy.core.privacy.guarantee import Guarantee
-from understudy.errors import DataError, RefusedError, UsageError
-
-MOST_SUGGESTIONS = 30
-LONGEST_SUGGESTION = 500
+from understudy.errors import RefusedError
 
 
 @dataclass(frozen=True)
@@ -69,37 +65,6 @@ def panel_guarantee(summary: PrivateSummary, suggestions: Sequence[str]) -> Guar
     """What holds for everything that is made with these suggestions in the prompt, from the prompt on."""
     stated = summary.guarantee
     return stated.with_caveats(caveats.FEEDBACK) if suggestions and stated.formal else stated
-
-
-def read_suggestions(path: Path) -> tuple[str, ...]:
-    """Suggestions from a file: one a line, or JSON (a list, or an object with `suggestions`)."""
-    if not path.is_file():
-        raise UsageError(f"there is no file {path}.", hint="`understudy cohort improve` writes one.")
-    try:
-        text = path.read_text(encoding="utf-8-sig")
-    except UnicodeDecodeError:
-        raise DataError(f"{path.name} is not text in UTF-8.", hint="save it as plain text.") from None
-    if text.lstrip().startswith(("[", "{")):
-        try:
-            content = json.loads(text)
-        except json.JSONDecodeError as error:
-            raise DataError(
-                f"{path.name}, line {error.lineno}: not JSON.",
-                hint="give a list of sentences, or one a line.",
-            ) from None
-        found = content.get("suggestions") if isinstance(content, dict) else content
-        if not isinstance(found, list) or not all(isinstance(one, str) for one in found):
-            raise DataError(f"{path.name} holds no list of sentences.", hint='write ["...", "..."].')
-    else:
-        found = [line.strip().removeprefix("- ") for line in text.splitlines() if not line.startswith("#")]
-    suggestions = tuple(" ".join(one.split()) for one in found if one.strip())
-    if len(suggestions) > MOST_SUGGESTIONS or any(len(one) > LONGEST_SUGGESTION for one in suggestions):
-        raise DataError(
-            f"{path.name} holds more than suggestions: {len(suggestions)} lines.",
-            hint=f"at most {MOST_SUGGESTIONS} sentences of up to {LONGEST_SUGGESTION} characters; "
-            "they leave with the prompt, so never put rows of a table there.",
-        )
-    return suggestions
 
 
 _TASK = """\

@@ -179,7 +179,7 @@ _READINGS: dict[str, _Reading] = {
         "minutes a week, by label (logarithm)", "share of the bound's", 0.3, by_label=True
     ),
     "sketch": _Reading("how weekly minutes are distributed", "share of weeks", 0.15),
-    "rhythm": _Reading("activity from week to week of the term", "share of windows", 0.2),
+    "rhythm": _Reading("the rhythm over the weeks of the term", "share of windows", 0.2),
     "rhythm_by_feature": _Reading("the same for each window", "share of learners", 0.3),
     "persistence": _Reading("whether active weeks follow active ones", "correlation", 0.3),
     # 16 times the variance of l is 0.25 where l spreads by 0.125, which is usual.
@@ -193,6 +193,11 @@ _READINGS: dict[str, _Reading] = {
         times=1 / math.sqrt(2.0) / LABEL_FACTOR / 0.8,
     ),
 }
+
+
+def in_words(statistic: str) -> str:
+    """What a statistic is about, in plain words."""
+    return _READINGS[statistic].what
 
 
 def propose(

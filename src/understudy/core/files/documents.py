@@ -55,9 +55,21 @@ def read_json(path: Path, form: type[Contract], *, hint: str = "") -> Contract:
     return checked(content, form, path.name, text)
 
 
+def read_text(path: Path, *, hint: str = "") -> str:
+    """The text of a file."""
+    if not path.is_file():
+        raise UsageError(f"there is no file {path}.", hint=hint, code="no-such-file")
+    try:
+        return path.read_text(encoding="utf-8-sig")
+    except UnicodeDecodeError:
+        raise DataError(
+            f"{path.name} is not text in UTF-8.", hint="save it as plain text in UTF-8.", code="not-text"
+        ) from None
+
+
 def parse_toml(path: Path, *, hint: str = "", keys: Collection[str] = ()) -> tuple[str, dict[str, Any]]:
     """The text of a TOML file and what it holds, in any form; an error may name the key it is in, if known."""
-    text = _text(path, hint)
+    text = read_text(path, hint=hint)
     try:
         return text, tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
@@ -79,7 +91,7 @@ def parse_toml(path: Path, *, hint: str = "", keys: Collection[str] = ()) -> tup
 
 def parse_json(path: Path, *, hint: str = "") -> tuple[str, Any]:
     """The text of a JSON file and what it holds, in any form."""
-    text = _text(path, hint)
+    text = read_text(path, hint=hint)
     try:
         return text, json.loads(text)
     except json.JSONDecodeError as error:
@@ -113,17 +125,6 @@ def _adapter(form: type[Contract]) -> TypeAdapter[Contract]:
 def _all_keys(form: type[Any]) -> set[str]:
     schema = _adapter(form).json_schema()
     return {key for node in (schema, *schema.get("$defs", {}).values()) for key in node.get("properties", ())}
-
-
-def _text(path: Path, hint: str) -> str:
-    if not path.is_file():
-        raise UsageError(f"there is no file {path}.", hint=hint, code="no-such-file")
-    try:
-        return path.read_text(encoding="utf-8-sig")
-    except UnicodeDecodeError:
-        raise DataError(
-            f"{path.name} is not text in UTF-8.", hint="save it as plain text in UTF-8.", code="not-text"
-        ) from None
 
 
 _UNKNOWN = ("unexpected_keyword_argument", "extra_forbidden")
