@@ -8,11 +8,9 @@ from understudy.cohorts.cohort import Cohort
 from understudy.cohorts.habit_distance import (
     DIMENSIONS,
     ajs,
-    ajs_over_seeds,
     descriptions,
     divergences,
     jensen_shannon,
-    over_seeds,
 )
 from understudy.cohorts.schema import Feature, Schema
 from understudy.cohorts.simulate import School
@@ -99,23 +97,6 @@ def test_another_year_lies_further_than_another_class_of_the_same_year():
         school.simulate(year, np.random.default_rng(seed)) for year, seed in [(0, 1), (0, 2), (6, 3)]
     )
     assert ajs(real, same) < ajs(real, later)
-
-
-def test_the_interval_over_seeds_holds_the_mean_and_is_reproducible():
-    real = School().simulate(0, np.random.default_rng(0))
-    cohorts = [School().simulate(0, np.random.default_rng(seed)) for seed in range(1, 6)]
-    result = ajs_over_seeds(real, cohorts, np.random.default_rng(7))
-    assert result.low < result.mean < result.high
-    assert result.n_seeds == 5
-    assert result == ajs_over_seeds(real, cohorts, np.random.default_rng(7))
-    assert over_seeds([0.3], np.random.default_rng(0)).to_json() == {
-        "mean": 0.3,
-        "low": 0.3,
-        "high": 0.3,
-        "n_seeds": 1,
-    }
-    with pytest.raises(DataError, match="no seed"):
-        over_seeds([], np.random.default_rng(0))
 
 
 def test_json_names_every_axis():

@@ -18,12 +18,13 @@ from scipy.stats import norm
 from understudy.core.attacks.estimate import RiskEstimate
 from understudy.core.pages.words import ATTACK_STORIES
 from understudy.core.privacy.guarantee import Guarantee
+from understudy.core.privacy.trade_off import worst_case
 from understudy.logs.attacks.attribute import AttributeEstimate
 from understudy.logs.audit import MEMBERSHIP_ATTACKS
 from understudy.logs.inspect import inspect_log, inspection_page
 from understudy.logs.interactions import Interactions
 from understudy.logs.release.assessment import Assessment
-from understudy.logs.release.card import card_content, card_page, worst_case
+from understudy.logs.release.card import card_content, card_page
 from understudy.logs.release.report import report_page
 from understudy.logs.simulate import Classroom
 from understudy.logs.study_report import name_places, write_report

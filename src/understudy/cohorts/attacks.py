@@ -13,10 +13,8 @@ The attacker's stories:
 - `tracing`, `tracing-habits`: the means of the synthetic cohort lean towards Ada (Dwork et al. 2015),
   for all weeks, or for the activity and minutes of learners with her label. This finds what a
   generator that only knows summaries gives away.
-- `shadow`: rehearsal. The method is refitted on many random parts of the learners, in which Ada is
-  exactly once or not at all; that gives two normal laws of each score above for Ada, and the
-  likelihood ratio of what the released cohort shows (Carlini et al. 2022; seed two-stage-sharing,
-  section IV-E). Weights of the scores and shrinkage are those of `attacks/shadow.py`.
+- `shadow`: the method is refitted on many random parts of the learners, in which Ada is exactly once or
+  not at all (`core/attacks/shadows.py`); the scores are those above (two-stage sharing, section IV-E).
 """
 
 from __future__ import annotations
@@ -33,9 +31,9 @@ from scipy.stats import rankdata
 
 from understudy.cohorts.cohort import Cohort
 from understudy.core.attacks.estimate import Risk, judge
+from understudy.core.attacks.shadows import Shadow, ShadowCalibration
 from understudy.core.engine.tasks import run_tasks
 from understudy.errors import DataError
-from understudy.logs.attacks.shadow import Shadow, _fit_weights, _Laws
 
 Floats = NDArray[np.float64]
 Flags = NDArray[np.bool_]
@@ -193,29 +191,15 @@ def cohort_scores(
 
 
 class CohortShadowAttack:
-    """Laws of each learner and weights of each score, learned from shadows."""
+    """The shadow attack on a method, ready for any synthetic cohort made from as many learners."""
 
     def __init__(self, knowledge: CohortKnowledge, shadows: list[Shadow]) -> None:
         self._knowledge = knowledge
-        member = np.array([shadow.member for shadow in shadows])
-        scores = np.array([shadow.scores for shadow in shadows])
-        everybody = np.ones(knowledge.population.n_learners, dtype=bool)
-        self.scale_ = 1e-9 + np.median(np.abs(scores), axis=(0, 1))
-        n_fit = (3 * len(member)) // 4
-        rehearsed = _Laws(member[:n_fit], scores[:n_fit], everybody)
-        evidence = np.stack([self._evidence(rehearsed, observed) for observed in scores[n_fit:]])
-        self.weights_ = _fit_weights(evidence, member[n_fit:])
-        self._laws = _Laws(member, scores, everybody)
+        self._calibration = ShadowCalibration(shadows)
 
     def scores(self, synthetic: Cohort) -> Floats:
         """Log-odds of membership up to a constant, per learner."""
-        weighed: Floats = self._evidence(self._laws, _columns(self._knowledge, synthetic)) @ self.weights_
-        return weighed
-
-    def _evidence(self, laws: _Laws, observed: Floats) -> Floats:
-        return np.concatenate(
-            [np.arcsinh(observed / self.scale_), np.arcsinh(laws.log_ratios(observed))], axis=1
-        )
+        return self._calibration.log_odds(_columns(self._knowledge, synthetic))
 
 
 def _cast_shadow(knowledge: CohortKnowledge, synthesize: Synthesize, rng: np.random.Generator) -> Shadow:

@@ -15,9 +15,9 @@ import numpy as np
 from understudy.cohorts.cohort import Cohort
 from understudy.cohorts.schema import LEARNER, Schema
 from understudy.cohorts.summary.summary_file import PrivateSummary, zero_shares
+from understudy.core.pages.card import MISUSES, NOT_PUBLISHED, USES, guarantee_in_words
 from understudy.core.pages.render import render
 from understudy.core.privacy.guarantee import Guarantee
-from understudy.logs.release.card import MISUSES, NOT_PUBLISHED, USES, protection
 
 N_EXAMPLE_ROWS = 6
 _Z = 1.96
@@ -88,7 +88,7 @@ def cohort_card(
 
 def _protection(guarantee: Guarantee) -> dict[str, Any]:
     """The words of every card about a guarantee, with what is particular to a cohort."""
-    said = protection(guarantee, keeps_rows=False)
+    said = guarantee_in_words(guarantee)
     if not guarantee.formal:
         protects = ["The learners were drawn by programs that read sums over all learners, and no record."]
         lacks = [

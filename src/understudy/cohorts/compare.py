@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from understudy.cohorts.attacks import N_SHADOWS, check_outsiders, membership_risks, risk_of_given
 from understudy.cohorts.cohort import Cohort
 from understudy.cohorts.findings import Replication, bank, compare_findings
-from understudy.cohorts.habit_distance import SeedInterval, ajs, over_seeds
+from understudy.cohorts.habit_distance import ajs
 from understudy.cohorts.offline import PANELISTS, run_trusted
 from understudy.cohorts.panel.panel import N_EACH, counts_of, draw_cohort, label_shares, rows_needed
 from understudy.cohorts.schema import Schema
@@ -29,6 +29,7 @@ from understudy.cohorts.summary.budget import Plan, propose
 from understudy.cohorts.summary.previous_year import remade
 from understudy.cohorts.summary.summarize import refuse_cuts_from_data, summarize
 from understudy.cohorts.summary.summary_file import PrivateSummary
+from understudy.core.attacks.intervals import SeedInterval, over_seeds
 from understudy.core.files.writing import new_folder, write_json, write_text
 from understudy.core.privacy.noise import Noise, seeded_noise
 from understudy.errors import DataError, MissingError, UsageError

@@ -18,7 +18,6 @@ differ by chance, so compare with the AJS of a second real cohort where there is
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -31,8 +30,6 @@ from understudy.errors import DataError
 Floats = NDArray[np.float64]
 
 N_BINS = 20
-LEVEL = 0.95
-N_BOOTSTRAPS = 1000
 DIMENSIONS = ("median", "mean", "sd", "variance", "maximum", "rms")
 
 
@@ -63,30 +60,9 @@ class Divergences:
         return result
 
 
-@dataclass(frozen=True)
-class SeedInterval:
-    """The mean of a figure over seeds with its bootstrap interval (95 %)."""
-
-    mean: float
-    low: float
-    high: float
-    n_seeds: int
-
-    def to_json(self) -> dict[str, Any]:
-        """The interval for a machine."""
-        return dict(vars(self))
-
-
 def ajs(real: Cohort, synthetic: Cohort, n_bins: int = N_BINS) -> float:
     """Average Jensen-Shannon divergence of a synthetic cohort from the real one."""
     return divergences(real, synthetic, n_bins).ajs
-
-
-def ajs_over_seeds(
-    real: Cohort, synthetic: Sequence[Cohort], rng: np.random.Generator, n_bins: int = N_BINS
-) -> SeedInterval:
-    """AJS of the synthetic cohorts of several seeds, with the interval of its mean (seed, section V-A)."""
-    return over_seeds([ajs(real, one, n_bins) for one in synthetic], rng)
 
 
 def divergences(real: Cohort, synthetic: Cohort, n_bins: int = N_BINS) -> Divergences:
@@ -141,20 +117,6 @@ def jensen_shannon(first: Floats, second: Floats) -> Floats:
         return total
 
     return np.clip((bits(p) + bits(q)) / 2, 0.0, 1.0)
-
-
-def over_seeds(values: Sequence[float], rng: np.random.Generator) -> SeedInterval:
-    """The mean of a figure over seeds and its 95 % interval from 1,000 resamples of the seeds.
-
-    Resamples of five seeds are few (126 different ones), and the interval is somewhat too short; it
-    is the seed's. One seed has no interval: it is then the value itself.
-    """
-    sample = np.asarray(values, dtype=np.float64)
-    if not len(sample):
-        raise DataError("there is no seed to average over.", hint="run at least one.")
-    means = sample[rng.integers(len(sample), size=(N_BOOTSTRAPS, len(sample)))].mean(axis=1)
-    low, high = np.quantile(means, [0.5 - LEVEL / 2, 0.5 + LEVEL / 2])
-    return SeedInterval(float(sample.mean()), float(low), float(high), len(sample))
 
 
 def _upper_bounds(cohort: Cohort) -> Floats:

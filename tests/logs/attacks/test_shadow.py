@@ -7,9 +7,9 @@ import pytest
 from scipy.stats import norm
 from sklearn.linear_model import LogisticRegression
 
+from understudy.core.attacks.shadows import MembershipLaws, fit_score_weights
 from understudy.core.privacy.noise import seeded_noise
 from understudy.logs.attacks.knowledge import Knowledge
-from understudy.logs.attacks.shadow import _fit_weights, _Laws
 from understudy.logs.audit import attack, rehearse
 from understudy.logs.generators.generator import make_method
 
@@ -42,7 +42,7 @@ def test_the_ratio_approaches_the_analytic_one():
     errors = []
     for n_shadows in (16, 256, 8192):
         member, scores, _ = toy(np.random.default_rng(n_shadows), n_shadows)
-        laws = _Laws(member, scores, everybody)
+        laws = MembershipLaws(member, scores, everybody)
         found = np.array([laws.log_ratios(x) for x in new])
         errors.append(np.sqrt(np.mean((found - wanted) ** 2)) / wanted.std())
     assert errors[0] > errors[1] > errors[2]
@@ -57,7 +57,7 @@ def test_learners_without_evidence_get_none():
     scores = rng.normal(size=(400, N_LEARNERS, 1)) + 1.5 * member[:, :, None]
     scores[:, :20] = 4.0
     scores[:, 20:40] = rng.normal(size=(400, 20, 1))
-    laws = _Laws(member, scores, np.ones(N_LEARNERS, dtype=bool))
+    laws = MembershipLaws(member, scores, np.ones(N_LEARNERS, dtype=bool))
     constant = np.concatenate([np.full((20, 1), 4.0), np.full((40, 1), 3.0)])
     ratio = laws.log_ratios(constant)[:, 0]
     assert np.abs(ratio[:20]).max() < 1e-9
@@ -73,12 +73,14 @@ def test_the_weights_are_those_of_a_logistic_regression():
     evidence[:, :, 1] += 3.0 * member
     flat = evidence.reshape(-1, 3)
     oracle = LogisticRegression(C=1.0, tol=1e-10, max_iter=1000).fit(flat / flat.std(axis=0), member.ravel())
-    np.testing.assert_allclose(_fit_weights(evidence, member), oracle.coef_[0] / flat.std(axis=0), rtol=1e-4)
+    np.testing.assert_allclose(
+        fit_score_weights(evidence, member), oracle.coef_[0] / flat.std(axis=0), rtol=1e-4
+    )
 
 
 def test_separable_evidence_gives_finite_weights():
     member = np.random.default_rng(0).random((4, N_LEARNERS)) < 0.5
-    weights = _fit_weights(10.0 * member[:, :, None] - 5.0, member)
+    weights = fit_score_weights(10.0 * member[:, :, None] - 5.0, member)
     assert np.isfinite(weights).all()
     assert weights[0] > 0
 

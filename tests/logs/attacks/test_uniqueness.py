@@ -1,11 +1,10 @@
-"""How few points single a learner out: against sets, and Wilson's interval against scipy."""
+"""How few points single a learner out, against sets."""
 
 import numpy as np
 import pytest
-from scipy.stats import binomtest
 
 from understudy.logs.attacks import uniqueness as module
-from understudy.logs.attacks.uniqueness import MOST_POINTS, uniqueness, wilson
+from understudy.logs.attacks.uniqueness import MOST_POINTS, uniqueness
 from understudy.logs.interactions import Interactions
 
 pytestmark = pytest.mark.oracle
@@ -37,9 +36,3 @@ def test_shares_of_a_log_that_can_be_counted_by_hand():
     assert len(shares) == 2 * MOST_POINTS
     # Learner 2 (with action 1) and learner 4 are alone; the others look like each other.
     assert shares["action", 2] == shares["action", 8] == shares["action and outcome", 8] == 0.5
-
-
-@pytest.mark.parametrize(("successes", "n"), [(0, 10), (3, 10), (10, 10), (400, 2000)])
-def test_the_interval_is_wilsons(successes, n):
-    wanted = binomtest(successes, n).proportion_ci(0.95, method="wilson")
-    assert wilson(successes, n) == pytest.approx((wanted.low, wanted.high), abs=1e-12)

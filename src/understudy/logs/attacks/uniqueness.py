@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import norm
 
+from understudy.core.attacks.intervals import wilson_interval
 from understudy.logs.interactions import IntArray, Interactions
 
 MOST_POINTS = 8
@@ -53,20 +53,9 @@ def uniqueness(log: Interactions, rng: np.random.Generator) -> list[Uniqueness]:
         alone = _singled_out(log, code, targets, rows)
         for k in range(1, MOST_POINTS + 1):
             found = int(alone[:, k - 1].sum())
-            low, high = wilson(found, len(targets))
+            low, high = wilson_interval(found, len(targets))
             results.append(Uniqueness(points, k, found / max(len(targets), 1), low, high, len(targets)))
     return results
-
-
-def wilson(successes: int, n: int, level: float = 0.95) -> tuple[float, float]:
-    """Wilson's interval of a proportion."""
-    if n == 0:
-        return 0.0, 1.0
-    z = float(norm.ppf(0.5 + level / 2))
-    share = successes / n
-    centre = (share + z * z / (2 * n)) / (1 + z * z / n)
-    half = z * np.sqrt(share * (1 - share) / n + z * z / (4 * n * n)) / (1 + z * z / n)
-    return float(max(0.0, centre - half)), float(min(1.0, centre + half))
 
 
 def _drawn_rows(log: Interactions, targets: IntArray, rng: np.random.Generator) -> IntArray:

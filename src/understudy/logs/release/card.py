@@ -9,14 +9,13 @@ from __future__ import annotations
 
 import csv
 import io
-import math
 from typing import Any
 
 import numpy as np
-from scipy.stats import norm
 
+from understudy.core.pages.card import MISUSES, NOT_COVERED, NOT_PUBLISHED, USES, guarantee_in_words
 from understudy.core.pages.render import render
-from understudy.core.pages.words import certainty, in_100, sentence, verdict
+from understudy.core.pages.words import certainty, verdict
 from understudy.core.privacy.guarantee import Guarantee
 from understudy.logs.generators.budget import predict
 from understudy.logs.generators.generator import Synthesizer
@@ -25,25 +24,7 @@ from understudy.logs.release.assessment import Assessment
 from understudy.logs.release.codebook import codebook, n_occurring
 from understudy.logs.utility import METRICS
 
-NOT_COVERED = "These figures were computed from the real data, and no guarantee covers them."
-
-NOT_PUBLISHED = "Figures measured on the real data are with the custodian and are not on this card."
-
 N_EXAMPLE_ROWS = 8
-
-USES = (
-    "To see what such data looks like, to write and test analyses, to teach, to plan a study.",
-    "To find questions worth asking. Check every finding on the real data before you rely on it: "
-    "the custodian can tell you how.",
-    "Cite it with the card's number, so that others can tell which data you used.",
-)
-
-MISUSES = (
-    "Do not try to find out who the learners behind it are, and do not link it with other data about people.",
-    "Do not decide anything about a person with it.",
-    "Do not report a result from it as a result about real learners.",
-    "Do not pass the data on without this card.",
-)
 
 
 def card_content(
@@ -90,29 +71,28 @@ def what_it_is(synthetic: Interactions, keeps_rows: bool) -> str:
 
 def protection(guarantee: Guarantee, keeps_rows: bool) -> dict[str, Any]:
     """What the data protects and what it does not, in plain words."""
-    return _proved(guarantee) if guarantee.formal else _unproved(guarantee, keeps_rows)
-
-
-def _unproved(guarantee: Guarantee, keeps_rows: bool) -> dict[str, Any]:
-    made = "The learners were drawn from a model and not copied from records."
-    kept = "The rows are rows of learners in the original log; only the learners were renumbered."
-    return {
-        "headline": "No formal guarantee",
-        "explanation": [
-            sentence(
-                f"Why: {guarantee.reason}" if guarantee.reason else "Why: none was claimed by the method"
-            ),
-            "This means that nothing is proved about how well this data hides the learners behind it. "
-            "They could partly be recognised: somebody who knows much of what a learner did may find out "
-            "whether that learner's record was used, and perhaps more.",
-        ],
-        "worst_case": None,
-        "protects": [
+    if guarantee.formal:
+        protects = [
+            "Each learner, up to the limits above: whether they were in the original log, what they did "
+            "and how it went.",
+            "This stays true for everything that anybody computes from this data.",
+        ]
+        lacks = [
+            "What is true of learners in general. If most fail at an action, the data tells, and that says "
+            "something about everybody who tried it.",
+            "Against other releases about the same learners. Their epsilons add up; the custodian keeps count.",
+            "The number of learners, which is taken as public, and the names of actions, which were declared "
+            "to be public or are shared by many learners.",
+        ]
+    else:
+        made = "The learners were drawn from a model and not copied from records."
+        kept = "The rows are rows of learners in the original log; only the learners were renumbered."
+        protects = [
             "It has no columns for names, addresses or times, only those listed below.",
             "The labels of the learners are new. They were counted, not taken from the original log.",
             *([] if keeps_rows else [made]),
-        ],
-        "does_not_protect": [
+        ]
+        lacks = [
             *([kept] if keeps_rows else []),
             "Learners with a rare record. What only one or two of them ever did may show.",
             "Against somebody who knows more. Nothing limits what can be worked out, today or later.",
@@ -120,105 +100,8 @@ def _unproved(guarantee: Guarantee, keeps_rows: bool) -> dict[str, Any]:
             "attempted may be among them.",
             "The size of the original log. Unless the custodian chose otherwise, it had as many learners, "
             "and no sequence here is longer than its longest.",
-        ],
-    }
-
-
-def _proved(guarantee: Guarantee) -> dict[str, Any]:
-    bound = worst_case(guarantee)
-    delta = f", delta {guarantee.delta:.2e}" if guarantee.delta else ""
-    return {
-        "headline": f"Formal guarantee: epsilon {guarantee.epsilon:g}{delta}",
-        "explanation": [
-            "It is proved that any one learner could change this data only within limits. This holds for "
-            f"{guarantee.unit}, whatever a reader of the data knows already or finds out later.",
-            _epsilon_in_words(guarantee),
-            _worst_case_in_words(bound),
-        ],
-        "worst_case": bound,
-        "protects": [
-            "Each learner, up to the limits above: whether they were in the original log, what they did "
-            "and how it went.",
-            "This stays true for everything that anybody computes from this data.",
-        ],
-        "does_not_protect": [
-            "What is true of learners in general. If most fail at an action, the data tells, and that says "
-            "something about everybody who tried it.",
-            "Against other releases about the same learners. Their epsilons add up; the custodian keeps count.",
-            "The number of learners, which is taken as public, and the names of actions, which were declared "
-            "to be public or are shared by many learners.",
-        ],
-    }
-
-
-def _epsilon_in_words(guarantee: Guarantee) -> str:
-    factor = math.exp(guarantee.epsilon)
-    times = f"{factor:,.0f}" if factor >= 10 else f"{factor:.2g}"
-    words = (
-        f"Epsilon {guarantee.epsilon:g} sets the limit: whatever the data shows is at most {times} times as likely "
-        "with a learner as with somebody else in that learner's place. Smaller is stronger."
-    )
-    if guarantee.delta:
-        words += (
-            f" Delta {guarantee.delta:.2e} is the small chance, about 1 in {1 / guarantee.delta:,.0f}, "
-            "that is not covered by this."
-        )
-    return words
-
-
-def _worst_case_in_words(bound: dict[str, float]) -> str:
-    auc, found = bound["auc"], round(100 * bound["tpr_at_1pct"])
-    strength = next(
-        words
-        for limit, words in (
-            (0.60, "That is close to guessing."),
-            (0.80, "That is better than guessing and far from certain."),
-            (0.95, "Such an attacker may do far better than guessing; a smaller epsilon promises more."),
-            (1.00, "Against such an attacker this guarantee alone promises little."),
-        )
-        if auc <= limit
-    )
-    return (
-        "In the worst case an attacker knows the method, all other learners, and all about one learner except "
-        "whether the record was used. Shown data made with the learner and data made without, this attacker picks "
-        f"the right one at most {in_100(auc)}; guessing gives 50. Allowed one false alarm in 100, the attacker "
-        f"is right about at most {found} of 100 learners; guessing gives one. {strength}"
-    )
-
-
-def worst_case(guarantee: Guarantee) -> dict[str, float]:
-    """The most that any attack on one learner can reach under a guarantee, rounded up to percents.
-
-    Testing one learner against another in their place has the power 1 - f(alpha) at false-alarm
-    rate alpha, where f(alpha) = max(0, 1 - delta - e^epsilon alpha, e^-epsilon (1 - delta - alpha))
-    (Wasserman and Zhou 2010; Kairouz et al. 2015): the area under it is
-    1 - (1 - delta)^2 / (1 + e^epsilon). With mu, f(alpha) = Phi(Phi^-1(1 - alpha) - mu) and the
-    area is Phi(mu / sqrt 2) (Dong et al. 2022). Where a mechanism is Gaussian up to a factor
-    e^slack, the power is at most e^slack Phi(Phi^-1(e^slack alpha) + mu) + delta (the proof's far tail is
-    part of delta, since the curve is concave). All that is known holds, so the smallest does.
-    """
-    epsilon, delta, alpha = guarantee.epsilon, guarantee.delta, 0.01
-    # In terms of e^-epsilon, which a large epsilon does not overflow.
-    shrink = math.exp(-epsilon)
-    auc = 1.0 - (1.0 - delta) ** 2 * shrink / (1.0 + shrink)
-    power = 1.0 - shrink * (1.0 - delta - alpha)
-    if epsilon < 50:
-        power = min(power, math.exp(epsilon) * alpha + delta)
-    if guarantee.mu is not None:
-        auc = min(auc, float(norm.cdf(guarantee.mu / math.sqrt(2))))
-        power = min(power, float(norm.cdf(norm.ppf(alpha) + guarantee.mu)))
-    if guarantee.rho is not None and guarantee.slack is not None:
-        mu, factor = math.sqrt(2.0 * guarantee.rho), math.exp(guarantee.slack)
-        # Right ends of ten thousand steps: the power grows with alpha, so the sum is above the area.
-        steps = np.append(np.arange(1, 10_001) / 10_000, alpha)
-        powers = np.minimum(1.0, factor * norm.cdf(norm.ppf(np.minimum(1.0, factor * steps)) + mu) + delta)
-        auc, power = min(auc, float(powers[:-1].mean())), min(power, float(powers[-1]))
-    return {"auc": _rounded_up(auc), "tpr_at_1pct": _rounded_up(power)}
-
-
-def _rounded_up(share: float) -> float:
-    # A bound may not shrink by rounding; the allowance is for 0.57 * 100 = 56.99999999999999 and its like.
-    return min(1.0, math.ceil(100 * share - 1e-9) / 100)
+        ]
+    return {**guarantee_in_words(guarantee), "protects": protects, "does_not_protect": lacks}
 
 
 def expected_errors(

@@ -21,13 +21,13 @@ from understudy.cohorts.cohort import Cohort
 from understudy.cohorts.compare import Measured, finite, pooled, seeded_summary
 from understudy.cohorts.feedback import Feedback, FeedbackFile, ValidatedFinding, Verdict, suggest
 from understudy.cohorts.findings import Finding, Replication
-from understudy.cohorts.habit_distance import SeedInterval, over_seeds
 from understudy.cohorts.panel.panel import N_EACH
 from understudy.cohorts.simulate import School
 from understudy.cohorts.summary.budget import propose
 from understudy.cohorts.summary.previous_year import with_previous
 from understudy.cohorts.summary.suggestions import Suggestions, with_budget, with_effects
 from understudy.cohorts.summary.summary_file import PrivateSummary
+from understudy.core.attacks.intervals import SeedInterval, over_seeds
 from understudy.errors import UsageError
 
 ONE_SHOT = "one-shot"
