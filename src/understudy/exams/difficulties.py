@@ -58,6 +58,10 @@ SPREAD_MECHANISMS = {
 }
 
 
+class _Default(str):
+    """A method that nobody chose: it is chosen again when epsilon changes."""
+
+
 @dataclass(frozen=True)
 class DifficultiesOptions:
     """What is wanted of difficulties; wrong choices are refused before a file is read.
@@ -101,6 +105,9 @@ class DifficultiesOptions:
     """What `prior` says."""
 
     def __post_init__(self) -> None:
+        if self.method is None or isinstance(self.method, _Default):
+            method = _Default("marginal" if self.epsilon is None else "knorm")
+            object.__setattr__(self, "method", method)
         object.__setattr__(self, "ability_sd", _spread_of(self.ability_sd))
         self._check_method()
         if self.delta is not None and not 0 < self.delta < 1:
@@ -115,9 +122,9 @@ class DifficultiesOptions:
                 hint="give at least 1.",
                 settings=("at_most",),
             )
-        if isinstance(self.ability_sd, str) and self.chosen_method not in PRIVATE:
+        if isinstance(self.ability_sd, str) and self.method not in PRIVATE:
             raise UsageError(
-                f"the method {self.chosen_method} does not spend epsilon on the spread of abilities.",
+                f"the method {self.method} does not spend epsilon on the spread of abilities.",
                 hint="leave it out.",
                 settings=("ability_sd",),
             )
@@ -129,13 +136,8 @@ class DifficultiesOptions:
             )
         object.__setattr__(self, "expected", self._settled_prior())
 
-    @property
-    def chosen_method(self) -> str:
-        """The method that was given, or the default for a private fit, or for one that is not."""
-        return self.method or ("marginal" if self.epsilon is None else "knorm")
-
     def _check_method(self) -> None:
-        method = self.chosen_method
+        method = self.method
         if method not in METHODS:
             raise UsageError(
                 f"there is no method '{method}'.",
@@ -224,7 +226,7 @@ def plan(
 ) -> DifficultiesPlan:
     """Settle the mechanism and its guarantee before anybody's answers are touched."""
     options = options.for_layout(layout)
-    method, missing = options.chosen_method, options.missing or "wrong"
+    method, missing = str(options.method), options.missing or "wrong"
     if method in NOT_PRIVATE or options.epsilon is None:
         return DifficultiesPlan(options, method, missing, Guarantee.none(NO_EPSILON))
     if method in PUBLISHED:
