@@ -16,12 +16,13 @@ import numpy as np
 
 from reproductions.command import understudy
 from reproductions.pages import DATA, ROOT
+from reproductions.two_stage.cycles import MEASURES, CyclesPlan, gains_figure, run_cycles
 from reproductions.two_stage.tables import DATASETS, DEEP_ROWS, N_SEEDS, TABLES, compared, cycle_gains
 from understudy.cohorts.cohort import Cohort, read_cohort
-from understudy.cohorts.compare import GUARANTEE, ComparePlan, Deep, Measured, compare, table_of
-from understudy.cohorts.compare_report import ajs_figure, findings_figure, gains_figure
+from understudy.cohorts.compare import ComparePlan, compare, table_of
+from understudy.cohorts.compare_report import ajs_figure, findings_figure
+from understudy.cohorts.methods import GUARANTEE, CohortMetrics, Deep
 from understudy.cohorts.simulate import School
-from understudy.reproductions.two_stage.cycles import MEASURES, CyclesPlan, run_cycles
 
 N_SHADOWS = 16
 N_SCHOOLS = 30
@@ -81,7 +82,7 @@ def _deep_rows(cohort: Cohort) -> list[dict[str, Any]]:
                 "epsilon": 3.0,
                 "delta": 1e-3,
                 "guarantee": GUARANTEE,
-                **Measured.of(cohort, synthetic).row(),
+                **CohortMetrics.of(cohort, synthetic).row(),
                 "seconds": time.perf_counter() - begun + pretraining,
             }
         )

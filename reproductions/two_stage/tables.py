@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from reproductions.pages import tables_of
+from reproductions.two_stage.cycles import Gain, gains
 from understudy.cohorts.compare import ComparePlan, Comparison, read_table
-from understudy.reproductions.two_stage.cycles import Gain, gains
 
 TABLES = tables_of("two_stage")
 

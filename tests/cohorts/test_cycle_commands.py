@@ -5,10 +5,10 @@ import json
 import numpy as np
 import pytest
 
+from reproductions.two_stage.cycles import as_feedback
 from tests.support.command import run
 from understudy.cohorts.cohort import read_cohort
 from understudy.cohorts.findings import compare_findings
-from understudy.reproductions.two_stage.cycles import as_feedback
 from understudy.sandbox import require_sandbox
 
 pytestmark = pytest.mark.functional

@@ -11,199 +11,18 @@ import io
 import math
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from pathlib import Path
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from understudy.cohorts.attacks import N_SHADOWS, check_outsiders, membership_risks, risk_of_given
 from understudy.cohorts.cohort import Cohort
-from understudy.cohorts.findings import Replication, bank, compare_findings
-from understudy.cohorts.habit_distance import ajs
-from understudy.cohorts.offline import PANELISTS, run_trusted
-from understudy.cohorts.panel.panel import N_EACH, counts_of, draw_cohort, label_shares, rows_needed
-from understudy.cohorts.schema import Schema
-from understudy.cohorts.summary.budget import Plan, propose
-from understudy.cohorts.summary.previous_year import remade
-from understudy.cohorts.summary.summarize import refuse_cuts_from_data, summarize
-from understudy.cohorts.summary.summary_file import PrivateSummary
+from understudy.cohorts.methods import GUARANTEES, CohortMetrics, Deep, methods, require_deep
+from understudy.cohorts.panel.panel import N_EACH
+from understudy.cohorts.summary.summarize import refuse_cuts_from_data
 from understudy.core.attacks.intervals import SeedInterval, over_seeds
-from understudy.core.files.writing import new_folder, write_json, write_text
-from understudy.core.privacy.noise import Noise, seeded_noise
-from understudy.errors import DataError, MissingError, UsageError
-
-Floats = NDArray[np.float64]
-
-GUARANTEE = "no formal guarantee (test: the noise was seeded)"
-NOT_PRIVATE = "no formal guarantee (not private: a reference)"
-
-# Of the noise that a plan would have; the panelists' shrinkage needs a scale above 0.
-_NEXT_TO_NONE = 1e-3
-
-
-@dataclass(frozen=True)
-class Measured:
-    """What one synthetic cohort is worth, measured against the real one."""
-
-    ajs: float
-    findings: Replication
-
-    @classmethod
-    def of(cls, real: Cohort, synthetic: Cohort) -> Measured:
-        """Both measures."""
-        return cls(ajs(real, synthetic), compare_findings(real, synthetic))
-
-    def row(self) -> dict[str, Any]:
-        """The figures for a table, overall and by kind of analysis."""
-        found = self.findings
-        return {
-            "ajs": self.ajs,
-            "precision": found.precision,
-            "recall": found.recall,
-            "n_synthetic": found.n_synthetic,
-            "n_real": found.n_real,
-            "n_holding": found.n_holding,
-            # A cohort with shuffled labels still has most of the other findings.
-            "outcome_precision": found.about_outcome.precision,
-            "outcome_recall": found.about_outcome.recall,
-            "outcome_n_synthetic": found.about_outcome.n_synthetic,
-            **{
-                f"{name}_{kind.replace(' ', '_')}": getattr(shares, name)
-                for kind, shares in found.by_kind.items()
-                for name in ("precision", "recall", "n_synthetic")
-            },
-        }
-
-
-def seeded_summary(
-    cohort: Cohort, epsilon: float, delta: float, rng: np.random.Generator, plan: Plan | None = None
-) -> PrivateSummary:
-    """The summary as a custodian would have it, with seeded noise."""
-    chosen = plan or propose(cohort.schema, cohort.n_learners, epsilon, delta)
-    return summarize(cohort, chosen, seeded_noise(rng))
-
-
-class _Silence:
-    """No noise at all, for the reference that shows what the noise costs."""
-
-    secret = False
-
-    def discrete_gaussian(self, values: Any, sigma: float) -> Any:
-        return np.asarray(values, dtype=np.int64)
-
-
-def exact_summary(cohort: Cohort, epsilon: float, delta: float) -> PrivateSummary:
-    """The same statistics without noise: not private."""
-    silence: Noise = _Silence()  # type: ignore[assignment]
-    exact = summarize(cohort, propose(cohort.schema, cohort.n_learners, epsilon, delta), silence)
-    statistics = {
-        name: replace(one, noise_sd=np.asarray(one.noise_sd) * _NEXT_TO_NONE)
-        for name, one in exact.statistics.items()
-    }
-    return remade(exact, statistics, {"source": "a study: not private"})
-
-
-def pooled(
-    summary: PrivateSummary,
-    rng: np.random.Generator,
-    *,
-    panelists: Sequence[str] = PANELISTS,
-    n_each: int = N_EACH,
-    n_learners: int | None = None,
-) -> Cohort:
-    """What the product does with offline panelists, in this process: so many of each label, pooled, drawn."""
-    schema = summary.schema
-    counts = counts_of(label_shares(summary), n_learners or summary.n_learners)
-    n_rows = rows_needed(counts, n_each)
-    tables = [[_table(name, n_rows, label, summary, rng) for label in schema.labels] for name in panelists]
-    return draw_cohort(tables, counts, schema, rng)
-
-
-def _table(name: str, n: int, label: str, summary: PrivateSummary, rng: np.random.Generator) -> Floats:
-    frame = run_trusted(name, n, label, summary, rng)
-    values: Floats = frame[summary.schema.columns()].to_numpy(dtype=np.float64)
-    return values
-
-
-def resample(cohort: Cohort, rng: np.random.Generator) -> Cohort:
-    """The real learners drawn with replacement: the ceiling of usefulness, and no privacy at all."""
-    return cohort.select(rng.integers(cohort.n_learners, size=cohort.n_learners))
-
-
-def nobodys_habits(schema: Schema, n: int, rng: np.random.Generator) -> Cohort:
-    """Round numbers that anybody could have guessed: the floor, which looks at no learner."""
-    from understudy.cohorts.deep.baseline import RoughHabits, surrogates
-
-    return surrogates(RoughHabits(schema), schema, rng, n)
-
-
-# --- the deep baseline ---------------------------------------------------------------------------
-
-
-def require_deep() -> None:
-    """Say how to install what the deep baseline needs."""
-    try:
-        import torch  # noqa: F401
-    except ImportError:
-        raise MissingError(
-            "the deep baseline needs more libraries: pip install 'understudy[deep]'",
-            hint="leave --deep out to compare the rest.",
-        ) from None
-
-
-@dataclass
-class Deep:
-    """The deep baseline with M1 pretrained once; every seed trains its own M2."""
-
-    epsilon: float
-    delta: float
-    schema: Schema
-    rows: int | None = None
-    seed: int = 1
-
-    def __post_init__(self) -> None:
-        from understudy.cohorts.deep.baseline import ROWS, DeepBaseline, RoughHabits, surrogates
-
-        rng = np.random.default_rng([self.seed, 7])
-        public = surrogates(RoughHabits(self.schema), self.schema, rng, self.rows or ROWS)
-        self.baseline = DeepBaseline(self.epsilon, self.delta).pretrain(public, rng)
-
-    def sample(self, cohort: Cohort, rng: np.random.Generator) -> Cohort:
-        """Train M2 on the cohort and draw as many learners."""
-        return self.baseline.fit(cohort, rng, seeded_noise(rng)).sample(cohort.n_learners, rng)
-
-
-Generator = Callable[[Cohort, np.random.Generator], Cohort]
-
-
-def generators(
-    epsilon: float, delta: float, n_each: int, deep: Deep | None = None
-) -> dict[str, tuple[Generator, str]]:
-    """Every method by name: from a cohort and chance to a synthetic cohort, and what may be said of it."""
-
-    def of_panel(panelists: Sequence[str]) -> Generator:
-        def generate(cohort: Cohort, rng: np.random.Generator) -> Cohort:
-            summary = seeded_summary(cohort, epsilon, delta, rng)
-            return pooled(summary, rng, panelists=panelists, n_each=n_each)
-
-        return generate
-
-    def without_noise(cohort: Cohort, rng: np.random.Generator) -> Cohort:
-        return pooled(exact_summary(cohort, epsilon, delta), rng, n_each=n_each)
-
-    methods: dict[str, tuple[Generator, str]] = {"pool": (of_panel(PANELISTS), GUARANTEE)}
-    methods |= {name.replace("_", "-"): (of_panel((name,)), GUARANTEE) for name in PANELISTS}
-    if deep is not None:
-        methods["deep"] = (deep.sample, GUARANTEE)
-    methods["nobody"] = (
-        lambda cohort, rng: nobodys_habits(cohort.schema, cohort.n_learners, rng),
-        "looks at no learner",
-    )
-    methods["pool-no-noise"] = (without_noise, NOT_PRIVATE)
-    methods["resample"] = (resample, NOT_PRIVATE)
-    return methods
+from understudy.errors import DataError, UsageError
 
 
 def finite(values: Sequence[float]) -> list[float]:
@@ -360,6 +179,11 @@ class Comparison:
         """What may be said of a method."""
         return str(self.of(method)[0]["guarantee"])
 
+    @property
+    def references(self) -> list[str]:
+        """The methods that are not private."""
+        return [method for method in self.methods if self.guarantee(method) == GUARANTEES["reference"]]
+
     def to_json(self) -> dict[str, Any]:
         """Means and intervals for a machine."""
         found: dict[str, Any] = {}
@@ -397,7 +221,7 @@ def compare(
     check_given(cohort, given, outsiders)
     if plan.deep:
         require_deep()
-    n_methods = len(generators(plan.epsilon, plan.delta, plan.n_each)) + plan.deep
+    n_methods = len(methods(plan.epsilon, plan.delta, plan.n_each)) + plan.deep
     steps = n_methods * plan.n_seeds + (n_methods - plan.deep) * plan.n_shadows + plan.deep + len(given)
     tick = progress(steps) if progress else lambda: None
     deep, pretraining = None, 0.0
@@ -407,34 +231,32 @@ def compare(
         pretraining = time.perf_counter() - begun
         tick()
     rows = []
-    for place, (method, (generate, guarantee)) in enumerate(
-        generators(plan.epsilon, plan.delta, plan.n_each, deep).items()
-    ):
-        mine = []
+    for place, (name, method) in enumerate(methods(plan.epsilon, plan.delta, plan.n_each, deep).items()):
+        is_private = method.kind == "private"
+        measured = []
         for seed in range(plan.n_seeds):
             rng = np.random.default_rng([plan.seed, place, seed])
             begun = time.perf_counter()
-            synthetic = generate(cohort, rng)
-            seconds = time.perf_counter() - begun + (pretraining if method == "deep" else 0.0)
-            mine.append(
+            synthetic = method.generate(cohort, rng)
+            seconds = time.perf_counter() - begun + (pretraining if name == "deep" else 0.0)
+            measured.append(
                 {
-                    "method": method,
+                    "method": name,
                     "seed": seed,
                     "n_learners": cohort.n_learners,
-                    "epsilon": plan.epsilon if "test" in guarantee else math.nan,
-                    "delta": plan.delta if "test" in guarantee else math.nan,
-                    "guarantee": guarantee,
-                    **Measured.of(cohort, synthetic).row(),
+                    "epsilon": plan.epsilon if is_private else math.nan,
+                    "delta": plan.delta if is_private else math.nan,
+                    "guarantee": method.guarantee,
+                    **CohortMetrics.of(cohort, synthetic).row(),
                     "seconds": seconds,
                 }
             )
             tick()
         rng = np.random.default_rng([plan.seed, place, plan.n_seeds])
         # A network that is trained for each shadow would take an hour.
-        n_shadows = 0 if method == "deep" else plan.n_shadows
-        risks = membership_risks(cohort, generate, plan.n_seeds, n_shadows, rng, tick)
-        mine = [{**row, **risk} for row, risk in zip(mine, risks, strict=True)]
-        rows += mine
+        n_shadows = 0 if name == "deep" else plan.n_shadows
+        risks = membership_risks(cohort, method.generate, plan.n_seeds, n_shadows, rng, tick)
+        rows += [{**row, **risk} for row, risk in zip(measured, risks, strict=True)]
     for place, (name, synthetic) in enumerate(given.items()):
         rng = np.random.default_rng([plan.seed, 1000 + place])
         rows.append(
@@ -443,7 +265,7 @@ def compare(
                 "seed": 0,
                 "n_learners": cohort.n_learners,
                 "guarantee": GIVEN,
-                **Measured.of(cohort, synthetic).row(),
+                **CohortMetrics.of(cohort, synthetic).row(),
                 **risk_of_given(cohort, outsiders, synthetic, rng),
             }
         )
@@ -482,30 +304,6 @@ def check_cohort(cohort: Cohort) -> None:
         )
 
 
-def write_comparison(found: Comparison, folder: Path) -> None:
-    """Write `results.csv`, figures, `report.html` and what was done, whole or not at all."""
-    from understudy.cohorts.compare_report import write_report
-
-    with new_folder(folder) as temporary:
-        write_text(temporary / "results.csv", table_of(found.rows))
-        write_json(
-            temporary / "study.json",
-            {
-                "internal": "computed from the learners' records; no guarantee covers these files",
-                "plan": vars(found.plan),
-                "given": list(found.given),
-                "outsiders": found.n_outsiders,
-                "learners": found.n_learners,
-                "analyses": [analysis.name for analysis in bank()],
-                "methods": _plain_json(found.to_json()),
-            },
-        )
-        write_report(temporary, found)
-        # Functions of the learners' records, like the cohort itself: for whoever made them alone.
-        for path in temporary.iterdir():
-            path.chmod(0o600)
-
-
 def table_of(rows: Sequence[Row]) -> str:
     """Rows as CSV text; what was not measured is left empty."""
     columns = list(dict.fromkeys(name for row in rows for name in row))
@@ -529,10 +327,3 @@ def _plain(value: Any) -> Any:
     if isinstance(value, float):
         return f"{value:.6g}" if math.isfinite(value) else ""
     return value
-
-
-def _plain_json(content: Any) -> Any:
-    """The content without what JSON does not know."""
-    if isinstance(content, dict):
-        return {key: _plain_json(value) for key, value in content.items()}
-    return None if isinstance(content, float) and not math.isfinite(content) else content

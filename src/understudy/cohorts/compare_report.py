@@ -1,4 +1,4 @@
-"""Figures of cohorts: AJS by method, findings that hold, kinds of analyses, risk, and the gain of cycles."""
+"""What a comparison writes: the table, figures (AJS, findings that hold, kinds of analyses, risk) and a page."""
 
 from __future__ import annotations
 
@@ -7,11 +7,12 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from understudy.cohorts.compare import FEWEST_FOR_INTERVAL, GUARANTEE, MEASURES, Comparison, Shown
-from understudy.core.files.writing import write_text
-from understudy.core.pages.figures import ACCENT, INK, MUTED, WARNING, Figure, data
+from understudy.cohorts.compare import FEWEST_FOR_INTERVAL, MEASURES, Comparison, Shown, table_of
+from understudy.cohorts.findings import bank
+from understudy.cohorts.methods import GUARANTEE
+from understudy.core.files.writing import new_folder, write_json, write_text
+from understudy.core.pages.figures import ACCENT, MUTED, WARNING, Figure, data
 from understudy.core.pages.render import render
-from understudy.reproductions.two_stage.cycles import Gain
 
 LABELS = {
     "pool": "pool of the three",
@@ -24,12 +25,6 @@ LABELS = {
     "resample": "real learners, resampled",
 }
 REFERENCES = ("nobody", "pool-no-noise", "resample")
-ARM_LABELS = {
-    "prior": "last year's summary",
-    "feedback": "feedback",
-    "cycles": "both: the product's cycle",
-    "deep replay": "deep baseline, replay",
-}
 _ROW = 30
 
 
@@ -159,49 +154,6 @@ def _dots(
     return Figure.of((rules + dots).properties(height=height), words)
 
 
-def gains_figure(found: Sequence[Gain], measure: str, title: str) -> Figure:
-    """The seed's Figure 4: what multi-shot gains over one-shot, year by year, paired, with intervals."""
-    import altair as alt
-
-    shown = [one for one in found if one.measure == measure and one.year > 0]
-    points = [
-        {
-            "year": f"year {one.year:g}",
-            "arm": ARM_LABELS.get(one.arm, one.arm),
-            "mean": one.interval.mean,
-            "low": one.interval.low,
-            "high": one.interval.high,
-        }
-        for one in shown
-    ]
-    arms = [label for label in ARM_LABELS.values() if any(point["arm"] == label for point in points)]
-    colours = [MUTED, WARNING, ACCENT, INK][: len(arms)]
-    legend = alt.Legend(orient="top", title=None, columns=2, labelLimit=300)
-    few = alt.Axis(tickCount=6)
-    x = alt.X("mean:Q", title=title, scale=alt.Scale(nice=True, zero=True), axis=few)
-    y = alt.Y("year:N", title=None, axis=alt.Axis(ticks=False, domain=False))
-    colour = alt.Color("arm:N", scale=alt.Scale(domain=arms, range=colours), legend=legend)
-    offset = alt.YOffset("arm:N", sort=arms, scale=alt.Scale(paddingOuter=0.6))
-    base = alt.Chart(data(points))
-    zero = alt.Chart(data([{"at": 0.0}])).mark_rule(color=INK, strokeDash=[4, 4]).encode(x="at:Q")
-    rules = base.mark_rule(strokeWidth=2).encode(
-        x=alt.X("low:Q", title=title, scale=alt.Scale(nice=True, zero=True), axis=few),
-        x2="high:Q",
-        y=y,
-        yOffset=offset,
-        color=colour,
-    )
-    dots = base.mark_point(filled=True, size=90, opacity=1).encode(x=x, y=y, yOffset=offset, color=colour)
-    words = (
-        f"{title}, paired over schools. "
-        + "; ".join(
-            f"{p['year']}, {p['arm']}: {p['mean']:+.3f} ({p['low']:+.3f} to {p['high']:+.3f})" for p in points
-        )
-        + ". The dashed line at 0 is no gain."
-    )
-    return Figure.of((zero + rules + dots).properties(height=150), words)
-
-
 # What each attack of `attacks.cohorts` looks for, about a learner called Ada there and here.
 ATTACKS = {
     "dcr-l1": "A synthetic learner lies next to Ada: the sum of all differences over the weeks is small.",
@@ -250,3 +202,32 @@ def write_report(folder: Path, found: Comparison) -> None:
         n_real=round(found.rows[0]["n_real"]),
     )
     write_text(folder / "report.html", page)
+
+
+def write_comparison(found: Comparison, folder: Path) -> None:
+    """Write `results.csv`, figures, `report.html` and what was done, whole or not at all."""
+    with new_folder(folder) as temporary:
+        write_text(temporary / "results.csv", table_of(found.rows))
+        write_json(
+            temporary / "study.json",
+            {
+                "internal": "computed from the learners' records; no guarantee covers these files",
+                "plan": vars(found.plan),
+                "given": list(found.given),
+                "outsiders": found.n_outsiders,
+                "learners": found.n_learners,
+                "analyses": [analysis.name for analysis in bank()],
+                "methods": _plain_json(found.to_json()),
+            },
+        )
+        write_report(temporary, found)
+        # Functions of the learners' records, like the cohort itself: for whoever made them alone.
+        for path in temporary.iterdir():
+            path.chmod(0o600)
+
+
+def _plain_json(content: Any) -> Any:
+    """The content without what JSON does not know."""
+    if isinstance(content, dict):
+        return {key: _plain_json(value) for key, value in content.items()}
+    return None if isinstance(content, float) and not math.isfinite(content) else content

@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 
 from understudy.cohorts.building.build import write_cohort
-from understudy.cohorts.compare import pooled
+from understudy.cohorts.methods import pooled
 from understudy.cohorts.simulate import School
 from understudy.cohorts.summary.budget import propose
 from understudy.cohorts.summary.summarize import summarize

@@ -13,12 +13,12 @@ from typer.testing import CliRunner
 from tests.support.command import run
 from understudy.cli import charging
 from understudy.cli.app import app
+from understudy.cli.cohort.plan import plan_rows, useless_words
 from understudy.cohorts.simulate import SCHEMA, School
 from understudy.cohorts.summary import summarize as summarizing
 from understudy.cohorts.summary.budget import propose
 from understudy.cohorts.summary.statistics import MEASURES
 from understudy.cohorts.summary.suggestions import Effect, Suggestions
-from understudy.cohorts.summary.summarize import plan_rows, useless_words
 from understudy.cohorts.summary.summary_file import PrivateSummary
 from understudy.core.privacy.ledger import Ledger, file_population
 from understudy.core.privacy.noise import seeded_noise

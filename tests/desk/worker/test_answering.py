@@ -7,7 +7,7 @@ import polars as pl
 import pytest
 
 from tests.desk.support.fixtures import MEAN, OTHER, POLICY, InProcess, fill, school_frame
-from understudy.cohorts.compare import seeded_summary
+from understudy.cohorts.methods import seeded_summary
 from understudy.cohorts.simulate import School
 from understudy.desk.disclosure.probing import N_TRIPLES, Probes
 from understudy.desk.domain.analysis import code_hash

@@ -77,9 +77,9 @@ def compare(
         ComparePlan,
         check_cohort,
         check_given,
-        write_comparison,
     )
     from understudy.cohorts.compare import compare as run
+    from understudy.cohorts.compare_report import write_comparison
     from understudy.cohorts.findings import add_analyses, bank, run_bank
     from understudy.core.files.writing import check_absent, check_parent
     from understudy.core.privacy.composition import default_delta
@@ -105,7 +105,7 @@ def compare(
     with progress_bar("Comparing") as progress:
         found = run(cohort, plan, progress, given, others)
     write_comparison(found, out)
-    from understudy.cohorts.compare import GUARANTEE
+    from understudy.cohorts.methods import GUARANTEE
 
     if as_json:
         echo_json(
@@ -159,7 +159,7 @@ def compare(
             for method in found.methods
         ],
     )
-    references = [LABELS.get(one, one) for one in found.methods if "not private" in found.guarantee(one)]
+    references = [LABELS.get(method, method) for method in found.references]
     typer.echo(f"Not private, for reference: {'; '.join(references)}.")
     for line in (*_READING, *floor_sentences(found)):
         typer.echo(line)

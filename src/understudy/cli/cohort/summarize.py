@@ -119,11 +119,11 @@ def _summarize(
         step = begin(2)
         from dataclasses import replace
 
+        from understudy.cli.cohort.plan import explain as explained
+        from understudy.cli.cohort.plan import show_plan
         from understudy.cohorts.cohort import read_cohort
         from understudy.cohorts.summary import summarize
         from understudy.cohorts.summary.budget import propose
-        from understudy.cohorts.summary.summarize import explain as explained
-        from understudy.cohorts.summary.summarize import show_plan
         from understudy.core.files.writing import write_json
         from understudy.core.privacy.composition import default_delta
         from understudy.core.privacy.ledger import (
@@ -275,7 +275,7 @@ def _check_files(*files: Path | None) -> None:
 
 def _warn(plan: Plan, quiet: bool, *, asks: bool) -> None:
     """Say that the noise hides everything before it is paid for; a person at a terminal may still stop it."""
-    from understudy.cohorts.summary.summarize import useless_words
+    from understudy.cli.cohort.plan import useless_words
 
     words = useless_words(plan)
     if not words or quiet:

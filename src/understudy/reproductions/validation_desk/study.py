@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from understudy.cohorts.compare import pooled, seeded_summary
+from understudy.cohorts.methods import pooled, seeded_summary
 from understudy.cohorts.panel.panel import N_EACH
 from understudy.cohorts.simulate import School
 from understudy.core.files.writing import write_bytes, write_json

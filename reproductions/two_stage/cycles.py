@@ -18,9 +18,10 @@ from typing import Any
 import numpy as np
 
 from understudy.cohorts.cohort import Cohort
-from understudy.cohorts.compare import Measured, finite, pooled, seeded_summary
+from understudy.cohorts.compare import finite
 from understudy.cohorts.feedback import Feedback, FeedbackFile, ValidatedFinding, Verdict, suggest
 from understudy.cohorts.findings import Finding, Replication
+from understudy.cohorts.methods import CohortMetrics, pooled, seeded_summary
 from understudy.cohorts.panel.panel import N_EACH
 from understudy.cohorts.simulate import School
 from understudy.cohorts.summary.budget import propose
@@ -28,6 +29,7 @@ from understudy.cohorts.summary.previous_year import with_previous
 from understudy.cohorts.summary.suggestions import Suggestions, with_budget, with_effects
 from understudy.cohorts.summary.summary_file import PrivateSummary
 from understudy.core.attacks.intervals import SeedInterval, over_seeds
+from understudy.core.pages.figures import ACCENT, INK, MUTED, WARNING, Figure, data
 from understudy.errors import UsageError
 
 ONE_SHOT = "one-shot"
@@ -92,7 +94,7 @@ def _school(plan: CyclesPlan, school: int) -> list[Row]:
                 rows.append({**first, "arm": arm})
                 continue
             summary, used = _summary(plan, cohort, arm, last.get(arm), chance(1, year))
-            measured = Measured.of(cohort, pooled(used, chance(2, year), n_each=plan.n_each))
+            measured = CohortMetrics.of(cohort, pooled(used, chance(2, year), n_each=plan.n_each))
             told = as_feedback(measured.findings, cohort.n_learners, plan.n_requests, chance(3, year))
             last[arm] = summary, suggest(told, cohort.schema)
             first = {"school": school, "year": year + 1, "arm": arm, **measured.row()}
@@ -183,3 +185,54 @@ def levels(rows: Sequence[Row], rng: np.random.Generator) -> list[Gain]:
                 for name in MEASURES
             ]
     return found
+
+
+ARM_LABELS = {
+    "prior": "last year's summary",
+    "feedback": "feedback",
+    "cycles": "both: the product's cycle",
+    "deep replay": "deep baseline, replay",
+}
+
+
+def gains_figure(found: Sequence[Gain], measure: str, title: str) -> Figure:
+    """The seed's Figure 4: what multi-shot gains over one-shot, year by year, paired, with intervals."""
+    import altair as alt
+
+    shown = [one for one in found if one.measure == measure and one.year > 0]
+    points = [
+        {
+            "year": f"year {one.year:g}",
+            "arm": ARM_LABELS.get(one.arm, one.arm),
+            "mean": one.interval.mean,
+            "low": one.interval.low,
+            "high": one.interval.high,
+        }
+        for one in shown
+    ]
+    arms = [label for label in ARM_LABELS.values() if any(point["arm"] == label for point in points)]
+    colours = [MUTED, WARNING, ACCENT, INK][: len(arms)]
+    legend = alt.Legend(orient="top", title=None, columns=2, labelLimit=300)
+    few = alt.Axis(tickCount=6)
+    x = alt.X("mean:Q", title=title, scale=alt.Scale(nice=True, zero=True), axis=few)
+    y = alt.Y("year:N", title=None, axis=alt.Axis(ticks=False, domain=False))
+    colour = alt.Color("arm:N", scale=alt.Scale(domain=arms, range=colours), legend=legend)
+    offset = alt.YOffset("arm:N", sort=arms, scale=alt.Scale(paddingOuter=0.6))
+    base = alt.Chart(data(points))
+    zero = alt.Chart(data([{"at": 0.0}])).mark_rule(color=INK, strokeDash=[4, 4]).encode(x="at:Q")
+    rules = base.mark_rule(strokeWidth=2).encode(
+        x=alt.X("low:Q", title=title, scale=alt.Scale(nice=True, zero=True), axis=few),
+        x2="high:Q",
+        y=y,
+        yOffset=offset,
+        color=colour,
+    )
+    dots = base.mark_point(filled=True, size=90, opacity=1).encode(x=x, y=y, yOffset=offset, color=colour)
+    words = (
+        f"{title}, paired over schools. "
+        + "; ".join(
+            f"{p['year']}, {p['arm']}: {p['mean']:+.3f} ({p['low']:+.3f} to {p['high']:+.3f})" for p in points
+        )
+        + ". The dashed line at 0 is no gain."
+    )
+    return Figure.of((zero + rules + dots).properties(height=150), words)

@@ -1,1 +1,0 @@
-"""The two-stage paper: what yearly cycles gain."""
