@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from understudy.cohorts.cohort import Cohort, read_cohort
 from understudy.cohorts.schema import Feature, Schema
+from understudy.core.files.simulated import mark_simulated
 from understudy.errors import DataError, UnderstudyError, UsageError
 
 SMALL = Schema(
@@ -165,6 +166,8 @@ def test_a_cohort_is_read_as_it_was_written(tmp_path, suffix, simulated):
     path = tmp_path / f"c{suffix}"
     frame = made.to_frame()
     frame.write_csv(path) if suffix == ".csv" else frame.write_parquet(path)
+    if simulated:
+        mark_simulated(path)
     (tmp_path / "c.toml").write_text(SMALL.to_toml())
     read = read_cohort(path)
     np.testing.assert_allclose(read.values, made.values, atol=0.005)
