@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from understudy.core.privacy.composition import analytic_rho, from_gaussians
-from understudy.core.privacy.guarantee import Guarantee
+from understudy.core.privacy.guarantee import Caveat, Guarantee
 from understudy.core.privacy.mechanisms import gaussian
 from understudy.core.privacy.noise import Noise
 from understudy.errors import DataError, UsageError
@@ -30,9 +30,10 @@ Ints = NDArray[np.int64]
 
 KIND = "understudy keystroke statistics"
 MECHANISM = "discrete Gaussian mechanism on counts and sums over learners"
-READING = (
+READING = Caveat(
+    "reading-is-public",
     "what reading decides by looking at the whole file (its format and unit of time, whether rows are in order, "
-    "what counts as a repeated row) is taken as public, and so is the number of learners"
+    "what counts as a repeated row) is taken as public, and so is the number of learners",
 )
 
 # A whole learner in steps of the lattice: fine enough that rounding is far below any noise.

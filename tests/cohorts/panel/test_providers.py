@@ -375,10 +375,10 @@ def test_a_panel_is_read_from_toml(tmp_path):
         ('base_url = "http://[planted/v1"', "plain address"),
         ('proxy = "http://planted:planted@example.org:3128"', "plain address"),
         ('base_url = "http://example.org/v1"\nkey_env = "PANEL_KEY"', "in the clear"),
-        ("colour = 3", "unknown entry"),
+        ("colour = 3", "unknown key 'colour'"),
         ("timeout = 0", "positive"),
-        ('timeout = "long"', "wrong form"),
-        ("retries = 1.5", "wrong form"),
+        ('timeout = "long"', "line 5: `timeout` is not a number"),
+        ("retries = 1.5", "line 5: `retries` is not a whole number"),
         ('provider2 = "x', "not TOML"),
     ],
 )

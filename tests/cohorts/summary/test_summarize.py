@@ -117,10 +117,10 @@ ROWS = "rows of a table: Zq7canary 12 40 high"
         (("schema", "cuts_source"), "data", "come from the data"),
         (("schema", "cuts_source"), "private", "does not say what they cost"),
         (("guarantee", "epsilon"), 0.1, "too little"),
-        (("guarantee", "epsilon"), "3", "wrong form"),
+        (("guarantee", "epsilon"), "3", "`epsilon` is not a number"),
         (("guarantee", "delta"), 1e-30, "too little"),
-        (("guarantee", "unit"), "a row", "wrong form"),
-        (("guarantee", "caveats"), [ROWS], "wrong form"),
+        (("guarantee", "unit"), "a row", "of another kind"),
+        (("guarantee", "caveats"), [ROWS], "caveat that is not known"),
     ],
 )
 def test_a_forged_file_is_refused(summary, path, value, message):
@@ -248,6 +248,16 @@ def test_learners_left_out_without_a_score_are_stated(cohort):
     assert found.guarantee.caveats == (caveats.UNSCORED,)
     content = json.loads(json.dumps(found.to_json()))
     del content["guarantee"]["caveats"]
+    assert PrivateSummary.from_json(content).guarantee.caveats == (caveats.UNSCORED, caveats.FROM_FILE)
+
+
+def test_a_file_of_before_names_caveats_by_their_sentences(cohort):
+    schema = replace(cohort.schema, without_score="dropped")
+    found = summarize(replace(cohort, schema=schema), propose(schema, 120, 3.0, 1e-3), os_noise())
+    content = json.loads(json.dumps(found.to_json()))
+    assert content["guarantee"]["caveats"] == ["learners-without-score-dropped"]
+    assert "listed without a score" in content["guarantee"]["statement"]
+    content["guarantee"]["caveats"] = [caveats.UNSCORED.sentence, caveats.FROM_FILE.sentence]
     assert PrivateSummary.from_json(content).guarantee.caveats == (caveats.UNSCORED, caveats.FROM_FILE)
 
 

@@ -11,17 +11,17 @@ from __future__ import annotations
 import asyncio
 import os
 import re
-import tomllib
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 from urllib.parse import urlsplit
 
 from understudy.cohorts.panel.outbound import http_client
 from understudy.cohorts.panel.scripts import NO_TOKENS, Tokens, check_names
-from understudy.errors import DataError, MissingError, UsageError
+from understudy.core.files.documents import ContractError, checked, contract, parse_toml
+from understudy.errors import MissingError
 
 if TYPE_CHECKING:
     from pydantic_ai.models import Model
@@ -71,9 +71,11 @@ class ModelPanelist:
     used when it is named here: proxies of the environment are not.
     """
 
+    __pydantic_config__: ClassVar = contract()
+
     name: str
-    provider: str
-    model: str
+    provider: Literal["openai", "anthropic", "google", "offline"]
+    model: str = ""
     base_url: str = ""
     key_env: str = ""
     timeout: float = 300.0
@@ -83,43 +85,40 @@ class ModelPanelist:
     pause: float = 1.0
     proxy: str = ""
 
-    reads_brief = True
+    reads_brief: ClassVar = True
 
     def __post_init__(self) -> None:
-        if self.provider not in BASE_URLS:
-            raise DataError(
-                f"panelist {self.name}: the provider is not known.",
-                hint="openai (also every server that speaks its protocol, by base_url), anthropic, google, offline.",
-            )
+        if self.provider == "offline":
+            return  # a script of our own: nothing is asked, and only its name counts
         if not self.model:
-            raise DataError(f"panelist {self.name} has no model.", hint='write model = "...".')
+            raise ContractError(
+                f"panelist {self.name} has no model.", hint='write model = "...".', key="model"
+            )
         if self.key_env and not _VARIABLE.fullmatch(self.key_env):
             # Perhaps the key itself: not to be repeated on a screen.
-            raise DataError(
+            raise ContractError(
                 f"panelist {self.name}: key_env is not the name of an environment variable.",
                 hint='write the variable\'s name, such as key_env = "OPENAI_API_KEY", never the key.',
+                key="key_env",
             )
         if not self.timeout > 0 or self.retries < 0 or self.max_tokens < 1:
-            raise DataError(f"panelist {self.name}: timeout and max_tokens are positive numbers.")
-        if self.base_url:
-            self._check_url()
-        if self.proxy and not _is_plain(self.proxy):
-            raise DataError(
-                f"panelist {self.name}: proxy is not a plain address.",
-                hint='such as proxy = "http://proxy.school.example:3128", without a name or password in it.',
+            raise ContractError(
+                f"panelist {self.name}: timeout and max_tokens are positive numbers.",
+                hint="or leave them out.",
             )
-
-    def _check_url(self) -> None:
-        if not _is_plain(self.base_url):
-            raise DataError(
-                f"panelist {self.name}: base_url is not a plain address.",
-                hint='such as base_url = "http://localhost:11434/v1", without a name, password or key in it.',
-            )
+        for key in ("base_url", "proxy"):
+            if getattr(self, key) and not _is_plain(getattr(self, key)):
+                raise ContractError(
+                    f"panelist {self.name}: {key} is not a plain address.",
+                    hint=f'such as {key} = "http://localhost:11434/v1", without a name, password or key in it.',
+                    key=key,
+                )
         url = urlsplit(self.base_url)
         if url.scheme == "http" and self.key_env and url.hostname not in ("localhost", "127.0.0.1", "::1"):
-            raise DataError(
+            raise ContractError(
                 f"panelist {self.name}: the key would travel to {url.hostname} in the clear.",
                 hint="use https, or leave key_env out.",
+                key="base_url",
             )
 
     @property
@@ -137,7 +136,8 @@ class ModelPanelist:
         if not key:
             raise MissingError(
                 f"panelist {self.name} needs a key in the environment variable {variable}.",
-                hint=f"export {variable}=..., or leave --panel out to work offline.",
+                hint=f"export {variable}=..., or leave the panel out to work offline.",
+                settings=("panel",),
             )
         return key
 
@@ -283,65 +283,43 @@ def require_extra() -> None:
     except ImportError:
         raise MissingError(
             f"asking language models needs more libraries: {INSTALL}",
-            hint="without --panel everything runs offline.",
+            hint="without a panel everything runs offline.",
+            settings=("panel",),
         ) from None
+
+
+@dataclass(frozen=True)
+class _PanelFile:
+    """A panel: a list of [[panelist]] and nothing else."""
+
+    __pydantic_config__: ClassVar = contract(panelists="panelist")
+
+    panelists: tuple[ModelPanelist, ...]
+
+    def __post_init__(self) -> None:
+        if not self.panelists:
+            raise ContractError("no panelist.", hint="a panel is a list of [[panelist]].", key="panelist")
 
 
 def read_panel(path: Path) -> tuple[ModelPanelist | str, ...]:
     """The panelists of a TOML file; a string is the name of an offline script."""
-    if not path.is_file():
-        raise UsageError(f"there is no file {path}.", hint="see docs/explanation/panel.md for an example.")
-    try:
-        content = tomllib.loads(path.read_text(encoding="utf-8"))
-    except UnicodeDecodeError:
-        raise DataError(f"{path.name} is not text in UTF-8.", hint="save it as plain text.") from None
-    except tomllib.TOMLDecodeError as error:
-        # The error's text may quote the file; its place is enough.
-        place = re.search(r"at line \d+, column \d+", str(error))
-        where = f" ({place.group()})" if place else ""
-        raise DataError(f"{path.name} is not TOML{where}.", hint="check the quotes.") from None
-    entries = content.get("panelist")
-    if set(content) != {"panelist"} or not isinstance(entries, list) or not entries:
-        raise DataError(
-            f"{path.name} is not a panel.", hint="a panel is a list of [[panelist]] and nothing else."
-        )
-    panelists = tuple(_panelist(entry, place, path.name) for place, entry in enumerate(entries, 1))
-    check_names([one if isinstance(one, str) else one.name for one in panelists])
-    return panelists
+    text, content = parse_toml(path, hint="see docs/explanation/panel.md for an example.")
+    _refuse_secrets(content, path.name)
+    found = checked(content, _PanelFile, path.name, text).panelists
+    check_names([panelist.name for panelist in found])
+    return tuple(panelist.name if panelist.provider == "offline" else panelist for panelist in found)
 
 
-_STRINGS = ("name", "provider", "model", "base_url", "key_env", "proxy")
-_NUMBERS = ("timeout", "temperature", "max_tokens", "retries")
-
-
-def _panelist(entry: Any, place: int, source: str) -> ModelPanelist | str:
-    if not isinstance(entry, dict):
-        raise DataError(f"{source}: panelist {place} is not a table.", hint="write [[panelist]] above it.")
-    for key in entry:
-        if key in (*_STRINGS, *_NUMBERS):
-            continue
-        if any(word in key.lower() for word in _SECRET_WORDS):
-            raise DataError(
-                f"{source}: panelist {place} has a secret in the file ('{key}').",
-                hint='put it into an environment variable and write key_env = "NAME_OF_THE_VARIABLE"; '
-                "then make a new key, since this one has been in a file.",
-            )
-        raise DataError(
-            f"{source}: panelist {place} has the unknown entry '{key}'.",
-            hint="the entries are " + ", ".join((*_STRINGS, *_NUMBERS)) + ".",
-        )
-    numbers = {key: entry[key] for key in _NUMBERS if key in entry}
-    strings = {key: entry[key] for key in _STRINGS if key in entry}
-    if (
-        not all(isinstance(value, str) for value in strings.values())
-        or not all(isinstance(v, int | float) and not isinstance(v, bool) for v in numbers.values())
-        or not all(isinstance(numbers.get(key, 0), int) for key in ("max_tokens", "retries"))
-        or not {"name", "provider"} <= set(strings)
-    ):
-        raise DataError(
-            f"{source}: panelist {place} has an entry of the wrong form.",
-            hint="name, provider and model are strings in quotes; timeout and temperature are numbers.",
-        )
-    if strings["provider"] == "offline":
-        return str(strings["name"])
-    return ModelPanelist(**{"model": "", **strings}, **numbers)
+def _refuse_secrets(content: dict[str, Any], source: str) -> None:
+    """A key in the file is not an unknown entry: it has been in a file."""
+    known = {field.name for field in fields(ModelPanelist)}
+    entries = content.get("panelist", [])
+    for entry in entries if isinstance(entries, list) else []:
+        for key in entry if isinstance(entry, dict) else ():
+            if key not in known and any(word in key.lower() for word in _SECRET_WORDS):
+                raise ContractError(
+                    f"{source}: a panelist has a secret in the file ('{key}').",
+                    hint='put it into an environment variable and write key_env = "NAME_OF_THE_VARIABLE"; '
+                    "then make a new key, since this one has been in a file.",
+                    key=key,
+                )

@@ -89,7 +89,7 @@ class Plan:
             (caveats.DROPPED, self.schema.without_events == "dropped"),
             (caveats.UNSCORED, self.schema.without_score == "dropped"),
         )
-        return proved.with_caveats(*(sentence for sentence, holds in beside if holds))
+        return proved.with_caveats(*(caveat for caveat, holds in beside if holds))
 
     @property
     def guarantee(self) -> Guarantee:

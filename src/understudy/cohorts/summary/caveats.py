@@ -1,35 +1,44 @@
-"""What goes into a summary beside its own measurement, in the words in which its guarantee says so."""
+"""Caveats of a summary: what went into it beside its own measurement."""
 
 from __future__ import annotations
 
+from understudy.core.privacy.guarantee import Caveat
+
 # Of an earlier summary that this ledger charged, and of one that it does not know.
-PREVIOUS = (
+PREVIOUS = Caveat(
+    "earlier-summary",
     "this epsilon covers this year's learners, through this measurement only; the numbers also hold an earlier "
-    "summary, whose learners were charged in their own year, and whoever is in both bears both"
+    "summary, whose learners were charged in their own year, and whoever is in both bears both",
 )
-PREVIOUS_CLAIMED = (
+PREVIOUS_CLAIMED = Caveat(
+    "earlier-summary-claimed",
     "this epsilon covers this year's learners, through this measurement only; the numbers also hold an earlier "
-    "summary, which no ledger here knows: that its learners were charged, and were other ones, is as its file claims"
+    "summary, which no ledger here knows: that its learners were charged, and were other ones, is as its file claims",
 )
-FEEDBACK = (
+FEEDBACK = Caveat(
+    "feedback",
     "suggestions from validation were used: that feedback came from real data without noise, and no epsilon covers "
-    "the learners it is about"
+    "the learners it is about",
 )
-DROPPED = (
+DROPPED = Caveat(
+    "learners-without-events-dropped",
     "learners without an event were dropped before: the number of learners, which is public, therefore says how many "
-    "had one, and this epsilon does not cover it"
+    "had one, and this epsilon does not cover it",
 )
-UNSCORED = (
+UNSCORED = Caveat(
+    "learners-without-score-dropped",
     "learners listed without a score were left out before: the number of learners, which is public, therefore says how "
-    "many had one, and this epsilon does not cover it"
+    "many had one, and this epsilon does not cover it",
 )
 # Of a guarantee that was read: that the numbers were noisy cannot be seen on them.
-FROM_FILE = (
-    "as the file claims (that its stated noise is enough for this was checked; that it was drawn cannot be)"
+FROM_FILE = Caveat(
+    "from-file",
+    "as the file claims (that its stated noise is enough for this was checked; that it was drawn cannot be)",
 )
-EARLIER_FROM_FILE = (
+EARLIER_FROM_FILE = Caveat(
+    "earlier-summary-from-file",
     "of the earlier summary: as its file claims (that its stated noise is enough was checked; that it was drawn cannot "
-    "be)"
+    "be)",
 )
 
 KNOWN = (PREVIOUS, PREVIOUS_CLAIMED, EARLIER_FROM_FILE, FEEDBACK, DROPPED, UNSCORED, FROM_FILE)

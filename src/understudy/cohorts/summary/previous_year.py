@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from understudy.cohorts.schema import Schema
 from understudy.cohorts.summary import caveats
 from understudy.cohorts.summary.summary_file import PrivateSummary, Statistic, _mechanism_token
+from understudy.core.privacy.guarantee import Caveat
 from understudy.errors import DataError
 
 Floats = NDArray[np.float64]
@@ -70,7 +71,7 @@ def with_previous(
     )
 
 
-def previous_caveats(previous: PrivateSummary, *, charged: bool) -> tuple[str, ...]:
+def previous_caveats(previous: PrivateSummary, *, charged: bool) -> tuple[Caveat, ...]:
     """What is said with a summary that holds an earlier one: what that held beside its own measurement is in it too."""
     told = previous.guarantee.caveats
     # One claim in a chain of years makes a claim of the whole.
@@ -146,13 +147,13 @@ def best_gain(plan_noise: Mapping[str, float], n_learners: int, previous: Privat
 
 
 def remade(
-    summary: PrivateSummary, statistics: Mapping[str, Statistic], more: Mapping[str, Any], *sentences: str
+    summary: PrivateSummary, statistics: Mapping[str, Statistic], more: Mapping[str, Any], *beside: Caveat
 ) -> PrivateSummary:
     """The summary after post-processing: other numbers, the same guarantee, stated with what else went in."""
     return PrivateSummary._made(
         _mechanism_token(),
         summary.schema,
-        summary.guarantee.with_caveats(*sentences) if summary.guarantee.formal else summary.guarantee,
+        summary.guarantee.with_caveats(*beside) if summary.guarantee.formal else summary.guarantee,
         summary.n_learners,
         statistics,
         {**summary.provenance, **more},

@@ -7,19 +7,19 @@ as a file can be.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from understudy.cohorts.schema import KINDS, SUMMARY_FORMAT, Schema, kind_of_file
+from understudy.core.files.documents import ContractError, checked, contract, parse_json
 from understudy.core.privacy.guarantee import Guarantee
-from understudy.errors import DataError, UsageError
+from understudy.errors import DataError
 
 Floats = NDArray[np.float64]
 
@@ -77,6 +77,48 @@ class Statistic:
             "noise_sd": _rounded(np.asarray(sd)) if isinstance(sd, np.ndarray) else float(f"{sd:.6g}"),
             "context": dict(self.context),
         }
+
+
+@dataclass(frozen=True)
+class StatisticForm:
+    """A statistic in a file."""
+
+    __pydantic_config__: ClassVar = contract()
+
+    values: tuple[Any, ...]
+    noise_sd: float | tuple[Any, ...]
+    axes: tuple[str, ...]
+    names: tuple[tuple[str, ...], ...] = ()
+    meaning: str = ""
+    context: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class _SummaryForm:
+    """A summary in a file."""
+
+    __pydantic_config__: ClassVar = contract()
+
+    format: str
+    version: int
+    schema: Schema
+    n_learners: int
+    guarantee: dict[str, Any]
+    statistics: dict[str, StatisticForm]
+    derived: Any = None
+    provenance: Any = None
+
+    def __post_init__(self) -> None:
+        if self.n_learners < 1:
+            raise ContractError("n_learners is a number of at least 1.", key="n_learners")
+
+
+def _without_columns(content: Any) -> Any:
+    """Columns follow from the schema: they are written for readers only."""
+    schema = content.get("schema")
+    if not isinstance(schema, dict):
+        return content
+    return {**content, "schema": {key: value for key, value in schema.items() if key != "columns"}}
 
 
 @dataclass(frozen=True, eq=False, init=False)
@@ -151,45 +193,31 @@ class PrivateSummary:
         )
 
         if not isinstance(content, dict) or content.get("format") != SUMMARY_FORMAT:
-            raise DataError(
-                f"{source} is not a private summary of a cohort.",
-                hint=_AS_WRITTEN,
-            )
+            raise DataError(f"{source} is not a private summary of a cohort.", hint=_AS_WRITTEN)
         if content.get("version") != VERSION:
             raise DataError(f"{source} has a version that is not known.", hint=_AS_WRITTEN)
         try:
-            declared = {key: value for key, value in content["schema"].items() if key != "columns"}
-            n_learners = content["n_learners"]
-            if isinstance(n_learners, bool) or not isinstance(n_learners, int) or n_learners < 1:
-                raise DataError(f"{source}: n_learners is a number of at least 1.", hint=_AS_WRITTEN)
-            schema = Schema.from_dict(declared, source)
-            statistics = verified_statistics(content["statistics"], schema, n_learners, source)
-            provenance = verified_provenance(content.get("provenance"), source)
+            form = checked(_without_columns(content), _SummaryForm, source)
+            statistics = verified_statistics(form.statistics, form.schema, form.n_learners, source)
+            provenance = verified_provenance(form.provenance, source)
             guarantee = verified_guarantee(
-                content["guarantee"], schema, statistics, provenance["simulated"], source
+                form.guarantee, form.schema, statistics, provenance["simulated"], source
             )
-        except (KeyError, TypeError, ValueError, AttributeError, UsageError):
-            raise DataError(
-                f"{source}: something is missing or has the wrong form.", hint=_AS_WRITTEN
-            ) from None
-        return cls._made(_TOKEN, schema, guarantee, n_learners, statistics, provenance)
+        except ContractError as error:
+            raise DataError(error.message, hint=_AS_WRITTEN) from None
+        return cls._made(_TOKEN, form.schema, guarantee, form.n_learners, statistics, provenance)
 
     @classmethod
     def read(cls, path: Path) -> PrivateSummary:
         """The summary in a file."""
-        if not path.is_file():
-            raise UsageError(
-                f"there is no file {path}.",
-                hint="a private summary is the json file that `understudy cohort summarize` writes; with --explain it "
-                "shows what that costs.",
-            )
         kind = kind_of_file(path)
         if kind not in (None, "summary", "json"):
             raise DataError(f"{path.name} is {KINDS[kind]}, not a private summary.", hint=_AS_WRITTEN)
-        try:
-            content = json.loads(path.read_text(encoding="utf-8"))
-        except (json.JSONDecodeError, UnicodeDecodeError):
-            raise DataError(f"{path.name} is not JSON.", hint=_AS_WRITTEN) from None
+        _, content = parse_json(
+            path,
+            hint="a private summary is the json file that `understudy cohort summarize` writes; it can explain "
+            "beforehand what that costs.",
+        )
         return cls.from_json(content, path.name)
 
 

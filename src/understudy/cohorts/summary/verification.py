@@ -31,10 +31,10 @@ from understudy.cohorts.summary.budget import (
 )
 from understudy.cohorts.summary.previous_year import least_noise, own_noise
 from understudy.cohorts.summary.statistics import MEASURES, Measure, habits_around
-from understudy.cohorts.summary.summary_file import Statistic
+from understudy.cohorts.summary.summary_file import Statistic, StatisticForm
 from understudy.core.privacy.composition import from_gaussians
-from understudy.core.privacy.guarantee import ADJACENCY, UNIT, Guarantee
-from understudy.errors import DataError
+from understudy.core.privacy.guarantee import ADJACENCY, SEEDED, UNIT, Caveat, Guarantee
+from understudy.errors import DataError, UsageError
 
 Floats = NDArray[np.float64]
 
@@ -46,9 +46,11 @@ _HINT = "give the file as `understudy cohort summarize` wrote it; a new summary 
 _COMBINED = frozenset({"measured_sd", "years", "validated_cells"})
 
 
-def verified_statistics(content: Any, schema: Schema, n_learners: int, source: str) -> dict[str, Statistic]:
+def verified_statistics(
+    content: Mapping[str, StatisticForm], schema: Schema, n_learners: int, source: str
+) -> dict[str, Statistic]:
     """The statistics of a file in the order in which they are measured."""
-    if not isinstance(content, dict) or not content:
+    if not content:
         raise DataError(f"{source} holds no statistics.", hint=_HINT)
     if set(content) - set(MEASURES):
         raise DataError(
@@ -82,17 +84,17 @@ def verified_guarantee(
             f"{source} has cuts between the labels that come from the data, so no guarantee holds for it.",
             hint="no private summary has such cuts: declare them, or have them estimated privately.",
         )
-    if not content["formal"]:
+    stated = Guarantee.from_json(content, source, caveats=caveats.KNOWN)
+    if not stated.formal:
         if not simulated:
             raise DataError(
                 f"{source} claims no guarantee, so it is no private summary of real learners.", hint=_HINT
             )
-        # As `measuring` says it: seeded noise is the one way to a summary without a guarantee.
-        seeded = "seeded" in str(content.get("statement", ""))
-        return Guarantee.none("test: the noise was seeded" if seeded else "the file claims none")
-    epsilon, delta = _number(content["epsilon"]), _number(content["delta"])
-    if content["unit"] != UNIT or content["adjacency"] != ADJACENCY or not 0 < delta < 1:
-        raise ValueError
+        # Seeded noise is the one way to a summary without a guarantee; no other reason gets any further.
+        return Guarantee.none(SEEDED if stated.reason == SEEDED else "the file claims none")
+    epsilon, delta = stated.epsilon, stated.delta
+    if stated.unit != UNIT or stated.adjacency != ADJACENCY or not 0 < delta < 1:
+        raise DataError(f"{source} claims a guarantee of another kind.", hint=_HINT)
     if schema.cuts_source == "private" and schema.cuts_epsilon is None:
         raise DataError(
             f"{source} has privately estimated cuts between the labels, and does not say what they cost.",
@@ -107,8 +109,8 @@ def verified_guarantee(
         )
     try:
         rho = rho_of(measured, delta)
-    except OverflowError:
-        raise ValueError from None
+    except (OverflowError, ValueError, UsageError):
+        raise DataError(f"{source} claims a guarantee that no noise gives.", hint=_HINT) from None
     measures = [MEASURES[name](schema, {}) for name in statistics]
     spent = 0.0
     for measure in measures:
@@ -120,11 +122,10 @@ def verified_guarantee(
         raise DataError(_too_little(source, epsilon, delta), hint=_HINT)
     if sum(measure.n_cells for measure in measures) > MOST_CELLS:
         raise DataError(f"{source} holds more numbers than the accounting covers.", hint=_HINT)
-    told = content.get("caveats", [])
-    if not isinstance(told, list) or not set(map(str, told)) <= set(caveats.KNOWN):
-        raise ValueError
     proved = from_gaussians(rho, measured, delta, (MECHANISM,), n_cells=MOST_CELLS, sigma=LEAST_SIGMA)
-    return with_cuts(proved, schema).with_caveats(*_caveats(schema, statistics, told), caveats.FROM_FILE)
+    return with_cuts(proved, schema).with_caveats(
+        *_caveats(schema, statistics, stated.caveats), caveats.FROM_FILE
+    )
 
 
 def verified_provenance(content: Any, source: str) -> dict[str, Any]:
@@ -148,19 +149,18 @@ def verified_provenance(content: Any, source: str) -> dict[str, Any]:
 
 
 def _verified(
-    name: str, content: Any, schema: Schema, n_learners: int, earlier: Mapping[str, Statistic]
+    name: str, form: StatisticForm, schema: Schema, n_learners: int, earlier: Mapping[str, Statistic]
 ) -> Statistic:
-    told = content.get("context", {})
+    told = form.context
     measure = MEASURES[name](schema, earlier)
     if name == "habits":
         measure = _around_its_centres(measure, told, schema, earlier)
-    values, sd = (np.array(content[key], dtype=np.float64) for key in ("values", "noise_sd"))
+    values, sd = (np.array(numbers, dtype=np.float64) for numbers in (form.values, form.noise_sd))
     if values.shape != measure.shape or sd.shape not in ((), values.shape):
         raise DataError("does not have the shape that the schema gives it.", hint=_HINT)
     if not (np.isfinite(values).all() and np.isfinite(sd).all() and (sd > 0).all()):
         raise DataError("holds a number without noise, or none at all.", hint=_HINT)
-    along = tuple(tuple(names) for names in content["names"])
-    if tuple(content["axes"]) != measure.axes or along != measure.names:
+    if form.axes != measure.axes or form.names != measure.names:
         raise DataError("has other axes than the schema gives it.", hint=_HINT)
     context = {**measure.context, "n_learners": n_learners}
     if {key: value for key, value in told.items() if key not in _COMBINED} != context:
@@ -241,7 +241,7 @@ def _combined(told: Mapping[str, Any], measure: Measure) -> dict[str, Any]:
     return found
 
 
-def _caveats(schema: Schema, statistics: Mapping[str, Statistic], told: list[str]) -> list[str]:
+def _caveats(schema: Schema, statistics: Mapping[str, Statistic], told: tuple[Caveat, ...]) -> list[Caveat]:
     """What the file says, and what its numbers say whether it does or not."""
     seen = [
         # That an earlier summary was charged is the file's claim, unless it says that a ledger knew it.
@@ -255,7 +255,7 @@ def _caveats(schema: Schema, statistics: Mapping[str, Statistic], told: list[str
         (caveats.DROPPED, schema.without_events == "dropped"),
         (caveats.UNSCORED, schema.without_score == "dropped"),
     ]
-    return [sentence for sentence, is_seen in seen if is_seen or sentence in told]
+    return [caveat for caveat, is_seen in seen if is_seen or caveat in told]
 
 
 def _too_little(source: str, epsilon: float, delta: float, statistic: str = "") -> str:

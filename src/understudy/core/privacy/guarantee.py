@@ -3,13 +3,28 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, ClassVar
 
+from understudy.core.files.documents import ContractError, checked, contract
 from understudy.errors import UsageError
 
 UNIT = "a learner with all their rows"
 ADJACENCY = "replace one learner"
+SEEDED = "test: the noise was seeded"
+_NOTHING_PROVED = "no formal guarantee"
+
+
+@dataclass(frozen=True)
+class Caveat:
+    """Something that went into a release beside what is guaranteed: a code for programs, a sentence for people."""
+
+    code: str
+    sentence: str
+
+    def __str__(self) -> str:
+        return self.sentence
 
 
 @dataclass(frozen=True)
@@ -26,7 +41,7 @@ class Guarantee:
     probabilities differ from those of a mu-Gaussian-DP mechanism by a factor of at most
     e^slack, and by delta; `rho` alone is then no zCDP claim for the whole.
 
-    `caveats` say what went into the release beside what is guaranteed; they are part of the statement.
+    `caveats` are part of the statement.
     """
 
     epsilon: float
@@ -38,7 +53,7 @@ class Guarantee:
     adjacency: str = ADJACENCY
     rho: float | None = None
     slack: float | None = None
-    caveats: tuple[str, ...] = ()
+    caveats: tuple[Caveat, ...] = ()
 
     def __post_init__(self) -> None:
         if not self.epsilon > 0 or not 0 <= self.delta < 1:
@@ -56,11 +71,11 @@ class Guarantee:
     @classmethod
     def seeded(cls, claim: Guarantee) -> Guarantee:
         """What is left of `claim` when its noise came from a seed: nothing, since it can be drawn again."""
-        return claim if not claim.formal else cls.none("test: the noise was seeded")
+        return claim if not claim.formal else cls.none(SEEDED)
 
-    def with_caveats(self, *sentences: str) -> Guarantee:
-        """The same guarantee, stated with more that it does not cover; each sentence once."""
-        return replace(self, caveats=tuple(dict.fromkeys((*self.caveats, *sentences))))
+    def with_caveats(self, *caveats: Caveat) -> Guarantee:
+        """The same guarantee, stated with more that it does not cover; each caveat once."""
+        return replace(self, caveats=tuple(dict.fromkeys((*self.caveats, *caveats))))
 
     @property
     def formal(self) -> bool:
@@ -69,14 +84,14 @@ class Guarantee:
 
     def __str__(self) -> str:
         if not self.formal:
-            return f"no formal guarantee ({self.reason})" if self.reason else "no formal guarantee"
+            return f"{_NOTHING_PROVED} ({self.reason})" if self.reason else _NOTHING_PROVED
         delta = f", delta {self.delta:.2e}" if self.delta else ""
         how = f"; {', '.join(self.mechanisms)}" if self.mechanisms else ""
         proved = f"epsilon {self.epsilon:g}{delta} for {self.unit} ({self.adjacency}{how})"
-        return "; ".join((proved, *self.caveats))
+        return "; ".join((proved, *map(str, self.caveats)))
 
     def to_json(self) -> dict[str, Any]:
-        """The guarantee for a machine; an infinite epsilon becomes null."""
+        """The guarantee for a machine; an infinite epsilon becomes null, and caveats become their codes."""
         return {
             "formal": self.formal,
             "epsilon": self.epsilon if self.formal else None,
@@ -87,6 +102,66 @@ class Guarantee:
             "mechanisms": list(self.mechanisms),
             "unit": self.unit,
             "adjacency": self.adjacency,
-            **({"caveats": list(self.caveats)} if self.caveats else {}),
+            **({} if self.formal else {"reason": self.reason}),
+            **({"caveats": [caveat.code for caveat in self.caveats]} if self.caveats else {}),
             "statement": str(self),
         }
+
+    @classmethod
+    def from_json(
+        cls, content: Any, source: str = "the guarantee", *, caveats: Iterable[Caveat] = ()
+    ) -> Guarantee:
+        """The guarantee that was written by `to_json`; whether it is true is another matter.
+
+        `caveats` are those that the file may name. Files of before name them by their sentences, and have the
+        reason for no guarantee in the statement only.
+        """
+        form = checked(content, _Form, source)
+        known = {name: caveat for caveat in caveats for name in (caveat.code, caveat.sentence)}
+        if not set(form.caveats) <= set(known):
+            raise ContractError(
+                f"{source} names a caveat that is not known here.", hint="it may be of a newer version."
+            )
+        told = form.statement.partition(_NOTHING_PROVED)[2].strip()
+        return cls(
+            math.inf if form.epsilon is None else form.epsilon,
+            form.delta or 0.0,
+            form.mu,
+            form.mechanisms,
+            "" if form.formal else form.reason or told.removeprefix("(").removesuffix(")"),
+            form.unit,
+            form.adjacency,
+            form.rho,
+            form.slack,
+            tuple(known[name] for name in form.caveats),
+        )
+
+
+@dataclass(frozen=True)
+class _Form:
+    """A guarantee in a file."""
+
+    __pydantic_config__: ClassVar = contract()
+
+    formal: bool
+    epsilon: float | None
+    delta: float | None
+    mechanisms: tuple[str, ...]
+    unit: str
+    adjacency: str
+    statement: str
+    mu: float | None = None
+    rho: float | None = None
+    slack: float | None = None
+    reason: str = ""
+    caveats: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        if self.formal != (self.epsilon is not None):
+            raise ContractError(
+                "`formal` does not agree with `epsilon`.", hint="one without the other.", key="formal"
+            )
+        if self.epsilon is not None and (not self.epsilon > 0 or not 0 <= (self.delta or 0.0) < 1):
+            raise ContractError(
+                "epsilon is above 0 and delta in [0, 1).", hint="see what was released.", key="epsilon"
+            )
