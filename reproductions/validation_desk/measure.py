@@ -7,16 +7,16 @@ from pathlib import Path
 
 import typer
 
-from reproductions.validation_desk.tables import FIRST, TABLES, every, measured, stage_one_mu
-from understudy.cohorts.compare import table_of
-from understudy.desk.researcher.examples import read_examples
-from understudy.desk.web.price_figures import advantage_by, advantage_by_request, mu_by_request, pairs
-from understudy.reproductions.validation_desk.study import (
+from reproductions.validation_desk.study import (
     StudyPlan,
     rows_of,
     run_study,
     year_of,
 )
+from reproductions.validation_desk.tables import FIRST, TABLES, every, measured, stage_one_mu
+from understudy.cohorts.compare import table_of
+from understudy.desk.researcher.examples import read_examples
+from understudy.desk.web.price_figures import advantage_by, advantage_by_request, mu_by_request, pairs
 from understudy.sandbox import Sandbox
 
 # What was measured is kept there, so that a measurement that was interrupted goes on.

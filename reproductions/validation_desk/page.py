@@ -8,6 +8,7 @@ import numpy as np
 
 from reproductions.pages import fill
 from reproductions.validation_desk.measure import PLAN
+from reproductions.validation_desk.study import CAUSAL, Drivers
 from reproductions.validation_desk.tables import (
     FIRST,
     MENDED,
@@ -20,7 +21,6 @@ from reproductions.validation_desk.tables import (
 from understudy.desk.researcher.examples import read_examples
 from understudy.desk.service.views import Interval
 from understudy.desk.web.price_figures import rank_correlation
-from understudy.reproductions.validation_desk.study import CAUSAL, Drivers
 
 # Table I of the seed: requests by reported precision 0, 0.5 and 1, all, and the mean.
 PUBLISHED = {1: (3, 5, 1, 9, 0.39), 2: (5, 6, 0, 11, 0.27), 3: (0, 5, 0, 5, 0.50)}

@@ -7,8 +7,8 @@ from functools import lru_cache
 import numpy as np
 
 from reproductions.pages import rows_of, tables_of
+from reproductions.validation_desk.study import ROUNDS, Drivers, Studied, drivers, from_rows
 from understudy.desk.service.views import PricedRequest
-from understudy.reproductions.validation_desk.study import ROUNDS, Drivers, Studied, drivers, from_rows
 
 TABLES = tables_of("validation_desk")
 FIRST, MENDED = ROUNDS

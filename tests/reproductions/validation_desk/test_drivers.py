@@ -5,9 +5,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from reproductions.validation_desk.study import drivers
 from understudy.desk.web.price_figures import PricedRequest
 from understudy.errors import DataError
-from understudy.reproductions.validation_desk.study import drivers
 
 ONE = PricedRequest(
     *("a", "P1", "trends", 10, None),

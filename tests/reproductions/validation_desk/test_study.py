@@ -10,13 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from understudy.cohorts.compare import table_of
-from understudy.desk.disclosure.probing import N_TRIPLES
-from understudy.desk.domain.analysis import Analysis
-from understudy.desk.researcher.examples import ANALYSES, path_of, read_examples
-from understudy.desk.service.views import PricedRequest
-from understudy.errors import DataError, MissingError
-from understudy.reproductions.validation_desk.study import (
+from reproductions.validation_desk.study import (
     Studied,
     StudyPlan,
     answer_all,
@@ -25,6 +19,12 @@ from understudy.reproductions.validation_desk.study import (
     run_study,
     year_of,
 )
+from understudy.cohorts.compare import table_of
+from understudy.desk.disclosure.probing import N_TRIPLES
+from understudy.desk.domain.analysis import Analysis
+from understudy.desk.researcher.examples import ANALYSES, path_of, read_examples
+from understudy.desk.service.views import PricedRequest
+from understudy.errors import DataError, MissingError
 from understudy.sandbox import Sandbox, require_sandbox
 
 SMALL = StudyPlan(n_learners=24, n_shadows=24, n_each=60)

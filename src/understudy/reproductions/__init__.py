@@ -1,1 +1,0 @@
-"""Rebuilds the papers' tables."""

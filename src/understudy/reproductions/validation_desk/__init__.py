@@ -1,1 +1,0 @@
-"""The two-stage paper's second stage: what 25 analyses cost."""
