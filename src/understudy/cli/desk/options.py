@@ -56,7 +56,7 @@ def require_desk() -> None:
 
     from understudy.errors import MissingError
 
-    for library in ("sqlalchemy", "alembic", "fastapi", "uvicorn", "httpx", "pwdlib", "cryptography"):
+    for library in ("sqlalchemy", "alembic", "fastapi", "uvicorn", "httpx2", "pwdlib", "cryptography"):
         if importlib.util.find_spec(library) is None:
             raise MissingError(
                 f"the desk needs {library}, which is not installed.",

@@ -7,7 +7,7 @@ from types import TracebackType
 from typing import Any, Self
 from urllib.parse import urlsplit
 
-import httpx
+import httpx2
 
 from understudy.errors import MissingError, RefusedError, UsageError
 
@@ -34,7 +34,7 @@ class DeskClient:
                 "this is not a token of a desk.", hint="copy it again from the page of your account."
             )
         self.url = url.rstrip("/")
-        self._client = httpx.Client(
+        self._client = httpx2.Client(
             base_url=self.url,
             headers={"Authorization": f"Bearer {token}"},
             timeout=_SECONDS,
@@ -82,7 +82,7 @@ class DeskClient:
         """The desk's answer, or its refusal as our error."""
         try:
             answer = self._client.request(method, f"/api/v1/{path}", json=content)
-        except httpx.HTTPError as error:
+        except httpx2.HTTPError as error:
             raise MissingError(
                 f"the desk at {self.url} does not answer ({type(error).__name__}).",
                 hint="check the address; if it is right, try later.",

@@ -1,26 +1,27 @@
-"""Single sign-on by OpenID Connect: authorization code with PKCE. It says who somebody is; invitations say who may in.
+"""Single sign-on by OpenID Connect, with Authlib: the provider identifies people, invitations decide who may enter.
 
-State, nonce and verifier of an attempt are in a signed cookie of ten minutes. The provider's keys are fetched when
-they are needed, and tokens are taken only if they are signed by one of two algorithms.
+State, nonce and verifier of an attempt are in a signed cookie of ten minutes. Tokens are taken only if they are signed
+by one of two algorithms, whatever the provider offers.
 """
 
 from __future__ import annotations
 
 import base64
-import hashlib
 import hmac
-import secrets
-import threading
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Annotated, Any, cast
-from urllib.parse import urlencode, urlsplit
+from typing import Annotated, Any
+from urllib.parse import quote_plus, urlsplit
 
-import httpx
+import httpx2
+from authlib.integrations.base_client import BaseApp, OAuthError
+from authlib.integrations.base_client.sync_app import OAuth2Mixin
+from authlib.integrations.base_client.sync_openid import OpenIDMixin
+from authlib.integrations.httpx_client import OAuth2Client
 from fastapi import APIRouter, Query, Request, Response
-from joserfc import jwt
-from joserfc.errors import InvalidKeyIdError, JoseError
-from joserfc.jwk import KeySet
+from joserfc.errors import JoseError
 from starlette.responses import RedirectResponse
 
 from understudy.desk.domain.people import NotAllowedError
@@ -36,22 +37,16 @@ router = APIRouter(include_in_schema=False)
 ALGORITHMS = ("RS256", "ES256")
 _FLOW = "understudy-flow"
 _FLOW_SECONDS = 600
-_KEYS_SECONDS = 3600.0
+# The provider's addresses and keys are fetched again after this; a key that is not known, at once.
+_KEPT_SECONDS = 3600.0
 # A clock may be this many seconds wrong.
 _LEEWAY = 60
-
-
-@dataclass(frozen=True)
-class Identity:
-    """Who somebody is to the provider."""
-
-    subject: str
-    verified_email: str | None
+_ENDPOINTS = ("authorization_endpoint", "token_endpoint", "jwks_uri")
 
 
 @dataclass(frozen=True)
 class Flow:
-    """One attempt to come in, from the way out to the way back."""
+    """One attempt to sign on, from the redirect to the provider to the return from it."""
 
     state: str
     nonce: str
@@ -60,131 +55,73 @@ class Flow:
     begun: int
 
 
+class _Client(OAuth2Mixin, OpenIDMixin, BaseApp):  # type: ignore[misc]
+    """Authlib's client of OpenID Connect, over httpx and without a framework."""
+
+    client_cls = OAuth2Client
+
+
 class Provider:
-    """The provider of the settings: where it is, its keys, and what its tokens say."""
+    """The provider of the settings: its addresses, its keys, and what its tokens state."""
 
     def __init__(self, settings: Settings) -> None:
-        self._single = settings.single_sign_on
-        self._issuer = self._single.issuer
-        self._back = f"{settings.address.rstrip('/')}/single-sign-on/back"
-        self._secret = ""
-        if self._single.secret_file:
-            try:
-                path = settings.folder / self._single.secret_file
-                self._secret = path.read_text(encoding="utf-8").strip()
-            except OSError:
-                raise DataError(
-                    "the file with the secret of the single sign-on cannot be read.",
-                    hint="check secret_file in the settings.",
-                ) from None
-        self._lock = threading.Lock()
-        self._places: dict[str, Any] = {}
-        self._keys: KeySet | None = None
-        self._fetched = 0.0
+        single = settings.single_sign_on
+        if not _trusted(single.issuer):
+            raise DataError("the issuer of the single sign-on is not https.", hint="correct the settings.")
+        self._issuer = single.issuer
+        self._return_address = f"{settings.address.rstrip('/')}/single-sign-on/back"
+        self._client = _Client(
+            None,
+            client_id=single.client_id,
+            client_secret=_secret(settings),
+            server_metadata_url=f"{single.issuer.rstrip('/')}/.well-known/openid-configuration",
+            client_auth_methods=[("quoted", _quoted_login)],
+            client_kwargs={
+                "scope": "openid email",
+                "code_challenge_method": "S256",
+                "timeout": 10.0,
+                "follow_redirects": False,
+            },
+        )
+        with _explained():
+            self._client.server_metadata.update(self._checked(self._client.load_server_metadata()))
+        self.fetched = time.monotonic()
 
-    def way_out(self, flow: Flow) -> str:
-        """Where to send the browser."""
-        challenge = hashlib.sha256(flow.verifier.encode()).digest()
-        asked = {
-            "response_type": "code",
-            "client_id": self._single.client_id,
-            "redirect_uri": self._back,
-            "scope": "openid email",
-            "state": flow.state,
-            "nonce": flow.nonce,
-            "code_challenge": base64.urlsafe_b64encode(challenge).rstrip(b"=").decode(),
-            "code_challenge_method": "S256",
+    def _checked(self, metadata: dict[str, Any]) -> dict[str, Any]:
+        endpoints = [metadata.get(name) for name in _ENDPOINTS]
+        if metadata.get("issuer") != self._issuer or not all(map(_trusted, endpoints)):
+            raise _unreachable()
+        methods = metadata.get("token_endpoint_auth_methods_supported", ["client_secret_basic"])
+        method = "quoted" if "client_secret_basic" in methods else "client_secret_post"
+        self._client.client_kwargs["token_endpoint_auth_method"] = (
+            method if self._client.client_secret else "none"
+        )
+        return {**metadata, "id_token_signing_alg_values_supported": list(ALGORITHMS)}
+
+    def begin(self, next_address: str) -> tuple[str, Flow]:
+        """Where to send the browser, and what to remember until it returns."""
+        with _explained():
+            made = self._client.create_authorization_url(self._return_address)
+        flow = Flow(made["state"], made["nonce"], made["code_verifier"], next_address, int(time.time()))
+        return made["url"], flow
+
+    def identify(self, code: str, flow: Flow) -> tuple[str, str | None]:
+        """Exchange the code, and read from the signed token who it is: the subject, and a verified e-mail address."""
+        expected = {
+            "iss": {"essential": True, "value": self._issuer},
+            "aud": {"essential": True, "value": self._client.client_id},
+            "sub": {"essential": True},
         }
-        place = self._place("authorization_endpoint")
-        return f"{place}{'&' if '?' in place else '?'}{urlencode(asked)}"
-
-    def identity(self, code: str, flow: Flow) -> Identity:
-        """Exchange the code, and read who it is from the signed token."""
-        form = {
-            "grant_type": "authorization_code",
-            "code": code,
-            "redirect_uri": self._back,
-            "code_verifier": flow.verifier,
-            "client_id": self._single.client_id,
-        }
-        place = self._place("token_endpoint")
-        login: tuple[str, str] | None = None
-        methods = self._places.get("token_endpoint_auth_methods_supported", ["client_secret_basic"])
-        if self._secret and "client_secret_basic" in methods:
-            login = (_quoted(self._single.client_id), _quoted(self._secret))
-        elif self._secret:
-            form["client_secret"] = self._secret
-        answer = self._asked("POST", place, data=form, auth=login)
-        token = answer.get("id_token")
-        if not isinstance(token, str):
+        with _explained(token=True):
+            token = self._client.fetch_access_token(
+                self._return_address, code=code, code_verifier=flow.verifier
+            )
+            claims = self._client.parse_id_token(token, flow.nonce, expected, leeway=_LEEWAY) or {}
+        subject, email = claims.get("sub"), claims.get("email")
+        if not isinstance(subject, str):
             raise _refused()
-        return self._read(token, flow)
-
-    def _read(self, token: str, flow: Flow) -> Identity:
-        try:
-            try:
-                claims = jwt.decode(token, self._key_set(), algorithms=list(ALGORITHMS)).claims
-            except InvalidKeyIdError:
-                # The provider may have new keys.
-                claims = jwt.decode(token, self._key_set(fresh=True), algorithms=list(ALGORITHMS)).claims
-            jwt.JWTClaimsRegistry(
-                leeway=_LEEWAY,
-                iss={"essential": True, "value": self._issuer},
-                sub={"essential": True},
-                aud={"essential": True, "value": self._single.client_id},
-                exp={"essential": True},
-                iat={"essential": True},
-                nonce={"essential": True, "value": flow.nonce},
-            ).validate(claims)
-        except (JoseError, ValueError, TypeError, KeyError):
-            raise _refused() from None
-        several = isinstance(claims["aud"], list) and len(claims["aud"]) > 1
-        if (several or "azp" in claims) and claims.get("azp") != self._single.client_id:
-            raise _refused()
-        email = claims.get("email")
         verified = claims.get("email_verified") is True and isinstance(email, str)
-        return Identity(f"{self._issuer} {claims['sub']}", email if verified else None)
-
-    def _place(self, name: str) -> str:
-        self._discover()
-        place = self._places.get(name)
-        if not isinstance(place, str) or not _trusted(place):
-            raise _unreachable()
-        return place
-
-    def _discover(self) -> None:
-        with self._lock:
-            if self._places and time.monotonic() - self._fetched < _KEYS_SECONDS:
-                return
-            if not _trusted(self._issuer):
-                raise DataError(
-                    "the issuer of the single sign-on is not https.", hint="correct the settings."
-                )
-            found = self._asked("GET", self._issuer.rstrip("/") + "/.well-known/openid-configuration")
-            if found.get("issuer") != self._issuer:
-                raise _unreachable()
-            self._places, self._keys, self._fetched = found, None, time.monotonic()
-
-    def _key_set(self, fresh: bool = False) -> KeySet:
-        place = self._place("jwks_uri")
-        with self._lock:
-            if self._keys is None or fresh:
-                self._keys = KeySet.import_key_set(cast(Any, self._asked("GET", place)))
-            return self._keys
-
-    def _asked(self, method: str, address: str, **more: Any) -> dict[str, Any]:
-        try:
-            answer = httpx.request(method, address, timeout=10.0, follow_redirects=False, **more)
-            if answer.status_code == 400:
-                # The code was used, made up, or not meant for us.
-                raise _refused()
-            answer.raise_for_status()
-            content = answer.json()
-        except (httpx.HTTPError, ValueError):
-            raise _unreachable() from None
-        if not isinstance(content, dict):
-            raise _unreachable()
-        return content
+        return f"{self._issuer} {subject}", email if verified else None
 
 
 @router.get("/single-sign-on")
@@ -192,9 +129,8 @@ def start(request: Request, desk: TheDesk, next: Annotated[str, Query()] = "/") 
     """Send the browser to the provider."""
     provider = _provider(request, desk.settings)
     request.app.state.knocking.knock(client_address(request))
-    state, nonce, verifier = (secrets.token_urlsafe(32) for _ in range(3))
-    flow = Flow(state, nonce, verifier, local_address(next)[:500], int(time.time()))
-    response = RedirectResponse(provider.way_out(flow), status_code=303)
+    address, flow = provider.begin(local_address(next)[:500])
+    response = RedirectResponse(address, status_code=303)
     sealed = sessions.sealed(desk.settings, "flow", list(vars(flow).values()))
     sessions.set_cookie(response, desk.settings, _FLOW, sealed, max_age=_FLOW_SECONDS)
     return response
@@ -208,7 +144,7 @@ def back(
     state: Annotated[str, Query()] = "",
     iss: Annotated[str, Query()] = "",
 ) -> Response:
-    """The browser comes back with a code, or with a refusal."""
+    """The browser returns with a code, or with a refusal."""
     provider = _provider(request, desk.settings)
     request.app.state.knocking.knock(client_address(request))
     name = sessions.cookie_name(desk.settings, _FLOW)
@@ -222,8 +158,7 @@ def back(
         or (iss and iss != desk.settings.single_sign_on.issuer)
     ):
         raise _refused()
-    found = provider.identity(code, flow)
-    signed_in = accounts.enter_by_subject(desk, found.subject, found.verified_email)
+    signed_in = accounts.enter_by_subject(desk, *provider.identify(code, flow))
     response = RedirectResponse(flow.next, status_code=303)
     sessions.begin(request, response, signed_in)
     sessions.set_cookie(response, desk.settings, _FLOW, "", max_age=0)
@@ -233,22 +168,56 @@ def back(
 def _provider(request: Request, settings: Settings) -> Provider:
     if not settings.single_sign_on.issuer:
         raise UsageError("there is no such way in at this desk.", hint="sign in with your password.")
-    if not hasattr(request.app.state, "provider"):
-        request.app.state.provider = Provider(settings)
-    provider: Provider = request.app.state.provider
-    return provider
+    found: Provider | None = getattr(request.app.state, "provider", None)
+    if found is None or time.monotonic() - found.fetched > _KEPT_SECONDS:
+        request.app.state.provider = found = Provider(settings)
+    return found
 
 
-def _trusted(address: str) -> bool:
-    """By https, or on this machine."""
-    parts = urlsplit(address)
+def _secret(settings: Settings) -> str:
+    if not settings.single_sign_on.secret_file:
+        return ""
+    try:
+        path = settings.folder / settings.single_sign_on.secret_file
+        return path.read_text(encoding="utf-8").strip()
+    except OSError:
+        raise DataError(
+            "the file with the secret of the single sign-on cannot be read.",
+            hint="check secret_file in the settings.",
+        ) from None
+
+
+def _quoted_login(client: Any, method: str, uri: str, headers: Any, body: Any) -> tuple[str, Any, Any]:
+    # RFC 6749, 2.3.1: form-encoded before it goes into the header, which Authlib leaves out.
+    login = f"{quote_plus(client.client_id)}:{quote_plus(client.client_secret)}"
+    headers["Authorization"] = f"Basic {base64.b64encode(login.encode()).decode()}"
+    return uri, headers, body
+
+
+def _trusted(address: object) -> bool:
+    """Whether an address is by https, or on this machine."""
+    parts = urlsplit(address) if isinstance(address, str) else urlsplit("")
     here = parts.hostname in ("127.0.0.1", "::1", "localhost")
     return parts.scheme == "https" or (parts.scheme == "http" and here)
 
 
-def _quoted(text: str) -> str:
-    # RFC 6749, 2.3.1: form-encoded before it goes into the header.
-    return urlencode({"": text})[1:]
+@contextmanager
+def _explained(*, token: bool = False) -> Iterator[None]:
+    """Errors of the provider, or of a code or a `token`, as ours, without anything that either says."""
+    try:
+        yield
+    except (
+        httpx2.HTTPError,
+        OAuthError,
+        JoseError,
+        ValueError,
+        TypeError,
+        KeyError,
+        AttributeError,
+    ) as error:
+        # A code that was used or made up, or a token that is not signed or not meant for us.
+        refused = token and not isinstance(error, httpx2.HTTPError)
+        raise (_refused() if refused else _unreachable()) from None
 
 
 def _refused() -> NotAllowedError:
