@@ -1,20 +1,26 @@
 """The store: tables as the models say, a log that only grows, and one writer at a time."""
 
+import json
 import subprocess
 import sys
 import threading
+from dataclasses import replace
+from datetime import UTC, datetime
 
 import pytest
 from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
-from sqlalchemy import text
+from sqlalchemy import MetaData, text
 from sqlalchemy.exc import DBAPIError
 
+from tests.desk.support.fixtures import MEAN, OTHER, REASON
 from understudy.desk.domain.people import WORKER
+from understudy.desk.service import Desk, data_sets, releases, views
+from understudy.desk.service.verification import verify
 from understudy.desk.store import audit_log
 from understudy.desk.store.database import Database
 from understudy.desk.store.settings import Settings
-from understudy.desk.store.tables import AttemptRow, Base, EventRow, PersonRow
+from understudy.desk.store.tables import AttemptRow, Base, EventRow, PersonRow, RunRow
 from understudy.errors import DataError
 
 
@@ -161,3 +167,134 @@ def _at_once(verbs):
     for one in threads:
         one.join()
     assert errors == []
+
+
+def at_first_revision(url):
+    """A database as the first desks made it."""
+    database = Database(url)
+    database.upgrade("0001")
+    return database
+
+
+def add_runs(database, **runs):
+    """Runs of a request as raw rows, by the bytes of their probes and shadows."""
+    tables = MetaData()
+    tables.reflect(database.engine)
+    moment = datetime(2026, 1, 1, tzinfo=UTC)
+    person = {
+        "id": 1,
+        "email": "a@school.example",
+        "name": "A",
+        "role": "researcher",
+        "active": True,
+        "session": 0,
+    }
+    data = {
+        **{
+            "id": 1,
+            "name": "d",
+            "title": "d",
+            "description": "",
+            "real": "",
+            "synthetic": "",
+            "learner": "learner",
+        },
+        **{"columns": [], "n_learners": 1, "policy": {}, "ledger": "", "population": "", "simulated": True},
+        **{"seed": 1, "version": 1, "closed": False, "made_at": moment},
+    }
+    request = {
+        **{
+            "id": 1,
+            "name": "r",
+            "data_set_id": 1,
+            "owner_id": 1,
+            "question": "",
+            "kind": "",
+            "shown": "",
+            "code": "",
+        },
+        **{"state": "released", "note": "", "made_at": moment, "moved_at": moment},
+    }
+    run = {
+        **{
+            "request_id": 1,
+            "trial": False,
+            "code_hash": "",
+            "data_hash": "",
+            "environment": {},
+            "data_version": 1,
+        },
+        **{"checks": [], "support": {}, "basis": [], "at": moment},
+    }
+    with database.engine.begin() as connection:
+        connection.execute(tables.tables["people"].insert(), {**person, "made_at": moment})
+        connection.execute(tables.tables["data_sets"].insert(), data)
+        connection.execute(tables.tables["requests"].insert(), request)
+        for place, (probes, shadows) in enumerate(runs.values(), 1):
+            connection.execute(
+                tables.tables["runs"].insert(), {"id": place, **run, "probes": probes, "shadows": shadows}
+            )
+
+
+def test_a_desk_of_the_first_revision_is_brought_up_to_date(tmp_path, database_url, request):
+    url = f"sqlite:///{tmp_path / 'old.sqlite'}"
+    if database_url:
+        url = request.getfixturevalue("postgresql").new(template="template1")
+    database = at_first_revision(url)
+    units = {"mean / of all": 0.01, "n": 0.0, "é": 1e-07}
+    add_runs(
+        database,
+        measured_again=(json.dumps({"units": units}).encode(), None),
+        own=(b"PK\x03\x04 probes", b"PK\x03\x04 shadows"),
+        too_large_to_price=(b"PK\x03\x04 probes", None),
+        deleted=(None, None),
+    )
+    database.upgrade()
+    with database.reading() as session:
+        rows = session.query(RunRow).order_by(RunRow.id).all()
+        kept = [(row.kept_units, row.probes, row.shadows) for row in rows]
+        assert kept == [
+            (units, None, None),
+            (None, b"PK\x03\x04 probes", b"PK\x03\x04 shadows"),
+            (None, b"PK\x03\x04 probes", None),
+            (None, None, None),
+        ]
+        assert list(rows[0].kept_units) == list(units)
+    with database.engine.connect() as connection:
+        assert compare_metadata(MigrationContext.configure(connection), Base.metadata) == []
+    database.close()
+
+
+def test_a_desk_of_the_first_revision_goes_on_with_its_requests(small, tmp_path):
+    """Its rows are written as they were then; a release that was measured again is counted in the next price."""
+    small.released()
+    data_sets.withdraw_learner(small.desk, small.custodian, small.data_set, "simulated-07")
+    waiting = small.held(OTHER)
+    new, old = MetaData(), MetaData()
+    new.reflect(small.desk.database.engine)
+    database = at_first_revision(f"sqlite:///{tmp_path / 'old.sqlite'}")
+    old.reflect(database.engine)
+    with small.desk.database.engine.connect() as source, database.engine.begin() as target:
+        for table in old.sorted_tables:
+            rows = [dict(row._mapping) for row in source.execute(new.tables[table.name].select())]
+            for row in rows if table.name == "runs" else ():
+                if (units := row.pop("kept_units")) is not None:
+                    row["probes"] = json.dumps({"units": units}).encode()
+            if rows and table.name != "alembic_version":
+                target.execute(table.insert(), rows)
+    small.desk.close()
+    database.close()
+    (tmp_path / "old.sqlite").replace(small.desk.settings.folder / "desk.sqlite")
+    for left in small.desk.settings.folder.glob("desk.sqlite-*"):
+        left.unlink()
+    upgraded = replace(small, desk=Desk.open(small.desk.settings.folder))
+    releases.decide(upgraded.desk, upgraded.reviewer, waiting, REASON)
+    upgraded.work()
+    assert upgraded.state(waiting) == "released"
+    # The learner who left is still out: what was kept of the first release is enough to measure it.
+    data_sets.withdraw_learner(upgraded.desk, upgraded.custodian, upgraded.data_set, "simulated-08")
+    third = upgraded.held(MEAN.replace("evening_01", "evening_02"))
+    held = views.request(upgraded.desk, upgraded.reviewer, third).held
+    assert held.prices["together"]["n_outputs"] == 3
+    assert verify(upgraded.desk).n_releases == 2
+    upgraded.desk.close()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -48,34 +47,6 @@ class Origin:
     environment: dict[str, str]
 
 
-@dataclass(frozen=True)
-class Remains:
-    """Names of a released answer's numbers, and the unit that each was rounded to (0: not rounded)."""
-
-    units: Mapping[str, float]
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """In the order of the answer."""
-        return tuple(self.units)
-
-    def to_bytes(self) -> bytes:
-        """For the store, in place of the probes."""
-        return json.dumps({"units": dict(self.units)}).encode()
-
-    @classmethod
-    def from_bytes(cls, content: bytes) -> Remains:
-        """As `to_bytes` wrote it."""
-        try:
-            units = json.loads(content)["units"]
-            return cls({str(name): float(unit) for name, unit in units.items()})
-        except (ValueError, KeyError, TypeError, AttributeError) as error:
-            raise DataError(
-                f"what was kept of an earlier answer cannot be read ({type(error).__name__}).",
-                hint="restore the desk's database from a backup.",
-            ) from None
-
-
 @dataclass(frozen=True, repr=False)
 class Measured:
     """An earlier release on the learners of today: for the next request, so that it need not run again."""
@@ -84,8 +55,8 @@ class Measured:
     data_hash: str
     probes: bytes
     shadows: bytes
-    remains: bytes
-    """What stays of its own run, which was about learners who may have left."""
+    units: Mapping[str, float]
+    """What stays of its own run, which was about learners who may have left: what its numbers were rounded to."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -134,7 +105,8 @@ class EarlierRelease:
     """Of the data that it left from."""
     n_learners: int
     results: Results
-    remains: Remains
+    units: Mapping[str, float]
+    """What each of its numbers was rounded to."""
     measured: tuple[Measurement, ...]
     """By its own run, or on other learners since, if somebody left."""
     together: Price
@@ -236,19 +208,17 @@ def hold(desk: Desk, lease: Lease, held: Held) -> None:
 
 def _earlier(session: Session, release: ReleaseRow) -> EarlierRelease:
     run = release.run
-    if run.results is None or run.prices is None or run.probes is None:
-        raise DataError(
-            "what was measured for an earlier release is gone.",
-            hint="restore the desk's database from a backup.",
-        )
+    if run.results is None or run.prices is None:
+        raise _gone()
     since = session.scalars(select(MeasurementRow).where(MeasurementRow.release_id == release.id))
-    kept = [] if run.shadows is None else [(run.data_hash, run.probes, run.shadows)]
-    kept += [(row.data_hash, row.probes, row.shadows) for row in since]
-    if run.shadows is None:
-        remains = Remains.from_bytes(run.probes)
-    else:
+    kept = [(row.data_hash, row.probes, row.shadows) for row in since]
+    units = run.kept_units
+    if run.probes is not None and run.shadows is not None:
+        kept.insert(0, (run.data_hash, run.probes, run.shadows))
         trial = _results(latest_run(session, release.request, trial=True))
-        remains = Remains(units_of(Influences(Probes.from_bytes(run.probes)), trial))
+        units = units_of(Influences(Probes.from_bytes(run.probes)), trial)
+    if units is None:
+        raise _gone()
     prices = Prices.from_json(run.prices)
     return EarlierRelease(
         release.request.name,
@@ -256,12 +226,19 @@ def _earlier(session: Session, release: ReleaseRow) -> EarlierRelease:
         run.data_hash,
         prices.own.n_learners,
         Results.from_json(run.results),
-        remains,
+        units,
         tuple(
             Measurement(data_hash, Probes.from_bytes(probes), ShadowAnswers.from_bytes(shadows))
             for data_hash, probes, shadows in kept
         ),
         prices.together,
+    )
+
+
+def _gone() -> DataError:
+    return DataError(
+        "what was measured for an earlier release is gone.",
+        hint="restore the desk's database from a backup.",
     )
 
 
@@ -278,7 +255,8 @@ def _keep(session: Session, measured: Measured) -> None:
         row = MeasurementRow(release_id=release.id)
         session.add(row)
     row.data_hash, row.probes, row.shadows = measured.data_hash, measured.probes, measured.shadows
-    release.run.probes, release.run.shadows = measured.remains, None
+    release.run.probes = release.run.shadows = None
+    release.run.kept_units = dict(measured.units)
 
 
 def _run(row: RequestRow, trial: bool, held: Held) -> RunRow:

@@ -135,7 +135,7 @@ def _errors(session: Session, release: ReleaseRow) -> Mapping[str, float]:
     from understudy.desk.disclosure.probing import Probes
 
     since = select(MeasurementRow.probes).where(MeasurementRow.release_id == release.id)
-    kept = session.scalar(since) if release.run.shadows is None else release.run.probes
+    kept = session.scalar(since) if release.run.probes is None else release.run.probes
     if kept is None:
         return {}
     try:

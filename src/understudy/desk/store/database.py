@@ -50,15 +50,15 @@ class Database:
         with self.reading() as session:
             session.execute(text("SELECT 1"))
 
-    def upgrade(self) -> None:
-        """Bring the tables up to date, or make them."""
+    def upgrade(self, revision: str = "head") -> None:
+        """Bring the tables up to date, or to an earlier revision; make them if there are none."""
         from alembic import command
         from alembic.config import Config
 
         config = Config()
         config.set_main_option("script_location", str(Path(__file__).parent / "migrations"))
         config.attributes["engine"] = self.engine
-        command.upgrade(config, "head")
+        command.upgrade(config, revision)
 
     def settle(self) -> None:
         """Empty SQLite's journal, in which what was deleted would stay for a while. PostgreSQL does so by itself."""

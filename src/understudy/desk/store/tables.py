@@ -221,6 +221,8 @@ class RunRow(Base):
     """Names of the released requests that the price counts together with this one."""
     probes: Mapped[bytes | None] = mapped_column(LargeBinary)
     shadows: Mapped[bytes | None] = mapped_column(LargeBinary)
+    kept_units: Mapped[dict[str, float] | None] = mapped_column(JSON)
+    """Unit that each number of a released answer was rounded to, once its probes are deleted (0: not rounded)."""
     at: Mapped[datetime] = mapped_column(Moment, default=now)
     deleted_at: Mapped[datetime | None] = mapped_column(Moment)
 
@@ -228,7 +230,7 @@ class RunRow(Base):
         """Delete what the run gave; that there was one stays."""
         self.results = self.failure = self.prices = self.reading = None
         self.checks, self.support, self.basis = [], {}, []
-        self.probes = self.shadows = None
+        self.probes = self.shadows = self.kept_units = None
         self.deleted_at = now()
 
 

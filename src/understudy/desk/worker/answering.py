@@ -124,7 +124,7 @@ def answer(desk: Desk, work: Work, sandbox: RunsJobs, progress: Progress) -> Hel
                 new.data_hash,
                 new.probes.to_bytes(),
                 new.shadows.to_bytes(),
-                one.remains.to_bytes(),
+                one.units,
             )
             for one, new in zip(question.earlier, earlier, strict=True)
             if new not in one.measured
@@ -170,8 +170,7 @@ def _as_of_now(
         if one.data_hash == real.hash and one.shadows.bank == bank_name(bank):
             return one
     analysis, told = Analysis.seeded(earlier.code), _stage(progress, EARLIER)
-    kept = earlier.remains
     _, probes = probe(analysis, real.table, sandbox, _chance(real, earlier.code, "pairs"), told)
-    shadows = shadow_answers(analysis, real.table, bank, earlier.results, kept.units, sandbox, told)
+    shadows = shadow_answers(analysis, real.table, bank, earlier.results, earlier.units, sandbox, told)
     # If it gives no answer without those who left, there is nothing to compare: the checks then say so.
-    return Measurement(real.hash, probes or Probes.of_nobody(kept.names), shadows)
+    return Measurement(real.hash, probes or Probes.of_nobody(tuple(earlier.units)), shadows)
