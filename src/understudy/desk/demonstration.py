@@ -341,7 +341,7 @@ class _Scene:
             jobs.beat(session, lease, done=done, total=total, stage=stage)
 
     def _expect(self, state: State, request: str) -> None:
-        found = views.request(self.desk, self.people["rosa"], request).line.state
+        found = views.request(self.desk, self.people["rosa"], request).state
         if found != state.value:
             raise DataError(
                 f"a request of the demonstration is '{found}' and should be '{state.value}'.",

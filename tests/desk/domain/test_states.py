@@ -11,7 +11,7 @@ from understudy.desk.domain.people import WORKER, NotAllowedError, Role, may_see
 from understudy.desk.domain.states import (
     BEING_ANSWERED,
     CHANGES,
-    SEEN_AS_ONE,
+    HIDDEN_FROM_OWNER,
     Actor,
     State,
     actions_from,
@@ -146,7 +146,7 @@ def test_a_change_and_its_line_are_one(small):
 
 def test_a_refusal_does_not_tell_a_researcher_what_happens_inside(small):
     name = small.held()
-    for state in SEEN_AS_ONE:
+    for state in HIDDEN_FROM_OWNER:
         _set(small, name, state=state.value)
         with pytest.raises(RefusedError) as caught:
             requests.withdraw(small.desk, small.researcher, name)

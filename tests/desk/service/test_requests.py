@@ -328,7 +328,7 @@ def test_what_was_deleted_is_nowhere_in_the_files(small):
 def test_researchers_see_nothing_that_depends_on_the_data_until_it_is_released(small):
     name = small.held()
     own = views.request(small.desk, small.researcher, name)
-    assert own.line.state == "being answered"
+    assert own.state == "being answered"
     assert (own.held, own.progress, own.history, own.released, own.certificate) == (
         None,
         None,
@@ -346,7 +346,7 @@ def test_researchers_see_nothing_that_depends_on_the_data_until_it_is_released(s
     # Somebody who reviews is a researcher like others when it is their own.
     theirs = small.held(OTHER, who=small.second_reviewer)
     seen = views.request(small.desk, small.second_reviewer, theirs)
-    assert (seen.line.state, seen.held, seen.history) == ("being answered", None, ())
+    assert (seen.state, seen.held, seen.history) == ("being answered", None, ())
 
 
 def test_notices_reach_those_who_wait_and_say_nothing_of_the_data(small):

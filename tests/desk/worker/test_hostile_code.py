@@ -109,13 +109,13 @@ def test_nothing_of_a_learner_leaves(desk, monkeypatch, tmp_path, caplog, capfd)
         # The planted value did get as far as this, and no reason quotes it.
         assert CANARY.search(" ".join(held["in a name"].results.texts + held["in a text"].results.texts))
         assert not CANARY.search(" ".join(check.reason for one in held.values() for check in one.checks))
-        assert held["in an error"].failure == "ValueError in line 12"
+        assert str(held["in an error"].failure) == "ValueError in line 12"
         # What is left of the digits is what an answer without them has.
         told = held["in many digits"].results.numbers["mean"]
         assert told == round(told, 2)
         seen = {way: views.request(desk.desk, desk.researcher, name) for way, name in names.items()}
-        assert {(view.line.state, view.line.day, view.note) for view in seen.values()} == {
-            ("being answered", seen["in the time"].line.day, "")
+        assert {(view.state, view.day, view.note) for view in seen.values()} == {
+            ("being answered", seen["in the time"].day, "")
         }
         releases.decide(desk.desk, desk.reviewer, plain, REASON)
         releases.withhold(desk.desk, desk.reviewer, names["in a text"])

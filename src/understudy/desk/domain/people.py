@@ -30,6 +30,10 @@ class Person:
         """Whether they may look inside: at code, checks and prices."""
         return self.role in (Role.REVIEWER, Role.CUSTODIAN)
 
+    def may_review(self, owner_id: int) -> bool:
+        """Whether they may look inside this owner's requests; nobody reviews their own."""
+        return self.reviews and self.id != owner_id
+
 
 # Jobs act in this name; nobody can sign in as it.
 WORKER = Person(0, "the desk", None)

@@ -1,4 +1,4 @@
-"""The life of a request: its states, and the one table of changes that are allowed."""
+"""The life of a request: its states, the one table of changes that are allowed, and what pages say about each state."""
 
 from __future__ import annotations
 
@@ -73,19 +73,23 @@ CHANGES = (
     Change("report", _S.RELEASED, _S.FEEDBACK, _A.OWNER),
 )
 
-# What a researcher sees of these: how long a run takes, and whether it failed, depends on the data.
-SEEN_AS_ONE = (State.APPROVED, State.RUNNING, State.HELD, State.RELEASING)
+# An owner sees these as one: how long a run takes, and whether it failed, depends on the data.
+HIDDEN_FROM_OWNER = (State.APPROVED, State.RUNNING, State.HELD, State.RELEASING)
 BEING_ANSWERED = "being answered"
+# Released, or about to be: a reviewer decided, and prices of other requests count it.
+DECIDED = (State.RELEASING, State.RELEASED, State.FEEDBACK)
+# Nothing more is asked of the desk.
+ENDED = (State.REFUSED, State.RELEASED, State.WITHHELD, State.FEEDBACK, State.WITHDRAWN)
 
 
 def change(action: str, start: State) -> Change | None:
     """The change that an action makes from a state, if it is allowed."""
-    return next((one for one in CHANGES if one.action == action and one.start == start), None)
+    return next((found for found in CHANGES if found.action == action and found.start == start), None)
 
 
 def actions_from(start: State) -> tuple[Change, ...]:
     """What can happen to a request in this state."""
-    return tuple(one for one in CHANGES if one.start == start)
+    return tuple(found for found in CHANGES if found.start == start)
 
 
 def diagram() -> str:
@@ -96,7 +100,135 @@ def diagram() -> str:
 
     lines = ["stateDiagram-v2", f"    [*] --> {short(State.DRAFT)}"]
     lines += [
-        f"    {short(one.start)} --> {short(one.end)}: {one.action} ({one.actor.value})" for one in CHANGES
+        f"    {short(found.start)} --> {short(found.end)}: {found.action} ({found.actor.value})"
+        for found in CHANGES
     ]
     ended = [state for state in State if not actions_from(state)]
     return "\n".join(lines + [f"    {short(state)} --> [*]" for state in ended])
+
+
+@dataclass(frozen=True)
+class StateText:
+    """A state for the owner or a reviewer of a request."""
+
+    word: str
+    shape: str
+    """The mark beside it: open, moving, waits, review, pass or fail."""
+    next: str
+    """What happens next, in a sentence."""
+    todo: str = ""
+    """What the reader has to do; empty where the request does not wait for them."""
+    notice: str = ""
+    """What the reader is notified of when the request comes to this state. It says nothing about the data."""
+
+
+_ANSWERING = StateText(
+    "Being answered",
+    "moving",
+    "The code was approved. It runs on the real data, the output is checked and priced, and a reviewer decides. "
+    "How long that takes says nothing about the result.",
+)
+_FOR_OWNER: dict[str, StateText] = {
+    _S.DRAFT: StateText(
+        "Draft",
+        "open",
+        "Only you see it. Submit it when question and code are ready.",
+        todo="finish and submit it",
+    ),
+    _S.SUBMITTED: StateText(
+        "Submitted", "moving", "The code will run on the synthetic data first, usually within minutes."
+    ),
+    _S.TRIAL: StateText("Trial run", "moving", "The code runs on the synthetic data now."),
+    _S.IN_REVIEW: StateText("In review", "moving", "A reviewer will read your question and your code."),
+    _S.RETURNED: StateText(
+        "Returned to you",
+        "review",
+        "Read the note, change what it asks for, and submit again.",
+        todo="change it and submit again",
+        notice="Your request was returned to you.",
+    ),
+    _S.REFUSED: StateText(
+        "Refused",
+        "fail",
+        "The reviewer's note says why. You may ask something else.",
+        notice="Your request was refused.",
+    ),
+    BEING_ANSWERED: _ANSWERING,
+    _S.RELEASED: StateText(
+        "Released",
+        "pass",
+        "The result is below. Tell the desk how it compares with the synthetic data.",
+        todo="read the result and report",
+        notice="Your result was released.",
+    ),
+    _S.WITHHELD: StateText(
+        "Closed without a result",
+        "fail",
+        "Nothing left the desk. That alone says nothing about the data; you may ask another question.",
+        notice="Your request was closed without a result.",
+    ),
+    _S.FEEDBACK: StateText("Feedback given", "pass", "Nothing more to do."),
+    _S.WITHDRAWN: StateText("Withdrawn", "open", "Nothing more to do."),
+}
+_FOR_REVIEWER: dict[str, StateText] = {
+    _S.SUBMITTED: StateText("Submitted", "moving", "The code runs on the synthetic data first."),
+    _S.TRIAL: StateText("Trial run", "moving", "The code runs on the synthetic data now."),
+    _S.IN_REVIEW: StateText(
+        "Waits for review",
+        "waits",
+        "Read the question and the code. Approving lets it run; nothing leaves by that.",
+        todo="read the code",
+        notice="A request waits for review.",
+    ),
+    _S.RETURNED: StateText("Returned", "open", "The researcher has your note."),
+    _S.REFUSED: StateText("Refused", "fail", "Nothing more to do."),
+    # A reviewer's own request.
+    BEING_ANSWERED: _ANSWERING,
+    _S.APPROVED: StateText("Approved", "moving", "The code will run on the real data."),
+    _S.RUNNING: StateText("Running", "moving", "The code runs on the real data, is checked and priced."),
+    _S.HELD: StateText(
+        "Output held",
+        "waits",
+        "Decide whether the output leaves.",
+        todo="decide whether it leaves",
+        notice="An output is held and waits for a decision.",
+    ),
+    _S.RELEASING: StateText("Being released", "moving", "The ledger is being charged."),
+    _S.RELEASED: StateText("Released", "pass", "The researcher has the result."),
+    _S.WITHHELD: StateText("Withheld", "fail", "Nothing left the desk, and what was held is deleted."),
+    _S.FEEDBACK: StateText(
+        "Feedback given", "pass", "The researcher compared the result with the synthetic data."
+    ),
+    _S.WITHDRAWN: StateText("Withdrawn", "open", "The researcher took it back."),
+}
+
+
+def state_text(state: str, owner: bool) -> StateText:
+    """A state in plain words, for the owner of a request or for a reviewer."""
+    table = _FOR_OWNER if owner else _FOR_REVIEWER
+    return table.get(state) or StateText(state.capitalize(), "open", "")
+
+
+_IN_ORDER: list[str] = [*State]
+_IN_ORDER.insert(_IN_ORDER.index(State.APPROVED), BEING_ANSWERED)
+
+
+def life_order(state: str) -> int:
+    """How far along its life a state is, for lists."""
+    return _IN_ORDER.index(state)
+
+
+# The way of a request as its owner sees it, and the states of each step; a request may end at any of them.
+STEPS: dict[str, tuple[str, ...]] = {
+    "Draft": (_S.DRAFT, _S.RETURNED),
+    "Trial on synthetic data": (_S.SUBMITTED, _S.TRIAL),
+    "Review": (_S.IN_REVIEW,),
+    "Being answered": (BEING_ANSWERED, *HIDDEN_FROM_OWNER),
+    "Released": (_S.RELEASED,),
+    "Feedback": (_S.FEEDBACK,),
+}
+
+
+def step_of(state: str) -> int | None:
+    """The place of a request's step among `STEPS`; none for one that ended otherwise."""
+    return next((place for place, states in enumerate(STEPS.values()) if state in states), None)

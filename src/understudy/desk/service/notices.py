@@ -10,22 +10,12 @@ from sqlalchemy import select, update
 from sqlalchemy.orm import Session
 
 from understudy.desk.domain.people import Person, Role
-from understudy.desk.domain.states import State
+from understudy.desk.domain.states import state_text
 from understudy.desk.service.desk import Desk
 from understudy.desk.store.tables import NoticeRow, PersonRow, RequestRow, now
 
 # What could not be mailed for a week is on the page and in the feed; a mail would only puzzle by then.
 OLDEST_MAILED = timedelta(days=7)
-_TO_REVIEWERS = {
-    State.IN_REVIEW: "A request waits for review.",
-    State.HELD: "An output is held and waits for a decision.",
-}
-_TO_OWNER = {
-    State.RETURNED: "Your request was returned to you.",
-    State.REFUSED: "Your request was refused.",
-    State.RELEASED: "Your result was released.",
-    State.WITHHELD: "Your request was closed without a result.",
-}
 
 
 @dataclass(frozen=True)
@@ -48,10 +38,9 @@ class UnmailedNotices:
 
 def notify(session: Session, who: Person, row: RequestRow) -> None:
     """Note for whom something waits in the state that a request has come to by this person."""
-    state = State(row.state)
-    if words := _TO_OWNER.get(state):
+    if words := state_text(row.state, owner=True).notice:
         session.add(NoticeRow(person_id=row.owner_id, request_id=row.id, words=words))
-    if words := _TO_REVIEWERS.get(state):
+    if words := state_text(row.state, owner=False).notice:
         reviewers = session.scalars(
             select(PersonRow.id).where(
                 PersonRow.active,

@@ -24,7 +24,7 @@ from understudy.desk.domain.certificate import ReleaseFacts
 from understudy.desk.domain.people import WORKER, Person
 from understudy.desk.domain.policy import NO_RESULT, Verdict
 from understudy.desk.domain.results import Check
-from understudy.desk.domain.states import State
+from understudy.desk.domain.states import DECIDED, State
 from understudy.desk.service import data_sets
 from understudy.desk.service.desk import Desk
 from understudy.desk.service.requests import find, move, require
@@ -44,7 +44,6 @@ from understudy.errors import RefusedError, UsageError
 
 KIND = "validated answer"
 _NO_GUARANTEE = "an answer on the real data; its price was measured, not proved"
-OUT = (State.RELEASING.value, State.RELEASED.value, State.FEEDBACK.value)
 
 
 def decide(desk: Desk, who: Person, name: str, reason: str = "") -> None:
@@ -141,7 +140,7 @@ def released(session: Session, data: DataSetRow) -> list[ReleaseRow]:
         session.scalars(
             select(ReleaseRow)
             .join(RequestRow)
-            .where(RequestRow.data_set_id == data.id, RequestRow.state.in_(OUT))
+            .where(RequestRow.data_set_id == data.id, RequestRow.state.in_(DECIDED))
             .order_by(ReleaseRow.id)
         )
     )

@@ -10,16 +10,22 @@ from sqlalchemy.orm import Session
 
 from understudy.desk.disclosure.code_review import read_code
 from understudy.desk.domain.people import NotAllowedError, Person, may_see, require_actor
-from understudy.desk.domain.states import BEING_ANSWERED, SEEN_AS_ONE, Actor, Change, State, change
+from understudy.desk.domain.states import (
+    BEING_ANSWERED,
+    DECIDED,
+    ENDED,
+    HIDDEN_FROM_OWNER,
+    Actor,
+    Change,
+    State,
+    change,
+)
 from understudy.desk.service import data_sets
 from understudy.desk.service.desk import Desk
 from understudy.desk.service.notices import notify
 from understudy.desk.store import audit_log, jobs
 from understudy.desk.store.tables import DataSetRow, JobRow, RequestRow, forget_runs, now
 from understudy.errors import RefusedError, UsageError
-
-# Nothing is released twice.
-_DECIDED = (State.RELEASING, State.RELEASED, State.FEEDBACK)
 
 
 def find(session: Session, who: Person, name: str) -> RequestRow:
@@ -34,13 +40,13 @@ def require(who: Person, row: RequestRow, action: str) -> Change:
     """The change that an action makes; raises if it is not allowed now, or not to this person."""
     state = State(row.state)
     wanted = change(action, state)
-    if wanted is None and action == "release" and state in _DECIDED and reviews(who, row):
+    if wanted is None and action == "release" and state in DECIDED and who.may_review(row.owner_id):
         raise RefusedError(
             "this was released already; nothing was done twice.",
             hint="nothing to do: its page is up to date.",
         )
     if wanted is None:
-        shown = state.value if reviews(who, row) or state not in SEEN_AS_ONE else BEING_ANSWERED
+        shown = shown_state(who, row)
         raise RefusedError(
             f"a request that is {shown} cannot go through '{action}'.",
             hint="load its page again: somebody may have been faster.",
@@ -49,9 +55,10 @@ def require(who: Person, row: RequestRow, action: str) -> Change:
     return wanted
 
 
-def reviews(who: Person, row: RequestRow) -> bool:
-    """Whether a person may look inside a request; a reviewer is a researcher like any other with one of their own."""
-    return who.reviews and who.id != row.owner_id
+def shown_state(who: Person, row: RequestRow) -> str:
+    """The state of a request as this person sees it."""
+    hidden = State(row.state) in HIDDEN_FROM_OWNER and not who.may_review(row.owner_id)
+    return BEING_ANSWERED if hidden else row.state
 
 
 def move(
@@ -89,13 +96,6 @@ MOST_OPEN = 20
 """Requests of one person that have not come to an end."""
 MOST_WAITING = 500
 """Jobs on the table."""
-_ENDED = [
-    State.REFUSED.value,
-    State.RELEASED.value,
-    State.WITHHELD.value,
-    State.FEEDBACK.value,
-    State.WITHDRAWN.value,
-]
 
 
 def create(
@@ -109,7 +109,7 @@ def create(
         if data.closed:
             raise RefusedError("this data set takes no more requests.", hint="ask its custodian.")
         n_open = session.scalar(
-            select(func.count()).where(RequestRow.owner_id == who.id, RequestRow.state.not_in(_ENDED))
+            select(func.count()).where(RequestRow.owner_id == who.id, RequestRow.state.not_in(ENDED))
         )
         if (n_open or 0) >= MOST_OPEN:
             raise RefusedError(

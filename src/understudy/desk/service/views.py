@@ -15,10 +15,10 @@ from understudy.desk.domain.analysis import Failure
 from understudy.desk.domain.people import Person, Role, may_see, require_role
 from understudy.desk.domain.policy import Policy, Verdict
 from understudy.desk.domain.results import Check, Results
-from understudy.desk.domain.states import BEING_ANSWERED, CHANGES, SEEN_AS_ONE, State
+from understudy.desk.domain.states import BEING_ANSWERED, CHANGES, State, state_text
 from understudy.desk.service import data_sets, releases
 from understudy.desk.service.desk import Desk
-from understudy.desk.service.requests import find, may, reviews
+from understudy.desk.service.requests import find, may, shown_state
 from understudy.desk.store import jobs
 from understudy.desk.store.tables import (
     EventRow,
@@ -53,7 +53,7 @@ class Trial:
     """What the code gave on the synthetic data; its author may see all of it."""
 
     results: Results | None
-    failure: str
+    failure: Failure | None
     reading: dict[str, Any] | None
 
 
@@ -62,7 +62,7 @@ class HeldOutput:
     """What reviewers decide by."""
 
     results: Results | None
-    failure: str
+    failure: Failure | None
     checks: tuple[Check, ...]
     support: dict[str, int]
     prices: dict[str, Any] | None
@@ -96,10 +96,11 @@ class Event:
 
 
 @dataclass(frozen=True)
-class RequestView:
+class RequestView(Line):
     """A request on its page."""
 
-    line: Line
+    reviewing: bool
+    """Whether the reader is one of its reviewers, and not its owner."""
     code: str
     shown: str
     note: str
@@ -134,13 +135,14 @@ def request(desk: Desk, who: Person, name: str) -> RequestView:
     """One request as this person may see it."""
     with desk.database.reading() as session:
         row = find(session, who, name)
-        inside = reviews(who, row)
+        inside = who.may_review(row.owner_id)
         release = session.scalar(select(ReleaseRow).where(ReleaseRow.request_id == row.id))
         out = release is not None and release.released_at is not None
         signed = release.document or {} if release is not None and out else {}
         feedback = session.scalar(select(FeedbackRow).where(FeedbackRow.request_id == row.id))
         return RequestView(
-            line=_line(row, who),
+            **vars(_line(row, who)),
+            reviewing=inside,
             code=row.code,
             shown=row.shown,
             note=row.note,
@@ -279,21 +281,18 @@ def _priced(session: Session, release: ReleaseRow, label: str) -> PricedRequest:
 
 
 def _line(row: RequestRow, who: Person) -> Line:
-    state = State(row.state)
-    mine = row.owner_id == who.id
-    hidden = state in SEEN_AS_ONE and not reviews(who, row)
-    waits = {State.DRAFT, State.RETURNED, State.RELEASED} if mine else {State.IN_REVIEW, State.HELD}
+    mine, state = row.owner_id == who.id, shown_state(who, row)
     return Line(
         name=row.name,
         question=row.question,
         kind=row.kind,
-        state=BEING_ANSWERED if hidden else state.value,
+        state=state,
         owner=row.owner.name,
         mine=mine,
         data_set=row.data_set.name,
         # How long a run took depends on the data: no finer than days.
-        day=(row.made_at if hidden else row.moved_at).date(),
-        waits_for_me=state in waits and (mine or who.reviews),
+        day=(row.made_at if state == BEING_ANSWERED else row.moved_at).date(),
+        waits_for_me=bool(state_text(state, mine).todo),
     )
 
 
@@ -325,8 +324,8 @@ def _results(content: dict[str, Any] | None) -> Results | None:
     return None if content is None else Results.from_json(content)
 
 
-def _failure(run: RunRow) -> str:
-    return "" if run.failure is None else str(Failure(**run.failure))
+def _failure(run: RunRow) -> Failure | None:
+    return None if run.failure is None else Failure(**run.failure)
 
 
 def _progress(session: Session, row: RequestRow) -> Progress | None:
@@ -340,4 +339,5 @@ def _history(session: Session, row: RequestRow) -> tuple[Event, ...]:
     lines: Sequence[EventRow] = session.scalars(
         select(EventRow).where(EventRow.request == row.name).order_by(EventRow.id)
     ).all()
-    return tuple(Event(line.at, line.who, line.action, line.detail) for line in lines)
+    # Without the number that distinguishes two people of one name.
+    return tuple(Event(line.at, line.who.rpartition(" (")[0], line.action, line.detail) for line in lines)

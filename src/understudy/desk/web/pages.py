@@ -22,6 +22,7 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse
 
 from understudy.desk.domain.people import Person
+from understudy.desk.domain.states import STEPS, state_text
 from understudy.desk.web import wording
 from understudy.errors import UnderstudyError
 
@@ -116,7 +117,7 @@ def _environment() -> Environment:
         lstrip_blocks=True,
     )
     environment.filters.update(day=_day, number=_number, cell=_cell, short=_short, real=_real)
-    environment.globals.update(words=wording, highlighted=highlighted)
+    environment.globals.update(words=wording, highlighted=highlighted, state_text=state_text, STEPS=STEPS)
     return environment
 
 

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from understudy.desk.domain.people import Person, Role
 from understudy.desk.domain.policy import Policy
-from understudy.desk.domain.states import BEING_ANSWERED, State
 
 # What a page says after something was done: only these words, by their code in the address.
 DONE = {
@@ -40,119 +38,6 @@ _SIMULATED = "the simulated data that stands for the real data"
 def of_data(text: str, simulated: bool) -> str:
     """The same words about simulated learners: nothing about them is real."""
     return text.replace("the real data", _SIMULATED) if simulated else text
-
-
-@dataclass(frozen=True)
-class Told:
-    """A state for its owner or a reviewer: a word, a shape, and what happens next."""
-
-    word: str
-    shape: str
-    next: str
-
-
-_OWNER = {
-    State.DRAFT: Told("Draft", "open", "Only you see it. Submit it when question and code are ready."),
-    State.SUBMITTED: Told(
-        "Submitted", "moving", "The code will run on the synthetic data first, usually within minutes."
-    ),
-    State.TRIAL: Told("Trial run", "moving", "The code runs on the synthetic data now."),
-    State.IN_REVIEW: Told("In review", "moving", "A reviewer will read your question and your code."),
-    State.RETURNED: Told(
-        "Returned to you", "review", "Read the note, change what it asks for, and submit again."
-    ),
-    State.REFUSED: Told("Refused", "fail", "The reviewer's note says why. You may ask something else."),
-    State.RELEASED: Told(
-        "Released", "pass", "The result is below. Tell the desk how it compares with the synthetic data."
-    ),
-    State.WITHHELD: Told(
-        "Closed without a result",
-        "fail",
-        "Nothing left the desk. That alone says nothing about the data; you may ask another question.",
-    ),
-    State.FEEDBACK: Told("Feedback given", "pass", "Nothing more to do."),
-    State.WITHDRAWN: Told("Withdrawn", "open", "Nothing more to do."),
-    BEING_ANSWERED: Told(
-        "Being answered",
-        "moving",
-        "The code was approved. It runs on the real data, the output is checked and priced, and a reviewer "
-        "decides. How long that takes says nothing about the result.",
-    ),
-}
-_REVIEWER = {
-    State.SUBMITTED: Told("Submitted", "moving", "The code runs on the synthetic data first."),
-    State.TRIAL: Told("Trial run", "moving", "The code runs on the synthetic data now."),
-    State.IN_REVIEW: Told(
-        "Waits for review",
-        "waits",
-        "Read the question and the code. Approving lets it run; nothing leaves by that.",
-    ),
-    State.RETURNED: Told("Returned", "open", "The researcher has your note."),
-    State.REFUSED: Told("Refused", "fail", "Nothing more to do."),
-    State.APPROVED: Told("Approved", "moving", "The code will run on the real data."),
-    State.RUNNING: Told("Running", "moving", "The code runs on the real data, is checked and priced."),
-    State.HELD: Told("Output held", "waits", "Decide whether the output leaves."),
-    State.RELEASING: Told("Being released", "moving", "The ledger is being charged."),
-    State.RELEASED: Told("Released", "pass", "The researcher has the result."),
-    State.WITHHELD: Told("Withheld", "fail", "Nothing left the desk, and what was held is deleted."),
-    State.FEEDBACK: Told(
-        "Feedback given", "pass", "The researcher compared the result with the synthetic data."
-    ),
-    State.WITHDRAWN: Told("Withdrawn", "open", "The researcher took it back."),
-    BEING_ANSWERED: _OWNER[BEING_ANSWERED],
-}
-
-
-def told(state: str, mine: bool) -> Told:
-    """A state in plain words, for the owner of a request or for who reviews it."""
-    table: dict[str, Told] = {str(key): value for key, value in (_OWNER if mine else _REVIEWER).items()}
-    return table.get(state) or Told(state.capitalize(), "open", "")
-
-
-_TODO = {
-    State.DRAFT: "finish and submit it",
-    State.RETURNED: "change it and submit again",
-    State.RELEASED: "read the result and report",
-    State.IN_REVIEW: "read the code",
-    State.HELD: "decide whether it leaves",
-}
-
-
-def todo(state: str) -> str:
-    """What somebody is waited for to do."""
-    return {str(key): value for key, value in _TODO.items()}.get(state, "look at it")
-
-
-_IN_ORDER = [str(state) for state in State]
-_IN_ORDER.insert(_IN_ORDER.index(State.APPROVED), BEING_ANSWERED)
-
-
-def life_order(state: str) -> int:
-    """How far along its life a state is, for lists."""
-    return _IN_ORDER.index(state)
-
-
-# The way of a request as its owner sees it; a request that came to another end left it at some step.
-STEPS = ("Draft", "Trial on synthetic data", "Review", "Being answered", "Released", "Feedback")
-_STEP_OF = {
-    State.DRAFT: 0,
-    State.RETURNED: 0,
-    State.SUBMITTED: 1,
-    State.TRIAL: 1,
-    State.IN_REVIEW: 2,
-    BEING_ANSWERED: 3,
-    State.APPROVED: 3,
-    State.RUNNING: 3,
-    State.HELD: 3,
-    State.RELEASING: 3,
-    State.RELEASED: 4,
-    State.FEEDBACK: 5,
-}
-
-
-def step(state: str) -> int | None:
-    """Where on its way a request is; none for one that ended otherwise."""
-    return {str(key): value for key, value in _STEP_OF.items()}.get(state)
 
 
 @dataclass(frozen=True)
@@ -335,22 +220,11 @@ def greeting(n_waiting: int) -> str:
     return "One request waits for you" if n_waiting == 1 else f"{n_waiting} requests wait for you"
 
 
-def who(name: str) -> str:
-    """Somebody in the log, without the number that tells two of one name apart."""
-    return re.sub(r" \(\d+\)$", "", name)
-
-
 def work(kind: str) -> str:
     """What a worker does with a request."""
     return {"trial": "Trial on the synthetic data", "run": "Run on the real data", "release": "Release"}.get(
         kind, kind.capitalize()
     )
-
-
-def line_of(failure: str) -> str:
-    """The line of the code that a failure names, if it names one."""
-    found = re.search(r"in line (\d+)$", failure)
-    return found[1] if found else ""
 
 
 @dataclass(frozen=True)

@@ -1,21 +1,20 @@
 """The API for programs of researchers: what they can do on the pages, with a token instead of a session.
 
-Models are written out rather than taken from the views: what is not named here never leaves by this way.
+Models name what they take from the views: what is not named here never leaves by this way.
 """
 
 from __future__ import annotations
 
 from datetime import date
-from typing import Any
+from typing import Annotated, Any
 
 from fastapi import APIRouter, Request, Response
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import AliasPath, BaseModel, BeforeValidator, ConfigDict, Field
 from starlette.responses import FileResponse, JSONResponse
 
-from understudy.desk.domain.results import Results
+from understudy.desk.domain.people import Person
 from understudy.desk.service import data_sets, feedback, requests, views
-from understudy.desk.service.data_sets import DataSetView
-from understudy.desk.service.views import RequestView
+from understudy.desk.service.desk import Desk
 from understudy.desk.web.guards import ByToken, TheDesk
 from understudy.errors import RefusedError, UsageError
 
@@ -27,7 +26,17 @@ class Problem(BaseModel):
     hint: str = Field(description="What to do next.")
 
 
-class DataSet(BaseModel):
+class _FromView(BaseModel):
+    """Made from what a person may see: the fields that are named, and no others."""
+
+    model_config = ConfigDict(from_attributes=True)
+
+
+def _of_policy(name: str, description: str = "") -> Any:
+    return Field(validation_alias=AliasPath("policy", name), description=description or None)
+
+
+class DataSet(_FromView):
     """A data set that questions can be about."""
 
     name: str = Field(description="Its random name, as on certificates.")
@@ -37,11 +46,11 @@ class DataSet(BaseModel):
     n_learners: int = Field(description="How many learners the real data is about.")
     simulated: bool = Field(description="Whether these learners were made up.")
     closed: bool = Field(description="Whether it takes no more requests.")
-    minimum_learners: int = Field(description="So many learners have to be behind every number.")
-    most_numbers: int = Field(description="In one answer.")
-    most_code_bytes: int
-    run_seconds: float = Field(description="How long one run may take.")
-    libraries: list[str] = Field(description="What code may import.")
+    minimum_learners: int = _of_policy("minimum_learners", "So many learners have to be behind every number.")
+    most_numbers: int = _of_policy("most_numbers", "In one answer.")
+    most_code_bytes: int = _of_policy("most_code_bytes")
+    run_seconds: float = _of_policy("run_seconds", "How long one run may take.")
+    libraries: list[str] = _of_policy("libraries", "What code may import.")
 
 
 class NewRequest(BaseModel):
@@ -66,21 +75,21 @@ class NewFeedback(BaseModel):
     words: str = Field("", description="How the results differ.", max_length=feedback.MOST_WORDS)
 
 
-class Table(BaseModel):
+class Table(_FromView):
     """A frame that the code returned."""
 
     columns: list[str]
     rows: list[list[Any]] = Field(description="Numbers, texts or null.")
 
 
-class Answer(BaseModel):
+class Answer(_FromView):
     """What `analyze` returned, as it was released."""
 
     values: Any = Field(description="Numbers, texts, and lists and dicts of them.")
     tables: dict[str, Table]
 
 
-class RequestLine(BaseModel):
+class RequestLine(_FromView):
     """A request in a list."""
 
     name: str
@@ -97,17 +106,23 @@ class RequestDetail(RequestLine):
     code: str
     shown: str
     note: str = Field(description="The reviewer's last words to you.")
-    trial: Answer | None = Field(description="What the code gave on the synthetic data.")
-    trial_failure: str = Field(description="Why it gave nothing there, if so.")
+    trial: Answer | None = Field(
+        None,
+        validation_alias=AliasPath("trial", "results"),
+        description="What the code gave on the synthetic data.",
+    )
+    trial_failure: Annotated[str, BeforeValidator(lambda failure: str(failure or ""))] = Field(
+        "", validation_alias=AliasPath("trial", "failure"), description="Why it gave nothing there, if so."
+    )
     certificate: str | None = Field(description="Number of the certificate, once the result is released.")
-    actions: list[str] = Field(description="What you can do now.")
+    actions: Annotated[list[str], BeforeValidator(sorted)] = Field(description="What you can do now.")
 
 
-class Result(BaseModel):
+class Result(_FromView):
     """A released result."""
 
     certificate: str
-    result: Answer
+    result: Answer = Field(validation_alias="released")
 
 
 _PROBLEMS: dict[int | str, dict[str, Any]] = {
@@ -134,13 +149,13 @@ def openapi(request: Request) -> Response:
 @router.get("/v1/data-sets", summary="Data sets")
 def list_data_sets(desk: TheDesk, person: ByToken) -> list[DataSet]:
     """All data sets that take requests."""
-    return [_data_set(one) for one in data_sets.listed(desk, person)]
+    return [DataSet.model_validate(view) for view in data_sets.listed(desk, person)]
 
 
 @router.get("/v1/data-sets/{name}", summary="One data set")
 def show_data_set(desk: TheDesk, person: ByToken, name: str) -> DataSet:
     """What can be asked about a data set, and the limits of an answer."""
-    return _data_set(data_sets.view(desk, person, name))
+    return DataSet.model_validate(data_sets.view(desk, person, name))
 
 
 @router.get(
@@ -160,61 +175,52 @@ def download_synthetic(desk: TheDesk, person: ByToken, name: str) -> Response:
 @router.post("/v1/requests", status_code=201, summary="Ask")
 def create_request(desk: TheDesk, person: ByToken, asked: NewRequest) -> RequestDetail:
     """Make a draft, and hand it in if `submit` is true. If handing in is refused, the draft is kept."""
-    name = requests.create(
-        desk,
-        person,
-        asked.data_set,
-        question=asked.question,
-        code=asked.code,
-        shown=asked.shown,
-        kind=asked.kind,
-    )
+    name = requests.create(desk, person, **asked.model_dump(exclude={"submit"}))
     if asked.submit:
         requests.submit(desk, person, name)
-    return _detail(views.request(desk, person, name))
+    return _detail(desk, person, name)
 
 
 @router.get("/v1/requests", summary="Your requests")
 def list_requests(desk: TheDesk, person: ByToken) -> list[RequestLine]:
     """Your own requests, newest first."""
-    return [RequestLine(**_line(one)) for one in views.requests(desk, person)]
+    return [RequestLine.model_validate(line) for line in views.requests(desk, person)]
 
 
 @router.get("/v1/requests/{name}", summary="One request")
 def show_request(desk: TheDesk, person: ByToken, name: str) -> RequestDetail:
     """One of your requests, and what its code gave on the synthetic data."""
-    return _detail(views.request(desk, person, name))
+    return _detail(desk, person, name)
 
 
 @router.post("/v1/requests/{name}/submit", summary="Hand in a draft")
 def submit_request(desk: TheDesk, person: ByToken, name: str) -> RequestDetail:
     """Its trial on the synthetic data is the first thing that happens."""
     requests.submit(desk, person, name)
-    return _detail(views.request(desk, person, name))
+    return _detail(desk, person, name)
 
 
 @router.post("/v1/requests/{name}/withdraw", summary="Take a request back")
 def withdraw_request(desk: TheDesk, person: ByToken, name: str) -> RequestDetail:
     """While nobody has decided."""
     requests.withdraw(desk, person, name)
-    return _detail(views.request(desk, person, name))
+    return _detail(desk, person, name)
 
 
 @router.post("/v1/requests/{name}/feedback", summary="Say how the result compares")
 def report_request(desk: TheDesk, person: ByToken, name: str, told: NewFeedback) -> RequestDetail:
     """Once, after the release."""
     feedback.report(desk, person, name, told.precision, told.words)
-    return _detail(views.request(desk, person, name))
+    return _detail(desk, person, name)
 
 
 @router.get("/v1/requests/{name}/result", summary="The released result")
 def show_result(desk: TheDesk, person: ByToken, name: str) -> Result:
     """409 while there is none."""
     view = views.request(desk, person, name)
-    answer = _answer(view.released)
-    if answer is None or view.certificate is None:
+    if view.released is None:
         raise RefusedError("nothing was released for this request.", hint="look at its state, or wait.")
-    return Result(certificate=view.certificate, result=answer)
+    return Result.model_validate(view)
 
 
 @router.get("/v1/certificates/{number}", summary="A certificate")
@@ -226,46 +232,5 @@ def show_certificate(desk: TheDesk, person: ByToken, number: str) -> dict[str, A
     return document
 
 
-def _data_set(view: DataSetView) -> DataSet:
-    return DataSet(
-        name=view.name,
-        title=view.title,
-        description=view.description,
-        columns=list(view.columns),
-        n_learners=view.n_learners,
-        simulated=view.simulated,
-        closed=view.closed,
-        minimum_learners=view.policy.minimum_learners,
-        most_numbers=view.policy.most_numbers,
-        most_code_bytes=view.policy.most_code_bytes,
-        run_seconds=view.policy.run_seconds,
-        libraries=list(view.policy.libraries),
-    )
-
-
-def _line(line: views.Line) -> dict[str, Any]:
-    return {
-        "name": line.name,
-        "data_set": line.data_set,
-        "question": line.question,
-        "kind": line.kind,
-        "state": line.state,
-        "day": line.day,
-    }
-
-
-def _detail(view: RequestView) -> RequestDetail:
-    return RequestDetail(
-        **_line(view.line),
-        code=view.code,
-        shown=view.shown,
-        note=view.note,
-        trial=None if view.trial is None else _answer(view.trial.results),
-        trial_failure="" if view.trial is None else view.trial.failure,
-        certificate=view.certificate,
-        actions=sorted(view.actions),
-    )
-
-
-def _answer(results: Results | None) -> Answer | None:
-    return None if results is None else Answer.model_validate(results.to_json())
+def _detail(desk: Desk, person: Person, name: str) -> RequestDetail:
+    return RequestDetail.model_validate(views.request(desk, person, name))

@@ -15,11 +15,11 @@ from starlette.responses import HTMLResponse, RedirectResponse
 from understudy.desk.domain.certificate import MEANING_OF_PRICE
 from understudy.desk.domain.people import NotAllowedError, Person
 from understudy.desk.domain.results import Results
-from understudy.desk.domain.states import State
+from understudy.desk.domain.states import ENDED, State, life_order, step_of
 from understudy.desk.service import data_sets, feedback, releases, requests, views
 from understudy.desk.service.desk import Desk
 from understudy.desk.service.notices import notices
-from understudy.desk.service.views import Line, RequestView
+from understudy.desk.service.views import RequestView
 from understudy.desk.web import pages, wording
 from understudy.desk.web.advice import advise, bars
 from understudy.desk.web.guards import SignedIn, Text, TheDesk
@@ -35,13 +35,6 @@ VerbWithText = Callable[[Desk, Person, str, str], None]
 # Requests under what waits, and notices, on the first page.
 _OTHERS = 12
 _NOTICES = 8
-_ENDED = {
-    State.RELEASED.value,
-    State.FEEDBACK.value,
-    State.REFUSED.value,
-    State.WITHHELD.value,
-    State.WITHDRAWN.value,
-}
 
 
 @dataclass(frozen=True)
@@ -80,10 +73,9 @@ class Here:
     ) -> HTMLResponse:
         """The page; `opened` is the form that `typed` belongs to."""
         view = views.request(self.desk, self.person, self.name)
-        owner = view.line.mine or not self.person.reviews
         return pages.render(
             self.request,
-            "request_owner.html" if owner else "request_review.html",
+            "request_review.html" if view.reviewing else "request_owner.html",
             person=self.person,
             status=status,
             problem=problem,
@@ -94,7 +86,7 @@ class Here:
             released=None if view.released is None else shown(view.released, trial=_tried(view)),
             trial=_trial(view),
             reading=wording.reading(None if view.trial is None else view.trial.reading),
-            **(_of_owner(view.line) if owner else _of_reviewer(view)),
+            **(_for_reviewer(view) if view.reviewing else {"at_step": step_of(view.state)}),
         )
 
 
@@ -140,7 +132,7 @@ def dashboard(request: Request, desk: TheDesk, person: SignedIn) -> Response:
     lines = views.requests(desk, person)
     waiting = [line for line in reversed(lines) if line.waits_for_me]
     rest = [line for line in lines if not line.waits_for_me]
-    others = [line for line in rest if line.state not in _ENDED] if person.reviews else rest
+    others = [line for line in rest if line.state not in ENDED] if person.reviews else rest
     sets = data_sets.listed(desk, person)
     return pages.render(
         request,
@@ -170,7 +162,7 @@ def request_list(
         lines=[line for line in lines if not state or line.state == state],
         chosen=state if state in counts else "",
         n_all=len(lines),
-        states=[(found, counts[found]) for found in sorted(counts, key=wording.life_order)],
+        states=[(found, counts[found]) for found in sorted(counts, key=life_order)],
         titles=_titles(desk, person),
     )
 
@@ -230,12 +222,12 @@ def edit_page(request: Request, desk: TheDesk, person: SignedIn, name: str) -> R
         )
         return Here(request, desk, person, name).page(problem=problem, status=409)
     typed = {
-        "question": view.line.question,
-        "kind": view.line.kind,
+        "question": view.question,
+        "kind": view.kind,
         "shown": view.shown,
         "code": view.code,
     }
-    return _form(request, desk, person, view.line.data_set, typed, name=name)
+    return _form(request, desk, person, view.data_set, typed, name=name)
 
 
 @router.post("/requests/{name}/edit")
@@ -248,7 +240,7 @@ def edit(
 ) -> Response:
     """Keep changes, and hand in if wished."""
     typed = form.typed
-    data = views.request(desk, person, name).line.data_set
+    data = views.request(desk, person, name).data_set
     try:
         typed["code"] = _uploaded(desk, person, data, form.file) or typed["code"]
         requests.edit(desk, person, name, **typed)
@@ -352,16 +344,12 @@ def _titles(desk: Desk, person: Person) -> dict[str, str]:
     return {one.name: one.title for one in data_sets.listed(desk, person)}
 
 
-def _of_owner(line: Line) -> dict[str, Any]:
-    return {"at_step": wording.step(line.state)}
-
-
-def _of_reviewer(view: RequestView) -> dict[str, Any]:
+def _for_reviewer(view: RequestView) -> dict[str, Any]:
     held = view.held
     if held is None:
         nothing = ("advice", "bars", "checks", "held", "deleted_on", "held_size", "held_tables")
         return {**dict.fromkeys(nothing), "meaning": MEANING_OF_PRICE}
-    waits = view.line.state == State.HELD
+    waits = view.state == State.HELD
     return {
         "meaning": MEANING_OF_PRICE,
         "advice": advise(held),
