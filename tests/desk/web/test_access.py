@@ -355,7 +355,7 @@ def test_requests_that_make_no_sense_are_answered_with_words(fresh):
         assert answer.status_code == status, address
         assert "Traceback" not in answer.text
         if address.startswith("/api/"):
-            assert set(answer.json()) == {"error", "hint"}
+            assert set(answer.json()) == {"error", "hint", "code"}
         else:
             assert answer.text.count("<h1") == 1
         _has_headers(answer)

@@ -153,7 +153,7 @@ def test_what_is_not_a_request_is_refused_without_repeating_it(filled, program, 
     sent = json.dumps(_asked(filled, **changed))
     answer = program.post("/requests", content=sent, headers={"content-type": "application/json"})
     assert answer.status_code == status
-    assert set(answer.json()) == {"error", "hint"}
+    assert set(answer.json()) == {"error", "hint", "code"}
     assert len(answer.text) < 400
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from understudy.desk.domain.states import Actor, State
-from understudy.errors import RefusedError
+from understudy.errors import RefusedError, UsageError
 
 
 class Role(StrEnum):
@@ -41,6 +41,14 @@ WORKER = Person(0, "the desk", None)
 
 class NotAllowedError(RefusedError):
     """This person may not do that, whatever the state of things."""
+
+    code = "not-allowed"
+
+
+class NotFoundError(UsageError):
+    """There is no such thing, or this person may not know that there is."""
+
+    code = "not-found"
 
 
 def require_role(person: Person, *roles: Role) -> None:

@@ -155,14 +155,14 @@ class Policy:
 
 
 class Grounds(StrEnum):
-    """What can be said against the release of an output."""
+    """What can be said against the release of an output; also the codes of the refusals."""
 
-    NO_RESULT = "no result"
-    NOT_PRICED = "not priced"
-    OVER_LIMIT = "over the limit"
-    FAILED = "check failed"
-    OUT_OF_DATE = "out of date"
-    REVIEW = "check asks for review"
+    NO_RESULT = "no-result"
+    NOT_PRICED = "not-priced"
+    OVER_LIMIT = "over-limit"
+    FAILED = "check-failed"
+    OUT_OF_DATE = "out-of-date"
+    REVIEW = "reason-missing"
 
 
 @dataclass(frozen=True)
@@ -214,6 +214,7 @@ class Verdict:
             raise RefusedError(
                 "some checks ask for a look, and no reason was written.",
                 hint="write in a sentence why it may leave.",
+                code=Grounds.REVIEW,
             )
 
 
@@ -221,28 +222,28 @@ NO_RESULT = Verdict((Objection(Grounds.NO_RESULT, final=True),))
 
 
 def _refusal(objection: Objection) -> RefusedError:
-    what = "everything released would cost mu"
-    if objection.name == "advantage":
-        what = "the worst-placed learner's advantage would be"
-    if objection.grounds is Grounds.OVER_LIMIT:
-        return RefusedError(
+    what = (
+        "everything released would cost mu"
+        if objection.name == "mu"
+        else "the worst-placed learner's advantage would be"
+    )
+    nothing = "this request has no output that could be released.", "withhold it, or return it."
+    message, hint = {
+        Grounds.OVER_LIMIT: (
             f"with this answer {what} {objection.upper_end:.2f}; the limit is {objection.limit:.2f}.",
-            hint="withhold it; a smaller or more robust analysis may cost less.",
-        )
-    if objection.grounds is Grounds.FAILED:
-        return RefusedError(
+            "withhold it; a smaller or more robust analysis may cost less.",
+        ),
+        Grounds.FAILED: (
             f"the check '{objection.name}' failed, and the policy lets nobody release against it.",
-            hint="withhold the output and say to the researcher what to change.",
-        )
-    if objection.grounds is Grounds.OUT_OF_DATE:
-        return RefusedError(
+            "withhold the output and say to the researcher what to change.",
+        ),
+        Grounds.OUT_OF_DATE: (
             "since this answer was priced, another was released, a learner withdrew or the code changed: "
             "its price is not what it would cost now.",
-            hint="run it again, and decide by the new price.",
-        )
-    return RefusedError(
-        "this request has no output that could be released.", hint="withhold it, or return it."
-    )
+            "run it again, and decide by the new price.",
+        ),
+    }.get(objection.grounds, nothing)
+    return RefusedError(message, hint=hint, code=objection.grounds, name=objection.name)
 
 
 _HEAD = """# What may leave this desk. A line that is left out is as by default.

@@ -95,16 +95,18 @@ class DeskClient:
             return found
         problem = found if isinstance(found, dict) else {}
         message = str(problem.get("error") or f"the desk answered {answer.status_code}.")
-        hint = str(problem.get("hint") or "")
+        hint, code = str(problem.get("hint") or ""), str(problem.get("code") or "")
         if answer.status_code == 401:
             raise UsageError(
                 "the desk does not know this token.", hint="make a new one on the page of your account."
             )
         if answer.status_code in (403, 409, 429):
-            raise RefusedError(message, hint=hint)
+            raise RefusedError(message, hint=hint, code=code)
         if answer.status_code >= 500:
-            raise MissingError(message, hint=hint or "try later, or tell the people who run the desk.")
-        raise UsageError(message, hint=hint)
+            raise MissingError(
+                message, hint=hint or "try later, or tell the people who run the desk.", code=code
+            )
+        raise UsageError(message, hint=hint, code=code)
 
 
 def data_set_named(known: Sequence[dict[str, Any]], title_or_name: str) -> str:

@@ -13,7 +13,7 @@ from pwdlib import PasswordHash
 from sqlalchemy import delete, func, or_, select
 from sqlalchemy.orm import Session
 
-from understudy.desk.domain.people import WORKER, NotAllowedError, Person, Role, require_role
+from understudy.desk.domain.people import WORKER, NotAllowedError, NotFoundError, Person, Role, require_role
 from understudy.desk.service.desk import Desk
 from understudy.desk.store import audit_log
 from understudy.desk.store.tables import AttemptRow, EndedSessionRow, InvitationRow, PersonRow, now
@@ -89,6 +89,8 @@ _AT_ONCE = threading.BoundedSemaphore(4)
 
 class SlowDownError(RefusedError):
     """Too many attempts; to be tried again later."""
+
+    code = "slow-down"
 
 
 @dataclass(frozen=True)
@@ -363,7 +365,7 @@ def _account(row: PersonRow) -> Account:
 def _found(session: Session, person_id: int) -> PersonRow:
     row = session.get(PersonRow, person_id)
     if row is None:
-        raise UsageError("there is no such person.", hint="look at the list of people.")
+        raise NotFoundError("there is no such person.", hint="look at the list of people.")
     return row
 
 
@@ -419,7 +421,7 @@ def _invitation(desk: Desk, session: Session, secret: str) -> InvitationRow:
         select(InvitationRow).where(InvitationRow.token == desk.settings.keyed("invitation", secret))
     )
     if found is None or found.used_at is not None or found.expires_at < now() or not found.person.active:
-        raise UsageError(
+        raise NotFoundError(
             "there is no such invitation, or it was used, or it is older than a week.",
             hint="if you have set your password, sign in; otherwise ask a custodian for a new link.",
         )

@@ -20,7 +20,7 @@ from understudy.core.privacy.ledger import (
     same_population,
 )
 from understudy.desk.domain.learners import LEARNER, LearnerTable, learner_table, read_table
-from understudy.desk.domain.people import Person, Role, require_role
+from understudy.desk.domain.people import NotFoundError, Person, Role, require_role
 from understudy.desk.domain.policy import Policy
 from understudy.desk.domain.states import State
 from understudy.desk.risk.released_summary import StageOne
@@ -133,7 +133,10 @@ def view(desk: Desk, who: Person, name: str) -> DataSetView:
 def synthetic_file(desk: Desk, who: Person, name: str) -> Path:
     """The synthetic table, the only file of a data set that is ever served."""
     with desk.database.reading() as session:
-        return Path(find(session, name).synthetic)
+        path = Path(find(session, name).synthetic)
+    if not path.is_file():
+        raise NotFoundError("there is no such file any more.", hint="tell the custodian of this desk.")
+    return path
 
 
 def set_policy(desk: Desk, who: Person, name: str, policy: Policy) -> None:
@@ -227,7 +230,7 @@ def find(session: Session, name: str) -> DataSetRow:
     """The data set of this name."""
     row = session.scalar(select(DataSetRow).where(DataSetRow.name == name))
     if row is None:
-        raise UsageError("there is no such data set.", hint="look at the list of data sets.")
+        raise NotFoundError("there is no such data set.", hint="look at the list of data sets.")
     return row
 
 

@@ -9,7 +9,7 @@ from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
 from understudy.desk.disclosure.code_review import read_code
-from understudy.desk.domain.people import NotAllowedError, Person, may_see, require_actor
+from understudy.desk.domain.people import NotAllowedError, NotFoundError, Person, may_see, require_actor
 from understudy.desk.domain.states import (
     BEING_ANSWERED,
     DECIDED,
@@ -32,7 +32,7 @@ def find(session: Session, who: Person, name: str) -> RequestRow:
     """The request of this name, if the person may know that there is one."""
     row = session.scalar(select(RequestRow).where(RequestRow.name == name))
     if row is None or not may_see(who, row.owner_id, State(row.state)):
-        raise UsageError("there is no such request.", hint="look at the list of your requests.")
+        raise NotFoundError("there is no such request.", hint="look at the list of your requests.")
     return row
 
 
@@ -44,12 +44,14 @@ def require(who: Person, row: RequestRow, action: str) -> Change:
         raise RefusedError(
             "this was released already; nothing was done twice.",
             hint="nothing to do: its page is up to date.",
+            code="already-released",
         )
     if wanted is None:
         shown = shown_state(who, row)
         raise RefusedError(
             f"a request that is {shown} cannot go through '{action}'.",
             hint="load its page again: somebody may have been faster.",
+            code="wrong-state",
         )
     require_actor(who, wanted.actor, row.owner_id)
     return wanted

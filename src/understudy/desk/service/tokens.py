@@ -11,7 +11,7 @@ from datetime import date, timedelta
 
 from sqlalchemy import func, select
 
-from understudy.desk.domain.people import Person, Role
+from understudy.desk.domain.people import NotFoundError, Person, Role
 from understudy.desk.service.desk import Desk
 from understudy.desk.store import audit_log
 from understudy.desk.store.tables import PersonRow, TokenRow, now
@@ -56,7 +56,7 @@ def revoke_token(desk: Desk, who: Person, token_id: int) -> None:
     with desk.database.writing() as session:
         row = session.get(TokenRow, token_id)
         if row is None or row.person_id != who.id or row.revoked_at is not None:
-            raise UsageError("there is no such token.", hint="look at the list of your tokens.")
+            raise NotFoundError("there is no such token.", hint="look at the list of your tokens.")
         row.revoked_at = now()
         audit_log.append(session, who, "revoke token", detail={"token": row.id})
 
@@ -100,7 +100,7 @@ def feed_address(desk: Desk, who: Person) -> str:
     with desk.database.writing() as session:
         row = session.get(PersonRow, who.id)
         if row is None:
-            raise UsageError("there is no such person.", hint="sign in again.")
+            raise NotFoundError("there is no such person.", hint="sign in again.")
         row.feed = desk.settings.keyed("feed", secret)
         audit_log.append(session, who, "make feed address")
     return secret

@@ -12,7 +12,7 @@ from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
 from understudy.desk.domain.analysis import Failure
-from understudy.desk.domain.people import Person, Role, may_see, require_role
+from understudy.desk.domain.people import NotFoundError, Person, Role, may_see, require_role
 from understudy.desk.domain.policy import Policy, Verdict
 from understudy.desk.domain.results import Check, Results
 from understudy.desk.domain.states import BEING_ANSWERED, CHANGES, State, state_text
@@ -168,11 +168,13 @@ def request(desk: Desk, who: Person, name: str) -> RequestView:
         )
 
 
-def certificate(desk: Desk, number: str) -> dict[str, Any] | None:
+def certificate(desk: Desk, number: str) -> dict[str, Any]:
     """The certificate of this number, for anybody who has it."""
     with desk.database.reading() as session:
         release = session.scalar(select(ReleaseRow).where(ReleaseRow.certificate == number))
-        return None if release is None else release.document
+        if release is None or release.document is None:
+            raise NotFoundError("there is no such certificate.", hint="check the number, letter by letter.")
+        return release.document
 
 
 Interval = tuple[float, float, float]

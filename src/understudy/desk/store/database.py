@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 import contextlib
+import sqlite3
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from sqlalchemy import Connection, Engine, create_engine, event, text
+from sqlalchemy.exc import DataError as NotStorableError
 from sqlalchemy.exc import DBAPIError, OperationalError
+from sqlalchemy.exc import TimeoutError as NoConnectionError
 from sqlalchemy.orm import Session, sessionmaker
 
-from understudy.errors import MissingError
+from understudy.errors import MissingError, UsageError
 
 # Names the lock that writers take in PostgreSQL; any number that only the desk uses.
 _WRITERS = 7_041_776
+# Of PostgreSQL.
+_DISK_FULL = "53100"
 
 
 class Database:
@@ -104,20 +109,31 @@ def _explained() -> Iterator[None]:
     """Errors of the database as sentences, without the statement and its values."""
     try:
         yield
-    except OperationalError as error:
-        words = str(error.orig).lower()
-        if "full" in words or "no space" in words:
+    except NotStorableError:
+        # Such as a zero byte, which PostgreSQL takes in no text.
+        raise UsageError(
+            "this request cannot be read.", hint="send plain text.", code="not-storable"
+        ) from None
+    except NoConnectionError:
+        raise MissingError(
+            "the desk is very busy at the moment.", hint="wait a moment, and try again.", code="busy"
+        ) from None
+    except DBAPIError as error:
+        if _disk_is_full(error):
             raise MissingError(
                 "the disk of the desk is full; nothing was changed.",
                 hint="make room on it, then try again.",
+                code="disk-full",
             ) from None
-        raise MissingError(
-            "the desk's database cannot be used at the moment; nothing was changed.",
-            hint="try again; if it stays so, look whether the database runs and its disk can be written.",
-        ) from None
-    except DBAPIError as error:
-        if "full" in str(error.orig).lower() or "space" in str(error.orig).lower():
+        if isinstance(error, OperationalError):
             raise MissingError(
-                "the disk of the desk is full; nothing was changed.", hint="make room on it, then try again."
+                "the desk's database cannot be used at the moment; nothing was changed.",
+                hint="try again; if it stays so, look whether the database runs and its disk can be written.",
+                code="database",
             ) from None
         raise
+
+
+def _disk_is_full(error: DBAPIError) -> bool:
+    by_sqlite = getattr(error.orig, "sqlite_errorcode", None) == sqlite3.SQLITE_FULL
+    return by_sqlite or getattr(error.orig, "sqlstate", None) == _DISK_FULL

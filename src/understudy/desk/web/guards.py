@@ -24,6 +24,8 @@ _bearer = HTTPBearer(
 class NotSignedInError(UnderstudyError):
     """Nobody is signed in; pages send to the sign-in page, the API answers 401."""
 
+    code = "not-signed-in"
+
 
 def the_desk(request: Request) -> Desk:
     """The desk that this server serves."""

@@ -6,14 +6,12 @@ import logging
 from urllib.parse import quote
 
 from fastapi.exceptions import RequestValidationError
-from sqlalchemy.exc import DataError as NotStorable
-from sqlalchemy.exc import TimeoutError as NoConnection
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import JSONResponse, PlainTextResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from understudy.desk.domain.people import NotAllowedError
+from understudy.desk.domain.people import NotAllowedError, NotFoundError
 from understudy.desk.service.accounts import WINDOW, SlowDownError
 from understudy.desk.web import pages
 from understudy.desk.web.guards import API, NotSignedInError
@@ -27,11 +25,12 @@ _STATUS: tuple[tuple[type[UnderstudyError], int], ...] = (
     (NotSignedInError, 401),
     (SlowDownError, 429),
     (NotAllowedError, 403),
+    (NotFoundError, 404),
     (RefusedError, 409),
     (MissingError, 503),
 )
 _BY_STATUS = {
-    404: UsageError("there is no such page.", hint="go to the beginning, and look from there."),
+    404: NotFoundError("there is no such page.", hint="go to the beginning, and look from there."),
     405: UsageError("this address does not take that.", hint="go to the beginning, and look from there."),
     413: UsageError("this is larger than the desk takes.", hint="leave out what is not needed."),
 }
@@ -53,8 +52,6 @@ _FAULT = UnderstudyError(
 
 def status_of(error: UnderstudyError) -> int:
     """The HTTP status of an error."""
-    if isinstance(error, UsageError) and error.message.startswith("there is no such"):
-        return 404
     return next((status for kind, status in _STATUS if isinstance(error, kind)), 400)
 
 
@@ -74,7 +71,7 @@ def answer(request: Request, error: Exception) -> Response:
     status, told = _told(error)
     headers = headers_of(error)
     if request.url.path.startswith(API):
-        content = {"error": told.message, "hint": told.hint}
+        content = {"error": told.message, "hint": told.hint, "code": told.code}
         return JSONResponse(content, status_code=status, headers=headers)
     try:
         response: Response = pages.render(
@@ -128,16 +125,11 @@ def _told(error: Exception) -> tuple[int, UnderstudyError]:
         return status_of(error), error
     if isinstance(error, HTTPException):
         return error.status_code, _BY_STATUS.get(error.status_code, _UNREADABLE)
-    # Such as a zero byte, which PostgreSQL takes in no text.
-    if isinstance(error, NotStorable):
-        return 400, _UNREADABLE
     if isinstance(error, RequestValidationError):
         # Where, and what is wanted there; never what was sent.
         places = sorted({".".join(str(part) for part in one["loc"][1:]) for one in error.errors()})
         known = ", ".join(place for place in places if place.isprintable())[:200]
         return 422, UsageError(f"something is missing or not as it has to be: {known}.", hint="correct it.")
-    if isinstance(error, NoConnection):
-        return 503, MissingError("the desk is very busy at the moment.", hint="wait a moment, and try again.")
     _log(error)
     return 500, _FAULT
 

@@ -24,13 +24,13 @@ from fastapi import APIRouter, Query, Request, Response
 from joserfc.errors import JoseError
 from starlette.responses import RedirectResponse
 
-from understudy.desk.domain.people import NotAllowedError
+from understudy.desk.domain.people import NotAllowedError, NotFoundError
 from understudy.desk.service import accounts
 from understudy.desk.store.settings import Settings
 from understudy.desk.web import sessions
 from understudy.desk.web.guards import TheDesk, local_address
 from understudy.desk.web.limits import client_address
-from understudy.errors import DataError, MissingError, UsageError
+from understudy.errors import DataError, MissingError
 
 router = APIRouter(include_in_schema=False)
 
@@ -167,7 +167,7 @@ def back(
 
 def _provider(request: Request, settings: Settings) -> Provider:
     if not settings.single_sign_on.issuer:
-        raise UsageError("there is no such way in at this desk.", hint="sign in with your password.")
+        raise NotFoundError("there is no such way in at this desk.", hint="sign in with your password.")
     found: Provider | None = getattr(request.app.state, "provider", None)
     if found is None or time.monotonic() - found.fetched > _KEPT_SECONDS:
         request.app.state.provider = found = Provider(settings)

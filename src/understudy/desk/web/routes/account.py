@@ -9,7 +9,7 @@ from xml.etree import ElementTree
 from fastapi import APIRouter, Query, Request, Response
 from starlette.responses import RedirectResponse
 
-from understudy.desk.domain.people import Person
+from understudy.desk.domain.people import NotFoundError, Person
 from understudy.desk.service import accounts, tokens
 from understudy.desk.service.desk import Desk
 from understudy.desk.service.notices import notices
@@ -159,7 +159,7 @@ def feed(desk: TheDesk, secret: str) -> Response:
     """What waits for somebody, for a feed reader."""
     person = tokens.by_feed(desk, secret)
     if person is None:
-        raise UsageError("there is no such feed.", hint="make a new address on your account's page.")
+        raise NotFoundError("there is no such feed.", hint="make a new address on your account's page.")
     return Response(_atom(desk, person), media_type="application/atom+xml")
 
 

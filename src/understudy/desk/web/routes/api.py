@@ -16,7 +16,7 @@ from understudy.desk.domain.people import Person
 from understudy.desk.service import data_sets, feedback, requests, views
 from understudy.desk.service.desk import Desk
 from understudy.desk.web.guards import ByToken, TheDesk
-from understudy.errors import RefusedError, UsageError
+from understudy.errors import RefusedError
 
 
 class Problem(BaseModel):
@@ -24,6 +24,7 @@ class Problem(BaseModel):
 
     error: str = Field(description="What was asked, and what was found.")
     hint: str = Field(description="What to do next.")
+    code: str = Field(description="A word for programs, such as not-found or out-of-date.")
 
 
 class _FromView(BaseModel):
@@ -167,8 +168,6 @@ def show_data_set(desk: TheDesk, person: ByToken, name: str) -> DataSet:
 def download_synthetic(desk: TheDesk, person: ByToken, name: str) -> Response:
     """The synthetic table, to develop code on. The real one is served by no address."""
     path = data_sets.synthetic_file(desk, person, name)
-    if not path.is_file():
-        raise UsageError("there is no such file any more.", hint="tell the custodian of this desk.")
     return FileResponse(path, media_type="application/octet-stream", filename=f"{name}{path.suffix}")
 
 
@@ -226,10 +225,7 @@ def show_result(desk: TheDesk, person: ByToken, name: str) -> Result:
 @router.get("/v1/certificates/{number}", summary="A certificate")
 def show_certificate(desk: TheDesk, person: ByToken, number: str) -> dict[str, Any]:
     """The signed certificate of a released result, as on its page."""
-    document = views.certificate(desk, number)
-    if document is None:
-        raise UsageError("there is no such certificate.", hint="check the number.")
-    return document
+    return views.certificate(desk, number)
 
 
 def _detail(desk: Desk, person: Person, name: str) -> RequestDetail:

@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Annotated, Any
+from typing import Annotated
 
 from fastapi import APIRouter, Query, Request, Response
 from starlette.responses import FileResponse
@@ -14,14 +14,14 @@ from starlette.responses import FileResponse
 from understudy.core.pages.figures import Figure
 from understudy.desk.domain import certificate
 from understudy.desk.domain.certificate import MEANING_OF_PRICE
+from understudy.desk.domain.people import NotFoundError
 from understudy.desk.domain.results import Results
 from understudy.desk.service import data_sets, views
-from understudy.desk.service.desk import Desk
 from understudy.desk.service.views import Priced, PricedRequest
 from understudy.desk.web import pages, price_figures, wording
 from understudy.desk.web.guards import Reviewing, SignedIn, TheDesk, somebody
 from understudy.desk.web.result_view import shown
-from understudy.errors import DataError, UsageError
+from understudy.errors import DataError
 
 router = APIRouter(include_in_schema=False)
 
@@ -93,8 +93,6 @@ def data_page(request: Request, desk: TheDesk, person: SignedIn, name: str) -> R
 def synthetic(desk: TheDesk, person: SignedIn, name: str) -> Response:
     """The synthetic table: the only file of a data set that is served."""
     path = data_sets.synthetic_file(desk, person, name)
-    if not path.is_file():
-        raise UsageError("there is no such file any more.", hint="ask the custodian of this desk.")
     # Its name on this machine is nobody's business.
     return FileResponse(path, filename=f"synthetic-{name}{path.suffix.lower()}")
 
@@ -136,7 +134,7 @@ def figure(
 ) -> Response:
     """One figure, also as narrow as a telephone."""
     if key not in FIGURES:
-        raise UsageError("there is no such figure.", hint=f"known are: {', '.join(FIGURES)}.")
+        raise NotFoundError("there is no such figure.", hint=f"known are: {', '.join(FIGURES)}.")
     data = data_sets.view(desk, person, name)
     priced = views.priced(desk, person, name)
     return Response(_svg(key, data.title, priced, narrow), media_type="image/svg+xml")
@@ -157,7 +155,7 @@ def _svg(key: str, title: str, priced: Priced, narrow: bool) -> str:
 @router.get("/certificates/{number}.json")
 def certificate_file(desk: TheDesk, number: str) -> Response:
     """The certificate as it was signed."""
-    content = json.dumps(_found(desk, number), ensure_ascii=False, indent=2)
+    content = json.dumps(views.certificate(desk, number), ensure_ascii=False, indent=2)
     headers = {"content-disposition": 'attachment; filename="certificate.json"'}
     return Response(content, media_type="application/json", headers=headers)
 
@@ -165,7 +163,7 @@ def certificate_file(desk: TheDesk, number: str) -> Response:
 @router.get("/certificates/{number}")
 def certificate_page(request: Request, desk: TheDesk, number: str) -> Response:
     """The certificate to read, with whether it is as the desk signed it."""
-    document = _found(desk, number)
+    document = views.certificate(desk, number)
     try:
         certificate.verify(document, certificate.public_key(desk.settings.secret))
         genuine = True
@@ -180,10 +178,3 @@ def certificate_page(request: Request, desk: TheDesk, number: str) -> Response:
         genuine=genuine,
         result=[] if document["result"] is None else shown(Results.from_json(document["result"])),
     )
-
-
-def _found(desk: Desk, number: str) -> dict[str, Any]:
-    document = views.certificate(desk, number)
-    if document is None:
-        raise UsageError("there is no such certificate.", hint="check the number, letter by letter.")
-    return document
