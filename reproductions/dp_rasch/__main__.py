@@ -19,9 +19,9 @@ from reproductions.dp_rasch.study import (
     check_size,
     write_study,
 )
-from understudy.cli.options import AsJson, echo_json
+from understudy.cli.options import AsJson
 from understudy.cli.progress import progress_bar
-from understudy.cli.tables import print_table
+from understudy.cli.terminal import echo_json, print_table
 from understudy.core.files.writing import check_absent, check_parent
 from understudy.errors import UsageError
 from understudy.exams.formats.reading import read_responses

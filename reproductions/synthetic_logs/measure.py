@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
-from pathlib import Path
-
 import altair as alt
 import numpy as np
 from numpy.typing import NDArray
@@ -14,14 +11,14 @@ from reproductions.pages import DATA, tables_of, write_rows
 from understudy.core.pages.figures import MUTED, WARNING, Figure, data
 from understudy.core.privacy.noise import seeded_noise
 from understudy.logs.description import describe
-from understudy.logs.generators.generator import make_method
+from understudy.logs.generators.registry import parse_generator
 from understudy.logs.interactions import Interactions
 from understudy.logs.models.rasch import fit_rasch
 from understudy.logs.reading import read_log
 from understudy.logs.release.report import shares_figure
 from understudy.logs.simulate import DUOLINGO_SHAPE, RARE_PATHS
-from understudy.logs.study import Plan, run_study
-from understudy.logs.study_report import summarise, tradeoff
+from understudy.logs.study import StudyOptions, study
+from understudy.logs.study_report import tradeoff
 
 LOG = DATA / "assistments2009.csv.gz"
 TABLES = tables_of("synthetic_logs")
@@ -34,28 +31,23 @@ LONG_METHODS = ("drop:0", "drop:0.5", "drop:0.75", "drop:0.99", "markov")
 def measure_published() -> None:
     """The published methods on ASSISTments and on a log of Duolingo's shape."""
     log = read_log(LOG)
-    with tempfile.TemporaryDirectory() as scratch:
-        summaries = summarise(run_study(log, Plan(METHODS, n_seeds=3), Path(scratch) / "a"))
-        _keep(summaries, "assistments")
-        tradeoff(summaries).save(TABLES, "tradeoff")
-        _describe(log)
-        long_log = DUOLINGO_SHAPE.simulate(np.random.default_rng(1))
-        plan = Plan(LONG_METHODS, n_seeds=1, n_shadows=32)
-        _keep(summarise(run_study(long_log, plan, Path(scratch) / "d")), "duolingo-shape")
+    summaries = study(log, METHODS).summaries
+    _keep(summaries, "assistments")
+    tradeoff(summaries).save(TABLES, "tradeoff")
+    _describe(log)
+    long_log = DUOLINGO_SHAPE.simulate(np.random.default_rng(1))
+    _keep(study(long_log, LONG_METHODS, StudyOptions(n_seeds=1, n_shadows=32)).summaries, "duolingo-shape")
 
 
 def measure_private() -> None:
     """The private generator beside the baselines, and the small, hard case."""
-    with tempfile.TemporaryDirectory() as scratch:
-        log = read_log(LOG)
-        summaries = summarise(run_study(log, Plan(PRIVATE_METHODS, n_seeds=5), Path(scratch) / "p"))
-        _keep(summaries, "private")
-        tradeoff(summaries).save(TABLES, "private")
-        rare = RARE_PATHS.simulate(np.random.default_rng(1))
-        plan = Plan(("markov", "markov-dp:epsilon=8"), n_seeds=10, n_shadows=32, control=False)
-        summaries = summarise(run_study(rare, plan, Path(scratch) / "r"))
-        rows = [(summary["method"], *_strongest(summary)) for summary in summaries]
-        write_rows(TABLES / "rare-paths.csv", ("method", "attack", "mean_auc"), rows)
+    summaries = study(read_log(LOG), PRIVATE_METHODS, seeds=5).summaries
+    _keep(summaries, "private")
+    tradeoff(summaries).save(TABLES, "private")
+    rare = RARE_PATHS.simulate(np.random.default_rng(1))
+    found = study(rare, ("markov", "markov-dp:epsilon=8"), StudyOptions(n_seeds=10, n_shadows=32))
+    rows = [(summary["method"], *_strongest(summary)) for summary in found.summaries]
+    write_rows(TABLES / "rare-paths.csv", ("method", "attack", "mean_auc"), rows)
 
 
 def _strongest(summary: dict[str, object]) -> tuple[str, str]:
@@ -64,7 +56,7 @@ def _strongest(summary: dict[str, object]) -> tuple[str, str]:
     attacks = {
         name: float(area)  # type: ignore[arg-type]
         for name, area in areas.items()
-        if "worst" not in name and name != "attribute"
+        if "worst" not in name and "chance" not in name and name != "attribute"
     }
     best = max(attacks, key=lambda name: attacks[name])
     return best, f"{attacks[best]:.3f}"
@@ -95,7 +87,7 @@ def _describe(log: Interactions) -> None:
     write_rows(TABLES / "description.csv", _DESCRIBED, [[getattr(description, name) for name in _DESCRIBED]])
     rng = np.random.default_rng(1)
     half = log.select(rng.permutation(log.n_learners)[: log.n_learners // 2])
-    synthetic = make_method("markov").fit(half, rng, seeded_noise(rng)).sample(None, rng)
+    synthetic = parse_generator("markov").fit(half, rng, seeded_noise(rng)).sample(None, rng)
     shares_figure(half, synthetic).save(TABLES, "actions")
     _ability_figure(fit_rasch(half).ability).save(TABLES, "abilities")
 

@@ -112,10 +112,9 @@ def test_init_without_answers_says_what_to_give_and_leaves_nothing(tmp_path, opt
 
 
 def test_a_wrong_answer_is_asked_again_at_a_terminal(tmp_path, tables, monkeypatch):
-    from understudy.cli import terminal
     from understudy.cli.desk import setup
 
-    for module in (setup, terminal):
+    for module in (setup, questions):
         monkeypatch.setattr(module, "at_a_terminal", lambda: True)
     real, synthetic = tables
     (synthetic.parent / "notes.txt").write_text("no table")
@@ -133,11 +132,11 @@ def test_a_wrong_answer_is_asked_again_at_a_terminal(tmp_path, tables, monkeypat
 
 
 def test_init_that_is_stopped_leaves_nothing(tmp_path, tables, monkeypatch):
-    from understudy.cli import terminal
+    from understudy.cli import questions
     from understudy.desk.service import data_sets
 
     # Ctrl-C at a question (an end of the input looks the same), and later.
-    monkeypatch.setattr(terminal, "at_a_terminal", lambda: True)
+    monkeypatch.setattr(questions, "at_a_terminal", lambda: True)
     asked = CliRunner().invoke(app, ["desk", "init", str(tmp_path / "desk")], input="Our desk\n")
 
     def interrupt(*_, **__):

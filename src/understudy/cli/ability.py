@@ -8,13 +8,18 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from understudy.cli.exams import Missing
-from understudy.cli.options import AsJson, echo_json
+from understudy.cli.lazy import command_group
+from understudy.cli.options import AsJson
+from understudy.cli.terminal import echo_json
 
 if TYPE_CHECKING:
     from understudy.exams.ability import Abilities
     from understudy.exams.difficulties_file import Difficulties
     from understudy.exams.formats.own_answers import Answers
     from understudy.exams.responses import Responses
+
+app = command_group()
+
 
 DifficultiesPath = Annotated[
     Path, typer.Argument(metavar="DIFFICULTIES", help="The file that `understudy difficulties` wrote.")
@@ -27,6 +32,7 @@ PassMark = Annotated[
 _MOST_SHOWN = 20
 
 
+@app.command()
 def ability(
     file: DifficultiesPath,
     answers: Annotated[
@@ -204,7 +210,7 @@ def _for_machines(
 
 
 def _show(students: tuple[str, ...], found: Abilities) -> None:
-    from understudy.cli.tables import print_table
+    from understudy.cli.terminal import print_table
 
     lines = [
         (
@@ -224,7 +230,7 @@ def _show(students: tuple[str, ...], found: Abilities) -> None:
 
 
 def _show_items(found: Abilities, answers: list[int], counted_as: Responses) -> None:
-    from understudy.cli.tables import print_table
+    from understudy.cli.terminal import print_table
 
     counts = counted_as.with_items(found.items).correct[0].tolist()
     words = {1: "right", 0: "wrong", -1: "not answered"}

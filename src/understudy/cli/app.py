@@ -1,42 +1,57 @@
-"""Puts the verbs together and turns errors into sentences and exit codes."""
+"""The `understudy` command: verbs that are loaded when they are used, and errors as sentences or JSON."""
 
 from __future__ import annotations
 
 import os
 import signal
 import sys
-import traceback
-from pathlib import Path
+from typing import Annotated, Any
 
 import typer
 
 import understudy
-from understudy.cli.ability import ability
-from understudy.cli.audit import audit
-from understudy.cli.cohort.cohort import cohort
-from understudy.cli.desk.desk import desk
-from understudy.cli.exams import difficulties
-from understudy.cli.inspect import inspect
-from understudy.cli.keystrokes.keystrokes import keystrokes
-from understudy.cli.ledger import ledger
-from understudy.cli.logs import release
-from understudy.cli.page import page
-from understudy.cli.sandbox import sandbox
-from understudy.cli.simulate import simulate
-from understudy.cli.study import study
-from understudy.cli.synthesize import synthesize
-from understudy.errors import UnderstudyError
+from understudy.cli.lazy import lazy_group
+from understudy.cli.terminal import TerminalProgress, ask_before_charge, complain, wants_json
+from understudy.core.engine.progress import reported_by
+from understudy.core.privacy.confirmation import asked_by
+from understudy.errors import UnderstudyError, UsageError, safe_location
 
-app = typer.Typer(
-    name="understudy",
-    help="Share what learners' data can teach without sharing the learners.",
-    no_args_is_help=True,
-    add_completion=False,
-    # A traceback with local variables would print learners' rows.
-    pretty_exceptions_enable=False,
-    context_settings={"help_option_names": ["-h", "--help"]},
-    rich_markup_mode=None,
-)
+# What the parser of the command line raises. Typer carries its own copy of Click: its base is found, not imported.
+CommandLineError: Any = typer.BadParameter.__mro__[2]
+
+# By the job that people come for: the module of each command, and its sentence in the list of commands.
+COMMANDS = {
+    "Logs of learners' actions": {
+        "inspect": ("understudy.cli.logs", "Show what is in a log, and how few points single a learner out."),
+        "synthesize": ("understudy.cli.logs", "Write a synthetic log, and say what is guaranteed about it."),
+        "audit": ("understudy.cli.logs", "Attack any generator's files, and measure what they are worth."),
+        "study": (
+            "understudy.cli.logs",
+            "Compare generators: what their logs are worth and what attacks find.",
+        ),
+        "release": ("understudy.cli.logs", "Make a bundle: synthetic data and card, and what was measured."),
+    },
+    "Exams": {
+        "difficulties": (
+            "understudy.cli.exams",
+            "Release how hard each item of an exam is, with a guarantee.",
+        ),
+        "ability": ("understudy.cli.ability", "Compute abilities and chances of passing from difficulties."),
+        "page": ("understudy.cli.page", "Make a page on which students compute their own ability."),
+    },
+    "Other jobs": {
+        "keystrokes": ("understudy.cli.keystrokes", "Open keystroke data: coarse enough, without names."),
+        "cohort": ("understudy.cli.cohort", "Share the habits of a small cohort by a private summary."),
+        "desk": ("understudy.cli.desk", "Answer researchers' questions on real data: the validation desk."),
+    },
+    "Around them": {
+        "ledger": ("understudy.cli.ledger", "Show every release that counts for the learners of a file."),
+        "simulate": ("understudy.cli.simulate", "Write data of learners who never existed, to try things."),
+        "sandbox": ("understudy.cli.sandbox", "Check the sandbox that runs code from others."),
+    },
+}
+
+app = lazy_group("understudy", "Share what learners' data can teach without sharing the learners.", COMMANDS)
 
 
 def _version(wanted: bool) -> None:
@@ -47,64 +62,63 @@ def _version(wanted: bool) -> None:
 
 @app.callback()
 def _options(
-    version: bool = typer.Option(
-        False, "--version", callback=_version, is_eager=True, help="Show the version and stop."
-    ),
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version and stop.")
+    ] = False,
 ) -> None:
     pass
 
 
-for verb in (
-    inspect,
-    synthesize,
-    audit,
-    study,
-    release,
-    difficulties,
-    ability,
-    page,
-    ledger,
-    simulate,
-):
-    # typer writes a hyphen for an underscore.
-    app.command()(verb)
-
-app.add_typer(sandbox)
-app.add_typer(cohort)
-app.add_typer(keystrokes)
-app.add_typer(desk)
-
-
 def main() -> None:
     """Run a command; print what went wrong as a sentence, never with a learner's value."""
-    code = 0
     # A closed terminal or a polite kill ends like an error does: with temporary files removed.
     for number in (signal.SIGTERM, getattr(signal, "SIGHUP", signal.SIGTERM)):
         signal.signal(number, lambda *_: sys.exit(143))
+    sys.exit(run(sys.argv[1:]))
+
+
+def run(arguments: list[str]) -> int:
+    """Run a command and give its exit code."""
+    as_json = wants_json(arguments)
     try:
-        app()
+        with asked_by(ask_before_charge), reported_by(TerminalProgress(quiet="--quiet" in arguments)):
+            code: Any = app(arguments, standalone_mode=False)
+        return int(code) if isinstance(code, int) else 0
     except UnderstudyError as error:
-        options = ", ".join("--" + setting.replace("_", "-") for setting in error.settings)
-        _complain(error.message, f"{error.hint.removesuffix('.')} ({options})." if options else error.hint)
-        code = error.exit_code
+        complain(error, as_json)
+        _say_notes(error)
+        return error.exit_code
+    except CommandLineError as error:
+        if as_json:
+            complain(UsageError(error.format_message(), hint="see the command's help."), as_json)
+        else:
+            error.show()
+        return error.exit_code
+    except (KeyboardInterrupt, typer.Abort) as stop:
+        typer.echo("Stopped.", err=True)
+        _say_notes(stop)
+        return 130
     except BrokenPipeError:
         # The reader of our output went away, as `head` does: not an error of ours.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
     except Exception as error:
         if os.environ.get("UNDERSTUDY_DEBUG"):
             raise
         # The message of an unforeseen error may quote a learner's record: say where, not what.
-        place = traceback.extract_tb(error.__traceback__)[-1]
-        _complain(
-            f"an error that should not happen: {type(error).__name__} "
-            f"in {Path(place.filename).name}, line {place.lineno}.",
-            "report it with this line; UNDERSTUDY_DEBUG=1 shows more, and may show data.",
+        complain(
+            UnderstudyError(
+                f"an error that should not happen: {safe_location(error)}.",
+                hint="report it with this line; UNDERSTUDY_DEBUG=1 shows more, and may show data.",
+                code="unforeseen",
+            ),
+            as_json,
         )
-        code = 1
-    sys.exit(code)
+        _say_notes(error)
+        return 1
 
 
-def _complain(message: str, hint: str) -> None:
-    typer.echo(f"Error: {message}", err=True)
-    if hint:
-        typer.echo(f"Hint: {hint}", err=True)
+def _say_notes(error: BaseException) -> None:
+    """What the library has to say about a stop: what was charged, and what was written."""
+    for note in getattr(error, "__notes__", ()):
+        typer.echo(note, err=True)

@@ -9,20 +9,17 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from understudy.cli.charging import paid_output
-from understudy.cli.options import (
-    AsJson,
-    Exclude,
-    Format,
-    Learner,
-    LedgerPath,
-    Outcome,
-    echo_json,
-)
+from understudy.cli.lazy import command_group
+from understudy.cli.options import AsJson, Exclude, Format, Learner, LedgerPath, Outcome
+from understudy.cli.terminal import echo_json
 
 if TYPE_CHECKING:
     from understudy.exams.difficulties import DifficultiesOptions
     from understudy.exams.difficulties_file import Difficulties
     from understudy.exams.responses import Responses
+
+app = command_group()
+
 
 _SHOWN = 40
 
@@ -42,6 +39,7 @@ class Attempts(Enum):
     best = "best"
 
 
+@app.command()
 def difficulties(
     file: Annotated[
         Path,
@@ -152,16 +150,7 @@ def difficulties(
 
     from understudy.core.files.columns import Columns
     from understudy.core.files.writing import write_json
-    from understudy.core.privacy.ledger import (
-        SIMULATED_POPULATION,
-        Ledger,
-        file_population,
-        ledger_path,
-        new_card_id,
-        same_population,
-    )
-    from understudy.core.privacy.noise import os_noise
-    from understudy.errors import UsageError
+    from understudy.core.privacy.spending import Account, Spending
     from understudy.exams.difficulties import DifficultiesOptions, fit_difficulties, plan_for
     from understudy.exams.formats.reading import read_responses
 
@@ -198,41 +187,17 @@ def difficulties(
         return
     if responses.n_missing and not as_json:
         _say_missing(settled.options, responses)
-    if responses.simulated and population is not None:
-        raise UsageError(
-            f"{file.name} holds simulated learners, who belong to no population.",
-            hint="leave --population out; if they are real, rename them: simulated-… marks simulated ones.",
-        )
-    people = SIMULATED_POPULATION if responses.simulated else population or file_population(file)
-    book = Ledger(
-        ledger_path(file, ledger, simulated_output=out.resolve().parent if responses.simulated else None)
-    )
-    card = new_card_id()
-    others = book.populations()
-    if not as_json and settled.guarantee.formal:
-        _say_population(people, population, others, responses.simulated)
-    book.record(
-        population=people,
-        card=card,
-        kind="difficulties",
-        method=settled.method,
-        guarantee=settled.guarantee,
-        file=None if responses.simulated else file,
-    )
-    rng = np.random.default_rng(secrets.randbits(128))
-    found = fit_difficulties(responses, settled, os_noise(), rng, card=card)
-    write_json(out, found.to_json())
-    balance = book.balance(people)
+    account = Account.open(Spending(population, ledger), path=file, simulated=responses.simulated)
+    account.check(settled.guarantee)
+    with account.charge("difficulties", settled.method, settled.guarantee, out=out) as charge:
+        rng = np.random.default_rng(secrets.randbits(128))
+        found = fit_difficulties(responses, settled, charge.noise, rng, card=charge.card)
+        write_json(out, found.to_json())
     if as_json:
         echo_json(
             {
                 "out": str(out),
-                "card": card,
-                "ledger": str(book.path),
-                "population": people,
-                "other_populations": [name for name in others if name != same_population(people)],
-                "spent": balance.epsilon,
-                "limit": balance.limit,
+                **charge.to_json(),
                 **found.to_json(),
             }
         )
@@ -240,29 +205,12 @@ def difficulties(
     _show(found)
     typer.echo(f"Guarantee: {found.guarantee}.")
     if found.guarantee.formal:
-        if not responses.simulated:
-            typer.echo(f"Charged to '{people}': epsilon {balance.epsilon:g} of {balance.limit:g} is spent.")
+        typer.echo(charge.sentence())
         _say_small(found)
         typer.echo(f"Written: {out}. For the students: understudy page {out} -o page.html")
     else:
         private = "--epsilon 1" if epsilon is None else "-m knorm"
         typer.echo(f"Written: {out}. NOT PRIVATE: keep it inside; {private} makes it private.", err=True)
-
-
-def _say_population(people: str, declared: str | None, others: list[str], simulated: bool) -> None:
-    """Whom this is charged to, before it is."""
-    from understudy.core.privacy.ledger import same_population
-
-    if simulated:
-        typer.echo("All learners are called simulated-…: taken for simulated, who have no budget.", err=True)
-    elif declared is None:
-        rest = [name for name in others if name != same_population(people)]
-        typer.echo(
-            f"To be charged to '{people}'. If the same learners are in another file, under whatever name, "
-            "give both the same --population, or their losses do not add up."
-            + (f" This ledger also knows: {', '.join(rest[:5])}." if rest else ""),
-            err=True,
-        )
 
 
 def _say_missing(options: DifficultiesOptions, responses: Responses) -> None:
@@ -290,7 +238,7 @@ def _say_small(found: Difficulties) -> None:
 
 
 def _show(found: Difficulties) -> None:
-    from understudy.cli.tables import print_table
+    from understudy.cli.terminal import print_table
 
     place = {
         name: (step, found.steps[step].index(name))
@@ -324,7 +272,7 @@ def _show(found: Difficulties) -> None:
 
 
 def _explain(options: DifficultiesOptions, responses: Responses, as_json: bool) -> None:
-    from understudy.cli.tables import print_table
+    from understudy.cli.terminal import print_table
     from understudy.exams.forecast import forecast
 
     rows = forecast(options, responses.n_items, responses.n_learners)

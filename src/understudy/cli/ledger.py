@@ -7,12 +7,18 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from understudy.cli.options import DEFAULT_POPULATION, AsJson, LedgerPath, echo_json
+from understudy.cli.lazy import command_group
+from understudy.cli.options import AsJson, LedgerPath
+from understudy.cli.terminal import echo_json
 
 if TYPE_CHECKING:
     from understudy.core.privacy.ledger import Ledger
 
 
+app = command_group()
+
+
+@app.command()
 def ledger(
     file: Annotated[
         Path, typer.Argument(metavar="FILE", help="The data set, or a bundle of simulated data.")
@@ -38,8 +44,9 @@ def ledger(
 
     Example: understudy ledger log.csv
     """
-    from understudy.cli.tables import print_table
-    from understudy.core.privacy.ledger import FILE_NAME, SIMULATED_POPULATION, Ledger, ledger_path
+    from understudy.cli.terminal import print_table
+    from understudy.core.privacy.ledger import FILE_NAME, Ledger, ledger_path
+    from understudy.core.privacy.population import FOLDER_POPULATION, SIMULATED_POPULATION
     from understudy.errors import UsageError
 
     if not file.exists():
@@ -53,9 +60,9 @@ def ledger(
     path = inside if ledger is None and file.is_dir() else ledger_path(file, ledger)
     book = Ledger(path)
     if limit is not None:
-        book.set_limit(population or DEFAULT_POPULATION, limit)
+        book.set_limit(population or FOLDER_POPULATION, limit)
     if delta_limit is not None:
-        book.set_delta_limit(population or DEFAULT_POPULATION, delta_limit)
+        book.set_delta_limit(population or FOLDER_POPULATION, delta_limit)
     population = population or _of_file(book, file)
     balance = book.balance(population)
     entries = book.entries(population)
@@ -103,7 +110,7 @@ def ledger(
             f"Spent: epsilon {balance.epsilon:g} of {balance.limit:g}; remaining {balance.remaining:g}; "
             f"releases without a guarantee: {balance.n_without_guarantee}."
         )
-    if len(counted) > 2 and balance.population == DEFAULT_POPULATION:
+    if len(counted) > 2 and balance.population == FOLDER_POPULATION:
         typer.echo("Populations hold different learners, so of several the one with the largest sum counts.")
     if others:
         sums = ", ".join(
@@ -119,11 +126,16 @@ def _of_file(book: Ledger, file: Path) -> str:
 
     A ledger in which there are simulated learners only is about them.
     """
-    from understudy.core.privacy.ledger import SIMULATED_POPULATION, file_population, same_population
+    from understudy.core.privacy.population import (
+        FOLDER_POPULATION,
+        SIMULATED_POPULATION,
+        file_population,
+        normalised,
+    )
 
     known = {entry.population for entry in book.entries()}
     if known == {SIMULATED_POPULATION}:
         return SIMULATED_POPULATION
     own = file_population(file)
-    linked = {entry.population for entry in book.entries(own)} - {DEFAULT_POPULATION}
-    return own if linked or same_population(own) in known else DEFAULT_POPULATION
+    linked = {entry.population for entry in book.entries(own)} - {FOLDER_POPULATION}
+    return own if linked or normalised(own) in known else FOLDER_POPULATION

@@ -1,138 +1,305 @@
-"""`understudy release`: the bundle that may leave."""
+"""Commands on logs of learners' actions: inspect, synthesize, audit, study, release."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
+import numpy as np
 import typer
 
-from understudy.cli.options import (
-    DEFAULT_POPULATION,
-    Action,
-    ActionsFile,
-    AsJson,
-    Exclude,
-    Format,
-    Group,
-    KeepSkills,
-    Learner,
-    LedgerPath,
-    LogPath,
-    Method,
-    OptionalSeed,
-    Outcome,
-    Population,
-    PublicActions,
-    Time,
-    declared,
-    echo_json,
-    read,
-    refuse_identifiers,
-    say_notes,
-)
-from understudy.cli.progress import progress_bar
+from understudy.cli.lazy import command_group
+from understudy.cli.options import AsJson, Quiet, Seed, grouped
+from understudy.cli.terminal import echo_json, finite, print_table, show, tell
+from understudy.core.files.writing import check_not_input, write_text
+from understudy.logs.audit import Audit
+from understudy.logs.audit import audit as audit_logs
+from understudy.logs.inspect import Inspection
+from understudy.logs.inspect import inspect as inspect_log
+from understudy.logs.interactions import Interactions
+from understudy.logs.reading import LogOptions, read_log
+from understudy.logs.release.bundle import ReleaseOptions
+from understudy.logs.release.bundle import release as release_log
+from understudy.logs.release.forecast import ROWS_PER_LEARNER, explanation_figure
+from understudy.logs.release.forecast import explain as predict_errors
+from understudy.logs.study import Study, StudyOptions
+from understudy.logs.study import study as study_log
+from understudy.logs.synthesize import SynthesizeOptions
+from understudy.logs.synthesize import synthesize as synthesize_log
+from understudy.logs.utility import METRICS
+
+app = command_group()
+
+LogPath = Annotated[
+    Path,
+    typer.Argument(
+        metavar="FILE", help="The log: csv, tsv, xlsx, parquet, json lines or another known format."
+    ),
+]
+Method = Annotated[
+    str,
+    typer.Option(
+        "-m",
+        "--method",
+        help="The generator: markov-dp (options epsilon, delta, longest: markov-dp:epsilon=2:longest=200); without a "
+        "guarantee markov, drop:RATIO, module:Class or run:COMMAND {train} {out}. "
+        "Choose longest by what is plausible, not from the data.",
+    ),
+]
 
 
+@app.command()
+@grouped
+def inspect(
+    file: LogPath,
+    options: LogOptions,
+    html: Annotated[Path | None, typer.Option(help="Also write the result as a page.")] = None,
+    seed: Seed = 0,
+    as_json: AsJson = False,
+) -> None:
+    """Show what is in a log, and how few points single a learner out.
+
+    Sizes, repeats and lengths, columns that identify people, and uniqueness. The result is internal.
+
+    Example: understudy inspect log.csv
+    """
+    found = inspect_log(read_log(file, options), rng=np.random.default_rng(seed))
+    if html is not None:
+        check_not_input(html, file)
+        write_text(html, found.page())
+    if as_json:
+        echo_json(found.to_json())
+        return
+    _print_inspection(found)
+    if html is not None:
+        typer.echo(f"Page: {html}")
+
+
+@app.command()
+@grouped
+def synthesize(
+    file: LogPath,
+    out: Annotated[Path, typer.Option("-o", "--out", help="File to write, csv or parquet by extension.")],
+    method: Method,
+    reading: LogOptions,
+    options: SynthesizeOptions,
+    as_json: AsJson = False,
+    quiet: Quiet = False,
+) -> None:
+    """Write a synthetic log, and say what is guaranteed about it.
+
+    It is charged like a release, and measures no risk.
+
+    Example: understudy synthesize log.csv -o synthetic.csv -m markov
+    """
+    log = _read(file, reading, as_json or quiet)
+    show(synthesize_log(log, method, options, out=out), as_json)
+
+
+@app.command()
+@grouped
+def audit(
+    members: Annotated[Path, typer.Option(help="Log of the learners whom the generator learned from.")],
+    outsiders: Annotated[Path, typer.Option(help="Log of learners of the same kind whom it never saw.")],
+    synthetic: Annotated[Path, typer.Option(help="The synthetic log.")],
+    options: LogOptions,
+    seed: Seed = 0,
+    as_json: AsJson = False,
+) -> None:
+    """Attack any generator's files, and measure what they are worth.
+
+    Every attack and metric that needs no more than three files. The shadow attack is left out: it refits the
+    generator, which files cannot do. The result is internal: it is computed from real learners and costs no budget.
+
+    Example: understudy audit --members train.csv --outsiders rest.csv --synthetic fake.csv
+    """
+    options = replace(options, single_rows=True)
+    found = audit_logs(
+        *(read_log(path, options) for path in (members, outsiders, synthetic)),
+        rng=np.random.default_rng(seed),
+    )
+    if as_json:
+        echo_json(found.to_json())
+    else:
+        _print_audit(found)
+
+
+@app.command()
+@grouped
+def study(
+    file: LogPath,
+    method: Annotated[list[str], typer.Option("-m", "--method", help="A generator; give it several times.")],
+    out: Annotated[
+        Path, typer.Option("-o", "--out", help="Folder for the results; resumed when it is there.")
+    ],
+    reading: LogOptions,
+    options: StudyOptions,
+    as_json: AsJson = False,
+    quiet: Quiet = False,
+) -> None:
+    """Compare generators: what their logs are worth and what attacks find.
+
+    The results are internal: they are computed from real learners and cost no budget.
+
+    Example: understudy study log.csv -m drop:0.5 -m markov --seeds 3 -o study
+    """
+    found = study_log(_read(file, reading, as_json or quiet), method, options, out=out)
+    if as_json:
+        echo_json(found.to_json())
+    else:
+        _print_study(found)
+
+
+@app.command()
+@grouped
 def release(
     file: LogPath,
     out: Annotated[Path, typer.Option("-o", "--out", help="Folder for the bundle; must not be there yet.")],
+    reading: LogOptions,
+    options: ReleaseOptions,
     method: Method = "markov-dp",
-    learners: Annotated[
-        int | None, typer.Option(min=1, help="Number of synthetic learners (default: as many as real ones).")
-    ] = None,
-    accept_risk: Annotated[
-        str,
-        typer.Option(metavar="REASON", help="Release although learners can be told; printed on the card."),
-    ] = "",
-    publish_figures: Annotated[
-        bool, typer.Option("--publish-figures", help="Put the measured figures, rounded, on the card.")
-    ] = False,
-    title: Annotated[str, typer.Option(help="Title on the card.")] = "",
-    custodian: Annotated[str, typer.Option(help="Who stands behind the release.")] = "",
-    group: Group = None,
-    exclude: Exclude = None,
-    learner: Learner = None,
-    action: Action = None,
-    outcome: Outcome = None,
-    time: Time = None,
-    format: Format = None,
-    keep_skills: KeepSkills = False,
-    public_actions: PublicActions = False,
-    actions: ActionsFile = None,
-    ledger: LedgerPath = None,
-    population: Population = DEFAULT_POPULATION,
-    seed: OptionalSeed = None,
     explain: Annotated[
         bool, typer.Option("--explain", help="Spend nothing: show what accuracy each epsilon would buy.")
     ] = False,
     as_json: AsJson = False,
+    quiet: Quiet = False,
 ) -> None:
-    """Make a bundle: synthetic data with a card in share/, what was measured in keep/.
+    """Make a bundle: synthetic data and card, and what was measured.
 
-    The method is markov-dp with epsilon 8 unless another is given. The risk is measured on halves
-    of the learners; a method without a formal guarantee is refused when its learners can be told from others,
-    and one that would pass the budget always (exit code 4).
+    What may leave is in share/, what was measured in keep/. The generator is markov-dp with epsilon 8 unless
+    another is given. The risk is measured on halves of the learners; a generator without a formal guarantee is
+    refused when its learners can be distinguished from others, and one that would pass the budget always (exit
+    code 4).
 
     Example: understudy release log.csv -o bundle --public-actions
     """
-    from understudy.core.privacy.ledger import Ledger, ledger_path
-    from understudy.logs.release.bundle import Options, make_release
-
-    log = read(
-        file,
-        learner=learner,
-        action=action,
-        outcome=outcome,
-        time=time,
-        group=group,
-        format=format,
-        keep_skills=keep_skills,
-        exclude=exclude,
-    )
-    say_notes(log, as_json)
-    refuse_identifiers(log.origin.identifiers, "the synthetic file")
+    log = _read(file, reading, as_json or quiet)
     if explain:
-        from understudy.cli.explaining import explain_budget
+        log.origin.refuse_people("the synthetic file")
+        _explain(log, out, as_json)
+    else:
+        show(release_log(log, out, method, options), as_json)
 
-        explain_budget(declared(log, public_actions, actions), out, as_json)
-        return
-    options = Options(
-        method=method,
-        n_learners=learners,
-        accept_risk=accept_risk.strip(),
-        publish_figures=publish_figures,
-        custodian=custodian,
-        title=title,
-        population=population,
-        seed=seed,
+
+def _read(file: Path, options: LogOptions, quiet: bool) -> Interactions:
+    log = read_log(file, options)
+    tell(log.origin.notes, quiet)
+    return log
+
+
+def _print_inspection(found: Inspection) -> None:
+    origin = found.origin
+    tell(origin.notes, quiet=False)
+    typer.echo("Columns: " + ", ".join(f"{role} = {name}" for role, name in origin.columns.items()) + ".")
+    name = "" if origin.path is None else origin.path.name
+    print_table(name, ["what", "value"], [list(pair) for pair in found.facts()])
+    if origin.identifiers:
+        print_table(
+            "Columns that identify people: none of these reaches a synthetic file",
+            ["column", "kind", "evidence", "role"],
+            [[i.column, i.kind, i.evidence, i.role] for i in origin.identifiers],
+        )
+    else:
+        typer.echo("No column looks like a name, e-mail address, phone or student number, or IP address.")
+    shares = found.uniqueness
+    print_table(
+        f"Share of learners singled out by k random points (95 % interval, {shares[0].n_targets} learners)",
+        ["k", "by action", "interval", "by action and outcome", "interval"],
+        [
+            [
+                str(a.k),
+                f"{100 * a.share:.1f} %",
+                f"{100 * a.low:.1f}–{100 * a.high:.1f} %",
+                f"{100 * b.share:.1f} %",
+                f"{100 * b.low:.1f}–{100 * b.high:.1f} %",
+            ]
+            for a, b in zip(shares[: len(shares) // 2], shares[len(shares) // 2 :], strict=True)
+        ],
     )
-    real = declared(log, public_actions, actions)
-    inside = real.simulated and ledger is None
-    book = None if inside else Ledger(ledger_path(file, ledger))
-    with progress_bar("Measuring the risk") as progress:
-        released = make_release(real, out, options, ledger=book, notes=log.origin.notes, progress=progress)
-    worst = released.assessment.worst
+
+
+def _print_audit(found: Audit) -> None:
+    risk = found.risk
+    if found.strange_share:
+        typer.echo(
+            f"{100 * found.strange_share:.1f} % of the synthetic rows have actions that no real log has."
+        )
+    print_table(
+        "Risk (internal: computed from real learners, covered by no guarantee)",
+        ["attack", "AUC", "interval", "TPR at 1 %"],
+        [
+            [e.attack, f"{e.auc:.3f}", f"{e.low:.3f}–{e.high:.3f}", f"{100 * e.tpr_at_1pct:.1f} %"]
+            for e in risk.estimates
+        ],
+    )
+    typer.echo("Left out: shadow, which refits the generator; files cannot do that.")
+    typer.echo(
+        f"Strongest: {risk.worst.attack}, AUC {risk.worst.auc:.3f} "
+        f"(simultaneous interval {risk.low:.3f}–{risk.high:.3f}; 0.5 is guessing)."
+    )
+    typer.echo(
+        f"Attribute attack: advantage {found.attribute.advantage:+.3f} over the baseline "
+        f"({found.attribute.low:+.3f} to {found.attribute.high:+.3f})."
+    )
+    print_table(
+        "Utility",
+        ["metric", "value", "best", "meaning"],
+        [[m.name, f"{found.utility[m.name]:.3f}", f"{m.best:g}", m.meaning] for m in METRICS],
+    )
+
+
+def _print_study(found: Study) -> None:
+    measures = ("wrmse", "action_tv", "transition_tv")
+    print_table(
+        "Internal: computed from real learners, covered by no guarantee",
+        ["method", *measures, "strongest attack", "AUC", "interval", "by luck alone", "TPR at 1 %"],
+        [
+            [
+                s["method"],
+                *(f"{s[name]:.3f}" if name in s else "" for name in measures),
+                ", ".join(s["worst_attacks"]),
+                f"{s['auc_worst']:.3f}",
+                f"{s['auc_worst_low']:.3f}–{s['auc_worst_high']:.3f}",
+                f"{s['auc_chance_low']:.3f}–{s['auc_chance_high']:.3f}",
+                f"{100 * s['tpr_at_1pct']:.1f} %",
+            ]
+            for s in found.summaries
+        ],
+    )
+    assert found.folder is not None
+    typer.echo(f"Report: {found.folder / 'report.html'}")
+
+
+def _explain(log: Interactions, out: Path, as_json: bool) -> None:
+    """Print what accuracy each epsilon would buy, and write the figure beside where the bundle would go."""
+    predictions = predict_errors(log.n_learners, log.n_actions)
+    folder = out.resolve().parent
+    if log.declared:
+        explanation_figure(predictions).save(folder, f"{out.name}-explained")
     if as_json:
         echo_json(
-            {
-                "out": str(out),
-                "card": str(out / "share" / "card.html"),
-                "report": str(out / "keep" / "report.html"),
-                "id": released.card,
-                "withdrawn": log.origin.n_withdrawn,
-                "guarantee": released.guarantee.to_json(),
-                "measured": released.assessment.to_json(),
-            }
+            {"spent": 0, "internal": not log.declared, "predictions": [finite(vars(p)) for p in predictions]}
         )
         return
-    who = "renumbered real" if released.synthesizer.keeps_rows else "synthetic"
-    typer.echo(f"{released.synthetic.n_rows} rows of {released.synthetic.n_learners} {who} learners.")
-    typer.echo(f"Guarantee: {released.guarantee}.")
-    typer.echo(
-        f"Strongest attack: {worst.attack}, AUC {worst.auc:.2f} "
-        f"(interval {released.assessment.low:.2f} to {released.assessment.high:.2f}; 0.5 is guessing)."
+    print_table(
+        f"Expected errors for {log.n_learners:,} learners, {log.n_actions:,} actions and "
+        f"{ROWS_PER_LEARNER} rows per learner (a guess: the real number is not public); nothing was spent",
+        ["epsilon", "delta", "action shares off by", "difficulty of a typical action off by"],
+        [
+            [
+                f"{p.epsilon:g}",
+                f"{p.delta:.1e}",
+                f"{100 * p.action_shares:.0f} %",
+                f"{p.difficulty:.2f} log-odds",
+            ]
+            for p in predictions
+        ],
     )
-    typer.echo(f"To share: {out / 'share'}")
-    typer.echo(f"To keep inside: {out / 'keep' / 'report.html'}")
-    typer.echo(f"Card: {out / 'share' / 'card.html'}")
+    if log.declared:
+        typer.echo(f"Figure: {folder / (out.name + '-explained.svg')}")
+    else:
+        typer.echo("Keep this inside: the number of actions is not public unless --public-actions says so.")
+        typer.echo(
+            "Without that, a tenth of the budget goes to names, and what few learners share is pooled."
+        )

@@ -1,138 +1,92 @@
-"""Options that several verbs share, spelled once."""
+"""Options of commands, made from the options values of the library.
+
+A parameter of a command that is annotated with a dataclass stands for one option per field: `grouped` writes
+them into the command's signature and hands the value back. The text behind a field's type is its help:
+
+    population: Annotated[str | None, "Whose data this is."] = None
+"""
 
 from __future__ import annotations
 
+import dataclasses
+import functools
+import inspect
+import typing
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any, TypeVar, get_type_hints
 
 import typer
+from typer.models import ParameterInfo
 
-if TYPE_CHECKING:
-    from collections.abc import Sequence
+from understudy.cli.terminal import OPTION_NAMES
 
-    from understudy.core.files.identifiers import Identifier
-    from understudy.logs.interactions import Interactions
+F = TypeVar("F", bound=Callable[..., Any])
 
-LogPath = Annotated[
-    Path,
-    typer.Argument(
-        metavar="FILE", help="The log: csv, tsv, xlsx, parquet, json lines or another known format."
-    ),
-]
+AsJson = Annotated[bool, typer.Option("--json", help="Print the result, and any error, for a machine.")]
+Quiet = Annotated[bool, typer.Option("--quiet", help="Print no notes and no progress.")]
+Seed = Annotated[int, typer.Option(help="Seed of everything left to chance (noise of a guarantee aside).")]
+
+
+def grouped(command: F) -> F:
+    """Write the fields of a command's options values into its signature."""
+    hints = get_type_hints(command, include_extras=True)
+    parameters: list[inspect.Parameter] = []
+    groups: dict[str, tuple[type, list[str]]] = {}
+    for name, parameter in inspect.signature(command).parameters.items():
+        if not dataclasses.is_dataclass(hints[name]):
+            parameters.append(parameter.replace(annotation=hints[name], kind=parameter.KEYWORD_ONLY))
+            continue
+        fields = [field for field in dataclasses.fields(hints[name]) if field.init]
+        kinds = get_type_hints(hints[name], include_extras=True)
+        groups[name] = hints[name], [field.name for field in fields]
+        parameters += [
+            inspect.Parameter(
+                field.name,
+                inspect.Parameter.KEYWORD_ONLY,
+                default=_default(field),
+                annotation=_option(field.name, kinds[field.name]),
+            )
+            for field in fields
+        ]
+
+    @functools.wraps(command)
+    def call(**given: Any) -> Any:
+        for name, (kind, fields) in groups.items():
+            given[name] = kind(**{field: given.pop(field) for field in fields})
+        return command(**given)
+
+    call.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    call.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
+    return typing.cast(F, call)
+
+
+def _default(field: dataclasses.Field[Any]) -> Any:
+    if field.default_factory is not dataclasses.MISSING:
+        return field.default_factory()
+    return inspect.Parameter.empty if field.default is dataclasses.MISSING else field.default
+
+
+def _option(name: str, kind: Any) -> Any:
+    """The option of a field: its type, its help, and its name if that is not the field's own."""
+    bare, *more = typing.get_args(kind) if typing.get_origin(kind) is Annotated else (kind,)
+    if any(isinstance(one, ParameterInfo) for one in more):
+        return kind
+    text = next((one for one in more if isinstance(one, str)), "")
+    names = OPTION_NAMES.get(name, ("--" + name.replace("_", "-"),) if bare is bool else ())
+    return Annotated[bare, typer.Option(*names, help=text)]
+
+
+# Options of commands that are not made from options values yet.
 Learner = Annotated[str | None, typer.Option(help="Column that names the learner.")]
-Action = Annotated[str | None, typer.Option(help="Column that names the action (skill, task, word).")]
 Outcome = Annotated[str | None, typer.Option(help="Column with the outcome, 0 or 1.")]
-Time = Annotated[str | None, typer.Option(help="Column with the time, when rows are not in order.")]
-Format = Annotated[
-    str | None,
-    typer.Option(
-        help="csv, tsv, excel, parquet, assistments, user-item-skill, three-line, slam, datashop or xapi, "
-        "when the file is not recognised."
-    ),
-]
-KeepSkills = Annotated[
-    bool, typer.Option("--keep-skills", help="ASSISTments: one row per skill of an item, not merged.")
-]
+Format = Annotated[str | None, typer.Option(help="Format of the file, when it is not recognised.")]
 Exclude = Annotated[
     Path | None, typer.Option(help="File that lists learners who withdrew; they are left out.")
-]
-Group = Annotated[
-    str | None, typer.Option(help="Column with a group of each learner; figures are shown for each group.")
-]
-Method = Annotated[
-    str,
-    typer.Option(
-        "-m",
-        "--method",
-        help="markov-dp (options epsilon, delta, longest: markov-dp:epsilon=2:longest=200), "
-        "or without a guarantee markov, drop:RATIO. Choose longest by what is plausible, not from the data.",
-    ),
-]
-Seed = Annotated[int, typer.Option(help="Seed of everything left to chance (noise of a guarantee aside).")]
-PublicActions = Annotated[
-    bool,
-    typer.Option(
-        "--public-actions", help="The names of the actions are public, as those of a curriculum are."
-    ),
-]
-ActionsFile = Annotated[
-    Path | None,
-    typer.Option("--actions", help="File with the public names of actions, one a line; others are pooled."),
 ]
 OptionalSeed = Annotated[
     int | None, typer.Option(help="Seed of the sampling, for tests; drawn afresh by default.")
 ]
-AsJson = Annotated[bool, typer.Option("--json", help="Print the result for a machine.")]
 LedgerPath = Annotated[
     Path | None, typer.Option("--ledger", help="Where the ledger is kept, if not beside the data.")
 ]
-Population = Annotated[
-    str, typer.Option(help="Whose data this is: everything about the same learners adds up.")
-]
-DEFAULT_POPULATION = "learners of this folder"
-
-
-def read(
-    path: Path,
-    *,
-    learner: str | None = None,
-    action: str | None = None,
-    outcome: str | None = None,
-    time: str | None = None,
-    group: str | None = None,
-    format: str | None = None,
-    keep_skills: bool = False,
-    exclude: Path | None = None,
-    single_rows: bool = False,
-) -> Interactions:
-    """Read a log the way the user asked."""
-    from understudy.core.files.columns import Columns
-    from understudy.logs.reading import read_log
-
-    return read_log(
-        path,
-        format=format,
-        columns=Columns(learner=learner, action=action, outcome=outcome, time=time, group=group),
-        exclude=exclude,
-        skills="keep" if keep_skills else "merge",
-        single_rows=single_rows,
-    )
-
-
-def declared(log: Interactions, public: bool, names_file: Path | None) -> Interactions:
-    """The log with the vocabulary that the user declared, if any."""
-    if names_file is None:
-        return log.declare() if public else log
-    from understudy.errors import UsageError
-
-    if not names_file.is_file():
-        raise UsageError(f"there is no file {names_file}.", hint="give a file with one action's name a line.")
-    names = [line.strip() for line in names_file.read_text(encoding="utf-8").splitlines()]
-    return log.with_vocabulary([name for name in dict.fromkeys(names) if name])
-
-
-def say_notes(log: Interactions, quiet: bool) -> None:
-    """What the reader assumed, dropped and counted."""
-    if not quiet:
-        for note in log.origin.notes:
-            typer.echo(note, err=True)
-
-
-def refuse_identifiers(identifiers: Sequence[Identifier], result: str, option: str = "--action") -> None:
-    """Names of actions and items reach the result; names of people must not."""
-    from understudy.errors import DataError
-
-    for identifier in identifiers:
-        if identifier.role == "action":
-            raise DataError(
-                f"column '{identifier.column}' would reach {result} and points at people: "
-                f"{identifier.kind} ({identifier.evidence}).",
-                hint=f"choose another column with {option}, or replace these names in the file first.",
-            )
-
-
-def echo_json(content: Any) -> None:
-    """Print a result for a machine."""
-    import json
-
-    typer.echo(json.dumps(content, indent=2, ensure_ascii=False, allow_nan=False))

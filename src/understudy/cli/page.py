@@ -8,7 +8,11 @@ from typing import Annotated
 import typer
 
 from understudy.cli.ability import DifficultiesPath, PassMark
-from understudy.cli.options import AsJson, echo_json
+from understudy.cli.lazy import command_group
+from understudy.cli.options import AsJson
+from understudy.cli.terminal import echo_json
+
+app = command_group()
 
 
 def _print_strings(asked: bool) -> None:
@@ -19,6 +23,7 @@ def _print_strings(asked: bool) -> None:
         raise typer.Exit
 
 
+@app.command()
 def page(
     file: DifficultiesPath,
     out: Annotated[Path, typer.Option("-o", "--out", help="File for the page, html.")],

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import typer
 
-from understudy.cli.options import AsJson, echo_json
+from understudy.cli.options import AsJson
+from understudy.cli.terminal import echo_json
 
-sandbox = typer.Typer(
+app = typer.Typer(
     name="sandbox",
     help="The sandbox that submitted code and panelists' scripts run in.",
     no_args_is_help=True,
@@ -14,12 +15,12 @@ sandbox = typer.Typer(
 )
 
 
-@sandbox.callback()
+@app.callback()
 def _group() -> None:
     pass
 
 
-@sandbox.command()
+@app.command()
 def check(as_json: AsJson = False) -> None:
     """Try every escape and every excess we know on this machine's sandbox.
 
@@ -40,7 +41,7 @@ def check(as_json: AsJson = False) -> None:
             {"holds": not through, "probes": [{**vars(probe), "holds": probe.holds} for probe in probes]}
         )
     else:
-        from understudy.cli.tables import print_table
+        from understudy.cli.terminal import print_table
 
         print_table(
             "Attempts on the sandbox",

@@ -9,10 +9,15 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from understudy.cli.options import AsJson, Seed, echo_json
+from understudy.cli.lazy import command_group
+from understudy.cli.options import AsJson, Seed
+from understudy.cli.terminal import echo_json
 
 if TYPE_CHECKING:
     import numpy as np
+
+
+app = command_group()
 
 
 class Shape(Enum):
@@ -26,6 +31,7 @@ class Shape(Enum):
     typing = "typing"
 
 
+@app.command()
 def simulate(
     out: Annotated[Path, typer.Argument(metavar="OUT", help="File to write, csv or parquet.")],
     shape: Annotated[

@@ -1,39 +1,191 @@
-"""Questions at a terminal: asked again when the answer cannot be right, and left by Ctrl-C with nothing made."""
+"""The terminal: results for people or for machines, progress, questions, errors."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import contextlib
+import json
+import math
+import sys
+import time
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TypeVar
+from typing import TYPE_CHECKING, Any, Protocol
 
 import typer
 
-Answer = TypeVar("Answer")
-STOPPED = "Stopped; nothing was made."
-# As a shell has it for Ctrl-C.
-_STOPPED_CODE = 130
+from understudy.errors import UnderstudyError
+
+if TYPE_CHECKING:
+    from understudy.core.engine.progress import Task
+    from understudy.core.privacy.confirmation import Question
+
+# Settings of the library that the command line calls otherwise.
+OPTION_NAMES: dict[str, tuple[str, ...]] = {
+    "out": ("-o", "--out"),
+    "method": ("-m", "--method"),
+    "methods": ("-m", "--method"),
+    "as_json": ("--json",),
+    "n_learners": ("--learners",),
+    "n_seeds": ("--seeds",),
+    "n_shadows": ("--shadows",),
+    "actions_file": ("--actions",),
+    "items_file": ("--items",),
+    "pass_share": ("--pass",),
+}
 
 
-def ask(words: str, option: str, understood: Callable[[str], Answer], default: str | None = None) -> Answer:
-    """The answer as `understood` takes it; what it refuses is said and asked again, where somebody can answer."""
-    from understudy.errors import UnderstudyError
-
-    while True:
-        given = _asked(words, option, default)
-        try:
-            return understood(given.strip())
-        except UnderstudyError as error:
-            if not at_a_terminal():
-                raise
-            typer.echo(f"{error.message} Hint: {error.hint}", err=True)
+def option_of(setting: str) -> str:
+    """The option of a setting as people type it."""
+    return OPTION_NAMES.get(setting, ("--" + setting.replace("_", "-"),))[0]
 
 
-def confirmed(words: str) -> bool:
-    """A yes or no, yes by default."""
-    try:
-        return typer.confirm(words, default=True, err=True)
-    except typer.Abort:
-        raise stopped() from None
+class Result(Protocol):
+    """What a verb returns: it says itself in lines for people and as JSON for machines."""
+
+    def lines(self) -> list[str]:
+        """The result for people."""
+
+    def to_json(self) -> dict[str, Any]:
+        """The result for machines."""
+
+
+def show(result: Result, as_json: bool) -> None:
+    """Print a result, for a machine or for a person."""
+    if as_json:
+        echo_json(result.to_json())
+    else:
+        for line in result.lines():
+            typer.echo(line)
+
+
+def echo_json(content: Any) -> None:
+    """Print a result for a machine."""
+    typer.echo(json.dumps(content, indent=2, ensure_ascii=False, allow_nan=False))
+
+
+def finite(values: dict[str, Any]) -> dict[str, Any]:
+    """The same values with None for what JSON has no word for."""
+    return {
+        name: None if isinstance(value, float) and not math.isfinite(value) else value
+        for name, value in values.items()
+    }
+
+
+def print_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+    """Print a table that stays readable when piped into a file."""
+    from rich.console import Console
+    from rich.table import Table
+
+    console = Console()
+    if not console.is_terminal:
+        # A pipe has no width of its own: do not fold what a program may read.
+        console = Console(width=200)
+    table = Table(title=title, title_justify="left", title_style="italic", box=None, pad_edge=False)
+    for index, column in enumerate(columns):
+        table.add_column(column, justify="left" if index == 0 else "right", overflow="fold")
+    for row in rows:
+        table.add_row(*row)
+    console.print(table)
+
+
+def tell(notes: Sequence[str], quiet: bool) -> None:
+    """Notes on how a file was read, beside the result."""
+    if not quiet:
+        for note in notes:
+            typer.echo(note, err=True)
+
+
+def wants_json(arguments: Sequence[str]) -> bool:
+    """Whether the caller is a machine: then errors are JSON too."""
+    return "--json" in arguments
+
+
+def complain(error: UnderstudyError, as_json: bool) -> None:
+    """Print an error with the options that would help."""
+    options = [option_of(setting) for setting in error.settings]
+    if as_json:
+        content = {**error.to_json(), "options": options}
+        typer.echo(json.dumps({"error": content}, indent=2, ensure_ascii=False, default=str), err=True)
+        return
+    typer.echo(f"Error: {error.message}", err=True)
+    hint = error.hint
+    if options:
+        named = f"({', '.join(options)})"
+        hint = f"{hint.removesuffix('.')} {named}." if hint else f"see {named[1:-1]}."
+    if hint:
+        typer.echo(f"Hint: {hint}", err=True)
+
+
+class TerminalProgress:
+    """Shows tasks as bars on a terminal; elsewhere a line now and then, so that a log shows life."""
+
+    # Seconds between two lines where there is no terminal, and before anything is shown.
+    LINE_EVERY = 10.0
+
+    def __init__(self, *, quiet: bool = False) -> None:
+        self._quiet = quiet
+
+    @contextlib.contextmanager
+    def task(self, name: str, total: int | None) -> Iterator[Task]:
+        """Show a task until its block ends."""
+        from rich.console import Console
+
+        console = Console(stderr=True)
+        if self._quiet or not console.is_terminal:
+            yield _Lines(name, total, math.inf if self._quiet else self.LINE_EVERY)
+            return
+        from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+        bar = Progress(
+            TextColumn("{task.description}"),
+            BarColumn(),
+            MofNCompleteColumn(),
+            TimeRemainingColumn(),
+            TextColumn("{task.fields[note]}"),
+            console=console,
+            transient=True,
+        )
+        with bar:
+            yield _Bar(bar, bar.add_task(name, total=total, note=""))
+
+
+class _Bar:
+    def __init__(self, bar: Any, number: Any) -> None:
+        self._bar, self._number = bar, number
+
+    def advance(self, n: int = 1) -> None:
+        self._bar.advance(self._number, n)
+
+    def note(self, text: str) -> None:
+        self._bar.update(self._number, note=text)
+
+
+class _Lines:
+    def __init__(self, name: str, total: int | None, every: float) -> None:
+        self._name, self._total, self._every = name, total, every
+        self._done, self._note, self._last = 0, "", time.monotonic()
+
+    def advance(self, n: int = 1) -> None:
+        self._done += n
+        if time.monotonic() - self._last > self._every:
+            self._last = time.monotonic()
+            of = f" of {self._total}" if self._total else ""
+            typer.echo(f"{self._name}: {self._done}{of} {self._note}".rstrip(), err=True)
+
+    def note(self, text: str) -> None:
+        self._note = text
+
+
+def somebody_is_there() -> bool:
+    """Whether a question would be answered."""
+    return sys.stdin.isatty() and sys.stderr.isatty()
+
+
+def ask_before_charge(question: Question) -> bool:
+    """Let a person at the terminal stop a doubtful charge."""
+    for doubt in question.doubts:
+        typer.echo(doubt, err=True)
+    return not somebody_is_there() or typer.confirm("Charge it all the same?", err=True)
 
 
 def file_named(text: str) -> Path:
@@ -42,30 +194,3 @@ def file_named(text: str) -> Path:
     if len(text) > 1 and text[0] == text[-1] and text[0] in "'\"":
         text = text[1:-1]
     return Path(text).expanduser()
-
-
-def at_a_terminal() -> bool:
-    """Whether somebody can answer."""
-    import sys
-
-    return sys.stdin.isatty()
-
-
-def stopped() -> typer.Exit:
-    """To raise when somebody pressed Ctrl-C, once nothing is left behind."""
-    typer.echo(f"\n{STOPPED}", err=True)
-    return typer.Exit(_STOPPED_CODE)
-
-
-def _asked(words: str, option: str, default: str | None) -> str:
-    from understudy.errors import UsageError
-
-    try:
-        answer: str = typer.prompt(words, default=default, show_default=bool(default), err=True)
-    except typer.Abort:
-        if at_a_terminal():
-            raise stopped() from None
-        raise UsageError(
-            f"nobody answered: {words}?", hint=f"give it with {option} where there is no terminal."
-        ) from None
-    return answer

@@ -8,16 +8,19 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+import polars as pl
 from numpy.typing import NDArray
 
-from understudy.core.attacks.estimate import Risk, judge
+from understudy.core.attacks.estimate import Risk, RiskEstimate, judge
 from understudy.core.engine.tasks import n_cores, run_tasks
+from understudy.core.pages.notebook import notebook_table
 from understudy.errors import DataError
 from understudy.logs.attacks.attribute import AttributeEstimate, attribute_attack
 from understudy.logs.attacks.knowledge import Knowledge
-from understudy.logs.attacks.shadow import N_SHADOWS, Generator, ShadowAttack, cast_shadow
+from understudy.logs.attacks.shadow import N_SHADOWS, Generate, ShadowAttack, fit_shadow
 from understudy.logs.attacks.steps import count_scores, rare_bag_scores, rare_scores, transition_scores
 from understudy.logs.attacks.subsequence import outcome_scores, subsequence_scores
+from understudy.logs.figures import risk_figure
 from understudy.logs.interactions import Interactions, common_vocabulary, joined
 from understudy.logs.utility import Real, measure
 
@@ -35,19 +38,19 @@ MEMBERSHIP_ATTACKS = (
 )
 
 
-def rehearse(
+def train_shadow_attack(
     knowledge: Knowledge,
-    generate: Generator,
+    generate: Generate,
     seed: np.random.SeedSequence,
     n_shadows: int = N_SHADOWS,
     tick: Callable[[], None] | None = None,
 ) -> ShadowAttack:
-    """The shadow attack on a method, ready for any synthetic log made from half of the population.
+    """The shadow attack on a generator, ready for any synthetic log made from half of the population.
 
     Shadows hold scores of learners, so they live in memory only and go with the process.
     """
     tasks = [
-        partial(cast_shadow, knowledge, generate, np.random.default_rng(s)) for s in seed.spawn(n_shadows)
+        partial(fit_shadow, knowledge, generate, np.random.default_rng(s)) for s in seed.spawn(n_shadows)
     ]
     return ShadowAttack(knowledge, run_tasks(tasks, tick))
 
@@ -103,17 +106,23 @@ MOST_STRANGE = 0.2
 
 
 @dataclass(frozen=True)
-class FileAudit:
-    """What an audit of files found."""
+class Audit:
+    """What an audit of three logs found: internal, since it is computed from real learners."""
 
     risk: Risk
     attribute: AttributeEstimate
     utility: dict[str, float]
     strange_share: float
 
+    @property
+    def worst(self) -> RiskEstimate:
+        """The strongest attack."""
+        return self.risk.worst
+
     def to_json(self) -> dict[str, Any]:
         """The audit for a machine."""
         return {
+            "internal": True,
             "risk": self.risk.to_json(),
             "attribute": self.attribute.to_json(),
             "utility": self.utility,
@@ -121,11 +130,35 @@ class FileAudit:
             "left_out": "shadow (it refits the generator, which files cannot do)",
         }
 
+    def to_frame(self) -> pl.DataFrame:
+        """A row per attack."""
+        return pl.DataFrame([estimate.to_json() for estimate in self.risk.estimates])
 
-def audit_files(
-    members: Interactions, outsiders: Interactions, synthetic: Interactions, rng: np.random.Generator
-) -> FileAudit:
-    """Every attack and metric that needs no generator."""
+    def plot(self) -> Any:
+        """Every attack's AUC with its interval, as an altair chart."""
+        return risk_figure(self.risk.estimates).chart
+
+    def _repr_html_(self) -> str:
+        return notebook_table(
+            f"Strongest attack: {self.worst.attack}, AUC {self.worst.auc:.3f} "
+            f"({self.risk.low:.3f} to {self.risk.high:.3f}; 0.5 is guessing). Internal: computed from real learners.",
+            self.to_frame(),
+        )
+
+
+def audit(
+    members: Interactions,
+    outsiders: Interactions,
+    synthetic: Interactions,
+    *,
+    rng: np.random.Generator | None = None,
+) -> Audit:
+    """Every attack and metric that needs no generator.
+
+    `members` are the learners whom the generator learned from, `outsiders` learners of the same kind whom
+    it never saw. The shadow attack is left out: it refits the generator.
+    """
+    rng = rng or np.random.default_rng(0)
     known = {*members.actions, *outsiders.actions}
     strange = np.array([name not in known for name in synthetic.actions])
     strange_share = float(strange[synthetic.action].mean())
@@ -133,13 +166,14 @@ def audit_files(
         raise DataError(
             f"{100 * strange_share:.0f} % of the synthetic rows have actions that no real log has, "
             "so hardly anything could be compared.",
-            hint="the three files need the same names of actions, spelled alike.",
+            hint="the three logs need the same names of actions, spelled alike.",
+            code="other-actions",
         )
     members, outsiders, synthetic = common_vocabulary(members, outsiders, synthetic)
     population = joined(members, outsiders)
     member = np.arange(population.n_learners) < members.n_learners
     knowledge = Knowledge(population, members.n_learners)
-    return FileAudit(
+    return Audit(
         risk=attack(knowledge, member, synthetic, None, rng, workers=n_cores()),
         attribute=attribute_attack(members, outsiders, synthetic, rng),
         utility=measure(Real(members, outsiders), synthetic),

@@ -1,4 +1,4 @@
-"""A first look at a log: Table 2 of the seed, and how few points single a learner out."""
+"""inspect(): a first look at a log, and how few points single a learner out."""
 
 from __future__ import annotations
 
@@ -6,8 +6,11 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
+import polars as pl
 
+from understudy.core.files.origin import Origin
 from understudy.core.pages.figures import ACCENT, WARNING, Figure, data
+from understudy.core.pages.notebook import notebook_table
 from understudy.core.pages.render import render
 from understudy.logs.attacks.uniqueness import Uniqueness, uniqueness
 from understudy.logs.description import Description, describe
@@ -16,17 +19,49 @@ from understudy.logs.interactions import Interactions
 
 @dataclass(frozen=True)
 class Inspection:
-    """What `understudy inspect` found."""
+    """What was found in a log: internal, since it is computed from real learners."""
 
     description: Description
     uniqueness: list[Uniqueness]
+    origin: Origin
+    simulated: bool
 
     def to_json(self) -> dict[str, Any]:
-        """The inspection for a machine."""
-        return {**asdict(self.description), "uniqueness": [share.to_json() for share in self.uniqueness]}
+        """The inspection for machines."""
+        return {
+            "file": None if self.origin.path is None else self.origin.path.name,
+            "format": self.origin.format,
+            "columns": dict(self.origin.columns),
+            "notes": list(self.origin.notes),
+            "simulated": self.simulated,
+            "identifiers": [vars(identifier) for identifier in self.origin.identifiers],
+            **asdict(self.description),
+            "uniqueness": [share.to_json() for share in self.uniqueness],
+        }
 
-    def lines(self) -> list[tuple[str, str]]:
-        """The description as lines for people."""
+    def to_frame(self) -> pl.DataFrame:
+        """Share of learners singled out, a row per number and kind of points."""
+        return pl.DataFrame([share.to_json() for share in self.uniqueness])
+
+    def plot(self) -> Any:
+        """Learners singled out by the number of points known, as an altair chart."""
+        return uniqueness_figure(self.uniqueness).chart
+
+    def page(self) -> str:
+        """The inspection as a page."""
+        return render(
+            "logs/inspection.html",
+            content=self.to_json(),
+            lines=self.facts(),
+            figure=uniqueness_figure(self.uniqueness),
+        )
+
+    def _repr_html_(self) -> str:
+        facts = pl.DataFrame(self.facts(), schema=["what", "value"], orient="row")
+        return notebook_table("Internal: computed from real learners.", facts)
+
+    def facts(self) -> list[tuple[str, str]]:
+        """The description as pairs for people."""
         d = self.description
         lines = [
             ("rows", f"{d.n_rows:,}"),
@@ -49,9 +84,10 @@ class Inspection:
         return lines
 
 
-def inspect_log(log: Interactions, rng: np.random.Generator) -> Inspection:
-    """Describe a log and measure its uniqueness."""
-    return Inspection(describe(log), uniqueness(log, rng))
+def inspect(log: Interactions, *, rng: np.random.Generator | None = None) -> Inspection:
+    """Describe a log and measure how few points single a learner out."""
+    found = uniqueness(log, rng or np.random.default_rng(0))
+    return Inspection(describe(log), found, log.origin, log.simulated)
 
 
 def uniqueness_figure(shares: list[Uniqueness]) -> Figure:
@@ -76,13 +112,3 @@ def uniqueness_figure(shares: list[Uniqueness]) -> Figure:
     last = {share.points: share for share in shares}
     words = "; ".join(f"{s.k} points by {name}: {100 * s.share:.0f} %" for name, s in last.items())
     return Figure.of((band + line).properties(height=280), f"Learners singled out. {words}.")
-
-
-def inspection_page(inspection: Inspection, content: dict[str, Any]) -> str:
-    """The inspection as a page."""
-    return render(
-        "logs/inspection.html",
-        content=content,
-        lines=inspection.lines(),
-        figure=uniqueness_figure(inspection.uniqueness),
-    )

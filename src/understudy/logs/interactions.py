@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from understudy.core.files.origin import Origin
 from understudy.core.names import SIMULATED_PREFIX, SYNTHETIC_PREFIX, natural_order
+from understudy.core.privacy.guarantee import Guarantee
 from understudy.errors import DataError
 
 if TYPE_CHECKING:
@@ -34,7 +35,7 @@ class Interactions:
     learner i are `offsets[i]:offsets[i + 1]`. `item`, `time` and `group` are optional;
     `group` has one code per learner. `declared` says that the vocabulary is public: it was given
     by somebody who knows, and does not depend on what the learners did. `origin` is the file or frame
-    that the log was read from.
+    that the log was read from. A synthetic log has the `guarantee` of its generator.
     """
 
     action: IntArray
@@ -49,6 +50,7 @@ class Interactions:
     simulated: bool = False
     declared: bool = False
     origin: Origin = field(default_factory=Origin)
+    guarantee: Guarantee | None = None
     _learner: list[IntArray] = field(default_factory=list, init=False)
 
     def __post_init__(self) -> None:

@@ -2,44 +2,77 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Literal
+from typing import Annotated, Any
 
 from understudy.core.events.event_table import ReadOptions
 from understudy.core.events.reading import read_events
 from understudy.core.files.columns import Columns
 from understudy.core.files.simulated import is_simulated
 from understudy.core.files.withdrawals import read_withdrawn
+from understudy.core.options import settled
 from understudy.errors import DataError, UsageError
 from understudy.logs.interactions import Interactions
 
 
+@dataclass(frozen=True)
+class LogOptions(Columns):
+    """How a log is read from a file."""
+
+    format: Annotated[
+        str | None,
+        "csv, tsv, excel, parquet, assistments, user-item-skill, three-line, slam, datashop or xapi, "
+        "when the file is not recognised.",
+    ] = None
+    exclude: Annotated[Path | None, "File that lists learners who withdrew; they are left out."] = None
+    keep_skills: Annotated[bool, "One row per skill of an item, where a format has several, not merged."] = (
+        False
+    )
+    public_actions: Annotated[bool, "The names of the actions are public, as those of a curriculum are."] = (
+        False
+    )
+    actions_file: Annotated[
+        Path | None, "File with the public names of actions, one per line; others are pooled."
+    ] = None
+    single_rows: Annotated[bool, "Admit a log in which no learner has two rows."] = False
+
+
 def read_log(
     path: Path | str,
-    *,
-    format: str | None = None,
-    columns: Columns = Columns(),  # noqa: B008 (frozen)
-    exclude: Path | str | None = None,
-    skills: Literal["merge", "keep"] = "merge",
-    single_rows: bool = False,
+    options: LogOptions = LogOptions(),  # noqa: B008 (frozen)
+    **settings: Any,
 ) -> Interactions:
     """The log in a file; its `origin` says how it was read.
 
-    The format is found from the content unless `format` names it. Rows of learners listed in the file
-    `exclude` are removed before anything else. `skills` says whether the skills of one attempt become one
-    action or rows of their own, in formats that have several. `single_rows` admits a log in which no
-    learner has two rows.
+    The settings of `LogOptions` may be given as keywords. The format is found from the content unless it is
+    named. Rows of learners who withdrew are removed before anything else.
     """
-    if skills not in ("merge", "keep"):
-        raise UsageError(f"skills can be 'merge' or 'keep', not '{skills}'.", hint="choose one.")
-    options = ReadOptions(columns, None if exclude is None else read_withdrawn(exclude), skills, single_rows)
-    events, format = read_events(path, options, format)
+    options, path = settled(options, settings), Path(path)
+    columns = Columns(**{role: getattr(options, role) for role in Columns.__dataclass_fields__})
+    wanted = ReadOptions(
+        columns,
+        None if options.exclude is None else read_withdrawn(options.exclude),
+        "keep" if options.keep_skills else "merge",
+        options.single_rows,
+    )
+    events, format = read_events(path, wanted, options.format)
     time, item, group = (role if role in events.columns else None for role in ("time", "item", "group"))
     try:
         log = Interactions.from_frame(events.frame, time=time, item=item, group=group, single_rows=True)
     except DataError as error:
         raise error.about(events.file) from None
-    return replace(
-        log, origin=events.origin(Path(path), format, log.actions), simulated=is_simulated(Path(path))
-    )
+    log = replace(log, origin=events.origin(path, format, log.actions), simulated=is_simulated(path))
+    if options.actions_file is not None:
+        return log.with_vocabulary(read_names(options.actions_file))
+    return log.declare() if options.public_actions else log
+
+
+def read_names(path: Path) -> list[str]:
+    """The names in a file, one per line, each once."""
+    if not path.is_file():
+        raise UsageError(
+            f"there is no file {path}.", hint="give a file with one name per line.", code="no-such-file"
+        )
+    lines = [line.strip() for line in path.read_text(encoding="utf-8").splitlines()]
+    return [name for name in dict.fromkeys(lines) if name]

@@ -1,4 +1,4 @@
-"""A study: methods x seeds on the same splits; finished cells are never computed twice."""
+"""study(): generators x seeds on the same splits; finished cells of a folder are never computed twice."""
 
 from __future__ import annotations
 
@@ -7,29 +7,34 @@ import hashlib
 import io
 import json
 import math
+import re
 import secrets
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
+import polars as pl
 
 import understudy
+from understudy.core.engine import progress
 from understudy.core.engine.tasks import run_tasks
 from understudy.core.files.writing import check_parent, write_json, write_text
-from understudy.errors import DataError, UsageError
+from understudy.core.pages.notebook import notebook_table
+from understudy.errors import UsageError
 from understudy.logs.attacks.shadow import N_SHADOWS, ShadowAttack
 from understudy.logs.audit import MEMBERSHIP_ATTACKS
-from understudy.logs.generators.generator import make_method
+from understudy.logs.generators.generator import Generator
+from understudy.logs.generators.registry import as_generator
 from understudy.logs.interactions import Interactions
-from understudy.logs.study_report import write_report
-from understudy.logs.trial import Stage, everybody, rehearsal
+from understudy.logs.study_report import summarise, tradeoff, write_report
+from understudy.logs.trial import Split, attacker_knowledge, check_size, shadow_attack_on
 from understudy.logs.utility import METRICS
 
 Row = dict[str, Any]
-SMALLEST = 8
 
 COLUMNS = (
     "method",
@@ -41,6 +46,9 @@ COLUMNS = (
     "auc_worst",
     "auc_worst_low",
     "auc_worst_high",
+    "auc_chance",
+    "auc_chance_low",
+    "auc_chance_high",
     "worst_attack",
     "tpr_at_1pct",
     "auc_attribute",
@@ -55,77 +63,113 @@ COLUMNS = (
 
 
 @dataclass(frozen=True)
-class Plan:
-    """What a study tries: every method on every seed, with a control beside each."""
+class StudyOptions:
+    """How much a study tries."""
 
-    methods: tuple[str, ...]
-    n_seeds: int = 3
-    n_shadows: int = N_SHADOWS
-    control: bool = True
+    n_seeds: Annotated[int, "Number of random halves."] = 3
+    n_shadows: Annotated[int, "Refits per generator for the shadow attack."] = N_SHADOWS
 
     def __post_init__(self) -> None:
-        if not self.methods or self.n_seeds < 1 or self.n_shadows < 8:
+        if self.n_seeds < 1 or self.n_shadows < 8:
             raise UsageError(
-                "a study needs a method, a seed and 8 shadows at least; "
-                f"asked for {len(self.methods)} methods, {self.n_seeds} seeds and {self.n_shadows} shadows.",
-                hint="for example: understudy study log.csv -m drop:0.5 -m markov --seeds 3 -o study",
+                f"a study needs one seed and 8 shadows at least; asked for {self.n_seeds} and {self.n_shadows}.",
+                hint="3 seeds and 64 shadows are usual.",
+                settings=("n_seeds", "n_shadows"),
             )
-        for method in self.methods:
-            make_method(method)
 
 
-def run_study(
+@dataclass(frozen=True)
+class Study:
+    """What a study found: internal, since it is computed from real learners."""
+
+    rows: list[Row]
+    folder: Path | None = None
+
+    @property
+    def summaries(self) -> list[Row]:
+        """Means over seeds, a row per generator."""
+        return summarise(self.rows)
+
+    def to_json(self) -> dict[str, Any]:
+        """The study for machines."""
+        return {
+            "out": None if self.folder is None else str(self.folder),
+            "internal": True,
+            "methods": [
+                {k: None if isinstance(v, float) and not math.isfinite(v) else v for k, v in row.items()}
+                for row in self.summaries
+            ],
+        }
+
+    def to_frame(self) -> pl.DataFrame:
+        """`results.csv` as a frame: a row per generator and seed."""
+        return pl.DataFrame([{name: row.get(name) for name in COLUMNS} for row in self.rows])
+
+    def plot(self) -> Any:
+        """Utility against risk, as an altair chart."""
+        return tradeoff(self.summaries).chart
+
+    def _repr_html_(self) -> str:
+        shown = [
+            "method",
+            "wrmse",
+            "action_tv",
+            "transition_tv",
+            "auc_worst",
+            "auc_worst_low",
+            "auc_worst_high",
+        ]
+        frame = pl.DataFrame([{name: row.get(name) for name in shown} for row in self.summaries])
+        return notebook_table("Means over seeds. Internal: computed from real learners.", frame)
+
+
+def study(
     log: Interactions,
-    plan: Plan,
-    folder: Path,
+    generators: Sequence[Any],
+    options: StudyOptions = StudyOptions(),  # noqa: B008 (frozen)
     *,
-    source: str = "",
-    progress: Callable[[int], Callable[[], None]] | None = None,
-) -> list[Row]:
-    """Run what is missing of a study, write its results and report, and return its rows.
+    out: Path | str | None = None,
+    seeds: int | None = None,
+) -> Study:
+    """Try every generator on every split; with a folder, write its table and report, and resume what is there.
 
-    `progress` is told the number of steps and returns what to call after each.
+    A generator is an object or its words. `seeds` is short for the number of splits in `options`.
     """
+    options = options if seeds is None else replace(options, n_seeds=seeds)
+    out = None if out is None else Path(out)
     check_size(log)
+    tried = {generator.label: generator for generator in map(as_generator, generators)}
+    if not tried:
+        raise UsageError("a study needs a generator.", hint="for example 'markov'.", settings=("methods",))
     # Every half is a part of this log, whose vocabulary is thus given: public for the game.
     log = log.declare()
-    _open_folder(log, plan, folder)
-    missing = [
-        (method, seed)
-        for method in plan.methods
-        for seed in range(plan.n_seeds)
-        if not _cell(folder, method, seed).exists()
-    ]
-    pending = [method for method in plan.methods if any(method == m for m, _ in missing)]
-    tick = progress(len(pending) * plan.n_shadows + len(missing)) if progress else lambda: None
-
-    knowledge = everybody(log)
-    rehearsals = {method: rehearsal(knowledge, method, plan.n_shadows, tick) for method in pending}
-    stages = {seed: Stage(log, seed, knowledge=knowledge) for seed in {seed for _, seed in missing}}
-    run_tasks(
-        [partial(_fill, folder, stages[seed], method, rehearsals[method], plan) for method, seed in missing],
-        tick,
-    )
-    rows = [
-        row
-        for method in plan.methods
-        for seed in range(plan.n_seeds)
-        for row in json.loads(_cell(folder, method, seed).read_text(encoding="utf-8"))
-        if plan.control or not row["method"].startswith("control:")
-    ]
-    write_text(folder / "results.csv", table_of(rows))
-    write_report(folder, rows, log, plan.n_shadows, source)
-    return rows
+    if out is None:
+        with tempfile.TemporaryDirectory(prefix="understudy-study-") as scratch:
+            return Study(_rows(log, tried, Path(scratch) / "study", options))
+    rows = _rows(log, tried, out, options)
+    write_text(out / "results.csv", table_of(rows))
+    write_report(out, rows, log, options.n_shadows, log.origin.path.name if log.origin.path else "")
+    return Study(rows, out)
 
 
-def check_size(log: Interactions) -> None:
-    """Refuse logs on which half against half means nothing."""
-    if log.n_learners < SMALLEST or log.n_actions < 2:
-        raise DataError(
-            f"learners are split in halves, which needs {SMALLEST} learners and 2 actions at least"
-            f"; found {log.n_learners} and {log.n_actions}.",
-            hint="use a larger log; `understudy inspect` shows what is in this one.",
+def _rows(log: Interactions, tried: dict[str, Generator], folder: Path, options: StudyOptions) -> list[Row]:
+    """The rows of all cells; those that are missing in the folder are computed."""
+    _open_folder(log, options, folder)
+    cells = [(label, seed) for label in tried for seed in range(options.n_seeds)]
+    missing = [(label, seed) for label, seed in cells if not _cell(folder, label, seed).exists()]
+    pending = list(dict.fromkeys(label for label, _ in missing))
+    knowledge = attacker_knowledge(log)
+    with progress.task("Trying generators", len(pending) * options.n_shadows + len(missing)) as step:
+        shadows = {
+            label: shadow_attack_on(tried[label], knowledge, options.n_shadows, step.advance)
+            for label in pending
+        }
+        splits = {seed: Split(log, seed, knowledge=knowledge) for seed in {seed for _, seed in missing}}
+        run_tasks(
+            [partial(_fill, folder, splits[seed], tried[label], shadows[label]) for label, seed in missing],
+            step.advance,
         )
+    return [json.loads(_cell(folder, label, seed).read_text(encoding="utf-8")) for label, seed in cells]
 
 
 def table_of(rows: Sequence[Row]) -> str:
@@ -142,7 +186,7 @@ def _plain(value: Any) -> Any:
     return f"{value:.6g}" if isinstance(value, float) and math.isfinite(value) else value
 
 
-def _open_folder(log: Interactions, plan: Plan, folder: Path) -> None:
+def _open_folder(log: Interactions, options: StudyOptions, folder: Path) -> None:
     """Make the folder, or check that it holds the same study."""
     check_parent(folder)
     identity = {
@@ -151,8 +195,7 @@ def _open_folder(log: Interactions, plan: Plan, folder: Path) -> None:
         "n_rows": log.n_rows,
         "n_learners": log.n_learners,
         "n_actions": log.n_actions,
-        "n_shadows": plan.n_shadows,
-        "control": plan.control,
+        "n_shadows": options.n_shadows,
     }
     path = folder / "study.json"
     before = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {"key": secrets.token_hex(16)}
@@ -161,7 +204,9 @@ def _open_folder(log: Interactions, plan: Plan, folder: Path) -> None:
     if path.exists() and before != identity:
         raise UsageError(
             f"{folder} holds another study (other data, options or version).",
-            hint="choose another folder with -o, or remove this one.",
+            hint="choose another folder, or remove this one.",
+            code="another-study",
+            settings=("out",),
         )
     folder.mkdir(mode=0o700, exist_ok=True)
     (folder / "cells").mkdir(exist_ok=True)
@@ -177,12 +222,18 @@ def _fingerprint(log: Interactions, key: str) -> str:
     return digest.hexdigest()
 
 
-def _cell(folder: Path, method: str, seed: int) -> Path:
-    return folder / "cells" / f"{method.replace(':', '_').replace('=', '-')}-seed{seed}.json"
+def _cell(folder: Path, label: str, seed: int) -> Path:
+    # Labels may hold whole commands: letters and digits name the file, a digest keeps others apart.
+    name = re.sub(r"[^A-Za-z0-9.]+", "-", label)[:60]
+    return (
+        folder
+        / "cells"
+        / f"{name}-{hashlib.blake2b(label.encode(), digest_size=4).hexdigest()}-seed{seed}.json"
+    )
 
 
-def _fill(folder: Path, stage: Stage, method: str, shadow: ShadowAttack, plan: Plan) -> None:
-    trial = stage.try_method(method, shadow, n_shadows=plan.n_shadows, control=plan.control)
-    rows = [row for row in (trial.row(), trial.control_row()) if row is not None]
+def _fill(folder: Path, split: Split, generator: Generator, shadow: ShadowAttack) -> None:
     # Infinite epsilons are written as Python's json does; these files are read only here.
-    write_text(_cell(folder, method, stage.seed), json.dumps(rows))
+    write_text(
+        _cell(folder, generator.label, split.seed), json.dumps(split.try_generator(generator, shadow).row())
+    )

@@ -50,9 +50,8 @@ def write_report(folder: Path, rows: list[Row], log: Interactions, n_shadows: in
 
 
 def summarise(rows: list[Row]) -> list[Row]:
-    """Means over seeds, a row per method in the order given; controls last."""
+    """Means over seeds, a row per generator in the order given."""
     methods = list(dict.fromkeys(row["method"] for row in rows))
-    methods.sort(key=lambda method: method.startswith("control:"))
     summaries = []
     for method in methods:
         mine = [row for row in rows if row["method"] == method]
@@ -69,9 +68,8 @@ def tradeoff(summaries: list[Row]) -> Figure:
     """Utility against risk: how far the difficulties are off, how well members are found."""
     import altair as alt
 
-    compared = [summary for summary in summaries if not summary["method"].startswith("control:")]
-    widest = max(summary["wrmse"] for summary in compared) or 0.1
-    points = [point for summary in compared for point in _points(summary)]
+    widest = max(summary["wrmse"] for summary in summaries) or 0.1
+    points = [point for summary in summaries for point in _points(summary)]
     # The root spreads the small errors apart; room on the right for the names.
     room = 1.5
     x = alt.X(
@@ -98,7 +96,7 @@ def tradeoff(summaries: list[Row]) -> Figure:
     joined = base.mark_line(color="#b9c3cd", strokeWidth=1).encode(x=x, y=y, detail="method:N")
     interval = strongest.mark_rule(color=WARNING, strokeWidth=2).encode(x=x, y="low:Q", y2="high:Q")
     dots = base.mark_point(filled=True, size=100, opacity=1).encode(x=x, y=y, color=colour, shape=shape)
-    names = alt.Chart(data(name_places(compared, room * widest))).encode(x=x, y=y, text="method:N")
+    names = alt.Chart(data(name_places(summaries, room * widest))).encode(x=x, y=y, text="method:N")
     style: dict[str, Any] = {"fontSize": 13, "fontWeight": 600, "color": INK}
     right = names.transform_filter("!datum.left").mark_text(align="left", dx=10, **style)
     left = names.transform_filter("datum.left").mark_text(align="right", dx=-10, **style)
@@ -106,7 +104,7 @@ def tradeoff(summaries: list[Row]) -> Figure:
     words = "; ".join(
         f"{s['method']}: weighted RMSE {s['wrmse']:.3f}, strongest attack AUC {s['auc_worst']:.3f}, "
         f"published attack {s['auc_lcs']:.3f}"
-        for s in compared
+        for s in summaries
     )
     return Figure.of(chart, f"Utility against risk. {words}. The dashed line at 0.5 is guessing.")
 

@@ -1,8 +1,8 @@
-"""A trial: one method fitted on one half of the learners, its utility and its risk.
+"""A trial: one generator fitted on one half of the learners, its utility and its risk.
 
-The seed's protocol (synthetic-logs, section 4): half of the learners train; utility compares
-the synthetic log with theirs; attacks try to tell them from the other half. Nothing that a
-trial computes is covered by a guarantee: its results are internal.
+The protocol of Vie, Rigaux and Minn 2022, section 4: half of the learners train; utility compares the
+synthetic log with theirs; attacks try to distinguish them from the other half. Nothing that a trial
+computes is covered by a guarantee: its results are internal.
 """
 
 from __future__ import annotations
@@ -16,18 +16,21 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from understudy.core.attacks.estimate import Risk, auc_with_interval
+from understudy.core.attacks.estimate import ChanceLevel, Risk, auc_with_interval, chance_level
 from understudy.core.privacy.guarantee import Guarantee
 from understudy.core.privacy.noise import seeded_noise
+from understudy.errors import DataError
 from understudy.logs.attacks.attribute import AttributeEstimate, attribute_attack
 from understudy.logs.attacks.knowledge import Knowledge
 from understudy.logs.attacks.shadow import ShadowAttack
-from understudy.logs.audit import attack, judged_risk, membership_scores, rehearse
-from understudy.logs.generators.generator import make_method
+from understudy.logs.audit import judged_risk, membership_scores, train_shadow_attack
+from understudy.logs.generators.generator import Generator
 from understudy.logs.interactions import Interactions
 from understudy.logs.models.next_outcome import fit_next_outcome
 from understudy.logs.utility import Real, measure, prediction_auc_on
 
+# A log with fewer learners cannot be split.
+SMALLEST = 8
 # Figures of fewer learners than this, on either side, would be about individuals.
 SMALLEST_GROUP = 20
 POOLED = "small groups, pooled"
@@ -118,20 +121,17 @@ def averaged(trials: Iterable[list[GroupFigures]]) -> list[GroupFigures]:
     return result
 
 
-Tick = Callable[[], None]
-
-
 @dataclass(frozen=True)
 class Trial:
-    """What one trial found. `control` is the risk when the members called so did not train."""
+    """What one trial found; `chance` is what the strongest attack would reach by luck alone."""
 
-    method: str
+    generator: str
     seed: int
     n_rows: int
     n_learners: int
     utility: dict[str, float]
     risk: Risk
-    control: Risk | None
+    chance: ChanceLevel
     attribute: AttributeEstimate
     groups: list[GroupFigures]
     guarantee: Guarantee
@@ -141,12 +141,20 @@ class Trial:
     def row(self) -> dict[str, Any]:
         """The trial as a row of `results.csv`."""
         return {
-            "method": self.method,
+            "method": self.generator,
             "seed": self.seed,
             "n_rows": self.n_rows,
             "n_learners": self.n_learners,
             **self.utility,
-            **_risk_columns(self.risk),
+            **{f"auc_{e.attack.replace('-', '_')}": e.auc for e in self.risk.estimates},
+            "auc_worst": self.risk.worst.auc,
+            "auc_worst_low": self.risk.low,
+            "auc_worst_high": self.risk.high,
+            "auc_chance": self.chance.auc,
+            "auc_chance_low": self.chance.low,
+            "auc_chance_high": self.chance.high,
+            "worst_attack": self.risk.worst.attack,
+            "tpr_at_1pct": self.risk.worst.tpr_at_1pct,
             "auc_attribute": self.attribute.auc,
             "attribute_advantage": self.attribute.advantage,
             "attribute_advantage_low": self.attribute.low,
@@ -157,65 +165,51 @@ class Trial:
             "sample_seconds": self.sample_seconds,
         }
 
-    def control_row(self) -> dict[str, Any] | None:
-        """The control as a row: no utility, no guarantee, only what the attacks claim to find."""
-        if self.control is None:
-            return None
-        return {
-            "method": f"control:{self.method}",
-            "seed": self.seed,
-            "n_rows": self.n_rows,
-            "n_learners": self.n_learners,
-            **_risk_columns(self.control),
-            "epsilon": float("nan"),
-            "delta": float("nan"),
-        }
 
+class Split:
+    """One split of the learners into halves, on which every generator is tried.
 
-class Stage:
-    """One split of the learners on which every method is tried.
-
-    The shadow attack on a method knows all learners but no split, so `rehearsals` may be
-    shared between the stages of a study.
+    The shadow attack on a generator knows all learners but no split, so it may be shared between splits.
     """
 
     def __init__(self, log: Interactions, seed: int, *, knowledge: Knowledge | None = None) -> None:
         self.seed = seed
         self.log = log
-        self.knowledge = knowledge or everybody(log)
+        self.knowledge = knowledge or attacker_knowledge(log)
         self.member: NDArray[np.bool_] = np.zeros(log.n_learners, dtype=bool)
         order = _rng(seed, "split").permutation(log.n_learners)
         self.member[order[: self.knowledge.n_training]] = True
         self.real = Real(log.select(self.member), log.select(~self.member))
 
-    def try_method(
+    def try_generator(
         self,
-        method: str,
+        generator: Generator,
         shadow: ShadowAttack,
         *,
-        n_shadows: int,
-        control: bool,
         n_learners: int | None = None,
         workers: int = 1,
     ) -> Trial:
         """Fit, sample `n_learners`, measure, attack."""
-        rng = _rng(self.seed, method)
-        synthesizer = make_method(method)
+        rng = _rng(self.seed, generator.label)
+        fitted = generator.fresh()
         began = time.perf_counter()
-        synthesizer.fit(self.real.training, rng, seeded_noise(rng))
-        fitted = time.perf_counter()
-        synthetic = synthesizer.sample(n_learners, rng).recode(self.log.actions)
+        fitted.fit(self.real.training, rng, seeded_noise(rng))
+        learned = time.perf_counter()
+        synthetic = fitted.sample(n_learners, rng).recode(self.log.actions)
         sampled = time.perf_counter()
         scores = membership_scores(self.knowledge, synthetic, shadow, workers)
         risk = judged_risk(self.knowledge, self.member, scores, rng)
+        judged = self.knowledge.judged
         return Trial(
-            method=method,
+            generator=generator.label,
             seed=self.seed,
             n_rows=synthetic.n_rows,
             n_learners=synthetic.n_learners,
             utility=measure(self.real, synthetic),
             risk=risk,
-            control=self._control(method, synthetic, n_shadows, rng, workers) if control else None,
+            chance=chance_level(
+                {name: values[judged] for name, values in scores.items()}, self.member[judged], rng
+            ),
             attribute=attribute_attack(self.real.training, self.real.held_out, synthetic, rng),
             groups=group_figures(
                 self.log,
@@ -225,64 +219,44 @@ class Stage:
                 self.real,
                 synthetic,
             ),
-            guarantee=synthesizer.guarantee(self.real.training.n_learners),
-            fit_seconds=fitted - began,
-            sample_seconds=sampled - fitted,
+            guarantee=generator.guarantee(self.real.training.n_learners),
+            fit_seconds=learned - began,
+            sample_seconds=sampled - learned,
         )
 
-    def _control(
-        self, method: str, synthetic: Interactions, n_shadows: int, rng: np.random.Generator, workers: int
-    ) -> Risk:
-        """The same attacks when the members called so are learners whom the generator never saw."""
-        strangers = everybody(self.real.held_out)
-        called = np.zeros(strangers.population.n_learners, dtype=bool)
-        called[rng.permutation(len(called))[: strangers.n_training]] = True
-        shadow = rehearse(
-            strangers, generator_of(method), _sequence(self.seed, f"control {method}"), n_shadows
+
+def check_size(log: Interactions) -> None:
+    """Refuse logs on which half against half means nothing."""
+    if log.n_learners < SMALLEST or log.n_actions < 2:
+        raise DataError(
+            f"learners are split in halves, which needs {SMALLEST} learners and 2 actions at least"
+            f"; found {log.n_learners} and {log.n_actions}.",
+            hint="use a larger log; inspect it to see what is in this one.",
+            code="too-few-learners",
+            n_learners=log.n_learners,
         )
-        return attack(strangers, called, synthetic, shadow, rng, workers)
 
 
-def everybody(log: Interactions) -> Knowledge:
+def attacker_knowledge(log: Interactions) -> Knowledge:
     """The attacker's knowledge of a log of which half will train."""
     return Knowledge(log, log.n_learners // 2)
 
 
-def generator_of(
-    method: str, n_learners: int | None = None
-) -> Callable[[Interactions, np.random.Generator], Interactions]:
-    """Fit and sample in one call, as the shadows need it."""
-
-    def generate(log: Interactions, rng: np.random.Generator) -> Interactions:
-        return (
-            make_method(method).fit(log, rng, seeded_noise(rng)).sample(n_learners, rng).recode(log.actions)
-        )
-
-    return generate
-
-
-def rehearsal(
+def shadow_attack_on(
+    generator: Generator,
     knowledge: Knowledge,
-    method: str,
     n_shadows: int,
-    tick: Tick | None = None,
+    tick: Callable[[], None] | None = None,
     *,
     n_learners: int | None = None,
 ) -> ShadowAttack:
-    """The shadow attack on a method; the same for every seed of a study."""
-    generate = generator_of(method, n_learners)
-    return rehearse(knowledge, generate, _sequence(0, f"shadows {method}"), n_shadows, tick)
+    """The shadow attack on a generator; the same for every split of a study."""
 
+    def generate(log: Interactions, rng: np.random.Generator) -> Interactions:
+        return generator.fresh().fit(log, rng, seeded_noise(rng)).sample(n_learners, rng).recode(log.actions)
 
-def _risk_columns(risk: Risk) -> dict[str, Any]:
-    return {
-        **{f"auc_{e.attack.replace('-', '_')}": e.auc for e in risk.estimates},
-        "auc_worst": risk.worst.auc,
-        "auc_worst_low": risk.low,
-        "auc_worst_high": risk.high,
-        "worst_attack": risk.worst.attack,
-        "tpr_at_1pct": risk.worst.tpr_at_1pct,
-    }
+    seed = _sequence(0, f"shadows {generator.label}")
+    return train_shadow_attack(knowledge, generate, seed, n_shadows, tick)
 
 
 def _sequence(seed: int, purpose: str) -> np.random.SeedSequence:

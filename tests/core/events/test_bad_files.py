@@ -110,11 +110,10 @@ def test_bad_files(write, tmp_path, name, content, message):
 
 
 def test_a_group_that_changes_within_a_learner(write):
-    from understudy.core.files.columns import Columns
 
     path = write("log.csv", "learner,action,outcome,class\na,x,1,k\na,y,1,m\n")
     with pytest.raises(DataError, match=r"log.csv: the group column changes within a learner"):
-        read_log(path, columns=Columns(group="class"))
+        read_log(path, group="class")
 
 
 def test_a_file_that_is_not_there(tmp_path):

@@ -32,23 +32,19 @@ def test_assistments_merges_the_skills_of_an_attempt(write, records):
 
 
 def test_assistments_keeps_a_row_per_skill(write, records):
-    log = read_log(write("skill_builder.csv", ASSISTMENTS), skills="keep")
+    log = read_log(write("skill_builder.csv", ASSISTMENTS), keep_skills=True)
     assert records(log)[0] == [
         ("Addition", 1, "70"),
         ("Fractions", 0, "71"),
         ("Addition", 0, "71"),
     ]
-    with pytest.raises(UsageError, match="'merge' or 'keep'"):
-        read_log(write("skill_builder.csv", ASSISTMENTS), skills="split")
 
 
 def test_assistments_in_latin_1_with_another_action(write, records):
     content = ASSISTMENTS.replace("Fractions", "Brüche").encode("latin-1")
     log = read_log(write("skill_builder.csv", content))
     assert "Addition+Brüche" in log.actions
-    log = read_log(
-        write("skill_builder.csv", content), columns=Columns(action="skill_id", item="assistment_id")
-    )
+    log = read_log(write("skill_builder.csv", content), action="skill_id", item="assistment_id")
     assert records(log)[0] == [("12", 1, "9"), ("11+12", 0, "9")]
 
 
@@ -132,7 +128,7 @@ def test_slam_that_does_not_fit(write, content, message):
 def test_formats_without_columns_refuse_columns(write):
     for content in (SLAM, THREE_LINES):
         with pytest.raises(UsageError, match="no columns to choose from, but one was given for the action"):
-            read_log(write("train", content), columns=Columns(action="x"))
+            read_log(write("train", content), action="x")
 
 
 DATASHOP = (
@@ -164,14 +160,14 @@ def test_datashop(write, records):
 
 
 def test_datashop_keeps_components_apart_or_takes_another_column(write, records):
-    log = read_log(write("tx.txt", DATASHOP), skills="keep")
+    log = read_log(write("tx.txt", DATASHOP), keep_skills=True)
     assert [row[:2] for row in records(log)[0]] == [
         ("add", 0),
         ("mul", 0),
         ("add", 1),
         ("mul", 1),
     ]
-    log = read_log(write("tx.txt", DATASHOP), columns=Columns(action="KC (Other)"))
+    log = read_log(write("tx.txt", DATASHOP), **vars(Columns)(action="KC (Other)"))
     assert log.actions == ("z",)
 
 

@@ -77,9 +77,7 @@ def test_user_item_skill_keeps_the_item(write, records):
         "item": "item",
     }
     assert records(log) == [[("add", 1, "p1"), ("sub", 0, "p2")], [("add", 1, "p1")]]
-    asked = read_log(
-        write("log.csv", "user,item,skill,correct\n7,p1,a,1\n7,p2,a,0\n"), columns=Columns(action="item")
-    )
+    asked = read_log(write("log.csv", "user,item,skill,correct\n7,p1,a,1\n7,p2,a,0\n"), action="item")
     assert records(asked) == [[("p1", 1), ("p2", 0)]]
 
 
@@ -96,7 +94,7 @@ def test_an_item_is_the_action_if_there_is_nothing_better(write, records):
 def test_columns_as_given(write, records):
     content = "who,what,how,where,class\na,x,1,p,k1\nb,y,0,p,k2\na,y,0,q,k1\n"
     asked = Columns(learner="who", action="What", outcome="how", item="where", group="class")
-    log = read_log(write("log.csv", content), columns=asked)
+    log = read_log(write("log.csv", content), **vars(asked))
     assert records(log) == [[("x", 1, "p"), ("y", 0, "q")], [("y", 0, "p")]]
     assert [log.groups[code] for code in log.group] == ["k1", "k2"]
     assert log.origin.columns["action"] == "what"
@@ -114,13 +112,13 @@ def test_a_column_that_is_not_there(write):
     with pytest.raises(
         DataError, match=r"log.csv: asked for column 'skil'.*found 'learner', 'action', 'outcome'"
     ):
-        read_log(write("log.csv", PLAIN), columns=Columns(action="skil"))
+        read_log(write("log.csv", PLAIN), action="skil")
     with pytest.raises(
         DataError, match="no column for the action and the outcome; found 'learner' and 1 col"
     ):
         read_log(write("log.csv", "learner,x\na,1\na,2\n"))
     with pytest.raises(UsageError, match="two roles"):
-        read_log(write("log.csv", PLAIN), columns=Columns(action="learner", learner="learner"))
+        read_log(write("log.csv", PLAIN), action="learner", learner="learner")
 
 
 def test_without_a_header_no_value_is_named(write):
@@ -177,10 +175,10 @@ def test_times_that_cannot_be_read(write, records, first, second, reason):
     assert any(reason in note for note in log.origin.notes)
     asked = Columns(time="time")
     if reason == "may be durations":
-        assert records(read_log(path, columns=asked))[0][0][0] == "a"
+        assert records(read_log(path, **vars(asked)))[0][0][0] == "a"
     else:
         with pytest.raises(DataError, match=r"log.csv: the times in column 'time'"):
-            read_log(path, columns=asked)
+            read_log(path, **vars(asked))
 
 
 @pytest.mark.parametrize(
@@ -194,7 +192,7 @@ def test_times_that_cannot_be_read(write, records, first, second, reason):
 def test_mixed_time_zones_are_refused(write, asked, first, second, reason):
     path = write("log.csv", f"user,skill,correct,time\nana,b,1,{first}\nana,a,0,{second}\n")
     with pytest.raises(DataError, match=re.escape(f"log.csv: the times in column 'time' {reason}")):
-        read_log(path, columns=asked)
+        read_log(path, **vars(asked))
 
 
 def test_parquet(write, records):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from understudy.core.files.columns import Columns
 from understudy.core.files.identifiers import Identifier
 from understudy.logs.reading import read_log
 
@@ -106,7 +105,7 @@ def test_no_false_alarm(write, column, values):
 
 def test_the_role_of_the_column_is_told(write):
     content = "email,skill,correct,class\na@b.org,x,1,k\nc@d.org,y,0,k\na@b.org,y,0,k\n"
-    log = read_log(write("log.csv", content), columns=Columns(learner="email"))
+    log = read_log(write("log.csv", content), learner="email")
     assert log.origin.identifiers == (Identifier("email", "e-mail address", "by its name", "learner"),)
 
 
@@ -119,5 +118,5 @@ def test_a_header_that_may_be_a_value_is_not_told(write, header):
 
 def test_a_header_that_is_known_or_chosen_is_told(write):
     content = log_with("thing", ["a@b.org", "c@d.org"] * 3).replace("skill", "problem name")
-    log = read_log(write("log.csv", content), columns=Columns(action="thing"))
+    log = read_log(write("log.csv", content), action="thing")
     assert {found.column for found in log.origin.identifiers} == {"thing"}

@@ -9,7 +9,6 @@ import polars as pl
 import pytest
 
 from understudy.cli.options import refuse_identifiers
-from understudy.core.files.columns import Columns
 from understudy.core.files.identifiers import Identifier, NamedPeople
 from understudy.core.files.mentions import identifiers_in_actions
 from understudy.errors import DataError
@@ -210,10 +209,10 @@ def test_those_who_withdrew_are_searched_for(write):
 
 def test_a_column_of_learners_as_the_action(write):
     path = write("log.csv", "class,student_id,correct\n" + "".join(f"k{n % 2},{n},1\n" for n in range(6)))
-    log = read_log(path, columns=Columns(learner="class", action="student_id"))
+    log = read_log(path, learner="class", action="student_id")
     assert log.origin.identifiers == (Identifier("student_id", "learner id", "by its name", "action"),)
     path = write("log.csv", "class,email,correct\n" + "".join(f"k{n % 2},x{n},1\n" for n in range(6)))
-    log = read_log(path, columns=Columns(learner="class", action="email"))
+    log = read_log(path, learner="class", action="email")
     assert log.origin.identifiers == (Identifier("email", "e-mail address", "by its name", "action"),)
 
 

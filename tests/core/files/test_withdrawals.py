@@ -94,7 +94,7 @@ def test_how_names_are_compared(write, learners, gone, n_withdrawn, n_absent):
     rows = "".join(f'"{learner}",{action},1\n' for learner in (*learners, "other") for action in "ab")
     columns = Columns(learner="Kennung")
     path = write("log.csv", "Kennung,skill,correct\n" + rows)
-    log = read_log(path, columns=columns, exclude=write("gone.csv", gone))
+    log = read_log(path, **vars(columns), exclude=write("gone.csv", gone))
     assert (log.origin.n_withdrawn, log.origin.n_absent) == (n_withdrawn, n_absent)
     assert log.n_learners == len(learners) + 1 - n_withdrawn
     absent = f"; {n_absent} names of the list are not in the log"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shlex
-from dataclasses import dataclass
 from datetime import datetime
 from enum import Enum
 from pathlib import Path
@@ -11,14 +10,19 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from understudy.cli.options import AsJson, Exclude, LedgerPath, echo_json
+from understudy.cli.lazy import command_group
+from understudy.cli.options import AsJson, Exclude, LedgerPath
+from understudy.cli.terminal import echo_json
 
 if TYPE_CHECKING:
     from understudy.cohorts.building.build import Joined
     from understudy.cohorts.cohort import Cohort
     from understudy.cohorts.schema import Schema
     from understudy.core.privacy.guarantee import Guarantee
-    from understudy.core.privacy.ledger import Ledger
+    from understudy.core.privacy.spending import Account
+
+
+app = command_group()
 
 
 class Cuts(Enum):
@@ -50,6 +54,7 @@ class WithoutEvents(Enum):
     drop = "drop"
 
 
+@app.command()
 def build(
     events: Annotated[
         Path,
@@ -183,8 +188,8 @@ def build(
         step()
     if joined.simulated:
         joined = replace(joined, schema=replace(joined.schema, data_set=""))
-    account = _account(joined, out, (scores, events), ledger, population)
-    notes = (*activity.notes, *listed.notes, *joined.notes, *account.notes)
+    account, about_ledger = _account(joined, out, (scores, events), ledger, population)
+    notes = (*activity.notes, *listed.notes, *joined.notes, *about_ledger)
     if not as_json:
         for note in notes:
             typer.echo(note, err=True)
@@ -279,7 +284,7 @@ def _check_overwriting(out: Path, schema: Path, declared: Schema, cuts: Cuts) ->
     from understudy.cohorts.building.build import REAL_PREFIX, check_replaceable, schema_path
     from understudy.cohorts.schema import Schema
     from understudy.core.names import SIMULATED_PREFIX
-    from understudy.core.privacy.ledger import new_data_set
+    from understudy.core.privacy.population import new_data_set
     from understudy.errors import UnderstudyError, UsageError
 
     beside = schema_path(out)
@@ -343,37 +348,24 @@ def _add_to_declaration(path: Path, schema: Schema) -> None:
         path.chmod(mode)
 
 
-@dataclass(frozen=True)
-class _Account:
-    """Where in the ledger a cohort's learners are, with the files that hold the same learners."""
-
-    book: Ledger
-    population: str
-    files: tuple[Path, ...]
-    data_sets: tuple[str, ...] = ()
-    notes: tuple[str, ...] = ()
-
-
 def _account(
     joined: Joined, out: Path, sources: tuple[Path, ...], ledger: Path | None, population: str | None
-) -> _Account:
+) -> tuple[Account, tuple[str, ...]]:
     """The ledger lies with the cohort: from now on that is the data, and what follows adds up there."""
-    from understudy.core.privacy.ledger import (
-        FILE_NAME,
-        SIMULATED_POPULATION,
-        Ledger,
-        file_population,
-        ledger_path,
-    )
-    from understudy.errors import RefusedError, UsageError
+    from understudy.core.privacy.ledger import FILE_NAME, ledger_path
+    from understudy.core.privacy.spending import Account, Spending
+    from understudy.errors import RefusedError
 
-    book = Ledger(ledger_path(out, ledger))
+    account = Account.open(
+        Spending(population, ledger),
+        path=out,
+        simulated=joined.simulated,
+        files=sources,
+        data_sets=() if joined.simulated else (joined.schema.data_set,),
+    )
     if joined.simulated:
-        if population is not None:
-            raise UsageError(
-                "these learners are simulated and belong to no population.", hint="leave --population out."
-            )
-        return _Account(book, SIMULATED_POPULATION, ())
+        return account, ()
+    book = account.ledger
     here = book.path.resolve()
     elsewhere = [one for one in sources if one.resolve().parent != here.parent]
     for source in elsewhere if ledger is None else ():
@@ -392,55 +384,38 @@ def _account(
         )
     if ledger is not None and here != ledger_path(out).resolve():
         notes.append(f"The ledger is {book.path}: name it to every command about {out.name}, with --ledger.")
-    return _Account(
-        book,
-        population or file_population(out),
-        (out, *sources),
-        (joined.schema.data_set,),
-        tuple(notes),
-    )
+    return account, tuple(notes)
 
 
 def _binned(
-    joined: Joined, cuts: Cuts, epsilon: float | None, account: _Account, quiet: bool
+    joined: Joined, cuts: Cuts, epsilon: float | None, account: Account, quiet: bool
 ) -> tuple[Cohort, Guarantee | None]:
     from understudy.cohorts.building.build import even_cuts
 
     n_labels = joined.schema.n_labels
     if cuts is not Cuts.private:
         # Nothing is spent; but what is released about the log, the scores or the cohort is about the same learners.
-        if account.files:
-            account.book.link(account.population, account.files, account.data_sets)
+        account.link()
         if cuts is Cuts.declared:
             return joined.binned(), None
         return joined.binned(lambda values: even_cuts(values, n_labels), "data"), None
     from understudy.cohorts.cuts import cuts_guarantee, private_cuts, rank_error
-    from understudy.core.privacy.ledger import new_card_id
-    from understudy.core.privacy.noise import os_noise
 
     assert epsilon is not None
     guarantee = cuts_guarantee(epsilon)
-    account.book.record(
-        population=account.population,
-        card=new_card_id(),
-        kind="cohort build",
-        method="cuts by the exponential mechanism",
-        guarantee=guarantee,
-        file=account.files,
-        data_sets=account.data_sets,
-    )
-    cohort = joined.binned(
-        lambda values: private_cuts(
-            values, joined.schema.score_bounds, n_labels, epsilon=epsilon, noise=os_noise()
-        ),
-        "private",
-        epsilon,
-    )
+    account.check(guarantee)
+    with account.charge("cohort build", "cuts by the exponential mechanism", guarantee) as charge:
+        cohort = joined.binned(
+            lambda values: private_cuts(
+                values, joined.schema.score_bounds, n_labels, epsilon=epsilon, noise=charge.noise
+            ),
+            "private",
+            epsilon,
+        )
     if not quiet:
-        balance = account.book.balance(account.population)
         typer.echo(
-            f"Charged to '{account.population}': epsilon {balance.epsilon:g} of {balance.limit:g} is spent. With 95 % "
-            f"no cut is off by more than {rank_error(n_labels, epsilon):.0f} of {joined.n_learners} learners.",
+            f"{charge.sentence()} With 95 % no cut is off by more than {rank_error(n_labels, epsilon):.0f} of "
+            f"{joined.n_learners} learners.",
             err=True,
         )
     return cohort, guarantee
@@ -488,7 +463,7 @@ def _facts(cohort: Cohort, joined: Joined) -> dict[str, object]:
 
 
 def _show(cohort: Cohort, joined: Joined, gap: float, credit: float) -> None:
-    from understudy.cli.tables import print_table
+    from understudy.cli.terminal import print_table
     from understudy.core.files.columns import counted
 
     print_table(

@@ -7,10 +7,15 @@ from typing import Annotated
 
 import typer
 
-from understudy.cli.options import AsJson, echo_json
+from understudy.cli.lazy import command_group
+from understudy.cli.options import AsJson
 from understudy.cli.progress import progress_bar
+from understudy.cli.terminal import echo_json
+
+app = command_group()
 
 
+@app.command()
 def compare(
     file: Annotated[
         Path,
@@ -124,7 +129,7 @@ def compare(
             }
         )
         return
-    from understudy.cli.tables import print_table
+    from understudy.cli.terminal import print_table
     from understudy.cohorts.compare_report import LABELS, floor_sentences
 
     def shown(method: str, measure: str, digits: int) -> str:

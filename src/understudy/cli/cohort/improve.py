@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from understudy.cli.options import AsJson, echo_json
+from understudy.cli.lazy import command_group
+from understudy.cli.options import AsJson
+from understudy.cli.terminal import echo_json
 
 if TYPE_CHECKING:
     from understudy.cohorts.feedback import FeedbackFile
@@ -15,6 +17,10 @@ if TYPE_CHECKING:
     from understudy.cohorts.summary.suggestions import Suggestions
 
 
+app = command_group()
+
+
+@app.command()
 def improve(
     feedback: Annotated[
         Path,

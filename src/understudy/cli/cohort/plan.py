@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from understudy.cli.options import echo_json
+from understudy.cli.terminal import echo_json
 
 if TYPE_CHECKING:
     from understudy.cohorts.summary.budget import Plan
     from understudy.cohorts.summary.summary_file import PrivateSummary
+    from understudy.core.privacy.balance import Balance
     from understudy.core.privacy.guarantee import Guarantee
-    from understudy.core.privacy.ledger import Balance, Ledger
+    from understudy.core.privacy.ledger import Ledger
 
 OTHER_EPSILONS = (0.5, 1.0, 2.0, 3.0, 5.0, 8.0)
 
@@ -28,7 +29,7 @@ def plan_rows(plan: Plan) -> list[list[str]]:
 
 def show_plan(plan: Plan) -> None:
     """The table, narrow enough for 80 columns, and how to read it."""
-    from understudy.cli.tables import print_table
+    from understudy.cli.terminal import print_table
 
     print_table(
         f"Private summary of {plan.n_learners} learners, epsilon {plan.epsilon:g}, delta {plan.delta:.1e}",
@@ -93,7 +94,7 @@ def explain(
             }
         )
         return
-    from understudy.cli.tables import print_table
+    from understudy.cli.terminal import print_table
 
     show_plan(plan)
     print_table(
@@ -124,24 +125,13 @@ def _errors(plan: Plan) -> dict[str, float]:
 def _tried(
     book: Ledger, people: str, stated: Guarantee, file: Path, data_sets: list[str]
 ) -> tuple[Balance, str]:
-    """The balance before, and why the charge would be refused, found by charging a copy of the ledger."""
-    import shutil
-    import tempfile
-
-    from understudy.core.privacy.ledger import Ledger
+    """The balance before, and why the charge would be refused."""
     from understudy.errors import RefusedError
 
-    with tempfile.TemporaryDirectory() as folder:
-        copy = Ledger(Path(folder) / "copy.ledger")
-        if book.path.exists():
-            shutil.copyfile(book.path, copy.path)
-        copy.link(people, [file], data_sets)
-        balance = copy.balance(people)
-        try:
-            copy.record(population=people, card="explain", kind="explain", method="", guarantee=stated)
-        except RefusedError as error:
-            return balance, error.message
-    return balance, ""
+    try:
+        return book.check(people, stated, files=[file], data_sets=data_sets), ""
+    except RefusedError as error:
+        return book.balance(people), error.message
 
 
 def _budget_words(plan: Plan, people: str, balance: Balance | None, refused: str) -> str:

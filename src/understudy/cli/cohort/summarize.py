@@ -7,17 +7,22 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from understudy.cli.charging import ask_before_charge, paid_output, told_when_stopped
-from understudy.cli.options import AsJson, LedgerPath, echo_json
+from understudy.cli.charging import ask_before_charge, paid_output
+from understudy.cli.lazy import command_group
+from understudy.cli.options import AsJson, LedgerPath
+from understudy.cli.terminal import echo_json
 
 if TYPE_CHECKING:
-    from understudy.cli.charging import Charge
     from understudy.cohorts.cohort import Cohort
     from understudy.cohorts.summary.budget import Plan
     from understudy.cohorts.summary.summary_file import PrivateSummary
     from understudy.core.privacy.ledger import Ledger
 
 
+app = command_group()
+
+
+@app.command()
 def summarize(
     file: Annotated[
         Path,
@@ -90,11 +95,10 @@ def summarize(
     _check_loss(epsilon, delta)
     out = paid_output(out, "summary.json", explain=explain)
     _check_files(file, schema, suggestions, previous)
-    with told_when_stopped() as charge:
-        _summarize(
-            file, out, epsilon, delta, analyses, statistics, schema, explain, ledger, population, suggestions,
-            previous, as_json, charge,
-        )  # fmt: skip
+    _summarize(
+        file, out, epsilon, delta, analyses, statistics, schema, explain, ledger, population, suggestions,
+        previous, as_json,
+    )  # fmt: skip
 
 
 def _summarize(
@@ -111,7 +115,6 @@ def _summarize(
     suggestions: Path | None,
     previous: Path | None,
     as_json: bool,
-    charge: Charge,
 ) -> None:
     from understudy.cli.progress import progress_bar
 
@@ -126,15 +129,8 @@ def _summarize(
         from understudy.cohorts.summary.budget import propose
         from understudy.core.files.writing import write_json
         from understudy.core.privacy.composition import default_delta
-        from understudy.core.privacy.ledger import (
-            SIMULATED_POPULATION,
-            Ledger,
-            file_population,
-            ledger_path,
-            new_card_id,
-        )
-        from understudy.core.privacy.noise import os_noise
-        from understudy.errors import DataError, UsageError
+        from understudy.core.privacy.spending import Account, Spending
+        from understudy.errors import DataError
 
         step()
         cohort = read_cohort(file, schema)
@@ -144,11 +140,6 @@ def _summarize(
         raise DataError(
             f"a summary describes a cohort; this file has {cohort.n_learners} learners.",
             hint="give the table that `understudy cohort build` made.",
-        )
-    if cohort.simulated and population is not None:
-        raise UsageError(
-            f"{file.name} holds simulated learners, who belong to no population.",
-            hint="leave --population out; if they are real, rename them: simulated-… marks simulated ones.",
         )
     plan = propose(
         cohort.schema,
@@ -167,11 +158,11 @@ def _summarize(
     # Read before anything is spent.
     _refuse_cuts_beside(file, schema)
     before = None if previous is None else _previous(previous, cohort)
-    people = SIMULATED_POPULATION if cohort.simulated else population or file_population(file)
-    book = Ledger(
-        ledger_path(file, ledger, simulated_output=out.resolve().parent if cohort.simulated else None)
-    )
     data_sets = [] if cohort.simulated else _data_sets(file, cohort)
+    account = Account.open(
+        Spending(population, ledger), path=file, simulated=cohort.simulated, data_sets=data_sets
+    )
+    book, people = account.ledger, account.population
     # Privately estimated cuts were charged when they were; the file that holds them states the sum.
     cost = plan.charge
     charged_before = False
@@ -179,7 +170,7 @@ def _summarize(
         from understudy.cohorts.summary.previous_year import cards, previous_caveats
 
         paid = cards(before)
-        charged_before = bool(paid) and book.knows(paid)
+        charged_before = bool(paid) and book.has_cards(paid)
         if not cohort.simulated:
             _refuse_same_learners(book, people, file, data_sets, paid, previous)
         cost = cost.with_caveats(*previous_caveats(before, charged=charged_before))
@@ -190,37 +181,23 @@ def _summarize(
     if doubtful and not as_json:
         ask_before_charge()
     _warn(plan, as_json, asks=not cohort.simulated)
-    charge.book, charge.card, charge.out = book, new_card_id(), out
-    book.record(
-        population=people,
-        card=charge.card,
-        kind="cohort summarize",
-        method="discrete Gaussian",
-        guarantee=cost,
-        file=None if cohort.simulated else file,
-        data_sets=data_sets,
-    )
-    with progress_bar("Drawing noise") as begin:
-        found = summarize.summarize(cohort, plan, os_noise(), {"card": charge.card}, begin(len(plan.shares)))
-    if before is not None:
-        from understudy.cohorts.summary.previous_year import with_previous
+    account.check(cost)
+    with account.charge("cohort summarize", "discrete Gaussian", cost, out=out) as charge:
+        found = summarize.summarize(cohort, plan, charge.noise, {"card": charge.card})
+        if before is not None:
+            from understudy.cohorts.summary.previous_year import with_previous
 
-        found = with_previous(found, before, charged=charged_before)
-    if advice is not None:
-        from understudy.cohorts.summary.suggestions import with_effects
+            found = with_previous(found, before, charged=charged_before)
+        if advice is not None:
+            from understudy.cohorts.summary.suggestions import with_effects
 
-        found = with_effects(found, advice)
-    write_json(out, found.to_json())
-    balance = book.balance(people)
+            found = with_effects(found, advice)
+        write_json(out, found.to_json())
     if as_json:
         echo_json(
             {
                 "out": str(out),
-                "card": charge.card,
-                "ledger": str(book.path),
-                "population": people,
-                "spent": balance.epsilon,
-                "limit": balance.limit,
+                **charge.to_json(),
                 "predictions": [vars(one) for one in plan.predictions()],
                 "guarantee": found.guarantee.to_json(),
             }
@@ -232,7 +209,7 @@ def _summarize(
     typer.echo(f"Guarantee: {replace(found.guarantee, caveats=())}.")
     for sentence in found.guarantee.caveats:
         typer.echo(f"  Beside it: {sentence}.")
-    _say_charged(cohort, people, balance.epsilon, balance.limit)
+    typer.echo(charge.sentence())
     typer.echo(f"Written: {out}. Next: {_next_command(out)}")
 
 
@@ -328,9 +305,9 @@ def _say_unknown(
     book: Ledger, people: str, file: Path, data_sets: list[str], population: str | None, cohort: Cohort
 ) -> bool:
     """What the ledger cannot know, before it charges: whether this is a copy, and whether the cuts were paid for."""
-    from understudy.core.privacy.ledger import data_set_population
+    from understudy.core.privacy.population import data_set_population
 
-    others = [] if population is not None or data_sets else book.others(people, file)
+    others = [] if population is not None or data_sets else book.unrelated_populations(people, [file])
     if others:
         typer.echo(
             f"{file.with_suffix('.toml').name} has no `data_set`, the name that `understudy cohort build` gives to "
@@ -365,7 +342,7 @@ def _refuse_same_learners(
             hint="leave --previous out, and spend more at once with a larger --epsilon; if they are other learners, "
             "give each year's files names of their own, and each year its own --population if any.",
         )
-    if not paid or not book.knows(paid):
+    if not paid or not book.has_cards(paid):
         typer.echo(
             f"{path} was not charged in the ledger {book.path}: that it is about other learners than this year's is "
             "your word.",
@@ -395,8 +372,3 @@ def _say_combined(found: PrivateSummary) -> str:
     if n_effects:
         said += f" Validated effects on the label that were weighed in: {n_effects}."
     return said
-
-
-def _say_charged(cohort: Cohort, people: str, spent: float, limit: float) -> None:
-    if not cohort.simulated:
-        typer.echo(f"Charged to '{people}': epsilon {spent:g} of {limit:g} is spent.")

@@ -12,7 +12,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from understudy.cli.options import AsJson, OptionalSeed, echo_json
+from understudy.cli.lazy import command_group
+from understudy.cli.options import AsJson, OptionalSeed
+from understudy.cli.terminal import echo_json
 
 if TYPE_CHECKING:
     from understudy.cohorts.panel.brief import Brief
@@ -21,6 +23,9 @@ if TYPE_CHECKING:
     from understudy.cohorts.summary.summary_file import PrivateSummary
     from understudy.core.privacy.guarantee import Guarantee
     from understudy.sandbox import Sandbox
+
+app = command_group()
+
 
 SummaryPath = Annotated[
     Path, typer.Argument(metavar="SUMMARY", help="The private summary, from `understudy cohort summarize`.")
@@ -33,6 +38,7 @@ Suggestions = Annotated[
 ]
 
 
+@app.command()
 def prompt(
     summary: SummaryPath,
     out: Annotated[
@@ -56,6 +62,7 @@ def prompt(
         echo_json({"out": str(out), "sha256": brief.prompt_hash, "guarantee": guarantee.to_json()})
 
 
+@app.command()
 def synthesize(
     summary: SummaryPath,
     out: Annotated[

@@ -1,1 +1,39 @@
-"""The commands of `understudy desk`."""
+"""`understudy desk`: the validation desk, where researchers' code meets the real data."""
+
+from __future__ import annotations
+
+from understudy.cli.lazy import lazy_group
+
+COMMANDS = {
+    "For researchers": {
+        "template": ("understudy.cli.desk.local_try", "Write an analysis to start from."),
+        "try": ("understudy.cli.desk.local_try", "Run an analysis on synthetic data, as the desk will."),
+        "submit": ("understudy.cli.desk.research", "Submit an analysis to a desk."),
+        "status": ("understudy.cli.desk.research", "Show where requests stand."),
+        "certificate": ("understudy.cli.desk.verify", "Check the certificate of a released answer."),
+    },
+    "For those who run a desk": {
+        "init": ("understudy.cli.desk.setup", "Make a desk."),
+        "serve": ("understudy.cli.desk.serve", "Serve a desk's pages and its API."),
+        "work": ("understudy.cli.desk.serve", "Answer requests that wait."),
+        "user": ("understudy.cli.desk.people", "Invite people, list them, change their roles."),
+        "data": ("understudy.cli.desk.data", "Register data sets, list them, close them."),
+        "verify": ("understudy.cli.desk.verify", "Check that log, ledger and releases agree."),
+        "feedback": ("understudy.cli.desk.feedback", "Export what validation found, for the next cycle."),
+        "backup": ("understudy.cli.desk.backup", "Write a backup of a desk."),
+        "restore": ("understudy.cli.desk.backup", "Restore a desk from a backup."),
+        "demonstrate": (
+            "understudy.cli.desk.demonstrate",
+            "Make a desk to look at, with simulated learners.",
+        ),
+    },
+}
+
+app = lazy_group(
+    "desk",
+    "Answer researchers' questions on real data: code is reviewed, run, checked and priced before anything leaves.\n\n"
+    "Example, for those who run a desk: understudy desk init, then understudy desk serve\n\n"
+    "Example, for researchers: understudy desk template -o analysis.py, then understudy desk try analysis.py "
+    "synthetic.parquet",
+    COMMANDS,
+)

@@ -8,9 +8,14 @@ from typing import Annotated
 import typer
 
 from understudy.cli.desk.options import DEFAULT_FOLDER, DeskFolder, existing, opened, require_desk
-from understudy.cli.options import AsJson, echo_json
+from understudy.cli.lazy import command_group
+from understudy.cli.options import AsJson
+from understudy.cli.terminal import echo_json
+
+app = command_group()
 
 
+@app.command()
 def backup(
     out: Annotated[Path, typer.Argument(metavar="OUT", help="File to write; it must not be there yet.")],
     folder: DeskFolder = DEFAULT_FOLDER,
@@ -40,6 +45,7 @@ def backup(
         )
 
 
+@app.command()
 def restore(
     file: Annotated[Path, typer.Argument(metavar="BACKUP", help="What `desk backup` wrote.")],
     folder: DeskFolder = DEFAULT_FOLDER,

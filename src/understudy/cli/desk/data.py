@@ -20,9 +20,10 @@ from understudy.cli.desk.options import (
     group,
     opened,
 )
-from understudy.cli.options import AsJson, echo_json
+from understudy.cli.options import AsJson
+from understudy.cli.terminal import echo_json
 
-data = group(
+app = group(
     "data",
     "Data sets: the real table, which nobody sees, and its stand-in.\n\n"
     'Example: understudy desk data add cohort.parquet synthetic.parquet --title "Autumn term"',
@@ -33,7 +34,7 @@ Name = Annotated[
 ]
 
 
-@data.command()
+@app.command()
 def add(
     real: Annotated[Path, typer.Argument(metavar="REAL", help="The real table, csv or parquet.")],
     synthetic: Annotated[
@@ -92,7 +93,7 @@ def add(
     )
 
 
-@data.command("list")
+@app.command("list")
 def list_(folder: DeskFolder = DEFAULT_FOLDER, as_json: AsJson = False) -> None:
     """List the data sets.
 
@@ -121,7 +122,7 @@ def list_(folder: DeskFolder = DEFAULT_FOLDER, as_json: AsJson = False) -> None:
     if not views:
         typer.echo("No data yet: understudy desk data add REAL SYNTHETIC --title ...")
         return
-    from understudy.cli.tables import print_table
+    from understudy.cli.terminal import print_table
 
     print_table(
         "Data sets",
@@ -140,7 +141,7 @@ def list_(folder: DeskFolder = DEFAULT_FOLDER, as_json: AsJson = False) -> None:
     )
 
 
-@data.command()
+@app.command()
 def policy(
     name: Name,
     file: Annotated[
@@ -168,7 +169,7 @@ def policy(
         typer.echo(commented(found), nl=False)
 
 
-@data.command()
+@app.command()
 def close(name: Name, folder: DeskFolder = DEFAULT_FOLDER, as_json: AsJson = False) -> None:
     """Take no more requests for a data set; those that are there go on.
 
@@ -184,7 +185,7 @@ def close(name: Name, folder: DeskFolder = DEFAULT_FOLDER, as_json: AsJson = Fal
         typer.echo(f"{name} takes no more requests.")
 
 
-@data.command()
+@app.command()
 def remove(name: Name, folder: DeskFolder = DEFAULT_FOLDER, as_json: AsJson = False) -> None:
     """Take back a data set that nobody has asked about. Its files stay where they are.
 
@@ -200,7 +201,7 @@ def remove(name: Name, folder: DeskFolder = DEFAULT_FOLDER, as_json: AsJson = Fa
         typer.echo(f"{name} is removed; its files stay where they are.")
 
 
-@data.command()
+@app.command()
 def withdraw_learner(
     name: Name,
     learner_file: Annotated[

@@ -8,9 +8,14 @@ from typing import Annotated
 import typer
 
 from understudy.cli.desk.options import require_desk
-from understudy.cli.options import AsJson, echo_json
+from understudy.cli.lazy import command_group
+from understudy.cli.options import AsJson
+from understudy.cli.terminal import echo_json
+
+app = command_group()
 
 
+@app.command()
 def demonstrate(
     folder: Annotated[Path, typer.Argument(metavar="[FOLDER]", help="Folder to make.")] = Path("desk-demo"),
     analyses: Annotated[

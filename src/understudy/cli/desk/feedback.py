@@ -8,9 +8,14 @@ from typing import Annotated
 import typer
 
 from understudy.cli.desk.options import DEFAULT_FOLDER, DeskFolder, at_the_machine, counted, opened
-from understudy.cli.options import AsJson, echo_json
+from understudy.cli.lazy import command_group
+from understudy.cli.options import AsJson
+from understudy.cli.terminal import echo_json
+
+app = command_group()
 
 
+@app.command()
 def feedback(
     name: Annotated[str, typer.Argument(metavar="DATA", help="The data set's name (`desk data list`).")],
     out: Annotated[Path, typer.Option("-o", "--out", help="File to write, json.")],

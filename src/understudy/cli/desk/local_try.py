@@ -10,7 +10,9 @@ import typer
 
 from understudy.cli.desk.options import existing, require_desk
 from understudy.cli.desk.results import show
-from understudy.cli.options import AsJson, echo_json
+from understudy.cli.lazy import command_group
+from understudy.cli.options import AsJson
+from understudy.cli.terminal import echo_json
 
 if TYPE_CHECKING:
     from understudy.desk.disclosure.code_review import CodeReading
@@ -19,9 +21,13 @@ if TYPE_CHECKING:
     from understudy.desk.researcher.local_trial import Tried
 
 # What a desk needs for an answer without anybody wondering.
+app = command_group()
+
+
 _LONG_MINUTES = 15.0
 
 
+@app.command()
 def template(
     out: Annotated[
         Path | None, typer.Option("-o", "--out", help="File to write, instead of printing.")
@@ -48,6 +54,7 @@ def template(
         typer.echo(f"Written: {out}. Try it: understudy desk try {out} synthetic.parquet")
 
 
+@app.command("try")
 def try_(
     code: Annotated[Path, typer.Argument(metavar="ANALYSIS", help="Python file with `analyze(data)`.")],
     synthetic: Annotated[

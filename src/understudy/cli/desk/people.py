@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from understudy.cli.desk.options import DEFAULT_FOLDER, DeskFolder, at_the_machine, group, opened
-from understudy.cli.options import AsJson, echo_json
+from understudy.cli.options import AsJson
+from understudy.cli.terminal import echo_json
 
 if TYPE_CHECKING:
     from understudy.desk.domain.people import Person
     from understudy.desk.service import Desk
 
-user = group(
+app = group(
     "user",
     "People: custodians, reviewers and researchers, by invitation.\n\n"
     "Example: understudy desk user add ada@university.example --role researcher",
@@ -22,7 +23,7 @@ user = group(
 Email = Annotated[str, typer.Argument(metavar="EMAIL", help="Their e-mail address.")]
 
 
-@user.command()
+@app.command()
 def add(
     email: Email,
     role: Annotated[str, typer.Option(help="researcher, reviewer or custodian.")] = "researcher",
@@ -58,7 +59,7 @@ def add(
     typer.echo(f"  {link}")
 
 
-@user.command("list")
+@app.command("list")
 def list_(folder: DeskFolder = DEFAULT_FOLDER, as_json: AsJson = False) -> None:
     """List everybody with an account.
 
@@ -82,7 +83,7 @@ def list_(folder: DeskFolder = DEFAULT_FOLDER, as_json: AsJson = False) -> None:
             ]
         )
         return
-    from understudy.cli.tables import print_table
+    from understudy.cli.terminal import print_table
 
     print_table(
         "People",
@@ -99,7 +100,7 @@ def list_(folder: DeskFolder = DEFAULT_FOLDER, as_json: AsJson = False) -> None:
     )
 
 
-@user.command()
+@app.command()
 def remove(email: Email, folder: DeskFolder = DEFAULT_FOLDER, as_json: AsJson = False) -> None:
     """Close an account: sessions, links, tokens and the feed end at once. What they did stays in the log.
 
@@ -115,7 +116,7 @@ def remove(email: Email, folder: DeskFolder = DEFAULT_FOLDER, as_json: AsJson = 
         typer.echo(f"The account of {email} is closed.")
 
 
-@user.command()
+@app.command()
 def reset(email: Email, folder: DeskFolder = DEFAULT_FOLDER, as_json: AsJson = False) -> None:
     """Print a new link by which somebody sets their password; an account that was closed is opened again.
 

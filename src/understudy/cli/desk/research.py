@@ -9,10 +9,15 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from understudy.cli.desk.options import DEFAULT_FOLDER, DeskFolder, counted, existing, opened, require_desk
-from understudy.cli.options import AsJson, echo_json
+from understudy.cli.lazy import command_group
+from understudy.cli.options import AsJson
+from understudy.cli.terminal import echo_json
 
 if TYPE_CHECKING:
     from understudy.desk.researcher.client import DeskClient
+
+app = command_group()
+
 
 TOKEN = "UNDERSTUDY_TOKEN"
 
@@ -21,6 +26,7 @@ TokenFile = Annotated[
 ]
 
 
+@app.command()
 def submit(
     code: Annotated[Path, typer.Argument(metavar="ANALYSIS", help="Python file with `analyze(data)`.")],
     data: Annotated[
@@ -58,6 +64,7 @@ def submit(
     typer.echo(f"Request {said['name']}: {done}. See {url.rstrip('/')}/requests/{said['name']}")
 
 
+@app.command()
 def status(
     request: Annotated[
         str | None, typer.Argument(metavar="[REQUEST]", help="One of your requests (default: all of them).")
@@ -83,7 +90,7 @@ def status(
     if as_json:
         echo_json(said)
         return
-    from understudy.cli.tables import print_table
+    from understudy.cli.terminal import print_table
 
     lines = [said] if isinstance(said, dict) else said
     if not lines:

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 def show(results: Results, rounded: Results | None = None) -> None:
     """Print an answer; where it is given, with what would leave in brackets."""
-    from understudy.cli.tables import print_table
+    from understudy.cli.terminal import print_table
 
     leaves = {} if rounded is None else dict(_flat(rounded.values))
     for name, value in _flat(results.values):

@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from understudy.cli.desk.options import DEFAULT_FOLDER, DeskFolder, opened
-from understudy.cli.options import AsJson, echo_json
+from understudy.cli.lazy import command_group
+from understudy.cli.options import AsJson
+from understudy.cli.terminal import echo_json
 
 if TYPE_CHECKING:
     import socket
@@ -18,9 +20,13 @@ if TYPE_CHECKING:
     from understudy.desk.store.jobs import Kind
     from understudy.desk.store.settings import Settings
 
+app = command_group()
+
+
 DEFAULT_PORT = 8765
 
 
+@app.command()
 def serve(
     folder: DeskFolder = DEFAULT_FOLDER,
     host: Annotated[str, typer.Option(help="Address to listen at.")] = "127.0.0.1",
@@ -77,6 +83,7 @@ class Only(StrEnum):
     RUNS = "runs"
 
 
+@app.command()
 def work(
     folder: DeskFolder = DEFAULT_FOLDER,
     only: Annotated[

@@ -19,15 +19,21 @@ from understudy.cli.desk.options import (
     opened,
     require_desk,
 )
-from understudy.cli.options import AsJson, echo_json
-from understudy.cli.terminal import ask, at_a_terminal, confirmed, file_named, stopped
+from understudy.cli.lazy import command_group
+from understudy.cli.options import AsJson
+from understudy.cli.questions import ask, at_a_terminal, confirmed, file_named, stopped
+from understudy.cli.terminal import echo_json
 
 if TYPE_CHECKING:
     from understudy.desk.domain.policy import Policy
 
+app = command_group()
+
+
 DEFAULT_TITLE = "Validation desk"
 
 
+@app.command()
 def init(
     folder: Annotated[Path, typer.Argument(metavar="[FOLDER]", help="Folder to make.")] = DEFAULT_FOLDER,
     title: Annotated[str | None, typer.Option(help="Name of the desk (asked for if not given).")] = None,

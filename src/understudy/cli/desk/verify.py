@@ -8,9 +8,14 @@ from typing import Annotated, Any
 import typer
 
 from understudy.cli.desk.options import DEFAULT_FOLDER, DeskFolder, counted, existing, opened, require_desk
-from understudy.cli.options import AsJson, echo_json
+from understudy.cli.lazy import command_group
+from understudy.cli.options import AsJson
+from understudy.cli.terminal import echo_json
+
+app = command_group()
 
 
+@app.command()
 def verify(
     known: Annotated[
         str | None, typer.Option(metavar="HASH", help="A newest hash that an earlier `verify` printed.")
@@ -41,6 +46,7 @@ def verify(
     typer.echo(f"Newest hash, to keep elsewhere: {found.newest}")
 
 
+@app.command()
 def certificate(
     file: Annotated[Path, typer.Argument(metavar="CERTIFICATE", help="The json file of a released result.")],
     key: Annotated[

@@ -18,12 +18,18 @@ from understudy.cli.keystrokes.options import (
     Week,
     read_events,
 )
-from understudy.cli.options import AsJson, LedgerPath, echo_json
+from understudy.cli.lazy import command_group
+from understudy.cli.options import AsJson, LedgerPath
+from understudy.cli.terminal import echo_json
 
 if TYPE_CHECKING:
     from understudy.keystrokes.coarsening import Coarsening
 
 
+app = command_group()
+
+
+@app.command()
 def coarsen(
     file: EventsPath,
     out: Annotated[
@@ -108,13 +114,7 @@ def coarsen(
         write_table,
         write_text,
     )
-    from understudy.core.privacy.ledger import (
-        SIMULATED_POPULATION,
-        Ledger,
-        file_population,
-        ledger_path,
-        new_card_id,
-    )
+    from understudy.core.privacy.spending import Account, Spending
     from understudy.errors import UsageError
     from understudy.keystrokes.card import GUARANTEE, card_content, card_page, read_attacks
     from understudy.keystrokes.coarsening import Microaggregation
@@ -153,39 +153,23 @@ def coarsen(
         quiet=as_json,
     )
     real = source.keystrokes
-    if real.simulated and population is not None:
-        raise UsageError(
-            f"{file.name} holds simulated learners, who belong to no population.",
-            hint="leave --population out; if they are real, rename them: simulated-… marks simulated ones.",
-        )
+    account = Account.open(Spending(population, ledger), path=data, simulated=real.simulated)
     found = [] if attacks is None else read_attacks(attacks, coarsening, real.n_learners)
-    # A stream for random places and delays alone: order and names come from the operating system.
-    coarse = coarsen_events(real, coarsening, kept, np.random.default_rng(secrets.randbits(128)))
-    table = released_table(coarse, kept)
-    card = new_card_id()
-    provenance = {
-        "card": card,
-        "made": datetime.now(UTC).date().isoformat(),
-        "simulated": real.simulated,
-        "version": understudy.__version__,
-    }
-    content = card_content(table, coarsening, kept, provenance, found)
-    book = Ledger(
-        ledger_path(data, ledger, simulated_output=out.resolve().parent if real.simulated else None)
-    )
-    people = SIMULATED_POPULATION if real.simulated else population or file_population(data)
-    book.record(
-        population=people,
-        card=card,
-        kind="keystrokes coarsen",
-        method=str(coarsening),
-        guarantee=GUARANTEE,
-        risk={"attacks": content["attacks"]} if found else None,
-        file=None if real.simulated else data,
-    )
-    write_text(page, card_page(content))
-    write_json(machine, content)
-    write_table(table, out, kind=f"keystrokes under new names, coarse times ({coarsening})")
+    risk = {"attacks": found} if found else None
+    with account.charge("keystrokes coarsen", str(coarsening), GUARANTEE, out=out, risk=risk) as charge:
+        # A stream for random places and delays alone: order and names come from the operating system.
+        coarse = coarsen_events(real, coarsening, kept, np.random.default_rng(secrets.randbits(128)))
+        table = released_table(coarse, kept)
+        provenance = {
+            "card": charge.card,
+            "made": datetime.now(UTC).date().isoformat(),
+            "simulated": real.simulated,
+            "version": understudy.__version__,
+        }
+        content = card_content(table, coarsening, kept, provenance, found)
+        write_text(page, card_page(content))
+        write_json(machine, content)
+        write_table(table, out, kind=f"keystrokes under new names, coarse times ({coarsening})")
     if kept.keys is Keys.all:
         typer.echo(
             "The text that was typed can be read in it, letter by letter, and names in it too; --keys classes keeps "
@@ -198,8 +182,7 @@ def coarsen(
                 "out": str(out),
                 "card_page": str(page),
                 "card_json": str(machine),
-                "card": card,
-                "ledger": str(book.path),
+                **charge.to_json(),
                 "coarsening": str(coarsening),
                 "keys": str(kept.keys),
                 "typing_range_ms": content["typing_range_ms"],
@@ -217,7 +200,7 @@ def coarsen(
     typer.echo(f"Guarantee: {GUARANTEE}.")
     if not found:
         typer.echo("No attack was run on it: `understudy keystrokes sweep` measures who can still be named.")
-    typer.echo(f"Card: {page} and {machine}. Noted in the ledger {book.path}.")
+    typer.echo(f"Card: {page} and {machine}. Noted in the ledger {account.ledger.path}.")
 
 
 def _chosen(bucket: float | None, rounding: float | None, method: str | None) -> Coarsening:

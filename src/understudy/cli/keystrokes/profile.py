@@ -21,12 +21,18 @@ from understudy.cli.keystrokes.options import (
     check_clock,
     read_events,
 )
-from understudy.cli.options import AsJson, echo_json
+from understudy.cli.lazy import command_group
+from understudy.cli.options import AsJson
+from understudy.cli.terminal import echo_json
 
 if TYPE_CHECKING:
     from understudy.keystrokes.profiles import Profiles
 
 
+app = command_group()
+
+
+@app.command()
 def profile(
     file: EventsPath,
     out: Annotated[Path, typer.Option("-o", "--out", help="The table of profiles to write (csv).")],

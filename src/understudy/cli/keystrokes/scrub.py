@@ -8,7 +8,12 @@ from typing import Annotated
 
 import typer
 
-from understudy.cli.options import AsJson, echo_json
+from understudy.cli.lazy import command_group
+from understudy.cli.options import AsJson
+from understudy.cli.terminal import echo_json
+
+app = command_group()
+
 
 REMAINS = (
     "No guarantee: the structure and style of a program, the words of names that stay, numbers, and the "
@@ -27,6 +32,7 @@ class ProgramLanguage(Enum):
     python = "python"
 
 
+@app.command()
 def scrub(
     source: Annotated[
         Path,
@@ -122,7 +128,7 @@ def scrub(
         figures = report.to_json()
         echo_json({**figures, "replace": sorted(wanted.kinds), "seeded": seed is not None, "notes": notes})
         return
-    from understudy.cli.tables import print_table
+    from understudy.cli.terminal import print_table
     from understudy.keystrokes.scrub.scrubbing import KINDS
 
     texts = f"{report.n_texts} texts of {report.n_learners} learners, {report.n_broken} of them do not parse"

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from understudy.cli.charging import ask_before_charge, paid_output
+from understudy.cli.charging import paid_output
 from understudy.cli.keystrokes.options import (
     EventsPath,
     Format,
@@ -19,13 +19,18 @@ from understudy.cli.keystrokes.options import (
     Week,
     read_events,
 )
-from understudy.cli.options import AsJson, LedgerPath, echo_json
+from understudy.cli.lazy import command_group
+from understudy.cli.options import AsJson, LedgerPath
+from understudy.cli.terminal import echo_json
 
 if TYPE_CHECKING:
-    from understudy.core.privacy.ledger import Ledger
     from understudy.keystrokes.statistics import DigraphStatistics, Release
 
 
+app = command_group()
+
+
+@app.command()
 def statistics(
     file: EventsPath,
     labels: Annotated[
@@ -90,15 +95,7 @@ def statistics(
 
     from understudy.core.files.writing import write_json
     from understudy.core.privacy.composition import default_delta
-    from understudy.core.privacy.ledger import (
-        SIMULATED_POPULATION,
-        Ledger,
-        file_population,
-        ledger_path,
-        new_card_id,
-    )
-    from understudy.core.privacy.noise import os_noise
-    from understudy.errors import UsageError
+    from understudy.core.privacy.spending import Account, Spending
     from understudy.keystrokes.formats.progsnap import main_table
     from understudy.keystrokes.statistics import (
         Declaration,
@@ -130,49 +127,26 @@ def statistics(
         epsilon,
         default_delta(real.n_learners) if delta is None else delta,
     )
-    if real.simulated and population is not None:
-        raise UsageError(
-            f"{file.name} holds simulated learners, who belong to no population.",
-            hint="leave --population out; if they are real, rename them: simulated-… marks simulated ones.",
-        )
     # A folder and its main table are the same data, with one ledger and one population.
     data = main_table(file) if file.is_dir() else file
-    people = SIMULATED_POPULATION if real.simulated else population or file_population(data)
-    book = Ledger(
-        ledger_path(data, ledger, simulated_output=out.resolve().parent if real.simulated else None)
-    )
-    doubtful = not real.simulated and population is None and _say_others(book, people, data)
+    account = Account.open(Spending(population, ledger), path=data, simulated=real.simulated)
     if explain:
         _explain(release, as_json)
         return
-    if doubtful and not as_json:
-        ask_before_charge()
-    card = new_card_id()
-    book.record(
-        population=people,
-        card=card,
-        kind="keystrokes statistics",
-        method="discrete Gaussian",
-        guarantee=release.guarantee,
-        file=None if real.simulated else data,
-    )
+    account.check(release.guarantee)
     group = declared_groups(
         declaration.groups,
         source.label_names if source.labels is not None else declaration.groups,
         source.labels if source.labels is not None else np.zeros(real.n_learners, dtype=np.int64),
     )
-    found = release_statistics(real, group, release, os_noise())
-    write_json(out, {**found.to_json(), "card": card, "simulated": real.simulated})
-    balance = book.balance(people)
+    with account.charge("keystrokes statistics", "discrete Gaussian", release.guarantee, out=out) as charge:
+        found = release_statistics(real, group, release, charge.noise)
+        write_json(out, {**found.to_json(), "card": charge.card, "simulated": real.simulated})
     if as_json:
         echo_json(
             {
                 "out": str(out),
-                "card": card,
-                "ledger": str(book.path),
-                "population": people,
-                "spent": balance.epsilon,
-                "limit": balance.limit,
+                **charge.to_json(),
                 "noise_sd": release.noise_sd,
                 "guarantee": found.guarantee.to_json(),
             }
@@ -180,21 +154,8 @@ def statistics(
         return
     _show(found)
     typer.echo(f"Guarantee: {found.guarantee}.")
-    if not real.simulated:
-        typer.echo(f"Charged to '{people}': epsilon {balance.epsilon:g} of {balance.limit:g} is spent.")
+    typer.echo(charge.sentence())
     typer.echo(f"Written: {out}.")
-
-
-def _say_others(book: Ledger, people: str, data: Path) -> bool:
-    """What the ledger cannot know, before it charges: whether this is a copy of data that it knows by another name."""
-    others = book.others(people, data)
-    if others:
-        typer.echo(
-            f"The ledger {book.path} takes the learners of {data.name} for others than: {', '.join(others)}. If this "
-            "is a copy or another file of any of them, stop here and give their name with --population.",
-            err=True,
-        )
-    return bool(others)
 
 
 def _groups(groups: str | None, labels: Path | None) -> tuple[str, ...]:
@@ -238,7 +199,7 @@ def _explain(release: Release, as_json: bool) -> None:
 
 
 def _show(found: DigraphStatistics) -> None:
-    from understudy.cli.tables import print_table
+    from understudy.cli.terminal import print_table
 
     release, (mean, error) = found.release, found.means
     declared = release.declaration

@@ -22,13 +22,19 @@ from understudy.cli.keystrokes.options import (
     check_clock,
     read_events,
 )
-from understudy.cli.options import AsJson, Seed, echo_json
+from understudy.cli.lazy import command_group
+from understudy.cli.options import AsJson, Seed
 from understudy.cli.progress import progress_bar
+from understudy.cli.terminal import echo_json
 
 if TYPE_CHECKING:
     from understudy.keystrokes.sweep.results import Advice
 
 
+app = command_group()
+
+
+@app.command()
 def sweep(
     file: EventsPath,
     out: Annotated[Path, typer.Option("-o", "--out", help="New folder for the results.")],
@@ -143,7 +149,7 @@ def sweep(
 
 
 def _show(advice: list[Advice]) -> None:
-    from understudy.cli.tables import print_table
+    from understudy.cli.terminal import print_table
 
     print_table(
         "Advice (internal)",

@@ -74,6 +74,33 @@ class Risk:
         }
 
 
+@dataclass(frozen=True)
+class ChanceLevel:
+    """What the strongest attack would reach if nobody's membership mattered: its mean AUC, and 95 % of draws.
+
+    The strongest of several attacks lies above 0.5 by luck, the more so the fewer learners are judged.
+    """
+
+    auc: float
+    low: float
+    high: float
+
+
+def chance_level(
+    scores: Mapping[str, Floats], member: Flags, rng: np.random.Generator, n_draws: int = 400
+) -> ChanceLevel:
+    """The control of an audit: the same scores, judged by memberships drawn at random.
+
+    It needs no further fit of the generator, and answers what a reader of a card has to know: how strong
+    the strongest of these attacks looks on this many learners when there is nothing to find.
+    """
+    places = np.array([np.unique(score, return_inverse=True)[1] for score in scores.values()], dtype=np.int64)
+    weight = np.ones(len(member))
+    strongest = [_weighted_areas(places, weight, rng.permutation(member)).max() for _ in range(n_draws)]
+    low, high = np.quantile(strongest, [0.025, 0.975])
+    return ChanceLevel(float(np.mean(strongest)), float(low), float(high))
+
+
 def judge(
     scores: Mapping[str, Floats], member: Flags, rng: np.random.Generator, n_set_aside: int = 0
 ) -> Risk:

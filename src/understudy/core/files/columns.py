@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Annotated
 
 from understudy.errors import DataError, UsageError
 
@@ -55,12 +56,14 @@ class Columns:
     `group` is never guessed: which groups matter is the custodian's decision.
     """
 
-    learner: str | None = None
-    action: str | None = None
-    outcome: str | None = None
-    time: str | None = None
-    item: str | None = None
-    group: str | None = None
+    learner: Annotated[str | None, "Column that names the learner."] = None
+    action: Annotated[str | None, "Column that names the action (skill, task, word)."] = None
+    outcome: Annotated[str | None, "Column with the outcome, 0 or 1."] = None
+    time: Annotated[str | None, "Column with the time, when rows are not in order."] = None
+    item: Annotated[str | None, "Column that names the item that was answered."] = None
+    group: Annotated[str | None, "Column with a group of each learner; figures are shown for each group."] = (
+        None
+    )
 
     def given(self) -> dict[str, str]:
         """The roles for which a column was named."""

@@ -58,6 +58,13 @@ class Figure:
         """From an altair chart."""
         return cls({**chart.to_dict(), **_THEME}, description)
 
+    @property
+    def chart(self) -> Any:
+        """The figure as an altair chart, which a notebook shows."""
+        import altair as alt
+
+        return alt.Chart.from_dict(self.specification)
+
     def svg(self, width: int = WIDE) -> str:
         """The figure as SVG text, `width` pixels wide with its axes."""
         import vl_convert

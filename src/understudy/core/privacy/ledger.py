@@ -1,16 +1,15 @@
 """The ledger: every release about a population, what it cost, and what may still be spent.
 
-An SQLite file kept with the data, keyed by the population that the custodian declares and not
-by a file's hash: a re-export is the same people, and everything about the same learners adds
-up. "Learners of this folder" are everybody the ledger knows: what is released about them counts
-for every population, and the other way round. A release about one file is charged to the file's
-learners, or to a declared population, which the file is linked to from then on. A table may carry
-the random name of its data set: whatever the file is called, a copy is then linked to the same learners.
+An SQLite file kept with the data, keyed by population (`population.py`) and not by a file's hash: a
+re-export is the same people, and everything about the same learners adds up. What is released about
+"learners of this folder" counts for every population, and the other way round.
 
-Rows are only ever appended (triggers refuse changes; they guard against accidents, not
-against the owner of the file), and spending happens inside one write transaction, so that two
-processes cannot spend the same budget. A copy of the data elsewhere has a ledger of its own:
-declare one place with --ledger.
+Rows are only ever appended (triggers refuse changes; they guard against accidents, not against the owner
+of the file), and spending happens inside one write transaction, so that two processes cannot spend the
+same budget. A charge that is taken back, because nothing was released for it, is another row. A copy of
+the data elsewhere has a ledger of its own: declare one place for both.
+
+Commands and Python functions do not write here themselves: `spending.py` is the one place that charges.
 """
 
 from __future__ import annotations
@@ -19,27 +18,36 @@ import contextlib
 import getpass
 import json
 import math
+import os
 import secrets
 import sqlite3
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from understudy.core.privacy.balance import (
+    DEFAULT_LIMIT,
+    REFUSED,
+    TAKEN_BACK,
+    Balance,
+    balance_of,
+    checked_balance,
+    counted_with,
+)
 from understudy.core.privacy.guarantee import Guarantee
+from understudy.core.privacy.population import (
+    FOLDER_POPULATION,
+    SIMULATED_POPULATION,
+    data_set_population,
+    file_population,
+    normalised,
+)
 from understudy.errors import DataError, MissingError, RefusedError, UsageError
 
 FILE_NAME = "understudy.ledger"
-DEFAULT_POPULATION = "learners of this folder"
-_FILE_POPULATION = "learners of the file "
-_DATA_SET_POPULATION = "learners of the data set "
-SIMULATED_POPULATION = "simulated learners"
-DEFAULT_LIMIT = 10.0
-# Deltas add up too; beyond this the small chance that is not covered is no longer small.
-DELTA_LIMIT = 1e-4
 
-REFUSED = "refused"
 
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS entries (
@@ -77,6 +85,14 @@ CREATE TABLE IF NOT EXISTS links (
     population TEXT NOT NULL,
     file TEXT NOT NULL
 );
+CREATE TABLE IF NOT EXISTS declarations (
+    id INTEGER PRIMARY KEY,
+    at TEXT NOT NULL,
+    who TEXT NOT NULL,
+    population TEXT NOT NULL,
+    fact TEXT NOT NULL,
+    how TEXT NOT NULL
+);
 CREATE TRIGGER IF NOT EXISTS entries_stay BEFORE UPDATE ON entries
     BEGIN SELECT RAISE(ABORT, 'the ledger is append-only'); END;
 CREATE TRIGGER IF NOT EXISTS entries_remain BEFORE DELETE ON entries
@@ -91,6 +107,10 @@ CREATE TRIGGER IF NOT EXISTS delta_limits_remain BEFORE DELETE ON delta_limits
 CREATE TRIGGER IF NOT EXISTS links_stay BEFORE UPDATE ON links
     BEGIN SELECT RAISE(ABORT, 'the ledger is append-only'); END;
 CREATE TRIGGER IF NOT EXISTS links_remain BEFORE DELETE ON links
+    BEGIN SELECT RAISE(ABORT, 'the ledger is append-only'); END;
+CREATE TRIGGER IF NOT EXISTS declarations_stay BEFORE UPDATE ON declarations
+    BEGIN SELECT RAISE(ABORT, 'the ledger is append-only'); END;
+CREATE TRIGGER IF NOT EXISTS declarations_remain BEFORE DELETE ON declarations
     BEGIN SELECT RAISE(ABORT, 'the ledger is append-only'); END;
 CREATE TRIGGER IF NOT EXISTS limits_append BEFORE INSERT ON limits
     WHEN EXISTS (SELECT 1 FROM limits WHERE id = NEW.id)
@@ -119,49 +139,18 @@ class Entry:
     risk: dict[str, Any]
 
 
-@dataclass(frozen=True)
-class Balance:
-    """What has been spent on a population; entries without a guarantee are counted apart."""
-
-    population: str
-    limit: float
-    epsilon: float
-    delta: float
-    n_entries: int
-    n_without_guarantee: int
-    delta_limit: float = DELTA_LIMIT
-
-    @property
-    def remaining(self) -> float:
-        """Epsilon that may still be spent."""
-        return max(0.0, self.limit - self.epsilon)
-
-
-def ledger_path(data: Path, given: Path | None = None, *, simulated_output: Path | None = None) -> Path:
-    """Where the ledger of a file is: where the user says, or beside the data.
-
-    Simulated data is nobody's: its ledger stays with the output.
-    """
+def ledger_path(data: Path | None, given: Path | None = None) -> Path:
+    """Where the ledger of a file is: where the user says, or beside the data."""
     if given is not None:
         return given
-    if simulated_output is not None:
-        return simulated_output / FILE_NAME
+    if data is None:
+        raise UsageError(
+            "there is no place for the ledger: the data is a frame in memory.",
+            hint="say where it is kept, always the same place for the same learners.",
+            code="no-ledger",
+            settings=("ledger",),
+        )
     return data.resolve().parent / FILE_NAME
-
-
-def file_population(data: Path) -> str:
-    """The learners of one file, such as a class's exam; they count as learners of its folder too."""
-    return _FILE_POPULATION + data.resolve().name
-
-
-def data_set_population(data_set: str) -> str:
-    """The learners of a data set by its random name, whatever files they are in."""
-    return _DATA_SET_POPULATION + data_set
-
-
-def new_data_set() -> str:
-    """A random name for the learners of a table: nothing about them can be worked out from it."""
-    return secrets.token_hex(8)
 
 
 def new_card_id() -> str:
@@ -185,21 +174,21 @@ class Ledger:
                 "FROM entries ORDER BY id"
             ).fetchall()
             if population is not None:
-                names = _counted(connection, same_population(population))
+                names = counted_with(connection, normalised(population))
                 rows = [row for row in rows if row["population"] in names]
         return [Entry(**{**dict(row), "risk": json.loads(row["risk"])}) for row in rows]
 
     def populations(self) -> list[str]:
         """The populations that the ledger knows."""
-        return list(dict.fromkeys(entry.population for entry in self.entries()))
+        return list(dict.fromkeys(entry.population for entry in self.entries() if entry.kind != TAKEN_BACK))
 
-    def balance(self, population: str = DEFAULT_POPULATION) -> Balance:
+    def balance(self, population: str = FOLDER_POPULATION) -> Balance:
         """What has been spent on a population so far."""
-        population = same_population(population)
+        population = normalised(population)
         if not self.path.exists():
             return Balance(population, DEFAULT_LIMIT, 0.0, 0.0, 0, 0)
         with self._connection() as connection:
-            return _balance(connection, population)
+            return balance_of(connection, population)
 
     def set_delta_limit(self, population: str, delta: float) -> None:
         """Declare what the deltas of a population may add up to; the newest declaration holds."""
@@ -208,7 +197,7 @@ class Ledger:
         with self._connection() as connection, _writing(connection):
             connection.execute(
                 "INSERT INTO delta_limits (at, who, population, delta) VALUES (?, ?, ?, ?)",
-                (_now(), _user(), same_population(population), delta),
+                (_now(), _user(), normalised(population), delta),
             )
 
     def set_limit(self, population: str, epsilon: float) -> None:
@@ -218,13 +207,26 @@ class Ledger:
         with self._connection() as connection, _writing(connection):
             connection.execute(
                 "INSERT INTO limits (at, who, population, epsilon) VALUES (?, ?, ?, ?)",
-                (_now(), _user(), same_population(population), epsilon),
+                (_now(), _user(), normalised(population), epsilon),
             )
 
-    def check(self, population: str, guarantee: Guarantee) -> Balance:
-        """Refuse what could not be charged, before anything is computed; also when the file cannot be written."""
-        with self._connection() as connection, _writing(connection):
-            return _checked(connection, same_population(population), guarantee)
+    def check(
+        self,
+        population: str,
+        guarantee: Guarantee,
+        *,
+        files: Sequence[Path] = (),
+        data_sets: Sequence[str] = (),
+    ) -> Balance:
+        """What the balance is now, or a refusal: what `record` would do, without doing it.
+
+        Nothing is written, and a ledger that does not exist yet is not made; that it could be is checked.
+        """
+        if not self.path.exists():
+            _refuse_unwritable(self.path)
+        with self._connection(memory=not self.path.exists()) as connection, _dry_run(connection):
+            _link_all(connection, normalised(population), files, data_sets)
+            return checked_balance(connection, normalised(population), guarantee)
 
     def record(
         self,
@@ -235,28 +237,33 @@ class Ledger:
         method: str,
         guarantee: Guarantee,
         risk: dict[str, Any] | None = None,
-        file: Path | Sequence[Path] | None = None,
+        files: Sequence[Path] = (),
         data_sets: Sequence[str] = (),
+        simulated: str = "",
         at_most: Mapping[str, float] | None = None,
         once: bool = False,
     ) -> None:
         """Append an entry, or refuse it when it would pass the limit.
 
         `at_most` limits figures of `risk`, such as the measured mu of everything released together. With
-        `once`, a card that is in the ledger already is not charged again: who was interrupted may call it again.
+        `once`, a card that is in the ledger already is not charged again: what was interrupted may call it again.
 
-        A `file` (or several) holds the data of this population, and so do `data_sets`, by their names:
-        whatever was or will be charged to the learners of those is charged to it as well.
+        `files` hold the data of this population, and so do `data_sets`, by their names: whatever was or will
+        be charged to the learners of those is charged to it as well. Of simulated learners, who have no
+        limit, `simulated` says how that is known.
 
         Call it before anything is released: what is computed from a charge that failed must not
         exist.
         """
-        population = same_population(population)
+        population = normalised(population)
         with self._connection() as connection, _writing(connection):
             if once and _known_card(connection, card):
                 return
-            _link_all(connection, population, (file,) if isinstance(file, Path) else file or (), data_sets)
-            _checked(connection, population, guarantee)
+            if population == SIMULATED_POPULATION:
+                _declare(connection, files, simulated)
+            else:
+                _link_all(connection, population, files, data_sets)
+            checked_balance(connection, population, guarantee)
             _refuse_measured(risk or {}, at_most or {})
             connection.execute(
                 "INSERT INTO entries (at, who, population, card, kind, method, epsilon, delta, mu, "
@@ -276,52 +283,68 @@ class Ledger:
                 ),
             )
 
+    def take_back(self, card: str, reason: str) -> None:
+        """Take back the charge of a release of which nothing was shown to anybody; both entries stay."""
+        with self._connection() as connection, _writing(connection):
+            connection.execute(
+                "INSERT INTO entries (at, who, population, card, kind, method, epsilon, delta, mu, statement, risk) "
+                "SELECT ?, ?, population, card, ?, method, NULL, NULL, NULL, ?, '{}' FROM entries WHERE card = ?",
+                (_now(), _user(), TAKEN_BACK, reason, card),
+            )
+
     def link(self, population: str, files: Sequence[Path], data_sets: Sequence[str] = ()) -> None:
         """Note that files or data sets hold the data of a population; nothing is spent, and all add up from now on."""
         with self._connection() as connection, _writing(connection):
-            _link_all(connection, same_population(population), files, data_sets)
+            _link_all(connection, normalised(population), files, data_sets)
 
-    def others(self, population: str, file: Path) -> list[str]:
-        """Populations with releases that this one and its file share no learners with, as far as is known."""
+    def unrelated_populations(self, population: str, files: Sequence[Path] = ()) -> list[str]:
+        """Populations with releases that this one and its files share no learners with, as far as is known."""
         if not self.path.exists():
             return []
         with self._connection() as connection:
-            names = _counted(connection, same_population(population)) | _counted(
-                connection, same_population(file_population(file))
+            names = counted_with(connection, normalised(population)).union(
+                *(counted_with(connection, normalised(file_population(file))) for file in files)
             )
-        return [one for one in self.populations() if one not in {*names, SIMULATED_POPULATION}]
+        return [name for name in self.populations() if name not in {*names, SIMULATED_POPULATION}]
 
     def same_learners(
         self, population: str, file: Path, cards: Sequence[str], data_sets: Sequence[str] = ()
     ) -> str | None:
         """The population of a release with one of these cards, if it shares learners with this one, its file or data.
 
-        None also when the ledger does not know the cards: `knows` tells.
+        None also when the ledger does not know the cards: see `has_cards`.
         """
         if not self.path.exists():
             return None
         with self._connection() as connection:
-            names = _counted(connection, same_population(population)) | _counted(
-                connection, same_population(file_population(file))
+            names = counted_with(connection, normalised(population)) | counted_with(
+                connection, normalised(file_population(file))
             )
             for one in data_sets:
-                names |= _counted(connection, same_population(data_set_population(one)))
+                names |= counted_with(connection, normalised(data_set_population(one)))
         return next((one.population for one in self._released(cards) if one.population in names), None)
 
-    def knows(self, cards: Sequence[str]) -> bool:
+    def has_cards(self, cards: Sequence[str]) -> bool:
         """Whether all these releases were charged here."""
         return set(cards) <= {one.card for one in self._released(cards)}
 
     def _released(self, cards: Sequence[str]) -> list[Entry]:
-        return [one for one in self.entries() if one.card in cards and one.kind != REFUSED]
+        gone = {entry.card for entry in self.entries() if entry.kind == TAKEN_BACK}
+        return [
+            entry
+            for entry in self.entries()
+            if entry.card in cards and entry.card not in gone and entry.kind != REFUSED
+        ]
 
     @contextlib.contextmanager
-    def _connection(self) -> Iterator[sqlite3.Connection]:
+    def _connection(self, *, memory: bool = False) -> Iterator[sqlite3.Connection]:
         try:
-            connection = sqlite3.connect(self.path, timeout=30, isolation_level=None)
+            place = ":memory:" if memory else self.path
+            connection = sqlite3.connect(place, timeout=30, isolation_level=None)
             connection.row_factory = sqlite3.Row
-            # Who released what, and what was measured, is for the custodian.
-            self.path.chmod(0o600)
+            if not memory:
+                # Who released what, and what was measured, is for the custodian.
+                self.path.chmod(0o600)
             try:
                 connection.executescript(_SCHEMA)
             except BaseException:
@@ -349,28 +372,19 @@ def _writing(connection: sqlite3.Connection) -> Iterator[None]:
     connection.execute("COMMIT")
 
 
-def same_population(name: str) -> str:
-    """The name as the ledger keeps it: spaces and capitals do not make other people of the same ones."""
-    return " ".join(name.split()).casefold()
+@contextlib.contextmanager
+def _dry_run(connection: sqlite3.Connection) -> Iterator[None]:
+    """One write transaction of which nothing stays; it also finds out whether one could be made."""
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        yield
+    finally:
+        connection.execute("ROLLBACK")
 
 
-def _refuse_overspending(balance: Balance, guarantee: Guarantee) -> None:
-    if not guarantee.formal:
-        return
-    if balance.epsilon + guarantee.epsilon > balance.limit * (1 + 1e-9):
-        raise RefusedError(
-            f"epsilon {guarantee.epsilon:g} was asked for '{balance.population}'; "
-            f"{balance.epsilon:g} of {balance.limit:g} is spent, {balance.remaining:g} remains, "
-            f"{guarantee.epsilon - balance.remaining:g} is missing.",
-            hint="ask for a smaller epsilon; `understudy ledger FILE` shows what was spent.",
-        )
-    if balance.delta + guarantee.delta > balance.delta_limit * (1 + 1e-9):
-        raise RefusedError(
-            f"delta {guarantee.delta:.2e} was asked for '{balance.population}'; "
-            f"{balance.delta:.2e} of {balance.delta_limit:.0e} is spent.",
-            hint="ask for a smaller delta, far below one over the number of learners; "
-            "`understudy ledger FILE --delta-limit` declares another limit.",
-        )
+def _refuse_unwritable(path: Path) -> None:
+    if not path.parent.is_dir() or not os.access(path.parent, os.W_OK):
+        raise _cannot_write(path, "its folder is missing or cannot be written")
 
 
 def _known_card(connection: sqlite3.Connection, card: str) -> bool:
@@ -386,62 +400,24 @@ def _refuse_measured(risk: Mapping[str, Any], at_most: Mapping[str, float]) -> N
             )
 
 
-def _checked(connection: sqlite3.Connection, population: str, guarantee: Guarantee) -> Balance:
-    """The balance, if nobody whom the release is about would pass a limit."""
-    balance = _balance(connection, population)
-    if population == SIMULATED_POPULATION:
-        return balance  # nobody's privacy is spent
-    _refuse_overspending(balance, guarantee)
-    if population == DEFAULT_POPULATION:
-        for names in _groups(connection):
-            for name in names:
-                _refuse_overspending(_balance(connection, name), guarantee)
-    return balance
-
-
-def _balance(connection: sqlite3.Connection, population: str) -> Balance:
-    """Epsilons and deltas add up (basic composition, which holds for any mechanisms).
-
-    What was released about everybody is about each population as well. Populations hold different
-    learners unless a file links them, so everybody bears at most what the group of linked
-    populations with the largest sum bears.
-    """
-    everybody = _spent(connection, {DEFAULT_POPULATION})
-    if population == DEFAULT_POPULATION:
-        groups = [_spent(connection, names) for names in _groups(connection)]
-    elif population == SIMULATED_POPULATION:
-        everybody = _spent(connection, set())
-        groups = [_spent(connection, {population})]
-    else:
-        groups = [_spent(connection, _group(connection, population))]
-    # Of linked populations the strictest declaration holds for all: they share learners.
-    linked = _group(connection, population)
-    limit = _strictest(_limit(connection, name) for name in linked)
-    delta_limit = _strictest(_limit(connection, name, "delta_limits", "delta") for name in linked)
-    if population != SIMULATED_POPULATION:
-        limit = _limit(connection, DEFAULT_POPULATION) if limit is None else limit
-        if delta_limit is None:
-            delta_limit = _limit(connection, DEFAULT_POPULATION, "delta_limits", "delta")
-    return Balance(
-        population=population,
-        limit=DEFAULT_LIMIT if limit is None else limit,
-        epsilon=everybody.epsilon + max((one.epsilon for one in groups), default=0.0),
-        delta=everybody.delta + max((one.delta for one in groups), default=0.0),
-        n_entries=everybody.n_entries + sum(one.n_entries for one in groups),
-        n_without_guarantee=everybody.n_without_guarantee + sum(one.n_without_guarantee for one in groups),
-        delta_limit=DELTA_LIMIT if delta_limit is None else delta_limit,
-    )
+def _declare(connection: sqlite3.Connection, files: Sequence[Path], how: str) -> None:
+    """Note that somebody says that the learners of these files are simulated, and how that is known."""
+    for name in map(normalised, map(file_population, files)):
+        connection.execute(
+            "INSERT INTO declarations (at, who, population, fact, how) VALUES (?, ?, ?, 'simulated', ?)",
+            (_now(), _user(), name, how),
+        )
 
 
 def _link_all(
     connection: sqlite3.Connection, population: str, files: Sequence[Path], data_sets: Sequence[str]
 ) -> None:
     for name in (*map(file_population, files), *map(data_set_population, data_sets)):
-        _link(connection, population, same_population(name))
+        _link(connection, population, normalised(name))
 
 
 def _link(connection: sqlite3.Connection, population: str, file: str) -> None:
-    if population in (file, DEFAULT_POPULATION):
+    if population in (file, FOLDER_POPULATION):
         return  # everybody's releases count for every file already
     known = connection.execute(
         "SELECT 1 FROM links WHERE population = ? AND file = ?", (population, file)
@@ -453,69 +429,22 @@ def _link(connection: sqlite3.Connection, population: str, file: str) -> None:
         )
 
 
-def _groups(connection: sqlite3.Connection) -> list[set[str]]:
-    """The populations of the ledger, those together that share learners through a file."""
-    rows = connection.execute(
-        "SELECT DISTINCT population FROM entries UNION SELECT population FROM links UNION SELECT file FROM links "
-        "UNION SELECT population FROM limits UNION SELECT population FROM delta_limits"
+def _cannot_write(path: Path, why: str) -> MissingError:
+    return MissingError(
+        f"the ledger {path} cannot be opened or written ({why}).",
+        hint="keep it elsewhere, always in the same place for the same learners.",
+        code="ledger-unwritable",
+        settings=("ledger",),
     )
-    groups = [{name} for (name,) in rows if name not in (DEFAULT_POPULATION, SIMULATED_POPULATION)]
-    for population, file in connection.execute("SELECT population, file FROM links").fetchall():
-        linked = [group for group in groups if population in group or file in group]
-        groups = [group for group in groups if group not in linked] + [set().union(*linked)]
-    return groups
-
-
-def _group(connection: sqlite3.Connection, population: str) -> set[str]:
-    return next((names for names in _groups(connection) if population in names), {population})
-
-
-def _counted(connection: sqlite3.Connection, population: str) -> set[str]:
-    """The names whose entries count for a population."""
-    if population == SIMULATED_POPULATION:
-        return {population}
-    if population == DEFAULT_POPULATION:
-        return {population}.union(*_groups(connection))
-    return {DEFAULT_POPULATION} | _group(connection, population)
-
-
-def _spent(connection: sqlite3.Connection, names: set[str]) -> Balance:
-    """What the entries of some names add up to."""
-    rows = connection.execute("SELECT population, epsilon, delta FROM entries WHERE kind != ?", (REFUSED,))
-    costs = [(epsilon, delta) for name, epsilon, delta in rows if name in names]
-    return Balance(
-        population="",
-        limit=0.0,
-        epsilon=math.fsum(epsilon for epsilon, _ in costs if epsilon is not None),
-        delta=math.fsum(delta for _, delta in costs if delta is not None),
-        n_entries=len(costs),
-        n_without_guarantee=sum(epsilon is None for epsilon, _ in costs),
-    )
-
-
-def _strictest(limits: Iterable[float | None]) -> float | None:
-    return min((limit for limit in limits if limit is not None), default=None)
-
-
-def _limit(
-    connection: sqlite3.Connection, population: str, table: str = "limits", column: str = "epsilon"
-) -> float | None:
-    """The newest declared limit; table and column are names of the schema, never a user's."""
-    row = connection.execute(
-        f"SELECT {column} FROM {table} WHERE population = ? ORDER BY id DESC LIMIT 1", (population,)
-    ).fetchone()
-    return None if row is None else float(row[0])
 
 
 def _explained(path: Path, error: sqlite3.DatabaseError) -> Exception:
     if isinstance(error, sqlite3.OperationalError):
-        return MissingError(
-            f"the ledger {path} cannot be opened or written ({error}).",
-            hint="keep it elsewhere with --ledger PATH, always the same for the same learners.",
-        )
+        return _cannot_write(path, str(error))
     return DataError(
         f"the ledger {path} is damaged or not a ledger ({error}).",
         hint="restore it from a backup: without it nobody knows what was spent.",
+        code="ledger-damaged",
     )
 
 

@@ -78,10 +78,6 @@ def seeded_noise(rng: np.random.Generator) -> Noise:
     return _SeededNoise(rng)
 
 
-# pytest would otherwise collect the function wherever a test imports it.
-seeded_noise.__test__ = False  # type: ignore[attr-defined]
-
-
 class _OperatingSystemNoise:
     """Stateless: OpenDP and `secrets` ask the operating system for every draw."""
 

@@ -12,12 +12,12 @@ from sqlalchemy import delete, func, select
 from sqlalchemy.orm import Session
 
 from understudy.core.names import SIMULATED_PREFIX
-from understudy.core.privacy.ledger import (
-    DEFAULT_POPULATION,
+from understudy.core.privacy.ledger import Ledger
+from understudy.core.privacy.population import (
+    FOLDER_POPULATION,
     SIMULATED_POPULATION,
-    Ledger,
     new_data_set,
-    same_population,
+    normalised,
 )
 from understudy.desk.domain.learners import LEARNER, LearnerTable, learner_table, read_table
 from understudy.desk.domain.people import NotFoundError, Person, Role, require_role
@@ -88,7 +88,7 @@ def register(
         # Whether it is about this table is found now, and not with the first request.
         StageOne.of(summary, table)
     simulated = bool(own[learner].cast(str).str.starts_with(SIMULATED_PREFIX).all())
-    population = population or (SIMULATED_POPULATION if simulated else DEFAULT_POPULATION)
+    population = population or (SIMULATED_POPULATION if simulated else FOLDER_POPULATION)
     kept = (ledger or _ledger_of(desk, real, simulated)).resolve()
     name = new_data_set()
     with desk.database.writing() as session:
@@ -287,9 +287,9 @@ def _comparable(frame: pl.DataFrame, columns: list[str]) -> pl.DataFrame:
 
 def _refuse_others_of(session: Session, learners: pl.Series, ledger: Path, population: str) -> None:
     """Learners who are in another data set as well must be counted together: in one ledger, as one population."""
-    names, kept = set(learners.cast(str).to_list()), (ledger, same_population(population))
+    names, kept = set(learners.cast(str).to_list()), (ledger, normalised(population))
     for row in session.scalars(select(DataSetRow).where(DataSetRow.simulated.is_(False))):
-        apart = (Path(row.ledger), same_population(row.population)) != kept
+        apart = (Path(row.ledger), normalised(row.population)) != kept
         if apart and Path(row.real).is_file() and names & _learners(row):
             raise UsageError(
                 f"some of these learners are in the data set '{row.title}' as well, which has another ledger or "

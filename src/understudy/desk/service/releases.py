@@ -16,8 +16,9 @@ from sqlalchemy.orm import Session
 
 from understudy.cohorts.summary.previous_year import cards
 from understudy.cohorts.summary.summary_file import PrivateSummary
+from understudy.core.privacy.balance import REFUSED
 from understudy.core.privacy.guarantee import Guarantee
-from understudy.core.privacy.ledger import REFUSED, Ledger
+from understudy.core.privacy.ledger import Ledger
 from understudy.desk.domain import certificate
 from understudy.desk.domain.analysis import code_hash
 from understudy.desk.domain.certificate import ReleaseFacts
@@ -253,7 +254,7 @@ class _Charge:
 
     def done(self) -> bool:
         """Whether the ledger has it already."""
-        return self._ledger.knows([str(self._entry["card"])])
+        return self._ledger.has_cards([str(self._entry["card"])])
 
     def __call__(self) -> None:
         self._ledger.record(**self._entry, once=True)  # type: ignore[arg-type]

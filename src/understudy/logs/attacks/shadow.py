@@ -23,10 +23,10 @@ N_SHADOWS = 64
 CHEAP = (transition_scores, count_scores, rare_scores, rare_bag_scores)
 
 # Makes a synthetic log from the log of some learners.
-Generator = Callable[[Interactions, np.random.Generator], Interactions]
+Generate = Callable[[Interactions, np.random.Generator], Interactions]
 
 
-def cast_shadow(knowledge: Knowledge, generate: Generator, rng: np.random.Generator) -> Shadow:
+def fit_shadow(knowledge: Knowledge, generate: Generate, rng: np.random.Generator) -> Shadow:
     """Fit and sample on a random half and note everybody's cheap scores."""
     log = knowledge.population
     member = np.zeros(log.n_learners, dtype=bool)

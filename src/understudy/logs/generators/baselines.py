@@ -1,21 +1,25 @@
-"""`drop:r`: leave rows out and renumber the learners. The baseline that people use, and should not."""
+"""Baselines without a guarantee: `drop`, which people use and should not, and a plain Markov chain."""
 
 from __future__ import annotations
 
-from typing import ClassVar, Self
+from typing import ClassVar
 
 import numpy as np
 
 from understudy.core.privacy.guarantee import Guarantee
 from understudy.core.privacy.noise import Noise
 from understudy.errors import UsageError
+from understudy.logs.generators.generator import Generator
 from understudy.logs.interactions import Interactions
 from understudy.logs.models.markov import AliasTables, TransitionCounts, sample_walks
 from understudy.logs.models.rasch import fit_rasch
 
 
-class Drop:
-    """Each row is dropped with probability `ratio`; learners left are shuffled (seed, section 5.2)."""
+class Drop(Generator):
+    """Each row is dropped with probability `ratio`; learners left are shuffled.
+
+    Vie, Rigaux and Minn 2022, section 5.2.
+    """
 
     name: ClassVar[str] = "drop"
     summary: ClassVar[str] = "drops a share of the rows and renumbers the learners (a baseline)"
@@ -34,12 +38,11 @@ class Drop:
         """None: what is not dropped is released as it is."""
         return Guarantee.none("real rows are released")
 
-    def fit(self, log: Interactions, rng: np.random.Generator, noise: Noise) -> Self:
+    def _fit(self, log: Interactions, rng: np.random.Generator, noise: Noise) -> None:
         """Remember the log."""
         self.log_ = log
-        return self
 
-    def sample(self, n_learners: int | None, rng: np.random.Generator) -> Interactions:
+    def _sample(self, n_learners: int | None, rng: np.random.Generator) -> Interactions:
         """What is left of the log, learners in random order."""
         kept = self.log_.keep_rows(rng.random(self.log_.n_rows) >= self.ratio)
         order = rng.permutation(kept.n_learners)
@@ -50,10 +53,10 @@ class Drop:
             )
         kept = kept.select(order[:n_learners])
         # Item, time and group were not asked for, and time stamps identify.
-        return Interactions(kept.action, kept.outcome, kept.offsets, kept.actions, simulated=kept.simulated)
+        return Interactions(kept.action, kept.outcome, kept.offsets, kept.actions)
 
 
-class Markov:
+class Markov(Generator):
     """Start, transitions and end from the log; walks no longer than its longest sequence."""
 
     name: ClassVar[str] = "markov"
@@ -64,23 +67,20 @@ class Markov:
         """None: the transition counts of the training log can be read off the output."""
         return Guarantee.none("how often one action followed another in the real log can be read off")
 
-    def fit(self, log: Interactions, rng: np.random.Generator, noise: Noise) -> Self:
+    def _fit(self, log: Interactions, rng: np.random.Generator, noise: Noise) -> None:
         """Count the transitions; fit difficulties and the spread of abilities."""
         counts = TransitionCounts.of(log)
         rasch = fit_rasch(log)
         self.actions_ = log.actions
-        self.simulated_ = log.simulated
-        self.n_learners_ = counts.n_learners
         self.longest_ = counts.longest
         self.tables_ = AliasTables.of(counts)
         self.easiness_ = rasch.intercept - rasch.difficulty
         self.ability_mean_ = float(rasch.ability.mean()) if len(rasch.ability) else 0.0
         self.ability_spread_ = float(rasch.ability.std()) if len(rasch.ability) else 0.0
-        return self
 
-    def sample(self, n_learners: int | None, rng: np.random.Generator) -> Interactions:
+    def _sample(self, n_learners: int | None, rng: np.random.Generator) -> Interactions:
         """Walks of invented learners whose abilities are drawn from a normal law."""
         n = self.n_learners_ if n_learners is None else n_learners
         ability = rng.normal(self.ability_mean_, self.ability_spread_, n)
         action, outcome, offsets = sample_walks(self.tables_, self.easiness_, ability, self.longest_, rng)
-        return Interactions(action, outcome, offsets, self.actions_, simulated=self.simulated_)
+        return Interactions(action, outcome, offsets, self.actions_)

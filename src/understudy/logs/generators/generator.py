@@ -1,92 +1,108 @@
-"""Methods by name: `name`, `name:value` or `name:key=value:key=value`."""
+"""Generator: what learns from one log and writes another."""
 
 from __future__ import annotations
 
+import copy
 import inspect
-from typing import Any, ClassVar, Protocol, Self
+from abc import ABC, abstractmethod
+from dataclasses import replace
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
 from understudy.core.privacy.guarantee import Guarantee
-from understudy.core.privacy.noise import Noise
+from understudy.core.privacy.noise import Noise, os_noise
 from understudy.errors import UsageError
-from understudy.logs.generators.baselines import Drop, Markov
-from understudy.logs.generators.markov_dp import MarkovDP
 from understudy.logs.interactions import Interactions
 
 
-class Synthesizer(Protocol):
-    """A method that learns from one log and writes another.
+class Generator(ABC):
+    """A generator of synthetic logs: subclasses say how they learn (`_fit`) and how they draw (`_sample`).
 
-    The constructor only stores options. After `fit`, learned attributes end in an underscore
-    and hold parameters, not rows: a fitted method may be kept where the log may not. Methods
-    for which this is not true say so with `keeps_rows`.
+    The constructor only stores options. After `fit`, learned attributes end in an underscore and hold
+    parameters, not rows: a fitted generator may be kept where the log may not. Generators for which this is
+    not true say so with `keeps_rows`.
+
+    Fitting charges nothing: what is given out of it, is given out by `synthesize` and `release`.
     """
 
     name: ClassVar[str]
-    summary: ClassVar[str]
-    keeps_rows: ClassVar[bool]
+    summary: ClassVar[str] = ""
+    keeps_rows: ClassVar[bool] = False
+    text: str = ""
+    """How the generator was asked for, if it was asked for in words."""
+
+    guarantee_: Guarantee
+    n_learners_: int
+    simulated_: bool
 
     def guarantee(self, n_learners: int) -> Guarantee:
-        """What is proved about everything this method gives out; the number of learners is public."""
-        ...
+        """What is proved about everything this generator gives out; the number of learners is public."""
+        return Guarantee.none(f"nothing is proved about {self.label}")
 
-    def fit(self, log: Interactions, rng: np.random.Generator, noise: Noise) -> Self:
-        """Learn from a log; noise that a guarantee needs comes from `noise` alone."""
-        ...
+    def fit(
+        self, log: Interactions, rng: np.random.Generator | None = None, noise: Noise | None = None
+    ) -> Self:
+        """Learn from a log.
 
-    def sample(self, n_learners: int | None, rng: np.random.Generator) -> Interactions:
-        """A synthetic log; by default with as many learners as the method finds natural."""
-        ...
+        Noise that a guarantee needs comes from `noise` alone: from the operating system, unless a test
+        gives another; then the guarantee is void.
+        """
+        noise = noise or os_noise()
+        self.n_learners_, self.simulated_ = log.n_learners, log.simulated
+        claim = self.guarantee(log.n_learners)
+        self.guarantee_ = claim if noise.secret else Guarantee.seeded(claim)
+        self._fit(log, rng or np.random.default_rng(), noise)
+        return self
 
-
-METHODS: dict[str, type[Any]] = {method.name: method for method in (Drop, Markov, MarkovDP)}
-
-
-def method_names() -> tuple[str, ...]:
-    """The names that `make_method` knows."""
-    return tuple(METHODS)
-
-
-def make_method(text: str) -> Synthesizer:
-    """The method that `text` describes, not yet fitted: `drop:0.5`, `markov`."""
-    name, *options = text.split(":")
-    if name not in METHODS:
-        raise UsageError(
-            f"there is no method '{name}'; there are: {', '.join(METHODS)}.",
-            hint="a method is written name, name:value or name:key=value, for example drop:0.5.",
-        )
-    method = METHODS[name]
-    parameters = list(inspect.signature(method).parameters.values())
-    given: dict[str, float] = {}
-    for position, option in enumerate(options):
-        key, equals, value = option.rpartition("=")
-        if not equals:
-            if position or not parameters:
-                raise UsageError(
-                    f"method '{name}' does not take '{option}' in '{text}'.",
-                    hint=f"it takes: {', '.join(p.name for p in parameters) or 'no option'}.",
-                )
-            key = parameters[0].name
-        if key not in {p.name for p in parameters}:
+    def sample(self, n_learners: int | None = None, rng: np.random.Generator | None = None) -> Interactions:
+        """A synthetic log; by default with as many learners as the generator learned from."""
+        if not hasattr(self, "guarantee_"):
             raise UsageError(
-                f"method '{name}' has no option '{key}'.",
-                hint=f"it takes: {', '.join(p.name for p in parameters) or 'no option'}.",
+                f"{self.label} was not fitted yet.", hint="call fit(log) first.", code="not-fitted"
             )
-        if key in given:
-            raise UsageError(f"option '{key}' is given twice in '{text}'.", hint="give it once.")
-        try:
-            given[key] = float(value)
-        except ValueError:
-            raise UsageError(
-                f"option '{key}' of method '{name}' is a number, not '{value}'.", hint="for example drop:0.5."
-            ) from None
-    made: Synthesizer = method(**given)
-    return made
+        drawn = self._sample(n_learners, rng or np.random.default_rng())
+        return replace(drawn, simulated=self.simulated_, guarantee=self.guarantee_)
+
+    @abstractmethod
+    def _fit(self, log: Interactions, rng: np.random.Generator, noise: Noise) -> None:
+        """Learn the parameters."""
+
+    @abstractmethod
+    def _sample(self, n_learners: int | None, rng: np.random.Generator) -> Interactions:
+        """Draw invented learners."""
+
+    @property
+    def label(self) -> str:
+        """The generator in words: as it was asked for, or its name with the options that are not usual."""
+        if self.text:
+            return self.text
+        options = [
+            f"{name}={_short(getattr(self, name, parameter.default))}"
+            for name, parameter in inspect.signature(type(self)).parameters.items()
+            if getattr(self, name, parameter.default) != parameter.default
+        ]
+        return ":".join([self.name, *options])
+
+    @property
+    def kind(self) -> str:
+        """What to call the rows that it gives out."""
+        if self.keeps_rows:
+            return "rows of real learners under new numbers; no learner was invented"
+        return "synthetic data: these learners do not exist"
+
+    def fresh(self) -> Self:
+        """The same generator, not fitted; fits of several may run at a time."""
+        unfitted = copy.copy(self)
+        for name in [name for name in vars(unfitted) if name.endswith("_")]:
+            delattr(unfitted, name)
+        return unfitted
+
+    def __repr__(self) -> str:
+        if not hasattr(self, "guarantee_"):
+            return f"<{type(self).__name__} {self.label}, not fitted>"
+        return f"<{type(self).__name__} {self.label}, fitted; {self.guarantee_}; not charged to a ledger>"
 
 
-def kind_of(synthesizer: Synthesizer) -> str:
-    """What to call the rows that a method gives out."""
-    if synthesizer.keeps_rows:
-        return "rows of real learners under new numbers; no learner was invented"
-    return "synthetic data: these learners do not exist"
+def _short(value: Any) -> str:
+    return f"{value:g}" if isinstance(value, float) else str(value)

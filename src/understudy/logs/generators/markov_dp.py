@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from math import log1p
-from typing import ClassVar, Self
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,6 +34,7 @@ from understudy.logs.generators.budget import (
     stated,
     vocabulary_threshold,
 )
+from understudy.logs.generators.generator import Generator
 from understudy.logs.generators.private_sums import (
     WalkStatistics,
     bin_centres,
@@ -67,7 +68,7 @@ MOST_CURVATURE = 20.0
 MOST_ABILITY = 4.0
 
 
-class MarkovDP:
+class MarkovDP(Generator):
     """Learner-level (epsilon, delta) differential privacy under replace-one adjacency.
 
     `delta` is by default the smaller of 1e-6 and one over the squared number of learners. Rows of a
@@ -99,12 +100,10 @@ class MarkovDP:
         delta = self.delta or default_delta(n_learners)
         return stated(self.epsilon, delta, "discrete Gaussian mechanism on clipped sums over learners")
 
-    def fit(self, log: Interactions, rng: np.random.Generator, noise: Noise) -> Self:
+    def _fit(self, log: Interactions, rng: np.random.Generator, noise: Noise) -> None:
         """Release the noisy sums, then make a chain and difficulties of them."""
         if not log.lengths.all():
             raise DataError("a learner without rows has no part in a log.", hint="leave such learners out.")
-        self.n_learners_ = log.n_learners
-        self.simulated_ = log.simulated
         delta = self.delta or default_delta(log.n_learners)
         # Telling names needs a delta of its own, d = delta / 2, and a factor 1 / (1 - d) of epsilon's.
         found = not log.declared
@@ -119,15 +118,14 @@ class MarkovDP:
         self._fit_outcomes(log, spending)
         if spending.unspent:
             raise ValueError(f"the budget of {spending.unspent} was not spent")
-        return self
 
-    def sample(self, n_learners: int | None, rng: np.random.Generator) -> Interactions:
+    def _sample(self, n_learners: int | None, rng: np.random.Generator) -> Interactions:
         """Walks of invented learners."""
         n = self.n_learners_ if n_learners is None else n_learners
         lengths = 1 + rng.choice(len(self.length_law_), n, p=self.length_law_)
         ability = rng.normal(self.ability_mean_, self.ability_spread_, n)
         action, outcome, offsets = sample_walks(self.tables_, self.easiness_, ability, lengths, rng)
-        return Interactions(action, outcome, offsets, self.actions_, simulated=self.simulated_)
+        return Interactions(action, outcome, offsets, self.actions_)
 
     def _fit_chain(self, log: Interactions, spending: Spending) -> None:
         n_learners, n_actions = log.n_learners, log.n_actions

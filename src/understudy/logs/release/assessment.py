@@ -8,18 +8,26 @@ of the real data, covered by no guarantee, and stay with the custodian unless pu
 from __future__ import annotations
 
 import statistics
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from understudy.core.attacks.estimate import RiskEstimate
+from understudy.core.attacks.estimate import ChanceLevel, RiskEstimate
+from understudy.core.engine import progress
 from understudy.core.engine.tasks import run_tasks
 from understudy.logs.attacks.attribute import AttributeEstimate
 from understudy.logs.attacks.shadow import N_SHADOWS
+from understudy.logs.generators.generator import Generator
 from understudy.logs.interactions import POOLED, Interactions
-from understudy.logs.study import check_size
-from understudy.logs.trial import GroupFigures, Stage, Trial, averaged, everybody, rehearsal
+from understudy.logs.trial import (
+    GroupFigures,
+    Split,
+    Trial,
+    attacker_knowledge,
+    averaged,
+    check_size,
+    shadow_attack_on,
+)
 
 N_HALVES = 3
 
@@ -31,7 +39,7 @@ class Assessment:
     estimates: tuple[RiskEstimate, ...]
     low: float
     high: float
-    control: tuple[float, float, float]
+    chance: ChanceLevel
     attribute: AttributeEstimate
     utility: dict[str, float]
     groups: list[GroupFigures]
@@ -53,7 +61,7 @@ class Assessment:
             "auc_worst_low": self.low,
             "auc_worst_high": self.high,
             "tpr_at_1pct": self.worst.tpr_at_1pct,
-            "control": dict(zip(("auc_worst", "auc_worst_low", "auc_worst_high"), self.control, strict=True)),
+            "chance": dict(vars(self.chance)),
             "attacks": [estimate.to_json() for estimate in self.estimates],
             "attribute": self.attribute.to_json(),
             "utility": self.utility,
@@ -66,31 +74,27 @@ class Assessment:
 
 def assess(
     log: Interactions,
-    method: str,
+    generator: Generator,
     *,
     n_learners: int | None = None,
     n_halves: int = N_HALVES,
     n_shadows: int = N_SHADOWS,
-    progress: Callable[[int], Callable[[], None]] | None = None,
 ) -> Assessment:
-    """Try the method on random halves of the log, as if `n_learners` synthetic ones were released."""
+    """Try the generator on random halves of the log, as if `n_learners` synthetic ones were released."""
     check_size(log)
     if not log.declared:
-        # A method that has to find the vocabulary pools what it may not tell: make room for that.
+        # A generator that has to find the vocabulary pools what it may not tell: make room for that.
         log = log.recode(tuple(dict.fromkeys((*log.actions, POOLED))))
-    tick = progress(n_shadows + n_halves) if progress else lambda: None
-    knowledge = everybody(log)
+    knowledge = attacker_knowledge(log)
     # A larger synthetic log says more about its learners: try the size that will be released.
     size = None if n_learners is None else max(1, round(n_learners * knowledge.training_share))
-    shadow = rehearsal(knowledge, method, n_shadows, tick, n_learners=size)
-    stages = [Stage(log, seed, knowledge=knowledge) for seed in range(n_halves)]
-    trials = run_tasks(
-        [
-            partial(s.try_method, method, shadow, n_shadows=n_shadows, control=True, n_learners=size)
-            for s in stages
-        ],
-        tick,
-    )
+    with progress.task("Measuring the risk", n_shadows + n_halves) as step:
+        shadow = shadow_attack_on(generator, knowledge, n_shadows, step.advance, n_learners=size)
+        splits = [Split(log, seed, knowledge=knowledge) for seed in range(n_halves)]
+        trials = run_tasks(
+            [partial(split.try_generator, generator, shadow, n_learners=size) for split in splits],
+            step.advance,
+        )
     return _mean(trials, log)
 
 
@@ -98,7 +102,6 @@ def _mean(trials: list[Trial], log: Interactions) -> Assessment:
     def mean(values: Any) -> float:
         return statistics.fmean(values)
 
-    controls = [trial.control for trial in trials if trial.control is not None]
     attributes = [trial.attribute for trial in trials]
     return Assessment(
         estimates=tuple(
@@ -115,10 +118,10 @@ def _mean(trials: list[Trial], log: Interactions) -> Assessment:
         ),
         low=mean(trial.risk.low for trial in trials),
         high=mean(trial.risk.high for trial in trials),
-        control=(
-            mean(c.worst.auc for c in controls),
-            mean(c.low for c in controls),
-            mean(c.high for c in controls),
+        chance=ChanceLevel(
+            mean(trial.chance.auc for trial in trials),
+            mean(trial.chance.low for trial in trials),
+            mean(trial.chance.high for trial in trials),
         ),
         attribute=AttributeEstimate(
             auc=mean(a.auc for a in attributes),

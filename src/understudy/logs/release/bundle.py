@@ -1,17 +1,16 @@
-"""Makes a release: `share/` may leave, `keep/` stays with the custodian."""
+"""release(): measures, decides, charges, fits and writes `share/`, which may leave, and `keep/`, which stays."""
 
 from __future__ import annotations
 
-import secrets
-from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
-import numpy as np
+import polars as pl
 
 import understudy
+from understudy.core.files.words import counted
 from understudy.core.files.writing import (
     check_absent,
     check_parent,
@@ -20,16 +19,22 @@ from understudy.core.files.writing import (
     write_table,
     write_text,
 )
+from understudy.core.options import settled
+from understudy.core.pages.notebook import notebook_table
 from understudy.core.privacy.guarantee import Guarantee
-from understudy.core.privacy.ledger import DEFAULT_POPULATION, FILE_NAME, REFUSED, Ledger, new_card_id
-from understudy.core.privacy.noise import os_noise
-from understudy.errors import DataError, RefusedError
-from understudy.logs.generators.generator import Synthesizer, kind_of, make_method
+from understudy.core.privacy.noise import Noise
+from understudy.core.privacy.spending import Account, Charge, Spending, SpentError
+from understudy.errors import RefusedError
+from understudy.logs.figures import risk_figure
+from understudy.logs.generators.generator import Generator
+from understudy.logs.generators.registry import chosen_generator
 from understudy.logs.interactions import Interactions
 from understudy.logs.release.assessment import Assessment, assess
 from understudy.logs.release.card import card_content, card_page
 from understudy.logs.release.codebook import citation, codebook
 from understudy.logs.release.report import report_page
+from understudy.logs.synthesize import Sampling
+from understudy.logs.trial import check_size
 
 # Without a guarantee, a release is refused when the strongest attack reaches more than this AUC...
 RISK_LIMIT = 0.55
@@ -38,105 +43,172 @@ FEWEST_JUDGED = 50
 
 
 @dataclass(frozen=True)
-class Options:
+class ReleaseOptions(Sampling, Spending):
     """What the custodian decided about a release."""
 
-    method: str
-    n_learners: int | None = None
-    accept_risk: str = ""
-    publish_figures: bool = False
-    custodian: str = ""
-    title: str = ""
-    population: str = DEFAULT_POPULATION
-    seed: int | None = None
+    accept_risk: Annotated[
+        str, "Release although learners can be distinguished, for this reason; it is on the card."
+    ] = ""
+    publish_figures: Annotated[bool, "Put the measured figures, rounded, on the card."] = False
+    title: Annotated[str, "Title on the card."] = ""
+    custodian: Annotated[str, "Who stands behind the release."] = ""
 
 
 @dataclass(frozen=True)
-class Released:
-    """What a release became: where it is and what was measured."""
+class Release:
+    """A release that was made: where it is, what was charged and what was measured."""
 
     folder: Path
-    card: str
-    synthetic: Interactions
-    synthesizer: Synthesizer
+    log: Interactions
+    generator: Generator
     guarantee: Guarantee
     assessment: Assessment
+    charge: Charge
+    n_withdrawn: int
+
+    @property
+    def card(self) -> Path:
+        """The card that travels with the data."""
+        return self.folder / "share" / "card.html"
+
+    @property
+    def report(self) -> Path:
+        """The report that stays inside."""
+        return self.folder / "keep" / "report.html"
+
+    def to_json(self) -> dict[str, Any]:
+        """The release for machines; `measured` stays inside."""
+        return {
+            "out": str(self.folder),
+            "card": str(self.card),
+            "report": str(self.report),
+            "id": self.charge.card,
+            "withdrawn": self.n_withdrawn,
+            "guarantee": self.guarantee.to_json(),
+            "measured": self.assessment.to_json(),
+            "charge": self.charge.to_json(),
+        }
+
+    def lines(self) -> list[str]:
+        """The release for people."""
+        worst, assessment = self.assessment.worst, self.assessment
+        who = "renumbered real" if self.generator.keeps_rows else "synthetic"
+        return [
+            f"{self.log.n_rows} rows of {self.log.n_learners} {who} learners.",
+            f"Guarantee: {self.guarantee}.",
+            f"Strongest attack: {worst.attack}, AUC {worst.auc:.2f} "
+            f"(interval {assessment.low:.2f} to {assessment.high:.2f}; 0.5 is guessing).",
+            self.charge.sentence(),
+            f"To share: {self.folder / 'share'}",
+            f"To keep inside: {self.report}",
+            f"Card: {self.card}",
+        ]
+
+    def to_frame(self) -> pl.DataFrame:
+        """The attacks that were measured, a row each; they stay inside."""
+        return pl.DataFrame([estimate.to_json() for estimate in self.assessment.estimates])
+
+    def plot(self) -> Any:
+        """The attacks with their intervals, as an altair chart; it stays inside."""
+        return risk_figure(self.assessment.estimates, self.assessment.chance).chart
+
+    def _repr_html_(self) -> str:
+        return notebook_table(" ".join(self.lines()[:4]), self.to_frame())
 
 
-def make_release(
+def release(
     log: Interactions,
-    folder: Path,
-    options: Options,
+    out: Path | str,
+    generator: Any = None,
+    options: ReleaseOptions = ReleaseOptions(),  # noqa: B008 (frozen)
     *,
-    ledger: Ledger | None,
-    notes: tuple[str, ...] = (),
-    progress: Callable[[int], Callable[[], None]] | None = None,
-) -> Released:
+    epsilon: float | None = None,
+    noise: Noise | None = None,
+    **settings: Any,
+) -> Release:
     """Measure, decide, charge, fit on all learners, and write the bundle whole or not at all.
 
-    `ledger` is None for simulated data, whose ledger goes into the bundle. A refusal comes
-    before anything is charged or written.
+    The generator is `markov-dp` with this `epsilon` (8 by default) unless another is given. The settings of
+    `ReleaseOptions` may be given as keywords. What can be refused is refused before anything is computed or
+    charged; `core.privacy.spending` says what happens when the rest fails.
     """
+    options = settled(options, settings)
+    generator = chosen_generator(generator, epsilon)
+    folder = Path(out)
     check_absent(folder)
     check_parent(folder)
-    synthesizer = make_method(options.method)
-    guarantee = synthesizer.guarantee(log.n_learners)
-    earlier = 0 if ledger is None else ledger.check(options.population, guarantee).n_without_guarantee
-    assessment = assess(log, options.method, n_learners=options.n_learners, progress=progress)
-    card = new_card_id()
-    entry: dict[str, Any] = {
-        "population": options.population,
-        "card": card,
-        "kind": "release",
-        "method": options.method,
-        "guarantee": guarantee,
-        "risk": {**assessment.to_json(), "figures_published": options.publish_figures},
-    }
+    log.origin.refuse_people("the synthetic file")
+    check_size(log)
+    guarantee = generator.guarantee(log.n_learners)
+    if generator.keeps_rows and not options.accept_risk.strip():
+        raise _refusal(generator, "it releases real rows.")
+    account = Account.open(options, path=log.origin.path, simulated=log.simulated)
+    earlier = account.check(guarantee).n_without_guarantee
+    assessment = assess(log, generator, n_learners=options.n_learners)
+    risk = {**assessment.to_json(), "figures_published": options.publish_figures}
     try:
-        refuse_risk(assessment, guarantee, synthesizer.keeps_rows, options, earlier)
+        refuse_risk(assessment, guarantee, generator, options, 0 if account.simulated else earlier)
     except RefusedError:
         # Trying until an audit passes is a way of looking at the data: every try leaves a trace.
-        if ledger is not None:
-            ledger.record(**{**entry, "kind": REFUSED})
+        account.note_refusal("release", generator.label, guarantee, risk)
         raise
-    if ledger is not None:
-        ledger.record(**entry)
-    # Whoever knows the seed can undo part of the randomness, so it is drawn afresh and kept back.
-    seed = secrets.randbits(64) if options.seed is None else options.seed
-    rng = np.random.default_rng(seed)
-    synthetic = synthesizer.fit(log, rng, os_noise()).sample(options.n_learners, rng)
-    if not synthetic.n_rows:
-        raise DataError(
-            f"{options.method} left no row to release.", hint="use another method or a larger log."
+    seed, rng = options.rng()
+    with account.charge("release", generator.label, guarantee, out=folder, risk=risk, noise=noise) as charge:
+        synthetic = generator.fit(log, rng, charge.noise).sample(options.n_learners, rng)
+        if not synthetic.n_rows:
+            raise SpentError(
+                f"{generator.label} left no row to release.", hint="use another generator or a larger log."
+            )
+        provenance = {
+            "card": charge.card,
+            "method": generator.label,
+            "made": datetime.now(UTC).date().isoformat(),
+            "version": understudy.__version__,
+            "custodian": options.custodian,
+            "simulated": log.simulated,
+            "seeded": options.seed is not None,
+        }
+        content = card_content(
+            synthetic,
+            generator,
+            assessment,
+            provenance,
+            title=options.title,
+            accepted_risk=options.accept_risk.strip(),
+            publish_figures=options.publish_figures,
         )
-    provenance = {
-        "card": card,
-        "method": options.method,
-        "made": datetime.now(UTC).date().isoformat(),
-        "version": understudy.__version__,
-        "custodian": options.custodian,
-        "simulated": log.simulated,
-        "seeded": options.seed is not None,
-    }
-    content = card_content(synthetic, synthesizer, guarantee, assessment, options, provenance)
-    report = {
-        **provenance,
-        "seed": seed,
-        "population": options.population,
-        "accepted_risk": options.accept_risk,
-        "guarantee": guarantee.to_json(),
-        "reading": list(notes),
-        "measured": assessment.to_json(),
-    }
+        report = {
+            **provenance,
+            "seed": seed,
+            "population": account.population,
+            "accepted_risk": options.accept_risk.strip(),
+            "guarantee": generator.guarantee_.to_json(),
+            "reading": list(log.origin.notes),
+            "measured": assessment.to_json(),
+        }
+        _write(folder, log, synthetic, generator, assessment, content, report)
+    return Release(
+        folder, synthetic, generator, generator.guarantee_, assessment, charge, log.origin.n_withdrawn
+    )
+
+
+def _write(
+    folder: Path,
+    log: Interactions,
+    synthetic: Interactions,
+    generator: Generator,
+    assessment: Assessment,
+    content: dict[str, Any],
+    report: dict[str, Any],
+) -> None:
     with new_folder(folder) as temporary:
         share, keep = temporary / "share", temporary / "keep"
         share.mkdir()
         keep.mkdir()
         table = synthetic.to_frame("synthetic-")
-        kind = kind_of(synthesizer)
-        write_table(table, share / "synthetic.csv", kind=kind)
-        write_table(table, share / "synthetic.parquet", kind=kind)
-        write_text(share / "codebook.csv", codebook(synthetic, synthesizer.keeps_rows))
+        write_table(table, share / "synthetic.csv", kind=generator.kind)
+        write_table(table, share / "synthetic.parquet", kind=generator.kind)
+        write_text(share / "codebook.csv", codebook(synthetic, generator.keeps_rows))
         write_text(share / "CITATION.cff", citation(content))
         write_json(share / "card.json", content)
         write_text(share / "card.html", card_page(content))
@@ -144,37 +216,41 @@ def make_release(
         write_text(keep / "report.html", report_page(log, synthetic, assessment, content, report))
         # The report, its figures and the seed are for the custodian alone.
         keep.chmod(0o700)
-        if ledger is None:
-            Ledger(temporary / FILE_NAME).record(**entry)
-    return Released(folder, card, synthetic, synthesizer, guarantee, assessment)
 
 
 def refuse_risk(
-    assessment: Assessment, guarantee: Guarantee, keeps_rows: bool, options: Options, n_earlier: int = 0
+    assessment: Assessment,
+    guarantee: Guarantee,
+    generator: Generator,
+    options: ReleaseOptions,
+    n_earlier: int = 0,
 ) -> None:
-    """Refuse a method without a guarantee unless its risk is shown to be small, or accepted.
+    """Refuse a generator without a guarantee unless its risk is shown to be small, or accepted.
 
     That an attack was not shown to beat guessing is not enough: with few learners nothing is.
     """
-    if guarantee.formal or options.accept_risk:
+    if guarantee.formal or options.accept_risk.strip():
         return
     worst = assessment.worst
     found = (
         f"The strongest attack ('{worst.attack}') has AUC {worst.auc:.2f} "
         f"(interval {assessment.low:.2f} to {assessment.high:.2f}; 0.5 is guessing)."
     )
-    if keeps_rows:
-        reason = "it releases real rows."
-    elif worst.auc > RISK_LIMIT:
-        reason = f"its learners can be told from others: the limit is AUC {RISK_LIMIT:g}."
+    if worst.auc > RISK_LIMIT:
+        reason = f"its learners can be distinguished from others: the limit is AUC {RISK_LIMIT:g}."
     elif min(worst.n_members, worst.n_outsiders) < FEWEST_JUDGED:
         reason = f"fewer than {FEWEST_JUDGED} learners could be judged on a side, too few to show anything."
     elif n_earlier:
-        reason = f"{n_earlier} such release(s) about these learners exist, and their risks add up unmeasured."
+        reason = f"{counted(n_earlier, 'such release')} about these learners exist, and their risks add up unmeasured."
     else:
         return
-    raise RefusedError(
-        f"{options.method} has no formal guarantee, and {reason} {found} Nothing was released.",
-        hint="use a method with a guarantee, or override with --accept-risk 'your reason', "
-        "which is printed on the card.",
+    raise _refusal(generator, f"{reason} {found}")
+
+
+def _refusal(generator: Generator, reason: str) -> RefusedError:
+    return RefusedError(
+        f"{generator.label} has no formal guarantee, and {reason} Nothing was released.",
+        hint="use a generator with a guarantee, or accept the risk with a reason, which is printed on the card.",
+        code="risk",
+        settings=("method", "accept_risk"),
     )

@@ -18,7 +18,7 @@ from understudy.core.pages.render import render
 from understudy.core.pages.words import certainty, verdict
 from understudy.core.privacy.guarantee import Guarantee
 from understudy.logs.generators.budget import predict
-from understudy.logs.generators.generator import Synthesizer
+from understudy.logs.generators.generator import Generator
 from understudy.logs.interactions import Interactions
 from understudy.logs.release.assessment import Assessment
 from understudy.logs.release.codebook import codebook, n_occurring
@@ -29,31 +29,34 @@ N_EXAMPLE_ROWS = 8
 
 def card_content(
     synthetic: Interactions,
-    synthesizer: Synthesizer,
-    guarantee: Guarantee,
+    generator: Generator,
     assessment: Assessment,
-    options: Any,
     provenance: dict[str, Any],
+    *,
+    title: str,
+    accepted_risk: str,
+    publish_figures: bool,
 ) -> dict[str, Any]:
     """Everything on the card."""
+    guarantee = generator.guarantee_
     return {
-        "title": options.title or f"Synthetic log of learners' actions {provenance['card'][:6]}",
-        "what": what_it_is(synthetic, synthesizer.keeps_rows),
+        "title": title or f"Synthetic log of learners' actions {provenance['card'][:6]}",
+        "what": what_it_is(synthetic, generator.keeps_rows),
         "provenance": provenance,
         "n_learners": synthetic.n_learners,
         "n_rows": synthetic.n_rows,
         "n_actions": n_occurring(synthetic),
         "guarantee": guarantee.to_json(),
-        "protection": protection(guarantee, synthesizer.keeps_rows),
-        "accepted_risk": options.accept_risk,
+        "protection": protection(guarantee, generator.keeps_rows),
+        "accepted_risk": accepted_risk,
         "uses": list(USES),
         "misuses": list(MISUSES),
-        "expected": expected_errors(synthetic, synthesizer, guarantee),
+        "expected": expected_errors(synthetic, generator, guarantee),
         "accuracy": sampling_accuracy(synthetic),
-        "columns": list(csv.DictReader(io.StringIO(codebook(synthetic, synthesizer.keeps_rows)))),
+        "columns": list(csv.DictReader(io.StringIO(codebook(synthetic, generator.keeps_rows)))),
         "examples": synthetic.to_frame("synthetic-").head(N_EXAMPLE_ROWS).to_dicts(),
-        "measured": published(assessment) if options.publish_figures else None,
-        "measured_note": NOT_COVERED if options.publish_figures else NOT_PUBLISHED,
+        "measured": published(assessment) if publish_figures else None,
+        "measured_note": NOT_COVERED if publish_figures else NOT_PUBLISHED,
     }
 
 
@@ -105,7 +108,7 @@ def protection(guarantee: Guarantee, keeps_rows: bool) -> dict[str, Any]:
 
 
 def expected_errors(
-    synthetic: Interactions, synthesizer: Synthesizer, guarantee: Guarantee
+    synthetic: Interactions, generator: Generator, guarantee: Guarantee
 ) -> dict[str, Any] | None:
     """Errors predicted from the guarantee and the synthetic log alone; None without a guarantee.
 
@@ -115,9 +118,9 @@ def expected_errors(
         return None
     rows = synthetic.n_rows / max(synthetic.n_learners, 1)
     # The fit is as exact as its learners make it, however many synthetic ones are drawn.
-    n_learners: int = getattr(synthesizer, "n_learners_", synthetic.n_learners)
+    n_learners: int = getattr(generator, "n_learners_", synthetic.n_learners)
     prediction = predict(n_learners, n_occurring(synthetic), rows, guarantee.epsilon)
-    signal: dict[str, float] = getattr(synthesizer, "signal_", {})
+    signal: dict[str, float] = getattr(generator, "signal_", {})
     return {
         "action_shares": prediction.action_shares,
         "difficulty": prediction.difficulty,

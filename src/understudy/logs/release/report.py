@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from understudy.core.attacks.estimate import RiskEstimate
-from understudy.core.pages.figures import ACCENT, INK, MUTED, WARNING, Figure, data
+from understudy.core.pages.figures import ACCENT, MUTED, Figure, data
 from understudy.core.pages.render import render
-from understudy.core.pages.words import GUESSING, certainty, verdict
+from understudy.core.pages.words import certainty, verdict
 from understudy.logs.description import n_by_one_learner
+from understudy.logs.figures import risk_figure, strongest_first
 from understudy.logs.interactions import Interactions, common_vocabulary
 from understudy.logs.release.assessment import Assessment
 from understudy.logs.utility import METRICS
@@ -39,49 +39,11 @@ def report_page(
         n_single=n_by_one_learner(log),
         verdict=verdict(worst.attack, worst.auc, assessment.low, assessment.high),
         certainty=certainty(assessment.low, assessment.high, worst.tpr_at_1pct),
-        strongest_first=strongest_first(assessment),
-        attacks_figure=attacks_figure(assessment),
+        strongest_first=strongest_first(assessment.estimates),
+        attacks_figure=risk_figure(assessment.estimates, assessment.chance),
         actions_figure=shares_figure(log, synthetic),
         lengths_figure=lengths_figure(log, synthetic),
     )
-
-
-def strongest_first(assessment: Assessment) -> list[RiskEstimate]:
-    """The attacks by their AUC."""
-    return sorted(assessment.estimates, key=lambda estimate: -estimate.auc)
-
-
-def attacks_figure(assessment: Assessment) -> Figure:
-    """Every attack with its interval, the strongest first; guessing is at 0.5."""
-    import altair as alt
-
-    values = [
-        {"attack": e.attack, "auc": e.auc, "low": e.low, "high": e.high, "kind": "attack"}
-        for e in strongest_first(assessment)
-    ]
-    values[0]["kind"] = "strongest"
-    auc, low, high = assessment.control
-    values.append({"attack": "control", "auc": auc, "low": low, "high": high, "kind": "control"})
-    x_axis: dict[str, Any] = {
-        "scale": alt.Scale(domain=[0.4, 1.0], clamp=True),
-        "axis": alt.Axis(tickCount=6, format=".1f"),
-        "title": ["members told from others (AUC)", "0.5 is guessing, 1 is every time"],
-    }
-    y = alt.Y("attack:N", sort=[str(v["attack"]) for v in values], title=None)
-    kinds = alt.Scale(domain=["strongest", "attack", "control"], range=[WARNING, ACCENT, MUTED])
-    colour = alt.Color("kind:N", scale=kinds, legend=None)
-    base = alt.Chart(data(values))
-    interval = base.mark_rule(strokeWidth=3).encode(
-        x=alt.X("low:Q", **x_axis), x2="high:Q", y=y, color=colour
-    )
-    dots = base.mark_point(filled=True, size=110, opacity=1).encode(
-        x=alt.X("auc:Q", **x_axis), y=y, color=colour
-    )
-    guess = alt.Chart(data([{"auc": GUESSING}])).mark_rule(color=INK, strokeDash=[4, 4])
-    guess = guess.encode(x=alt.X("auc:Q", **x_axis))
-    chart = (guess + interval + dots).properties(height=alt.Step(32))
-    words = "; ".join(f"{v['attack']} {v['auc']:.2f} ({v['low']:.2f} to {v['high']:.2f})" for v in values)
-    return Figure.of(chart, f"AUC of each attack with its interval: {words}. Guessing is 0.5.")
 
 
 def shares_figure(log: Interactions, synthetic: Interactions) -> Figure:

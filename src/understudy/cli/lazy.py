@@ -1,0 +1,59 @@
+"""Groups of commands that are imported when they are used, so that help answers at once."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from importlib import import_module
+from typing import Any, ClassVar
+
+import typer
+import typer.core
+import typer.main
+
+# By section: each command's module and its sentence in the list.
+Commands = Mapping[str, Mapping[str, tuple[str, str]]]
+
+
+class LazyGroup(typer.core.TyperGroup):
+    """Commands by name; the module of a command is imported when the command is used."""
+
+    sections: ClassVar[Commands] = {}
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        """The commands in the order of their sections."""
+        return [name for commands in self.sections.values() for name in commands]
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        """The command, with its module."""
+        found = next(
+            (commands[cmd_name] for commands in self.sections.values() if cmd_name in commands), None
+        )
+        if found is None:
+            return None
+        group = typer.main.get_group(import_module(found[0]).app)
+        return group.commands.get(cmd_name, group)
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        """The list of commands, without importing one."""
+        for section, commands in self.sections.items():
+            with formatter.section(section):
+                formatter.write_dl([(name, sentence) for name, (_, sentence) in commands.items()])
+
+
+def lazy_group(name: str, text: str, sections: Commands) -> typer.Typer:
+    """A group of lazily imported commands, with the conventions of all others."""
+    return typer.Typer(
+        name=name,
+        cls=type("Group", (LazyGroup,), {"sections": sections}),
+        help=text,
+        no_args_is_help=True,
+        # A traceback with local variables would print learners' rows.
+        pretty_exceptions_enable=False,
+        context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110},
+        rich_markup_mode=None,
+    )
+
+
+def command_group() -> typer.Typer:
+    """Where the commands of a module are registered."""
+    return typer.Typer(rich_markup_mode=None, pretty_exceptions_enable=False)

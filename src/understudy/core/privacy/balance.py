@@ -1,0 +1,182 @@
+"""What the entries of a ledger add up to for a population, and what may still be spent."""
+
+from __future__ import annotations
+
+import math
+import sqlite3
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from understudy.core.privacy.guarantee import Guarantee
+from understudy.core.privacy.population import FOLDER_POPULATION, SIMULATED_POPULATION
+from understudy.errors import RefusedError
+
+DEFAULT_LIMIT = 10.0
+
+# Deltas add up too; beyond this the small chance that is not covered is no longer small.
+DELTA_LIMIT = 1e-4
+
+# Kinds of entries that are not releases: one that was refused, and a charge that was taken back.
+REFUSED = "refused"
+
+TAKEN_BACK = "taken back"
+
+
+@dataclass(frozen=True)
+class Balance:
+    """What has been spent on a population, and by which cards; entries without a guarantee are counted apart."""
+
+    population: str
+    limit: float
+    epsilon: float
+    delta: float
+    n_entries: int
+    n_without_guarantee: int
+    delta_limit: float = DELTA_LIMIT
+    cards: tuple[str, ...] = ()
+
+    @property
+    def remaining(self) -> float:
+        """Epsilon that may still be spent."""
+        return max(0.0, self.limit - self.epsilon)
+
+
+def _refuse_overspending(balance: Balance, guarantee: Guarantee) -> None:
+    if not guarantee.formal:
+        return
+    if balance.epsilon + guarantee.epsilon > balance.limit * (1 + 1e-9):
+        raise RefusedError(
+            f"epsilon {guarantee.epsilon:g} was asked for '{balance.population}'; "
+            f"{balance.epsilon:g} of {balance.limit:g} is spent, {balance.remaining:g} remains, "
+            f"{guarantee.epsilon - balance.remaining:g} is missing.",
+            hint="ask for a smaller epsilon; the ledger shows what was spent.",
+            code="budget",
+            settings=("epsilon",),
+            population=balance.population,
+            requested=guarantee.epsilon,
+            spent=balance.epsilon,
+            limit=balance.limit,
+            cards=list(balance.cards),
+        )
+    if balance.delta + guarantee.delta > balance.delta_limit * (1 + 1e-9):
+        raise RefusedError(
+            f"delta {guarantee.delta:.2e} was asked for '{balance.population}'; "
+            f"{balance.delta:.2e} of {balance.delta_limit:.0e} is spent.",
+            hint="ask for a smaller delta, far below one over the number of learners, or declare another limit of "
+            "delta in the ledger.",
+            code="delta-budget",
+            settings=("delta",),
+            population=balance.population,
+            requested=guarantee.delta,
+            spent=balance.delta,
+            limit=balance.delta_limit,
+            cards=list(balance.cards),
+        )
+
+
+def checked_balance(connection: sqlite3.Connection, population: str, guarantee: Guarantee) -> Balance:
+    """The balance, if nobody whom the release is about would pass a limit."""
+    balance = balance_of(connection, population)
+    if population == SIMULATED_POPULATION:
+        return balance  # nobody's privacy is spent
+    _refuse_overspending(balance, guarantee)
+    if population == FOLDER_POPULATION:
+        for names in _groups(connection):
+            for name in names:
+                _refuse_overspending(balance_of(connection, name), guarantee)
+    return balance
+
+
+def balance_of(connection: sqlite3.Connection, population: str) -> Balance:
+    """Epsilons and deltas add up (basic composition, which holds for any mechanisms).
+
+    What was released about everybody is about each population as well. Populations hold different
+    learners unless a file links them, so everybody bears at most what the group of linked
+    populations with the largest sum bears.
+    """
+    everybody = _spent(connection, {FOLDER_POPULATION})
+    if population == FOLDER_POPULATION:
+        groups = [_spent(connection, names) for names in _groups(connection)]
+    elif population == SIMULATED_POPULATION:
+        everybody = _spent(connection, set())
+        groups = [_spent(connection, {population})]
+    else:
+        groups = [_spent(connection, _linked_with(connection, population))]
+    # Of linked populations the strictest declaration holds for all: they share learners.
+    linked = _linked_with(connection, population)
+    limit = _strictest(_limit(connection, name) for name in linked)
+    delta_limit = _strictest(_limit(connection, name, "delta_limits", "delta") for name in linked)
+    if population != SIMULATED_POPULATION:
+        limit = _limit(connection, FOLDER_POPULATION) if limit is None else limit
+        if delta_limit is None:
+            delta_limit = _limit(connection, FOLDER_POPULATION, "delta_limits", "delta")
+    return Balance(
+        population=population,
+        limit=DEFAULT_LIMIT if limit is None else limit,
+        epsilon=everybody.epsilon + max((one.epsilon for one in groups), default=0.0),
+        delta=everybody.delta + max((one.delta for one in groups), default=0.0),
+        n_entries=everybody.n_entries + sum(one.n_entries for one in groups),
+        n_without_guarantee=everybody.n_without_guarantee + sum(one.n_without_guarantee for one in groups),
+        delta_limit=DELTA_LIMIT if delta_limit is None else delta_limit,
+        cards=everybody.cards + tuple(card for one in groups for card in one.cards),
+    )
+
+
+def _groups(connection: sqlite3.Connection) -> list[set[str]]:
+    """The populations of the ledger, those together that share learners through a file."""
+    rows = connection.execute(
+        "SELECT DISTINCT population FROM entries UNION SELECT population FROM links UNION SELECT file FROM links "
+        "UNION SELECT population FROM limits UNION SELECT population FROM delta_limits"
+    )
+    groups = [{name} for (name,) in rows if name not in (FOLDER_POPULATION, SIMULATED_POPULATION)]
+    for population, file in connection.execute("SELECT population, file FROM links").fetchall():
+        linked = [group for group in groups if population in group or file in group]
+        groups = [group for group in groups if group not in linked] + [set().union(*linked)]
+    return groups
+
+
+def _linked_with(connection: sqlite3.Connection, population: str) -> set[str]:
+    return next((names for names in _groups(connection) if population in names), {population})
+
+
+def counted_with(connection: sqlite3.Connection, population: str) -> set[str]:
+    """The names whose entries count for a population."""
+    if population == SIMULATED_POPULATION:
+        return {population}
+    if population == FOLDER_POPULATION:
+        return {population}.union(*_groups(connection))
+    return {FOLDER_POPULATION} | _linked_with(connection, population)
+
+
+def _spent(connection: sqlite3.Connection, names: set[str]) -> Balance:
+    """What the entries of some names add up to, without those that were refused or taken back."""
+    rows = connection.execute(
+        "SELECT population, card, epsilon, delta FROM entries WHERE kind NOT IN (?, ?) "
+        "AND card NOT IN (SELECT card FROM entries WHERE kind = ?)",
+        (REFUSED, TAKEN_BACK, TAKEN_BACK),
+    ).fetchall()
+    counted = [row for row in rows if row["population"] in names]
+    costs = [(row["epsilon"], row["delta"]) for row in counted]
+    return Balance(
+        population="",
+        limit=0.0,
+        epsilon=math.fsum(epsilon for epsilon, _ in costs if epsilon is not None),
+        delta=math.fsum(delta for _, delta in costs if delta is not None),
+        n_entries=len(costs),
+        n_without_guarantee=sum(epsilon is None for epsilon, _ in costs),
+        cards=tuple(row["card"] for row in counted if row["epsilon"] is not None),
+    )
+
+
+def _strictest(limits: Iterable[float | None]) -> float | None:
+    return min((limit for limit in limits if limit is not None), default=None)
+
+
+def _limit(
+    connection: sqlite3.Connection, population: str, table: str = "limits", column: str = "epsilon"
+) -> float | None:
+    """The newest declared limit; table and column are names of the schema, never a user's."""
+    row = connection.execute(
+        f"SELECT {column} FROM {table} WHERE population = ? ORDER BY id DESC LIMIT 1", (population,)
+    ).fetchone()
+    return None if row is None else float(row[0])

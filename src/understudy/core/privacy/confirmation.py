@@ -1,0 +1,42 @@
+"""Confirmation: a person may be asked before a doubtful charge. Nobody is by default, so that a script goes on."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator
+from contextvars import ContextVar
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from understudy.core.privacy.balance import Balance
+    from understudy.core.privacy.guarantee import Guarantee
+
+
+@dataclass(frozen=True)
+class Question:
+    """What a person is asked before a charge: the sentences that make it doubtful."""
+
+    doubts: tuple[str, ...]
+    guarantee: Guarantee
+    balance: Balance
+
+
+Asker = Callable[[Question], bool]
+_asker: ContextVar[Asker | None] = ContextVar("asker", default=None)
+
+
+@contextlib.contextmanager
+def asked_by(asker: Asker) -> Iterator[None]:
+    """Let a person confirm the doubtful charges of the block."""
+    token = _asker.set(asker)
+    try:
+        yield
+    finally:
+        _asker.reset(token)
+
+
+def confirmed(question: Question) -> bool:
+    """Whether a person agrees, if one can be asked."""
+    asker = _asker.get()
+    return asker is None or asker(question)

@@ -1,0 +1,237 @@
+"""Spending: the one place that charges a release to its learners, for every verb, from a command or from Python.
+
+A verb opens an `Account` (who the learners are, where their ledger is), checks early that the budget would
+do, and makes its release inside `account.charge(...)`. What happens then is the same for all of them:
+
+- the charge is written before any noise is drawn, in one transaction, so that nothing can leave unpaid and
+  two processes cannot spend the same budget;
+- what fails before anything was written is taken back: nobody has seen a result. What fails because of the
+  noise itself is not (`SpentError`): that it failed says something about the learners;
+- an interruption keeps the charge, and the exception's notes say what was charged and what was written.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Annotated, Any
+
+from understudy.core.privacy.balance import REFUSED, Balance
+from understudy.core.privacy.confirmation import Question, confirmed
+from understudy.core.privacy.guarantee import Guarantee
+from understudy.core.privacy.ledger import Ledger, ledger_path, new_card_id
+from understudy.core.privacy.noise import Noise, os_noise
+from understudy.core.privacy.population import FOLDER_POPULATION, SIMULATED_POPULATION, resolve_population
+from understudy.errors import RefusedError
+
+
+@dataclass(frozen=True)
+class Spending:
+    """How a release is charged; the same choices for every verb."""
+
+    population: Annotated[
+        str | None,
+        "Whose data this is: everything about the same learners adds up (default: the file's learners).",
+    ] = None
+    ledger: Annotated[Path | None, "Where the ledger is kept, if not beside the data."] = None
+    simulated: Annotated[
+        bool,
+        "Declare that these learners are simulated: nobody's budget is spent. The ledger notes who said so.",
+    ] = False
+
+
+class SpentError(RefusedError):
+    """The noisy result itself cannot be used; the charge stays, since that is known now."""
+
+    code = "spent"
+
+
+class NotConfirmedError(RefusedError):
+    """A person was asked before the charge, and said no."""
+
+    code = "not-confirmed"
+
+
+@dataclass
+class Charge:
+    """A release under way: where its noise comes from, and what was charged for it."""
+
+    account: Account
+    card: str
+    guarantee: Guarantee
+    out: Path | None
+    noise: Noise = field(default_factory=os_noise)
+
+    @property
+    def balance(self) -> Balance:
+        """What is spent and what remains."""
+        return self.account.balance()
+
+    def to_json(self) -> dict[str, Any]:
+        """What was charged to whom, for a machine."""
+        balance = self.balance
+        return {
+            "card": self.card,
+            "population": self.account.population,
+            "ledger": str(self.account.ledger.path),
+            "epsilon": self.guarantee.epsilon if self.guarantee.formal else None,
+            "spent": balance.epsilon,
+            "limit": None if self.account.simulated else balance.limit,
+            "remaining": None if self.account.simulated else balance.remaining,
+        }
+
+    def sentence(self) -> str:
+        """What was charged and what remains."""
+        if self.account.simulated:
+            return "Simulated learners: nobody's budget was spent."
+        balance = self.balance
+        if not self.guarantee.formal:
+            return f"Noted in the ledger for '{self.account.population}' (card {self.card}); it has no epsilon to add."
+        return (
+            f"Charged epsilon {self.guarantee.epsilon:g} to '{self.account.population}' (card {self.card}): "
+            f"{balance.epsilon:g} of {balance.limit:g} is spent, {balance.remaining:g} remains."
+        )
+
+
+@dataclass(frozen=True)
+class Account:
+    """The learners that a release is about, and the ledger that knows what was spent on them."""
+
+    ledger: Ledger
+    population: str
+    files: tuple[Path, ...]
+    data_sets: tuple[str, ...]
+    simulated: str
+    """How it is known that the learners are simulated; empty for real ones."""
+
+    @classmethod
+    def open(
+        cls,
+        spending: Spending,
+        *,
+        path: Path | None,
+        simulated: bool,
+        files: Sequence[Path] = (),
+        data_sets: Sequence[str] = (),
+    ) -> Account:
+        """The account of data that was read from `path`, or of a frame in memory.
+
+        `files` hold the same learners' data besides `path`, and `data_sets` name it.
+        """
+        how = "marked by simulate" if simulated else "declared by the user" if spending.simulated else ""
+        population = resolve_population(spending.population, path, simulated=bool(how))
+        named = tuple(dict.fromkeys((*((path,) if path is not None else ()), *files)))
+        return cls(Ledger(ledger_path(path, spending.ledger)), population, named, tuple(data_sets), how)
+
+    def balance(self) -> Balance:
+        """What has been spent on these learners."""
+        return self.ledger.balance(self.population)
+
+    def check(self, guarantee: Guarantee) -> Balance:
+        """Refuse what could not be charged, before anything is computed; nothing is written."""
+        return self.ledger.check(
+            self.population,
+            guarantee,
+            files=() if self.simulated else self.files,
+            data_sets=() if self.simulated else self.data_sets,
+        )
+
+    def doubts(self) -> tuple[str, ...]:
+        """Why the ledger may not know these learners, in sentences for the custodian."""
+        if self.simulated or self.population == FOLDER_POPULATION:
+            return ()
+        others = self.ledger.unrelated_populations(self.population, self.files)
+        if not others:
+            return ()
+        named = "; ".join(f"'{name}'" for name in others[:5]) + (" and others" if len(others) > 5 else "")
+        return (
+            f"This is charged to '{self.population}'. The ledger also knows {named}: if these are the same "
+            "learners, declare one population for both, so that everything adds up.",
+        )
+
+    def link(self) -> None:
+        """Note whose learners the files hold; nothing is spent, and everything about them adds up from now on."""
+        if not self.simulated:
+            self.ledger.link(self.population, self.files, self.data_sets)
+
+    def note_refusal(self, kind: str, method: str, guarantee: Guarantee, risk: dict[str, Any]) -> None:
+        """Note that a release was refused after looking at the data; it costs nothing, and leaves a trace."""
+        self.ledger.record(
+            population=self.population,
+            card=new_card_id(),
+            kind=REFUSED,
+            method=method,
+            guarantee=guarantee,
+            risk={**risk, "refused": kind},
+            simulated=self.simulated,
+        )
+
+    @contextlib.contextmanager
+    def charge(
+        self,
+        kind: str,
+        method: str,
+        guarantee: Guarantee,
+        *,
+        out: Path | None = None,
+        card: str = "",
+        risk: dict[str, Any] | None = None,
+        noise: Noise | None = None,
+        at_most: Mapping[str, float] | None = None,
+        once: bool = False,
+    ) -> Iterator[Charge]:
+        """Charge a release, and make it inside the block; see the module's first lines.
+
+        `out` is what the release writes. Noise that is not secret is for tests, and leaves no guarantee.
+        With `once` a charge of the same card is not repeated, and stays whatever happens: the release will
+        be tried again.
+        """
+        if noise is not None and not noise.secret:
+            guarantee = Guarantee.seeded(guarantee)
+        self._ask(guarantee)
+        charge = Charge(self, card or new_card_id(), guarantee, out, noise or os_noise())
+        try:
+            self.ledger.record(
+                population=self.population,
+                card=charge.card,
+                kind=kind,
+                method=method,
+                guarantee=guarantee,
+                risk=risk,
+                files=self.files,
+                data_sets=() if self.simulated else self.data_sets,
+                simulated=self.simulated,
+                at_most=at_most,
+                once=once,
+            )
+            yield charge
+        except KeyboardInterrupt as stop:
+            stop.add_note(self._after_a_stop(charge))
+            raise
+        except SpentError:
+            raise
+        except Exception as error:
+            if not once and self._charged(charge) and not (out is not None and out.exists()):
+                self.ledger.take_back(charge.card, "nothing was written")
+                error.add_note("Nothing was written, and the charge was taken back.")
+            raise
+
+    def _ask(self, guarantee: Guarantee) -> None:
+        doubts = self.doubts() if guarantee.formal else ()
+        if doubts and not confirmed(Question(doubts, guarantee, self.check(guarantee))):
+            raise NotConfirmedError("nothing was charged.")
+
+    def _charged(self, charge: Charge) -> bool:
+        return any(entry.card == charge.card for entry in self.ledger.entries())
+
+    def _after_a_stop(self, charge: Charge) -> str:
+        """The truth, from the ledger itself: a stop may fall into the very moment of the charge."""
+        written = charge.out is not None and charge.out.exists()
+        result = f"{charge.out} was written" if written else "nothing was written"
+        if not self._charged(charge):
+            return "Nothing was charged."
+        if self.population == SIMULATED_POPULATION:
+            return f"Nobody's budget was spent; {result}."
+        return f"The charge (card {charge.card}) stays in the ledger {self.ledger.path}, and {result}."

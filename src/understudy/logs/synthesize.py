@@ -1,0 +1,121 @@
+"""synthesize(): a synthetic log, charged to the learners it was made from. No risk is measured."""
+
+from __future__ import annotations
+
+import secrets
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any
+
+import numpy as np
+
+from understudy.core.files.writing import check_not_input, check_parent, check_suffix, write_table
+from understudy.core.options import settled
+from understudy.core.privacy.guarantee import Guarantee
+from understudy.core.privacy.noise import Noise
+from understudy.core.privacy.spending import Account, Charge, Spending
+from understudy.logs.generators.generator import Generator
+from understudy.logs.generators.registry import chosen_generator
+from understudy.logs.interactions import Interactions
+
+
+@dataclass(frozen=True)
+class Sampling:
+    """How many synthetic learners are drawn, and with which seed."""
+
+    n_learners: Annotated[int | None, "Number of synthetic learners (default: as many as real ones)."] = None
+    seed: Annotated[int | None, "Seed of the sampling, for tests; drawn afresh by default."] = None
+
+    def rng(self) -> tuple[int, np.random.Generator]:
+        """The seed and its generator. Whoever knows the seed can undo part of the randomness: it is kept back."""
+        seed = secrets.randbits(64) if self.seed is None else self.seed
+        return seed, np.random.default_rng(seed)
+
+
+@dataclass(frozen=True)
+class SynthesizeOptions(Sampling, Spending):
+    """How a synthetic log is drawn and charged."""
+
+
+@dataclass(frozen=True)
+class Synthesis:
+    """A synthetic log that was charged: `log` may be given away as far as its guarantee says."""
+
+    log: Interactions
+    generator: Generator
+    guarantee: Guarantee
+    charge: Charge
+    out: Path | None
+    seeded: bool
+    n_withdrawn: int
+
+    def to_json(self) -> dict[str, Any]:
+        """The result for machines."""
+        return {
+            "out": None if self.out is None else str(self.out),
+            "method": self.generator.label,
+            "card": self.charge.card,
+            "rows": self.log.n_rows,
+            "learners": self.log.n_learners,
+            "withdrawn": self.n_withdrawn,
+            "guarantee": self.guarantee.to_json(),
+            "charge": self.charge.to_json(),
+        }
+
+    def lines(self) -> list[str]:
+        """The result for people."""
+        who = "renumbered real" if self.generator.keeps_rows else "synthetic"
+        where = f"{self.out}: " if self.out is not None else ""
+        lines = [
+            f"{where}{self.log.n_rows} rows of {self.log.n_learners} {who} learners by {self.generator.label}.",
+            f"Guarantee: {self.guarantee}.",
+            self.charge.sentence(),
+        ]
+        if self.seeded:
+            lines.append("Seeded: whoever knows the seed can undo part of the randomness.")
+        if not self.guarantee.formal:
+            lines.append("Before you give it away: a release measures the risk.")
+        return lines
+
+
+def synthesize(
+    log: Interactions,
+    generator: Any = None,
+    options: SynthesizeOptions = SynthesizeOptions(),  # noqa: B008 (frozen)
+    *,
+    out: Path | str | None = None,
+    epsilon: float | None = None,
+    noise: Noise | None = None,
+    **settings: Any,
+) -> Synthesis:
+    """Charge the ledger, fit on all learners, sample, and write a file if `out` is given.
+
+    The generator is `markov-dp` with this `epsilon` (8 by default) unless another is given. The settings of
+    `SynthesizeOptions` may be given as keywords.
+    """
+    options = settled(options, settings)
+    generator = chosen_generator(generator, epsilon)
+    out = None if out is None else Path(out)
+    if out is not None:
+        check_suffix(out)
+        check_parent(out)
+        if log.origin.path is not None:
+            check_not_input(out, log.origin.path)
+    log.origin.refuse_people("the synthetic file")
+    account = Account.open(options, path=log.origin.path, simulated=log.simulated)
+    guarantee = generator.guarantee(log.n_learners)
+    account.check(guarantee)
+    _, rng = options.rng()
+    with account.charge("synthesize", generator.label, guarantee, out=out, noise=noise) as charge:
+        synthetic = generator.fit(log, rng, charge.noise).sample(options.n_learners, rng)
+        if out is not None:
+            write_table(synthetic.to_frame("synthetic-"), out, kind=generator.kind)
+    return Synthesis(
+        synthetic,
+        generator,
+        generator.guarantee_,
+        charge,
+        out,
+        options.seed is not None,
+        log.origin.n_withdrawn,
+    )
