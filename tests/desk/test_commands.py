@@ -112,6 +112,7 @@ def test_init_without_answers_says_what_to_give_and_leaves_nothing(tmp_path, opt
 
 
 def test_a_wrong_answer_is_asked_again_at_a_terminal(tmp_path, tables, monkeypatch):
+    from understudy.cli import questions
     from understudy.cli.desk import setup
 
     for module in (setup, questions):

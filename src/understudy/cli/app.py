@@ -83,7 +83,7 @@ def run(arguments: list[str]) -> int:
     try:
         with asked_by(ask_before_charge), reported_by(TerminalProgress(quiet="--quiet" in arguments)):
             code: Any = app(arguments, standalone_mode=False)
-        return int(code) if isinstance(code, int) else 0
+        return int(code or 0)
     except UnderstudyError as error:
         complain(error, as_json)
         _say_notes(error)
@@ -93,7 +93,7 @@ def run(arguments: list[str]) -> int:
             complain(UsageError(error.format_message(), hint="see the command's help."), as_json)
         else:
             error.show()
-        return error.exit_code
+        return int(error.exit_code)
     except (KeyboardInterrupt, typer.Abort) as stop:
         typer.echo("Stopped.", err=True)
         _say_notes(stop)
