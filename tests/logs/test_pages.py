@@ -15,13 +15,15 @@ import numpy as np
 import pytest
 from scipy.stats import norm
 
-from understudy.core.attacks.estimate import RiskEstimate
+from understudy.core.attacks.estimate import ChanceLevel, RiskEstimate
+from understudy.core.files.identifiers import Identifier
+from understudy.core.files.origin import Origin
 from understudy.core.pages.words import ATTACK_STORIES
 from understudy.core.privacy.guarantee import Guarantee
 from understudy.core.privacy.trade_off import worst_case
 from understudy.logs.attacks.attribute import AttributeEstimate
 from understudy.logs.audit import MEMBERSHIP_ATTACKS
-from understudy.logs.inspect import inspect_log, inspection_page
+from understudy.logs.inspect import inspect
 from understudy.logs.interactions import Interactions
 from understudy.logs.release.assessment import Assessment
 from understudy.logs.release.card import card_content, card_page
@@ -51,7 +53,7 @@ def assessment() -> Assessment:
         ),
         low=LOW,
         high=HIGH,
-        control=(0.5312, 0.4477, 0.6161),
+        chance=ChanceLevel(0.5312, 0.4477, 0.6161),
         attribute=AttributeEstimate(0.6836, 0.6926, -0.009, -0.073, 0.0551, 284),
         utility={metric.name: LOST for metric in METRICS},
         groups=[
@@ -79,8 +81,7 @@ def content_of(
     text: str = "plain",
     accept_risk: str = "",
 ) -> dict[str, Any]:
-    options = SimpleNamespace(title=text, accept_risk=accept_risk, publish_figures=publish)
-    method: Any = SimpleNamespace(keeps_rows=keeps_rows)
+    generator: Any = SimpleNamespace(keeps_rows=keeps_rows, guarantee_=guarantee)
     provenance = {
         "card": "0123456789abcdef",
         "method": "markov",
@@ -90,7 +91,15 @@ def content_of(
         "simulated": simulated,
         "seeded": False,
     }
-    return card_content(small_log(simulated=simulated), method, guarantee, assessment(), options, provenance)
+    return card_content(
+        small_log(simulated=simulated),
+        generator,
+        assessment(),
+        provenance,
+        title=text,
+        accepted_risk=accept_risk,
+        publish_figures=publish,
+    )
 
 
 def report_of(card: dict[str, Any], text: str = "plain") -> str:
@@ -115,10 +124,11 @@ def study_of(folder: Path, text: str) -> str:
             **{metric.name: 0.1 * (seed + 1) for metric in METRICS},
             **{f"auc_{attack.replace('-', '_')}": 0.6 for attack in MEMBERSHIP_ATTACKS},
             **{"auc_worst": 0.7, "auc_worst_low": 0.6, "auc_worst_high": 0.8, "tpr_at_1pct": 0.1},
+            **{"auc_chance": 0.53, "auc_chance_low": 0.45, "auc_chance_high": 0.61},
             **{"worst_attack": "shadow", "auc_attribute": 0.6, "attribute_advantage": -0.0001},
             **{"attribute_advantage_low": -0.1, "attribute_advantage_high": 0.1},
         }
-        for name in ("drop:0.5", text, "control:drop:0.5")
+        for name in ("drop:0.5", text)
         for seed in range(2)
     ]
     write_report(folder, rows, small_log(simulated=False), 64, text)
@@ -126,10 +136,10 @@ def study_of(folder: Path, text: str) -> str:
 
 
 def inspection_of(text: str) -> str:
-    inspection = inspect_log(small_log(simulated=False), np.random.default_rng(0))
-    identifiers = [{"column": text, "kind": "name", "evidence": text, "role": "not read"}]
-    content = {"file": text, "notes": [text], "simulated": False, "identifiers": identifiers}
-    return inspection_page(inspection, {**content, **inspection.to_json()})
+    log = small_log(simulated=False)
+    identifier = Identifier(text, "name", text, "not read")
+    origin = Origin(Path(text.replace("/", " ")), notes=(text,), identifiers=(identifier,))
+    return inspect(replace(log, origin=origin)).page()
 
 
 @pytest.fixture(scope="module")

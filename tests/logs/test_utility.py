@@ -9,7 +9,7 @@ from scipy.stats import ks_2samp
 from sklearn.metrics import roc_auc_score
 
 from understudy.core.privacy.noise import seeded_noise
-from understudy.logs.generators.generator import make_method
+from understudy.logs.generators.registry import parse_generator
 from understudy.logs.interactions import Interactions
 from understudy.logs.models.next_outcome import fit_next_outcome
 from understudy.logs.models.rasch import fit_rasch
@@ -26,7 +26,7 @@ def logs(make_log):
     training, held_out = make_log(rng, **SHAPE), make_log(rng, **SHAPE)
     # One action that nobody in training tried, one that the synthetic log lacks.
     training = training.keep_rows(training.action != 3)
-    synthetic = make_method("markov").fit(training, rng, seeded_noise(rng)).sample(40, rng)
+    synthetic = parse_generator("markov").fit(training, rng, seeded_noise(rng)).sample(40, rng)
     return training, held_out, synthetic.keep_rows(synthetic.action != 5)
 
 

@@ -1,16 +1,43 @@
-"""The command line in a process of its own, as a person runs it."""
+"""The command line as a person runs it: in this process, which is fast, or in one of its own."""
 
+import contextlib
+import io
+import os
 import subprocess
 import sys
+import warnings
+from types import SimpleNamespace
+
+from understudy.cli import app as command_line
 
 
 def run(*arguments, cwd):
     """Run `understudy` with these arguments in a folder; a traceback is always a bug."""
+    out, err = io.StringIO(), io.StringIO()
+    before = os.getcwd()
+    os.chdir(cwd)
+    try:
+        with (
+            contextlib.redirect_stdout(out),
+            contextlib.redirect_stderr(err),
+            warnings.catch_warnings(),
+        ):
+            warnings.simplefilter("ignore")
+            code = command_line.run([str(argument) for argument in arguments])
+    finally:
+        os.chdir(before)
+    assert "Traceback" not in err.getvalue()
+    return SimpleNamespace(returncode=code, stdout=out.getvalue(), stderr=err.getvalue())
+
+
+def run_in_process(*arguments, cwd, **options):
+    """The same in a process of its own, for what only that shows: signals, imports, the real streams."""
     done = subprocess.run(
-        [sys.executable, "-c", "from understudy.cli import main; main()", *map(str, arguments)],
+        [sys.executable, "-m", "understudy", *map(str, arguments)],
         capture_output=True,
         text=True,
         cwd=cwd,
+        **options,
     )
     assert "Traceback" not in done.stderr
     return done

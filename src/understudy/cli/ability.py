@@ -61,7 +61,7 @@ def ability(
     out: Annotated[Path | None, typer.Option("-o", "--out", help="File for the table, csv.")] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Compute abilities and the chance of passing, from one's own answers and released difficulties.
+    """Compute abilities and chances of passing from difficulties.
 
     Needs nothing but the two files, sends nothing and spends nothing of a budget: the
     difficulties were paid for when they were released.

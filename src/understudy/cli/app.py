@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import typer
 
 import understudy
-from understudy.cli.lazy import lazy_group
+from understudy.cli.lazy import StoppedError, lazy_group
 from understudy.cli.terminal import TerminalProgress, ask_before_charge, complain, wants_json
 from understudy.core.engine.progress import reported_by
 from understudy.core.privacy.confirmation import asked_by
@@ -94,7 +94,7 @@ def run(arguments: list[str]) -> int:
         else:
             error.show()
         return int(error.exit_code)
-    except (KeyboardInterrupt, typer.Abort) as stop:
+    except (StoppedError, KeyboardInterrupt, typer.Abort) as stop:
         typer.echo("Stopped.", err=True)
         _say_notes(stop)
         return 130
@@ -120,5 +120,6 @@ def run(arguments: list[str]) -> int:
 
 def _say_notes(error: BaseException) -> None:
     """What the library has to say about a stop: what was charged, and what was written."""
-    for note in getattr(error, "__notes__", ()):
-        typer.echo(note, err=True)
+    for source in (error, error.__cause__):
+        for note in getattr(source, "__notes__", ()):
+            typer.echo(note, err=True)

@@ -140,7 +140,7 @@ def difficulties(
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Release how hard each item of an exam is, without giving anybody's answers away.
+    """Release how hard each item of an exam is, with a guarantee.
 
     Example: understudy difficulties responses.csv --epsilon 1 -o difficulties.json
     """

@@ -14,6 +14,10 @@ import typer.main
 Commands = Mapping[str, Mapping[str, tuple[str, str]]]
 
 
+class StoppedError(Exception):
+    """A person pressed Ctrl-C; the interruption itself is its cause. Typer would turn it into a bare number."""
+
+
 class LazyGroup(typer.core.TyperGroup):
     """Commands by name; the module of a command is imported when the command is used."""
 
@@ -32,6 +36,13 @@ class LazyGroup(typer.core.TyperGroup):
             return None
         group = typer.main.get_group(import_module(found[0]).app)
         return group.commands.get(cmd_name, group)
+
+    def invoke(self, ctx: Any) -> Any:
+        """Run the command that was asked for."""
+        try:
+            return super().invoke(ctx)
+        except KeyboardInterrupt as stop:
+            raise StoppedError from stop
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
         """The list of commands, without importing one."""

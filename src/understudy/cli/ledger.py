@@ -40,7 +40,7 @@ def ledger(
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Show every release that counts for the learners of a file, what it cost and what remains.
+    """Show every release that counts for the learners of a file.
 
     Example: understudy ledger log.csv
     """

@@ -53,7 +53,7 @@ def page(
     ] = "",
     as_json: AsJson = False,
 ) -> None:
-    """Make a page on which students compute their own ability and chances, in their own browser.
+    """Make a page on which students compute their own ability.
 
     One file without any connection: what a student enters leaves the device in no way and is not
     stored. Difficulties without a formal guarantee are refused (exit code 4) unless --accept-risk

@@ -55,7 +55,7 @@ def simulate(
     seed: Seed = 1,
     as_json: AsJson = False,
 ) -> None:
-    """Write the log of a simulated classroom or the sheet of an exam, to try things without anybody's data.
+    """Write data of learners who never existed, to try things.
 
     That the learners are simulated is written beside the file (OUT.simulated). A file that is there is
     replaced only if it is such a file.

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from understudy.core.files.columns import Columns
 from understudy.errors import DataError, UsageError
 from understudy.logs.reading import read_log
 
@@ -167,7 +166,7 @@ def test_datashop_keeps_components_apart_or_takes_another_column(write, records)
         ("add", 1),
         ("mul", 1),
     ]
-    log = read_log(write("tx.txt", DATASHOP), **vars(Columns)(action="KC (Other)"))
+    log = read_log(write("tx.txt", DATASHOP), action="KC (Other)")
     assert log.actions == ("z",)
 
 

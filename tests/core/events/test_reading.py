@@ -216,7 +216,7 @@ def test_parquet(write, records):
     with pytest.raises(DataError, match=r"log.parquet: column 'student' has no value on row 4"):
         read_log(write("log.parquet", buffer.getvalue()))
     with pytest.raises(DataError, match="a column of type List cannot be read as text"):
-        read_log(write("log.parquet", buffer.getvalue()), columns=Columns(action="answers"))
+        read_log(write("log.parquet", buffer.getvalue()), action="answers")
 
 
 def test_excel(write, records):

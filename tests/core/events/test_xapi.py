@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 
-from understudy.core.files.columns import Columns
 from understudy.core.files.identifiers import Identifier
 from understudy.errors import DataError, UsageError
 from understudy.logs.reading import read_log
@@ -124,7 +123,7 @@ def test_statements_that_cannot_be_read(write, content, message):
 
 def test_statements_have_no_columns(write):
     with pytest.raises(UsageError, match="no columns to choose from"):
-        read_log(write("log.json", json.dumps(STATEMENTS)), columns=Columns(time="stored"))
+        read_log(write("log.json", json.dumps(STATEMENTS)), time="stored")
 
 
 def test_voided_statements_are_left_out(write, records):

@@ -8,7 +8,6 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from understudy.cli.options import refuse_identifiers
 from understudy.core.files.identifiers import Identifier, NamedPeople
 from understudy.core.files.mentions import identifiers_in_actions
 from understudy.errors import DataError
@@ -228,10 +227,10 @@ def test_names_of_actors_in_statements(write):
     assert in_actions(write("log.jsonl", "\n".join(map(json.dumps, statements)))) == ["name"]
 
 
-def test_commands_refuse_and_name_nobody(write):
+def test_people_in_actions_are_refused_and_not_named(write):
     path = write("log.csv", log_of_people("fullname", ["Ana Kestrel", "Ben Lund"], ["for Ana Kestrel", "x"]))
     with pytest.raises(DataError, match=r"column 'skill' .* points at people: name \(1 of 2") as caught:
-        refuse_identifiers(read_log(path).origin.identifiers, "the synthetic file")
+        read_log(path).origin.refuse_people("the synthetic file")
     assert "Kestrel" not in str(caught.value)
 
 

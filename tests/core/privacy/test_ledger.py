@@ -5,16 +5,10 @@ import sqlite3
 
 import pytest
 
+from understudy.core.privacy.balance import DEFAULT_LIMIT
 from understudy.core.privacy.guarantee import Guarantee
-from understudy.core.privacy.ledger import (
-    DEFAULT_LIMIT,
-    DEFAULT_POPULATION,
-    SIMULATED_POPULATION,
-    Ledger,
-    file_population,
-    ledger_path,
-    new_card_id,
-)
+from understudy.core.privacy.ledger import Ledger, ledger_path, new_card_id
+from understudy.core.privacy.population import FOLDER_POPULATION, SIMULATED_POPULATION, file_population
 from understudy.errors import DataError, MissingError, RefusedError, UsageError
 
 NONE = Guarantee.none("a test")
@@ -151,20 +145,14 @@ def test_a_damaged_ledger_is_an_error_and_not_an_empty_one(ledger):
 
 
 def test_a_folder_that_is_not_there(tmp_path):
-    with pytest.raises(MissingError, match="--ledger"):
+    with pytest.raises(MissingError, match="cannot be opened or written"):
         record(Ledger(tmp_path / "absent" / "x.ledger"), NONE)
 
 
 def test_where_the_ledger_is(tmp_path):
     assert ledger_path(tmp_path / "log.csv") == tmp_path.resolve() / "understudy.ledger"
     assert ledger_path(tmp_path / "log.csv", tmp_path / "own") == tmp_path / "own"
-    assert DEFAULT_POPULATION == "learners of this folder"
-
-
-def test_the_command_line_declares_the_same_default_population():
-    from understudy.cli import options
-
-    assert options.DEFAULT_POPULATION == DEFAULT_POPULATION
+    assert FOLDER_POPULATION == "learners of this folder"
 
 
 def test_card_ids_are_random():
@@ -191,13 +179,13 @@ def test_what_is_told_about_a_folder_is_told_about_each_of_its_files(ledger, tmp
     first, second = (file_population(tmp_path / name) for name in ("Exam-1.csv", "exam-2.csv"))
     record(ledger, Guarantee(4.0), first)
     record(ledger, Guarantee(1.0), second)
-    record(ledger, Guarantee(5.0), DEFAULT_POPULATION)
+    record(ledger, Guarantee(5.0), FOLDER_POPULATION)
     assert ledger.balance(first).epsilon == 9.0
     assert ledger.balance(second).epsilon == 6.0
     # The folder's learners are those of its files; nobody bears more than the first file's.
     assert ledger.balance().epsilon == 9.0
     with pytest.raises(RefusedError):
-        record(ledger, Guarantee(2.0), DEFAULT_POPULATION)
+        record(ledger, Guarantee(2.0), FOLDER_POPULATION)
     record(ledger, Guarantee(4.0), second)
     assert ledger.balance().remaining == 0.0
     assert ledger.balance(first).remaining == 1.0
@@ -211,7 +199,7 @@ def test_a_file_links_the_populations_that_it_was_charged_to(ledger, tmp_path):
         kind="difficulties",
         method="knorm",
         guarantee=Guarantee(4.0),
-        file=exam,
+        files=[exam],
     )
     ledger.record(
         population="Class 7b",
@@ -219,7 +207,7 @@ def test_a_file_links_the_populations_that_it_was_charged_to(ledger, tmp_path):
         kind="difficulties",
         method="knorm",
         guarantee=Guarantee(3.0),
-        file=exam,
+        files=[exam],
     )
     other = tmp_path / "other.csv"
     ledger.record(
@@ -228,9 +216,9 @@ def test_a_file_links_the_populations_that_it_was_charged_to(ledger, tmp_path):
         kind="difficulties",
         method="knorm",
         guarantee=Guarantee(2.0),
-        file=other,
+        files=[other],
     )
-    for name in ("class 7b", file_population(exam), file_population(other), DEFAULT_POPULATION):
+    for name in ("class 7b", file_population(exam), file_population(other), FOLDER_POPULATION):
         assert ledger.balance(name).epsilon == 9.0
     assert ledger.balance("somebody else").epsilon == 0.0
     assert len(ledger.entries(file_population(other))) == 3
@@ -248,7 +236,7 @@ def test_a_link_of_the_file_itself_cannot_be_a_way_around(ledger, tmp_path):
             kind="difficulties",
             method="knorm",
             guarantee=Guarantee(1.0),
-            file=exam,
+            files=[exam],
         )
 
 
@@ -260,7 +248,7 @@ def test_a_symbolic_link_is_the_same_file(tmp_path):
 
 def test_everybody_includes_declared_populations(ledger):
     record(ledger, Guarantee(4.0), "class of 2026")
-    record(ledger, Guarantee(3.0), DEFAULT_POPULATION)
+    record(ledger, Guarantee(3.0), FOLDER_POPULATION)
     assert ledger.balance("class of 2026").epsilon == 7.0
     assert ledger.balance().epsilon == 7.0
 
@@ -268,7 +256,7 @@ def test_everybody_includes_declared_populations(ledger):
 def test_simulated_learners_are_nobody(ledger):
     record(ledger, Guarantee(9.0), SIMULATED_POPULATION)
     assert ledger.balance().epsilon == 0.0
-    record(ledger, Guarantee(9.0), DEFAULT_POPULATION)
+    record(ledger, Guarantee(9.0), FOLDER_POPULATION)
     record(ledger, Guarantee(9.0), SIMULATED_POPULATION)
     assert ledger.balance(SIMULATED_POPULATION).epsilon == 18.0
 
@@ -277,11 +265,11 @@ def test_a_files_own_limit_holds_for_what_is_released_about_everybody(ledger, tm
     ledger.set_limit(file_population(tmp_path / "exam.csv"), 2.0)
     record(ledger, Guarantee(2.0), file_population(tmp_path / "exam.csv"))
     with pytest.raises(RefusedError):
-        record(ledger, Guarantee(1.0), DEFAULT_POPULATION)
+        record(ledger, Guarantee(1.0), FOLDER_POPULATION)
 
 
 def test_a_limit_of_the_folder_holds_for_its_files(ledger, tmp_path):
-    ledger.set_limit(DEFAULT_POPULATION, 3.0)
+    ledger.set_limit(FOLDER_POPULATION, 3.0)
     with pytest.raises(RefusedError):
         record(ledger, Guarantee(4.0), file_population(tmp_path / "exam.csv"))
     ledger.set_limit(file_population(tmp_path / "exam.csv"), 5.0)
@@ -291,13 +279,13 @@ def test_a_limit_of_the_folder_holds_for_its_files(ledger, tmp_path):
 def test_deltas_have_a_limit_that_can_be_declared(ledger):
     with pytest.raises(RefusedError, match=r"delta 1\.00e-03 was asked"):
         record(ledger, Guarantee(1.0, 1e-3))
-    ledger.set_delta_limit(DEFAULT_POPULATION, 1e-3)
+    ledger.set_delta_limit(FOLDER_POPULATION, 1e-3)
     record(ledger, Guarantee(1.0, 1e-3))
     assert ledger.balance("class of 2026").delta_limit == 1e-3
     with pytest.raises(RefusedError):
         record(ledger, Guarantee(1.0, 1e-6))
     with pytest.raises(UsageError):
-        ledger.set_delta_limit(DEFAULT_POPULATION, 1.0)
+        ledger.set_delta_limit(FOLDER_POPULATION, 1.0)
 
 
 def test_the_strictest_limit_of_linked_populations_holds(ledger, tmp_path):
@@ -309,7 +297,7 @@ def test_the_strictest_limit_of_linked_populations_holds(ledger, tmp_path):
         kind="difficulties",
         method="knorm",
         guarantee=Guarantee(1.0),
-        file=exam,
+        files=[exam],
     )
     with pytest.raises(RefusedError):
         record(ledger, Guarantee(5.0), file_population(exam))
@@ -329,21 +317,21 @@ def test_files_are_linked_without_spending_and_share_what_is_spent(ledger, tmp_p
     assert ledger.same_learners(file_population(cohort), cohort, ["a" * 16]) == file_population(log)
     assert ledger.same_learners("class 7", cohort, ["b" * 16, "a" * 16]) == file_population(log)
     assert ledger.same_learners("class 7", other, ["a" * 16]) is None
-    assert ledger.same_learners(DEFAULT_POPULATION, other, ["a" * 16]) == file_population(log)
-    assert ledger.knows(["a" * 16])
-    assert not ledger.knows(["a" * 16, "b" * 16])
+    assert ledger.same_learners(FOLDER_POPULATION, other, ["a" * 16]) == file_population(log)
+    assert ledger.has_cards(["a" * 16])
+    assert not ledger.has_cards(["a" * 16, "b" * 16])
 
 
 def test_a_data_set_is_the_same_learners_whatever_its_file_is_called(ledger, tmp_path):
     table, copy, other = (tmp_path / name for name in ("table.csv", "copy.csv", "other.csv"))
-    assert ledger.others(file_population(table), table) == []
+    assert ledger.unrelated_populations(file_population(table), [table]) == []
     ledger.link(file_population(table), [table], ["a" * 16])
     ledger.record(
         population=file_population(table), card="1" * 16, kind="k", method="m", guarantee=Guarantee(6.0)
     )
     assert ledger.same_learners(file_population(copy), copy, ["1" * 16]) is None
     assert ledger.same_learners(file_population(copy), copy, ["1" * 16], ["a" * 16]) == file_population(table)
-    assert ledger.others(file_population(copy), copy) == [file_population(table)]
+    assert ledger.unrelated_populations(file_population(copy), [copy]) == [file_population(table)]
     with pytest.raises(RefusedError):
         ledger.record(
             population=file_population(copy),
@@ -351,16 +339,16 @@ def test_a_data_set_is_the_same_learners_whatever_its_file_is_called(ledger, tmp
             kind="k",
             method="m",
             guarantee=Guarantee(6.0),
-            file=copy,
+            files=[copy],
             data_sets=["a" * 16],
         )
     ledger.link(file_population(copy), [copy], ["a" * 16])
     assert ledger.balance(file_population(copy)).epsilon == 6
-    assert ledger.others(file_population(copy), copy) == []
+    assert ledger.unrelated_populations(file_population(copy), [copy]) == []
     assert ledger.balance(file_population(other)).epsilon == 0
 
 
 def test_several_files_of_a_release_bear_its_cost(ledger, tmp_path):
     files = [tmp_path / "a.csv", tmp_path / "b.csv"]
-    ledger.record(population="class 7", card="c", kind="k", method="m", guarantee=Guarantee(2.0), file=files)
+    ledger.record(population="class 7", card="c", kind="k", method="m", guarantee=Guarantee(2.0), files=files)
     assert [ledger.balance(file_population(file)).epsilon for file in files] == [2, 2]

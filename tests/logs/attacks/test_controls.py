@@ -12,8 +12,8 @@ import pytest
 
 from understudy.core.privacy.noise import seeded_noise
 from understudy.logs.attacks.knowledge import Knowledge
-from understudy.logs.audit import MEMBERSHIP_ATTACKS, attack, rehearse
-from understudy.logs.generators.generator import make_method
+from understudy.logs.audit import MEMBERSHIP_ATTACKS, attack, train_shadow_attack
+from understudy.logs.generators.registry import parse_generator
 
 pytestmark = pytest.mark.oracle
 
@@ -21,7 +21,7 @@ SHAPE = {"n_learners": 80, "n_actions": 20, "mean_length": 15}
 
 
 def generate(name, log, rng):
-    return make_method(name).fit(log, rng, seeded_noise(rng)).sample(None, rng)
+    return parse_generator(name).fit(log, rng, seeded_noise(rng)).sample(None, rng)
 
 
 def audit(make_log, name, seed, *, leak):
@@ -30,7 +30,9 @@ def audit(make_log, name, seed, *, leak):
     member = np.zeros(80, dtype=bool)
     member[rng.permutation(80)[:40]] = True
     knowledge = Knowledge(population, 40)
-    shadow = rehearse(knowledge, partial(generate, name), np.random.SeedSequence(seed), n_shadows=12)
+    shadow = train_shadow_attack(
+        knowledge, partial(generate, name), np.random.SeedSequence(seed), n_shadows=12
+    )
     trained_on = population.select(member) if leak else strangers.select(np.arange(40))
     return attack(knowledge, member, generate(name, trained_on, rng), shadow, rng)
 

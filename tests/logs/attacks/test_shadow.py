@@ -10,8 +10,8 @@ from sklearn.linear_model import LogisticRegression
 from understudy.core.attacks.shadows import MembershipLaws, fit_score_weights
 from understudy.core.privacy.noise import seeded_noise
 from understudy.logs.attacks.knowledge import Knowledge
-from understudy.logs.audit import attack, rehearse
-from understudy.logs.generators.generator import make_method
+from understudy.logs.audit import attack, train_shadow_attack
+from understudy.logs.generators.registry import parse_generator
 
 pytestmark = pytest.mark.oracle
 
@@ -86,7 +86,7 @@ def test_separable_evidence_gives_finite_weights():
 
 
 def generate(name, log, rng):
-    return make_method(name).fit(log, rng, seeded_noise(rng)).sample(None, rng)
+    return parse_generator(name).fit(log, rng, seeded_noise(rng)).sample(None, rng)
 
 
 @pytest.fixture(scope="module")
@@ -100,7 +100,7 @@ def audits(make_log):
         member[rng.permutation(120)[:60]] = True
         knowledge = Knowledge(population, 60)
         method = partial(generate, "markov")
-        shadow = rehearse(knowledge, method, np.random.SeedSequence(seed), n_shadows=24)
+        shadow = train_shadow_attack(knowledge, method, np.random.SeedSequence(seed), n_shadows=24)
         risk = attack(knowledge, member, method(population.select(member), rng), shadow, rng)
         found.append({estimate.attack: estimate.auc for estimate in risk.estimates})
     return found
@@ -124,7 +124,9 @@ def test_rehearsals_are_reproducible_and_balanced(make_log):
         return generate("markov", log, rng)
 
     first, again = (
-        rehearse(knowledge, spy, np.random.SeedSequence(5), n_shadows=8, tick=lambda: ticks.append(1))
+        train_shadow_attack(
+            knowledge, spy, np.random.SeedSequence(5), n_shadows=8, tick=lambda: ticks.append(1)
+        )
         for _ in range(2)
     )
     release = knowledge.population.select(np.arange(15))

@@ -21,7 +21,7 @@ from understudy.logs.attacks.steps import (
     transition_scores,
 )
 from understudy.logs.audit import membership_scores
-from understudy.logs.generators.generator import make_method
+from understudy.logs.generators.registry import parse_generator
 from understudy.logs.interactions import Interactions
 
 pytestmark = pytest.mark.oracle
@@ -111,7 +111,7 @@ def scene(request, make_log):
     release = {
         "copy": lambda: training,
         "thinned": lambda: training.keep_rows(rng.random(training.n_rows) < 0.5),
-        "markov": lambda: make_method("markov").fit(training, rng, seeded_noise(rng)).sample(None, rng),
+        "markov": lambda: parse_generator("markov").fit(training, rng, seeded_noise(rng)).sample(None, rng),
         "other learners": lambda: make_log(np.random.default_rng(6), n_learners=30, n_actions=9),
         "empty": lambda: training.select(np.empty(0, dtype=int)),
     }[request.param]()

@@ -1,170 +1,133 @@
-"""What every method in the registry has to do; a new method is put through this by being registered."""
-
-import gc
-import weakref
+"""What every registered generator has to do; a new one is put through this by being registered."""
 
 import numpy as np
 import pytest
 
 from understudy.core.privacy.guarantee import Guarantee
 from understudy.core.privacy.noise import seeded_noise
-from understudy.errors import UsageError
-from understudy.logs.generators.generator import METHODS, make_method, method_names
+from understudy.logs.generators.baselines import Markov
+from understudy.logs.generators.conformance import (
+    CHECKS,
+    ConformanceError,
+    check_generator,
+    example_log,
+)
+from understudy.logs.generators.generator import Generator
+from understudy.logs.generators.registry import GENERATORS, generator_names, parse_generator
 from understudy.logs.interactions import Interactions
 
 
-@pytest.fixture(params=method_names())
-def method(request):
-    return make_method(request.param)
+@pytest.fixture(params=generator_names())
+def generator(request):
+    return parse_generator(request.param)
 
 
-@pytest.fixture
-def log(make_log):
-    """A log whose vocabulary has an action that nobody tried, with columns that must not leave."""
-    drawn = make_log(np.random.default_rng(0), n_learners=61, n_actions=6, mean_length=20)
-    return Interactions(
-        drawn.action.copy(),
-        drawn.outcome.copy(),
-        drawn.offsets.copy(),
-        (*drawn.actions, "never tried"),
-        time=np.arange(drawn.n_rows).astype("datetime64[us]"),
-        group=np.zeros(drawn.n_learners, dtype=np.int32),
-        groups=("g",),
-    )
+@pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__)
+def test_conformance(generator, check):
+    check(generator, example_log())
 
 
-def fitted(method, log):
-    """Fitted with the same randomness each time; the vocabulary is declared."""
-    return method.fit(log.declare(), np.random.default_rng(1), seeded_noise(np.random.default_rng(1)))
+def test_a_registered_generator_describes_itself(generator):
+    assert GENERATORS[generator.name] is type(generator)
+    assert generator.summary
 
 
-def everything_in(value, seen=None):
-    """All objects reachable from a value through attributes and containers."""
-    seen = {} if seen is None else seen
-    if id(value) in seen or isinstance(value, (str, bytes, int, float, type, type(None))):
-        return seen.values()
-    seen[id(value)] = value
-    if isinstance(value, dict):
-        inner = [*value.keys(), *value.values()]
-    elif isinstance(value, (list, tuple, set, frozenset)):
-        inner = list(value)
-    elif isinstance(value, np.ndarray):
-        inner = [value.base] if value.base is not None else []
-    else:
-        inner = [getattr(value, name, None) for name in getattr(type(value), "__slots__", ())]
-        inner += list(getattr(value, "__dict__", {}).values())
-    for part in inner:
-        everything_in(part, seen)
-    return seen.values()
+def test_noise_from_a_seed_leaves_no_guarantee(generator):
+    fitted = generator.fit(example_log().declare(), noise=seeded_noise(np.random.default_rng(1)))
+    assert not fitted.guarantee_.formal
+    assert not fitted.sample(rng=np.random.default_rng(2)).guarantee.formal
 
 
-def same(a, b):
-    return all(np.array_equal(getattr(a, n), getattr(b, n)) for n in ("action", "outcome", "offsets"))
+def test_a_fit_and_its_sample_carry_the_guarantee_and_are_not_charged(generator):
+    fitted = generator.fit(example_log().declare())
+    claim = fitted.guarantee(61)
+    assert fitted.guarantee_ == fitted.sample().guarantee == claim
+    assert "not charged to a ledger" in repr(fitted)
 
 
-def test_a_method_says_what_it_is(method):
-    assert METHODS[method.name] is type(method)
-    assert method.summary
-    assert isinstance(method.keeps_rows, bool)
-    assert isinstance(method.guarantee(100), Guarantee)
-
-
-def test_the_constructor_only_stores(method):
-    assert not [name for name in vars(method) if name.endswith("_")]
-
-
-def test_fit_returns_the_method_and_learns_names_with_an_underscore(method, log):
-    before = set(vars(method))
-    assert fitted(method, log) is method
-    assert all(name.endswith("_") for name in set(vars(method)) - before)
-
-
-def test_a_fitted_method_keeps_no_rows(method, log):
-    fitted(method, log)
-    kept = list(everything_in(vars(method)))
-    holds_rows = any(isinstance(v, Interactions) for v in kept) or any(
-        hasattr(v, "__len__") and len(v) >= log.n_rows for v in kept
-    )
-    assert holds_rows == method.keeps_rows
-    columns = (log.action, log.outcome, log.offsets, log.time, log.group)
-    shared = any(isinstance(v, np.ndarray) and any(np.shares_memory(v, c) for c in columns) for v in kept)
-    assert shared == method.keeps_rows
-    # Nor a value per learner, such as an ability: 61 and 62 are no sizes of anything else here.
-    per_learner = any(isinstance(v, np.ndarray) and {61, 62} & set(v.shape) for v in kept)
-    assert per_learner == method.keeps_rows
-
-
-def test_a_method_outlives_the_log(method, log):
-    fitted(method, log)
-    wanted = method.sample(None, np.random.default_rng(2))
-    gone = weakref.ref(log.action)
-    del log
-    gc.collect()
-    if method.keeps_rows:
-        assert gone() is not None
-    assert same(method.sample(None, np.random.default_rng(2)), wanted)
-
-
-def test_the_log_is_left_as_it_was(method, log):
-    before = log.action.copy(), log.outcome.copy()
-    fitted(method, log).sample(None, np.random.default_rng(2))
-    np.testing.assert_array_equal(log.action, before[0])
-    np.testing.assert_array_equal(log.outcome, before[1])
-
-
-def test_a_sample_is_a_valid_log_with_the_same_vocabulary(method, log):
-    sample = fitted(method, log).sample(None, np.random.default_rng(2))
-    assert sample.actions == log.actions
-    assert set(np.unique(sample.outcome)) <= {0, 1}
-    assert sample.offsets[0] == 0
-    assert sample.offsets[-1] == sample.n_rows > 0
-    assert (np.diff(sample.offsets) > 0).all()
-    if not method.guarantee(61).formal:  # under a guarantee even the longest sequence is not known
-        assert sample.lengths.max() <= log.lengths.max()
-    assert sample.simulated == log.simulated
-
-
-def test_nothing_leaves_that_was_not_asked_for(method, log):
-    sample = fitted(method, log).sample(None, np.random.default_rng(2))
-    assert (sample.time, sample.group, sample.item) == (None, None, None)
-    assert sample.to_frame().columns == ["learner", "action", "outcome"]
-
-
-def test_an_action_absent_from_the_log_never_appears(method, log):
-    if method.guarantee(61).formal:
+def test_an_action_absent_from_the_log_never_appears(generator):
+    if generator.guarantee(61).formal:
         pytest.skip("whether anybody tried an action of the declared vocabulary is what is protected")
-    sample = fitted(method, log).sample(None, np.random.default_rng(2))
-    assert log.actions.index("never tried") not in sample.action
+    log = example_log()
+    sample = generator.fit(log.declare()).sample()
     assert set(sample.action) <= set(log.action)
 
 
-@pytest.mark.parametrize("n_learners", [0, 1, 25])
-def test_as_many_learners_as_asked(method, log, n_learners):
-    fitted(method, log)
-    assert method.sample(n_learners, np.random.default_rng(2)).n_learners == n_learners
+class Broken(Markov):
+    """A generator with one fault."""
+
+    name = "broken"
 
 
-def test_more_learners_than_there_are(method, log):
-    fitted(method, log)
-    if method.keeps_rows:
-        with pytest.raises(UsageError) as caught:
-            method.sample(1000, np.random.default_rng(2))
-        assert caught.value.hint
-    else:
-        assert method.sample(1000, np.random.default_rng(2)).n_learners == 1000
+class Remembering(Broken):
+    def _fit(self, log, rng, noise):
+        super()._fit(log, rng, noise)
+        self.rows_ = log.action
 
 
-def test_a_seed_fixes_the_sample(method, log):
-    fitted(method, log)
-    first, again, other = (method.sample(None, np.random.default_rng(s)) for s in (2, 2, 3))
-    assert same(first, again)
-    assert not same(first, other)
+class Lively(Broken):
+    def __init__(self):
+        self.table_ = {}
 
 
-def test_fitting_again_forgets(method, log, make_log):
-    other = make_log(np.random.default_rng(9), n_learners=20, n_actions=3)
-    fresh = fitted(type(method)(**vars(method)), other)
-    fitted(fitted(method, log), other)
-    samples = [m.sample(None, np.random.default_rng(2)) for m in (fresh, method)]
-    assert samples[0].actions == samples[1].actions == other.actions
-    assert same(*samples)
+class Unruly(Broken):
+    def _sample(self, n_learners, rng):
+        return super()._sample(n_learners, np.random.default_rng())
+
+
+class Eager(Broken):
+    def _sample(self, n_learners, rng):
+        return super()._sample(None, rng)
+
+
+class Talkative(Broken):
+    def _sample(self, n_learners, rng):
+        drawn = super()._sample(n_learners, rng)
+        return Interactions(
+            drawn.action, drawn.outcome, drawn.offsets, drawn.actions, item=drawn.action, items=drawn.actions
+        )
+
+
+class Vague(Broken):
+    def guarantee(self, n_learners):
+        return "private"
+
+
+@pytest.mark.parametrize("kind", [Remembering, Lively, Unruly, Eager, Talkative, Vague])
+def test_the_checks_find_what_is_wrong(kind):
+    with pytest.raises(ConformanceError):
+        check_generator(kind())
+
+
+def test_the_checks_take_what_is_right():
+    check_generator("markov")
+    check_generator(Markov)
+
+
+class Minimal:
+    """Somebody's own generator: two methods, and a frame."""
+
+    def fit(self, log):
+        self.counts_ = np.bincount(log.action, minlength=log.n_actions)
+        self.actions_ = log.actions
+
+    def sample(self, n_learners=None, rng=None):
+        import pandas as pd
+
+        rng = rng or np.random.default_rng()
+        n = 61 if n_learners is None else n_learners
+        actions = rng.choice(self.actions_, 8 * n, p=self.counts_ / self.counts_.sum())
+        return pd.DataFrame(
+            {"learner": np.repeat(np.arange(n), 8), "action": actions, "outcome": rng.integers(0, 2, 8 * n)}
+        )
+
+
+def test_an_object_with_fit_and_sample_is_a_generator():
+    from understudy.logs.generators.registry import as_generator
+
+    adapted = as_generator(Minimal())
+    assert isinstance(adapted, Generator)
+    assert adapted.label == "Minimal"
+    sample = adapted.fit(example_log()).sample(7, np.random.default_rng(0))
+    assert sample.n_learners == 7
+    assert sample.guarantee == Guarantee.none("nothing is proved here about Minimal, which others wrote")

@@ -4,26 +4,26 @@ import numpy as np
 import pytest
 
 from understudy.errors import UsageError
-from understudy.logs.generators.generator import make_method, method_names
+from understudy.logs.generators.registry import generator_names, parse_generator
 
 
 def test_names_are_known():
-    assert {"drop", "markov"} <= set(method_names())
+    assert {"drop", "markov"} <= set(generator_names())
 
 
 @pytest.mark.parametrize(
     ("text", "ratio"), [("drop", 0.5), ("drop:0", 0.0), ("drop:0.25", 0.25), ("drop:ratio=0.75", 0.75)]
 )
 def test_what_can_be_written(text, ratio):
-    assert make_method(text).ratio == ratio
+    assert parse_generator(text).ratio == ratio
 
 
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("nosuch", "no method 'nosuch'"),
-        ("", "no method ''"),
-        ("Markov", "no method 'Markov'"),
+        ("nosuch", "no generator 'nosuch'"),
+        ("", "no generator ''"),
+        ("Markov", "no generator 'Markov'"),
         ("markov:1", "does not take '1'"),
         ("markov:x=1", "no option 'x'"),
         ("drop:rate=0.5", "no option 'rate'"),
@@ -40,7 +40,7 @@ def test_what_can_be_written(text, ratio):
 )
 def test_what_cannot_is_refused_with_a_hint(text, said):
     with pytest.raises(UsageError, match=said) as caught:
-        make_method(text)
+        parse_generator(text)
     assert caught.value.hint
     assert caught.value.exit_code == 2
 
@@ -48,7 +48,7 @@ def test_what_cannot_is_refused_with_a_hint(text, said):
 @pytest.mark.parametrize("ratio", [0.0, 0.3, 0.9])
 def test_drop_drops_its_share_and_keeps_the_order(make_log, ratio):
     log = make_log(np.random.default_rng(0), n_learners=200, mean_length=30)
-    sample = make_method(f"drop:{ratio}").fit(log, None, None).sample(None, np.random.default_rng(1))
+    sample = parse_generator(f"drop:{ratio}").fit(log, None, None).sample(None, np.random.default_rng(1))
     # Six standard deviations: a false alarm in one of a billion seeds.
     assert abs(sample.n_rows - (1 - ratio) * log.n_rows) <= 6 * np.sqrt(log.n_rows * ratio * (1 - ratio))
     rows = {
@@ -67,6 +67,6 @@ def test_drop_drops_its_share_and_keeps_the_order(make_log, ratio):
 
 def test_drop_shuffles_the_learners(make_log):
     log = make_log(np.random.default_rng(0), n_learners=50)
-    sample = make_method("drop:0").fit(log, None, None).sample(None, np.random.default_rng(1))
+    sample = parse_generator("drop:0").fit(log, None, None).sample(None, np.random.default_rng(1))
     assert sorted(sample.lengths) == sorted(log.lengths)
     assert sample.lengths.tolist() != log.lengths.tolist()

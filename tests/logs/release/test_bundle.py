@@ -2,6 +2,7 @@
 
 import csv
 import json
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
@@ -16,11 +17,11 @@ from understudy.logs.generators.baselines import Markov
 from understudy.logs.interactions import Interactions
 from understudy.logs.release import bundle as bundle_module
 from understudy.logs.release.assessment import assess
-from understudy.logs.release.bundle import Options, make_release, refuse_risk
+from understudy.logs.release.bundle import ReleaseOptions, refuse_risk, release
 from understudy.logs.simulate import Classroom
-from understudy.logs.trial import everybody
+from understudy.logs.trial import attacker_knowledge
 
-ACCEPTED = Options(method="markov", accept_risk="a test needs it")
+ACCEPTED = ReleaseOptions(accept_risk="a test needs it")
 
 
 @pytest.fixture(scope="module")
@@ -31,7 +32,7 @@ def log():
 @pytest.fixture(scope="module")
 def bundle(log, tmp_path_factory):
     folder = tmp_path_factory.mktemp("release") / "bundle"
-    return make_release(log, folder, ACCEPTED, ledger=None, notes=("Read as a test.",))
+    return release(log, folder, "markov", ACCEPTED, ledger=folder.with_name("l"))
 
 
 def test_the_bundle_has_what_may_leave_and_what_stays(bundle):
@@ -47,7 +48,6 @@ def test_the_bundle_has_what_may_leave_and_what_stays(bundle):
         "share/codebook.csv",
         "share/synthetic.csv",
         "share/synthetic.parquet",
-        "understudy.ledger",
     ]
 
 
@@ -88,15 +88,14 @@ def test_the_accepted_risk_is_printed_on_the_card(bundle):
 
 
 def test_the_release_is_listed_in_the_ledger_with_its_risk(bundle):
-    (entry,) = Ledger(bundle.folder / "understudy.ledger").entries()
-    assert entry.card == bundle.card
+    (entry,) = bundle.charge.account.ledger.entries()
+    assert entry.card == bundle.charge.card
     assert entry.epsilon is None
     assert entry.risk["auc_worst"] == pytest.approx(bundle.assessment.worst.auc)
 
 
 def test_published_figures_are_rounded_and_say_that_nothing_covers_them(log, tmp_path):
-    options = Options(method="markov", accept_risk="test", publish_figures=True)
-    make_release(log, tmp_path / "b", options, ledger=None)
+    release(log, tmp_path / "b", "markov", accept_risk="test", publish_figures=True)
     card = json.loads((tmp_path / "b/share/card.json").read_text())
     assert card["measured"]["statement"].endswith("no guarantee covers them.")
     assert card["measured"]["auc"] == round(card["measured"]["auc"], 2)
@@ -107,8 +106,7 @@ def test_order_and_names_do_not_depend_on_the_input(log, tmp_path):
     turned = log.select(np.arange(log.n_learners)[::-1])
     files = []
     for name, version in (("a", log), ("b", turned)):
-        options = Options(method="markov", accept_risk="test", seed=7)
-        make_release(version, tmp_path / name, options, ledger=None)
+        release(version, tmp_path / name, "markov", accept_risk="test", seed=7)
         files.append(pl.read_csv(tmp_path / name / "share/synthetic.csv").select("learner", "action"))
     assert files[0].equals(files[1])
 
@@ -116,20 +114,33 @@ def test_order_and_names_do_not_depend_on_the_input(log, tmp_path):
 def test_the_seed_is_drawn_afresh(log, tmp_path):
     seeds = set()
     for name in "ab":
-        make_release(log, tmp_path / name, ACCEPTED, ledger=None)
+        release(log, tmp_path / name, "markov", ACCEPTED)
         seeds.add(json.loads((tmp_path / name / "keep/report.json").read_text())["seed"])
     assert len(seeds) == 2
 
 
-def test_a_risky_method_is_refused_before_anything_is_released(log, tmp_path):
+def real(log):
+    """The same log, not simulated."""
+    return replace(log, simulated=False)
+
+
+def test_a_risky_generator_is_refused_before_anything_is_released(log, tmp_path):
     ledger = Ledger(tmp_path / "l")
+    account = {"population": "a class", "ledger": ledger.path}
     with pytest.raises(RefusedError, match="no formal guarantee") as refusal:
-        make_release(log, tmp_path / "bundle", Options(method="drop:0"), ledger=ledger)
-    assert "--accept-risk" in refusal.value.hint
+        release(real(log), tmp_path / "bundle", "markov", **account)
+    assert refusal.value.code == "risk"
+    assert "accept_risk" in refusal.value.settings
     assert [path.name for path in tmp_path.iterdir()] == ["l"]
     (entry,) = ledger.entries()
     assert entry.kind == "refused"
-    assert ledger.balance("learners of this folder").n_entries == 0
+    assert ledger.balance("a class").n_entries == 0
+
+
+def test_real_rows_are_refused_before_anything_is_computed(log, tmp_path, monkeypatch):
+    monkeypatch.setattr(bundle_module, "assess", lambda *a, **k: pytest.fail("computed"))
+    with pytest.raises(RefusedError, match="real rows"):
+        release(log, tmp_path / "bundle", "drop:0")
 
 
 def judged(auc, n=200):
@@ -142,31 +153,30 @@ NONE = Guarantee.none("a test")
 
 
 @pytest.mark.parametrize(
-    ("assessment", "keeps_rows", "earlier", "why"),
+    ("assessment", "earlier", "why"),
     [
-        (judged(0.56), False, 0, "can be told from others"),
-        (judged(0.50), True, 0, "real rows"),
-        (judged(0.50, n=40), False, 0, "too few to show anything"),
-        (judged(0.50), False, 1, "risks add up"),
+        (judged(0.56), 0, "can be distinguished from others"),
+        (judged(0.50, n=40), 0, "too few to show anything"),
+        (judged(0.50), 1, "risks add up"),
     ],
 )
-def test_a_release_without_guarantee_needs_a_shown_small_risk(assessment, keeps_rows, earlier, why):
+def test_a_release_without_guarantee_needs_a_shown_small_risk(assessment, earlier, why):
     with pytest.raises(RefusedError, match=why):
-        refuse_risk(assessment, NONE, keeps_rows, Options(method="m"), earlier)
-    refuse_risk(assessment, NONE, keeps_rows, Options(method="m", accept_risk="yes"), earlier)
-    refuse_risk(assessment, Guarantee(1.0), False, Options(method="m"), earlier)
+        refuse_risk(assessment, NONE, Markov(), ReleaseOptions(), earlier)
+    refuse_risk(assessment, NONE, Markov(), ReleaseOptions(accept_risk="yes"), earlier)
+    refuse_risk(assessment, Guarantee(1.0), Markov(), ReleaseOptions(), earlier)
 
 
 def test_a_shown_small_risk_is_let_pass():
-    refuse_risk(judged(0.52), NONE, False, Options(method="m"))
+    refuse_risk(judged(0.52), NONE, Markov(), ReleaseOptions())
 
 
 def test_a_verbatim_copy_of_a_tiny_log_is_refused(tmp_path):
     tiny = Classroom(n_learners=10, n_actions=6, shortest=8).simulate(np.random.default_rng(0))
     with pytest.raises(RefusedError, match="real rows"):
-        make_release(tiny, tmp_path / "b", Options(method="drop:0"), ledger=None)
-    with pytest.raises(RefusedError, match=r"can be told|too few"):
-        make_release(tiny, tmp_path / "b", Options(method="markov"), ledger=None)
+        release(tiny, tmp_path / "b", "drop:0")
+    with pytest.raises(RefusedError, match=r"can be distinguished|too few"):
+        release(tiny, tmp_path / "b", "markov")
 
 
 def personal_log(n_learners=120):
@@ -184,7 +194,7 @@ def personal_log(n_learners=120):
 
 def test_actions_without_a_finite_difficulty_are_attacked_all_the_same():
     """What one learner did once always succeeded or never: the most telling rows must not be set aside."""
-    assessment = assess(personal_log(), "markov", n_halves=2, n_shadows=8)
+    assessment = assess(personal_log(), Markov(), n_halves=2, n_shadows=8)
     assert assessment.worst.auc > 0.7
     assert assessment.n_constant == 120
 
@@ -194,12 +204,12 @@ def test_learners_who_do_nothing_but_their_own_are_judged():
     sequences = [list(rng.integers(0, 3, 10)) for _ in range(100)] + [[3 + k] * 8 for k in range(30)]
     outcomes = [list(rng.integers(0, 2, len(s))) for s in sequences]
     log = Interactions.from_sequences(sequences, outcomes)
-    assert everybody(log).judged[100:].all()
+    assert attacker_knowledge(log).judged[100:].all()
 
 
 def test_a_larger_release_is_attacked_at_its_size(log):
-    small = assess(log, "markov", n_learners=30, n_halves=2, n_shadows=8)
-    large = assess(log, "markov", n_learners=3000, n_halves=2, n_shadows=8)
+    small = assess(log, Markov(), n_learners=30, n_halves=2, n_shadows=8)
+    large = assess(log, Markov(), n_learners=3000, n_halves=2, n_shadows=8)
     assert large.worst.auc > small.worst.auc + 0.05
 
 
@@ -208,14 +218,15 @@ def test_overspending_is_refused_before_anything_is_computed(log, tmp_path, monk
         def guarantee(self, n_learners):
             return Guarantee(50.0)
 
-    monkeypatch.setattr(bundle_module, "make_method", lambda text: Private())
     monkeypatch.setattr(bundle_module, "assess", lambda *a, **k: pytest.fail("computed"))
-    with pytest.raises(RefusedError, match="epsilon 50 was asked"):
-        make_release(log, tmp_path / "b", Options(method="private"), ledger=Ledger(tmp_path / "l"))
+    with pytest.raises(RefusedError, match="epsilon 50 was asked") as refusal:
+        release(real(log), tmp_path / "b", Private(), population="a class", ledger=tmp_path / "l")
+    assert refusal.value.fields["requested"] == 50
+    assert not (tmp_path / "l").exists()
 
 
 def test_real_rows_are_called_real_rows(log, tmp_path):
-    make_release(log, tmp_path / "b", Options(method="drop:0.2", accept_risk="test"), ledger=None)
+    release(log, tmp_path / "b", "drop:0.2", accept_risk="test")
     metadata = pl.read_parquet_metadata(tmp_path / "b/share/synthetic.parquet")["understudy"]
     assert "no learner was invented" in metadata
     for name in ("codebook.csv", "card.html", "card.json", "CITATION.cff"):
@@ -227,44 +238,43 @@ def test_real_rows_are_called_real_rows(log, tmp_path):
 @pytest.mark.parametrize("declared", [True, False])
 def test_a_private_release_needs_no_accepted_risk(log, tmp_path, declared):
     """With the vocabulary declared, or found by the method, which then pools what few learners share."""
-    source = log.declare() if declared else log
-    ledger = Ledger(tmp_path / "l")
-    released = make_release(source, tmp_path / "b", Options(method="markov-dp:epsilon=4"), ledger=ledger)
+    source = real(log.declare() if declared else log)
+    account = {"population": "a class", "ledger": tmp_path / "l"}
+    released = release(source, tmp_path / "b", epsilon=4, **account)
     assert released.guarantee.formal
-    assert ("other actions" in released.synthetic.actions) is not declared
-    assert ledger.balance("learners of this folder").epsilon == 4
+    assert ("other actions" in released.log.actions) is not declared
+    assert released.charge.balance.epsilon == 4
     card = json.loads((tmp_path / "b/share/card.json").read_text())
     assert card["guarantee"]["epsilon"] == 4
     assert 0 < card["expected"]["action_shares"] <= 1
     assert card["protection"]["worst_case"]["auc"] < 0.8
     with pytest.raises(RefusedError, match="epsilon 8 was asked"):
-        make_release(source, tmp_path / "c", Options(method="markov-dp:epsilon=8"), ledger=ledger)
+        release(source, tmp_path / "c", "markov-dp:epsilon=8", **account)
 
 
 def test_what_stays_inside_is_readable_by_its_owner_only(bundle):
     assert (bundle.folder / "keep").stat().st_mode & 0o077 == 0
-    assert (bundle.folder / "understudy.ledger").stat().st_mode & 0o077 == 0
+    assert bundle.charge.account.ledger.path.stat().st_mode & 0o077 == 0
 
 
 def test_a_seeded_release_says_so_on_its_card(bundle, log, tmp_path):
-    make_release(log, tmp_path / "b", Options(method="markov", accept_risk="test", seed=1), ledger=None)
+    release(log, tmp_path / "b", "markov", accept_risk="test", seed=1)
     assert "a seed chosen by the custodian" in (tmp_path / "b/share/card.html").read_text()
     assert "a seed chosen by the custodian" not in (bundle.folder / "share/card.html").read_text()
 
 
 def test_the_number_of_actions_is_that_of_the_synthetic_log(tmp_path):
     """A vocabulary counts what single learners did; the card must not."""
-    released = make_release(
-        personal_log(), tmp_path / "b", Options(method="markov", n_learners=5, accept_risk="t"), ledger=None
-    )
+    log = replace(personal_log(), simulated=True)
+    released = release(log, tmp_path / "b", "markov", n_learners=5, accept_risk="t")
     card = json.loads((tmp_path / "b/share/card.json").read_text())
-    assert card["n_actions"] == len(set(released.synthetic.action.tolist())) < 122
+    assert card["n_actions"] == len(set(released.log.action.tolist())) < 122
 
 
 def test_a_folder_in_use_is_not_overwritten(log, tmp_path):
     (tmp_path / "mine").write_text("x")
     with pytest.raises(UsageError, match="not empty"):
-        make_release(log, tmp_path, ACCEPTED, ledger=None)
+        release(log, tmp_path, "markov", ACCEPTED)
 
 
 def test_groups_are_shown_and_small_ones_pooled():
@@ -280,6 +290,6 @@ def test_groups_are_shown_and_small_ones_pooled():
         groups=(*log.groups, "tiny"),
         simulated=True,
     )
-    assessment = assess(changed, "markov", n_halves=2, n_shadows=16)
+    assessment = assess(changed, Markov(), n_halves=2, n_shadows=16)
     assert [figures.group for figures in assessment.groups] == ["north", "south", "west"]
     assert all(figures.low <= figures.auc <= figures.high for figures in assessment.groups)

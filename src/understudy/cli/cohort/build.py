@@ -366,6 +366,7 @@ def _account(
     if joined.simulated:
         return account, ()
     book = account.ledger
+    assert book is not None  # there is a file
     here = book.path.resolve()
     elsewhere = [one for one in sources if one.resolve().parent != here.parent]
     for source in elsewhere if ledger is None else ():

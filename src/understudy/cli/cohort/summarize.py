@@ -163,6 +163,7 @@ def _summarize(
         Spending(population, ledger), path=file, simulated=cohort.simulated, data_sets=data_sets
     )
     book, people = account.ledger, account.population
+    assert book is not None  # there is a file
     # Privately estimated cuts were charged when they were; the file that holds them states the sum.
     cost = plan.charge
     charged_before = False

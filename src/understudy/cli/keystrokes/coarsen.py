@@ -200,7 +200,7 @@ def coarsen(
     typer.echo(f"Guarantee: {GUARANTEE}.")
     if not found:
         typer.echo("No attack was run on it: `understudy keystrokes sweep` measures who can still be named.")
-    typer.echo(f"Card: {page} and {machine}. Noted in the ledger {account.ledger.path}.")
+    typer.echo(f"Card: {page} and {machine}. Noted in the ledger {charge.to_json()['ledger']}.")
 
 
 def _chosen(bucket: float | None, rounding: float | None, method: str | None) -> Coarsening:

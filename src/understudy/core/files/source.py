@@ -47,7 +47,9 @@ def open_source(path: Path | str) -> Source:
     try:
         data = place.read_bytes()
     except FileNotFoundError:
-        raise UsageError(f"there is no file '{place}'.", hint="check the path.") from None
+        raise UsageError(
+            f"there is no file '{place}'.", hint="check the path.", code="no-such-file"
+        ) from None
     except IsADirectoryError:
         raise UsageError(f"'{place}' is a folder, not a file.", hint="give one file of the folder.") from None
     except (OSError, ValueError):

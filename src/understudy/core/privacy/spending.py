@@ -13,6 +13,7 @@ do, and makes its release inside `account.charge(...)`. What happens then is the
 from __future__ import annotations
 
 import contextlib
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -75,7 +76,7 @@ class Charge:
         return {
             "card": self.card,
             "population": self.account.population,
-            "ledger": str(self.account.ledger.path),
+            "ledger": None if self.account.ledger is None else str(self.account.ledger.path),
             "epsilon": self.guarantee.epsilon if self.guarantee.formal else None,
             "spent": balance.epsilon,
             "limit": None if self.account.simulated else balance.limit,
@@ -99,7 +100,8 @@ class Charge:
 class Account:
     """The learners that a release is about, and the ledger that knows what was spent on them."""
 
-    ledger: Ledger
+    ledger: Ledger | None
+    """None only for simulated learners in memory: they have no budget, and there is no place for a ledger."""
     population: str
     files: tuple[Path, ...]
     data_sets: tuple[str, ...]
@@ -123,14 +125,20 @@ class Account:
         how = "marked by simulate" if simulated else "declared by the user" if spending.simulated else ""
         population = resolve_population(spending.population, path, simulated=bool(how))
         named = tuple(dict.fromkeys((*((path,) if path is not None else ()), *files)))
-        return cls(Ledger(ledger_path(path, spending.ledger)), population, named, tuple(data_sets), how)
+        nowhere = how and path is None and spending.ledger is None
+        ledger = None if nowhere else Ledger(ledger_path(path, spending.ledger))
+        return cls(ledger, population, named, tuple(data_sets), how)
 
     def balance(self) -> Balance:
         """What has been spent on these learners."""
+        if self.ledger is None:
+            return Balance(self.population, math.inf, 0.0, 0.0, 0, 0)
         return self.ledger.balance(self.population)
 
     def check(self, guarantee: Guarantee) -> Balance:
         """Refuse what could not be charged, before anything is computed; nothing is written."""
+        if self.ledger is None:
+            return self.balance()
         return self.ledger.check(
             self.population,
             guarantee,
@@ -140,7 +148,7 @@ class Account:
 
     def doubts(self) -> tuple[str, ...]:
         """Why the ledger may not know these learners, in sentences for the custodian."""
-        if self.simulated or self.population == FOLDER_POPULATION:
+        if self.ledger is None or self.simulated or self.population == FOLDER_POPULATION:
             return ()
         others = self.ledger.unrelated_populations(self.population, self.files)
         if not others:
@@ -153,20 +161,38 @@ class Account:
 
     def link(self) -> None:
         """Note whose learners the files hold; nothing is spent, and everything about them adds up from now on."""
-        if not self.simulated:
+        if self.ledger is not None and not self.simulated:
             self.ledger.link(self.population, self.files, self.data_sets)
 
     def note_refusal(self, kind: str, method: str, guarantee: Guarantee, risk: dict[str, Any]) -> None:
         """Note that a release was refused after looking at the data; it costs nothing, and leaves a trace."""
-        self.ledger.record(
-            population=self.population,
-            card=new_card_id(),
-            kind=REFUSED,
-            method=method,
-            guarantee=guarantee,
-            risk={**risk, "refused": kind},
-            simulated=self.simulated,
-        )
+        self._record(new_card_id(), REFUSED, method, guarantee, {**risk, "refused": kind})
+
+    def _record(
+        self,
+        card: str,
+        kind: str,
+        method: str,
+        guarantee: Guarantee,
+        risk: dict[str, Any] | None = None,
+        at_most: Mapping[str, float] | None = None,
+        *,
+        once: bool = False,
+    ) -> None:
+        if self.ledger is not None:
+            self.ledger.record(
+                population=self.population,
+                card=card,
+                kind=kind,
+                method=method,
+                guarantee=guarantee,
+                risk=risk,
+                files=self.files,
+                data_sets=() if self.simulated else self.data_sets,
+                simulated=self.simulated,
+                at_most=at_most,
+                once=once,
+            )
 
     @contextlib.contextmanager
     def charge(
@@ -193,19 +219,7 @@ class Account:
         self._ask(guarantee)
         charge = Charge(self, card or new_card_id(), guarantee, out, noise or os_noise())
         try:
-            self.ledger.record(
-                population=self.population,
-                card=charge.card,
-                kind=kind,
-                method=method,
-                guarantee=guarantee,
-                risk=risk,
-                files=self.files,
-                data_sets=() if self.simulated else self.data_sets,
-                simulated=self.simulated,
-                at_most=at_most,
-                once=once,
-            )
+            self._record(charge.card, kind, method, guarantee, risk, at_most, once=once)
             yield charge
         except KeyboardInterrupt as stop:
             stop.add_note(self._after_a_stop(charge))
@@ -213,7 +227,8 @@ class Account:
         except SpentError:
             raise
         except Exception as error:
-            if not once and self._charged(charge) and not (out is not None and out.exists()):
+            written = out is not None and out.exists()
+            if self.ledger is not None and not once and not written and self._charged(charge):
                 self.ledger.take_back(charge.card, "nothing was written")
                 error.add_note("Nothing was written, and the charge was taken back.")
             raise
@@ -224,7 +239,7 @@ class Account:
             raise NotConfirmedError("nothing was charged.")
 
     def _charged(self, charge: Charge) -> bool:
-        return any(entry.card == charge.card for entry in self.ledger.entries())
+        return self.ledger is not None and any(entry.card == charge.card for entry in self.ledger.entries())
 
     def _after_a_stop(self, charge: Charge) -> str:
         """The truth, from the ledger itself: a stop may fall into the very moment of the charge."""
@@ -234,4 +249,5 @@ class Account:
             return "Nothing was charged."
         if self.population == SIMULATED_POPULATION:
             return f"Nobody's budget was spent; {result}."
+        assert self.ledger is not None
         return f"The charge (card {charge.card}) stays in the ledger {self.ledger.path}, and {result}."

@@ -60,11 +60,11 @@ def chosen_generator(given: Any, epsilon: float | None) -> Generator:
 
 def parse_generator(text: str) -> Generator:
     """The generator that `text` describes, not yet fitted: `drop:0.5`, `markov`, `mine.py:Mine`, `run:...`."""
-    name, _, rest = text.partition(":")
+    name, colon, rest = text.partition(":")
     if name == "run":
         return Program(rest.strip())
     if (kind := GENERATORS.get(name) or _installed(name)) is not None:
-        made = _make(kind, name, rest.split(":") if rest else [], text)
+        made = _make(kind, name, rest.split(":") if colon else [], text)
     elif "." in name or rest[:1].isupper():
         class_name, _, options = rest.partition(":")
         made = _make(

@@ -1,0 +1,254 @@
+"""Every verb that releases, by command and by Python, does the same with the ledger."""
+
+import json
+import multiprocessing
+import os
+import shutil
+
+import pytest
+
+from tests.support.charging import VERBS
+from tests.support.command import run
+from understudy.core.files.simulated import mark_simulated
+from understudy.core.privacy.balance import TAKEN_BACK
+from understudy.core.privacy.ledger import FILE_NAME, Ledger
+from understudy.core.privacy.population import SIMULATED_POPULATION, file_population, normalised
+from understudy.errors import DataError, MissingError, RefusedError, UnderstudyError, UsageError
+
+pytestmark = pytest.mark.functional
+
+
+class ByCommand:
+    """Calls a verb as a command; errors come as exit codes."""
+
+    def __init__(self, verb):
+        self.verb = verb
+
+    def __call__(self, data, out, **spending):
+        options = []
+        for name, value in spending.items():
+            options += [f"--{name}"] if value is True else [f"--{name}", str(value)]
+        return run(*self.verb.command(data, out), *options, "--json", cwd=data.parent)
+
+    def works(self, data, out, **spending):
+        done = self(data, out, **spending)
+        assert done.returncode == 0, done.stderr
+        return json.loads(done.stdout)
+
+    def refuses(self, kind, data, out, **spending):
+        done = self(data, out, **spending)
+        assert done.returncode == kind.exit_code, done.stderr
+        return json.loads(done.stderr)["error"]["code"]
+
+
+class ByPython:
+    """Calls a verb as a function; errors come as exceptions."""
+
+    def __init__(self, verb):
+        self.verb = verb
+
+    def __call__(self, data, out, **spending):
+        return self.verb.python(data, out, **spending)
+
+    def works(self, data, out, **spending):
+        return self(data, out, **spending)
+
+    def refuses(self, kind, data, out, **spending):
+        with pytest.raises(kind) as caught:
+            self(data, out, **spending)
+        return caught.value.code
+
+
+@pytest.fixture(params=VERBS, ids=lambda verb: verb.name)
+def verb(request):
+    return request.param
+
+
+@pytest.fixture(params=[ByCommand, ByPython])
+def call(request, verb):
+    return request.param(verb)
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    """The data of each verb, made once."""
+    folders = {}
+    for verb in VERBS:
+        folder = tmp_path_factory.mktemp(verb.name.replace(" ", "-"))
+        folders[verb.name] = verb.make(folder)
+    return folders
+
+
+@pytest.fixture
+def data(made, verb, tmp_path):
+    """A copy of the verb's data in a folder of its own."""
+    source = made[verb.name]
+    shutil.copytree(source.parent, tmp_path / "data")
+    return tmp_path / "data" / source.name
+
+
+@pytest.fixture
+def ledger(data):
+    return Ledger(data.parent / FILE_NAME)
+
+
+def spent(ledger):
+    return [entry for entry in ledger.entries() if entry.epsilon is not None]
+
+
+def test_a_release_is_charged_once_to_the_learners_of_its_file(call, verb, data, ledger):
+    call.works(data, data.parent / verb.out)
+    (entry,) = ledger.entries()
+    assert entry.epsilon == pytest.approx(verb.epsilon)
+    assert entry.population == normalised(file_population(data))
+    assert entry.kind == verb.name
+    assert (data.parent / verb.out).exists()
+
+
+def test_past_the_limit_it_is_refused_and_nothing_is_written(call, verb, data, ledger):
+    ledger.set_limit(normalised(file_population(data)), verb.epsilon / 2)
+    assert call.refuses(RefusedError, data, data.parent / verb.out) == "budget"
+    assert ledger.entries() == []
+    assert not (data.parent / verb.out).exists()
+
+
+def test_other_names_of_the_same_file_share_its_budget(call, verb, data, ledger):
+    """A file that was charged under one population is charged under another as well."""
+    ledger.set_limit("learners of this folder", verb.epsilon)
+    call.works(data, data.parent / verb.out, population="class A")
+    second = (data.parent / verb.out).with_name("second-" + verb.out)
+    assert call.refuses(RefusedError, data, second, population="class B") == "budget"
+    assert call.refuses(RefusedError, data, second) == "budget"
+    assert len(spent(ledger)) == 1
+
+
+def test_a_ledger_elsewhere_is_used_and_none_is_made_beside_the_data(call, verb, data, ledger, tmp_path):
+    elsewhere = tmp_path / "books.ledger"
+    call.works(data, data.parent / verb.out, ledger=elsewhere)
+    assert len(Ledger(elsewhere).entries()) == 1
+    assert not ledger.path.exists()
+
+
+def test_simulated_learners_have_no_limit_and_the_ledger_says_so(call, verb, data, ledger):
+    mark_simulated(data)
+    ledger.set_limit("learners of this folder", 0.0)
+    call.works(data, data.parent / verb.out)
+    (entry,) = ledger.entries()
+    assert entry.population == SIMULATED_POPULATION
+    with pytest.raises(UnderstudyError):
+        Ledger(ledger.path).check(normalised(file_population(data)), _costly())
+
+
+def test_who_declares_learners_simulated_is_written_down(call, verb, data, ledger):
+    import sqlite3
+
+    call.works(data, data.parent / verb.out, simulated=True)
+    (row,) = sqlite3.connect(ledger.path).execute("SELECT population, fact, how FROM declarations").fetchall()
+    assert row == (normalised(file_population(data)), "simulated", "declared by the user")
+
+
+def test_a_changed_file_is_no_longer_simulated(call, verb, data, ledger):
+    mark_simulated(data)
+    with data.open("ab") as file:
+        file.write(b"\n")
+    done_before = ledger.path.exists()
+    try:
+        call.works(data, data.parent / verb.out)
+    except UnderstudyError:
+        pytest.skip("this format does not take a changed file")
+    assert not done_before
+    assert ledger.entries()[-1].population != SIMULATED_POPULATION
+
+
+def test_the_reserved_name_is_refused_for_real_learners(call, verb, data, ledger):
+    code = call.refuses(UsageError, data, data.parent / verb.out, population="Simulated  Learners")
+    assert code == "reserved-population"
+    assert not ledger.path.exists()
+
+
+def test_a_fit_that_fails_is_not_charged(call, verb, data, ledger, monkeypatch):
+    _break(monkeypatch, verb.patch, RuntimeError("boom"))
+    if isinstance(call, ByCommand):
+        assert call(data, data.parent / verb.out).returncode == 1
+    else:
+        with pytest.raises(RuntimeError):
+            call(data, data.parent / verb.out)
+    assert [entry.kind for entry in ledger.entries()] == [verb.name, TAKEN_BACK]
+    assert ledger.balance(normalised(file_population(data))).epsilon == 0
+    assert not (data.parent / verb.out).exists()
+
+
+def test_an_interruption_keeps_the_charge_and_says_so(call, verb, data, ledger, monkeypatch):
+    _break(monkeypatch, verb.patch, KeyboardInterrupt())
+    if isinstance(call, ByCommand):
+        done = call(data, data.parent / verb.out)
+        assert done.returncode == 130
+        said = done.stderr
+    else:
+        with pytest.raises(KeyboardInterrupt) as stop:
+            call(data, data.parent / verb.out)
+        said = "\n".join(stop.value.__notes__)
+    assert "stays in the ledger" in said
+    assert "nothing was written" in said
+    assert len(spent(ledger)) == 1
+    assert ledger.balance(normalised(file_population(data))).epsilon == pytest.approx(verb.epsilon)
+
+
+def test_a_full_disk_is_not_charged(call, verb, data, ledger, monkeypatch):
+    _break(monkeypatch, "tempfile.mkstemp", OSError(28, "No space left on device"))
+    _break(monkeypatch, "tempfile.mkdtemp", OSError(28, "No space left on device"))
+    if isinstance(call, ByCommand):
+        assert call(data, data.parent / verb.out).returncode == 1
+    else:
+        with pytest.raises(OSError, match="No space"):
+            call(data, data.parent / verb.out)
+    assert ledger.balance(normalised(file_population(data))).epsilon == 0
+    assert not (data.parent / verb.out).exists()
+
+
+def test_without_a_ledger_that_can_be_written_nothing_is_computed(call, verb, data, monkeypatch):
+    _break(monkeypatch, verb.patch, AssertionError("computed"))
+    nowhere = data.parent / "absent" / "l.ledger"
+    assert call.refuses(MissingError, data, data.parent / verb.out, ledger=nowhere) == "ledger-unwritable"
+    damaged = data.parent / "damaged.ledger"
+    damaged.write_bytes(b"not a ledger at all, but a file with some length to it")
+    assert call.refuses(DataError, data, data.parent / verb.out, ledger=damaged) == "ledger-damaged"
+
+
+def _spend(arguments, folder, results):
+    """Run a command in this process; used by two processes at once."""
+    os.chdir(folder)
+    from understudy.cli.app import run as run_command
+
+    results.put(run_command(arguments))
+
+
+def test_two_at_once_cannot_spend_the_same_budget(verb, data, ledger):
+    ledger.set_limit(normalised(file_population(data)), verb.epsilon * 1.5)
+    context = multiprocessing.get_context("spawn")
+    results = context.Queue()
+    outs = [(data.parent / verb.out).with_name(f"{number}-{verb.out}") for number in range(2)]
+    processes = [
+        context.Process(target=_spend, args=(verb.command(data, out), str(data.parent), results))
+        for out in outs
+    ]
+    for process in processes:
+        process.start()
+    for process in processes:
+        process.join()
+    assert sorted(results.get() for _ in processes) == [0, 4]
+    assert len(spent(ledger)) == 1
+    assert sum(out.exists() for out in outs) == 1
+
+
+def _break(monkeypatch, place, error):
+    def fail(*arguments, **options):
+        raise error
+
+    monkeypatch.setattr(place, fail)
+
+
+def _costly():
+    from understudy.core.privacy.guarantee import Guarantee
+
+    return Guarantee(1.0)
