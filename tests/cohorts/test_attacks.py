@@ -10,7 +10,7 @@ from understudy.cohorts.attacks import (
     attack_cohort,
     by_luck,
     cohort_scores,
-    rehearse_cohort,
+    train_shadow_attack,
 )
 from understudy.cohorts.cohort import Cohort
 from understudy.cohorts.schema import Feature, Schema
@@ -142,7 +142,7 @@ def test_shadows_hold_each_learner_once_or_not_at_all():
 
     population = school_of(30, 5)
     knowledge = CohortKnowledge(population, 12)
-    rehearse_cohort(knowledge, method, np.random.SeedSequence(1), n_shadows=8)
+    train_shadow_attack(knowledge, method, np.random.SeedSequence(1), n_shadows=8)
     assert len(seen) == 8
     for cohort in seen:
         assert cohort.n_learners == 12

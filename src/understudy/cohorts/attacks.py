@@ -144,13 +144,13 @@ def attack_cohort(
     knowledge = CohortKnowledge(population, members.n_learners)
     shadow = None
     if synthesize is not None:
-        shadow = rehearse_cohort(knowledge, synthesize, _sequence(rng), n_shadows, tick)
+        shadow = train_shadow_attack(knowledge, synthesize, _sequence(rng), n_shadows, tick)
     scores = cohort_scores(knowledge, synthetic, shadow)
     member = np.arange(population.n_learners) < members.n_learners
     return CohortRisk(judge(scores, member, rng), by_luck(scores, member, rng))
 
 
-def rehearse_cohort(
+def train_shadow_attack(
     knowledge: CohortKnowledge,
     synthesize: Synthesize,
     seed: np.random.SeedSequence,
@@ -163,7 +163,7 @@ def rehearse_cohort(
             f"{n_shadows} shadows cannot calibrate an attack.", hint=f"use at least {FEWEST_SHADOWS}."
         )
     tasks = [
-        partial(_cast_shadow, knowledge, synthesize, np.random.default_rng(s)) for s in seed.spawn(n_shadows)
+        partial(_fit_shadow, knowledge, synthesize, np.random.default_rng(s)) for s in seed.spawn(n_shadows)
     ]
     return CohortShadowAttack(knowledge, run_tasks(tasks, tick))
 
@@ -202,7 +202,7 @@ class CohortShadowAttack:
         return self._calibration.log_odds(_columns(self._knowledge, synthetic))
 
 
-def _cast_shadow(knowledge: CohortKnowledge, synthesize: Synthesize, rng: np.random.Generator) -> Shadow:
+def _fit_shadow(knowledge: CohortKnowledge, synthesize: Synthesize, rng: np.random.Generator) -> Shadow:
     """Fit and sample on random learners, each of them once or not at all, and note everybody's scores."""
     n = knowledge.population.n_learners
     member = np.zeros(n, dtype=bool)
@@ -286,7 +286,7 @@ def membership_risks(
     shadow = None
     if n_shadows:
         seed = np.random.SeedSequence(int(rng.integers(2**63)))
-        shadow = rehearse_cohort(knowledge, generate, seed, n_shadows, tick)
+        shadow = train_shadow_attack(knowledge, generate, seed, n_shadows, tick)
     rows = []
     for _ in range(n_seeds):
         member = np.zeros(cohort.n_learners, dtype=bool)

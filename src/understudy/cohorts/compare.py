@@ -66,7 +66,8 @@ class ComparePlan:
         if self.n_seeds < 1 or self.n_shadows < 0:
             raise UsageError(
                 f"a comparison needs a seed at least; asked for {self.n_seeds} seeds and {self.n_shadows} shadows.",
-                hint="for example --seeds 5.",
+                hint="for example 5 seeds.",
+                settings=("seeds", "shadows"),
             )
 
 
@@ -285,7 +286,9 @@ def check_given(cohort: Cohort, given: Mapping[str, Cohort], outsiders: Cohort |
     if outsiders is not None:
         if not given:
             raise UsageError(
-                "outsiders were named, but no synthetic cohort to judge.", hint="add --synthetic FILE."
+                "outsiders were named, but no synthetic cohort to judge.",
+                hint="name one.",
+                settings=("synthetic",),
             )
         check_outsiders(cohort, outsiders)
     for name, synthetic in given.items():

@@ -327,7 +327,9 @@ def suggest_with(
     sentences = _fitting(line for line in lines if len(line) > 10 and not line.startswith(("#", "```")))
     if not sentences:
         raise DataError(
-            f"{author} gave no suggestions.", hint="try again, or leave --panel out: then rules write them."
+            f"{author} gave no suggestions.",
+            hint="try again, or leave the panel out: then rules write them.",
+            settings=("panel",),
         )
     return replace(ruled, sentences=sentences, written_by=author)
 

@@ -118,7 +118,7 @@ SCHEMAS = [
     ),
     Schema(n_weeks=40),
 ]
-KINDS = {
+RULES = {
     "nobody active": lambda rng, shape: np.zeros(shape),
     "all at the bound": lambda rng, shape: np.full(shape, 1e9),
     "mixed": lambda rng, shape: rng.gamma(0.5, 40.0, shape) * (rng.random(shape) < 0.4),
@@ -126,12 +126,12 @@ KINDS = {
 
 
 @pytest.mark.parametrize("schema", SCHEMAS, ids=["tiny", "four labels", "long"])
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", RULES)
 @pytest.mark.filterwarnings("error")
 def test_any_schema_and_any_data_give_a_table_within_the_bounds(schema, kind):
     rng = np.random.default_rng(9)
     shape = (25, schema.n_features, schema.n_weeks)
-    cohort = Cohort(KINDS[kind](rng, shape), rng.integers(0, schema.n_labels, 25).astype(np.int8), schema)
+    cohort = Cohort(RULES[kind](rng, shape), rng.integers(0, schema.n_labels, 25).astype(np.int8), schema)
     wanted = [{}, *({"analyses": [name]} for name in ANALYSES), {"statistics": ["zeros"]}]
     for epsilon, more in [(0.05, {}), *((1.0, more) for more in wanted), (20.0, {})]:
         summary = measured(cohort, epsilon, **more)

@@ -12,7 +12,7 @@ from understudy.cohorts.panel.brief import (
     for_scripts,
     write_brief,
 )
-from understudy.cohorts.panel.scripts import KINDS, Finding, repair_request
+from understudy.cohorts.panel.scripts import RULES, ScriptFault, repair_request
 from understudy.cohorts.simulate import School
 from understudy.cohorts.summary.budget import propose
 from understudy.cohorts.summary.suggestions import read_suggestions
@@ -97,11 +97,11 @@ def test_a_table_is_not_taken_for_suggestions(tmp_path, content):
 
 
 def test_a_repair_request_has_kind_line_and_our_own_rule_only():
-    text = repair_request(Finding("OutOfBounds", 7))
+    text = repair_request(ScriptFault("OutOfBounds", 7))
     assert "OutOfBounds in line 7" in text
-    assert KINDS["OutOfBounds"] in text
+    assert RULES["OutOfBounds"] in text
     # A script may call its error anything.
-    odd = Finding.of_error("Planted_Secret", 3)
+    odd = ScriptFault.of_error("Planted_Secret", 3)
     assert "Planted" not in repair_request(odd)
     assert "Error in line 3" in repair_request(odd)
-    assert Finding.of_error("KeyError", None).kind == "KeyError"
+    assert ScriptFault.of_error("KeyError", None).kind == "KeyError"

@@ -9,7 +9,7 @@ import pytest
 
 from tests.cohorts.support.chat_server import ChatServer, Reply
 from understudy.cohorts.panel import providers
-from understudy.cohorts.panel.outbound import target
+from understudy.cohorts.panel.outbound import request_url
 from understudy.cohorts.panel.providers import (
     BASE_URLS,
     ModelPanelist,
@@ -140,9 +140,9 @@ def test_a_proxy_is_used_only_when_the_panel_names_it(provider, monkeypatch):
 def test_a_models_name_leads_nowhere_else():
     """A name with a path in it stays a name."""
     with ChatServer({"m": [Reply("answer")]}) as server:
-        address = target("google", server.url, "models/../../elsewhere?key=1")
+        address = request_url("google", server.url, "models/../../elsewhere?key=1")
     assert address == f"{server.url}/v1beta/models/..%2F..%2Felsewhere%3Fkey%3D1:generateContent"
-    assert target("google", "https://g", "models/m") == "https://g/v1beta/models/m:generateContent"
+    assert request_url("google", "https://g", "models/m") == "https://g/v1beta/models/m:generateContent"
 
 
 @pytest.mark.parametrize("provider", PROVIDERS)

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from understudy.cohorts.panel.panel import counts_of, draw_cohort, label_shares, rows_needed
-from understudy.cohorts.panel.scripts import Finding, read_table
+from understudy.cohorts.panel.scripts import ScriptFault, read_table
 from understudy.cohorts.schema import Feature, Schema
 from understudy.cohorts.summary.summary_file import PrivateSummary
 from understudy.errors import UsageError
@@ -72,13 +72,13 @@ def test_rounding_beyond_a_bound_is_cut():
     ],
 )
 def test_a_table_that_does_not_fit_is_named_by_kind(content, kind):
-    assert read_table(content, SCHEMA, 20) == Finding(kind)
+    assert read_table(content, SCHEMA, 20) == ScriptFault(kind)
 
 
 @settings(max_examples=100, deadline=None)
 @given(st.binary(max_size=200))
 def test_damaged_bytes_are_a_finding(content):
-    assert isinstance(read_table(stream(frame())[: len(content)] + content, SCHEMA, 20), Finding)
+    assert isinstance(read_table(stream(frame())[: len(content)] + content, SCHEMA, 20), ScriptFault)
 
 
 @settings(max_examples=200, deadline=None)
@@ -132,4 +132,5 @@ def test_panelists_give_as_many_as_are_drawn():
     # What the hint says is enough, also when the next noise makes other shares.
     with pytest.raises(UsageError, match="1,001 learners of one label") as caught:
         rows_needed([1001, 3], 10)
-    assert "--per-panelist 1004" in caught.value.hint
+    assert "1,004 rows per panelist" in caught.value.hint
+    assert caught.value.settings == ("per_panelist", "learners")

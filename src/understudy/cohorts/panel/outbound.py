@@ -19,7 +19,7 @@ USER_AGENT = "understudy"
 ANTHROPIC_VERSION = "2023-06-01"
 
 
-def target(provider: str, address: str, model: str) -> str:
+def request_url(provider: str, address: str, model: str) -> str:
     """The one address that a request goes to."""
     # A model's name is the user's: it may have slashes, and must not become another path.
     named = quote(model.removeprefix("models/"), safe="")
@@ -31,7 +31,7 @@ def target(provider: str, address: str, model: str) -> str:
     return address.rstrip("/") + paths[provider]
 
 
-def headers(provider: str, key: str) -> dict[str, str]:
+def request_headers(provider: str, key: str) -> dict[str, str]:
     """All headers but those that HTTP itself needs (host, length, connection)."""
     own = {
         "openai": {"Authorization": f"Bearer {key}"},
@@ -47,13 +47,13 @@ def headers(provider: str, key: str) -> dict[str, str]:
     }
 
 
-def http_client(
+def pinned_client(
     provider: str, address: str, model: str, key: str, timeout: float, proxy: str = ""
 ) -> httpx2.AsyncClient:
-    """A client whose every request goes to `target` with `headers`, whatever a library asked it for."""
+    """A client whose every request goes to `request_url` with `request_headers`, whatever a library asked it for."""
     import httpx2
 
-    url = httpx2.URL(target(provider, address, model))
+    url = httpx2.URL(request_url(provider, address, model))
 
     async def rewrite(request: Any) -> None:
         length = request.headers.get("Content-Length")
@@ -64,7 +64,7 @@ def http_client(
                 "Host": url.netloc.decode("ascii"),
                 "Connection": "close",
                 **framing,
-                **headers(provider, key),
+                **request_headers(provider, key),
             }
         )
 

@@ -25,8 +25,8 @@ from understudy.cohorts.panel.report import PanelistReport, PanelReport, total_c
 from understudy.cohorts.panel.scripts import (
     ENTRY,
     NO_TOKENS,
-    Finding,
     Script,
+    ScriptFault,
     Tokens,
     check_names,
     check_script,
@@ -40,7 +40,9 @@ from understudy.core.privacy.guarantee import Guarantee
 from understudy.errors import DataError, UsageError
 from understudy.sandbox.jobs import Job, Limits, Outcome
 
-# Rows of each label by each panelist, as in the seed (section IV-B2).
+Floats = NDArray[np.float64]
+
+# Rows of each label by each panelist, as published (two-stage sharing, section IV-B2).
 N_EACH = 1000
 
 
@@ -84,8 +86,11 @@ def rows_needed(counts: Sequence[int], n_each: int) -> int:
     if most > max(n_each, N_EACH):
         raise UsageError(
             f"{most:,} learners of one label would be drawn; each panelist gives {n_each:,} of each label.",
-            hint=f"ask for --per-panelist {sum(counts)}, which is enough whatever the labels' shares are, "
-            "or for fewer --learners.",
+            hint=f"{sum(counts):,} rows per panelist are enough whatever the labels' shares are; or ask for fewer "
+            "learners.",
+            code="too-few-rows",
+            settings=("per_panelist", "learners"),
+            rows_needed=sum(counts),
         )
     return max(n_each, most)
 
@@ -103,8 +108,6 @@ def draw_cohort(
     values = np.concatenate(rows)[order].reshape(-1, schema.n_features, schema.n_weeks)
     return Cohort(values, np.concatenate(labels)[order], schema)
 
-
-Floats = NDArray[np.float64]
 
 N_LEARNERS = 120
 # A script is sent back once.
@@ -181,7 +184,9 @@ class EmptyPanelError(DataError):
         why = "; ".join(f"{one.name}: {one.failures[-1]}" for one in report.panelists if one.failures)
         super().__init__(
             f"no panelist gave a script that can be used ({why}).",
-            hint="see the scripts and the report, or work with the offline panelists (no --panel, no --script).",
+            hint="see the scripts and the report, or leave panel and scripts out to work with the offline panelists.",
+            code="empty-panel",
+            settings=("panel", "script"),
         )
         self.brief, self.scripts, self.report = brief, scripts, report
 
@@ -243,7 +248,9 @@ def run_panel(
     """
     if not panelists:
         raise UsageError(
-            "a panel without panelists was asked for.", hint="leave --panel out to work offline."
+            "a panel without panelists was asked for.",
+            hint="leave it out to work offline.",
+            settings=("panel",),
         )
     check_names([one.name for one in panelists])
     schema = summary.schema
@@ -265,10 +272,10 @@ def run_panel(
         one, answer = answers.get()
         one.attempts += 1
         if isinstance(answer, Answer):
-            finding = trial.judge(one, answer)
-            if finding is not None:
-                one.failures.append(str(finding))
-                one.repair = repair_request(finding)
+            fault = trial.judge(one, answer)
+            if fault is not None:
+                one.failures.append(str(fault))
+                one.repair = repair_request(fault)
                 if one.panelist.reads_brief and one.attempts < MOST_ATTEMPTS:
                     one.conversation += [answer.text, one.repair]
                     _ask(one, answers)
@@ -335,13 +342,13 @@ class _Trial:
         self._static_checks = static_checks
         self._suggestions = suggestions
 
-    def judge(self, one: _Work, answer: Answer) -> Finding | None:
+    def judge(self, one: _Work, answer: Answer) -> ScriptFault | None:
         """What is wrong with the answer; None when its tables are now in `one`."""
         one.tokens += answer.tokens
         one.costs.append(answer.cost)
         source = extract_code(answer.text)
         if source is None:
-            return Finding("NoScript")
+            return ScriptFault("NoScript")
         one.script = Script(
             source=source,
             author=one.panelist.name,
@@ -353,29 +360,29 @@ class _Trial:
             # Of a script from a chat nobody knows which prompt it got; our own programs read none.
             suggestions=() if one.panelist.provider == "offline" else self._suggestions,
         )
-        if self._static_checks and (findings := check_script(source)):
-            return findings[0]
+        if self._static_checks and (faults := check_script(source)):
+            return faults[0]
         # Small and twice at first: the same seed has to give the same table, and a script that never ends
         # or fails does so before it costs much.
         small = self._run(source, [(self._schema.labels[0], _N_REPEATED, one.seeds[0])] * 2)
-        if isinstance(small, Finding):
+        if isinstance(small, ScriptFault):
             return small
         if not np.array_equal(small[0], small[1]):
-            return Finding("NotDeterministic")
+            return ScriptFault("NotDeterministic")
         # Twice again, since chance may come in for one label or for many rows only. The sandbox seeds the
         # global generators of Python and numpy; this finds what nobody can seed, such as the system's entropy.
         runs = [
             (label, self._n_each, seed) for label, seed in zip(self._schema.labels, one.seeds, strict=True)
         ]
         tables = self._run(source, [run for run in runs for _ in range(2)])
-        if isinstance(tables, Finding):
+        if isinstance(tables, ScriptFault):
             return tables
         if not all(map(np.array_equal, tables[::2], tables[1::2])):
-            return Finding("NotDeterministic")
+            return ScriptFault("NotDeterministic")
         one.tables = tables[::2]
         return None
 
-    def _run(self, source: str, runs: Sequence[tuple[str, int, int]]) -> list[Floats] | Finding:
+    def _run(self, source: str, runs: Sequence[tuple[str, int, int]]) -> list[Floats] | ScriptFault:
         """The table of each (label, number of rows, seed), or the first thing that is wrong."""
         outcomes = self._sandbox.run_many(
             [
@@ -386,18 +393,18 @@ class _Trial:
         tables = []
         for outcome, (_, n, _) in zip(outcomes, runs, strict=True):
             table = self._table(outcome, n)
-            if isinstance(table, Finding):
+            if isinstance(table, ScriptFault):
                 return table
             tables.append(table)
         return tables
 
-    def _table(self, outcome: Outcome, n: int) -> Floats | Finding:
+    def _table(self, outcome: Outcome, n: int) -> Floats | ScriptFault:
         if outcome.status == "error":
-            return Finding.of_error(outcome.error_type, outcome.error_line)
+            return ScriptFault.of_error(outcome.error_type, outcome.error_line)
         if outcome.status != "done":
-            return Finding(_STATUSES[outcome.status])
+            return ScriptFault(_STATUSES[outcome.status])
         if set(outcome.tables) != {"result"}:
-            return Finding("NoTable")
+            return ScriptFault("NoTable")
         return read_table(outcome.tables["result"], self._schema, n)
 
 

@@ -2,7 +2,7 @@
 
 A panel is a TOML list. Keys come from the environment only. What leaves is the conversation: the
 brief and, when a script failed, its own text with the kind of error and the line; address and HTTP
-headers are those of `leaving`, not what the vendors' libraries add. Nothing is traced, and prices
+headers are those of `outbound`, not what the vendors' libraries add. Nothing is traced, and prices
 come from a table that is installed with the library.
 """
 
@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 from urllib.parse import urlsplit
 
-from understudy.cohorts.panel.outbound import http_client
+from understudy.cohorts.panel.outbound import pinned_client
 from understudy.cohorts.panel.scripts import NO_TOKENS, Tokens, check_names
 from understudy.core.files.documents import ContractError, checked, contract, parse_toml
 from understudy.errors import MissingError
@@ -165,7 +165,7 @@ class ModelPanelist:
         )
 
         key = self.key()
-        async with http_client(
+        async with pinned_client(
             self.provider, self.address, self.model, key, self.timeout, self.proxy
         ) as client:
             model = self._model(client)

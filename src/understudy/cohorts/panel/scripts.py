@@ -1,4 +1,4 @@
-"""Scripts as artefacts that a person can review: the source, and where it came from."""
+"""Scripts that generate learners: their provenance, what is wrong with them, and the tables they give."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ PARAMETERS = ("n", "label", "summary", "rng")
 ALLOWED_IMPORTS = ("numpy", "pandas", "scipy", "math", "typing", "dataclasses")
 LONGEST_SCRIPT = 100_000
 
-# What each kind asks of the author.
-KINDS = {
-    # Found by reading the answer (`checks`).
+# What each kind of fault asks of the author.
+RULES = {
+    # Found by reading the answer.
     "NoScript": "the answer has to hold the script in one fenced block that begins with ```python",
     "TooLong": f"the script has to be shorter than {LONGEST_SCRIPT:,} characters",
     "SyntaxError": "the script has to be valid Python 3.11",
@@ -41,7 +41,7 @@ KINDS = {
     "TimedOut": "1,000 rows have to take less than 10 seconds",
     "TooMuchMemory": "1,000 rows have to take less than 500 MB",
     "Stopped": "the script did something that the sandbox does not allow",
-    # Found in the table (`tables`).
+    # Found in the table.
     "NoTable": "generate has to return a pandas.DataFrame",
     "WrongColumns": "the table has to have exactly the columns of the schema, each once",
     "WrongNumberOfRows": "the table has to have exactly n rows",
@@ -58,31 +58,31 @@ _KNOWN_ERRORS = frozenset(
 
 
 @dataclass(frozen=True)
-class Finding:
-    """One thing that is wrong, and in which line (None: in no line of its own)."""
+class ScriptFault:
+    """One thing that is wrong with a script, and in which line (None: in no line of its own)."""
 
     kind: str
     line: int | None = None
 
     @classmethod
-    def of_error(cls, error_type: str | None, line: int | None) -> Finding:
+    def of_error(cls, error_type: str | None, line: int | None) -> ScriptFault:
         """The error that a script ended with; a name that is not known is not repeated."""
         return cls(error_type if error_type in _KNOWN_ERRORS and error_type else "Error", line)
 
     @property
     def advice(self) -> str:
         """What the author has to change."""
-        return KINDS.get(self.kind, "the script has to run without an error")
+        return RULES.get(self.kind, "the script has to run without an error")
 
     def __str__(self) -> str:
         return self.kind if self.line is None else f"{self.kind} in line {self.line}"
 
 
-def repair_request(finding: Finding) -> str:
+def repair_request(fault: ScriptFault) -> str:
     """What a panelist is told when its script failed: kind and line, never what the script said."""
-    where = "" if finding.line is None else f" in line {finding.line}"
+    where = "" if fault.line is None else f" in line {fault.line}"
     return (
-        f"Your script was not accepted: {finding.kind}{where}. The rule: {finding.advice}.\n"
+        f"Your script was not accepted: {fault.kind}{where}. The rule: {fault.advice}.\n"
         "No more can be shown. Answer with the whole corrected script in one fenced Python block.\n"
     )
 
@@ -197,7 +197,7 @@ def _refuse_syntax(path: Path, text: str, code: str) -> None:
         before = text[: max(text.find(code.strip("\n")), 0)].count("\n")
         raise DataError(
             f"{path.name}: syntax error, line {before + line}.",
-            hint="to paste back to the chat: " + repair_request(Finding("SyntaxError", line)).strip(),
+            hint="to paste back to the chat: " + repair_request(ScriptFault("SyntaxError", line)).strip(),
         ) from None
     except (ValueError, RecursionError, MemoryError):
         # Found again by the check of every script, which names it.
@@ -225,7 +225,7 @@ _ROUNDING = 1e-6
 _LEAST_DIFFERENT = 0.1
 
 
-def read_table(content: bytes, schema: Schema, n_rows: int) -> NDArray[np.float64] | Finding:
+def read_table(content: bytes, schema: Schema, n_rows: int) -> NDArray[np.float64] | ScriptFault:
     """The values (rows by the schema's columns) of a table in Arrow's format, or what is wrong with it."""
     import polars as pl
 
@@ -234,28 +234,28 @@ def read_table(content: bytes, schema: Schema, n_rows: int) -> NDArray[np.float6
         frame = read(io.BytesIO(content))
     # polars panics on some damaged files, and its panic is not an Exception.
     except (Exception, pl.exceptions.PanicException):
-        return Finding("NoTable")
+        return ScriptFault("NoTable")
     columns = schema.columns()
     # A label or a running number that came along does no harm; anything else is not what was asked.
     extra = (
         set(frame.columns) - set(columns) - {schema.label, "label", "learner", "index", "__index_level_0__"}
     )
     if extra or set(columns) - set(frame.columns):
-        return Finding("WrongColumns")
+        return ScriptFault("WrongColumns")
     if frame.height != n_rows:
-        return Finding("WrongNumberOfRows")
+        return ScriptFault("WrongNumberOfRows")
     chosen = frame.select(columns)
     if not all(kind.is_numeric() for kind in chosen.dtypes):
-        return Finding("NotANumber")
+        return ScriptFault("NotANumber")
     values = chosen.cast(pl.Float64, strict=False).to_numpy().astype(np.float64)
     if not np.isfinite(values).all():
-        return Finding("NotANumber")
+        return ScriptFault("NotANumber")
     highs = np.repeat(schema.highs, schema.n_weeks)
     if values.size and (values.min() < -_ROUNDING or (values > highs * (1 + _ROUNDING)).any()):
-        return Finding("OutOfBounds")
+        return ScriptFault("OutOfBounds")
     values = np.asarray(np.clip(values, 0.0, highs), dtype=np.float64)
     if n_rows > 1 and len(np.unique(values, axis=0)) < max(2, _LEAST_DIFFERENT * n_rows):
-        return Finding("Constant")
+        return ScriptFault("Constant")
     return values
 
 
@@ -280,40 +280,40 @@ _TYPES_OF_RNG = ("Generator", "BitGenerator")
 _CLOCKS = ("now", "today", "utcnow")
 
 
-def check_script(source: str) -> tuple[Finding, ...]:
+def check_script(source: str) -> tuple[ScriptFault, ...]:
     """All that a reviewer should see, in the order of the lines; empty when there is nothing."""
     if len(source) > LONGEST_SCRIPT:
-        return (Finding("TooLong"),)
+        return (ScriptFault("TooLong"),)
     try:
         tree = ast.parse(source)
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
         line = error.lineno if isinstance(error, SyntaxError) else None
-        return (Finding("SyntaxError", line),)
+        return (ScriptFault("SyntaxError", line),)
     try:
         found = {*_structure(tree), *_contents(tree)}
     except RecursionError:
-        return (Finding("SyntaxError"),)
+        return (ScriptFault("SyntaxError"),)
     return tuple(sorted(found, key=lambda one: (one.line or 0, one.kind)))
 
 
-def _structure(tree: ast.Module) -> Iterator[Finding]:
+def _structure(tree: ast.Module) -> Iterator[ScriptFault]:
     entries = [one for one in tree.body if isinstance(one, ast.FunctionDef) and one.name == ENTRY]
     if len(entries) != 1:
-        yield Finding("WrongEntry", entries[1].lineno if entries else None)
+        yield ScriptFault("WrongEntry", entries[1].lineno if entries else None)
     for entry in entries:
         names = entry.args
         given = tuple(one.arg for one in names.posonlyargs + names.args)
         if given != PARAMETERS or names.vararg or names.kwarg or names.kwonlyargs:
-            yield Finding("WrongEntry", entry.lineno)
+            yield ScriptFault("WrongEntry", entry.lineno)
     yield from _at_import(tree.body)
 
 
-def _at_import(body: list[ast.stmt]) -> Iterator[Finding]:
+def _at_import(body: list[ast.stmt]) -> Iterator[ScriptFault]:
     """What runs when a module or a class is made, and is more than definitions and constants."""
     for place, statement in enumerate(body):
         if isinstance(statement, ast.ClassDef):
             if statement.bases or statement.keywords:
-                yield Finding("ForbiddenStatement", statement.lineno)
+                yield ScriptFault("ForbiddenStatement", statement.lineno)
             yield from _at_import(statement.body)
             continue
         docstring = (
@@ -321,7 +321,7 @@ def _at_import(body: list[ast.stmt]) -> Iterator[Finding]:
         )
         plain = isinstance(statement, ast.Import | ast.ImportFrom | ast.FunctionDef | ast.Pass)
         if not (docstring or plain or _is_constant(statement)):
-            yield Finding("ForbiddenStatement", statement.lineno)
+            yield ScriptFault("ForbiddenStatement", statement.lineno)
 
 
 def _is_constant(statement: ast.stmt) -> bool:
@@ -338,11 +338,11 @@ def _is_constant(statement: ast.stmt) -> bool:
     return names and (value is None or not any(isinstance(one, calls) for one in ast.walk(value)))
 
 
-def _contents(tree: ast.Module) -> Iterator[Finding]:
+def _contents(tree: ast.Module) -> Iterator[ScriptFault]:
     for node in ast.walk(tree):
         line = getattr(node, "lineno", None)
         for kind in _kinds(node):
-            yield Finding(kind, line)
+            yield ScriptFault(kind, line)
 
 
 def _kinds(node: ast.AST) -> Iterator[str]:

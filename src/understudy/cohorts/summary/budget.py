@@ -138,7 +138,7 @@ def with_cuts(measured: Guarantee, schema: Schema) -> Guarantee:
     if schema.cuts_epsilon is None:
         raise DataError(
             "the cuts between the labels were estimated privately, and the schema does not say what they cost.",
-            hint="write `cuts_epsilon` in it, the --epsilon that `cohort build` was given: `understudy ledger FILE` "
+            hint="write `cuts_epsilon` in it, the epsilon that `cohort build` was given: `understudy ledger FILE` "
             "shows it.",
         )
     cuts = cuts_guarantee(schema.cuts_epsilon)
@@ -223,7 +223,8 @@ def propose(
     if not (epsilon > 0 and math.isfinite(epsilon)) or not 0 < delta < 1:
         raise UsageError(
             f"a summary needs epsilon above 0 and delta between 0 and 1; got {epsilon:g} and {delta:.3g}.",
-            hint="for example --epsilon 3 --delta 1e-5.",
+            hint="for example 3 and 1e-5.",
+            settings=("epsilon", "delta"),
         )
     if delta * n_learners >= 1:
         raise UsageError(

@@ -95,7 +95,8 @@ def check_previous(schema: Schema, previous: PrivateSummary) -> None:
         raise DataError(
             f"last year's summary was declared with {' and '.join(found)}, so its numbers mean something else.",
             hint="only summaries of the same declaration can be combined (its title and context may differ): build "
-            "this year's cohort with last year's toml, or leave --previous out.",
+            "this year's cohort with last year's toml, or leave the earlier summary out.",
+            settings=("previous",),
         )
 
 
