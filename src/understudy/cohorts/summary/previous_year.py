@@ -193,7 +193,7 @@ def _combined(
     value, sd = now.values / n_now, np.broadcast_to(now.noise_sd, now.values.shape) / n_now
     old, old_sd = before.values / n_before, np.broadcast_to(before.noise_sd, before.values.shape) / n_before
     if name == "habits":
-        old, old_sd = _recentred(old, old_sd, before, now, n_weeks)
+        old, old_sd = recentred(old, old_sd, before, now, n_weeks)
     combined, combined_sd = np.array(value), np.array(sd)
     years_before = int(before.context.get("years", 1))
     old_sd = np.maximum(old_sd, sd / (_MOST_PRECISE * np.sqrt(years_before)))
@@ -248,7 +248,7 @@ def _groups(name: str, one: Statistic) -> list[NDArray[np.bool_]]:
     return [np.ones(shape, dtype=bool)]
 
 
-def _recentred(
+def recentred(
     old: Floats, old_sd: Floats, before: Statistic, now: Statistic, n_weeks: int
 ) -> tuple[Floats, Floats]:
     """Last year's matrix of products around this year's centres and scales.
