@@ -10,7 +10,7 @@ price of its own that no epsilon covers (findings, section 5).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from functools import partial
 from typing import Any
@@ -29,6 +29,7 @@ from understudy.cohorts.summary.previous_year import with_previous
 from understudy.cohorts.summary.suggestions import Suggestions, with_budget, with_effects
 from understudy.cohorts.summary.summary_file import PrivateSummary
 from understudy.core.attacks.intervals import SeedInterval, over_seeds
+from understudy.core.engine import progress
 from understudy.core.pages.figures import ACCENT, INK, MUTED, WARNING, Figure, data
 from understudy.errors import UsageError
 
@@ -70,14 +71,10 @@ class Gain:
         return {"year": self.year, "arm": self.arm, "measure": self.measure, **asdict(self.interval)}
 
 
-def run_cycles(plan: CyclesPlan, progress: Callable[[int], Callable[[], None]] | None = None) -> list[Row]:
+def run_cycles(plan: CyclesPlan) -> list[Row]:
     """A row for each school, year and arm."""
-    tick = progress(plan.n_schools) if progress else lambda: None
-    rows: list[Row] = []
-    for school in range(plan.n_schools):
-        rows += _school(plan, school)
-        tick()
-    return rows
+    schools = progress.each(range(plan.n_schools), "Schools")
+    return [row for school in schools for row in _school(plan, school)]
 
 
 def _school(plan: CyclesPlan, school: int) -> list[Row]:

@@ -27,11 +27,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial.distance import cdist
-from scipy.stats import rankdata
 
 from understudy.cohorts.cohort import Cohort
-from understudy.core.attacks.estimate import Risk, judge
+from understudy.core.attacks.estimate import ChanceLevel, Risk, chance_level, judge
 from understudy.core.attacks.shadows import Shadow, ShadowCalibration
+from understudy.core.engine import progress
 from understudy.core.engine.tasks import run_tasks
 from understudy.errors import DataError
 
@@ -46,27 +46,15 @@ Synthesize = Callable[[Cohort, np.random.Generator], Cohort]
 
 
 @dataclass(frozen=True)
-class Luck:
-    """What the strongest attack would reach if nobody's membership mattered: its AUC, and 95 % of draws.
-
-    The strongest of several attacks lies above 0.5 by luck, the more so the fewer learners are judged.
-    """
-
-    auc: float
-    low: float
-    high: float
-
-
-@dataclass(frozen=True)
 class CohortRisk:
-    """The risk of a synthetic cohort, and what luck alone would make of the same scores."""
+    """The risk of a synthetic cohort, and what chance alone makes of the same scores."""
 
     risk: Risk
-    luck: Luck
+    chance: ChanceLevel
 
     def to_json(self) -> dict[str, Any]:
         """The risk for a machine."""
-        return {**self.risk.to_json(), "luck": dict(vars(self.luck))}
+        return {**self.risk.to_json(), "chance": dict(vars(self.chance))}
 
 
 class CohortKnowledge:
@@ -126,7 +114,6 @@ def attack_cohort(
     *,
     synthesize: Synthesize | None = None,
     n_shadows: int = 64,
-    tick: Callable[[], None] | None = None,
 ) -> CohortRisk:
     """The risk of a synthetic cohort for the learners that made it, by every attack.
 
@@ -144,10 +131,11 @@ def attack_cohort(
     knowledge = CohortKnowledge(population, members.n_learners)
     shadow = None
     if synthesize is not None:
-        shadow = train_shadow_attack(knowledge, synthesize, _sequence(rng), n_shadows, tick)
+        with progress.task("Fitting shadows", n_shadows) as step:
+            shadow = train_shadow_attack(knowledge, synthesize, _sequence(rng), n_shadows, step.advance)
     scores = cohort_scores(knowledge, synthetic, shadow)
     member = np.arange(population.n_learners) < members.n_learners
-    return CohortRisk(judge(scores, member, rng), by_luck(scores, member, rng))
+    return CohortRisk(judge(scores, member, rng), chance_level(scores, member, rng))
 
 
 def train_shadow_attack(
@@ -215,21 +203,6 @@ def _columns(knowledge: CohortKnowledge, synthetic: Cohort) -> Floats:
     return np.stack(list(cohort_scores(knowledge, synthetic).values()), axis=1)
 
 
-def by_luck(scores: dict[str, Floats], member: Flags, rng: np.random.Generator, n_draws: int = 400) -> Luck:
-    """The strongest attack when as many learners as were members are called so at random, among all of them.
-
-    All learners, so that luck is as large as it is in the attack that it stands beside.
-    """
-    n, n_members = len(member), int(member.sum())
-    ranks = np.array([rankdata(score) for score in scores.values()])
-    called = np.argsort(rng.random((n_draws, n)), axis=1)[:, :n_members]
-    sums = ranks[:, called].sum(axis=2)
-    areas = (sums - n_members * (n_members + 1) / 2) / (n_members * (n - n_members))
-    strongest = areas.max(axis=0)
-    low, high = np.quantile(strongest, (0.025, 0.975))
-    return Luck(float(strongest.mean()), float(low), float(high))
-
-
 def _tracing_by_label(knowledge: CohortKnowledge, synthetic: Cohort) -> Floats:
     """Each learner's habits times how the synthetic learners of their label differ from the real ones."""
     own, others = knowledge.own_habits, knowledge.habits(synthetic)
@@ -292,7 +265,7 @@ def membership_risks(
         member = np.zeros(cohort.n_learners, dtype=bool)
         member[rng.permutation(cohort.n_learners)[:n_members]] = True
         scores = cohort_scores(knowledge, generate(cohort.select(member), rng), shadow)
-        rows.append(_row(judge(scores, member, rng), by_luck(scores, member, rng)))
+        rows.append(_row(judge(scores, member, rng), chance_level(scores, member, rng)))
     return rows
 
 
@@ -306,7 +279,7 @@ def risk_of_given(
     if outsiders is None:
         return {}
     found = attack_cohort(cohort, outsiders, synthetic, rng)
-    return _row(found.risk, found.luck)
+    return _row(found.risk, found.chance)
 
 
 def check_outsiders(cohort: Cohort, outsiders: Cohort) -> None:
@@ -321,7 +294,7 @@ def check_outsiders(cohort: Cohort, outsiders: Cohort) -> None:
         )
 
 
-def _row(risk: Risk, luck: Luck) -> dict[str, Any]:
+def _row(risk: Risk, chance: ChanceLevel) -> dict[str, Any]:
     """The figures for a table."""
     return {
         "auc_worst": risk.worst.auc,
@@ -329,7 +302,7 @@ def _row(risk: Risk, luck: Luck) -> dict[str, Any]:
         "auc_worst_high": risk.high,
         "worst_attack": risk.worst.attack,
         "tpr_at_1pct": risk.worst.tpr_at_1pct,
-        "control_auc_worst": luck.auc,
-        "control_auc_worst_low": luck.low,
-        "control_auc_worst_high": luck.high,
+        "control_auc_worst": chance.auc,
+        "control_auc_worst_low": chance.low,
+        "control_auc_worst_high": chance.high,
     }

@@ -10,7 +10,7 @@ import csv
 import io
 import math
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -22,6 +22,7 @@ from understudy.cohorts.methods import GUARANTEES, CohortMetrics, Deep, methods,
 from understudy.cohorts.panel.panel import N_EACH
 from understudy.cohorts.summary.summarize import refuse_cuts_from_data
 from understudy.core.attacks.intervals import SeedInterval, over_seeds
+from understudy.core.engine import progress
 from understudy.errors import DataError, UsageError
 
 
@@ -67,7 +68,7 @@ class ComparePlan:
             raise UsageError(
                 f"a comparison needs a seed at least; asked for {self.n_seeds} seeds and {self.n_shadows} shadows.",
                 hint="for example 5 seeds.",
-                settings=("seeds", "shadows"),
+                settings=("n_seeds", "n_shadows"),
             )
 
 
@@ -208,7 +209,6 @@ class Comparison:
 def compare(
     cohort: Cohort,
     plan: ComparePlan,
-    progress: Callable[[int], Callable[[], None]] | None = None,
     given: Mapping[str, Cohort] | None = None,
     outsiders: Cohort | None = None,
 ) -> Comparison:
@@ -224,53 +224,53 @@ def compare(
         require_deep()
     n_methods = len(methods(plan.epsilon, plan.delta, plan.n_each)) + plan.deep
     steps = n_methods * plan.n_seeds + (n_methods - plan.deep) * plan.n_shadows + plan.deep + len(given)
-    tick = progress(steps) if progress else lambda: None
-    deep, pretraining = None, 0.0
-    if plan.deep:
-        begun = time.perf_counter()
-        deep = Deep(plan.epsilon, plan.delta, cohort.schema, plan.deep_rows, plan.seed)
-        pretraining = time.perf_counter() - begun
-        tick()
-    rows = []
-    for place, (name, method) in enumerate(methods(plan.epsilon, plan.delta, plan.n_each, deep).items()):
-        is_private = method.kind == "private"
-        measured = []
-        for seed in range(plan.n_seeds):
-            rng = np.random.default_rng([plan.seed, place, seed])
+    with progress.task("Comparing", steps) as step:
+        deep, pretraining = None, 0.0
+        if plan.deep:
             begun = time.perf_counter()
-            synthetic = method.generate(cohort, rng)
-            seconds = time.perf_counter() - begun + (pretraining if name == "deep" else 0.0)
-            measured.append(
+            deep = Deep(plan.epsilon, plan.delta, cohort.schema, plan.deep_rows, plan.seed)
+            pretraining = time.perf_counter() - begun
+            step.advance()
+        rows = []
+        for place, (name, method) in enumerate(methods(plan.epsilon, plan.delta, plan.n_each, deep).items()):
+            is_private = method.kind == "private"
+            measured = []
+            for seed in range(plan.n_seeds):
+                rng = np.random.default_rng([plan.seed, place, seed])
+                begun = time.perf_counter()
+                synthetic = method.generate(cohort, rng)
+                seconds = time.perf_counter() - begun + (pretraining if name == "deep" else 0.0)
+                measured.append(
+                    {
+                        "method": name,
+                        "seed": seed,
+                        "n_learners": cohort.n_learners,
+                        "epsilon": plan.epsilon if is_private else math.nan,
+                        "delta": plan.delta if is_private else math.nan,
+                        "guarantee": method.guarantee,
+                        **CohortMetrics.of(cohort, synthetic).row(),
+                        "seconds": seconds,
+                    }
+                )
+                step.advance()
+            rng = np.random.default_rng([plan.seed, place, plan.n_seeds])
+            # A network that is trained for each shadow would take an hour.
+            n_shadows = 0 if name == "deep" else plan.n_shadows
+            risks = membership_risks(cohort, method.generate, plan.n_seeds, n_shadows, rng, step.advance)
+            rows += [{**row, **risk} for row, risk in zip(measured, risks, strict=True)]
+        for place, (name, synthetic) in enumerate(given.items()):
+            rng = np.random.default_rng([plan.seed, 1000 + place])
+            rows.append(
                 {
                     "method": name,
-                    "seed": seed,
+                    "seed": 0,
                     "n_learners": cohort.n_learners,
-                    "epsilon": plan.epsilon if is_private else math.nan,
-                    "delta": plan.delta if is_private else math.nan,
-                    "guarantee": method.guarantee,
+                    "guarantee": GIVEN,
                     **CohortMetrics.of(cohort, synthetic).row(),
-                    "seconds": seconds,
+                    **risk_of_given(cohort, outsiders, synthetic, rng),
                 }
             )
-            tick()
-        rng = np.random.default_rng([plan.seed, place, plan.n_seeds])
-        # A network that is trained for each shadow would take an hour.
-        n_shadows = 0 if name == "deep" else plan.n_shadows
-        risks = membership_risks(cohort, method.generate, plan.n_seeds, n_shadows, rng, tick)
-        rows += [{**row, **risk} for row, risk in zip(measured, risks, strict=True)]
-    for place, (name, synthetic) in enumerate(given.items()):
-        rng = np.random.default_rng([plan.seed, 1000 + place])
-        rows.append(
-            {
-                "method": name,
-                "seed": 0,
-                "n_learners": cohort.n_learners,
-                "guarantee": GIVEN,
-                **CohortMetrics.of(cohort, synthetic).row(),
-                **risk_of_given(cohort, outsiders, synthetic, rng),
-            }
-        )
-        tick()
+            step.advance()
     return Comparison(
         plan,
         tuple(rows),

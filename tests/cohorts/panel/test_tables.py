@@ -133,4 +133,4 @@ def test_panelists_give_as_many_as_are_drawn():
     with pytest.raises(UsageError, match="1,001 learners of one label") as caught:
         rows_needed([1001, 3], 10)
     assert "1,004 rows per panelist" in caught.value.hint
-    assert caught.value.settings == ("per_panelist", "learners")
+    assert caught.value.settings == ("per_panelist", "n_learners")

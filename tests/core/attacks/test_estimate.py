@@ -10,7 +10,7 @@ from scipy.stats import norm
 from sklearn.metrics import roc_auc_score
 
 from understudy.core.attacks import estimate
-from understudy.core.attacks.estimate import auc_with_error, judge, true_positive_rate
+from understudy.core.attacks.estimate import auc_with_error, chance_level, judge, true_positive_rate
 from understudy.errors import DataError
 from understudy.logs.attacks.knowledge import Knowledge
 from understudy.logs.audit import attack
@@ -185,3 +185,18 @@ def test_the_worst_attack_is_reported_with_all():
     assert report["learners_set_aside"] == 7
     assert [e["attack"] for e in report["attacks"]] == ["weak", "strong"]
     assert report["auc_worst"] == pytest.approx(roc_auc_score(member, score))
+
+
+def test_the_chance_level_is_that_of_the_strongest_of_as_many_attacks_on_as_many_learners():
+    """Oracle: AUCs of independent scores, drawn one by one."""
+    rng = np.random.default_rng(4)
+    member = np.arange(80) < 40
+    scores = {name: rng.normal(size=80) for name in "abcdefg"}
+    found = chance_level(scores, member, rng, n_draws=2000)
+    drawn = [
+        max(auc_with_error(score, rng.permutation(member))[0] for score in rng.normal(size=(7, 80)))
+        for _ in range(400)
+    ]
+    assert found.auc == pytest.approx(np.mean(drawn), abs=0.01)
+    assert found.low == pytest.approx(np.quantile(drawn, 0.025), abs=0.02)
+    assert found.high == pytest.approx(np.quantile(drawn, 0.975), abs=0.03)

@@ -9,7 +9,6 @@ import typer
 
 from understudy.cli.lazy import command_group
 from understudy.cli.options import AsJson
-from understudy.cli.progress import progress_bar
 from understudy.cli.terminal import echo_json
 
 app = command_group()
@@ -107,8 +106,7 @@ def compare(
     check_given(cohort, given, others)
     own = () if analyses is None else add_analyses(analyses)
     run_bank(cohort, own)
-    with progress_bar("Comparing") as progress:
-        found = run(cohort, plan, progress, given, others)
+    found = run(cohort, plan, given, others)
     write_comparison(found, out)
     from understudy.cohorts.methods import GUARANTEE
 

@@ -200,7 +200,6 @@ def _run(
     import numpy as np
 
     import understudy
-    from understudy.cli.progress import progress_bar
     from understudy.cohorts.card import cohort_card, cohort_card_page, synthetic_schema
     from understudy.cohorts.panel.brief import panel_guarantee
     from understudy.cohorts.panel.panel import EmptyPanelError, run_panel
@@ -219,27 +218,25 @@ def _run(
         "learners": learners,
         "guarantee": guarantee.to_json(),
     }
-    with progress_bar("Panelists") as begin:
-        try:
-            result = run_panel(
-                private,
-                job.panelists,
-                sandbox,
-                rng=np.random.default_rng(used_seed),
-                n_learners=learners,
-                n_each=per_panelist,
-                suggestions=job.advice,
-                advance=begin(len(job.panelists)),
-            )
-        except EmptyPanelError as error:
-            failed = failed_folder(job.folder)
-            save_panel(failed, error.brief, error.scripts, error.report, facts)
-            words = [
-                f"the scripts and the report are in {failed}/; the same command can be given again.",
-                *_to_paste_back(error.report),
-                "Our own programs need no script: leave --panel and --script out.",
-            ]
-            raise DataError(error.message, hint="\n".join(words)) from None
+    try:
+        result = run_panel(
+            private,
+            job.panelists,
+            sandbox,
+            rng=np.random.default_rng(used_seed),
+            n_learners=learners,
+            n_each=per_panelist,
+            suggestions=job.advice,
+        )
+    except EmptyPanelError as error:
+        failed = failed_folder(job.folder)
+        save_panel(failed, error.brief, error.scripts, error.report, facts)
+        words = [
+            f"the scripts and the report are in {failed}/; the same command can be given again.",
+            *_to_paste_back(error.report),
+            "Our own programs need no script: leave --panel and --script out.",
+        ]
+        raise DataError(error.message, hint="\n".join(words)) from None
     save_panel(job.folder, result.brief, result.scripts, result.report, facts)
     write_text(job.schema, synthetic_schema(private, result.guarantee).to_toml())
     used = [one for one in result.report.panelists if one.status != "dropped"]

@@ -11,7 +11,7 @@ from __future__ import annotations
 import queue
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -36,6 +36,7 @@ from understudy.cohorts.panel.scripts import (
 )
 from understudy.cohorts.schema import Schema
 from understudy.cohorts.summary.summary_file import PrivateSummary
+from understudy.core.engine import progress
 from understudy.core.privacy.guarantee import Guarantee
 from understudy.errors import DataError, UsageError
 from understudy.sandbox.jobs import Job, Limits, Outcome
@@ -89,7 +90,7 @@ def rows_needed(counts: Sequence[int], n_each: int) -> int:
             hint=f"{sum(counts):,} rows per panelist are enough whatever the labels' shares are; or ask for fewer "
             "learners.",
             code="too-few-rows",
-            settings=("per_panelist", "learners"),
+            settings=("per_panelist", "n_learners"),
             rows_needed=sum(counts),
         )
     return max(n_each, most)
@@ -236,15 +237,13 @@ def run_panel(
     n_each: int = N_EACH,
     suggestions: Sequence[str] = (),
     static_checks: bool = True,
-    advance: Callable[[], None] = lambda: None,
 ) -> PanelResult:
     """A synthetic cohort by a panel: post-processing of the summary, whose guarantee it keeps.
 
     With `suggestions` from validation it is stated with what they are: see `panel_guarantee`.
     Panelists write at the same time; scripts run one after the other, each with seeds of its own
     that come from `rng`, so that neither order nor speed changes what a script gives.
-    `static_checks` help reviewers and can be switched off; the sandbox cannot. `advance` is called
-    when a panelist is done.
+    `static_checks` help reviewers and can be switched off; the sandbox cannot.
     """
     if not panelists:
         raise UsageError(
@@ -267,27 +266,28 @@ def run_panel(
     answers: _Answers = queue.SimpleQueue()
     for one in work:
         _ask(one, answers)
-    unfinished = len(work)
-    while unfinished:
-        one, answer = answers.get()
-        one.attempts += 1
-        if isinstance(answer, Answer):
-            fault = trial.judge(one, answer)
-            if fault is not None:
-                one.failures.append(str(fault))
-                one.repair = repair_request(fault)
-                if one.panelist.reads_brief and one.attempts < MOST_ATTEMPTS:
-                    one.conversation += [answer.text, one.repair]
-                    _ask(one, answers)
-                    continue
-        elif isinstance(answer, PanelistError):
-            one.failures.append(answer.kind)
-            one.repair = ""
-        else:
-            raise answer
-        one.seconds = time.monotonic() - one.begun
-        unfinished -= 1
-        advance()
+    with progress.task("Panelists", len(work)) as step:
+        unfinished = len(work)
+        while unfinished:
+            one, answer = answers.get()
+            one.attempts += 1
+            if isinstance(answer, Answer):
+                fault = trial.judge(one, answer)
+                if fault is not None:
+                    one.failures.append(str(fault))
+                    one.repair = repair_request(fault)
+                    if one.panelist.reads_brief and one.attempts < MOST_ATTEMPTS:
+                        one.conversation += [answer.text, one.repair]
+                        _ask(one, answers)
+                        continue
+            elif isinstance(answer, PanelistError):
+                one.failures.append(answer.kind)
+                one.repair = ""
+            else:
+                raise answer
+            one.seconds = time.monotonic() - one.begun
+            unfinished -= 1
+            step.advance()
 
     scripts = tuple(one.script for one in work if one.script is not None)
     reports = tuple(one.report() for one in work)
