@@ -30,6 +30,13 @@ _MOODLE_LEARNER = (
     "nombrecompletodelusuario",
 )
 _NOBODY = ("", "-", "–")
+# What to do about times that cannot be read, by the code of the error, and the settings that help.
+_TIME_HINTS: dict[str, tuple[str, tuple[str, ...]]] = {
+    "mixed": ("export the log again, with all dates written in one way.", ()),
+    "ambiguous-order": ("say whether they are written day-first or month-first.", ("dates",)),
+    "not-a-time": ("correct or remove that row, or choose another column.", ("time",)),
+    "unknown-notation": ("write times as 2024-05-31 14:05:09, or choose another column.", ("time",)),
+}
 
 
 @dataclass(frozen=True, repr=False)
@@ -118,13 +125,9 @@ def _settle(
     except UnreadableTimesError as error:
         raise DataError(
             f"{file}: the times {error.reason} (first on {place} {frame['line'][error.row]}).",
-            hint="export the log again, with all dates written in one way."
-            if "mix" in error.reason
-            else "say --dates day-first or --dates month-first."
-            if "day/month" in error.reason or "month/day" in error.reason
-            else "correct or remove that row, or choose the column with --time."
-            if "is no time" in error.reason
-            else "write times as 2024-05-31 14:05:09, or choose the column with --time.",
+            hint=_TIME_HINTS[error.code][0],
+            code="unreadable-times",
+            settings=_TIME_HINTS[error.code][1],
         ) from None
     notes += moments.notes
     times = moments.times
@@ -132,7 +135,8 @@ def _settle(
         if term.time_zone is None:
             raise UsageError(
                 f"{file}: the times are instants, and it is not known what the learners' clocks showed.",
-                hint="say where they were: --time-zone Europe/Berlin.",
+                hint="say where they were, such as Europe/Berlin.",
+                settings=("time_zone",),
             )
         if not moments.instants:
             notes.append("The times state no zone and were read as UTC, as xAPI does.")
@@ -200,7 +204,9 @@ def _rows(table: Table, learner: str | None, time: str | None, notes: list[str])
         table.names, time, KNOWN_NAMES["time"], table.file, role="time", option="--time", notes=notes
     )
     if who == when:
-        raise UsageError("one column was named for two roles.", hint="give --learner and --time two columns.")
+        raise UsageError(
+            "one column was named for two roles.", hint="name two columns.", settings=("learner", "time")
+        )
     frame = table.read({"learner": who, "time": when})
     name = pl.col("learner").cast(pl.String).str.strip_chars()
     if frame["time"].dtype == pl.String:
@@ -213,8 +219,9 @@ def _statements(
 ) -> tuple[pl.DataFrame, str]:
     if learner is not None or time is not None:
         raise UsageError(
-            "xAPI statements have no columns to choose from, but --learner or --time was given.",
-            hint="leave the option out, or give the format with --format.",
+            "xAPI statements have no columns to choose from, but a column was named.",
+            hint="leave it out, or name the format.",
+            settings=("learner", "time", "format"),
         )
     statements, place = load_statements(decode(source, latin=False))
     rows = []

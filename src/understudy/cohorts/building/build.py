@@ -31,7 +31,7 @@ from understudy.core.files.withdrawals import Withdrawn
 from understudy.core.files.writing import check_suffix, write_table, write_text
 from understudy.errors import DataError, UnderstudyError, UsageError
 
-# Scores to cuts: what `--cuts` chooses.
+# From scores to the cuts between labels.
 ChooseCuts = Callable[[NDArray[np.float64]], tuple[float, ...]]
 
 
@@ -100,7 +100,8 @@ def join(
     if not in_term.any():
         raise DataError(
             f"none of {activity.n_events} events lies in the {schema.n_weeks} weeks from {term.start} on.",
-            hint="check --term-start, and `weeks` in cohort.toml.",
+            hint="check when the term starts, and `weeks` in cohort.toml.",
+            settings=("term_start",),
         )
     matched = match_scores(activity, scores, match)
     if matched.ambiguous:
@@ -109,9 +110,9 @@ def join(
         raise DataError(
             f"{counted(len(matched.ambiguous), 'name')} of the list of scores could be several learners of the log, or "
             f"share one with another name (first on {first}).",
-            hint="names are compared but for case, spaces and leading zeros, or by their number with --match number: "
-            "write these names in both files so that they differ, or choose other columns with --learner and "
-            "--scores-learner.",
+            hint="names are compared but for case, spaces and leading zeros, or by the number in them: write these "
+            "names in both files so that they differ, or choose other columns.",
+            settings=("match", "learner", "scores_learner"),
         )
     keep = np.ones(len(scores.values), dtype=bool)
     notes: list[str] = []

@@ -63,7 +63,8 @@ def read_scores(path: Path | str, *, learner: str | None = None, score: str | No
             f"{table.file}: {len(fitting)} columns could be the score: "
             + ", ".join(f"'{column}'" for column in fitting)
             + ".",
-            hint=f"choose one, for example --score '{fitting[0]}'.",
+            hint=f"choose one, for example '{fitting[0]}'.",
+            settings=("score",),
         )
     known = (*KNOWN_NAMES["learner"], "fullname", "name", "idnumber", "email", "emailaddress")
     notes = [*table.notes]
@@ -72,7 +73,11 @@ def read_scores(path: Path | str, *, learner: str | None = None, score: str | No
     )
     what = find_column(table.names, score, _SCORES, table.file, role="score", option="--score", notes=notes)
     if who == what:
-        raise UsageError("one column was named for two roles.", hint="give --scores-learner and --score.")
+        raise UsageError(
+            "one column was named for two roles.",
+            hint="name two columns.",
+            settings=("scores_learner", "score"),
+        )
     frame = table.read({"learner": who, "score": what}).with_columns(
         pl.col("learner").cast(pl.String).str.strip_chars().replace("", None)
     )
@@ -89,7 +94,8 @@ def read_scores(path: Path | str, *, learner: str | None = None, score: str | No
             f"{table.file}: column '{table.names[what]}' holds something other than a number {where}."
             if score is not None
             else f"{table.file}: a score is not a number {where}.",
-            hint="choose the column with --score; leave the cell empty where there is none.",
+            hint="choose another column, or leave the cell empty where there is no score.",
+            settings=("score",),
         )
     nameless = frame["learner"].is_null()
     if nameless.any():
@@ -112,7 +118,9 @@ def read_scores(path: Path | str, *, learner: str | None = None, score: str | No
             hint="keep one score for each learner.",
         )
     if not scored.height:
-        raise DataError(f"{table.file}: there is no score.", hint="choose the column with --score.")
+        raise DataError(
+            f"{table.file}: there is no score.", hint="choose another column.", settings=("score",)
+        )
     return Scores(
         scored["learner"],
         scored["value"].to_numpy(),
@@ -167,7 +175,8 @@ def match_scores(activity: Activity, scores: Scores, match: Match = Match.name) 
         _refuse_without_numbers(activity, scores, match)
         raise DataError(
             f"none of {len(position)} learners with a score is one of {activity.n_learners} learners in the log.",
-            hint="choose the columns with --learner and --scores-learner, or try --match number.",
+            hint="choose other columns, or match names by the number in them.",
+            settings=("learner", "scores_learner", "match"),
         )
     left = known.filter(~pl.col("code").is_in(position[position >= 0].tolist()))
     listed = left["name"].is_in(scores.unscored.to_list()) | _key(left["name"], match).is_in(
@@ -187,8 +196,9 @@ def _refuse_without_numbers(activity: Activity, scores: Scores, match: Match) ->
     lacking = [side for side, names in sides if not _key(names, match).drop_nulls().len()]
     if lacking:
         raise DataError(
-            f"--match number was asked for, and no name of {' or of '.join(lacking)} has exactly one number in it.",
-            hint="leave --match out, or choose the columns with --learner and --scores-learner.",
+            f"no name of {' or of '.join(lacking)} has exactly one number in it, by which names were to be matched.",
+            hint="match them as they are, or choose other columns.",
+            settings=("match", "learner", "scores_learner"),
         )
 
 

@@ -96,7 +96,8 @@ class Term:
             except pl.exceptions.PolarsError:
                 raise UsageError(
                     f"there is no time zone '{self.time_zone}'.",
-                    hint="for example --time-zone Europe/Berlin.",
+                    hint="for example Europe/Berlin.",
+                    settings=("time_zone",),
                 ) from None
 
     @property

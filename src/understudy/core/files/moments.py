@@ -62,6 +62,7 @@ def read_moments(values: pl.Series, term_start: date, order: DateOrder | None = 
             raise UnreadableTimesError(
                 "hold something that is no time, or is not written like the first one",
                 int(other.arg_max() or 0),
+                code="not-a-time",
             )
         times = parse_times(text, asked=True, one_zone=False)
         numbers = text.head(1).cast(pl.Float64, strict=False).null_count() == 0
@@ -145,10 +146,10 @@ def _ordered(fields: pl.DataFrame, order: DateOrder | None) -> tuple[pl.DataFram
         day_first, month_first = bool((first > 12).any()), bool((second > 12).any())
         if day_first and month_first:
             row = int(((first > 12) != (first[0] > 12)).arg_max() or 0)
-            raise UnreadableTimesError("mix day/month and month/day", row)
+            raise UnreadableTimesError("mix day/month and month/day", row, code="mixed")
         points = bool((fields["mark"] == ".").all())
         if not (day_first or month_first or points or (first == second).all()):
-            raise UnreadableTimesError("could be day/month or month/day", 0)
+            raise UnreadableTimesError("could be day/month or month/day", 0, code="ambiguous-order")
         order = DateOrder.month_first if month_first else DateOrder.day_first
         if day_first or month_first:
             said = f"Dates were read as {_WRITTEN[order]}: the other way, not all of them exist."
@@ -162,6 +163,7 @@ def _ordered(fields: pl.DataFrame, order: DateOrder | None) -> tuple[pl.DataFram
         raise UnreadableTimesError(
             f"cannot be {_WRITTEN[order]}, as was asked: a month above 12 does not exist",
             int((month > 12).arg_max() or 0),
+            code="ambiguous-order",
         )
     if order is DateOrder.day_first:
         return fields, said

@@ -18,16 +18,17 @@ _FIRST_EPOCH_SECOND = 1e8
 
 
 class UnreadableTimesError(ValueError):
-    """Times could not be read: why, and in which row first. Holds no value.
+    """Times could not be read: why, in words and by a code, and in which row first. Holds no value.
 
     `zones` tells that they could, but for their time zones.
     """
 
-    def __init__(self, reason: str, row: int, *, zones: bool = False) -> None:
+    def __init__(self, reason: str, row: int, *, zones: bool = False, code: str = "unknown-notation") -> None:
         super().__init__(reason)
         self.reason = reason
         self.row = row
         self.zones = zones
+        self.code = code
 
 
 def parse_times(values: pl.Series, *, asked: bool, one_zone: bool = True) -> pl.Series:
@@ -66,7 +67,9 @@ def _from_iso(text: pl.Series, one_zone: bool) -> pl.Series:
             "state a time zone on some rows only", int(other.arg_max() or 0), zones=True
         )
     if one_zone and zone.n_unique() > 1:
-        raise UnreadableTimesError("mix time zones", int((zone != zone[0]).arg_max() or 0), zones=True)
+        raise UnreadableTimesError(
+            "mix time zones", int((zone != zone[0]).arg_max() or 0), zones=True, code="mixed"
+        )
     date = text.str.extract(_ISO, 1).str.replace_all("/", "-", literal=True)
     clock = text.str.extract(_ISO, 2).fill_null("00:00")
     seconds = text.str.extract(_ISO, 3).fill_null(":00")
@@ -100,7 +103,7 @@ def _from_local(text: pl.Series) -> pl.Series:
             readings = [_read(text, order + clock) for order in orders]
             complete = [times for times in readings if times.null_count() == 0]
             if len(complete) > 1 and not complete[0].equals(complete[1]):
-                raise UnreadableTimesError("could be day/month or month/day", 0)
+                raise UnreadableTimesError("could be day/month or month/day", 0, code="ambiguous-order")
             if complete:
                 return complete[0]
     raise UnreadableTimesError("are in no notation that the reader knows", 0)
