@@ -68,9 +68,12 @@ check: $(VENV)/.tools
 benchmarks: $(VENV)/.tools
 	@$(BIN)/python benchmarks/run.py
 
+# The site of the documentation, without the network; what is made from the code is rendered first.
 docs: $(VENV)/.tools
 	@$(BIN)/python -m reproductions render
 	@$(BIN)/python docs/build.py
+	@$(BIN)/python -m sphinx -q -n -W --keep-going -b html docs docs/_build/html
+	@echo "The site: docs/_build/html/index.html"
 
 clean:
-	rm -rf $(VENV) demo desk-demo out
+	rm -rf $(VENV) demo desk-demo out docs/_build

@@ -255,7 +255,7 @@ def wins(pair: str = "knorm - objective", measures: tuple[str, ...] = BOTH) -> t
 
 
 def page() -> str:
-    """The seed's results beside ours."""
+    """The paper's results beside ours."""
     ahead, untold, behind = wins()
     published = {
         name: wins("objective - statistics", (f"{name}_true",)) for name in ("probabilities", "difficulties")

@@ -12,7 +12,7 @@ from understudy.logs.generators.registry import parse_generator
 from understudy.logs.simulate import Classroom
 
 TABLES = tables_of("synthetic_logs")
-# Table 4 of the seed: RMSE, weighted RMSE, re-identification AUC.
+# Table 4 of the paper: RMSE, weighted RMSE, re-identification AUC.
 PUBLISHED = {
     "assistments": {
         "drop:0": (0.000, 0.000, 0.913),
@@ -138,5 +138,5 @@ def _description() -> str:
     table = markdown_table([*header, "median", "max"], [["ours", *sizes], published])
     return (
         f"{table}\n\n{right} actions are always right and {wrong} always wrong; they have no finite difficulty and are "
-        "set aside, as in the seed."
+        "set aside, as in the paper."
     )

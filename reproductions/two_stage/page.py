@@ -18,12 +18,12 @@ from reproductions.two_stage.tables import (
 )
 from understudy.cohorts.compare import read_table
 
-# Table I of the seed: requests by reported precision 0, 0.5 and 1, and the mean.
+# Table I of the paper: requests by reported precision 0, 0.5 and 1, and the mean.
 PUBLISHED = {"2022": (3, 5, 1, 9, 0.39), "2023": (5, 6, 0, 11, 0.27), "2024": (0, 5, 0, 5, 0.50)}
 
 
 def page() -> str:
-    """The seed's results beside ours."""
+    """The paper's results beside ours."""
     seconds = read_table((TABLES / "seconds.csv").read_text(encoding="utf-8"))
     values = {
         "goals": _goals(),

@@ -15,7 +15,7 @@ TABLES = tables_of("two_stage")
 
 # Five seeds could not distinguish the pool from the deep baseline on Moodle.
 N_SEEDS = 20
-# The deep baseline's public rows: our default; the seed has 100,000.
+# The deep baseline's public rows: our default; the paper has 100,000.
 DEEP_ROWS = 20_000
 # Schools of the goals' table: other learners and other noise each.
 SIMULATED = ("year-1", "year-2", "year-3")

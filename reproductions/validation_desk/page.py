@@ -22,12 +22,12 @@ from understudy.desk.researcher.examples import read_examples
 from understudy.desk.service.views import Interval
 from understudy.desk.web.price_figures import rank_correlation
 
-# Table I of the seed: requests by reported precision 0, 0.5 and 1, all, and the mean.
+# Table I of the paper: requests by reported precision 0, 0.5 and 1, all, and the mean.
 PUBLISHED = {1: (3, 5, 1, 9, 0.39), 2: (5, 6, 0, 11, 0.27), 3: (0, 5, 0, 5, 0.50)}
 
 
 def page() -> str:
-    """The seed's results beside ours."""
+    """The paper's results beside ours."""
     values = {
         "n_learners": str(PLAN.n_learners),
         "n_shadows": f"{PLAN.n_shadows:,}",

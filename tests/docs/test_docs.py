@@ -101,8 +101,18 @@ def test_built_pages_are_what_the_code_renders(build):
 
 def test_every_command_is_in_the_reference(build):
     text = (ROOT / "docs/reference/commands.md").read_text(encoding="utf-8")
-    for verb in build.verbs():
-        assert f"## understudy {verb}\n" in text
+    found = build.helps()
+    assert len(found) >= 40
+    for words in found:
+        assert f"## {words}\n" in text
+
+
+def test_every_change_of_a_request_is_on_the_desks_page():
+    from understudy.desk.domain.states import CHANGES
+
+    text = (ROOT / "docs/explanation/desk.md").read_text(encoding="utf-8")
+    for change in CHANGES:
+        assert f"{change.action} ({change.actor.value}): {change.end.value}" in text
 
 
 def test_every_attack_is_explained():

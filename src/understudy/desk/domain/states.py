@@ -92,21 +92,6 @@ def actions_from(start: State) -> tuple[Change, ...]:
     return tuple(found for found in CHANGES if found.start == start)
 
 
-def diagram() -> str:
-    """The table as a picture in Mermaid's language, for the docs."""
-
-    def short(state: State) -> str:
-        return state.value.replace(" ", "_")
-
-    lines = ["stateDiagram-v2", f"    [*] --> {short(State.DRAFT)}"]
-    lines += [
-        f"    {short(found.start)} --> {short(found.end)}: {found.action} ({found.actor.value})"
-        for found in CHANGES
-    ]
-    ended = [state for state in State if not actions_from(state)]
-    return "\n".join(lines + [f"    {short(state)} --> [*]" for state in ended])
-
-
 @dataclass(frozen=True)
 class StateText:
     """A state for the owner or a reviewer of a request."""
