@@ -3,6 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
+TESTS ?= tests
 
 .PHONY: setup demo desk test faults check benchmarks docs clean
 
@@ -14,6 +15,7 @@ $(VENV)/.created:
 	  || { echo "Understudy needs Python 3.11 or newer; try: make PYTHON=python3.11"; exit 5; }
 	@echo "Setting up $(VENV) (about a minute the first time)"
 	@$(PYTHON) -m venv $(VENV)
+	@$(PIP) pip
 	@touch $@
 
 $(VENV)/.installed: $(VENV)/.created pyproject.toml constraints.txt
@@ -21,7 +23,7 @@ $(VENV)/.installed: $(VENV)/.created pyproject.toml constraints.txt
 	@touch $@
 
 $(VENV)/.tools: $(VENV)/.created pyproject.toml constraints.txt
-	@$(PIP) --editable '.[test]'
+	@$(PIP) --editable '.[all]' --group test --group lint --group docs
 	@touch $@ $(VENV)/.installed
 
 # Debian's browser, for the tests that look at pages; without root they are skipped and say so.

@@ -13,7 +13,8 @@ from understudy.cli import app as command_line
 
 def run(*arguments, cwd):
     """Run `understudy` with these arguments in a folder; a traceback is always a bug."""
-    out, err = io.StringIO(), io.StringIO()
+    # As a terminal has it: text on top of bytes.
+    out, err = (io.TextIOWrapper(io.BytesIO(), encoding="utf-8", newline="") for _ in range(2))
     before = os.getcwd()
     os.chdir(cwd)
     try:
@@ -26,8 +27,12 @@ def run(*arguments, cwd):
             code = command_line.run([str(argument) for argument in arguments])
     finally:
         os.chdir(before)
-    assert "Traceback" not in err.getvalue()
-    return SimpleNamespace(returncode=code, stdout=out.getvalue(), stderr=err.getvalue())
+    texts = []
+    for stream in (out, err):
+        stream.flush()
+        texts.append(stream.buffer.getvalue().decode())
+    assert "Traceback" not in texts[1]
+    return SimpleNamespace(returncode=code, stdout=texts[0], stderr=texts[1])
 
 
 def run_in_process(*arguments, cwd, **options):

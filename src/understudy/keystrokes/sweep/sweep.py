@@ -20,10 +20,10 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from threadpoolctl import threadpool_limits  # type: ignore[import-not-found,import-untyped,unused-ignore]
 
 import understudy
 from understudy.core.engine.tasks import run_tasks
+from understudy.core.extras import needs_extra
 from understudy.core.files.writing import write_json
 from understudy.errors import DataError, UsageError
 from understudy.keystrokes.attacks.events import EVENT_ATTACKS, histogram_likelihood, text
@@ -63,6 +63,9 @@ from understudy.keystrokes.sweep.results import (
 )
 from understudy.keystrokes.traits.inference import TraitEstimate, infer_trait
 from understudy.keystrokes.traits.preservation import preserved
+
+with needs_extra("keystrokes", "the sweep"):
+    from threadpoolctl import threadpool_limits  # type: ignore[import-not-found,import-untyped,unused-ignore]
 
 Floats = NDArray[np.float64]
 Codes = NDArray[np.int64]
