@@ -177,7 +177,7 @@ def test_what_was_left_out_is_not_spoken_of_and_attacks_are_told_in_words(found,
     page = (tmp_path / "out" / "report.html").read_text()
     for word in (
         "The deep baseline was attacked",
-        "rehearsals of the attack",
+        "shadows of the attack",
         "1 synthetic cohorts",
         "shadows",
     ):
@@ -320,7 +320,7 @@ def test_a_table_is_read_as_it_was_written(found):
     assert again[0]["ajs"] == pytest.approx(found.rows[0]["ajs"], rel=1e-5)
 
 
-def test_shadows_are_rehearsed_when_asked():
+def test_shadows_are_fitted_when_asked():
     small = School(n_learners=30).simulate(0, np.random.default_rng(2))
     ticks = []
     done = compare(

@@ -2,14 +2,14 @@
 
 The game is that of the logs (docs/explanation/attacks.md): some learners trained the generator, the
 attacker holds the weeks and labels of these and of others, knows the method, sees the synthetic
-cohort, and gives each learner a score. Who was a member plays no part in a score; the judge knows.
+cohort, and gives each learner a score. A score does not depend on membership; only the judge knows it.
 
 The attacker's stories:
 
 - `dcr-l1`, `dcr-l2`, `dcr-max`: a synthetic learner lies next to Ada, so she was in (distance to the
   closest record, standardised log-minutes of all weeks and the label, three norms).
 - `dcr-relative`: it lies closer to Ada than other real learners do. A learner with ordinary weeks is
-  close to everybody and would be accused by the distance alone.
+  close to every other one and would be accused by the distance alone.
 - `tracing`, `tracing-habits`: the means of the synthetic cohort lean towards Ada (Dwork et al. 2015),
   for all weeks, or for the activity and minutes of learners with her label. This finds what a
   generator that only knows summaries gives away.
@@ -159,7 +159,7 @@ def train_shadow_attack(
 def cohort_scores(
     knowledge: CohortKnowledge, synthetic: Cohort, shadow: CohortShadowAttack | None = None
 ) -> dict[str, Floats]:
-    """The scores of all learners of the population by all attacks; who was a member plays no part."""
+    """The scores of all learners of the population by all attacks; they do not depend on membership."""
     if not synthetic.n_learners:
         raise DataError("the synthetic cohort has no learners.", hint="attack one that has some.")
     weeks, others = knowledge.own_weeks, knowledge.weeks(synthetic)
@@ -191,7 +191,7 @@ class CohortShadowAttack:
 
 
 def _fit_shadow(knowledge: CohortKnowledge, synthesize: Synthesize, rng: np.random.Generator) -> Shadow:
-    """Fit and sample on random learners, each of them once or not at all, and note everybody's scores."""
+    """Fit and sample on random learners, each of them once or not at all, and score all learners."""
     n = knowledge.population.n_learners
     member = np.zeros(n, dtype=bool)
     member[rng.permutation(n)[: knowledge.n_training]] = True
@@ -228,7 +228,7 @@ def _habits(cohort: Cohort) -> Floats:
 
 def _scale(columns: Floats) -> tuple[Floats, Floats]:
     spread = columns.std(axis=0)
-    # A column that never changes tells nobody apart; a synthetic cohort may still differ in it.
+    # A constant column distinguishes no learners; a synthetic cohort may still differ in it.
     return columns.mean(axis=0), np.where(spread > 1e-9, spread, 1.0)
 
 
@@ -252,7 +252,7 @@ def membership_risks(
 ) -> list[dict[str, Any]]:
     """For each seed another half of members: the strongest attack, with interval and control.
 
-    The shadows are cast once for all seeds. Without shadows only the attacks that need none are tried.
+    The shadows are fitted once for all seeds. Without shadows only the attacks that need none are tried.
     """
     n_members = cohort.n_learners // 2
     knowledge = CohortKnowledge(cohort, n_members)
@@ -272,9 +272,9 @@ def membership_risks(
 def risk_of_given(
     cohort: Cohort, outsiders: Cohort | None, synthetic: Cohort, rng: np.random.Generator
 ) -> dict[str, Any]:
-    """The strongest attack on a cohort that somebody made from all learners, by the attacks that refit nothing.
+    """The strongest attack on a given cohort that was made from all learners, by the attacks that refit nothing.
 
-    Nothing without outsiders: where everybody was a member, nobody can be told from others.
+    Nothing is measured without outsiders: if all learners are members, no attack can distinguish them.
     """
     if outsiders is None:
         return {}
@@ -283,14 +283,14 @@ def risk_of_given(
 
 
 def check_outsiders(cohort: Cohort, outsiders: Cohort) -> None:
-    """Refuse outsiders who are members: with them no attack could be told to work."""
+    """Refuse outsiders who are members: they would hide the success of an attack."""
     busy = outsiders.values.any(axis=(1, 2))
     members = {row.tobytes() for row in cohort.values}
     n_both = sum(row.tobytes() in members for row in outsiders.values[busy])
     if n_both:
         raise DataError(
             f"{n_both} of the {outsiders.n_learners} outsiders have exactly the weeks of a learner of the cohort.",
-            hint="outsiders are learners who did not make the synthetic cohort: leave those who did out.",
+            hint="outsiders did not take part in making the synthetic cohort: leave its members out.",
         )
 
 

@@ -24,19 +24,19 @@ _Z = 1.96
 
 
 def synthetic_schema(summary: PrivateSummary, guarantee: Guarantee | None = None) -> Schema:
-    """The schema of a cohort that was made from a summary: it says that its learners do not exist.
+    """The schema of a cohort that was made from a summary: it states that its learners do not exist.
 
     `guarantee` is the cohort's, where more went in than the summary; the ledger's name of the real learners
     is not the synthetic ones'.
     """
     declared = summary.schema
     title = f"Synthetic: {declared.title}" if declared.title else "Synthetic cohort"
-    said = (
+    statement = (
         "SYNTHETIC DATA: these learners do not exist. They were made from a private summary of "
         f"{'simulated' if summary.provenance.get('simulated') else 'real'} learners, whose guarantee they keep: "
         f"{guarantee or summary.guarantee}."
     )
-    context = f"{said} About the original cohort: {declared.context}" if declared.context else said
+    context = f"{statement} About the original cohort: {declared.context}" if declared.context else statement
     return replace(declared, title=title, context=context, data_set="")
 
 
@@ -87,31 +87,31 @@ def cohort_card(
 
 
 def _protection(guarantee: Guarantee) -> dict[str, Any]:
-    """The words of every card about a guarantee, with what is particular to a cohort."""
-    said = guarantee_in_words(guarantee)
+    """The words of every card about a guarantee, and those of cohorts."""
+    words = guarantee_in_words(guarantee)
     if not guarantee.formal:
         protects = ["The learners were drawn by programs that read sums over all learners, and no record."]
         lacks = [
-            "Learners with rare habits. Nothing limits what the sums tell about them.",
-            "Against somebody who knows more. Nothing limits what can be worked out, today or later.",
+            "Learners with rare habits. Nothing limits what the sums reveal about them.",
+            "Against an attacker who knows more. Nothing limits what can be worked out, today or later.",
         ]
     else:
         protects = [
             "Each learner, up to the limits above: whether they were in the original cohort, when they worked, and "
             "how they did.",
-            "This stays true for everything that anybody computes from this data.",
+            "This stays true for everything that is computed from this data.",
         ]
         lacks = [
-            "What is true of learners in general. If most of them rest in one week, the data tells, and that says "
-            "something about everybody.",
+            "What is true of learners in general. If most of them rest in one week, the data shows it, and that is "
+            "information about every learner.",
             "Against other releases about the same learners. Their epsilons add up; the custodian keeps count.",
             "What was declared and is taken as public: the number of learners, the features with their bounds, the "
             "labels, and the custodian's own description.",
         ]
-    beside = [f"To be said with it: {one}." for one in guarantee.caveats]
+    beside = [f"To be stated with it: {caveat}." for caveat in guarantee.caveats]
     return {
-        **said,
-        "explanation": [*said["explanation"], *beside],
+        **words,
+        "explanation": [*words["explanation"], *beside],
         "protects": protects,
         "does_not_protect": lacks,
     }
@@ -121,7 +121,7 @@ def expected_errors(summary: PrivateSummary, cohort: Cohort) -> list[dict[str, A
     """How far shares may be off: by the noise of the summary, and by the size of this cohort.
 
     Half of a 95 % interval each. The first is known from the summary alone, the second from the synthetic
-    learners alone; what the programs get wrong comes on top and is not predicted.
+    learners alone; the error of the programs is added to both and is not predicted.
     """
     schema = summary.schema
     rows = []
@@ -140,7 +140,7 @@ def expected_errors(summary: PrivateSummary, cohort: Cohort) -> list[dict[str, A
         own = (cohort.values == 0).mean(axis=2)
         for place, feature in enumerate(schema.features):
             groups = [own[cohort.label == label, place] for label in range(schema.n_labels)]
-            errors = [float(one.std(ddof=1) / np.sqrt(len(one))) for one in groups if len(one) > 1]
+            errors = [float(group.std(ddof=1) / np.sqrt(len(group))) for group in groups if len(group) > 1]
             rows.append(
                 {
                     "of": f"{feature.name}: share of weeks at 0, for one value of {schema.label}",
@@ -155,10 +155,10 @@ def _columns(schema: Schema) -> list[dict[str, str]]:
     names = schema.columns()
     found = [{"column": LEARNER, "meaning": "a number; the learner does not exist"}]
     for place, feature in enumerate(schema.features):
-        mine = names[place * schema.n_weeks : (place + 1) * schema.n_weeks]
+        weeks = names[place * schema.n_weeks : (place + 1) * schema.n_weeks]
         found.append(
             {
-                "column": f"{mine[0]} to {mine[-1]}",
+                "column": f"{weeks[0]} to {weeks[-1]}",
                 "meaning": f"{feature.unit} in each week, from 0 to {feature.high:g}",
             }
         )

@@ -67,13 +67,13 @@ class Cohort:
     @classmethod
     def joined(cls, cohorts: Sequence[Cohort]) -> Cohort:
         """One cohort of all learners of some with the same schema."""
-        if not cohorts or any(one.schema.columns() != cohorts[0].schema.columns() for one in cohorts):
+        if not cohorts or any(cohort.schema.columns() != cohorts[0].schema.columns() for cohort in cohorts):
             raise DataError("cohorts of different schemas cannot be joined.", hint="build them alike.")
         return cls(
-            np.concatenate([one.values for one in cohorts]),
-            np.concatenate([one.label for one in cohorts]),
+            np.concatenate([cohort.values for cohort in cohorts]),
+            np.concatenate([cohort.label for cohort in cohorts]),
             cohorts[0].schema,
-            simulated=all(one.simulated for one in cohorts),
+            simulated=all(cohort.simulated for cohort in cohorts),
         )
 
     @classmethod

@@ -52,7 +52,7 @@ MEASURES = (
 
 @dataclass(frozen=True)
 class ComparePlan:
-    """What is compared, how often, and at which price the private methods work."""
+    """What is compared, how often, and the epsilon and delta of the private methods."""
 
     epsilon: float = 3.0
     delta: float = 1e-3
@@ -74,7 +74,7 @@ class ComparePlan:
 
 @dataclass(frozen=True)
 class Shown:
-    """A mean over seeds with an interval, or without one where the seeds are too few to say."""
+    """A mean over seeds with its interval; without one if there are too few seeds."""
 
     mean: float
     low: float | None
@@ -88,7 +88,7 @@ class Shown:
 
 @dataclass(frozen=True)
 class Comparison:
-    """A row per method and seed; `given` are the files that were judged beside the methods."""
+    """A row per method and seed; `given` are the files that were judged next to the methods."""
 
     plan: ComparePlan
     rows: tuple[Row, ...]
@@ -117,14 +117,14 @@ class Comparison:
 
     def shown(self, method: str, measure: str) -> Shown | None:
         """What may be shown: for a risk the interval is over learners and seeds, else over seeds."""
-        one = self.interval(method, measure)
-        if one is None:
+        interval = self.interval(method, measure)
+        if interval is None:
             return None
         if measure.endswith("auc_worst"):
-            return self._risk(method, measure, one)
-        if one.n_seeds < FEWEST_FOR_INTERVAL:
-            return Shown(one.mean, None, None, one.n_seeds)
-        return Shown(one.mean, one.low, one.high, one.n_seeds)
+            return self._risk(method, measure, interval)
+        if interval.n_seeds < FEWEST_FOR_INTERVAL:
+            return Shown(interval.mean, None, None, interval.n_seeds)
+        return Shown(interval.mean, interval.low, interval.high, interval.n_seeds)
 
     def _risk(self, method: str, measure: str, over_seeds: SeedInterval) -> Shown:
         """An AUC with the attack's own interval over learners in it.
@@ -133,9 +133,9 @@ class Comparison:
         the mean distance of each seed's bound from its AUC, and the distance of the bound over seeds, add up
         as squares do. With too few seeds the widest of the seeds' own intervals is taken.
         """
-        mine = [row for row in self.of(method) if measure in row and math.isfinite(row[measure])]
+        rows = [row for row in self.of(method) if measure in row and math.isfinite(row[measure])]
         aucs, lows, highs = (
-            np.array([float(row.get(f"{measure}{end}", math.nan)) for row in mine])
+            np.array([float(row.get(f"{measure}{end}", math.nan)) for row in rows])
             for end in ("", "_low", "_high")
         )
         mean, n = over_seeds.mean, over_seeds.n_seeds
@@ -163,12 +163,12 @@ class Comparison:
         worse: list[str] = []
         better: list[str] = []
         for measure, name, digits in names:
-            mine, floor = self.interval(method, measure), self.interval("nobody", measure)
-            if mine is None or floor is None:
+            found, floor = self.interval(method, measure), self.interval("nobody", measure)
+            if found is None or floor is None:
                 continue
-            is_worse = mine.mean >= floor.mean if measure == "ajs" else mine.mean <= floor.mean
-            said = f"{name} {mine.mean:.{digits}f} against {floor.mean:.{digits}f}"
-            (worse if is_worse else better).append(said)
+            is_worse = found.mean >= floor.mean if measure == "ajs" else found.mean <= floor.mean
+            figures = f"{name} {found.mean:.{digits}f} against {floor.mean:.{digits}f}"
+            (worse if is_worse else better).append(figures)
         if not worse:
             return ""
         rest = f" It does better in {', '.join(better)}." if better else ""
@@ -178,7 +178,7 @@ class Comparison:
         )
 
     def guarantee(self, method: str) -> str:
-        """What may be said of a method."""
+        """The guarantee of a method, in words."""
         return str(self.of(method)[0]["guarantee"])
 
     @property
@@ -193,12 +193,12 @@ class Comparison:
             intervals = {name: self.shown(method, name) for name in MEASURES}
             found[method] = {
                 "guarantee": self.guarantee(method),
-                **{name: None if one is None else one.to_json() for name, one in intervals.items()},
+                **{name: None if shown is None else shown.to_json() for name, shown in intervals.items()},
                 "beside_the_floor": self.beside_the_floor(method) if method != "nobody" else "",
                 "by_kind": {
                     kind: {
-                        name: None if one is None else one.mean
-                        for name, one in self.of_kind(method, kind).items()
+                        name: None if shown is None else shown.mean
+                        for name, shown in self.of_kind(method, kind).items()
                     }
                     for kind in self.kinds()
                 },

@@ -41,7 +41,7 @@ def figures(found: Comparison) -> dict[str, Figure]:
 
 
 def ajs_figure(found: Comparison) -> Figure:
-    """The seed's Figure 3: AJS of each method with its interval over seeds."""
+    """AJS of each method with its interval over seeds (Figure 3 of the two-stage paper)."""
     points = _points(found, "ajs", "AJS")
     return _dots(points, ["AJS, from 0 (alike) to 1"], ["AJS"], [ACCENT], _words("AJS", points))
 
@@ -67,7 +67,7 @@ def risk_figure(found: Comparison) -> Figure:
     ]
     return _dots(
         points,
-        ["members told from others", "(AUC; 0.5 is guessing)"],
+        ["members distinguished from others", "(AUC; 0.5 is guessing)"],
         ["strongest attack", "luck alone"],
         [WARNING, MUTED],
         _words("AUC", points),
@@ -82,7 +82,11 @@ def kinds_figure(found: Comparison) -> Figure:
         measured = found.of_kind("pool", kind)
         n = measured.pop("n_synthetic")
         name = f"{kind.replace('_', ' ')} ({0 if n is None else n.mean:.0f})"
-        points += [_point(name, what, one) for what, one in measured.items() if one is not None]
+        points += [
+            _point(name, what, shown_value)
+            for what, shown_value in measured.items()
+            if shown_value is not None
+        ]
     return _dots(
         points,
         ["share of findings", "(in brackets: synthetic findings)"],
@@ -95,23 +99,29 @@ def kinds_figure(found: Comparison) -> Figure:
 
 def _points(found: Comparison, measure: str, what: str) -> list[dict[str, Any]]:
     shown = [(method, found.shown(method, measure)) for method in found.methods]
-    return [_point(LABELS.get(method, method), what, one) for method, one in shown if one is not None]
+    return [
+        _point(LABELS.get(method, method), what, shown_value)
+        for method, shown_value in shown
+        if shown_value is not None
+    ]
 
 
-def _point(name: str, what: str, one: Shown) -> dict[str, Any]:
+def _point(name: str, what: str, shown_value: Shown) -> dict[str, Any]:
     """A dot; where there is no interval its line has no length."""
-    low, high = (one.mean if bound is None else bound for bound in (one.low, one.high))
-    return {"method": name, "what": what, "mean": one.mean, "low": low, "high": high}
+    low, high = (
+        shown_value.mean if bound is None else bound for bound in (shown_value.low, shown_value.high)
+    )
+    return {"method": name, "what": what, "mean": shown_value.mean, "low": low, "high": high}
 
 
 def _words(title: str, points: Sequence[dict[str, Any]]) -> str:
-    def said(point: dict[str, Any]) -> str:
+    def in_words(point: dict[str, Any]) -> str:
         words = f"{point['method']}, {point['what']}: {point['mean']:.3f}"
         if point["low"] == point["high"]:
             return words
         return f"{words} ({point['low']:.3f} to {point['high']:.3f})"
 
-    return f"{title}. " + "; ".join(map(said, points)) + "."
+    return f"{title}. " + "; ".join(map(in_words, points)) + "."
 
 
 def _dots(
@@ -154,7 +164,7 @@ def _dots(
     return Figure.of((rules + dots).properties(height=height), words)
 
 
-# What each attack of `attacks.cohorts` looks for, about a learner called Ada there and here.
+# What each attack of `attacks.py` looks for; the learner is called Ada there and here.
 ATTACKS = {
     "dcr-l1": "A synthetic learner lies next to Ada: the sum of all differences over the weeks is small.",
     "dcr-l2": "A synthetic learner lies next to Ada: the differences over the weeks, squared, are small.",
@@ -162,14 +172,15 @@ ATTACKS = {
     "dcr-relative": "A synthetic learner lies closer to Ada than other real learners do.",
     "tracing": "The averages of the synthetic cohort lean towards Ada's weeks.",
     "tracing-habits": "The average habits of the synthetic learners with Ada's label lean towards hers.",
-    "shadow": "Rehearsal: the attacker runs the method many times, with Ada and without, and asks which fits better.",
+    "shadow": "The attacker runs the method many times, with Ada and without, and asks which fits better.",
 }
 
 
 def floor_sentences(found: Comparison) -> list[str]:
-    """For the pool and for every file: where it does no better than a guess; empty if nowhere."""
-    said = {LABELS.get(one, one): found.beside_the_floor(one) for one in ("pool", *found.given)}
-    return [f"{name[:1].upper()}{name[1:]} {words}" for name, words in said.items() if words]
+    """Where the pool and every given file do no better than a guess; empty if nowhere."""
+    methods = ("pool", *found.given)
+    sentences = {LABELS.get(method, method): found.beside_the_floor(method) for method in methods}
+    return [f"{name[:1].upper()}{name[1:]} {words}" for name, words in sentences.items() if words]
 
 
 def write_report(folder: Path, found: Comparison) -> None:
@@ -221,7 +232,7 @@ def write_comparison(found: Comparison, folder: Path) -> None:
             },
         )
         write_report(temporary, found)
-        # Functions of the learners' records, like the cohort itself: for whoever made them alone.
+        # Functions of the learners' records, like the cohort itself: only the owner may read them.
         for path in temporary.iterdir():
             path.chmod(0o600)
 

@@ -41,7 +41,7 @@ Outcome = Literal["held", "invented", "reversed", "missed", "absent"]
 
 @dataclass(frozen=True)
 class Verdict:
-    """What a test said on one of the two data sets."""
+    """The result of a test on one of the two data sets."""
 
     __pydantic_config__: ClassVar = contract()
 
@@ -107,13 +107,13 @@ class Feedback:
             if len(getattr(self, key)) > LONGEST_TEXT:
                 raise ContractError(
                     f"`{key}` is a text of up to {LONGEST_TEXT} characters.",
-                    hint="say what was found, not the tables behind it: suggestions leave with the prompt.",
+                    hint="state what was found, not the tables behind it: suggestions leave with the prompt.",
                     key=key,
                 )
         if not self.findings and not (self.synthetic and self.real):
             raise ContractError(
                 "nothing to compare.",
-                hint="say what the synthetic and what the real data showed, or list findings.",
+                hint="state what the synthetic and what the real data showed, or list findings.",
             )
 
 
@@ -296,7 +296,9 @@ def _shortened(text: str) -> str:
 
 
 def _fitting(sentences: Iterable[str]) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(_shortened(one) for one in sentences if one.strip()))[:MOST_SUGGESTIONS]
+    return tuple(dict.fromkeys(_shortened(sentence) for sentence in sentences if sentence.strip()))[
+        :MOST_SUGGESTIONS
+    ]
 
 
 _SUMMARISE = """\
@@ -314,7 +316,7 @@ synthetic data should better match the heavy tails of the real data.
 def suggest_with(
     write: Callable[[Sequence[str]], str], feedback: FeedbackFile, schema: Schema | None, author: str
 ) -> Suggestions:
-    """Suggestions whose sentences a language model writes, in the seed's two steps (section III-E).
+    """Suggestions whose sentences a language model writes, in two steps (two-stage paper, section III-E).
 
     `write` answers a conversation. Budget and effects stay with the rules: they are numbers, and a
     model's sentence must not move the split of a budget unseen.
@@ -342,6 +344,6 @@ def prompt_for(feedback: FeedbackFile) -> str:
         for title in ("question", "code", "synthetic", "real"):
             if text := getattr(entry, title).strip():
                 parts.append(f"{title}: {text}")
-        for one in entry.findings:
-            parts.append(f"finding {one.name}: {one.outcome}")
+        for finding in entry.findings:
+            parts.append(f"finding {finding.name}: {finding.outcome}")
     return "\n".join([*parts, "=" * 40, ""])

@@ -75,7 +75,7 @@ class CohortMetrics:
 def seeded_summary(
     cohort: Cohort, epsilon: float, delta: float, rng: np.random.Generator, plan: Plan | None = None
 ) -> PrivateSummary:
-    """The summary as a custodian would have it, with seeded noise."""
+    """The summary that a custodian would get, with seeded noise."""
     chosen = plan or propose(cohort.schema, cohort.n_learners, epsilon, delta)
     return summarize(cohort, chosen, seeded_noise(rng))
 
@@ -94,8 +94,8 @@ def exact_summary(cohort: Cohort, epsilon: float, delta: float) -> PrivateSummar
     silence: Noise = _Silence()  # type: ignore[assignment]
     exact = summarize(cohort, propose(cohort.schema, cohort.n_learners, epsilon, delta), silence)
     statistics = {
-        name: replace(one, noise_sd=np.asarray(one.noise_sd) * _NEXT_TO_NONE)
-        for name, one in exact.statistics.items()
+        name: replace(statistic, noise_sd=np.asarray(statistic.noise_sd) * _NEXT_TO_NONE)
+        for name, statistic in exact.statistics.items()
     }
     return remade(exact, statistics, {"source": "a study: not private"})
 
@@ -127,8 +127,8 @@ def resample(cohort: Cohort, rng: np.random.Generator) -> Cohort:
     return cohort.select(rng.integers(cohort.n_learners, size=cohort.n_learners))
 
 
-def nobodys_habits(schema: Schema, n: int, rng: np.random.Generator) -> Cohort:
-    """Round numbers that anybody could have guessed: the floor, which looks at no learner."""
+def guessed_habits(schema: Schema, n: int, rng: np.random.Generator) -> Cohort:
+    """Learners made from round numbers, as a guess: the floor, which looks at no learner."""
     from understudy.cohorts.deep.baseline import RoughHabits, surrogates
 
     return surrogates(RoughHabits(schema), schema, rng, n)
@@ -182,7 +182,7 @@ class Method(NamedTuple):
 
     @property
     def guarantee(self) -> str:
-        """What may be said of the method."""
+        """The guarantee of the method, in words."""
         return GUARANTEES[self.kind]
 
 
@@ -200,7 +200,7 @@ def methods(epsilon: float, delta: float, n_each: int, deep: Deep | None = None)
         return pooled(exact_summary(cohort, epsilon, delta), rng, n_each=n_each)
 
     def guessed(cohort: Cohort, rng: np.random.Generator) -> Cohort:
-        return nobodys_habits(cohort.schema, cohort.n_learners, rng)
+        return guessed_habits(cohort.schema, cohort.n_learners, rng)
 
     return {
         "pool": of_panel(*PANELISTS),

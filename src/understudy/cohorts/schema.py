@@ -65,7 +65,7 @@ class Feature:
                 )
 
 
-# The windows of the day of the seed (two-stage-sharing, section IV-A), at most their whole length a day.
+# The windows of the day of the two-stage paper (section IV-A); a week holds at most ten hours of each.
 WINDOWS = (
     Feature("morning", 600.0, hours=(5, 12)),
     Feature("afternoon", 600.0, hours=(12, 17)),
@@ -79,16 +79,16 @@ class Schema:
     """What is public about a cohort: `cohort.toml`.
 
     `labels` are the bins of `label` from low to high; `cuts` are the scores from which on a
-    learner is in the next bin. `cuts_source` says where they are from: declared by the custodian,
+    learner is in the next bin. `cuts_source` records where they come from: declared by the custodian,
     estimated privately (and charged), or computed from the data, with which no guarantee holds: a
     replaced score moves other learners across them. `cuts_epsilon` is what privately estimated cuts
-    cost: whoever states the guarantee of something that holds them adds it. `without_events` says
+    cost: the guarantee of everything that holds them adds it. `without_events` says
     whether learners who did nothing are in the cohort, `without_score` whether some were left out who
     are listed without a score: without them its size, which is public, depends on what learners did.
-    `context` says in words what was collected, for whoever writes a generator.
+    `context` describes in words what was collected, for the authors of generators.
 
     `data_set` is a random name by which the ledger knows the learners of a table, whatever its file is
-    called. It stays in the toml beside the table, and does not tell two declarations apart.
+    called. It stays in the toml next to the table, and two declarations that differ in it only are equal.
     """
 
     __pydantic_config__: ClassVar = contract(features="feature", n_weeks="weeks")
@@ -162,7 +162,7 @@ class Schema:
         ):
             raise ContractError(
                 "`cuts_epsilon` is what cuts cost that were estimated privately, a number above 0.",
-                hint='it stands beside cuts_source = "private" only.',
+                hint='give it only together with cuts_source = "private".',
                 key="cuts_epsilon",
             )
         if self.cuts is None:
@@ -194,7 +194,7 @@ class Schema:
 
     @property
     def n_features(self) -> int:
-        """Number of features of a week."""
+        """Number of features per week."""
         return len(self.features)
 
     @property
@@ -280,7 +280,7 @@ class Schema:
 
 Kind = Literal["table", "workbook", "declaration", "summary", "suggestions", "json"]
 
-# As the files themselves say it.
+# The format that a file states.
 SUMMARY_FORMAT = "understudy cohort summary"
 SUGGESTIONS_FORMAT = "understudy cohort suggestions"
 _FORMATS: dict[str, Kind] = {SUMMARY_FORMAT: "summary", SUGGESTIONS_FORMAT: "suggestions"}
@@ -297,7 +297,7 @@ _HEAD = 4096
 
 
 def kind_of_file(path: Path) -> Kind | None:
-    """The kind, from how the file begins and, for text, from its name; None where neither tells."""
+    """The kind of a file, from its first bytes and, for text, from its name; None if neither shows it."""
     try:
         with path.open("rb") as file:
             head = file.read(_HEAD)

@@ -4,7 +4,7 @@ Minutes are zero-inflated and heavy-tailed; learners differ in how active and ho
 are; weeks have a rhythm (a slow start, a holiday, a rise before the exam); what a learner does
 one week they tend to do the next; achievement goes with evening and afternoon work and with
 regularity, and against work overnight. From year to year activity drifts. The effects are
-fixed here, before anybody writes a generator, and nobody tunes them to a method.
+fixed here before any generator is written, and are not tuned to a method.
 """
 
 from __future__ import annotations

@@ -284,7 +284,7 @@ def test_clock_times_in_a_zone_and_in_an_hour_that_comes_twice(write):
         ("user,time,TIME\na,1,2\n", DataError, "2 columns could be the time"),
         ("user,time\n-,2024-09-03 10:00\n", DataError, "no event is left"),
         ('[{"actor": 1}]', DataError, "no event is left"),
-        ("[1]", DataError, "no statement"),
+        ("[1]", DataError, "not a statement"),
     ],
 )
 def test_what_cannot_be_read(write, content, error, message):

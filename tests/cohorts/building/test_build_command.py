@@ -363,7 +363,7 @@ def test_simulate_does_not_overwrite_a_declaration(tmp_path):
     (tmp_path / "cohort.toml").write_text(paid)
     done = run("simulate", "cohort.parquet", "--shape", "cohort", cwd=tmp_path)
     assert done.returncode == 2
-    assert "says something else" in done.stderr
+    assert "declares something else" in done.stderr
     assert (tmp_path / "cohort.toml").read_text() == paid
     assert not (tmp_path / "cohort.parquet").exists()
 

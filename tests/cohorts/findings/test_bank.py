@@ -244,7 +244,7 @@ def test_a_file_that_is_wrong_adds_nothing(tmp_path, same_bank, content, error, 
     ("body", "words"),
     [
         ("raise ValueError(str(cohort.values))", "'f' ended with ValueError in line 4 of my.py"),
-        ("return [1]", "'f' of my.py returned something else"),
+        ("return [1]", "'f' of my.py returned something other"),
     ],
 )
 def test_an_analysis_that_fails_names_its_line_and_no_value(tmp_path, same_bank, body, words):

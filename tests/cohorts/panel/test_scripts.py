@@ -111,7 +111,7 @@ def test_the_folder_has_prompt_scripts_provenance_and_report(tmp_path):
     assert content["seed"] == 7
     assert [entry["status"] for entry in content["panelists"]] == ["repaired", "dropped"]
     assert "10 tokens read, 5 written, about 0.2500 US dollars by list prices" in str(one)
-    assert "tokens not told by the server" in str(silent)
+    assert "tokens not reported by the server" in str(silent)
     assert "failed by KeyError in line 3" in str(one)
 
 

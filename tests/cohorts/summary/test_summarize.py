@@ -115,7 +115,7 @@ ROWS = "rows of a table: Zq7canary 12 40 high"
         (("statistics", "habits", "context", "centre_l"), ["a", "b", "c", "d"], "wrong form"),
         (("statistics", "habits", "context", "validated_cells"), [ROWS], "wrong form"),
         (("schema", "cuts_source"), "data", "come from the data"),
-        (("schema", "cuts_source"), "private", "does not say what they cost"),
+        (("schema", "cuts_source"), "private", "does not state what they cost"),
         (("guarantee", "epsilon"), 0.1, "too little"),
         (("guarantee", "epsilon"), "3", "`epsilon` is not a number"),
         (("guarantee", "delta"), 1e-30, "too little"),
@@ -238,7 +238,7 @@ def test_private_cuts_are_in_what_a_summary_states(cohort, cost):
 
 
 def test_private_cuts_without_a_price_are_refused_before_anything_is_spent(cohort):
-    with pytest.raises(DataError, match="does not say what they cost"):
+    with pytest.raises(DataError, match="does not state what they cost"):
         propose(replace(cohort.schema, cuts_source="private"), 120, 3.0, 1e-3)
 
 

@@ -1,4 +1,4 @@
-"""Logs of events to who did something when: nothing else of a log is kept."""
+"""Activity: which learner did something when. Nothing else of a log of events is kept."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ _MOODLE_LEARNER = (
     "nomcompletdelutilisateur",
     "nombrecompletodelusuario",
 )
-_NOBODY = ("", "-", "–")
+_NO_VALUE = ("", "-", "–")
 # What to do about times that cannot be read, by the code of the error, and the settings that help.
 _TIME_HINTS: dict[str, tuple[str, tuple[str, ...]]] = {
     "mixed": ("export the log again, with all dates written in one way.", ()),
-    "ambiguous-order": ("say whether they are written day-first or month-first.", ("dates",)),
+    "ambiguous-order": ("declare whether they are written day-first or month-first.", ("dates",)),
     "not-a-time": ("correct or remove that row, or choose another column.", ("time",)),
     "unknown-notation": ("write times as 2024-05-31 14:05:09, or choose another column.", ("time",)),
 }
@@ -43,7 +43,7 @@ _TIME_HINTS: dict[str, tuple[str, tuple[str, ...]]] = {
 class Activity:
     """Events by learner and time, in microseconds: UTC, or the clock's time where no zone is known.
 
-    `names` are whom the codes in `learner` stand for, `aliases` other names of the same people;
+    `names` are the names behind the codes in `learner`, `aliases` other names of the same people;
     they live until scores are joined, and no message holds one.
     """
 
@@ -80,7 +80,7 @@ def read_activity(
     """The events of a log.
 
     The format is found from the content unless it is named. `learner` and `time` name columns,
-    and `order` says how dates such as 3/4 are meant. Times that state a zone, or are seconds since
+    and `order` is the order of day and month in dates such as 3/4. Times that state a zone, or are seconds since
     1970, need the `term` to have one: on the learners' clock, or windows of the day mean nothing.
     """
     if format is not None and format not in FORMATS:
@@ -110,12 +110,12 @@ def _settle(
     order: DateOrder | None,
     notes: list[str],
 ) -> Activity:
-    nobody = frame["learner"].is_null() | frame["learner"].is_in(_NOBODY)
-    missing = ~nobody & frame["time"].is_null()
-    for dropped, what in ((nobody, "no learner"), (missing, "no time")):
+    nameless = frame["learner"].is_null() | frame["learner"].is_in(_NO_VALUE)
+    missing = ~nameless & frame["time"].is_null()
+    for dropped, what in ((nameless, "no learner"), (missing, "no time")):
         if n_dropped := int(dropped.sum()):
             notes.append(f"{counted(n_dropped, 'event')} with {what} dropped.")
-    frame = frame.filter(~(nobody | missing))
+    frame = frame.filter(~(nameless | missing))
     if not frame.height:
         raise DataError(
             f"{file}: no event is left to read.", hint="check the export, and the columns chosen."
@@ -134,8 +134,8 @@ def _settle(
     if moments.instants or format == "xapi":
         if term.time_zone is None:
             raise UsageError(
-                f"{file}: the times are instants, and it is not known what the learners' clocks showed.",
-                hint="say where they were, such as Europe/Berlin.",
+                f"{file}: the times are instants, and it is not known what time it was where the learners are.",
+                hint="name the time zone, such as Europe/Berlin.",
                 settings=("time_zone",),
             )
         if not moments.instants:
@@ -210,7 +210,7 @@ def _rows(table: Table, learner: str | None, time: str | None, notes: list[str])
     frame = table.read({"learner": who, "time": when})
     name = pl.col("learner").cast(pl.String).str.strip_chars()
     if frame["time"].dtype == pl.String:
-        frame = frame.with_columns(pl.col("time").replace(dict.fromkeys(_NOBODY)))
+        frame = frame.with_columns(pl.col("time").replace(dict.fromkeys(_NO_VALUE)))
     return frame.with_columns(name, name.alias("alias"))
 
 
@@ -229,7 +229,7 @@ def _statements(
     for number, statement in statements:
         if not isinstance(statement, dict):
             raise DataError(
-                f"{source.name}: {place} {number} is JSON, but no statement.",
+                f"{source.name}: {place} {number} is JSON, but not a statement.",
                 hint="a statement is an object with an actor, a verb and an object.",
             )
         if not voiding.keeps(statement, number):

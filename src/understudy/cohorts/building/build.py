@@ -1,4 +1,4 @@
-"""An activity log and a list of scores to a cohort: joined, binned, and everything left out counted."""
+"""From an activity log and a list of scores to a cohort: joined and binned, with counts of what was left out."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ ChooseCuts = Callable[[NDArray[np.float64]], tuple[float, ...]]
 
 @dataclass(frozen=True)
 class Counts:
-    """What went into a cohort and what did not; all of it measured on the learners, so kept inside."""
+    """What went into a cohort and what did not: measured on the learners, so kept inside."""
 
     events: int
     events_outside: int
@@ -54,7 +54,7 @@ class Counts:
 
 @dataclass(frozen=True, repr=False)
 class Joined:
-    """Learners with minutes and a score, before anybody is binned."""
+    """Learners with minutes and a score, before they are binned."""
 
     minutes: NDArray[np.float64]
     scores: NDArray[np.float64]
@@ -92,8 +92,8 @@ def join(
 ) -> Joined:
     """The learners of the list of scores, with their minutes; in the order of the list.
 
-    Who has no event did nothing, and is kept with zeros unless asked otherwise; who has no score
-    has no label and is left out, and the schema says that somebody was: the number of learners is public.
+    A learner without an event did nothing, and is kept with zeros unless asked otherwise. A learner without a
+    score has no label and is left out, and the schema states that some were: the number of learners is public.
     """
     check_windows(schema)
     in_term = term.contains(activity.time)
@@ -188,15 +188,15 @@ def _sentences(counts: Counts, schema: Schema) -> list[str]:
         (counts.scores_cut, "score", "beyond the declared bounds, cut to them"),
         (counts.cells_cut, "weekly value", "beyond the declared bound of its feature, cut to it"),
     )
-    said = [f"{counted(number, what)} {text}." for number, what, text in sentences if number]
+    found = [f"{counted(number, what)} {text}." for number, what, text in sentences if number]
     open_hours = hours_without_window(schema)
     if len(open_hours):
-        said.append(
+        found.append(
             f"{counted(len(open_hours), 'hour')} of the day ({hours_in_words(open_hours)}) in no window: what happens "
             f"then is not counted. That was {counted(round(counts.minutes_without_window), 'minute')} of these "
             "learners (internal: a fact about them, not for release)."
         )
-    return said
+    return found
 
 
 def _n_sessions(sessions: Sessions, learners: NDArray[np.int64], term: Term) -> int:
@@ -231,8 +231,8 @@ def write_cohort(
     """Write the schema, and the table, csv or parquet by its extension, each whole or not at all.
 
     The schema comes first: it may hold cuts that were paid for, and the table can be made again
-    from it. One that is there already and says the same is left as it is, with its comments. With
-    `real` nobody but the owner may read the table, from its first byte on.
+    from it. An equal one that is there already is left as it is, with its comments. With `real`
+    only the owner may read the table, from its first byte on.
     """
     check_suffix(path)
     place = schema_path(path)
@@ -256,11 +256,11 @@ def check_replaceable(path: Path, prefixes: tuple[str, ...]) -> None:
 
 
 def check_schema_beside(path: Path, schema: Schema) -> None:
-    """Refuse to write over a declaration that says something else: it was written by hand, or paid for."""
+    """Refuse to write over a different declaration: it was written by hand, or paid for."""
     place = schema_path(path)
     if place.exists() and not _declares(place, schema):
         raise UsageError(
-            f"asked to write {place}, which is there already and says something else.",
+            f"asked to write {place}, which is there already and declares something else.",
             hint="choose another name, or move the old file away.",
         )
 

@@ -1,4 +1,4 @@
-"""Lists of scores: one per learner, and who of an activity log they belong to."""
+"""Lists of scores: a score per learner, and how they are matched with the learners of an activity log."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _SCORES = (
     *("score", "grade", "finalgrade", "finalscore", "overall", "total", "coursetotal", "mark", "marks"),
     *("points", "exam", "result", "note", "punkte", "punktzahl", "nota", "calificacion", "calificación"),
 )
-# How a grade book says that there is no score.
+# What a grade book writes where there is no score.
 _NONE = ("", "-", "–", "na", "n/a", "null", "none", "nan")
 
 
@@ -36,7 +36,7 @@ class Match(Enum):
 
 @dataclass(frozen=True, repr=False)
 class Scores:
-    """A score per learner, and who is listed without one; no message holds a name."""
+    """A score per learner, and the learners who are listed without one; no message holds a name."""
 
     names: pl.Series
     values: NDArray[np.float64]
@@ -56,7 +56,7 @@ class Scores:
 def read_scores(path: Path | str, *, learner: str | None = None, score: str | None = None) -> Scores:
     """The scores in a csv, tsv, Excel or Parquet file; a learner without one is left out and counted."""
     table = _table(path)
-    # Names of ours, so nobody's.
+    # These are known names of columns, so not a learner's.
     fitting = [column for column in table.names if plain(column) in _SCORES]
     if score is None and len(fitting) > 1:
         raise UsageError(
@@ -134,7 +134,7 @@ def read_scores(path: Path | str, *, learner: str | None = None, score: str | No
 class Matched:
     """For each score the position of its learner in the log, or -1, and counts of the others.
 
-    `n_not_listed` are learners of the log whom the list does not name, with or without a score.
+    `n_not_listed` counts the learners of the log who are not in the list, with or without a score.
     `ambiguous` are the scores, among those with -1, whose names fit several learners, or share one.
     """
 
@@ -204,9 +204,9 @@ def _refuse_without_numbers(activity: Activity, scores: Scores, match: Match) ->
 
 def _key(names: pl.Series, match: Match) -> pl.Series:
     if match is Match.number:
-        one = names.str.count_matches(r"\d+") == 1
+        has_one_number = names.str.count_matches(r"\d+") == 1
         digits = names.str.extract(r"(\d+)").str.replace(r"^0+(\d)", "$1")
-        return pl.select(pl.when(one).then(digits).alias("name")).to_series()
+        return pl.select(pl.when(has_one_number).then(digits).alias("name")).to_series()
     return (
         names.str.normalize("NFKC")
         .str.to_lowercase()

@@ -1,7 +1,7 @@
 """Events to sessions to minutes per window of the day and week of the term.
 
 A session is a run of events of one learner with no more than `gap` between neighbours. It lasts
-from its first event to its last and `credit` longer: nobody knows how long the last page was
+from its first event to its last and `credit` longer: it is not known how long the last page was
 read, so a lone click counts `credit` minutes. Minutes are real ones. A session is split exactly
 where a window, a day or a week begins on the learner's clock.
 """
@@ -198,11 +198,11 @@ def check_hours(schema: Schema) -> None:
 def check_windows(schema: Schema) -> None:
     """Refuse a schema whose features are not windows of the day that exclude each other."""
     check_hours(schema)
-    for one, other in itertools.combinations(schema.features, 2):
-        both = np.flatnonzero(_within(one, _HOURS) & _within(other, _HOURS))
+    for window, other in itertools.combinations(schema.features, 2):
+        both = np.flatnonzero(_within(window, _HOURS) & _within(other, _HOURS))
         if len(both):
             raise DataError(
-                f"the windows '{one.name}' and '{other.name}' overlap (hours {hours_in_words(both)}): minutes there "
+                f"the windows '{window.name}' and '{other.name}' overlap (hours {hours_in_words(both)}): minutes there "
                 "would count twice.",
                 hint="write each hour into one [[feature]] only: hours = [5, 12] ends where [12, 17] begins.",
             )

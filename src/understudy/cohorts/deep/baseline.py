@@ -1,14 +1,14 @@
 """The deep baseline: M1 pretrained on surrogate data, a private M2 on top, replay for the next cycle.
 
-The two-stage seed's comparison method (sections IV-B1 and IV-C1, appendix A): see `models.vae`
-for the networks. What is lost in the seed's text and chosen here is in the settings.
+The comparison method of the two-stage paper (sections IV-B1 and IV-C1, appendix A): see `vae.py` for the
+networks. What is not legible in its text and chosen here is in the settings.
 
 Why this carries a guarantee although it trains in floating point: what depends on a learner is
 that learner's gradient, computed from their row, the weights and public randomness alone, in a
-computation whose shape is fixed (all learners, whoever takes part). It is rounded to integers
+computation whose shape is fixed (all learners, whether they take part or not). It is rounded to integers
 and its norm checked in integers; the noise is an exact discrete Gaussian from the operating
 system; everything after it is post-processing. Opacus' own noise would be a floating-point
-Gaussian of a Mersenne Twister, and we would have to say "no formal guarantee".
+Gaussian of a Mersenne Twister, and the result would have no formal guarantee.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ Floats = NDArray[np.float64]
 # Rows of a label from a public source: (how many, the label's number, rng) to learners x features x weeks.
 Source = Callable[[int, int, np.random.Generator], Floats]
 
-# The seed pretrains on 100,000 rows and replays 5,000 from each model; the default number of
+# The paper pretrains on 100,000 rows and replays 5,000 from each model; the default number of
 # rows keeps the whole job for 120 learners below 5 minutes on two cores.
 ROWS = 20_000
 SEED_ROWS = 100_000
@@ -108,7 +108,7 @@ def _delta_replacing(steps: PrivateSteps, epsilon: float) -> float:
 
     The accountant knows: one learner's contribution becomes zero or comes from zero. Replacing is
     one after the other, which is (2 e, (1 + exp(e)) d)-DP where one of them is (e, d)-DP. When
-    everybody takes part in each step there is no sampling, and the gradient moves by at most
+    all learners take part in each step there is no sampling, and the gradient moves by at most
     2 `clip`: mu doubles.
     """
     if steps.rate >= 1:
@@ -200,7 +200,7 @@ def from_script(generate: Callable[..., Any], summary: Any, schema: Schema) -> S
 
 @dataclass(frozen=True)
 class RoughHabits:
-    """A source that needs nobody: what is commonly known of learners' weeks, in round numbers.
+    """A source without learners: what is commonly known of their weeks, in round numbers.
 
     Zero-inflated log-normal minutes: lessons are most of it, nights are rare, learners differ
     widely, an active week follows an active one, and the better learners do a little more.
@@ -314,7 +314,7 @@ class DeepBaseline:
     def pretrain(self, surrogate: Cohort, rng: np.random.Generator) -> DeepBaseline:
         """Train M1 on public rows. Never give it real learners: nothing here protects them."""
         self.schema_ = surrogate.schema
-        self.replayed_secret_ = True  # nobody is replayed yet
+        self.replayed_secret_ = True  # nothing is replayed yet
         self.series_ = SeriesVae(surrogate.schema.highs, surrogate.schema.n_weeks, self.settings.series)
         wider = widened(surrogate, rng, self.settings.activity_spread, self.settings.minutes_spread)
         self.series_.fit(wider.values, rng)
@@ -333,7 +333,9 @@ class DeepBaseline:
                 hint="make the surrogate rows for the schema of the cohort.",
             )
         refuse_cuts_from_data(cohort)
-        Guarantee(self.epsilon, self.delta)  # refuses what is no epsilon or delta, before anything is spent
+        Guarantee(
+            self.epsilon, self.delta
+        )  # refuses what is not an epsilon or delta, before anything is spent
         if not (cohort.n_learners and math.isfinite(self.epsilon) and self.delta > 0):
             raise UsageError(
                 "the deep baseline needs learners, a finite epsilon and a delta above 0.",

@@ -1,6 +1,6 @@
 """Variational autoencoders of cohorts: a large one of series (M1), a small private one of its latent (M2).
 
-The two-stage seed's deep baseline (section IV-B1, appendix A), after the stacked semi-supervised
+The deep baseline of the two-stage paper (section IV-B1, appendix A), after the stacked semi-supervised
 model of Kingma et al. (2014). M1 sees public data only. M2 is trained on learners with DP-Adam:
 Opacus gives each learner's gradient; clipping, sum and noise happen on an integer lattice, so that
 the noise is the discrete Gaussian of `privacy.noise` and not a floating-point one.
@@ -113,9 +113,9 @@ def _seeded(rng: np.random.Generator) -> Iterator[None]:
 
 @dataclass(frozen=True)
 class SeriesSettings:
-    """M1. Hidden sizes and annealing are the seed's; the rest is lost there and tuned on surrogates.
+    """M1. Hidden sizes and annealing are the paper's; the rest is not legible there and tuned on surrogates.
 
-    The seed's dropout (0.2 and 0.5) is not kept: on widened surrogates half of the decoder dropped blurs what it
+    The paper's dropout (0.2 and 0.5) is not kept: on widened surrogates half of the decoder dropped blurs what it
     writes, and is worth more AJS than all the noise of the private steps. A latent of 6 has no unused
     places, each of which would be noise in M2.
 
@@ -197,8 +197,8 @@ class SeriesVae:
                 self._posterior(torch.as_tensor(chunk, dtype=torch.float32))
                 for chunk in np.array_split(self.transformed(values), max(1, len(values) // 4096))
             ]
-        mean = torch.cat([one for one, _ in parts]).double().numpy()
-        log_variance = torch.cat([one for _, one in parts]).double().numpy()
+        mean = torch.cat([part for part, _ in parts]).double().numpy()
+        log_variance = torch.cat([part for _, part in parts]).double().numpy()
         return mean, np.exp(0.5 * log_variance)
 
     def decode(self, latent: Floats, rng: np.random.Generator) -> Floats:
@@ -206,7 +206,7 @@ class SeriesVae:
         torch = load_torch()
         with torch.no_grad():
             places = self._places(torch.as_tensor(latent, dtype=torch.float32))
-        gate, log_mean, log_shape = (one.double().numpy() for one in places)
+        gate, log_mean, log_shape = (part.double().numpy() for part in places)
         active = rng.random(gate.shape) < 1.0 / (1.0 + np.exp(-gate))
         shape = np.exp(log_shape)
         drawn = rng.gamma(shape, np.exp(log_mean) / shape)
@@ -326,7 +326,7 @@ class LatentVae:
         rng: np.random.Generator,
         noise: Noise,
     ) -> LatentVae:
-        """Train on public rows, then on both; only the noisy sums of `steps` tell of private ones.
+        """Train on public rows, then on both; only the noisy sums of `steps` depend on private ones.
 
         `rng` governs weights, public batches and latent noise: none of that is secret. Who takes
         part in a step and the noise come from the operating system, unless `noise` is a test's.
@@ -409,7 +409,7 @@ class LatentVae:
         optimizer.zero_grad()
         examples.enable_hooks()
         # All learners, taken or not: the shape of the computation, and so each learner's rounding
-        # and share of the stream of `rng`, does not depend on who takes part.
+        # and share of the stream of `rng`, does not depend on which learners take part.
         latent, label = self._drawn(private, np.arange(len(private)))
         loss: Any = self.losses(
             parts, latent, label, torch.randn(len(private), self.settings.latent), self.settings.beta

@@ -47,7 +47,7 @@ Null = Literal["labels", "weeks", "learners", "windows"]
 
 @dataclass(frozen=True)
 class Finding:
-    """What one test of an analysis says: an effect, its direction, and whether it is significant."""
+    """The result of one test of an analysis: an effect, its direction, and whether it is significant."""
 
     name: str
     direction: Literal[-1, 0, 1]
@@ -74,11 +74,11 @@ Function = Callable[[Cohort], list[Finding]]
 class Analysis:
     """A question that a researcher asks of a cohort, and the function that answers it.
 
-    For a given schema the function returns the same names, whatever the learners did. `null` says
-    how to break the relation it looks for, which is how its false alarms are counted; an analysis
+    For a given schema the function returns the same names, whatever the learners did. `null` is
+    the way to break the relation it looks for, which is how its false alarms are counted; an analysis
     of one's own may leave it out. `rests_on` names the statistics of a private summary that have to be
     right for its findings to hold: feedback on them moves the budget of those. `label_effects` are
-    the habits of a window of which a finding says how they go with the label.
+    the habits of a window whose relation to the label a finding shows.
     """
 
     name: str
@@ -106,7 +106,7 @@ def as_given(habits: Habits, samples: Any) -> Any:
 
 
 class Test(NamedTuple):
-    """What a statistical test says of samples, and the design that makes the samples of habits."""
+    """A statistical test, and the design that makes its samples from habits."""
 
     evidence: Callable[..., Any]
     design: Callable[[Habits, Any], Mapping[Any, Any]] = as_given
@@ -137,7 +137,9 @@ class Declared(NamedTuple):
             evidence = self.test.evidence(*samples)
             named = [(names, evidence)] if isinstance(names, str) else zip(names, evidence, strict=True)
             found += [
-                Finding.of(name, one, directed=self.test.directed) for name, one in named if name is not None
+                Finding.of(name, evidence, directed=self.test.directed)
+                for name, evidence in named
+                if name is not None
             ]
         return found
 
@@ -160,7 +162,7 @@ def add_analysis(
 
     `function(cohort)` returns findings, best made with `Finding.of(name, Evidence(effect, p_value))`.
     It draws no random numbers, or has a fixed seed, and returns the same names for every cohort of
-    a schema. `method` says how it is tested: by default the first line of the function's docstring.
+    a schema. `method` describes the test: by default the first line of the function's docstring.
     """
     if not _KIND.fullmatch(kind):
         raise UsageError(
@@ -173,8 +175,10 @@ def add_analysis(
             f"the analysis '{name}' rests on a statistic that no summary holds.",
             hint="known: " + ", ".join(MEASURES) + ".",
         )
-    said = method or (function.__doc__ or "").strip().split("\n")[0].rstrip(".")
-    _BANK[name] = Analysis(name, kind, question, function, null, said, tuple(rests_on), tuple(label_effects))
+    described = method or (function.__doc__ or "").strip().split("\n")[0].rstrip(".")
+    _BANK[name] = Analysis(
+        name, kind, question, function, null, described, tuple(rests_on), tuple(label_effects)
+    )
     return _BANK[name]
 
 
@@ -182,7 +186,7 @@ def remove_analysis(name: str) -> None:
     """Take an analysis out of the bank."""
     if name not in _BANK:
         raise UsageError(
-            f"there is no analysis '{name}'.", hint="docs/explanation/findings.md lists those there are."
+            f"there is no analysis '{name}'.", hint="docs/explanation/findings.md lists all analyses."
         )
     del _BANK[name]
 
@@ -222,10 +226,10 @@ def bank() -> tuple[Analysis, ...]:
 def bank_table(analyses: Sequence[Analysis] | None = None) -> str:
     """The analyses as a Markdown table: what docs/explanation/findings.md shows."""
     lines = ["| analysis | kind | question | test | null | rests on |", "|---|---|---|---|---|---|"]
-    for one in bank() if analyses is None else analyses:
+    for analysis in bank() if analyses is None else analyses:
         lines.append(
-            f"| `{one.name}` | {one.kind} | {one.question} | {one.method} | {one.null or 'not declared'} "
-            f"| {', '.join(one.rests_on) or 'not declared'} |"
+            f"| `{analysis.name}` | {analysis.kind} | {analysis.question} | {analysis.method} "
+            f"| {analysis.null or 'not declared'} | {', '.join(analysis.rests_on) or 'not declared'} |"
         )
     return "\n".join(lines) + "\n"
 
@@ -251,7 +255,7 @@ def finding_names(schema: Schema) -> dict[str, list[str]]:
     values = rng.exponential(0.2, (n, schema.n_features, schema.n_weeks)) * schema.highs[None, :, None]
     values *= rng.random(values.shape) < 0.7
     noise = Cohort(values, (np.arange(n) % schema.n_labels).astype(np.int8), schema, simulated=True)
-    return {one.name: [finding.name for finding in one.function(noise)] for one in bank()}
+    return {analysis.name: [finding.name for finding in analysis.function(noise)] for analysis in bank()}
 
 
 def without_effect(cohort: Cohort, null: Null, rng: np.random.Generator) -> Cohort:
@@ -301,11 +305,12 @@ def add_analyses(path: Path) -> tuple[Analysis, ...]:
             f"{path.name} adds no analysis.",
             hint='write @register("my kind", "My question?") above a function that returns findings.',
         )
-    # In their place, with errors that name the file and never say what a learner did.
+    # In their place, with errors that name the file and never a learner's value.
     for analysis in added:
         remove_analysis(analysis.name)
     return tuple(
-        add_analysis(**vars(replace(one, function=_guarded(one.name, one.function, path)))) for one in added
+        add_analysis(**vars(replace(analysis, function=_guarded(analysis.name, analysis.function, path))))
+        for analysis in added
     )
 
 
@@ -326,9 +331,9 @@ def _guarded(
                 f"the analysis '{name}' {_ended(error, path)}.",
                 hint="it has to work for the real cohort and for synthetic ones, also where there is nothing to find.",
             ) from None
-        if not all(isinstance(one, Finding) for one in found):
+        if not all(isinstance(finding, Finding) for finding in found):
             raise DataError(
-                f"the analysis '{name}' of {path.name} returned something else than findings.",
+                f"the analysis '{name}' of {path.name} returned something other than findings.",
                 hint="return a list of Finding.of(name, Evidence(effect, p_value)).",
             )
         return found

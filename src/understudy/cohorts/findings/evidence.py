@@ -48,7 +48,7 @@ def _paired(test: Test) -> Test:
 
 
 def _apart(test: Test) -> Test:
-    """A test of two groups of learners: enough in both, who are not all alike."""
+    """A test of two groups: enough learners in both, and not all the same value."""
 
     @wraps(test)
     def checked(*groups: ArrayLike) -> Evidence:
@@ -180,7 +180,7 @@ def regression(predictors: ArrayLike, y: ArrayLike) -> list[Evidence]:
         Evidence(float(slope), _p_of_t(float(slope / error), fit.freedom))
         for slope, error in zip(fit.slopes, fit.errors, strict=True)
     )
-    return [next(tests) if one else NO_EVIDENCE for one in usable]
+    return [next(tests) if is_usable else NO_EVIDENCE for is_usable in usable]
 
 
 class _Fit(NamedTuple):
@@ -237,7 +237,7 @@ def ordinal_regression(predictors: ArrayLike, level: ArrayLike) -> list[Evidence
         Evidence(float(slope), float(2.0 * ndtr(-abs(slope / error))))
         for slope, error in zip(theta[n_cuts:], errors[n_cuts:], strict=True)
     )
-    return [next(tests) if one else NO_EVIDENCE for one in usable]
+    return [next(tests) if is_usable else NO_EVIDENCE for is_usable in usable]
 
 
 def _maximise(theta: Floats, z: Floats, y: NDArray[np.intp], n_cuts: int) -> tuple[Floats, Floats] | None:

@@ -53,13 +53,13 @@ class Habits:
 
     @cached_property
     def minutes(self) -> Floats:
-        """Mean minutes a week, by window."""
+        """Mean minutes per week, by window."""
         mean: Floats = self.values.mean(axis=2)
         return mean
 
     @cached_property
     def total(self) -> Floats:
-        """Mean minutes a week, all windows together."""
+        """Mean minutes per week, all windows together."""
         total: Floats = self.minutes.sum(axis=1)
         return total
 
@@ -92,12 +92,12 @@ class Habits:
 
     @cached_property
     def intensity(self) -> Floats:
-        """Mean log-minutes of the active weeks, by window; missing for who was never active."""
+        """Mean log-minutes of the active weeks, by window; missing for learners who were never active."""
         return _mean_of_active(self.log_values.sum(axis=2), self.active.sum(axis=2))
 
     @cached_property
     def intensity_in_all(self) -> Floats:
-        """Mean log-minutes of the active weeks, all windows together; missing for who was never active."""
+        """Mean log-minutes of the active weeks, all windows together; missing for learners who were never active."""
         return _mean_of_active(self.log_values.sum(axis=(1, 2)), self.active.sum(axis=(1, 2)))
 
     @cached_property
@@ -177,7 +177,7 @@ class Habits:
         return without_rhythm(self.log_values)
 
     def part(self, first: float, last: float) -> Floats:
-        """Mean log-minutes a week in a part of the term, given by its limits as shares of the weeks."""
+        """Mean log-minutes per week in a part of the term, given by its limits as shares of the weeks."""
         start = min(round(first * self.n_weeks), self.n_weeks - 1)
         stop = max(round(last * self.n_weeks), start + 1)
         mean: Floats = self.log_weeks[:, start:stop].mean(axis=1)
@@ -199,7 +199,7 @@ def _mean_of_active(total: Floats, n_active: Floats) -> Floats:
 
 
 def above_median(column: Floats) -> Flags:
-    """Who has more than the median learner."""
+    """Which learners have more than the median."""
     flags: Flags = column > (np.median(column) if len(column) else 0.0)
     return flags
 

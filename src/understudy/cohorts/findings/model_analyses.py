@@ -190,7 +190,7 @@ declare(
 def _causes(columns: Floats) -> list[Evidence]:
     """The coefficients of each column in the last one's equation and of the last in each column's.
 
-    A coefficient is 0 where the causal order says otherwise. The p-value is that of 99 resamples of the
+    A coefficient is 0 where the causal order excludes it. The p-value is that of 99 resamples of the
     learners: twice the share on the other side of 0, zeros on both.
     """
     n, k = columns.shape

@@ -1,4 +1,4 @@
-"""What a panelist is told: the context, the schema, the private summary and the script's contract.
+"""The brief of a panelist: the context, the schema, the private summary and the script's contract.
 
 The only thing about learners that can get into the text is a `PrivateSummary`, which only a
 mechanism makes; everything else is declared by the custodian and public.
@@ -33,7 +33,7 @@ class Brief:
 
 
 def for_scripts(summary: PrivateSummary) -> dict[str, Any]:
-    """What the prompt shows and `generate` gets: the summary without where its file lay or who paid for it."""
+    """What the prompt shows and `generate` gets: the summary without its provenance."""
     return {key: value for key, value in summary.to_json().items() if key != "provenance"}
 
 
@@ -72,15 +72,15 @@ You are one of several experts who write, independently of each other, a small P
 The learners it invents stand in for real ones in a data set that is shared with researchers. What is true of the real
 group should be true of the invented one: levels, spread, days without activity, heavy tails, rhythm over the weeks,
 how features go together, and how they differ between labels. What is not known about the real group should look
-plausible and must not carry an effect. Nobody's record is available, to you or to the program: only this text.
+plausible and must not carry an effect. No record of a learner is available, to you or to the program: only this text.
 """
 
 _PRIVATE = """\
 These numbers were computed from the real group under differential privacy: noise was added to each, once, and its
-scale (a standard deviation, `noise_sd`) stands beside it. """
+scale (a standard deviation, `noise_sd`) is given with it. """
 _SIMULATED = """\
 These numbers were computed from simulated learners, and no guarantee holds for them: noise was added to each, once, and
-its scale (a standard deviation, `noise_sd`) stands beside it. """
+its scale (a standard deviation, `noise_sd`) is given with it. """
 
 _NOISE = """\
 Read a number as "value, give or take twice its scale". Do
@@ -120,7 +120,7 @@ def _lines(content: Any, depth: int, indent: str = "") -> str:
 
 
 def _list(sentences: Sequence[str]) -> str:
-    return "\n".join(f"- {one}" for one in sentences)
+    return "\n".join(f"- {sentence}" for sentence in sentences)
 
 
 def _context(schema: Schema) -> str:
@@ -148,7 +148,7 @@ def _schema(schema: Schema) -> str:
 
 def _contract(schema: Schema) -> str:
     columns = schema.columns()
-    labels = ", ".join(repr(one) for one in schema.labels)
+    labels = ", ".join(repr(label) for label in schema.labels)
     return f"""\
 Write one Python 3.11 script with the function
 

@@ -1,9 +1,8 @@
-"""Runs a panel: everybody writes independently, scripts are checked and run, and the pool is drawn from.
+"""The panel: its members write scripts independently, which are checked, run and pooled.
 
-As in the seed (two-stage-sharing, sections III-B and IV-B2): each panelist's script gives 1,000
-learners of each label, the tables are pooled, and the wanted number is drawn label by label. A
-script that fails goes back once with the kind of its error and the line; then it is dropped, and
-the report says so.
+As in the two-stage paper (sections III-B and IV-B2) each panelist's script gives 1,000 learners of each label,
+the tables are pooled, and the wanted number is drawn label by label. A script that fails goes back once with the
+kind of its error and the line; if it fails again it is dropped, and the report states that.
 """
 
 from __future__ import annotations
@@ -43,7 +42,7 @@ from understudy.sandbox.jobs import Job, Limits, Outcome
 
 Floats = NDArray[np.float64]
 
-# Rows of each label by each panelist, as published (two-stage sharing, section IV-B2).
+# Rows of each label by each panelist (two-stage paper, section IV-B2).
 N_EACH = 1000
 
 
@@ -79,8 +78,8 @@ def counts_of(shares: Floats, n_learners: int) -> list[int]:
 def rows_needed(counts: Sequence[int], n_each: int) -> int:
     """How many rows of each label every panelist has to give: `n_each`, or as many as are drawn of a label.
 
-    The shares are noisy, so nobody can tell beforehand how many of a label are drawn; all panelists but
-    one may be dropped. Up to the usual number of rows more are made without asking; beyond it the
+    The shares are noisy, so how many of a label are drawn is not known beforehand; all panelists but one may be
+    dropped. Up to the usual number of rows more are made without asking; beyond it the
     scripts' time limits, which are for 1,000 rows, are the user's to stretch.
     """
     most = max(counts)
@@ -120,7 +119,7 @@ _N_REPEATED = 50
 
 
 class Panelist(Protocol):
-    """Whoever answers a brief: a language model, a person's chat, or a program of ours."""
+    """The author of a script: a language model, a person's chat, or a program of ours."""
 
     @property
     def name(self) -> str:
@@ -136,14 +135,14 @@ class Panelist(Protocol):
 
     @property
     def reads_brief(self) -> bool:
-        """Whether it writes for this brief, and again when its script failed; else the script is there already."""
+        """Whether it writes for this brief, and again after a failure; otherwise the script exists already."""
 
     def write(self, conversation: Sequence[str]) -> Answer:
         """The answer to a conversation: our words and the panelist's in turn, ours first and last."""
 
 
 class Runner(Protocol):
-    """What runs code that nobody here wrote: the sandbox."""
+    """What runs untrusted code: the sandbox."""
 
     def run_many(self, jobs: Sequence[Job]) -> list[Outcome]:
         """Run jobs side by side; outcomes in the jobs' order."""
@@ -151,7 +150,7 @@ class Runner(Protocol):
 
 @dataclass(frozen=True)
 class WrittenPanelist:
-    """A script that is there already: one of our own (`offline`), or one from a chat (`manual`)."""
+    """A script that exists already: one of our own (`offline`), or one from a chat (`manual`)."""
 
     name: str
     source: str
@@ -182,7 +181,9 @@ class EmptyPanelError(DataError):
     """No panelist gave a script that can be used; the scripts and the report are there to look at."""
 
     def __init__(self, brief: Brief, scripts: tuple[Script, ...], report: PanelReport) -> None:
-        why = "; ".join(f"{one.name}: {one.failures[-1]}" for one in report.panelists if one.failures)
+        why = "; ".join(
+            f"{panelist.name}: {panelist.failures[-1]}" for panelist in report.panelists if panelist.failures
+        )
         super().__init__(
             f"no panelist gave a script that can be used ({why}).",
             hint="see the scripts and the report, or leave panel and scripts out to work with the offline panelists.",
@@ -251,7 +252,7 @@ def run_panel(
             hint="leave it out to work offline.",
             settings=("panel",),
         )
-    check_names([one.name for one in panelists])
+    check_names([panelist.name for panelist in panelists])
     schema = summary.schema
     counts = counts_of(label_shares(summary), n_learners)
     n_each = rows_needed(counts, n_each)
@@ -264,34 +265,34 @@ def run_panel(
     ]
 
     answers: _Answers = queue.SimpleQueue()
-    for one in work:
-        _ask(one, answers)
+    for task in work:
+        _ask(task, answers)
     with progress.task("Panelists", len(work)) as step:
         unfinished = len(work)
         while unfinished:
-            one, answer = answers.get()
-            one.attempts += 1
+            task, answer = answers.get()
+            task.attempts += 1
             if isinstance(answer, Answer):
-                fault = trial.judge(one, answer)
+                fault = trial.judge(task, answer)
                 if fault is not None:
-                    one.failures.append(str(fault))
-                    one.repair = repair_request(fault)
-                    if one.panelist.reads_brief and one.attempts < MOST_ATTEMPTS:
-                        one.conversation += [answer.text, one.repair]
-                        _ask(one, answers)
+                    task.failures.append(str(fault))
+                    task.repair = repair_request(fault)
+                    if task.panelist.reads_brief and task.attempts < MOST_ATTEMPTS:
+                        task.conversation += [answer.text, task.repair]
+                        _ask(task, answers)
                         continue
             elif isinstance(answer, PanelistError):
-                one.failures.append(answer.kind)
-                one.repair = ""
+                task.failures.append(answer.kind)
+                task.repair = ""
             else:
                 raise answer
-            one.seconds = time.monotonic() - one.begun
+            task.seconds = time.monotonic() - task.begun
             unfinished -= 1
             step.advance()
 
-    scripts = tuple(one.script for one in work if one.script is not None)
-    reports = tuple(one.report() for one in work)
-    pools = [one.tables for one in work if one.tables is not None]
+    scripts = tuple(task.script for task in work if task.script is not None)
+    reports = tuple(task.report() for task in work)
+    pools = [task.tables for task in work if task.tables is not None]
     if not pools:
         raise EmptyPanelError(brief, scripts, PanelReport(brief.prompt_hash, reports, n_each))
     cohort = draw_cohort(pools, counts, schema, rng)
@@ -308,18 +309,18 @@ def run_panel(
 _Answers = queue.SimpleQueue[tuple[_Work, Answer | BaseException]]
 
 
-def _ask(one: _Work, answers: _Answers) -> None:
+def _ask(task: _Work, answers: _Answers) -> None:
     """Have a panelist write, in a thread that does not keep an interrupted program alive."""
 
     def write() -> None:
         answer: Answer | BaseException
         try:
-            answer = one.panelist.write(tuple(one.conversation))
+            answer = task.panelist.write(tuple(task.conversation))
         except BaseException as error:
             answer = error
-        answers.put((one, answer))
+        answers.put((task, answer))
 
-    threading.Thread(target=write, name=f"panelist {one.panelist.name}", daemon=True).start()
+    threading.Thread(target=write, name=f"panelist {task.panelist.name}", daemon=True).start()
 
 
 class _Trial:
@@ -342,44 +343,44 @@ class _Trial:
         self._static_checks = static_checks
         self._suggestions = suggestions
 
-    def judge(self, one: _Work, answer: Answer) -> ScriptFault | None:
+    def judge(self, task: _Work, answer: Answer) -> ScriptFault | None:
         """What is wrong with the answer; None when its tables are now in `one`."""
-        one.tokens += answer.tokens
-        one.costs.append(answer.cost)
+        task.tokens += answer.tokens
+        task.costs.append(answer.cost)
         source = extract_code(answer.text)
         if source is None:
             return ScriptFault("NoScript")
-        one.script = Script(
+        task.script = Script(
             source=source,
-            author=one.panelist.name,
+            author=task.panelist.name,
             model=answer.model,
-            prompt_hash=self._prompt_hash if one.panelist.reads_brief else "",
+            prompt_hash=self._prompt_hash if task.panelist.reads_brief else "",
             written_at=answer.written_at,
-            tokens=one.tokens,
-            cost=total_cost(one.costs),
-            # Of a script from a chat nobody knows which prompt it got; our own programs read none.
-            suggestions=() if one.panelist.provider == "offline" else self._suggestions,
+            tokens=task.tokens,
+            cost=total_cost(task.costs),
+            # Which prompt a script from a chat got is not known; our own programs read none.
+            suggestions=() if task.panelist.provider == "offline" else self._suggestions,
         )
         if self._static_checks and (faults := check_script(source)):
             return faults[0]
         # Small and twice at first: the same seed has to give the same table, and a script that never ends
         # or fails does so before it costs much.
-        small = self._run(source, [(self._schema.labels[0], _N_REPEATED, one.seeds[0])] * 2)
+        small = self._run(source, [(self._schema.labels[0], _N_REPEATED, task.seeds[0])] * 2)
         if isinstance(small, ScriptFault):
             return small
         if not np.array_equal(small[0], small[1]):
             return ScriptFault("NotDeterministic")
         # Twice again, since chance may come in for one label or for many rows only. The sandbox seeds the
-        # global generators of Python and numpy; this finds what nobody can seed, such as the system's entropy.
+        # global generators of Python and numpy; this finds what cannot be seeded, such as the system's entropy.
         runs = [
-            (label, self._n_each, seed) for label, seed in zip(self._schema.labels, one.seeds, strict=True)
+            (label, self._n_each, seed) for label, seed in zip(self._schema.labels, task.seeds, strict=True)
         ]
         tables = self._run(source, [run for run in runs for _ in range(2)])
         if isinstance(tables, ScriptFault):
             return tables
         if not all(map(np.array_equal, tables[::2], tables[1::2])):
             return ScriptFault("NotDeterministic")
-        one.tables = tables[::2]
+        task.tables = tables[::2]
         return None
 
     def _run(self, source: str, runs: Sequence[tuple[str, int, int]]) -> list[Floats] | ScriptFault:

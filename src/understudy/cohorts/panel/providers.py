@@ -43,7 +43,7 @@ _SECRET_WORDS = ("key", "token", "secret", "password", "credential", "auth")
 
 
 class PanelistError(Exception):
-    """A panelist did not answer; `kind` says how, in our words and never in the server's."""
+    """A panelist did not answer; `kind` is the reason, in our words and never in the server's."""
 
     def __init__(self, kind: str) -> None:
         super().__init__(kind)
@@ -52,7 +52,7 @@ class PanelistError(Exception):
 
 @dataclass(frozen=True)
 class Answer:
-    """What a panelist said and when, and what it took; `cost` in US dollars, None when no price is known."""
+    """A panelist's answer, when it came and what it cost, in US dollars; None if no price is known."""
 
     text: str
     model: str
@@ -67,7 +67,7 @@ class ModelPanelist:
 
     `timeout` is for one request, in seconds; a request that timed out is not repeated. Passing
     failures are repeated `retries` times, after 1, 2, 4, ... times `pause` seconds, or later when the
-    server says so (Retry-After); a server that asks for more than `timeout` is given up. `proxy` is
+    server asks for it (Retry-After); a server that asks for more than `timeout` is given up. `proxy` is
     used when it is named here: proxies of the environment are not.
     """
 

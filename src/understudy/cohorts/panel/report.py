@@ -16,9 +16,9 @@ from understudy.core.files.writing import new_folder, write_json, write_text
 class PanelistReport:
     """What one panelist did.
 
-    `status` is used, repaired or dropped; `failures` say what went wrong in each attempt that
-    failed; `cost` is in US dollars, None when no price is known. `repair` is what the author of a
-    dropped script has to be told: our own sentence, and nothing that the script said.
+    `status` is used, repaired or dropped; `failures` name what went wrong in each attempt that
+    failed; `cost` is in US dollars, None when no price is known. `repair` is the message
+    for the author of a dropped script: our own sentence, and none of the script's output.
     """
 
     name: str
@@ -59,7 +59,7 @@ class PanelistReport:
         if self.tokens.read or self.tokens.written:
             words.append(spent(self.tokens, self.cost))
         elif self.provider not in ("offline", "manual"):
-            words.append("tokens not told by the server")
+            words.append("tokens not reported by the server")
         words.append(f"{self.seconds:.1f} s")
         return "; ".join(words)
 
@@ -76,12 +76,12 @@ class PanelReport:
     @property
     def tokens(self) -> Tokens:
         """All that was read and written."""
-        return sum((one.tokens for one in self.panelists), Tokens())
+        return sum((panelist.tokens for panelist in self.panelists), Tokens())
 
     @property
     def cost(self) -> float | None:
         """US dollars; None when a price is not known."""
-        return total_cost([one.cost for one in self.panelists])
+        return total_cost([panelist.cost for panelist in self.panelists])
 
     def to_json(self) -> dict[str, Any]:
         """The report for a file."""
@@ -92,7 +92,7 @@ class PanelReport:
             "tokens_read": self.tokens.read,
             "tokens_written": self.tokens.written,
             "cost_usd": self.cost,
-            "panelists": [one.to_json() for one in self.panelists],
+            "panelists": [panelist.to_json() for panelist in self.panelists],
         }
 
 
@@ -123,7 +123,7 @@ def save_panel(
 
     The prompt is the exact text that was sent; `more` goes into the report.
     """
-    status = {one.name: one for one in report.panelists}
+    status = {panelist.name: panelist for panelist in report.panelists}
     with new_folder(folder) as temporary:
         write_text(temporary / "prompt.txt", brief.text)
         for script in scripts:

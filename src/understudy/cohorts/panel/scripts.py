@@ -79,7 +79,7 @@ class ScriptFault:
 
 
 def repair_request(fault: ScriptFault) -> str:
-    """What a panelist is told when its script failed: kind and line, never what the script said."""
+    """The message to a panelist whose script failed: kind and line, never the script's own output."""
     where = "" if fault.line is None else f" in line {fault.line}"
     return (
         f"Your script was not accepted: {fault.kind}{where}. The rule: {fault.advice}.\n"
@@ -114,9 +114,9 @@ NO_TOKENS = Tokens()
 
 @dataclass(frozen=True)
 class Script:
-    """A generator that somebody wrote, with its provenance.
+    """A generator as a script, with its provenance.
 
-    `author` is the panelist's name in this panel, `model` what it says it is, `prompt_hash` the
+    `author` is the panelist's name in this panel, `model` the model as it names itself, `prompt_hash` the
     SHA-256 of the exact text it was given (empty when we did not give it one), `cost` in US dollars
     (None: no price is known). `suggestions` from validation were in that text: no epsilon covers them.
     """
@@ -281,7 +281,7 @@ _CLOCKS = ("now", "today", "utcnow")
 
 
 def check_script(source: str) -> tuple[ScriptFault, ...]:
-    """All that a reviewer should see, in the order of the lines; empty when there is nothing."""
+    """All faults that a reviewer should see, in the order of the lines."""
     if len(source) > LONGEST_SCRIPT:
         return (ScriptFault("TooLong"),)
     try:
@@ -293,16 +293,20 @@ def check_script(source: str) -> tuple[ScriptFault, ...]:
         found = {*_structure(tree), *_contents(tree)}
     except RecursionError:
         return (ScriptFault("SyntaxError"),)
-    return tuple(sorted(found, key=lambda one: (one.line or 0, one.kind)))
+    return tuple(sorted(found, key=lambda fault: (fault.line or 0, fault.kind)))
 
 
 def _structure(tree: ast.Module) -> Iterator[ScriptFault]:
-    entries = [one for one in tree.body if isinstance(one, ast.FunctionDef) and one.name == ENTRY]
+    entries = [
+        statement
+        for statement in tree.body
+        if isinstance(statement, ast.FunctionDef) and statement.name == ENTRY
+    ]
     if len(entries) != 1:
         yield ScriptFault("WrongEntry", entries[1].lineno if entries else None)
     for entry in entries:
         names = entry.args
-        given = tuple(one.arg for one in names.posonlyargs + names.args)
+        given = tuple(argument.arg for argument in names.posonlyargs + names.args)
         if given != PARAMETERS or names.vararg or names.kwarg or names.kwonlyargs:
             yield ScriptFault("WrongEntry", entry.lineno)
     yield from _at_import(tree.body)
@@ -334,8 +338,8 @@ def _is_constant(statement: ast.stmt) -> bool:
     else:
         return False
     calls = (ast.Call, ast.Await, ast.NamedExpr, ast.Lambda, ast.GeneratorExp, ast.ListComp)
-    names = all(isinstance(one, ast.Name) and one.id != ENTRY for one in targets)
-    return names and (value is None or not any(isinstance(one, calls) for one in ast.walk(value)))
+    names = all(isinstance(target, ast.Name) and target.id != ENTRY for target in targets)
+    return names and (value is None or not any(isinstance(part, calls) for part in ast.walk(value)))
 
 
 def _contents(tree: ast.Module) -> Iterator[ScriptFault]:
@@ -351,7 +355,7 @@ def _kinds(node: ast.AST) -> Iterator[str]:
         if not _import_allowed(node):
             yield "ForbiddenImport"
         of_random = isinstance(node, ast.ImportFrom) and node.module == "numpy.random"
-        if of_random and any(one.name not in _TYPES_OF_RNG for one in node.names):
+        if of_random and any(alias.name not in _TYPES_OF_RNG for alias in node.names):
             yield "OtherRandomness"
     elif isinstance(node, ast.Name):
         if node.id in _FORBIDDEN_NAMES or node.id.startswith("__"):
@@ -373,12 +377,15 @@ def _kinds(node: ast.AST) -> Iterator[str]:
         if drawn and not any(keyword.arg == "random_state" for keyword in node.keywords):
             yield "OtherRandomness"
     elif isinstance(node, ast.FunctionDef):
-        defaults = [*node.args.defaults, *(one for one in node.args.kw_defaults if one is not None)]
+        defaults = [
+            *node.args.defaults,
+            *(default for default in node.args.kw_defaults if default is not None),
+        ]
         special = node.name.startswith("__") and node.name not in ("__init__", "__post_init__")
         if (
             special
             or not all(map(_decorator_allowed, node.decorator_list))
-            or any(isinstance(part, ast.Call) for one in defaults for part in ast.walk(one))
+            or any(isinstance(part, ast.Call) for default in defaults for part in ast.walk(default))
         ):
             yield "ForbiddenStatement"
     elif isinstance(node, ast.ClassDef):
@@ -390,7 +397,7 @@ def _kinds(node: ast.AST) -> Iterator[str]:
 
 def _decorator_allowed(node: ast.expr) -> bool:
     if isinstance(node, ast.Call):
-        if node.args or not all(isinstance(one.value, ast.Constant) for one in node.keywords):
+        if node.args or not all(isinstance(keyword.value, ast.Constant) for keyword in node.keywords):
             return False
         node = node.func
     return isinstance(node, ast.Name) and node.id in ("dataclass", "property", "staticmethod", "classmethod")
@@ -398,16 +405,16 @@ def _decorator_allowed(node: ast.expr) -> bool:
 
 def _import_allowed(node: ast.Import | ast.ImportFrom) -> bool:
     if isinstance(node, ast.Import):
-        modules = [one.name for one in node.names]
+        modules = [alias.name for alias in node.names]
     elif node.level or node.module is None:
         return False
     elif node.module == "__future__":
         return True
     else:
         # What is taken out of a module may be a module, or a reader of files.
-        modules = [f"{node.module}.{one.name}" for one in node.names]
+        modules = [f"{node.module}.{alias.name}" for alias in node.names]
     parts = [name.split(".") for name in modules]
-    return all(one[0] in ALLOWED_IMPORTS and not any(map(_attribute_forbidden, one[1:])) for one in parts)
+    return all(part[0] in ALLOWED_IMPORTS and not any(map(_attribute_forbidden, part[1:])) for part in parts)
 
 
 def _attribute_forbidden(name: str) -> bool:

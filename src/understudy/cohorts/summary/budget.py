@@ -41,8 +41,8 @@ class Prediction:
     """The error to expect of one statistic: the noise of a value, and the same per learner.
 
     A mean over learners that is computed from the value is off by `error` (one standard deviation).
-    `what` says what is released, in plain words; `off_by` is the error on the scale of `scale`,
-    and `useless` tells that it is as large as what could be learned.
+    `what` describes what is released, in plain words; `off_by` is the error on the scale of `scale`,
+    and `useless` means that it is as large as what could be learned.
     """
 
     statistic: str
@@ -137,7 +137,7 @@ def with_cuts(measured: Guarantee, schema: Schema) -> Guarantee:
         return measured
     if schema.cuts_epsilon is None:
         raise DataError(
-            "the cuts between the labels were estimated privately, and the schema does not say what they cost.",
+            "the cuts between the labels were estimated privately, and the schema does not state what they cost.",
             hint="write `cuts_epsilon` in it, the epsilon that `cohort build` was given: `understudy ledger FILE` "
             "shows it.",
         )
@@ -155,7 +155,7 @@ def with_cuts(measured: Guarantee, schema: Schema) -> Guarantee:
 class _Reading:
     """How the error of a statistic reads: on which scale, and how large what it is about usually is.
 
-    An error as large as that says nothing. These sizes are public guesses, as are the shares.
+    A statistic with an error as large as that is of no use. These sizes are public guesses, as are the shares.
     """
 
     what: str
@@ -176,7 +176,7 @@ _READINGS: dict[str, _Reading] = {
     "levels": _Reading("how active learners are in each window", "share of weeks", 0.3),
     "zeros": _Reading("weeks without activity, by label", "share of weeks", 0.3, by_label=True),
     "minutes_by_label": _Reading(
-        "minutes a week, by label (logarithm)", "share of the bound's", 0.3, by_label=True
+        "minutes per week, by label (logarithm)", "share of the bound's", 0.3, by_label=True
     ),
     "sketch": _Reading("how weekly minutes are distributed", "share of weeks", 0.15),
     "rhythm": _Reading("the rhythm over the weeks of the term", "share of windows", 0.2),
@@ -244,7 +244,7 @@ def propose(
     shares = {name: wanted[name] / total for name in MEASURES if name in wanted}
     plan = Plan(schema, n_learners, epsilon, delta, shares, expected)
     check_accounting(plan)
-    # A schema that does not say what its cuts cost is found before anything is spent.
+    # A schema that does not state what its cuts cost is found before anything is spent.
     with_cuts(plan.charge, schema)
     return plan
 

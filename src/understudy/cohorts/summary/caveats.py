@@ -1,4 +1,7 @@
-"""Caveats of a summary: what went into it beside its own measurement."""
+"""Caveats of a summary: what went into it beside its own measurement.
+
+Files of before name a caveat by its sentence, so a sentence can only change together with its old form.
+"""
 
 from __future__ import annotations
 

@@ -47,7 +47,7 @@ def with_previous(
     The noise scale of a combined number holds the drift. `previous` may itself be combined, so that
     a third year builds on two. Never give two summaries of the same learners: their noise scales
     would be right, but the file would hold both measurements and state the epsilon of one. Only the
-    ledger knows who they are: see `Ledger.same_learners`. `charged` says that a ledger knows that
+    ledger knows which learners they are: see `Ledger.same_learners`. `charged` means that a ledger knows that
     `previous` was paid for; without it the statement calls that a claim.
     """
     check_previous(summary.schema, previous)
@@ -56,15 +56,15 @@ def with_previous(
     statistics = {
         name: _combined(
             name,
-            one,
+            statistic,
             summary.n_learners,
             previous.statistics[name],
             previous.n_learners,
             summary.schema.n_weeks,
         )
         if name in previous.statistics
-        else one
-        for name, one in summary.statistics.items()
+        else statistic
+        for name, statistic in summary.statistics.items()
     }
     return remade(
         summary, statistics, {"previous": cards(previous)}, *previous_caveats(previous, charged=charged)
@@ -72,15 +72,15 @@ def with_previous(
 
 
 def previous_caveats(previous: PrivateSummary, *, charged: bool) -> tuple[Caveat, ...]:
-    """What is said with a summary that holds an earlier one: what that held beside its own measurement is in it too."""
-    told = previous.guarantee.caveats
+    """The caveats of a summary that holds an earlier one, with those of the earlier one that pass on to it."""
+    stated = previous.guarantee.caveats
     # One claim in a chain of years makes a claim of the whole.
-    known = charged and caveats.PREVIOUS_CLAIMED not in told
-    from_file = caveats.FROM_FILE in told or caveats.EARLIER_FROM_FILE in told
+    known = charged and caveats.PREVIOUS_CLAIMED not in stated
+    from_file = caveats.FROM_FILE in stated or caveats.EARLIER_FROM_FILE in stated
     return (
         caveats.PREVIOUS if known else caveats.PREVIOUS_CLAIMED,
         *((caveats.EARLIER_FROM_FILE,) if from_file else ()),
-        *((caveats.FEEDBACK,) if caveats.FEEDBACK in told else ()),
+        *((caveats.FEEDBACK,) if caveats.FEEDBACK in stated else ()),
     )
 
 
@@ -102,7 +102,7 @@ def check_previous(schema: Schema, previous: PrivateSummary) -> None:
 
 def _differences(now: Schema, before: Schema) -> list[str]:
     """What two declarations differ in, in words."""
-    windows, old = ({one.name: one for one in schema.features} for schema in (now, before))
+    windows, old = ({feature.name: feature for feature in schema.features} for schema in (now, before))
     found = []
     if list(windows) != list(old):
         found.append(f"other windows ({', '.join(old)}; this year {', '.join(windows)})")
@@ -112,7 +112,7 @@ def _differences(now: Schema, before: Schema) -> list[str]:
             if differing:
                 words = {"hours": "other hours", "high": "another bound", "unit": "another unit"}[what]
                 found.append(f"{words} of {', '.join(differing)}")
-    for words, mine, theirs in (
+    for words, new, earlier in (
         ("weeks", now.n_weeks, before.n_weeks),
         ("a label", now.label, before.label),
         ("labels", list(now.labels), list(before.labels)),
@@ -120,8 +120,8 @@ def _differences(now: Schema, before: Schema) -> list[str]:
         ("bounds of the scores", _listed(now.score_bounds), _listed(before.score_bounds)),
         ("learners without events", now.without_events, before.without_events),
     ):
-        if mine != theirs:
-            found.append(f"other {words} ({theirs}; this year {mine})".replace("other a ", "another "))
+        if new != earlier:
+            found.append(f"other {words} ({earlier}; this year {new})".replace("other a ", "another "))
     return found
 
 
@@ -138,9 +138,11 @@ def best_gain(plan_noise: Mapping[str, float], n_learners: int, previous: Privat
     for name, noise in plan_noise.items():
         if name in previous.statistics:
             own = noise / n_learners
-            one = previous.statistics[name]
+            statistic = previous.statistics[name]
             sd = (
-                np.diagonal(one.noise_sd) if name == "habits" and np.ndim(one.noise_sd) == 2 else one.noise_sd
+                np.diagonal(statistic.noise_sd)
+                if name == "habits" and np.ndim(statistic.noise_sd) == 2
+                else statistic.noise_sd
             )
             old = float(np.mean(sd)) / previous.n_learners
             found[name] = float(1.0 / np.sqrt(1.0 + (own / old) ** 2))
@@ -167,12 +169,12 @@ def cards(summary: PrivateSummary) -> list[str]:
     return [*([] if own is None else [own]), *summary.provenance.get("previous", [])]
 
 
-def own_noise(one: Statistic) -> float:
+def own_noise(statistic: Statistic) -> float:
     """The noise of the statistic's own measurement, also after something was combined with it."""
-    if "measured_sd" in one.context:
-        return float(one.context["measured_sd"])
-    # Of products the diagonal has what was drawn; the halves beside it are means of two.
-    return float(np.max(one.noise_sd))
+    if "measured_sd" in statistic.context:
+        return float(statistic.context["measured_sd"])
+    # The diagonal of products has the noise that was drawn; the other cells are means of two.
+    return float(np.max(statistic.noise_sd))
 
 
 def least_noise(measured: Floats, years: int) -> Floats:
@@ -213,8 +215,8 @@ def _combined(
 def _alike(now: Statistic, before: Statistic) -> bool:
     """Whether two statistics mean the same, whatever noisy centres they were measured around."""
 
-    def public(one: Statistic) -> dict[str, Any]:
-        return {key: value for key, value in one.context.items() if key not in _OWN}
+    def public(statistic: Statistic) -> dict[str, Any]:
+        return {key: value for key, value in statistic.context.items() if key not in _OWN}
 
     return (now.axes, now.names, public(now)) == (before.axes, before.names, public(before))
 
@@ -232,9 +234,9 @@ def drift_variance(differences: Floats, noise: Floats) -> float:
     return float((weight * tau**2).sum() / weight.sum())
 
 
-def _groups(name: str, one: Statistic) -> list[NDArray[np.bool_]]:
+def _groups(name: str, statistic: Statistic) -> list[NDArray[np.bool_]]:
     """Cells that may be expected to drift alike."""
-    shape = one.values.shape
+    shape = statistic.values.shape
     if name == "habits":
         # Means drift with the level of activity; products with the label and with each other hardly do.
         means, label = np.zeros(shape, dtype=bool), np.zeros(shape, dtype=bool)
@@ -242,7 +244,7 @@ def _groups(name: str, one: Statistic) -> list[NDArray[np.bool_]]:
         label[-1, :] = label[:, -1] = True
         label &= ~means
         return [means, label, ~means & ~label]
-    if one.axes and one.axes[-1] == "what":
+    if statistic.axes and statistic.axes[-1] == "what":
         places = np.broadcast_to(np.arange(shape[-1]), shape)
         return [places == place for place in range(shape[-1])]
     return [np.ones(shape, dtype=bool)]

@@ -1,12 +1,12 @@
 """What a private summary can hold: each statistic a sum over learners of a bounded vector.
 
-Nothing here draws noise. A statistic says what one learner adds, looking at that learner only (and
+Nothing here draws noise. A statistic defines what one learner adds, looking at that learner only (and
 at noisy numbers that were released before), and how far the sum moves when one learner is replaced.
 
 Notation: x is a learner's value of a feature (window of the day) in a week, a = 1 where x > 0 and 0
 elsewhere, l = log(1 + x) / log(1 + bound), which is between 0 and 1; F features, T weeks, n learners.
 
-Sensitivity. Let v be the vector of the learner who goes and w that of the one who comes, each cut to
+Sensitivity. Let v be the vector of the learner who is replaced and w that of the new one, each cut to
 L2 norm C by scaling it down. The sum moves by w - v, and n is public. Groups (labels) are places in the
 vector, so a learner who changes group is covered: v and w then have different places.
 
@@ -150,7 +150,7 @@ def _weeks(schema: Schema) -> tuple[str, ...]:
 
 
 def labels(schema: Schema, earlier: Earlier) -> Measure:
-    """How many learners have each label. Non-negative with one 1: C = 1 without cutting anybody."""
+    """How many learners have each label. Non-negative with one 1: C = 1, which cuts no learner."""
     return Measure(
         "labels",
         "number of learners with each label",
@@ -163,9 +163,9 @@ def labels(schema: Schema, earlier: Earlier) -> Measure:
 
 
 def zeros(schema: Schema, earlier: Earlier) -> Measure:
-    """Share of weeks without activity, by label and feature (two-stage-sharing, section IV-B2).
+    """Share of weeks without activity, by label and feature (two-stage paper, section IV-B2).
 
-    Non-negative; F entries of at most 1 in the places of one label: C = sqrt(F) without cutting anybody.
+    Non-negative; F entries of at most 1 in the places of one label: C = sqrt(F), which cuts no learner.
     """
     return Measure(
         "zeros",
@@ -231,7 +231,7 @@ def sketch(schema: Schema, earlier: Earlier) -> Measure:
     """Histogram of positive values over public bins, for each feature. Non-negative, C = 0.4 sqrt(F).
 
     A learner's shares of weeks in the bins of a feature add up to at most 1, so their norm is at most 1;
-    whoever is active half of the weeks and varies over three bins has 0.3.
+    a learner who is active half of the weeks and varies over three bins has 0.3.
     """
     edges = _SKETCH_EDGES
     highs = schema.highs
@@ -352,7 +352,7 @@ def _own_deviation(cohort: Cohort) -> Floats:
 # Of the vector whose products are released: the constant, and the label from -1 to 1.
 _CONSTANT = 1.2
 LABEL_FACTOR = 1.8
-# Weeks that a learner's mean of l is shrunk by, so that one week says little.
+# Weeks by which a learner's mean of l is shrunk, so that one week counts little.
 _PRIOR_WEEKS = 2.0
 
 
@@ -430,7 +430,7 @@ def _centres(schema: Schema, earlier: Earlier) -> tuple[Floats, Floats]:
     return np.round(active, 6), np.round(np.clip(size, 0.15, 0.85), 6)
 
 
-# In the order in which they are measured: `habits` uses what `levels` said.
+# In the order in which they are measured: `habits` uses the result of `levels`.
 MEASURES: dict[str, Callable[[Schema, Earlier], Measure]] = {
     "labels": labels,
     "levels": levels,

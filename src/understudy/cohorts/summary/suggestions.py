@@ -1,9 +1,8 @@
 """Suggestions for the next cycle: sentences for prompts, factors for the budget's shares, validated effects.
 
-They come from feedback, which is output of stage two (validation on the real data) and is treated as public,
-as by Walker et al. (two-stage sharing, section III-E). It is public at a price: stage two is covered by no epsilon,
-and what it gives away together with stage one is measured, not proved (findings, section 5). Nothing here makes that
-price larger or smaller.
+They come from feedback, which is output of stage two (validation on the real data) and is treated as public, as in
+the two-stage paper (section III-E). It has a price: no epsilon covers stage two, and what both stages reveal together
+is measured, not proved (findings, section 5). Nothing here makes that price larger or smaller.
 """
 
 from __future__ import annotations
@@ -41,7 +40,7 @@ Habit = Literal["active", "l"]
 
 @dataclass(frozen=True)
 class Effect:
-    """What validation says a habit has to do with the label: up, down, or nothing that it could see.
+    """The relation of a habit to the label that validation found: up, down, or none that it could see.
 
     `share` is the mean direction of the findings behind it, from -1 to 1.
     """
@@ -163,12 +162,12 @@ _SIGNIFICANT = 1.96
 def with_effects(summary: PrivateSummary, suggestions: Suggestions) -> PrivateSummary:
     """The summary in which validated effects of habits on the label count as one more observation.
 
-    That a correlation was significant among n learners, with its direction, says where it lies: sqrt(n) r
+    That a correlation was significant among n learners, with its direction, bounds it: sqrt(n) r
     is beyond 1.96, or within, and is normal around the truth. With correlations of about 0.3 in
     either direction beforehand this has a mean and a variance (a truncated normal law), to which
     the chance of this year's learners adds 1 / n. The product of habit and label that was
     measured with noise is combined with it by precision. Feedback is public (see the module), so this is
-    post-processing; the guarantee says that no epsilon covers the feedback.
+    post-processing; the guarantee states that no epsilon covers the feedback.
     """
     found = summary.statistics.get("habits")
     if found is None or not suggestions.effects:
@@ -191,9 +190,9 @@ def with_effects(summary: PrivateSummary, suggestions: Suggestions) -> PrivateSu
         habit_sd = math.sqrt(min(max(float(values[row, row]) - mean_habit**2, 0.3), 2.0))
         correlation, spread = correlation_given_significance(effect.share, suggestions.n_learners, n)
         unit = factor * habit_sd * label_sd
-        said, said_sd = unit * correlation + factor * mean_habit * mean_code, unit * spread
-        fresh, known = 1.0 / max(sd[row, -1], 1e-12) ** 2, 1.0 / said_sd**2
-        values[row, -1] = values[-1, row] = (fresh * values[row, -1] + known * said) / (fresh + known)
+        validated, validated_sd = unit * correlation + factor * mean_habit * mean_code, unit * spread
+        fresh, known = 1.0 / max(sd[row, -1], 1e-12) ** 2, 1.0 / validated_sd**2
+        values[row, -1] = values[-1, row] = (fresh * values[row, -1] + known * validated) / (fresh + known)
         sd[row, -1] = sd[-1, row] = 1.0 / math.sqrt(fresh + known)
         cells.append(f"{effect.habit} {effect.feature}")
     if not cells:
@@ -213,7 +212,7 @@ def with_effects(summary: PrivateSummary, suggestions: Suggestions) -> PrivateSu
 
 
 def correlation_given_significance(share: float, n_validated: int, n_now: int) -> tuple[float, float]:
-    """Mean and standard deviation of a correlation of which validation said `share` of the way it has a direction."""
+    """Mean and standard deviation of a correlation for which a `share` of the validated findings had a direction."""
     scale = math.sqrt(n_validated * _USUAL_CORRELATION**2 + 1.0)
     cut = _SIGNIFICANT / scale
     beyond, within = truncnorm(cut, math.inf), truncnorm(-cut, cut)

@@ -43,8 +43,10 @@ def summarize(
             if n_cells > MOST_CELLS or sensitivity / math.sqrt(2.0 * rho) < LEAST_SIGMA:
                 raise ValueError("the accounting does not cover so many cells or so fine a noise")
             noisy = gaussian(measure.lattice(cohort), sensitivity=sensitivity, rho=rho, noise=noise)
-            one = measure.statistic(noisy, measure.sensitivity / math.sqrt(2.0 * rho))
-            released[name] = replace(one, context={**one.context, "n_learners": cohort.n_learners})
+            statistic = measure.statistic(noisy, measure.sensitivity / math.sqrt(2.0 * rho))
+            released[name] = replace(
+                statistic, context={**statistic.context, "n_learners": cohort.n_learners}
+            )
             step.advance()
     guarantee = plan.guarantee if noise.secret else Guarantee.seeded(plan.guarantee)
     return PrivateSummary._made(
@@ -66,7 +68,7 @@ def summarize(
 
 
 def refuse_cuts_from_data(cohort: Cohort) -> None:
-    """Labels cut at the data's own quantiles depend on everybody: one replaced score moves others."""
+    """Refuse labels that are cut at the data's own quantiles: one replaced score moves other learners."""
     if cohort.schema.cuts_source == "data":
         raise DataError(
             "the cuts between the labels come from the data, so a replaced learner can change the labels of others.",

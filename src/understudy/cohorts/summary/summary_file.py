@@ -1,8 +1,8 @@
 """PrivateSummary: the noisy sums about a cohort that may leave, each with the noise it carries.
 
 This is the type that reaches a prompt or a panelist's script. It has no public constructor: one is
-made by `measuring.summarize`, from what a mechanism gave, or read from a file that was verified as far
-as a file can be.
+made by `summarize` from the output of a mechanism, or read from a file that was verified as far as a
+file can be.
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ _AS_WRITTEN = (
     "is charged again."
 )
 
-# Whoever holds it has noisy numbers in hand: `measuring` takes it by `_mechanism_token`, nobody else.
+# Only code that has noisy numbers may hold it: `summarize` takes it by `_mechanism_token`.
 _TOKEN: Final = object()
 
 
 @dataclass(frozen=True, eq=False)
 class Statistic:
-    """One noisy statistic: sums over learners of what `meaning` says.
+    """One noisy statistic: sums over learners of what `meaning` describes.
 
     `noise_sd` is the standard deviation of the noise of each value (a number, or one for each).
     `axes` name the dimensions of `values` and `names` the places along them. `context` holds the
@@ -123,9 +123,9 @@ def _without_columns(content: Any) -> Any:
 
 @dataclass(frozen=True, eq=False, init=False)
 class PrivateSummary:
-    """What a mechanism released about a cohort; see `measuring.summarize`.
+    """What a mechanism released about a cohort; see `summarize`.
 
-    `n_learners` is public. `provenance` says how it came about: `source` is "mechanism" or "file".
+    `n_learners` is public. `provenance` records how it was made: `source` is "mechanism" or "file".
     """
 
     schema: Schema
@@ -175,7 +175,7 @@ class PrivateSummary:
             "schema": {**self.schema.to_dict(), "columns": self.schema.columns()},
             "n_learners": self.n_learners,
             "guarantee": self.guarantee.to_json(),
-            "statistics": {name: one.to_json() for name, one in self.statistics.items()},
+            "statistics": {name: statistic.to_json() for name, statistic in self.statistics.items()},
             "derived": derived(self),
             "provenance": dict(self.provenance),
         }
@@ -184,7 +184,7 @@ class PrivateSummary:
     def from_json(cls, content: Any, source: str = "the summary") -> PrivateSummary:
         """A summary from a parsed file, as far as it can be verified; the rest is what the file claims.
 
-        Its guarantee and `provenance` say that it comes from a file: see `verifying`.
+        Its guarantee and `provenance` state that it comes from a file: see `verification`.
         """
         from understudy.cohorts.summary.verification import (
             verified_guarantee,
@@ -222,7 +222,7 @@ class PrivateSummary:
 
 
 def _mechanism_token() -> object:
-    """For `measuring`, which holds noisy numbers."""
+    """For `summarize`, which has noisy numbers."""
     return _TOKEN
 
 
@@ -275,7 +275,7 @@ def derived(summary: PrivateSummary) -> dict[str, Any]:
         "zero_shares": {
             "meaning": "share of weeks with the value 0, estimated from levels, labels and habits",
             "axes": [summary.schema.label, "feature"],
-            "names": [list(summary.schema.labels), [one.name for one in summary.schema.features]],
+            "names": [list(summary.schema.labels), [feature.name for feature in summary.schema.features]],
             "values": np.round(values, 4).tolist(),
             "sd": np.round(sd, 4).tolist(),
         }

@@ -1,11 +1,10 @@
 """What a file has to show before it is taken for a private summary.
 
-Whoever holds a file can write any numbers into it, so that noise was drawn is the file's claim and
-stays one. What can be checked is: the statistics are those that the mechanism measures, of the shape that
-the schema gives them; every number states its noise; and the stated noise is enough for the stated
-guarantee, (sensitivity / noise)^2 / 2 summed over the statistics being at most the rho of what is left
-of it without the price of privately estimated cuts, which are in the file too. Words
-(meanings, names along the axes, the guarantee's sentences) are written anew from the schema: none of
+A file can hold any numbers, so that noise was drawn is the file's claim and stays one. What can be checked is:
+the statistics are those that the mechanism measures, of the shape that the schema gives them; every number states
+its noise; and the stated noise is enough for the stated guarantee, (sensitivity / noise)^2 / 2 summed over the
+statistics being at most the rho of what is left of it without the price of privately estimated cuts, which are in the
+file too. Words (meanings, names along the axes, the guarantee's sentences) are written anew from the schema: none of
 the file's own get any further, but for the schema, which the custodian declares.
 """
 
@@ -88,7 +87,7 @@ def verified_guarantee(
     if not stated.formal:
         if not simulated:
             raise DataError(
-                f"{source} claims no guarantee, so it is no private summary of real learners.", hint=_HINT
+                f"{source} claims no guarantee, so it is not a private summary of real learners.", hint=_HINT
             )
         # Seeded noise is the one way to a summary without a guarantee; no other reason gets any further.
         return Guarantee.none(SEEDED if stated.reason == SEEDED else "the file claims none")
@@ -97,7 +96,7 @@ def verified_guarantee(
         raise DataError(f"{source} claims a guarantee of another kind.", hint=_HINT)
     if schema.cuts_source == "private" and schema.cuts_epsilon is None:
         raise DataError(
-            f"{source} has privately estimated cuts between the labels, and does not say what they cost.",
+            f"{source} has privately estimated cuts between the labels, and does not state what they cost.",
             hint=_HINT,
         )
     # Of the sum only twelve digits are sure.
@@ -129,32 +128,34 @@ def verified_guarantee(
 
 
 def verified_provenance(content: Any, source: str) -> dict[str, Any]:
-    """Where a file says that it comes from: only what this program writes, in the form it does."""
-    told = content if isinstance(content, dict) else {}
-    kept: dict[str, Any] = {"source": "file", "file": source, "simulated": told.get("simulated") is True}
+    """The origin that a file states: only what this program writes, in the form that it writes."""
+    stated = content if isinstance(content, dict) else {}
+    kept: dict[str, Any] = {"source": "file", "file": source, "simulated": stated.get("simulated") is True}
     for name in ("epsilon", "delta"):
-        if isinstance(told.get(name), int | float):
-            kept[name] = _number(told[name])
-    if isinstance(told.get("analyses"), list):
-        kept["analyses"] = [one for one in told["analyses"] if one in ANALYSES]
-    if isinstance(told.get("shares"), dict):
-        kept["shares"] = {name: _number(told["shares"][name]) for name in MEASURES if name in told["shares"]}
-    if _is_card(told.get("card")):
-        kept["card"] = told["card"]
-    if isinstance(told.get("previous"), list):
-        kept["previous"] = [one for one in told["previous"] if _is_card(one)][:_MOST_YEARS]
-    if isinstance(told.get("feedback"), str):
-        kept["feedback"] = "rules" if told["feedback"] == "rules" else "a language model"
+        if isinstance(stated.get(name), int | float):
+            kept[name] = _number(stated[name])
+    if isinstance(stated.get("analyses"), list):
+        kept["analyses"] = [name for name in stated["analyses"] if name in ANALYSES]
+    if isinstance(stated.get("shares"), dict):
+        kept["shares"] = {
+            name: _number(stated["shares"][name]) for name in MEASURES if name in stated["shares"]
+        }
+    if _is_card(stated.get("card")):
+        kept["card"] = stated["card"]
+    if isinstance(stated.get("previous"), list):
+        kept["previous"] = [card for card in stated["previous"] if _is_card(card)][:_MOST_YEARS]
+    if isinstance(stated.get("feedback"), str):
+        kept["feedback"] = "rules" if stated["feedback"] == "rules" else "a language model"
     return kept
 
 
 def _verified(
     name: str, form: StatisticForm, schema: Schema, n_learners: int, earlier: Mapping[str, Statistic]
 ) -> Statistic:
-    told = form.context
+    stated = form.context
     measure = MEASURES[name](schema, earlier)
     if name == "habits":
-        measure = _around_its_centres(measure, told, schema, earlier)
+        measure = _around_its_centres(measure, stated, schema, earlier)
     values, sd = (np.array(numbers, dtype=np.float64) for numbers in (form.values, form.noise_sd))
     if values.shape != measure.shape or sd.shape not in ((), values.shape):
         raise DataError("does not have the shape that the schema gives it.", hint=_HINT)
@@ -163,10 +164,10 @@ def _verified(
     if form.axes != measure.axes or form.names != measure.names:
         raise DataError("has other axes than the schema gives it.", hint=_HINT)
     context = {**measure.context, "n_learners": n_learners}
-    if {key: value for key, value in told.items() if key not in _COMBINED} != context:
+    if {key: value for key, value in stated.items() if key not in _COMBINED} != context:
         raise DataError("was measured in a way that is not known here.", hint=_HINT)
-    added = _combined(told, measure)
-    one = Statistic(
+    added = _combined(stated, measure)
+    statistic = Statistic(
         values,
         sd if sd.ndim else float(sd),
         measure.axes,
@@ -174,40 +175,40 @@ def _verified(
         measure.names,
         {**context, **added},
     )
-    sigma = own_noise(one)
+    sigma = own_noise(statistic)
     most = np.full(values.shape, sigma)
     if measure.kind == "products":
         most = np.where(np.eye(len(values), dtype=bool), sigma, sigma / math.sqrt(2.0))
     if not (added or np.allclose(sd, most, rtol=_ROUNDING)) or (sd > most * (1 + _ROUNDING)).any():
         raise DataError("states noise that no mechanism gives.", hint=_HINT)
-    least = _least(one, most, n_learners)
+    least = _least(statistic, most, n_learners)
     if (sd < least * (1 - _ROUNDING)).any():
         raise DataError("states less noise than its number of years can have left.", hint=_HINT)
-    return one
+    return statistic
 
 
-def _least(one: Statistic, measured: Floats, n_learners: int) -> Floats:
+def _least(statistic: Statistic, measured: Floats, n_learners: int) -> Floats:
     """The least noise of each value after an earlier year and validated effects were weighed in.
 
     An effect is known to no more than the chance of this year's learners, 1 / sqrt(n) in a correlation,
-    times the least spreads of habit (0.3 in variance) and label (0.1) that `next_cycle` supposes.
+    times the least spreads of habit (0.3 in variance) and label (0.1) that `suggestions` assumes.
     """
-    least = least_noise(measured, int(one.context.get("years", 1)))
-    known = one.context.get("validated_cells", ())
+    least = least_noise(measured, int(statistic.context.get("years", 1)))
+    known = statistic.context.get("validated_cells", ())
     if known:
-        said = float(one.context["label_factor"]) * math.sqrt(0.3 * 0.1 * n_learners)
+        validated_sd = float(statistic.context["label_factor"]) * math.sqrt(0.3 * 0.1 * n_learners)
         for cell in known:
-            row = one.names[-1].index(cell)
+            row = statistic.names[-1].index(cell)
             for place in ((row, -1), (-1, row)):
-                least[place] = 1.0 / math.sqrt(1.0 / least[place] ** 2 + 1.0 / said**2)
+                least[place] = 1.0 / math.sqrt(1.0 / least[place] ** 2 + 1.0 / validated_sd**2)
     return least
 
 
 def _around_its_centres(
-    measure: Measure, told: Mapping[str, Any], schema: Schema, earlier: Mapping[str, Statistic]
+    measure: Measure, stated: Mapping[str, Any], schema: Schema, earlier: Mapping[str, Statistic]
 ) -> Measure:
     """Centres come from the noisy levels; of levels that were combined later, only their range is known."""
-    active, size = (np.array(told[key], dtype=np.float64) for key in ("centre_active", "centre_l"))
+    active, size = (np.array(stated[key], dtype=np.float64) for key in ("centre_active", "centre_l"))
     if active.shape != (schema.n_features,) or size.shape != (schema.n_features,):
         raise ValueError
     if not (((active >= 0.05) & (active <= 0.95)).all() and ((size >= 0.15) & (size <= 0.85)).all()):
@@ -219,43 +220,44 @@ def _around_its_centres(
     return habits_around(schema, active, size)
 
 
-def _combined(told: Mapping[str, Any], measure: Measure) -> dict[str, Any]:
-    """What a context says of an earlier year, or of validated effects; nothing if it was only measured."""
+def _combined(stated: Mapping[str, Any], measure: Measure) -> dict[str, Any]:
+    """What a context states of an earlier year, or of validated effects; empty if it was only measured."""
     found: dict[str, Any] = {}
-    years = told.get("years", 1)
+    years = stated.get("years", 1)
     if isinstance(years, bool) or not isinstance(years, int) or not 1 <= years <= _MOST_YEARS:
         raise ValueError
     if years > 1:
         found["years"] = years
-    cells = told.get("validated_cells", [])
+    cells = stated.get("validated_cells", [])
     if not isinstance(cells, list) or not set(map(str, cells)) <= set(measure.names[-1]):
         raise ValueError
     if cells:
         found["validated_cells"] = [str(cell) for cell in cells]
-    if bool(found) != ("measured_sd" in told):
-        raise DataError("does not say what the noise of its own measurement was.", hint=_HINT)
+    if bool(found) != ("measured_sd" in stated):
+        raise DataError("does not state the noise of its own measurement.", hint=_HINT)
     if found:
-        found["measured_sd"] = _number(told["measured_sd"])
+        found["measured_sd"] = _number(stated["measured_sd"])
         if not found["measured_sd"] > 0:
             raise DataError("holds a number without noise.", hint=_HINT)
     return found
 
 
-def _caveats(schema: Schema, statistics: Mapping[str, Statistic], told: tuple[Caveat, ...]) -> list[Caveat]:
-    """What the file says, and what its numbers say whether it does or not."""
+def _caveats(schema: Schema, statistics: Mapping[str, Statistic], stated: tuple[Caveat, ...]) -> list[Caveat]:
+    """The caveats that the file states, and those that its numbers show."""
     seen = [
-        # That an earlier summary was charged is the file's claim, unless it says that a ledger knew it.
+        # That an earlier summary was charged is the file's claim, unless a ledger knew it.
         (
             caveats.PREVIOUS_CLAIMED,
-            caveats.PREVIOUS not in told and any("years" in one.context for one in statistics.values()),
+            caveats.PREVIOUS not in stated
+            and any("years" in statistic.context for statistic in statistics.values()),
         ),
         (caveats.PREVIOUS, False),
         (caveats.EARLIER_FROM_FILE, False),
-        (caveats.FEEDBACK, any("validated_cells" in one.context for one in statistics.values())),
+        (caveats.FEEDBACK, any("validated_cells" in statistic.context for statistic in statistics.values())),
         (caveats.DROPPED, schema.without_events == "dropped"),
         (caveats.UNSCORED, schema.without_score == "dropped"),
     ]
-    return [caveat for caveat, is_seen in seen if is_seen or caveat in told]
+    return [caveat for caveat, is_seen in seen if is_seen or caveat in stated]
 
 
 def _too_little(source: str, epsilon: float, delta: float, statistic: str = "") -> str:
