@@ -1,12 +1,14 @@
 """`understudy keystrokes coarsen` and `statistics` as a person runs them; a planted learner must not come out."""
 
 import json
+import shutil
 
 import numpy as np
 import polars as pl
 import pytest
 
 from tests.support.command import run
+from understudy.core.files.simulated import mark_simulated
 from understudy.keystrokes.formats.events import event_table
 from understudy.keystrokes.formats.reading import read_keystrokes
 from understudy.keystrokes.simulate import EXPERIENCE, TypingCourse
@@ -325,8 +327,8 @@ def test_a_copy_under_another_name_is_asked_about(folder, tmp_path):
 
 
 def test_simulated_learners_belong_to_no_population(folder, tmp_path):
-    table = pl.read_csv(folder / "events.csv").with_columns(learner="simulated-" + pl.col("learner"))
-    table.write_csv(tmp_path / "course.csv")
+    shutil.copy(folder / "events.csv", tmp_path / "course.csv")
+    mark_simulated(tmp_path / "course.csv")
     (tmp_path / "digraphs.txt").write_text("i n\n", encoding="utf-8")
     for arguments in (
         ("coarsen", "course.csv", "--bucket", "300", "-o", "out.csv"),
@@ -335,4 +337,8 @@ def test_simulated_learners_belong_to_no_population(folder, tmp_path):
         done = run("keystrokes", *arguments, "--population", "course of 2026", cwd=tmp_path)
         assert done.returncode == 2
         assert "belong to no population" in done.stderr
-    assert {path.name for path in tmp_path.iterdir()} == {"course.csv", "digraphs.txt"}
+    assert {path.name for path in tmp_path.iterdir()} == {
+        "course.csv",
+        "course.csv.simulated",
+        "digraphs.txt",
+    }

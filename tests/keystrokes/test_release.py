@@ -6,6 +6,7 @@ import re
 import numpy as np
 import pytest
 
+from understudy.core.files.simulated import mark_simulated
 from understudy.errors import UsageError
 from understudy.keystrokes.coarsening import EXAMPLES, parse_coarsening, rebuild_times
 from understudy.keystrokes.formats.reading import read_keystrokes
@@ -173,6 +174,7 @@ def test_what_is_written_can_be_read_and_is_the_same(kind, kept, course, tmp_pat
     coarse = coarsen_events(keystrokes, parse_coarsening(kind), kept, rng())
     path = tmp_path / "events.csv"
     released_table(coarse, kept).write_csv(path)
+    mark_simulated(path)
     source = read_keystrokes(path)
     again = source.keystrokes
     low, high = parse_coarsening(kind).typing_range()

@@ -8,6 +8,7 @@ import numpy as np
 import polars as pl
 import pytest
 
+from understudy.core.files.simulated import mark_simulated
 from understudy.errors import UsageError
 from understudy.keystrokes.formats.events import event_table, write_keystrokes
 from understudy.keystrokes.formats.reading import read_keystrokes
@@ -41,6 +42,7 @@ def same(one: Keystrokes, other: Keystrokes) -> bool:
 def test_what_was_written_is_read(tmp_path, name):
     record = course()
     write_keystrokes(record, tmp_path / name, kind="simulated data")
+    mark_simulated(tmp_path / name)
     source = read_keystrokes(tmp_path / name)
     assert same(source.keystrokes, record)
     assert source.left_out == {}
