@@ -114,7 +114,7 @@ def test_a_column_that_is_not_there(write):
     ):
         read_log(write("log.csv", PLAIN), action="skil")
     with pytest.raises(
-        DataError, match="no column for the action and the outcome; found 'learner' and 1 col"
+        DataError, match="no column for the action and the outcome; found 'learner' and 1 other col"
     ):
         read_log(write("log.csv", "learner,x\na,1\na,2\n"))
     with pytest.raises(UsageError, match="two roles"):
@@ -128,7 +128,9 @@ def test_without_a_header_no_value_is_named(write):
     assert "ana" not in str(caught.value)
     with pytest.raises(DataError) as caught:
         read_log(write("log.csv", "ana,problem,correct\nben,skill,incorrect\nana,sub,correct\n"))
-    assert "found no column for the learner; found 'problem', 'correct' and 1 columns" in str(caught.value)
+    assert "found no column for the learner; found 'problem', 'correct' and 1 other column" in str(
+        caught.value
+    )
     assert "ana" not in str(caught.value)
 
 

@@ -106,8 +106,8 @@ LINES = [json.dumps(row) for row in STATEMENTS]
     [
         ("\n".join([*LINES[:2], LINES[2][:-9]]), "the JSON breaks off or is wrong on line 3"),
         (json.dumps(STATEMENTS, indent=1)[:-40], "the JSON breaks off or is wrong on line"),
-        ("\n".join([*LINES[:2], "7"]), "line 3 is JSON, but no statement"),
-        ("[1, 2]", "statement 1 is JSON, but no statement"),
+        ("\n".join([*LINES[:2], "7"]), "line 3 is JSON, but not an object"),
+        ("[1, 2]", "record 1 is JSON, but not an object"),
         ("[" * 100_000, "nested too deeply"),
         ("[]", "no row is left"),
         ('{"a": 1}', "no row is left"),

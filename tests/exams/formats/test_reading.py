@@ -121,7 +121,7 @@ def test_the_learner_column_as_asked(write):
     read = read_responses(path, columns=Columns(learner="kennung"), keep_names=True)
     assert read.origin.learners == ("x", "y")
     assert "1 column that is no item was left out: 'user'." in read.origin.notes
-    with pytest.raises(DataError, match="asked for column 'nobody', which none of the 3 columns is"):
+    with pytest.raises(DataError, match="asked for column 'nobody', which is not there"):
         read_responses(path, columns=Columns(learner="nobody"))
 
 

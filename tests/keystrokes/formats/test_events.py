@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 
 from tests.keystrokes.support.files import START, csv, presses
-from understudy.errors import DataError, UsageError
+from understudy.errors import DataError, UnderstudyError, UsageError
 from understudy.keystrokes.formats.reading import read_courses, read_keystrokes
 
 MINUTE = 60_000
@@ -266,7 +266,7 @@ def test_labels(write):
     [
         (LABELS, None, "l.csv: 2 columns could be the label"),
         (LABELS, "sex", "l.csv: asked for column 'sex', which is not there"),
-        (LABELS, "learner", "the learner's column cannot be the label"),
+        (LABELS, "learner", "one column was named for two roles, the label and the learner"),
         ("learner,x\nq,1\nr,2\n", None, "none of 2 labelled learners is one of 1 learners"),
         ("learner,x\na,1\na,2\n", None, r"a learner has two labels \(again on line 3, label column\)"),
         ("learner,x\na,1\nb,1\n", None, "holds 1 different values"),
@@ -275,7 +275,7 @@ def test_labels(write):
 )
 def test_labels_that_cannot_be_used(write, labels, label, message):
     path = write("e.csv", events(("a", START, "x")))
-    with pytest.raises(DataError, match=message):
+    with pytest.raises(UnderstudyError, match=message):
         read_keystrokes(path, labels=write("l.csv", labels), label=label)
 
 

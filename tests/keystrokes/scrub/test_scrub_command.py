@@ -155,7 +155,11 @@ def test_one_program_and_a_seed(tmp_path):
         (["snapshots.csv", "-o", "snapshots.csv", "--language", "java"], 2, "the data itself"),
         (["snapshots.csv", "-o", "x.csv", "--language", "java", "--keep", "email"], 3, "point at people"),
         (["snapshots.csv", "-o", "x.csv", "--language", "java", "--keep", "user"], 2, "column"),
-        (["snapshots.csv", "-o", "x.csv", "--language", "java", "--column", "nothing"], 3, "no column"),
+        (
+            ["snapshots.csv", "-o", "x.csv", "--language", "java", "--column", "nothing"],
+            3,
+            "which is not there",
+        ),
         (["snapshots.csv", "-o", "x.csv", "--language", "java", "--replace", "all"], 2, "names,emails"),
         (["class.txt", "-o", "x.csv", "--language", "java"], 3, "--column"),
         (["broken.jsonl", "-o", "x.jsonl", "--language", "java"], 3, "line 2"),

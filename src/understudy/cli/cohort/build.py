@@ -465,7 +465,7 @@ def _facts(cohort: Cohort, joined: Joined) -> dict[str, object]:
 
 def _show(cohort: Cohort, joined: Joined, gap: float, credit: float) -> None:
     from understudy.cli.terminal import print_table
-    from understudy.core.files.columns import counted
+    from understudy.core.files.words import counted
 
     print_table(
         f"{cohort.n_learners} learners over {cohort.schema.n_weeks} weeks",

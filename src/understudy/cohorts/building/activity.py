@@ -11,14 +11,15 @@ from numpy.typing import NDArray
 
 from understudy.cohorts.building.sessions import Term
 from understudy.core.events.reading import sniff
-from understudy.core.events.xapi import learner_of
-from understudy.core.files.columns import KNOWN_NAMES, counted, find_column, plain
+from understudy.core.events.xapi import Voiding, learner_of
+from understudy.core.files.columns import KNOWN_NAMES, ColumnChooser, plain
 from understudy.core.files.delimited import guess_separator, header_names, read_delimited
+from understudy.core.files.json_records import load_records
 from understudy.core.files.moments import DateOrder, read_moments
 from understudy.core.files.source import Source, decode, first_lines, keeping_values_inside, open_source
-from understudy.core.files.statements import Voiding, load_statements
 from understudy.core.files.tables import Table, read_parquet, read_workbook
 from understudy.core.files.times import UnreadableTimesError
+from understudy.core.files.words import counted
 from understudy.errors import DataError, UsageError
 
 FORMATS = ("csv", "excel", "moodle", "parquet", "tsv", "xapi")
@@ -29,6 +30,10 @@ _MOODLE_LEARNER = (
     "nomcompletdelutilisateur",
     "nombrecompletodelusuario",
 )
+_KNOWN = {
+    "learner": (*_MOODLE_LEARNER, *KNOWN_NAMES["learner"], "fullname"),
+    "time": KNOWN_NAMES["time"],
+}
 _NO_VALUE = ("", "-", "–")
 # What to do about times that cannot be read, by the code of the error, and the settings that help.
 _TIME_HINTS: dict[str, tuple[str, tuple[str, ...]]] = {
@@ -191,23 +196,10 @@ def _table(source: Source, format: str) -> Table:
 
 
 def _rows(table: Table, learner: str | None, time: str | None, notes: list[str]) -> pl.DataFrame:
-    who = find_column(
-        table.names,
-        learner,
-        (*_MOODLE_LEARNER, *KNOWN_NAMES["learner"], "fullname"),
-        table.file,
-        role="learner",
-        option="--learner",
-        notes=notes,
-    )
-    when = find_column(
-        table.names, time, KNOWN_NAMES["time"], table.file, role="time", option="--time", notes=notes
-    )
-    if who == when:
-        raise UsageError(
-            "one column was named for two roles.", hint="name two columns.", settings=("learner", "time")
-        )
-    frame = table.read({"learner": who, "time": when})
+    chooser = ColumnChooser(table.names, table.file, {"learner": learner, "time": time}, _KNOWN)
+    chooser.require("learner", "time")
+    notes += chooser.notes
+    frame = table.read(chooser.positions)
     name = pl.col("learner").cast(pl.String).str.strip_chars()
     if frame["time"].dtype == pl.String:
         frame = frame.with_columns(pl.col("time").replace(dict.fromkeys(_NO_VALUE)))
@@ -223,15 +215,10 @@ def _statements(
             hint="leave it out, or name the format.",
             settings=("learner", "time", "format"),
         )
-    statements, place = load_statements(decode(source, latin=False))
+    statements, place = load_records(decode(source, latin=False))
     rows = []
     voiding = Voiding()
     for number, statement in statements:
-        if not isinstance(statement, dict):
-            raise DataError(
-                f"{source.name}: {place} {number} is JSON, but not a statement.",
-                hint="a statement is an object with an actor, a verb and an object.",
-            )
         if not voiding.keeps(statement, number):
             continue
         _, key, alias = learner_of(statement.get("actor"))

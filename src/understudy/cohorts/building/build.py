@@ -26,8 +26,8 @@ from understudy.cohorts.building.sessions import (
 )
 from understudy.cohorts.cohort import Cohort
 from understudy.cohorts.schema import CutsSource, Feature, Schema
-from understudy.core.files.columns import counted
 from understudy.core.files.withdrawals import Withdrawn
+from understudy.core.files.words import counted
 from understudy.core.files.writing import check_suffix, write_table, write_text
 from understudy.errors import DataError, UnderstudyError, UsageError
 

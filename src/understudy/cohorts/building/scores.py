@@ -11,18 +11,23 @@ import polars as pl
 from numpy.typing import NDArray
 
 from understudy.cohorts.building.activity import Activity
-from understudy.core.files.columns import KNOWN_NAMES, counted, find_column, plain
+from understudy.core.files.columns import KNOWN_NAMES, ColumnChooser, plain
 from understudy.core.files.delimited import guess_separator, read_delimited
 from understudy.core.files.source import decode, first_lines, open_source
 from understudy.core.files.tables import MAGIC as PARQUET_MAGIC
 from understudy.core.files.tables import MAGICS as EXCEL_MAGICS
 from understudy.core.files.tables import Table, read_parquet, read_workbook
+from understudy.core.files.words import counted
 from understudy.errors import DataError, UsageError
 
 _SCORES = (
     *("score", "grade", "finalgrade", "finalscore", "overall", "total", "coursetotal", "mark", "marks"),
     *("points", "exam", "result", "note", "punkte", "punktzahl", "nota", "calificacion", "calificación"),
 )
+_KNOWN = {
+    "learner": (*KNOWN_NAMES["learner"], "fullname", "name", "idnumber", "email", "emailaddress"),
+    "score": _SCORES,
+}
 # What a grade book writes where there is no score.
 _NONE = ("", "-", "–", "na", "n/a", "null", "none", "nan")
 
@@ -66,19 +71,12 @@ def read_scores(path: Path | str, *, learner: str | None = None, score: str | No
             hint=f"choose one, for example '{fitting[0]}'.",
             settings=("score",),
         )
-    known = (*KNOWN_NAMES["learner"], "fullname", "name", "idnumber", "email", "emailaddress")
-    notes = [*table.notes]
-    who = find_column(
-        table.names, learner, known, table.file, role="learner", option="--scores-learner", notes=notes
+    chooser = ColumnChooser(
+        table.names, table.file, {"learner": learner, "score": score}, _KNOWN, {"learner": "scores_learner"}
     )
-    what = find_column(table.names, score, _SCORES, table.file, role="score", option="--score", notes=notes)
-    if who == what:
-        raise UsageError(
-            "one column was named for two roles.",
-            hint="name two columns.",
-            settings=("scores_learner", "score"),
-        )
-    frame = table.read({"learner": who, "score": what}).with_columns(
+    chooser.require("learner", "score")
+    notes = [*table.notes, *chooser.notes]
+    frame = table.read(chooser.positions).with_columns(
         pl.col("learner").cast(pl.String).str.strip_chars().replace("", None)
     )
     text = frame["score"].cast(pl.String).str.strip_chars()
@@ -91,7 +89,7 @@ def read_scores(path: Path | str, *, learner: str | None = None, score: str | No
         where = f"on {table.place} {frame['line'][int(wrong.arg_max() or 0)]}"
         where += f" ({counted(int(wrong.sum()), 'such row')})"
         raise DataError(
-            f"{table.file}: column '{table.names[what]}' holds something other than a number {where}."
+            f"{table.file}: column '{chooser.columns['score']}' holds something other than a number {where}."
             if score is not None
             else f"{table.file}: a score is not a number {where}.",
             hint="choose another column, or leave the cell empty where there is no score.",

@@ -10,9 +10,45 @@ import polars as pl
 
 from understudy.core.events.event_table import EventTable, ReadOptions
 from understudy.core.files.identifiers import Identifier, NamedPeople
+from understudy.core.files.json_records import load_records
 from understudy.core.files.source import Text, keeping_values_inside
-from understudy.core.files.statements import Voiding, load_statements
+from understudy.core.files.words import counted
 from understudy.errors import DataError
+
+VOIDED = "http://adlnet.gov/expapi/verbs/voided"
+
+
+class Voiding:
+    """Which statements others take back, found while the statements go by.
+
+    A voiding statement (xAPI 2.3.2) may come before or after the one that it names. It is nobody's
+    activity itself, and cannot be voided.
+    """
+
+    def __init__(self) -> None:
+        self._numbers: dict[str, list[int]] = {}
+        self._taken_back: set[str] = set()
+
+    def keeps(self, statement: dict[str, Any], number: int) -> bool:
+        """Note the statement; False if it is a voiding one, of which nothing else is to be read."""
+        verb, target = statement.get("verb"), statement.get("object")
+        if isinstance(verb, dict) and verb.get("id") == VOIDED:
+            if isinstance(target, dict) and isinstance(target.get("id"), str):
+                self._taken_back.add(target["id"].strip().lower())
+            return False
+        if isinstance(statement.get("id"), str):
+            self._numbers.setdefault(statement["id"].strip().lower(), []).append(number)
+        return True
+
+    def voided(self) -> list[int]:
+        """The numbers of the statements that were taken back; complete when all have gone by."""
+        return [number for taken_back in self._taken_back for number in self._numbers.get(taken_back, ())]
+
+    def notes(self) -> list[str]:
+        """A sentence with a count, if there is anything to say."""
+        n_voided = len(self.voided())
+        return [f"{counted(n_voided, 'voided statement')} left out."] if n_voided else []
+
 
 _SCHEMA = {
     "learner": pl.String,
@@ -28,17 +64,12 @@ _SCHEMA = {
 def read_xapi(text: Text, options: ReadOptions) -> EventTable:
     """One row per statement with a success; times in UTC; the action is the object's name, else its id."""
     options.refuse_columns("xapi")
-    statements, place = load_statements(text)
+    statements, place = load_records(text)
     actors: Counter[str] = Counter()
     names: set[str] = set()
     rows = []
     voiding = Voiding()
     for number, statement in statements:
-        if not isinstance(statement, dict):
-            raise DataError(
-                f"{text.name}: {place} {number} is JSON, but no statement.",
-                hint="a statement is an object with an actor, a verb and an object.",
-            )
         if voiding.keeps(statement, number):
             rows.append(_row(statement, number, actors, names, f"{text.name}: {place} {number}"))
     with keeping_values_inside(

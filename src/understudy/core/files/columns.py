@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Annotated
 
+from understudy.core.files.words import counted
 from understudy.errors import DataError, UsageError
 
 ROLES = ("learner", "action", "outcome", "time", "item", "group")
@@ -80,6 +82,141 @@ def count_known(names: Sequence[str]) -> int:
     return sum(plain(name) in _EVERY_KNOWN_NAME for name in names)
 
 
+class ColumnChooser:
+    """Chooses a column for each role: the one that was asked for, or else the first with a known name.
+
+    A column plays one role at most. `asked` holds the roles for which a user can name a column, and the
+    names given; these columns are chosen at once, so that no other role takes them. `known` holds the
+    names of each role as `plain` writes them, the preferred first. `settings` maps a role to the parameter
+    by which a user names its column, where that is not the role.
+    """
+
+    def __init__(
+        self,
+        names: Sequence[str],
+        file: str,
+        asked: Mapping[str, str | None] = MappingProxyType({}),
+        known: Mapping[str, Sequence[str]] = KNOWN_NAMES,
+        settings: Mapping[str, str] = MappingProxyType({}),
+    ) -> None:
+        self.positions: dict[str, int] = {}
+        self.notes: list[str] = []
+        self._names = names
+        self._plains = [plain(name) for name in names]
+        self._file = file
+        self._known = known
+        self._settings = {role: settings.get(role, role) for role in asked}
+        for role, name in asked.items():
+            if name is not None:
+                self.positions[role] = self._asked(role, name)
+
+    @property
+    def columns(self) -> dict[str, str]:
+        """The name of each role's column."""
+        return {role: self._names[position] for role, position in self.positions.items()}
+
+    def allow(self, role: str, known: Sequence[str] | None = None) -> bool:
+        """Choose the role's column if there is one, and say whether there is.
+
+        `known` are a format's own names: the first column of such a name is the one.
+        """
+        if role in self.positions:
+            return True
+        taken = set(self.positions.values())
+        fitting = [at for at in self._fitting(role, known) if at not in taken]
+        if not fitting:
+            return False
+        position = fitting[0]
+        if known is not None:
+            self.positions[role] = position
+            return True
+        alike = [other for other in fitting if self._plains[other] == self._plains[position]]
+        if len(alike) > 1:
+            if role not in self._settings:
+                return False
+            raise DataError(
+                f"{self._file}: {len(alike)} columns could be the {role}.",
+                hint="name the column, or rename the others.",
+                code="ambiguous-column",
+                settings=self._setting(role),
+            )
+        if len(fitting) > 1:
+            # One of our own names for it, so nobody's.
+            self.notes.append(
+                f"{self._file}: {len(fitting)} columns could be the {role}; '{self._plains[position]}' was taken."
+            )
+        self.positions[role] = position
+        return True
+
+    def require(self, *roles: str) -> None:
+        """Choose the columns of these roles; an error names all that are missing."""
+        missing = [role for role in roles if not self.allow(role)]
+        for role in missing:
+            for position in self._fitting(role):
+                raise self._two_roles(role, position)
+        if missing:
+            raise DataError(
+                f"{self._file}: found no column for the {' and the '.join(missing)}; {self._describe()}.",
+                hint=f"name {'it' if len(missing) == 1 else 'them'}; the file's first line has to hold the "
+                "columns' names.",
+                code="no-such-column",
+                settings=tuple(setting for role in missing for setting in self._setting(role)),
+            )
+
+    def _asked(self, role: str, asked: str) -> int:
+        fitting = [position for position, name in enumerate(self._names) if name == asked.strip()]
+        fitting = fitting or self._places(plain(asked))
+        if len(fitting) != 1:
+            raise DataError(
+                f"{self._file}: asked for column '{asked}', "
+                + (
+                    f"which {len(fitting)} columns could be."
+                    if fitting
+                    else f"which is not there; {self._describe()}."
+                ),
+                hint="write the column's name as it stands in the file's first line.",
+                code="ambiguous-column" if fitting else "no-such-column",
+                settings=self._setting(role),
+            )
+        if fitting[0] in self.positions.values():
+            raise self._two_roles(role, fitting[0])
+        return fitting[0]
+
+    def _two_roles(self, role: str, position: int) -> UsageError:
+        other = next(other for other, taken in self.positions.items() if taken == position)
+        return UsageError(
+            f"{self._file}: one column was named for two roles, the {other} and the {role}.",
+            hint="choose different columns.",
+            code="column-for-two-roles",
+            settings=self._setting(other) + self._setting(role),
+        )
+
+    def _fitting(self, role: str, known: Sequence[str] | None = None) -> list[int]:
+        """The columns with a known name of the role, the preferred first."""
+        names = dict.fromkeys(self._known.get(role, ()) if known is None else known)
+        return [position for name in names for position in self._places(name)]
+
+    def _places(self, name: str) -> list[int]:
+        return [position for position, plain_name in enumerate(self._plains) if plain_name == name]
+
+    def _setting(self, role: str) -> tuple[str, ...]:
+        return (self._settings[role],) if role in self._settings else ()
+
+    def _describe(self) -> str:
+        """The columns found, by name only where the name is one of ours.
+
+        A file may lack its header, and then a row of data stands where the names should be:
+        one such row is "ana, problem, correct", and "ana" is not for a message.
+        """
+        ours = _EVERY_KNOWN_NAME.union(*self._known.values())
+        known = [name for name in self._names if plain(name) in ours]
+        if not known:
+            return f"found {counted(len(self._names), 'column')}, none with a name that the reader knows"
+        shown = ", ".join(f"'{name}'" for name in known)
+        n_others = len(self._names) - len(known)
+        return f"found {shown}" + (f" and {counted(n_others, 'other column')}" if n_others else "")
+
+
 def choose_columns(
     names: Sequence[str],
     columns: Columns,
@@ -88,30 +225,13 @@ def choose_columns(
     defaults: Columns = Columns(),  # noqa: B008 (frozen)
 ) -> dict[str, int]:
     """The position of each role's column: as asked, else the format's own name, else by known names."""
-    asked = columns.given()
-    chosen = {role: _position_of(name, names, file) for role, name in asked.items()}
-    if len(set(chosen.values())) < len(chosen):
-        raise UsageError(
-            "one column was named for two roles.",
-            hint="give --learner, --action, --outcome, --time, --item and --group different columns.",
-        )
-    plains = [plain(name) for name in names]
-    usual = {role: (plain(name),) for role, name in defaults.given().items()}
-    for role, candidates in (*usual.items(), *KNOWN_NAMES.items()):
-        taken = set(chosen.values())
-        found = [plains.index(name) for name in candidates if name in plains]
-        free = [position for position in found if position not in taken]
-        if role not in chosen and free:
-            chosen[role] = free[0]
-    missing = [role for role in REQUIRED if role not in chosen]
-    if missing:
-        raise DataError(
-            f"{file}: found no column for the {' and the '.join(missing)}; {_describe(names)}.",
-            hint=f"name {'it' if len(missing) == 1 else 'them'} with "
-            + ", ".join(f"--{role}" for role in missing)
-            + "; the file's first line has to hold the columns' names.",
-        )
-    return chosen
+    chooser = ColumnChooser(names, file, vars(columns))
+    for role, name in defaults.given().items():
+        chooser.allow(role, known=(plain(name),))
+    for role in KNOWN_NAMES:
+        chooser.allow(role)
+    chooser.require(*REQUIRED)
+    return chooser.positions
 
 
 def reject_duplicates(names: Sequence[str], file: str) -> None:
@@ -125,103 +245,3 @@ def reject_duplicates(names: Sequence[str], file: str) -> None:
                 hint="rename one of them, or remove it if it is a copy.",
             )
         seen[name] = position
-
-
-def _position_of(asked: str, names: Sequence[str], file: str) -> int:
-    if asked in names:
-        return list(names).index(asked)
-    alike = [position for position, name in enumerate(names) if plain(name) == plain(asked)]
-    if len(alike) == 1:
-        return alike[0]
-    raise DataError(
-        f"{file}: asked for column '{asked}', "
-        + (f"which {len(alike)} columns could be." if alike else f"which is not there; {_describe(names)}."),
-        hint="write the column's name as it stands in the file's first line.",
-    )
-
-
-def _describe(names: Sequence[str]) -> str:
-    """The columns found, by name only where the name is one of ours.
-
-    A file may lack its header, and then a row of data stands where the names should be:
-    one such row is "ana, problem, correct", and "ana" is not for a message.
-    """
-    known = [name for name in names if count_known([name])]
-    if not known:
-        return f"found {len(names)} columns, none with a name that the reader knows"
-    shown = ", ".join(f"'{name}'" for name in known)
-    others = len(names) - len(known)
-    return f"found {shown}" + (f" and {others} columns with other names" if others else "")
-
-
-def find_column(
-    names: Sequence[str],
-    asked: str | None,
-    known: Sequence[str],
-    file: str,
-    *,
-    role: str,
-    option: str,
-    notes: list[str],
-) -> int:
-    """The position of the column that was asked for, or of the first with a known name.
-
-    Where several columns have a known name, a sentence in `notes` says which was taken.
-
-    """
-    plains = [plain(name) for name in names]
-    if asked is not None:
-        fitting = [position for position, name in enumerate(names) if name == asked.strip()]
-        fitting = fitting or [position for position, name in enumerate(plains) if name == plain(asked)]
-        if len(fitting) == 1:
-            return fitting[0]
-        raise DataError(
-            f"{file}: asked for column '{asked}', "
-            + (
-                f"which {len(fitting)} columns could be."
-                if fitting
-                else f"which is not there; {there_are(names, known)}."
-            ),
-            hint=f"write {option} as it stands in the file's first line.",
-        )
-    found = next((plains.index(name) for name in known if name in plains), None)
-    if found is None:
-        raise DataError(
-            f"{file}: found no column for the {role}; {there_are(names, known)}.",
-            hint=f"name it with {option}; the file's first line has to hold the columns' names.",
-        )
-    if plains.count(plains[found]) > 1:
-        raise DataError(
-            f"{file}: {plains.count(plains[found])} columns could be the {role}.",
-            hint=f"name it with {option}, or rename the others.",
-        )
-    n_fitting = sum(name in known for name in plains)
-    if n_fitting > 1:
-        # One of our own names for it, so nobody's.
-        notes.append(
-            f"{file}: {n_fitting} columns could be the {role}; '{plains[found]}' was taken. {option} chooses another."
-        )
-    return found
-
-
-# A number, a time or an address: what a row of data has and a header has not.
-_VALUE = re.compile(r"[-+]?[\d.,:/\s%-]*\d[\d.,:/\s%-]*|.*@.*|.*\d{1,2}:\d{2}.*|\d{4}-\d{2}-\d{2}.*")
-_MOST_NAMES, _LONGEST_NAME = 30, 60
-
-
-def there_are(names: Sequence[str], known: Sequence[str] = ()) -> str:
-    """The columns of a file by name, if its first line is a header.
-
-    It is taken for one when a name in it is known and nothing in it looks like a value: where a
-    header is missing, a learner stands in its place, and that is not for a message.
-    """
-    heard = count_known(names) or any(plain(name) in known for name in names)
-    if not heard or any(_VALUE.fullmatch(name.strip()) for name in names):
-        return f"none of its {len(names)} columns has a name that tells, or the first line is no header"
-    shown = ", ".join(f"'{name[:_LONGEST_NAME]}'" for name in names[:_MOST_NAMES])
-    return f"its columns are {shown}" + (" and more" if len(names) > _MOST_NAMES else "")
-
-
-def counted(number: int, what: str) -> str:
-    """ "1 row", "2 rows": for nouns that take an s."""
-    return f"{number:,} {what}" + ("" if number == 1 else "s")

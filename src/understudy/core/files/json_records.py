@@ -1,10 +1,10 @@
-"""JSON with an object per key event or snapshot, in lines or in an array, as a table of named fields."""
+"""JSON as records: an object per line, an array of objects, or a record store's answer; also as a table."""
 
 from __future__ import annotations
 
 import io
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any
@@ -13,17 +13,42 @@ import numpy as np
 import polars as pl
 
 from understudy.core.files.source import Text, first_lines, keeping_values_inside
-from understudy.core.files.statements import load_statements
 from understudy.core.files.tables import SAMPLE_ROWS
 from understudy.errors import DataError
 
 # Fields are known from the first objects; one that comes later only is nobody's column.
 LOOKED_AT = 200
 
+Record = dict[str, Any]
+
+
+def load_records(text: Text) -> tuple[Iterator[tuple[int, Record]], str]:
+    """The objects of a JSON text, each with a number, and what the number counts: "line" or "record".
+
+    Lines are read one by one, so that a long file is never in memory as objects.
+    """
+    content = text.data.decode()
+    if content.lstrip()[:1] == "{":
+        lines = [(number, line) for number, line in enumerate(content.split("\n"), start=1) if line.strip()]
+        # A first line that is whole JSON: lines it is, and a later line that is not is an error.
+        if len(lines) > 1 and _object(lines[0][1]) is not None:
+            values = ((number, _load(line, text.name, number)) for number, line in lines)
+            return _objects(values, text.name, "line"), "line"
+    whole = _load(content, text.name, None)
+    if isinstance(whole, dict):
+        # A learning record store answers with the statements under this key.
+        whole = whole["statements"] if isinstance(whole.get("statements"), list) else [whole]
+    if not isinstance(whole, list):
+        raise DataError(
+            f"{text.name}: the JSON is neither an object nor an array of objects.",
+            hint="give one object per line, or an array of objects.",
+        )
+    return _objects(enumerate(whole, start=1), text.name, "record"), "record"
+
 
 @dataclass(frozen=True, repr=False)
-class LinesTable:
-    """Objects of which only the fields that are needed are read, as text."""
+class JsonTable:
+    """Objects as a table of which only the fields that are needed are read, as text."""
 
     file: str
     names: tuple[str, ...]
@@ -64,14 +89,11 @@ class LinesTable:
             return None
 
     def _object_by_object(self, wanted: dict[str, Any]) -> tuple[pl.DataFrame, pl.Series]:
-        objects, place = load_statements(self._text)
         columns: dict[str, list[str | None]] = {name: [] for name in wanted}
         numbers = []
-        for number, one in objects:
-            if not isinstance(one, dict):
-                raise _no_object(self.file, place, number)
+        for number, record in load_records(self._text)[0]:
             for name, values in columns.items():
-                values.append(_as_text(one.get(name)))
+                values.append(_as_text(record.get(name)))
             numbers.append(number)
         with keeping_values_inside(
             f"{self.file}: a field is not valid text.", hint="export the file again, as UTF-8."
@@ -79,36 +101,52 @@ class LinesTable:
             return pl.DataFrame(columns, schema=wanted), pl.Series(numbers, dtype=pl.Int64)
 
 
-def read_lines(text: Text) -> LinesTable:
-    """The objects of a JSON text; a wrong line is found when columns are read."""
-    begin = [(number, _object(line)) for number, line in enumerate(first_lines(text, LOOKED_AT), start=1)]
-    in_lines = begin[0][1] is not None
+def json_table(text: Text) -> JsonTable:
+    """The objects of a JSON text as a table; a wrong line is found when columns are read."""
+    begin = [_object(line) for line in first_lines(text, LOOKED_AT)]
+    in_lines = begin[0] is not None
     if not in_lines:
         # An array, one object over several lines, or no JSON at all.
-        objects, place = load_statements(text)
-        begin = list(islice(objects, LOOKED_AT))
-        for number, one in begin:
-            if not isinstance(one, dict):
-                raise _no_object(text.name, place, number)
-    names = tuple(dict.fromkeys(name for _, one in begin if one for name in one))
+        begin = [record for _, record in islice(load_records(text)[0], LOOKED_AT)]
+    names = tuple(dict.fromkeys(name for record in begin if record for name in record))
     if not names:
         raise DataError(f"{text.name}: the objects have no fields.", hint="check the export.")
-    return LinesTable(text.name, names, text.notes, text, in_lines)
+    return JsonTable(text.name, names, text.notes, text, in_lines)
 
 
-def _object(line: str) -> dict[str, Any] | None:
+def _objects(values: Iterable[tuple[int, Any]], file: str, place: str) -> Iterator[tuple[int, Record]]:
+    for number, value in values:
+        if not isinstance(value, dict):
+            raise DataError(
+                f"{file}: {place} {number} is JSON, but not an object.",
+                hint="give an object per line or an array of objects, with a name for each value.",
+            )
+        yield number, value
+
+
+def _object(line: str) -> Record | None:
     try:
-        one = json.loads(line)
+        value = json.loads(line)
     except (ValueError, RecursionError):
         return None
-    return one if isinstance(one, dict) else None
+    return value if isinstance(value, dict) else None
 
 
-def _no_object(file: str, place: str, number: int) -> DataError:
-    return DataError(
-        f"{file}: {place} {number} is JSON, but no object.",
-        hint="give an object per line, with the learner, the time and the key.",
-    )
+def _load(content: str, file: str, line: int | None) -> Any:
+    try:
+        return json.loads(content)
+    except json.JSONDecodeError as error:
+        place = line if line is not None else error.lineno
+        raise DataError(
+            f"{file}: the JSON breaks off or is wrong on line {place}, column {error.colno}.",
+            hint="export the file again, with one object per line or as one array.",
+        ) from None
+    except (ValueError, RecursionError):
+        raise DataError(
+            f"{file}: the JSON{'' if line is None else f' on line {line}'} is nested too deeply "
+            "or holds a number that is too long.",
+            hint="records need neither; check the export.",
+        ) from None
 
 
 def _as_text(value: Any) -> str | None:

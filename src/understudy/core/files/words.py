@@ -8,7 +8,7 @@ FALSE_WORDS = ("0", "0.0", "false", "incorrect", "no")
 
 def counted(number: int, noun: str) -> str:
     """A number with its noun in the right form: the last word of `noun` takes the s."""
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
 
 
 def share_of_points(share: float) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from understudy.core.files.columns import KNOWN_NAMES, Columns, plain, reject_duplicates
+from understudy.core.files.columns import KNOWN_NAMES, ColumnChooser, Columns, plain, reject_duplicates
 from understudy.core.files.words import FALSE_WORDS, TRUE_WORDS
 from understudy.errors import DataError, UsageError
 
@@ -121,7 +121,7 @@ def read_header(names: Sequence[str], columns: Columns, file: str) -> Header:
             f"a sheet with one row per learner has a column per item, but --{given[0]} was given.",
             hint=f"leave --{given[0]} out, or read the file with one row per answer (layout long).",
         )
-    asked = {role: _position_of(name, names, file) for role, name in columns.given().items()}
+    asked = ColumnChooser(names, file, vars(columns)).positions
     learner = asked.get("learner", _learner_among(names))
     parts = [_parse(name, file, position) for position, name in enumerate(names)]
     likely = [maximum is not None or _is_heading(title) for title, maximum in parts]
@@ -161,19 +161,6 @@ def _parse(name: str, file: str, position: int) -> tuple[str, float | None]:
             hint="write the points that can be reached, as in 'Q1 (15 points)', or remove the column.",
         )
     return name[: found.start()].strip() or f"column {position + 1}", maximum
-
-
-def _position_of(asked: str, names: Sequence[str], file: str) -> int:
-    alike = [position for position, name in enumerate(names) if name == asked] or [
-        position for position, name in enumerate(names) if plain(name) == plain(asked)
-    ]
-    if len(alike) == 1:
-        return alike[0]
-    raise DataError(
-        f"{file}: asked for column '{asked}', which {len(alike) or 'none'} of the {len(names)} columns "
-        f"{'could be' if alike else 'is'}.",
-        hint="write the column's name as it stands in the file's first line.",
-    )
 
 
 def _learner_among(names: Sequence[str]) -> int | None:

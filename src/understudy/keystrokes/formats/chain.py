@@ -15,7 +15,7 @@ import polars as pl
 from numba import njit
 from numpy.typing import NDArray
 
-from understudy.core.files.columns import counted
+from understudy.core.files.words import counted
 from understudy.keystrokes.formats import rows as rows_of
 from understudy.keystrokes.keystrokes import NANOSECONDS, UNKNOWN, Keystrokes
 

@@ -11,7 +11,7 @@ from understudy.core.files.tables import Table
 from understudy.core.files.writing import write_with
 from understudy.core.names import SIMULATED_PREFIX
 from understudy.errors import DataError, UsageError
-from understudy.keystrokes.formats.rows import Asked, Choice, Reason, Rows
+from understudy.keystrokes.formats.rows import KeystrokeColumns, Reason, Rows
 from understudy.keystrokes.keystrokes import NANOSECONDS, Keystrokes
 
 # As they stand in a type column, without case, spaces, underscores and hyphens.
@@ -21,25 +21,22 @@ _UP = ("keyup", "up", "release", "released", "keyreleased", "ku", "u")
 _PRESS = ("keypress",)
 
 
-def read_events(table: Table, asked: Asked) -> Rows:
+def read_events(table: Table, columns: KeystrokeColumns) -> Rows:
     """The events of a table; its type column, if it has one, tells presses from releases."""
-    notes = list(table.notes)
-    choice = Choice(table.names, table.file, notes)
-    choice.require("learner", asked.learner)
-    choice.require("time", asked.time)
-    choice.require("key", asked.key)
-    choice.allow("session", asked.session)
-    choice.allow("week", asked.week)
-    if choice.allow("type"):
+    chooser = columns.chooser(table)
+    chooser.require("learner", "time", "key")
+    chooser.allow("session")
+    chooser.allow("week")
+    if chooser.allow("type"):
         # Where a key lies does not change when Shift is let go before it.
-        choice.allow("code")
-    elif not choice.allow("release"):
-        choice.allow("hold")
-    choice.allow("follows")
-    rows = Rows(table.file, table.place, table.read(choice.positions), choice.columns, notes)
-    if "type" in choice.positions:
+        chooser.allow("code")
+    elif not chooser.allow("release"):
+        chooser.allow("hold")
+    chooser.allow("follows")
+    rows = Rows.of(table, chooser)
+    if "type" in chooser.positions:
         _tell_releases(rows)
-    if "follows" in choice.positions:
+    if "follows" in chooser.positions:
         broken = pl.col("follows").cast(pl.String).str.strip_chars().str.to_lowercase().is_in(["0", "false"])
         rows.frame = rows.frame.with_columns(broken.fill_null(False).alias("broken")).drop("follows")
     return rows

@@ -9,11 +9,12 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from understudy.core.files.columns import KNOWN_NAMES, counted, find_column
+from understudy.core.files.columns import ColumnChooser
 from understudy.core.files.delimited import guess_separator, read_delimited
 from understudy.core.files.source import decode, first_lines, open_source
 from understudy.core.files.tables import MAGIC as PARQUET_MAGIC
 from understudy.core.files.tables import Table, read_parquet
+from understudy.core.files.words import counted
 from understudy.core.names import natural_order
 from understudy.errors import DataError
 
@@ -38,7 +39,8 @@ class Labels:
         if n_unknown == len(found):
             raise DataError(
                 f"{self.file}: none of {len(place)} labelled learners is one of {len(found)} learners who typed.",
-                hint="both files have to write learners in the same way; choose the column with --learner.",
+                hint="both files have to write learners in the same way; choose the column that names them.",
+                settings=("learner",),
             )
         notes = list(self.notes)
         if n_unknown:
@@ -49,25 +51,21 @@ class Labels:
 def read_labels(path: Path, learner: str | None, label: str | None) -> Labels:
     """The labels of a table: the named column, or the only one beside the learner."""
     table = _table(path)
-    notes: list[str] = []
-    known = KNOWN_NAMES["learner"]
     # The events' name for the column may differ from the one here.
-    asked = learner if learner in table.names else None
-    who = find_column(table.names, asked, known, table.file, role="learner", option="--learner", notes=notes)
-    others = [at for at in range(len(table.names)) if at != who]
-    if label is not None:
-        what = find_column(table.names, label, (), table.file, role="label", option="--label", notes=notes)
-    elif len(others) == 1:
-        what = others[0]
-    else:
-        raise DataError(
-            f"{table.file}: {len(others)} columns could be the label.", hint="name one with --label."
-        )
-    if what == who:
-        raise DataError(
-            f"{table.file}: the learner's column cannot be the label.", hint="name another with --label."
-        )
-    frame = table.read({"learner": who, "label": what}).with_columns(
+    asked = {"learner": learner if learner in table.names else None, "label": label}
+    chooser = ColumnChooser(table.names, table.file, asked)
+    chooser.require("learner")
+    if label is None:
+        others = [at for at in range(len(table.names)) if at != chooser.positions["learner"]]
+        if len(others) != 1:
+            raise DataError(
+                f"{table.file}: {len(others)} columns could be the label.",
+                hint="name one.",
+                code="ambiguous-column",
+                settings=("label",),
+            )
+        chooser.positions["label"] = others[0]
+    frame = table.read(chooser.positions).with_columns(
         pl.col("learner", "label").cast(pl.String).str.strip_chars().replace("", None)
     )
     frame = frame.drop_nulls(["learner", "label"])
@@ -84,11 +82,12 @@ def read_labels(path: Path, learner: str | None, label: str | None) -> Labels:
         raise DataError(
             f"{table.file}: the label column holds {len(names)} different values; "
             f"a label parts learners into 2 to {MOST_LABELS} groups.",
-            hint="choose another column with --label, or put its values into groups.",
+            hint="choose another column, or put its values into groups.",
+            settings=("label",),
         )
     code = {name: at for at, name in enumerate(names)}
     codes = np.array([code[one] for one in frame["label"]], dtype=np.int32)
-    return Labels(frame["learner"], codes, tuple(names), table.file, tuple(notes))
+    return Labels(frame["learner"], codes, tuple(names), table.file, tuple(chooser.notes))
 
 
 def _table(path: Path) -> Table:

@@ -6,12 +6,12 @@ from pathlib import Path
 
 import polars as pl
 
-from understudy.core.files.columns import plain
+from understudy.core.files.columns import ColumnChooser, plain
 from understudy.core.files.delimited import guess_separator, read_delimited
 from understudy.core.files.source import decode, first_lines, open_source
 from understudy.core.files.tables import Table
 from understudy.errors import DataError, UsageError
-from understudy.keystrokes.formats.rows import Asked, Choice, Reason, Rows
+from understudy.keystrokes.formats.rows import NAMES, KeystrokeColumns, Reason, Rows
 from understudy.keystrokes.formats.snapshots import BACKSPACE, compare_texts
 
 MAIN_TABLE = "MainTable.csv"
@@ -21,6 +21,7 @@ _TYPED = ("", "insert", "delete", "edit", "genericedit", "replace", "keystroke",
 _STAMPS = ("clienttimestamp", "servertimestamp")
 _ELAPSED = ("xelapsedtime", "elapsedtime")
 _STATES = ("xcodestate", "codestate")
+_ROLES = {"event": "eventtype", "edit": "edittype", "inserted": "inserttext", "deleted": "deletetext"}
 
 
 def main_table(folder: Path) -> Path:
@@ -34,38 +35,36 @@ def main_table(folder: Path) -> Path:
     return min(found)
 
 
-def read_progsnap(table: Table, asked: Asked, folder: Path | None) -> Rows:
+def read_progsnap(table: Table, columns: KeystrokeColumns, folder: Path | None) -> Rows:
     """The edits of a main table; `folder` is where a table of code states is looked for."""
-    notes = list(table.notes)
     plains = {plain(name): at for at, name in enumerate(table.names)}
     if "eventtype" not in plains:
         raise DataError(
             f"{table.file}: found no column EventType, which every ProgSnap2 main table has.",
-            hint="choose another format with --format.",
+            hint="choose another format.",
+            settings=("format",),
         )
-    choice = Choice(table.names, table.file, notes)
-    choice.require("learner", asked.learner or ("SubjectID" if "subjectid" in plains else None))
-    choice.require("time", asked.time or _clock(table, plains))
-    if asked.key is not None:
-        choice.require("inserted", asked.key, option="--key", known="key")
-    for role, name in (
-        *(("event", "eventtype"), ("edit", "edittype")),
-        *(("inserted", "inserttext"), ("deleted", "deletetext")),
-    ):
-        if name in plains and plains[name] not in choice.positions.values():
-            choice.positions.setdefault(role, plains[name])
-    choice.allow("session", asked.session)
-    choice.allow("week", asked.week)
-    elapsed = plain(choice.columns["time"]) in _ELAPSED
+    chooser = columns.chooser(
+        table,
+        "inserted",
+        learner="SubjectID" if "subjectid" in plains else None,
+        time=None if columns.time else _clock(table, plains),
+    )
+    chooser.require("learner", "time")
+    for role, name in _ROLES.items():
+        chooser.allow(role, known=(name,))
+    chooser.allow("session")
+    chooser.allow("week")
+    elapsed = plain(chooser.columns["time"]) in _ELAPSED
     texts = None
-    if "inserted" not in choice.positions:
-        texts = _choose_states(choice, plains, folder, table.file)
+    if "inserted" not in chooser.positions:
+        texts = _choose_states(chooser, plains, folder, table.file)
     if "assignmentid" in plains and (elapsed or texts is not None):
-        choice.positions["document"] = plains["assignmentid"]
-    rows = Rows(table.file, table.place, table.read(choice.positions), choice.columns, notes)
-    if elapsed and "document" in choice.positions and "session" not in choice.positions:
+        chooser.positions["document"] = plains["assignmentid"]
+    rows = Rows.of(table, chooser)
+    if elapsed and "document" in chooser.positions and "session" not in chooser.positions:
         rows.frame = rows.frame.with_columns(pl.col("document").alias("session"))
-        notes.append(
+        rows.notes.append(
             "A learner's work on one assignment was taken for a session, as the clock starts with it."
         )
     _mark_what_is_not_typed(rows)
@@ -88,27 +87,23 @@ def _clock(table: Table, plains: dict[str, int]) -> str | None:
     return None
 
 
-def _choose_states(choice: Choice, plains: dict[str, int], folder: Path | None, file: str) -> pl.DataFrame:
+def _choose_states(
+    chooser: ColumnChooser, plains: dict[str, int], folder: Path | None, file: str
+) -> pl.DataFrame:
     """Choose the column with the code, or the one with its id and give the table that it points to."""
     inline = next((plains[name] for name in _STATES if name in plains), None)
     if inline is not None:
-        choice.positions["text"] = inline
+        chooser.positions["text"] = inline
         return pl.DataFrame()
     if "codestateid" in plains and folder is not None:
         for place in (folder / "CodeStates" / "CodeStates.csv", folder / "CodeStates.csv"):
             if place.is_file():
-                choice.positions["state"] = plains["codestateid"]
+                chooser.positions["state"] = plains["codestateid"]
                 text = decode(open_source(place), latin=True)
                 states = read_delimited(text, guess_separator(first_lines(text, 1)[0]))
-                within = Choice(states.names, states.file, [])
-                within.require("text", None, option="--key")
-                at = next((n for n, name in enumerate(states.names) if plain(name) == "codestateid"), None)
-                if at is None:
-                    raise DataError(
-                        f"{states.file}: found no column CodeStateID.",
-                        hint="see ProgSnap2, section on code states.",
-                    )
-                frame = states.read({"state": at, "text": within.positions["text"]})
+                within = ColumnChooser(states.names, states.file, known={**NAMES, "state": ("codestateid",)})
+                within.require("state", "text")
+                frame = states.read(within.positions)
                 return frame.select("state", "text").unique("state", keep="first", maintain_order=True)
     raise DataError(
         f"{file}: found neither inserted text nor the code after each edit.",

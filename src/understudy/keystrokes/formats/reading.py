@@ -23,13 +23,14 @@ from understudy.core.files.clock import (
     read_holds,
     read_releases,
 )
-from understudy.core.files.columns import counted, plain, reject_duplicates
+from understudy.core.files.columns import plain, reject_duplicates
 from understudy.core.files.delimited import SEPARATORS, guess_separator, header_names, read_delimited
-from understudy.core.files.json_records import read_lines
+from understudy.core.files.json_records import json_table
 from understudy.core.files.simulated import is_simulated
 from understudy.core.files.source import Source, decode, first_lines, keeping_values_inside, open_source
 from understudy.core.files.tables import MAGIC as PARQUET_MAGIC
 from understudy.core.files.tables import Table, read_parquet
+from understudy.core.files.words import counted
 from understudy.errors import DataError, UsageError
 from understudy.keystrokes.formats.chain import Events, link
 from understudy.keystrokes.formats.events import read_events
@@ -40,7 +41,7 @@ from understudy.keystrokes.formats.rows import (
     NAMES,
     NO_LEARNER,
     REASONS,
-    Asked,
+    KeystrokeColumns,
     Reason,
     Rows,
     coded,
@@ -99,8 +100,8 @@ def read_keystrokes(
     column weeks are periods of seven days from the earliest key of the file. `labels` is a table
     with a row per learner, `label` its column.
     """
-    asked = Asked(learner, time, key, session, week, unit)
-    return _read(path, format, asked, labels, label)[0]
+    columns = KeystrokeColumns(learner, time, key, session, week, unit)
+    return _read(path, format, columns, labels, label)[0]
 
 
 def read_courses(
@@ -132,7 +133,7 @@ def _read_with(
     label: str | None = None,
     **columns: str | None,
 ) -> tuple[KeystrokeSource, pl.Series]:
-    return _read(path, format, Asked(**columns), labels, label)
+    return _read(path, format, KeystrokeColumns(**columns), labels, label)
 
 
 def _only(source: KeystrokeSource, chosen: NDArray[np.int64]) -> KeystrokeSource:
@@ -151,7 +152,7 @@ def _only(source: KeystrokeSource, chosen: NDArray[np.int64]) -> KeystrokeSource
 
 
 def _read(
-    path: Path | str, format: str | None, asked: Asked, labels: Path | None, label: str | None
+    path: Path | str, format: str | None, columns: KeystrokeColumns, labels: Path | None, label: str | None
 ) -> tuple[KeystrokeSource, pl.Series]:
     if format is not None and format not in FORMATS:
         raise UsageError(
@@ -159,12 +160,12 @@ def _read(
         )
     if label is not None and labels is None:
         raise UsageError("a label was named, but no file of labels.", hint="give it with --labels.")
-    asked = replace(asked, unit=check_unit(asked.unit))
-    labelled = None if labels is None else read_labels(labels, asked.learner, label)
-    rows, format, why = _rows(Path(path), format, asked)
+    columns = replace(columns, unit=check_unit(columns.unit))
+    labelled = None if labels is None else read_labels(labels, columns.learner, label)
+    rows, format, why = _rows(Path(path), format, columns)
     if why:
         rows.notes.insert(0, f"Read as {format}: {why}.")
-    keystrokes, names, resolution = _settle(rows, asked)
+    keystrokes, names, resolution = _settle(rows, columns)
     keystrokes = replace(keystrokes, simulated=is_simulated(Path(path)))
     notes = [*rows.notes, *_about_clock(resolution)]
     codes = None
@@ -183,7 +184,7 @@ def _read(
     return source, names
 
 
-def _rows(path: Path, format: str | None, asked: Asked) -> tuple[Rows, str, str]:
+def _rows(path: Path, format: str | None, columns: KeystrokeColumns) -> tuple[Rows, str, str]:
     """The rows of the file, its format, and why it was taken for that (empty if it was named)."""
     why = ""
     folder = path.parent
@@ -197,14 +198,14 @@ def _rows(path: Path, format: str | None, asked: Asked) -> tuple[Rows, str, str]
     table, is_json = _table(source)
     reject_duplicates(table.names, table.file)
     if format is None:
-        format, why = _sniff(table, is_json, asked)
+        format, why = _sniff(table, is_json, columns)
     if format == "lines" and not is_json:
         raise DataError(f"{source.name}: this is no JSON.", hint="leave --format out, or give another.")
     if format == "progsnap2":
-        return read_progsnap(table, asked, folder), format, why
+        return read_progsnap(table, columns, folder), format, why
     if format == "snapshots":
-        return read_snapshots(table, asked), format, why
-    return read_events(table, asked), format, why
+        return read_snapshots(table, columns), format, why
+    return read_events(table, columns), format, why
 
 
 def _table(source: Source) -> tuple[Table, bool]:
@@ -213,7 +214,7 @@ def _table(source: Source) -> tuple[Table, bool]:
     text = decode(source, latin=True)
     first = first_lines(text, 1)[0]
     if first.lstrip().startswith(("{", "[")):
-        return read_lines(text), True
+        return json_table(text), True
     separator = guess_separator(first)
     if len(header_names(first, separator)) < 2:
         raise DataError(
@@ -225,11 +226,11 @@ def _table(source: Source) -> tuple[Table, bool]:
     return read_delimited(text, separator), False
 
 
-def _sniff(table: Table, is_json: bool, asked: Asked) -> tuple[str, str]:
+def _sniff(table: Table, is_json: bool, columns: KeystrokeColumns) -> tuple[str, str]:
     names = {plain(name) for name in table.names}
     if "eventtype" in names and names & {"subjectid", "codestateid", "edittype", "inserttext"}:
         return "progsnap2", "its header has the columns of a ProgSnap2 main table"
-    texts = asked.key is None or plain(asked.key) in NAMES["text"]
+    texts = columns.key is None or plain(columns.key) in NAMES["text"]
     if texts and names.isdisjoint(NAMES["key"]) and not names.isdisjoint(NAMES["text"]):
         return "snapshots", "it has a column of texts and none of keys"
     if is_json:
@@ -237,13 +238,13 @@ def _sniff(table: Table, is_json: bool, asked: Asked) -> tuple[str, str]:
     return "events", "it has a row per key event"
 
 
-def _settle(rows: Rows, asked: Asked) -> tuple[Keystrokes, pl.Series, float]:
+def _settle(rows: Rows, columns: KeystrokeColumns) -> tuple[Keystrokes, pl.Series, float]:
     """The record, the names of its learners, and the finest step of its clock."""
     with keeping_values_inside(
         f"{rows.file}: the columns cannot be put together.",
         hint="check the columns chosen, and that the file is valid UTF-8.",
     ):
-        events, keys, relative, names = _events(rows, asked)
+        events, keys, relative, names = _events(rows, columns)
         if len(events.time):
             found = link(events, keys, relative=relative, left_out=rows.left_out, notes=rows.notes)
     if not len(events.time) or not found[0].n_rows:
@@ -261,7 +262,7 @@ def _counts(left_out: Counter[str]) -> str:
     return said or "there is no row"
 
 
-def _events(rows: Rows, asked: Asked) -> tuple[Events, tuple[str, ...], bool, pl.Series]:
+def _events(rows: Rows, columns: KeystrokeColumns) -> tuple[Events, tuple[str, ...], bool, pl.Series]:
     """Columns as numbers; rows without a learner go, those without a time or key stay to break chains."""
     who, raw = coded(rows.frame["learner"].cast(pl.String))
     learner, names = regrouped(who, [name.strip() or None for name in raw])
@@ -281,7 +282,7 @@ def _events(rows: Rows, asked: Asked) -> tuple[Events, tuple[str, ...], bool, pl
             pl.Series(),
         )
     column = Column(rows.file, rows.place, frame["line"], rows.columns["time"])
-    clock = read_clock(frame["time"], learner, asked.unit, column)
+    clock = read_clock(frame["time"], learner, columns.unit, column)
     rows.notes.append(clock.note)
     key, keys, reason = _keys(rows)
     events = Events(learner, clock.time, key, reason)

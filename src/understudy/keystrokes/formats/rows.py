@@ -13,8 +13,8 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from understudy.core.files.columns import KNOWN_NAMES, find_column, plain
-from understudy.errors import UsageError
+from understudy.core.files.columns import KNOWN_NAMES, ColumnChooser
+from understudy.core.files.tables import Table
 
 
 class Reason(StrEnum):
@@ -74,8 +74,8 @@ NAMES: dict[str, tuple[str, ...]] = {
 
 
 @dataclass(frozen=True)
-class Asked:
-    """Columns and the unit as the user named them; None: found by name, or from the content."""
+class KeystrokeColumns:
+    """Columns and the unit of times as the user named them; None: found by name, or from the content."""
 
     learner: str | None = None
     time: str | None = None
@@ -83,6 +83,18 @@ class Asked:
     session: str | None = None
     week: str | None = None
     unit: str | None = None
+
+    def chooser(self, table: Table, key_role: str = "key", **own: str | None) -> ColumnChooser:
+        """Chooses a table's columns; `key` names the column of `key_role`, `own` are the format's own names."""
+        asked = {
+            "learner": self.learner,
+            "time": self.time,
+            key_role: self.key,
+            "session": self.session,
+            "week": self.week,
+        }
+        asked |= {role: name for role, name in own.items() if asked[role] is None}
+        return ColumnChooser(table.names, table.file, asked, NAMES, {key_role: "key"})
 
 
 @dataclass(repr=False)
@@ -101,6 +113,12 @@ class Rows:
     notes: list[str] = field(default_factory=list)
     left_out: Counter[str] = field(default_factory=Counter)
 
+    @classmethod
+    def of(cls, table: Table, chooser: ColumnChooser) -> Rows:
+        """The rows of a table, with the columns that were chosen."""
+        notes = [*table.notes, *chooser.notes]
+        return cls(table.file, table.place, table.read(chooser.positions), chooser.columns, notes)
+
     def mark(self, where: pl.Expr, reason: Reason) -> None:
         """Give the reason to rows that have none yet."""
         known = pl.col("reason") if "reason" in self.frame.columns else pl.lit(0, pl.UInt8)
@@ -108,57 +126,6 @@ class Rows:
         self.frame = self.frame.with_columns(
             pl.when((known == 0) & where.fill_null(False)).then(code).otherwise(known).alias("reason")
         )
-
-
-class Choice:
-    """Which column plays which role, each column one role at most."""
-
-    def __init__(self, names: Sequence[str], file: str, notes: list[str]) -> None:
-        self.positions: dict[str, int] = {}
-        self._names = names
-        self._file = file
-        self._notes = notes
-
-    def require(self, role: str, asked: str | None, *, option: str | None = None, known: str = "") -> None:
-        """Choose the role's column, or raise an error that names the option."""
-        taken = self.positions.values() if asked is None else ()
-        free = [at for at in range(len(self._names)) if at not in taken]
-        found = find_column(
-            [self._names[at] for at in free],
-            asked,
-            NAMES[known or role],
-            self._file,
-            role=role,
-            option=option or f"--{role}",
-            notes=self._notes,
-        )
-        at = free[found]
-        if at in self.positions.values():
-            raise UsageError(
-                "one column was named for two roles.",
-                hint="give --learner, --time, --key, --session and --week different columns.",
-            )
-        self.positions[role] = at
-
-    def allow(self, role: str, asked: str | None = None) -> bool:
-        """Choose the role's column if it was asked for or is there; True if it is."""
-        taken = self.positions.values()
-        plains = [plain(name) if at not in taken else "" for at, name in enumerate(self._names)]
-        if asked is None and not any(name in plains for name in NAMES[role]):
-            return False
-        if asked is None:
-            found = next(name for name in NAMES[role] if name in plains)
-            if plains.count(found) > 1:
-                return False
-            self.positions[role] = plains.index(found)
-        else:
-            self.require(role, asked)
-        return True
-
-    @property
-    def columns(self) -> dict[str, str]:
-        """The names of the chosen columns."""
-        return {role: self._names[at] for role, at in self.positions.items()}
 
 
 def coded(values: pl.Series) -> tuple[NDArray[np.int32], pl.Series]:

@@ -19,8 +19,7 @@ from understudy.keystrokes.formats.rows import (
     FIRST_TEXT,
     REASONS,
     UNCHANGED,
-    Asked,
-    Choice,
+    KeystrokeColumns,
     Reason,
     Rows,
 )
@@ -29,17 +28,13 @@ BACKSPACE = "Backspace"
 FIRST, SAME, TYPED, TAKEN_BACK, MORE = range(5)
 
 
-def read_snapshots(table: Table, asked: Asked) -> Rows:
+def read_snapshots(table: Table, columns: KeystrokeColumns) -> Rows:
     """The key presses between the snapshots of a table."""
-    notes = list(table.notes)
-    choice = Choice(table.names, table.file, notes)
-    choice.require("learner", asked.learner)
-    choice.require("time", asked.time)
-    choice.require("text", asked.key, option="--key")
-    choice.allow("session", asked.session)
-    choice.allow("week", asked.week)
-    choice.allow("document")
-    rows = Rows(table.file, table.place, table.read(choice.positions), choice.columns, notes)
+    chooser = columns.chooser(table, "text")
+    chooser.require("learner", "time", "text")
+    for role in ("session", "week", "document"):
+        chooser.allow(role)
+    rows = Rows.of(table, chooser)
     compare_texts(rows)
     return rows
 

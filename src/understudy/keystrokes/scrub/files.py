@@ -16,9 +16,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from understudy.core.files.columns import KNOWN_NAMES, plain
+from understudy.core.files.columns import KNOWN_NAMES, ColumnChooser
 from understudy.core.files.delimited import guess_separator, read_delimited
 from understudy.core.files.identifiers import EMAIL
+from understudy.core.files.json_records import load_records
 from understudy.core.files.source import decode, open_source
 from understudy.core.files.writing import check_not_input, new_folder, write_bytes
 from understudy.errors import DataError, UsageError
@@ -28,7 +29,8 @@ from understudy.keystrokes.scrub.replacements import Replacements
 from understudy.keystrokes.scrub.scrubbing import Report, Scrubbed, Wanted, scrub_texts
 
 _TEXT_NAMES = ("code", "sourcecode", "source", "text", "snapshot", "content", "program", "codestate")
-_TABLES = (".csv", ".tsv", ".txt", ".jsonl", ".ndjson", ".json")
+_JSON = (".jsonl", ".ndjson", ".json")
+_TABLES = (".csv", ".tsv", ".txt", *_JSON)
 
 
 @dataclass(frozen=True, repr=False)
@@ -127,9 +129,9 @@ def scrub_table(
         raise UsageError(
             "a table does not tell the language of its programs.", hint="give --language java or python."
         )
-    rows, names = _read_table(path, columns, across=scrubber.across)
+    rows, header = _read_table(path, columns, across=scrubber.across)
     ids = list(dict.fromkeys(row[0] for row in rows))
-    _check_kept(path, rows, columns.keep, scrubber.people, ids)
+    _check_kept(path, rows, header.keep, scrubber.people, ids)
     pseudonyms = dict(zip(ids, _pseudonyms(len(ids), scrubber.chance), strict=True))
     groups: dict[str, list[int]] = {}
     for at, row in enumerate(rows):
@@ -141,111 +143,100 @@ def scrub_table(
         report += scrubbed.report
         for at, text in zip(group, scrubbed.texts, strict=True):
             texts[at] = text
-    with_learner = names[0] is not None
-    header = [*(["learner"] if with_learner else []), *columns.keep, names[1]]
     # In the order of pseudonyms: the order of a class list would tell who is who.
     order = sorted(range(len(rows)), key=lambda at: pseudonyms[rows[at][0]])
     content = [
-        [*([pseudonyms[rows[at][0]]] if with_learner else []), *rows[at][2], texts[at]] for at in order
+        [*([] if header.learner is None else [pseudonyms[rows[at][0]]]), *rows[at][2], texts[at]]
+        for at in order
     ]
-    _write_table(
-        out, header, content, as_json=_suffix(out if is_table(out) else path).startswith((".j", ".n"))
-    )
+    _write_table(out, header.written(), content, as_json=_is_json(out if is_table(out) else path))
     return Report(report.n_texts, report.n_broken, len(ids), report.replaced)
 
 
 Row = tuple[str, str, list[Any]]
 
 
-def _read_table(
-    path: Path, columns: TableColumns, *, across: bool
-) -> tuple[list[Row], tuple[str | None, str]]:
+@dataclass(frozen=True)
+class _Header:
+    """The names of the columns in use; the learner's is None where all rows are replaced alike."""
+
+    learner: str | None
+    text: str
+    keep: tuple[str, ...]
+
+    def written(self) -> list[str]:
+        """The header of what is written."""
+        return [*(["learner"] if self.learner is not None else []), *self.keep, self.text]
+
+
+def _read_table(path: Path, columns: TableColumns, *, across: bool) -> tuple[list[Row], _Header]:
     text = decode(open_source(path), latin=True)
-    if _suffix(path) in (".jsonl", ".ndjson", ".json"):
-        records = [
-            _record(line, number, path) for number, line in enumerate(text.lines, start=1) if line.strip()
-        ]
-        header = list(dict.fromkeys(key for record in records for key in record))
-        learner, program = _choose(header, columns, path, across=across)
+    if _is_json(path):
+        objects, place = load_records(text)
+        records = list(objects)
+        names = list(dict.fromkeys(name for _, record in records for name in record))
+        header = _choose(names, columns, path, across=across)
         return [
             (
-                str(record.get(learner, "")) if learner is not None else "",
-                _as_text(record.get(program), path, number),
-                [record.get(name) for name in columns.keep],
+                "" if header.learner is None else str(record.get(header.learner, "")),
+                _program_in(record.get(header.text), f"{path.name}: {place} {number}"),
+                [record.get(name) for name in header.keep],
             )
-            for number, record in enumerate(records, start=1)
-        ], (learner, program)
+            for number, record in records
+        ], header
     separator = "\t" if _suffix(path) == ".tsv" else guess_separator(text.data.split(b"\n", 1)[0].decode())
     table = read_delimited(text, separator)
-    learner, program = _choose(table.names, columns, path, across=across)
-    wanted = {"text": table.names.index(program)}
-    if learner is not None:
-        wanted["learner"] = table.names.index(learner)
-    wanted |= {f"keep {at}": table.names.index(name) for at, name in enumerate(columns.keep)}
-    frame = table.read(wanted).fill_null("")
-    ids = frame["learner"].to_list() if learner is not None else [""] * frame.height
-    kept = [frame[f"keep {at}"].to_list() for at in range(len(columns.keep))]
-    rows = [
-        (str(one), program_text, [column[at] for column in kept])
-        for at, (one, program_text) in enumerate(zip(ids, frame["text"].to_list(), strict=True))
-    ]
-    return rows, (learner, program)
-
-
-def _record(line: str, number: int, path: Path) -> dict[str, Any]:
-    try:
-        record = json.loads(line)
-    except (ValueError, RecursionError):
-        record = None
-    if not isinstance(record, dict):
-        raise DataError(
-            f"{path.name}: line {number} is no JSON object.", hint="give one object a line (JSON lines)."
+    header = _choose(table.names, columns, path, across=across)
+    wanted = [name for name in (header.learner, header.text, *header.keep) if name is not None]
+    frame = table.read({name: table.names.index(name) for name in wanted}).fill_null("")
+    return [
+        (
+            "" if header.learner is None else str(row[header.learner]),
+            row[header.text],
+            [row[name] for name in header.keep],
         )
-    return record
+        for row in frame.iter_rows(named=True)
+    ], header
 
 
-def _as_text(value: Any, path: Path, number: int) -> str:
+def _program_in(value: Any, place: str) -> str:
     if value is None:
         return ""
     if not isinstance(value, str):
         raise DataError(
-            f"{path.name}: record {number} has no text in the column of programs.",
-            hint="choose the column that holds the source text with --column.",
+            f"{place} has no text in the column of programs.",
+            hint="choose the column that holds the source text.",
+            settings=("column",),
         )
     return value
 
 
-def _choose(
-    names: Sequence[str], columns: TableColumns, path: Path, *, across: bool
-) -> tuple[str | None, str]:
-    """The columns of the learner and of the text: as asked, or by a name that is known."""
-    for name in (columns.text, columns.learner, *columns.keep):
-        if name is not None and name not in names:
-            # A user's word, not the file's: it may be shown.
-            raise DataError(f"{path.name}: there is no column '{name}'.", hint="check its spelling.")
-    text = columns.text or _known(names, _TEXT_NAMES)
-    if text is None:
-        raise DataError(
-            f"{path.name}: no column is known to hold source text.", hint="name it with --column."
-        )
-    learner = columns.learner or _known([name for name in names if name != text], KNOWN_NAMES["learner"])
-    if learner is None and not across:
+def _choose(names: Sequence[str], columns: TableColumns, path: Path, *, across: bool) -> _Header:
+    """The columns of the learner and of the text, as asked or by a name that is known, and those to keep."""
+    asked = {"text": columns.text, "learner": columns.learner}
+    known = {"text": _TEXT_NAMES, "learner": KNOWN_NAMES["learner"]}
+    chooser = ColumnChooser(names, path.name, asked, known, {"text": "column"})
+    chooser.require("text")
+    if not chooser.allow("learner") and not across:
         raise DataError(
             f"{path.name}: no column is known to name the learner.",
-            hint="name it with --learner, or give --across to replace alike in all rows.",
+            hint="name it, or replace alike in all rows.",
+            code="no-such-column",
+            settings=("learner", "across"),
         )
-    header = [*(["learner"] if learner else []), *columns.keep, text]
-    if learner in (text, *columns.keep) or len(set(header)) < len(header):
+    kept = ColumnChooser(
+        names, path.name, {name: name for name in columns.keep}, settings=dict.fromkeys(columns.keep, "keep")
+    )
+    learner, text = chooser.columns.get("learner"), chooser.columns["text"]
+    header = _Header(learner, text, tuple(kept.columns.values()))
+    if learner in header.keep or text in header.keep or header.written().count("learner") > 1:
         raise UsageError(
             "asked to use one column twice, or to keep the column that names the learner.",
             hint="learners get pseudonyms; keep a column of order or time.",
+            code="column-for-two-roles",
+            settings=("keep",),
         )
-    return learner, text
-
-
-def _known(names: Sequence[str], wanted: Sequence[str]) -> str | None:
-    plains = [plain(name) for name in names]
-    return next((names[plains.index(name)] for name in wanted if name in plains), None)
+    return header
 
 
 def _check_kept(
@@ -270,6 +261,10 @@ def _pseudonyms(n_learners: int, chance: random.Random) -> list[str]:
     dealt = [f"learner-{number:0{width}d}" for number in range(1, n_learners + 1)]
     chance.shuffle(dealt)
     return dealt
+
+
+def _is_json(path: Path) -> bool:
+    return _suffix(path) in _JSON
 
 
 def _suffix(path: Path) -> str:
