@@ -3,31 +3,18 @@
 import ast
 import csv
 import json
-import subprocess
-import sys
 
 import pytest
 
+from tests.support import command
+
 pytestmark = pytest.mark.functional
 
-# The command alone, so that this test does not hang on where it is registered.
-START = """
-from understudy.cli.app import app, main
-from understudy.cli.keystrokes.scrub import scrub
-app.command("scrub-alone")(scrub)
-main()
-"""
 CANARY = "quixotl"
 
 
 def run(*arguments, cwd):
-    done = subprocess.run(
-        [sys.executable, "-c", START, "scrub-alone", *map(str, arguments)],
-        capture_output=True,
-        text=True,
-        cwd=cwd,
-    )
-    assert "Traceback" not in done.stderr
+    done = command.run("keystrokes", "scrub", *arguments, cwd=cwd)
     assert CANARY not in (done.stdout + done.stderr).lower()
     return done
 
