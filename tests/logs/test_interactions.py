@@ -1,5 +1,6 @@
 """Logs: selecting, thinning and recoding against plain Python; what may not be changed or shown."""
 
+from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
@@ -8,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from understudy.core.names import natural_order
+from understudy.core.privacy.guarantee import Guarantee
 from understudy.errors import DataError
 from understudy.logs.description import describe
 from understudy.logs.interactions import Interactions, common_vocabulary, joined
@@ -121,7 +123,7 @@ def test_actions_that_always_or_never_succeed_are_known(learners):
 @given(logs)
 def test_to_frame_and_back(learners):
     log = made(learners)
-    again = Interactions.from_frame(log.to_frame(), single_rows=True).recode(VOCABULARY)
+    again = Interactions.from_frame(log.to_polars(), single_rows=True).recode(VOCABULARY)
     assert rows_of(again) == learners
     from_pandas = Interactions.from_frame(log.to_pandas(), single_rows=True).recode(VOCABULARY)
     assert rows_of(from_pandas) == learners
@@ -129,14 +131,14 @@ def test_to_frame_and_back(learners):
 
 def test_invented_names_say_what_they_are():
     log = made([[(0, 1), (1, 0)]] * 11)
-    assert log.to_frame()["learner"].unique(maintain_order=True).to_list()[:2] == [
+    assert log.to_polars()["learner"].unique(maintain_order=True).to_list()[:2] == [
         "synthetic-01",
         "synthetic-02",
     ]
     simulated = Interactions(log.action, log.outcome, log.offsets, log.actions, simulated=True)
-    assert simulated.to_frame()["learner"][0] == "simulated-01"
-    assert not Interactions.from_frame(simulated.to_frame()).simulated
-    assert full([[(0, 1), (1, 0)]]).to_frame(prefix="x-").columns == ["learner", "action", "outcome"]
+    assert simulated.to_polars()["learner"][0] == "simulated-01"
+    assert not Interactions.from_frame(simulated.to_polars()).simulated
+    assert full([[(0, 1), (1, 0)]]).to_polars(prefix="x-").columns == ["learner", "action", "outcome"]
 
 
 def test_columns_cannot_be_changed():
@@ -152,7 +154,7 @@ def test_columns_cannot_be_changed():
 
 
 def test_what_is_shown_of_a_log_holds_no_value():
-    frame = made([[(0, 1), (1, 0)], [(2, 1)]]).to_frame(prefix="canary-")
+    frame = made([[(0, 1), (1, 0)], [(2, 1)]]).to_polars(prefix="canary-")
     log = Interactions.from_frame(frame.with_columns(action=frame["action"] + "-secret"))
     assert repr(log) == str(log) == "<Interactions: 3 rows, 2 learners, 3 actions>"
     assert "canary" not in str(vars(log))  # what learners were called is forgotten
@@ -217,3 +219,11 @@ def test_a_description_is_what_table_2_says(learners):
     assert found.n_always_right == sum(bool(o) and all(o) for o in outcomes.values())
     assert found.n_always_wrong == sum(bool(o) and not any(o) for o in outcomes.values())
     assert found.success_rate == pytest.approx(np.mean([o for rows in learners for _, o in rows]))
+
+
+def test_a_notebook_shows_no_rows_of_real_learners():
+    log = made([[(0, 1), (1, 0)], [(2, 1)]])
+    assert "<td>" not in log._repr_html_()
+    assert "<td>" in replace(log, simulated=True)._repr_html_()
+    assert "<td>" not in replace(log, guarantee=Guarantee.none("real rows are released"))._repr_html_()
+    assert "not charged to a ledger" in replace(log, guarantee=Guarantee(1.0))._repr_html_()

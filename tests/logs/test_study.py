@@ -148,7 +148,7 @@ def test_generators_of_others_and_nothing_written(log):
 
     class Copy:
         def fit(self, log):
-            self.rows = log.to_frame()
+            self.rows = log.to_polars()
 
         def sample(self):
             return self.rows.to_pandas()

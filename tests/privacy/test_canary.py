@@ -23,7 +23,7 @@ def log_file(tmp_path_factory):
     """A log in which one learner is the canary, with columns nobody asked for."""
     folder = tmp_path_factory.mktemp("canary")
     log = Classroom(n_learners=80, n_actions=10).simulate(np.random.default_rng(3))
-    frame = log.to_frame("pupil-")
+    frame = log.to_polars("pupil-")
     canary = frame["learner"] == frame["learner"][0]
     frame = frame.with_columns(
         learner=pl.when(canary).then(pl.lit(NAME)).otherwise("learner"),

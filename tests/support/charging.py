@@ -32,7 +32,7 @@ def _log(folder: Path) -> Path:
     from understudy.logs.simulate import Classroom
 
     log = Classroom(n_learners=40, n_actions=5).simulate(np.random.default_rng(3))
-    log.to_frame("pupil-").write_csv(folder / "log.csv")
+    log.to_polars("pupil-").write_csv(folder / "log.csv")
     return folder / "log.csv"
 
 

@@ -133,7 +133,7 @@ def _write_log(
     log = chosen.simulate(rng)
     assert log.group is not None
     school = pl.Series("school", log.groups).gather(log.group[log.learner])
-    write_table(log.to_frame().with_columns(school), out, kind=_KIND)
+    write_table(log.to_polars().with_columns(school), out, kind=_KIND)
     return {"rows": log.n_rows, "learners": log.n_learners, "actions": log.n_actions}
 
 

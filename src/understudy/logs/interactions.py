@@ -13,8 +13,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from understudy.core.extras import needs_extra
 from understudy.core.files.origin import Origin
 from understudy.core.names import SIMULATED_PREFIX, SYNTHETIC_PREFIX, natural_order
+from understudy.core.pages.notebook import notebook_table
 from understudy.core.privacy.guarantee import Guarantee
 from understudy.errors import DataError
 
@@ -79,10 +81,10 @@ class Interactions:
                 object.__setattr__(self, name, frozen)
 
     def __repr__(self) -> str:
-        kind = "simulated " if self.simulated else ""
-        return (
-            f"<{kind}Interactions: {self.n_rows} rows, {self.n_learners} learners, {self.n_actions} actions>"
-        )
+        size = f"{self.n_rows} rows, {self.n_learners} learners, {self.n_actions} actions"
+        if self.guarantee is not None:
+            return f"<synthetic Interactions: {size}; {self.guarantee}; not charged to a ledger>"
+        return f"<{'simulated ' if self.simulated else ''}Interactions: {size}>"
 
     @property
     def n_rows(self) -> int:
@@ -164,7 +166,7 @@ class Interactions:
         }
         return interactions_from_frame(frame, columns, first_line, single_rows)
 
-    def to_frame(self, prefix: str | None = None) -> pl.DataFrame:
+    def to_polars(self, prefix: str | None = None) -> pl.DataFrame:
         """The log as a polars frame with invented learner names: `prefix` and a number."""
         from understudy.logs.frames import frame_from_interactions
 
@@ -173,8 +175,15 @@ class Interactions:
         )
 
     def to_pandas(self, prefix: str | None = None) -> Any:
-        """The same as `to_frame`, for those who work with pandas."""
-        return self.to_frame(prefix).to_pandas()
+        """The same as a pandas frame."""
+        with needs_extra("pandas", "a pandas frame"):
+            return self.to_polars(prefix).to_pandas()
+
+    def _repr_html_(self) -> str:
+        # A notebook is shared more easily than a file: rows that may be real learners' are not shown by themselves.
+        invented = self.simulated or (self.guarantee is not None and self.guarantee.formal)
+        shown = self.select(np.arange(min(3, self.n_learners) if invented else 0)).to_polars()
+        return notebook_table(f"{repr(self)[1:-1]}.", shown)
 
     def declare(self) -> Interactions:
         """The same log, its vocabulary declared to be public."""

@@ -109,7 +109,7 @@ def synthesize(
     with account.charge("synthesize", generator.label, guarantee, out=out, noise=noise) as charge:
         synthetic = generator.fit(log, rng, charge.noise).sample(options.n_learners, rng)
         if out is not None:
-            write_table(synthetic.to_frame("synthetic-"), out, kind=generator.kind)
+            write_table(synthetic.to_polars("synthetic-"), out, kind=generator.kind)
     return Synthesis(
         synthetic,
         generator,

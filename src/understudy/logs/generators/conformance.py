@@ -174,7 +174,7 @@ def releases_only_what_was_asked(generator: Generator, log: Interactions) -> Non
     sample = _fitted(generator, log).sample(None, np.random.default_rng(2))
     extra = [name for name in ("time", "group", "item") if getattr(sample, name) is not None]
     _require(not extra, "a column leaves that nobody asked for")
-    _require(sample.to_frame().columns == ["learner", "action", "outcome"], "the frame has other columns")
+    _require(sample.to_polars().columns == ["learner", "action", "outcome"], "the frame has other columns")
 
 
 def samples_as_many_as_asked(generator: Generator, log: Interactions) -> None:

@@ -76,7 +76,7 @@ class Program(Generator):
     def _fit(self, log: Interactions, rng: np.random.Generator, noise: Noise) -> None:
         with tempfile.TemporaryDirectory(prefix="understudy-run-") as folder:
             train, out = Path(folder) / "train.csv", Path(folder) / "out.csv"
-            log.to_frame("learner-").write_csv(train)
+            log.to_polars("learner-").write_csv(train)
             words = [
                 word.replace("{train}", str(train)).replace("{out}", str(out))
                 for word in shlex.split(self.command)

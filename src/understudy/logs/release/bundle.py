@@ -205,7 +205,7 @@ def _write(
         share, keep = temporary / "share", temporary / "keep"
         share.mkdir()
         keep.mkdir()
-        table = synthetic.to_frame("synthetic-")
+        table = synthetic.to_polars("synthetic-")
         write_table(table, share / "synthetic.csv", kind=generator.kind)
         write_table(table, share / "synthetic.parquet", kind=generator.kind)
         write_text(share / "codebook.csv", codebook(synthetic, generator.keeps_rows))

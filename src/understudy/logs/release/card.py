@@ -54,7 +54,7 @@ def card_content(
         "expected": expected_errors(synthetic, generator, guarantee),
         "accuracy": sampling_accuracy(synthetic),
         "columns": list(csv.DictReader(io.StringIO(codebook(synthetic, generator.keeps_rows)))),
-        "examples": synthetic.to_frame("synthetic-").head(N_EXAMPLE_ROWS).to_dicts(),
+        "examples": synthetic.to_polars("synthetic-").head(N_EXAMPLE_ROWS).to_dicts(),
         "measured": published(assessment) if publish_figures else None,
         "measured_note": NOT_COVERED if publish_figures else NOT_PUBLISHED,
     }
