@@ -19,11 +19,12 @@ from understudy.cohorts.methods import pooled
 from understudy.cohorts.simulate import School
 from understudy.cohorts.summary.budget import propose
 from understudy.cohorts.summary.summarize import summarize
+from understudy.core.files.simulated import mark_simulated
 from understudy.core.files.writing import write_json, write_text
 from understudy.core.privacy.noise import os_noise
 from understudy.desk.domain.analysis import Analysis, RunsJobs, limits_of
 from understudy.desk.domain.people import Person, Role
-from understudy.desk.domain.policy import Policy, commented
+from understudy.desk.domain.policy import Policy
 from understudy.desk.domain.results import Results
 from understudy.desk.domain.states import State
 from understudy.desk.researcher.examples import ANALYSES, ExampleRequest, read_examples
@@ -144,7 +145,7 @@ class _Lent:
 
 def _opened(folder: Path, policy: Policy) -> tuple[Desk, dict[str, Person], list[SignIn]]:
     Settings.write(folder, TITLE)
-    write_text(folder / POLICY, commented(policy))
+    write_text(folder / POLICY, policy.to_toml())
     desk = Desk.open(folder)
     people: dict[str, Person] = {}
     signs = []
@@ -168,6 +169,7 @@ def _registered(desk: Desk, custodian: Person, folder: Path, n_learners: int, po
     rng = np.random.default_rng(7)
     cohort = School(n_learners).simulate(0, rng)
     write_cohort(cohort, place / "cohort.parquet", kind="simulated data: these learners do not exist")
+    mark_simulated(place / "cohort.parquet")
     summary = summarize(cohort, propose(cohort.schema, cohort.n_learners, 3.0, 1e-3), os_noise())
     write_json(place / "summary.json", summary.to_json())
     pooled(summary, rng).to_frame().write_parquet(place / "synthetic.parquet")

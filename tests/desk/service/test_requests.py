@@ -7,7 +7,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from tests.desk.support.fixtures import MEAN, OTHER, POLICY, REASON, policy_of, school_frame
+from tests.desk.support.fixtures import MEAN, OTHER, POLICY, REASON, policy_of, school_frame, write_real
 from understudy.core.privacy.guarantee import Guarantee
 from understudy.core.privacy.ledger import Ledger
 from understudy.desk.domain import certificate
@@ -37,7 +37,7 @@ def register(filled, who=None, **frames):
     paths = {}
     for name, seed in (("real", 5), ("synthetic", 6)):
         paths[name] = folder / f"{name}-2.csv"
-        frames.get(name, school_frame(seed)).write_csv(paths[name])
+        write_real(frames.get(name, school_frame(seed)), paths[name])
     return data_sets.register(filled.desk, who or filled.custodian, title="Another", policy=POLICY, **paths)
 
 

@@ -1,7 +1,6 @@
 """A desk for tests, on SQLite and on a PostgreSQL that lives as long as the tests; a stand-in for the sandbox."""
 
 import io
-import json
 import os
 import shutil
 import tempfile
@@ -15,6 +14,7 @@ import pytest
 
 from tests.desk.support.postgresql import Cluster, find_postgresql, without_rights
 from understudy.cohorts.simulate import School
+from understudy.core.files.simulated import mark_simulated
 from understudy.desk.domain.people import Person, Role
 from understudy.desk.domain.policy import LIBRARIES, Policy
 from understudy.desk.service import Desk, data_sets, releases, requests
@@ -200,6 +200,13 @@ def school_frame(seed, n_learners=N_LEARNERS):
     return frame.select("learner", "morning_01", "evening_01", "evening_02", "achievement")
 
 
+def write_real(frame, path):
+    """The table that stands for real data: marked as simulated, unless its learners are named like people."""
+    frame.write_parquet(path) if path.suffix == ".parquet" else frame.write_csv(path)
+    if "learner" in frame.columns and frame["learner"].str.starts_with("simulated-").all():
+        mark_simulated(path)
+
+
 def add_people(desk):
     """A custodian, two reviewers and two researchers."""
     roles = [Role.CUSTODIAN, Role.REVIEWER, Role.REVIEWER, Role.RESEARCHER, Role.RESEARCHER]
@@ -219,7 +226,8 @@ def fill(folder, *, database="", policy=POLICY, real=None, synthetic=None, summa
     Settings.write(folder / "desk", "Test desk", database=database)
     (folder / "desk" / "policy.toml").write_text(policy.to_toml())
     (folder / "data").mkdir()
-    (school_frame(1) if real is None else real).write_csv(folder / "data" / "real.csv")
+    real = school_frame(1) if real is None else real
+    write_real(real, folder / "data" / "real.csv")
     (school_frame(2) if synthetic is None else synthetic).write_csv(folder / "data" / "synthetic.csv")
     desk = Desk.open(folder / "desk")
     people = add_people(desk)
@@ -269,4 +277,4 @@ def policy_of(filled, **changes):
 
 def _set_quietly(filled, policy):
     with filled.desk.database.writing() as session:
-        data_sets.find(session, filled.data_set).policy = json.loads(json.dumps(vars(policy)))
+        data_sets.find(session, filled.data_set).policy = policy.to_json()

@@ -155,7 +155,7 @@ def policy(
     Example: understudy desk data policy NAME --file policy.toml
     """
     with opened(folder) as desk:
-        from understudy.desk.domain.policy import Policy, commented
+        from understudy.desk.domain.policy import Policy
         from understudy.desk.service import data_sets
 
         if file is not None:
@@ -166,7 +166,7 @@ def policy(
     elif file is not None:
         typer.echo(f"The limits of {name} are those of {file} from now on.")
     else:
-        typer.echo(commented(found), nl=False)
+        typer.echo(found.to_toml(), nl=False)
 
 
 @app.command()

@@ -159,10 +159,10 @@ def _summary_beside(synthetic: Path) -> Path | None:
 
 
 def _policy(path: Path | None) -> tuple[str, Policy]:
-    from understudy.desk.domain.policy import Policy, commented
+    from understudy.desk.domain.policy import Policy
 
     if path is None:
-        return commented(Policy()), Policy()
+        return Policy().to_toml(), Policy()
     found = Policy.read(existing(path, "the policy"))
     return path.read_text(encoding="utf-8"), found
 

@@ -1,33 +1,32 @@
-"""When an output may leave: the thresholds and limits of a project, from its policy file."""
+"""When an output may leave: the thresholds and limits of a project, from its policy file, and the verdict by them."""
 
 from __future__ import annotations
 
 import textwrap
-import tomllib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from enum import StrEnum
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
+from understudy.core.files.documents import ContractError, contract, read_toml
 from understudy.desk.domain.results import Check
-from understudy.errors import DataError, RefusedError
+from understudy.errors import RefusedError
 
 LIBRARIES = (
     *("pandas", "numpy", "scipy", "statsmodels", "sklearn", "lingam"),
-    *(
-        "collections",
-        "dataclasses",
-        "datetime",
-        "functools",
-        "itertools",
-        "math",
-        "re",
-        "statistics",
-        "typing",
-    ),
+    *("collections", "dataclasses", "datetime", "functools", "itertools", "math", "re", "statistics", "typing"),
     "warnings",
-)
+)  # fmt: skip
+_HEAD = """# What may leave this desk. A line that is left out is as by default.
+# A change here counts for data sets that are registered afterwards; `understudy desk data policy` changes the limits
+# of one that is there already.
+"""
+
+
+def _key(default: Any, comment: str) -> Any:
+    """A key of the policy file with its default and its comment."""
+    return field(default=default, metadata={"comment": comment})
 
 
 @dataclass(frozen=True)
@@ -38,90 +37,89 @@ class Policy:
     was released about the data set together, stage one included.
     """
 
-    minimum_learners: int = 10
-    """Behind every number."""
-    dominance_learners: int = 2
-    """n of the n-k rule: so many learners together..."""
-    dominance_share: float = 0.5
-    """...may not make up more than this share (k) of a number."""
-    p_percent: float = 10.0
-    """Nobody may be able to work out another's contribution to a total more closely than this."""
-    minimum_freedom: int = 10
-    """Residual degrees of freedom of a model: learners minus estimated numbers."""
-    most_numbers: int = 200
-    """In one answer."""
-    most_output_bytes: int = 200_000
-    most_code_bytes: int = 100_000
-    share_of_learners: float = 1.0
-    """Warn when more numbers than this times the learners have been released: they may be reconstructed."""
-    mu_limit: float = 1.5
-    """Above what `n_shadows` can show (`most_mu`) it holds nothing back, and every output is for a reviewer."""
-    advantage_limit: float = 0.5
-    libraries: tuple[str, ...] = LIBRARIES
-    """What code may import by an import statement. Against everything else there is the sandbox."""
-    may_override: tuple[str, ...] = ()
-    """Names of checks whose `fail` a reviewer may release against, with a written reason."""
-    run_seconds: float = 10.0
-    n_shadows: int = 2800
-    retention_days: int = 30
-    """Held outputs that were not released are deleted after so many days."""
+    __pydantic_config__: ClassVar = contract()
+
+    minimum_learners: int = _key(10, "Learners (not rows) who have to stand behind every number.")
+    dominance_learners: int = _key(2, "The n-k rule: so many learners together ...")
+    dominance_share: float = _key(0.5, "... may not make up more than this share of a number.")
+    p_percent: float = _key(
+        10.0, "Nobody may work out another learner's part of a total more closely than this, in percent."
+    )
+    minimum_freedom: int = _key(
+        10, "Residual degrees of freedom of a model: learners minus estimated numbers."
+    )
+    most_numbers: int = _key(200, "Numbers in one answer.")
+    most_output_bytes: int = _key(200_000, "Size of one answer.")
+    most_code_bytes: int = _key(100_000, "Size of submitted code.")
+    share_of_learners: float = _key(
+        1.0,
+        "Warn when more numbers than this times the learners have been released: from as many numbers as learners, "
+        "data can be reconstructed.",
+    )
+    # Above what `n_shadows` can show (`most_mu`) it holds nothing back, and every output is for a reviewer.
+    mu_limit: float = _key(
+        1.5,
+        "Limit of the measured price of everything released on a data set together, with its summary: mu ...",
+    )
+    advantage_limit: float = _key(
+        0.5,
+        "... and how much better than guessing an attacker may tell whether the worst-placed learner is in the data "
+        "(0: guessing, 1: always right).",
+    )
+    # By an import statement; against everything else there is the sandbox.
+    libraries: tuple[str, ...] = _key(LIBRARIES, "What submitted code may import; other code is not taken.")
+    may_override: tuple[str, ...] = _key(
+        (),
+        'Checks whose "fail" a reviewer may release against, with a written reason. None by default; names are as on '
+        'the page of a request, such as "extremes".',
+    )
+    run_seconds: float = _key(10.0, "Time of one run of the code; it is run some thousand times.")
+    n_shadows: int = _key(
+        2800, "Data sets that are drawn to measure the price. Fewer are faster, and the interval is wider."
+    )
+    retention_days: int = _key(30, "Outputs that were held and not released are deleted after so many days.")
 
     def __post_init__(self) -> None:
-        for one in fields(self):
-            value = getattr(self, one.name)
-            if isinstance(value, int | float) and value <= 0:
-                raise DataError(
-                    f"the policy says {one.name} = {value}.",
+        for key in fields(self):
+            value = getattr(self, key.name)
+            if isinstance(value, int | float) and not value > 0:
+                raise ContractError(
+                    f"`{key.name}` is not above 0.",
                     hint="give a number above 0, or leave the line out.",
+                    key=key.name,
                 )
-        if not self.dominance_share <= 1 or not self.advantage_limit <= 1:
-            raise DataError("a share or an advantage in the policy is above 1.", hint="1 is the most.")
+        for name in ("dominance_share", "advantage_limit"):
+            if getattr(self, name) > 1:
+                raise ContractError(f"`{name}` is above 1.", hint="1 is the most.", key=name)
 
     @classmethod
     def read(cls, path: Path) -> Policy:
         """From a TOML file; what it does not say is as by default."""
-        try:
-            content = tomllib.loads(path.read_text(encoding="utf-8"))
-        except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-            raise DataError(
-                f"the policy {path.name} cannot be read ({type(error).__name__}).",
-                hint="`understudy desk init` writes one to start from.",
-            ) from None
-        return cls.from_dict(content, path.name)
+        return read_toml(path, cls, hint="`understudy desk init` writes one to start from.")
 
     @classmethod
-    def from_dict(cls, content: dict[str, Any], source: str = "the policy") -> Policy:
-        """From what a file says."""
-        known = {one.name: one for one in fields(cls)}
-        if unknown := sorted(set(content) - set(known)):
-            raise DataError(
-                f"{source} says '{unknown[0]}', which is no part of a policy.",
-                hint=f"known are: {', '.join(known)}.",
-            )
-        default = cls()
-        given: dict[str, Any] = {}
-        for name, value in content.items():
-            usual = getattr(default, name)
-            if isinstance(usual, tuple):
-                if not isinstance(value, list) or not all(isinstance(part, str) for part in value):
-                    raise DataError(f"{source}: {name} is a list of names.", hint='such as ["numpy"].')
-                given[name] = tuple(value)
-            elif isinstance(value, bool) or not isinstance(value, int | float):
-                raise DataError(f"{source}: {name} is a number.", hint=f"such as {usual}.")
-            else:
-                if isinstance(usual, int) and value != int(value):
-                    raise DataError(f"{source}: {name} is a whole number.", hint=f"such as {usual}.")
-                given[name] = type(usual)(value)
+    def from_json(cls, content: Mapping[str, Any]) -> Policy:
+        """As `to_json` wrote it."""
+        given: dict[str, Any] = {
+            name: tuple(value) if isinstance(value, list) else value for name, value in content.items()
+        }
         return cls(**given)
 
+    def to_json(self) -> dict[str, Any]:
+        """For the store."""
+        return {
+            name: list(value) if isinstance(value, tuple) else value for name, value in vars(self).items()
+        }
+
     def to_toml(self) -> str:
-        """The policy as a file, every line with its default or what was chosen."""
-        lines = []
-        for one in fields(self):
-            value = getattr(self, one.name)
+        """The policy as a file, every line with a comment."""
+        parts = [_HEAD]
+        for key in fields(self):
+            comment = textwrap.fill(key.metadata["comment"], 100, initial_indent="# ", subsequent_indent="# ")
+            value = getattr(self, key.name)
             text = "[" + ", ".join(f'"{part}"' for part in value) + "]" if isinstance(value, tuple) else value
-            lines.append(f"{one.name} = {text}")
-        return "\n".join(lines) + "\n"
+            parts.append(f"{comment}\n{key.name} = {text}\n")
+        return "\n".join(parts)
 
     def verdict(
         self, checks: Sequence[Check], prices: Mapping[str, Any] | None, *, out_of_date: bool = False
@@ -244,41 +242,3 @@ def _refusal(objection: Objection) -> RefusedError:
         ),
     }.get(objection.grounds, nothing)
     return RefusedError(message, hint=hint, code=objection.grounds, name=objection.name)
-
-
-_HEAD = """# What may leave this desk. A line that is left out is as by default.
-# A change here counts for data sets that are registered afterwards; for one that is there already:
-#     understudy desk data policy NAME --file policy.toml
-"""
-
-WORDS = {
-    "minimum_learners": "Learners (not rows) who have to stand behind every number.",
-    "dominance_learners": "The n-k rule: so many learners together ...",
-    "dominance_share": "... may not make up more than this share of a number.",
-    "p_percent": "Nobody may work out another learner's part of a total more closely than this, in percent.",
-    "minimum_freedom": "Residual degrees of freedom of a model: learners minus estimated numbers.",
-    "most_numbers": "Numbers in one answer.",
-    "most_output_bytes": "Size of one answer.",
-    "most_code_bytes": "Size of submitted code.",
-    "share_of_learners": "Warn when more numbers than this times the learners have been released: from as many "
-    "numbers as learners, data can be reconstructed.",
-    "mu_limit": "Limit of the measured price of everything released on a data set together, with its summary: mu ...",
-    "advantage_limit": "... and how much better than guessing an attacker may tell whether the worst-placed learner "
-    "is in the data (0: guessing, 1: always right).",
-    "libraries": "What submitted code may import; other code is not taken.",
-    "may_override": 'Checks whose "fail" a reviewer may release against, with a written reason. None by default; names '
-    'are as on the page of a request, such as "extremes".',
-    "run_seconds": "Time of one run of the code; it is run some thousand times.",
-    "n_shadows": "Data sets that are drawn to measure the price. Fewer are faster, and the interval is wider.",
-    "retention_days": "Outputs that were held and not released are deleted after so many days.",
-}
-
-
-def commented(policy: Policy) -> str:
-    """The policy as TOML, with a comment for every line."""
-    given = dict(line.split(" = ", 1) for line in policy.to_toml().splitlines())
-    parts = [_HEAD]
-    for one in fields(policy):
-        words = textwrap.fill(WORDS[one.name], 100, initial_indent="# ", subsequent_indent="# ")
-        parts.append(f"{words}\n{one.name} = {given[one.name]}\n")
-    return "\n".join(parts)

@@ -247,7 +247,8 @@ def _refuse_outside(ledgers: dict[str, Path], folder: Path) -> None:
         raise UsageError(
             f"the backup holds {len(outside)} {'ledger' if len(outside) == 1 else 'ledgers'} that would be written "
             f"outside of {folder}: {', '.join(map(str, outside))}.",
-            hint="if that is where they were, say --ledgers-too.",
+            hint="if that is where they were, allow it.",
+            settings=("ledgers_too",),
         )
 
 

@@ -11,7 +11,7 @@ import numpy as np
 from sqlalchemy import delete, func, select
 from sqlalchemy.orm import Session
 
-from understudy.core.names import SIMULATED_PREFIX
+from understudy.core.files.simulated import is_simulated
 from understudy.core.privacy.ledger import Ledger
 from understudy.core.privacy.population import (
     FOLDER_POPULATION,
@@ -83,11 +83,11 @@ def register(
     columns = [name for name in stand_in.columns if name not in (LEARNER, learner)]
     table = learner_table(own, np.random.default_rng(0), columns=columns, learner=learner)
     _same_kinds(table.rows, stand_in.select(columns))
-    _refuse_real_rows(own, stand_in, columns, learner)
+    simulated = is_simulated(real)
+    _refuse_real_rows(own, stand_in, columns, learner, simulated=simulated)
     if summary is not None:
         # Whether it is about this table is found now, and not with the first request.
         StageOne.of(summary, table)
-    simulated = bool(own[learner].cast(str).str.starts_with(SIMULATED_PREFIX).all())
     population = population or (SIMULATED_POPULATION if simulated else FOLDER_POPULATION)
     kept = (ledger or _ledger_of(desk, real, simulated)).resolve()
     name = new_data_set()
@@ -104,7 +104,7 @@ def register(
             learner=learner,
             columns=columns,
             n_learners=table.n_learners,
-            policy=_plain(policy),
+            policy=policy.to_json(),
             ledger=str(kept),
             population=population,
             simulated=simulated,
@@ -144,7 +144,7 @@ def set_policy(desk: Desk, who: Person, name: str, policy: Policy) -> None:
     require_role(who, Role.CUSTODIAN)
     with desk.database.writing() as session:
         row = find(session, name)
-        before, row.policy = row.policy, _plain(policy)
+        before, row.policy = row.policy, policy.to_json()
         # What was checked by other rules has to be checked again.
         row.version += 1
         changed = {key: value for key, value in row.policy.items() if before.get(key) != value}
@@ -236,17 +236,13 @@ def find(session: Session, name: str) -> DataSetRow:
 
 def policy_of(row: DataSetRow) -> Policy:
     """The limits of a data set."""
-    return Policy.from_dict(row.policy)
+    return Policy.from_json(row.policy)
 
 
 def largest_code_bytes(desk: Desk) -> int:
     """How long code may be by the most generous policy of the desk; policies may change while it runs."""
     with desk.database.reading() as session:
         return max((policy_of(row).most_code_bytes for row in session.scalars(select(DataSetRow))), default=0)
-
-
-def _plain(policy: Policy) -> dict[str, object]:
-    return {key: list(value) if isinstance(value, tuple) else value for key, value in vars(policy).items()}
 
 
 def _ledger_of(desk: Desk, real: Path, simulated: bool) -> Path:
@@ -259,18 +255,19 @@ def _learners(row: DataSetRow) -> set[str]:
     return set(frame[row.learner].cast(str).to_list())
 
 
-def _refuse_real_rows(real: pl.DataFrame, synthetic: pl.DataFrame, columns: list[str], learner: str) -> None:
+def _refuse_real_rows(
+    real: pl.DataFrame, synthetic: pl.DataFrame, columns: list[str], learner: str, *, simulated: bool
+) -> None:
     """Everybody with an account can download the synthetic table: it must not be the real one, given by mistake.
 
     A row of few columns is in both by chance, so rows count where they tell learners apart, and when they are many.
     """
     own = next((name for name in (learner, LEARNER) if name in synthetic.columns), None)
     names = set() if own is None else set(synthetic[own].cast(str)) & set(real[learner].cast(str)) - {None}
-    people = {name for name in names if not name.startswith(SIMULATED_PREFIX)}
     here, there = _comparable(synthetic, columns).unique(), _comparable(real, columns)
     alone = there.filter(there.is_unique())
     shared = here.join(alone, on=columns, how="inner", nulls_equal=True).height
-    if people or (alone.height > 0.5 * real.height and shared > 0.2 * here.height):
+    if (names and not simulated) or (alone.height > 0.5 * real.height and shared > 0.2 * here.height):
         raise DataError(
             "the synthetic table holds learners or rows of the real one, and researchers will download it.",
             hint="the real table comes first, then its synthetic stand-in; was one given for the other?",
@@ -294,7 +291,8 @@ def _refuse_others_of(session: Session, learners: pl.Series, ledger: Path, popul
             raise UsageError(
                 f"some of these learners are in the data set '{row.title}' as well, which has another ledger or "
                 "population.",
-                hint="give --ledger and --population as for that one, so that both count together.",
+                hint="give the ledger and the population of that one, so that both count together.",
+                settings=("ledger", "population"),
             )
 
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import hmac
 import os
 import secrets
-import tomllib
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import ClassVar
 
+from understudy.core.files.documents import contract, read_toml
 from understudy.errors import DataError, UsageError
 
 SETTINGS = "desk.toml"
@@ -22,6 +22,8 @@ LEDGER = "understudy.ledger"
 @dataclass(frozen=True)
 class Mail:
     """How notices are sent; without a host none are."""
+
+    __pydantic_config__: ClassVar = contract()
 
     host: str = ""
     port: int = 587
@@ -36,6 +38,8 @@ class Mail:
 class SingleSignOn:
     """An OpenID Connect provider; without an issuer there is none."""
 
+    __pydantic_config__: ClassVar = contract()
+
     issuer: str = ""
     client_id: str = ""
     secret_file: str = ""
@@ -43,18 +47,26 @@ class SingleSignOn:
 
 
 @dataclass(frozen=True)
-class Settings:
+class DeskFile:
     """What `desk.toml` says."""
 
-    folder: Path
-    title: str
+    __pydantic_config__: ClassVar = contract()
+
+    title: str = "Validation desk"
     database: str = ""
     """URL; a file in the folder by default."""
     address: str = "http://127.0.0.1:8765"
     """Where people reach the desk: for links, and cookies are for https only if it begins so."""
     mail: Mail = field(default_factory=Mail)
     single_sign_on: SingleSignOn = field(default_factory=SingleSignOn)
-    secret: str = field(default="", repr=False)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Settings(DeskFile):
+    """What `desk.toml` says, with the folder that it lies in and the desk's secret."""
+
+    folder: Path
+    secret: str = field(repr=False)
 
     @property
     def database_url(self) -> str:
@@ -74,30 +86,20 @@ class Settings:
         if not path.is_file():
             raise UsageError(
                 f"there is no desk in {folder}.",
-                hint="make one: understudy desk init, or give --desk FOLDER.",
+                hint="make one with `understudy desk init`, or give the folder of your desk.",
+                code="no-desk",
+                settings=("desk",),
             )
+        found = read_toml(path, DeskFile)
         try:
-            content = tomllib.loads(path.read_text(encoding="utf-8"))
             secret = (folder / SECRET).read_text(encoding="ascii").strip()
             bytes.fromhex(secret)
         except (OSError, ValueError) as error:
             raise DataError(
-                f"{SETTINGS} or {SECRET} of the desk cannot be read ({type(error).__name__}).",
+                f"{SECRET} of the desk cannot be read ({type(error).__name__}).",
                 hint="restore the folder from a backup.",
             ) from None
-        known = {"title": str, "database": str, "address": str, "mail": Mail, "single_sign_on": SingleSignOn}
-        given: dict[str, Any] = {}
-        for name, value in content.items():
-            if name not in known:
-                raise DataError(f"{SETTINGS} says '{name}'.", hint=f"known are: {', '.join(known)}.")
-            try:
-                given[name] = known[name](**value) if isinstance(value, dict) else known[name](value)
-            except TypeError:
-                raise DataError(
-                    f"the part [{name}] of {SETTINGS} has a line that is not known.",
-                    hint="docs/reference/desk.md lists them.",
-                ) from None
-        return cls(folder=folder, secret=secret, **{"title": "Validation desk", **given})
+        return cls(**vars(found), folder=folder, secret=secret)
 
     @classmethod
     def write(cls, folder: Path, title: str, *, database: str = "", address: str = "") -> Settings:
