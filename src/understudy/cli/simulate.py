@@ -5,17 +5,25 @@ from __future__ import annotations
 from dataclasses import replace
 from enum import Enum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
+import numpy as np
+import polars as pl
 import typer
 
 from understudy.cli.lazy import command_group
 from understudy.cli.options import AsJson, Seed
 from understudy.cli.terminal import echo_json
-
-if TYPE_CHECKING:
-    import numpy as np
-
+from understudy.cohorts.building.build import check_schema_beside, write_cohort
+from understudy.cohorts.simulate import School
+from understudy.core.files.simulated import check_replaceable, mark_simulated
+from understudy.core.files.writing import check_parent, check_suffix, write_table
+from understudy.core.names import SIMULATED_PREFIX
+from understudy.errors import UsageError
+from understudy.exams.simulate import Exam
+from understudy.keystrokes.formats.events import write_keystrokes
+from understudy.keystrokes.simulate import EXPERIENCE, TypingCourse
+from understudy.logs.simulate import SHAPES
 
 app = command_group()
 
@@ -62,9 +70,6 @@ def simulate(
 
     Example: understudy simulate classroom.csv --learners 600
     """
-    from understudy.core.files.simulated import mark_simulated
-    from understudy.errors import UsageError
-
     if year is not None and shape is not Shape.cohort:
         raise UsageError(
             f"--year was given, but the shape {shape.value} has none.", hint="give --shape cohort."
@@ -108,11 +113,6 @@ _KIND = "simulated data: these learners do not exist"
 
 def _generator(out: Path, seed: int) -> np.random.Generator:
     """What everything is drawn with, once it is known that the file can be written."""
-    import numpy as np
-
-    from understudy.core.files.simulated import check_replaceable
-    from understudy.core.files.writing import check_parent, check_suffix
-
     check_suffix(out)
     check_parent(out)
     check_replaceable(out)
@@ -123,11 +123,6 @@ def _write_log(
     out: Path, shape: Shape, learners: int | None, actions: int | None, rng: np.random.Generator
 ) -> dict[str, int]:
     """Write a log with a row per attempt; returns its sizes."""
-    import polars as pl
-
-    from understudy.core.files.writing import write_table
-    from understudy.logs.simulate import SHAPES
-
     chosen = SHAPES[shape.value]
     chosen = replace(chosen, n_learners=learners or chosen.n_learners, n_actions=actions or chosen.n_actions)
     log = chosen.simulate(rng)
@@ -141,12 +136,6 @@ def _write_exam(
     out: Path, learners: int | None, items: int | None, rng: np.random.Generator
 ) -> dict[str, int]:
     """Write a sheet with a row per learner and a column per item; returns its sizes."""
-    import polars as pl
-
-    from understudy.core.files.writing import write_table
-    from understudy.core.names import SIMULATED_PREFIX
-    from understudy.exams.simulate import Exam
-
     usual = Exam()
     exam = replace(usual, n_learners=learners or usual.n_learners, n_items=items or usual.n_items)
     responses = exam.simulate(rng).responses
@@ -159,9 +148,6 @@ def _write_exam(
 
 def _write_cohort(out: Path, learners: int | None, year: int, rng: np.random.Generator) -> dict[str, int]:
     """Write a cohort of the simulated school and its schema; returns its sizes."""
-    from understudy.cohorts.building.build import check_schema_beside, write_cohort
-    from understudy.cohorts.simulate import School
-
     usual = School()
     check_schema_beside(out, usual.schema)
     cohort = replace(usual, n_learners=learners or usual.n_learners).simulate(year, rng)
@@ -176,14 +162,6 @@ def _labels_path(out: Path) -> Path:
 
 def _write_typing(out: Path, learners: int | None, rng: np.random.Generator) -> dict[str, int]:
     """Write the events of a simulated course, and who had programmed before; returns its sizes."""
-    import polars as pl
-
-    from understudy.core.files.simulated import check_replaceable, mark_simulated
-    from understudy.core.files.writing import write_table
-    from understudy.core.names import SIMULATED_PREFIX
-    from understudy.keystrokes.formats.events import write_keystrokes
-    from understudy.keystrokes.simulate import EXPERIENCE, TypingCourse
-
     check_replaceable(_labels_path(out))
     usual = TypingCourse()
     keystrokes, experience = replace(usual, n_learners=learners or usual.n_learners).simulate(rng)
