@@ -41,7 +41,7 @@ def figures(found: Comparison) -> dict[str, Figure]:
 
 
 def ajs_figure(found: Comparison) -> Figure:
-    """AJS of each method with its interval over seeds (Figure 3 of the two-stage paper)."""
+    """AJS of each method with its interval over seeds (Figure 3 of Ito, Hsu and Ogata 2026)."""
     points = _points(found, "ajs", "AJS")
     return _dots(points, ["AJS, from 0 (alike) to 1"], ["AJS"], [ACCENT], _words("AJS", points))
 

@@ -316,7 +316,7 @@ synthetic data should better match the heavy tails of the real data.
 def suggest_with(
     write: Callable[[Sequence[str]], str], feedback: FeedbackFile, schema: Schema | None, author: str
 ) -> Suggestions:
-    """Suggestions whose sentences a language model writes, in two steps (two-stage paper, section III-E).
+    """Suggestions whose sentences a language model writes, in two steps (Ito, Hsu and Ogata 2026).
 
     `write` answers a conversation. Budget and effects stay with the rules: they are numbers, and a
     model's sentence must not move the split of a budget unseen.

@@ -1,6 +1,6 @@
 """AJS: how far the habits of a synthetic cohort lie from those of the real one (0 best, 1 worst).
 
-The two-stage paper (section IV-D, equations 13 to 15) describes each learner's series in
+Ito, Hsu and Ogata (2026, section IV-D, equations 13 to 15) describe each learner's series in
 a window by six numbers: median, mean, standard deviation, variance, maximum and root mean square
 over the weeks. For each label, window and number, the Jensen-Shannon divergence in bits between
 the learners of both cohorts is taken, and all are averaged. The formulas are lost in our text;

@@ -65,7 +65,7 @@ class Feature:
                 )
 
 
-# The windows of the day of the two-stage paper (section IV-A); a week holds at most ten hours of each.
+# The windows of the day of Ito, Hsu and Ogata (2026, section IV-A); a week holds at most ten hours of each.
 WINDOWS = (
     Feature("morning", 600.0, hours=(5, 12)),
     Feature("afternoon", 600.0, hours=(12, 17)),

@@ -1,6 +1,6 @@
 """The deep baseline: M1 pretrained on surrogate data, a private M2 on top, replay for the next cycle.
 
-The comparison method of the two-stage paper (sections IV-B1 and IV-C1, appendix A): see `vae.py` for the
+The comparison method of Ito, Hsu and Ogata (2026, sections IV-B1 and IV-C1, appendix A): see `vae.py` for the
 networks. What is not legible in its text and chosen here is in the settings.
 
 Why this carries a guarantee although it trains in floating point: what depends on a learner is
@@ -44,7 +44,7 @@ Floats = NDArray[np.float64]
 # Rows of a label from a public source: (how many, the label's number, rng) to learners x features x weeks.
 Source = Callable[[int, int, np.random.Generator], Floats]
 
-# The paper pretrains on 100,000 rows and replays 5,000 from each model; the default number of
+# The publication pretrains on 100,000 rows and replays 5,000 from each model; the default number of
 # rows keeps the whole job for 120 learners below 5 minutes on two cores.
 ROWS = 20_000
 SEED_ROWS = 100_000

@@ -1,6 +1,6 @@
 """Variational autoencoders of cohorts: a large one of series (M1), a small private one of its latent (M2).
 
-The deep baseline of the two-stage paper (section IV-B1, appendix A), after the stacked semi-supervised
+The deep baseline of Ito, Hsu and Ogata (2026, section IV-B1, appendix A), after the stacked semi-supervised
 model of Kingma et al. (2014). M1 sees public data only. M2 is trained on learners with DP-Adam:
 Opacus gives each learner's gradient; clipping, sum and noise happen on an integer lattice, so that
 the noise is the discrete Gaussian of `privacy.noise` and not a floating-point one.
@@ -113,9 +113,9 @@ def _seeded(rng: np.random.Generator) -> Iterator[None]:
 
 @dataclass(frozen=True)
 class SeriesSettings:
-    """M1. Hidden sizes and annealing are the paper's; the rest is not legible there and tuned on surrogates.
+    """M1. Hidden sizes and annealing are the published ones; the rest is not legible there and tuned on surrogates.
 
-    The paper's dropout (0.2 and 0.5) is not kept: on widened surrogates half of the decoder dropped blurs what it
+    The published dropout (0.2 and 0.5) is not kept: on widened surrogates half of the decoder dropped blurs what it
     writes, and is worth more AJS than all the noise of the private steps. A latent of 6 has no unused
     places, each of which would be noise in M2.
 

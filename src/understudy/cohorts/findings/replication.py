@@ -78,7 +78,7 @@ class Shares:
 
 @dataclass(frozen=True)
 class Replication:
-    """How far a synthetic cohort leads to the findings of the real one (two-stage paper, section IV-D).
+    """How far a synthetic cohort leads to the findings of the real one (Ito, Hsu and Ogata 2026).
 
     Findings about habits alone (a rhythm, persistent learners) are easier to keep than those about the
     outcome: a cohort with shuffled labels loses most findings and still has a high precision. So

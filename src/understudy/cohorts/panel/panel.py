@@ -1,6 +1,6 @@
 """The panel: its members write scripts independently, which are checked, run and pooled.
 
-As in the two-stage paper (sections III-B and IV-B2) each panelist's script gives 1,000 learners of each label,
+As by Ito, Hsu and Ogata (2026, sections III-B and IV-B2) each panelist's script gives 1,000 learners of each label,
 the tables are pooled, and the wanted number is drawn label by label. A script that fails goes back once with the
 kind of its error and the line; if it fails again it is dropped, and the report states that.
 """
@@ -42,7 +42,7 @@ from understudy.sandbox.jobs import Job, Limits, Outcome
 
 Floats = NDArray[np.float64]
 
-# Rows of each label by each panelist (two-stage paper, section IV-B2).
+# Rows of each label by each panelist (Ito, Hsu and Ogata 2026, section IV-B2).
 N_EACH = 1000
 
 

@@ -163,7 +163,7 @@ def labels(schema: Schema, earlier: Earlier) -> Measure:
 
 
 def zeros(schema: Schema, earlier: Earlier) -> Measure:
-    """Share of weeks without activity, by label and feature (two-stage paper, section IV-B2).
+    """Share of weeks without activity, by label and feature (Ito, Hsu and Ogata 2026, section IV-B2).
 
     Non-negative; F entries of at most 1 in the places of one label: C = sqrt(F), which cuts no learner.
     """

@@ -1,8 +1,8 @@
 """Suggestions for the next cycle: sentences for prompts, factors for the budget's shares, validated effects.
 
-They come from feedback, which is output of stage two (validation on the real data) and is treated as public, as in
-the two-stage paper (section III-E). It has a price: no epsilon covers stage two, and what both stages reveal together
-is measured, not proved (findings, section 5). Nothing here makes that price larger or smaller.
+They come from feedback, which is output of stage two (validation on the real data) and is treated as public, as by
+Ito, Hsu and Ogata (2026, section III-E). It has a price: no epsilon covers stage two, and what both stages reveal
+together is measured, not proved (findings, section 5). Nothing here makes that price larger or smaller.
 """
 
 from __future__ import annotations
