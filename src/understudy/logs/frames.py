@@ -11,7 +11,7 @@ import polars as pl
 from understudy.core.files.frames import as_polars
 from understudy.core.files.mentions import identifiers_in_actions
 from understudy.core.files.origin import Origin
-from understudy.core.files.times import UnreadableTimesError, parse_times
+from understudy.core.files.times import UnreadableTimesError, guess_notation, parse_times
 from understudy.core.files.words import FALSE_WORDS, TRUE_WORDS, counted
 from understudy.core.names import natural_order
 from understudy.errors import DataError
@@ -116,13 +116,13 @@ def parse_outcomes(values: pl.Series, name: str, first_line: int) -> IntArray:
 
 def _parse_times(values: pl.Series, name: str | None, first_line: int) -> Any:
     try:
-        times = parse_times(values, asked=True)
+        times = parse_times(values, guess_notation(values), one_zone=True)
     except UnreadableTimesError as error:
         raise DataError(
             f"the times in column '{name}' {error.reason} (first on line {first_line + error.row}).",
             hint="write times as 2024-05-31 14:05:09 or as seconds since 1970, in one zone.",
         ) from None
-    return times.to_numpy().astype("datetime64[us]")
+    return times.datetimes.to_numpy().astype("datetime64[us]")
 
 
 def _reject_missing(values: pl.Series, name: str | None, first_line: int) -> None:

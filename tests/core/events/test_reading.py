@@ -162,11 +162,19 @@ def test_times_order_the_rows(write, records, first, second):
     ("first", "second", "reason"),
     [
         ("soon", "later", "are in no notation that the reader knows"),
-        ("2024-05-31 14:05", "later", "cannot all be read (first on line 3)"),
-        ("2024-05-31 14:05", "2024-13-31 14:05", "cannot all be read (first on line 3)"),
+        (
+            "2024-05-31 14:05",
+            "later",
+            "that is not a time, or is not written like the others (first on line 3)",
+        ),
+        (
+            "2024-05-31 14:05",
+            "2024-13-31 14:05",
+            "name a day, month or hour that does not exist (first on line 3)",
+        ),
         ("3/4/2024", "4/4/2024", "could be day/month or month/day"),
         ("12", "9", "may be durations"),
-        ("1717164309", "inf", "are not all numbers (first on line 3)"),
+        ("1717164309", "inf", "are not all finite numbers (first on line 3)"),
     ],
 )
 def test_times_that_cannot_be_read(write, records, first, second, reason):

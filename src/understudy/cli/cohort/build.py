@@ -140,8 +140,8 @@ def build(
     from understudy.cohorts.building.scores import Match, read_scores
     from understudy.cohorts.building.sessions import Rule, Term, check_windows
     from understudy.cohorts.schema import Schema
-    from understudy.core.files.moments import DateOrder
     from understudy.core.files.simulated import is_simulated, mark_simulated
+    from understudy.core.files.times import DateOrder
     from understudy.core.files.withdrawals import read_withdrawn
     from understudy.core.files.writing import check_not_input, check_parent, check_suffix
 

@@ -15,10 +15,15 @@ from understudy.core.events.xapi import Voiding, learner_of
 from understudy.core.files.columns import KNOWN_NAMES, ColumnChooser, plain
 from understudy.core.files.delimited import guess_separator, header_names, read_delimited
 from understudy.core.files.json_records import load_records
-from understudy.core.files.moments import DateOrder, read_moments
 from understudy.core.files.source import Source, decode, first_lines, keeping_values_inside, open_source
 from understudy.core.files.tables import Table, read_parquet, read_workbook
-from understudy.core.files.times import UnreadableTimesError
+from understudy.core.files.times import (
+    DateOrder,
+    TimeKind,
+    UnreadableTimesError,
+    guess_notation,
+    parse_times,
+)
 from understudy.core.files.words import counted
 from understudy.errors import DataError, UsageError
 
@@ -38,6 +43,8 @@ _NO_VALUE = ("", "-", "–")
 # What to do about times that cannot be read, by the code of the error, and the settings that help.
 _TIME_HINTS: dict[str, tuple[str, tuple[str, ...]]] = {
     "mixed": ("export the log again, with all dates written in one way.", ()),
+    "mixed-zones": ("export the log again, with all times in one zone.", ()),
+    "too-large": ("check the column of times.", ("time",)),
     "ambiguous-order": ("declare whether they are written day-first or month-first.", ("dates",)),
     "not-a-time": ("correct or remove that row, or choose another column.", ("time",)),
     "unknown-notation": ("write times as 2024-05-31 14:05:09, or choose another column.", ("time",)),
@@ -126,7 +133,8 @@ def _settle(
             f"{file}: no event is left to read.", hint="check the export, and the columns chosen."
         )
     try:
-        moments = read_moments(frame["time"], term.start, order)
+        notation = guess_notation(frame["time"], order=order, first_day=term.start)
+        parsed = parse_times(frame["time"], notation)
     except UnreadableTimesError as error:
         raise DataError(
             f"{file}: the times {error.reason} (first on {place} {frame['line'][error.row]}).",
@@ -134,16 +142,16 @@ def _settle(
             code="unreadable-times",
             settings=_TIME_HINTS[error.code][1],
         ) from None
-    notes += moments.notes
-    times = moments.times
-    if moments.instants or format == "xapi":
+    notes += parsed.notes
+    times, instants = parsed.datetimes, parsed.kind is TimeKind.instant
+    if instants or format == "xapi":
         if term.time_zone is None:
             raise UsageError(
                 f"{file}: the times are instants, and it is not known what time it was where the learners are.",
                 hint="name the time zone, such as Europe/Berlin.",
                 settings=("time_zone",),
             )
-        if not moments.instants:
+        if not instants:
             notes.append("The times state no zone and were read as UTC, as xAPI does.")
     elif term.time_zone is None:
         notes.append("No time zone was given: times are as written, and changes of the clock are not seen.")

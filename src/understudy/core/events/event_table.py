@@ -15,7 +15,7 @@ from understudy.core.files.identifiers import Identifier, NamedPeople, identifie
 from understudy.core.files.mentions import identifiers_in_actions
 from understudy.core.files.origin import Origin
 from understudy.core.files.tables import Table
-from understudy.core.files.times import UnreadableTimesError, parse_times
+from understudy.core.files.times import UnreadableTimesError, guess_notation, parse_times
 from understudy.core.files.withdrawals import Withdrawn
 from understudy.core.files.words import FALSE_WORDS, TRUE_WORDS, counted
 from understudy.errors import DataError, UsageError
@@ -183,11 +183,12 @@ def _settle_time(events: EventTable, options: ReadOptions) -> None:
         return
     name, asked = events.columns["time"], options.columns.time is not None
     try:
-        times = parse_times(events.frame["time"], asked=asked, one_zone=not events.instants)
+        notation = guess_notation(events.frame["time"], refuse_durations=not asked)
+        times = parse_times(events.frame["time"], notation, one_zone=not events.instants)
     except UnreadableTimesError as error:
         place = f"{events.place} {events.frame['line'][error.row]}"
         # Rows in several zones have an order, but not the one in which they stand.
-        if asked or error.zones:
+        if asked or error.code == "mixed-zones":
             raise DataError(
                 f"{events.file}: the times in column '{name}' {error.reason} (first on {place}).",
                 hint="write times as 2024-05-31 14:05:09 or as seconds since 1970, in one zone.",
@@ -199,7 +200,7 @@ def _settle_time(events: EventTable, options: ReadOptions) -> None:
             "The order of the file was kept."
         )
         return
-    events.frame = events.frame.with_columns(times.alias("time"))
+    events.frame = events.frame.with_columns(times.datetimes.alias("time"))
     events.notes.append(f"The rows of each learner are in the order of column '{name}'.")
 
 

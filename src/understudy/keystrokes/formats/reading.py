@@ -16,13 +16,6 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from understudy.core.files.clock import (
-    Column,
-    check_unit,
-    read_clock,
-    read_holds,
-    read_releases,
-)
 from understudy.core.files.columns import plain, reject_duplicates
 from understudy.core.files.delimited import SEPARATORS, guess_separator, header_names, read_delimited
 from understudy.core.files.json_records import json_table
@@ -30,6 +23,7 @@ from understudy.core.files.simulated import is_simulated
 from understudy.core.files.source import Source, decode, first_lines, keeping_values_inside, open_source
 from understudy.core.files.tables import MAGIC as PARQUET_MAGIC
 from understudy.core.files.tables import Table, read_parquet
+from understudy.core.files.times import TimeKind
 from understudy.core.files.words import counted
 from understudy.errors import DataError, UsageError
 from understudy.keystrokes.formats.chain import Events, link
@@ -49,6 +43,14 @@ from understudy.keystrokes.formats.rows import (
     regrouped,
 )
 from understudy.keystrokes.formats.snapshots import read_snapshots
+from understudy.keystrokes.formats.times import (
+    TimeColumn,
+    check_unit,
+    guess_typing_notation,
+    read_holds,
+    read_releases,
+    read_times,
+)
 from understudy.keystrokes.keystrokes import Keystrokes
 
 FORMATS = ("events", "lines", "progsnap2", "snapshots")
@@ -281,11 +283,13 @@ def _events(rows: Rows, columns: KeystrokeColumns) -> tuple[Events, tuple[str, .
             False,
             pl.Series(),
         )
-    column = Column(rows.file, rows.place, frame["line"], rows.columns["time"])
-    clock = read_clock(frame["time"], learner, columns.unit, column)
-    rows.notes.append(clock.note)
+    column = TimeColumn(rows.file, rows.place, frame["line"], rows.columns["time"])
+    notation = guess_typing_notation(frame["time"], learner, columns.unit, column)
+    times = read_times(frame["time"], notation, column)
+    time = times.nanoseconds
+    rows.notes += times.notes
     key, keys, reason = _keys(rows)
-    events = Events(learner, clock.time, key, reason)
+    events = Events(learner, time, key, reason)
     if "session" in frame.columns:
         events = replace(events, session=coded(frame["session"].cast(pl.String).str.strip_chars())[0])
     if "week" in frame.columns:
@@ -295,10 +299,10 @@ def _events(rows: Rows, columns: KeystrokeColumns) -> tuple[Events, tuple[str, .
     if "broken" in frame.columns:
         events = replace(events, broken=frame["broken"].to_numpy())
     if "release" in frame.columns:
-        events = replace(events, hold=read_releases(frame["release"], clock, column))
+        events = replace(events, hold=read_releases(frame["release"], time, notation, column))
     elif "hold" in frame.columns:
         events = replace(events, hold=read_holds(frame["hold"], rows.columns["hold"]))
-    return events, keys, clock.relative, pl.Series(names, dtype=pl.String)
+    return events, keys, times.kind is TimeKind.since_start, pl.Series(names, dtype=pl.String)
 
 
 def _drop_without_time(rows: Rows, learner: NDArray[np.int32]) -> None:

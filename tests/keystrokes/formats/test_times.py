@@ -78,8 +78,8 @@ def test_the_unit_in_a_name_settles_a_long_course(write):
         (["soon", "later"], r"in no notation that the reader knows \(first on line 2, time column\)"),
         (["1823-11-14T22:13:20Z"], r"outside the years 2000 to 2100 \(first on line 2, time column\)"),
         ([*MILLISECONDS, "inf"], r"finite numbers \(first on line 5, time column\)"),
-        ([1, 1, 1], "the unit of the times cannot be told"),
-        ([1, 10**18, 2 * 10**18], "cannot be told|mixed units"),
+        ([1, 1, 1], "the unit of the times cannot be inferred"),
+        ([1, 10**18, 2 * 10**18], "cannot be inferred|mixed units"),
     ],
 )
 def test_times_that_cannot_be_read(write, times, message):
@@ -100,7 +100,7 @@ def test_learners_in_two_units(write):
 
 def test_a_unit_for_dates(write):
     path = write("e.csv", rows(["2023-11-14T22:13:20Z"]))
-    with pytest.raises(UsageError, match="the times are no numbers"):
+    with pytest.raises(UsageError, match="the times are not numbers"):
         read_keystrokes(path, unit="ms")
     with pytest.raises(DataError, match="too large"):
         read_keystrokes(write("e.csv", rows([10**15, 10**15 + 1])), unit="s")
