@@ -46,9 +46,13 @@ class _Silent:
 _reporter: ContextVar[Reporter] = ContextVar("reporter", default=_Silent())  # noqa: B039 (stateless)
 
 
-def task(name: str, total: int | None = None) -> contextlib.AbstractContextManager[Task]:
-    """A named step of so many parts, or of an unknown number."""
-    return _reporter.get().task(name, total)
+@contextlib.contextmanager
+def task(name: str, total: int | None = None) -> Iterator[Task]:
+    """A named step of so many parts, or of an unknown number; a step within another one is not shown."""
+    with contextlib.ExitStack() as stack:
+        step = stack.enter_context(_reporter.get().task(name, total))
+        stack.enter_context(reported_by(_Silent()))
+        yield step
 
 
 def each(items: Iterable[T], name: str, total: int | None = None) -> Iterator[T]:
