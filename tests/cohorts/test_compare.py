@@ -1,5 +1,6 @@
 """Methods side by side: what is measured, what is written, and that nothing of a learner is in it."""
 
+import contextlib
 import csv
 import json
 import math
@@ -26,9 +27,28 @@ from understudy.cohorts.compare_report import ATTACKS, figures, floor_sentences,
 from understudy.cohorts.methods import exact_summary, pooled, resample, seeded_summary
 from understudy.cohorts.schema import Schema
 from understudy.cohorts.simulate import School
+from understudy.core.engine.progress import reported_by
 from understudy.errors import DataError, UsageError
 
 COHORT = School(n_learners=60).simulate(0, np.random.default_rng(4))
+
+
+class CountingReporter:
+    """Counts what a verb reports of its progress."""
+
+    def __init__(self):
+        self.totals, self.done = {}, 0
+
+    @contextlib.contextmanager
+    def task(self, name, total):
+        self.totals[name] = total
+        yield self
+
+    def advance(self, n=1):
+        self.done += n
+
+    def note(self, text):
+        pass
 
 
 @pytest.fixture(scope="module")
@@ -322,11 +342,11 @@ def test_a_table_is_read_as_it_was_written(found):
 
 def test_shadows_are_fitted_when_asked():
     small = School(n_learners=30).simulate(0, np.random.default_rng(2))
-    ticks = []
-    done = compare(
-        small, ComparePlan(n_seeds=1, n_each=30, n_shadows=8), lambda steps: lambda: ticks.append(steps)
-    )
-    assert len(ticks) == ticks[0] == 7 + 7 * 8
+    reporter = CountingReporter()
+    with reported_by(reporter):
+        done = compare(small, ComparePlan(n_seeds=1, n_each=30, n_shadows=8))
+    assert reporter.totals == {"Comparing": 7 + 7 * 8}
+    assert reporter.done == 7 + 7 * 8
     assert {row["method"] for row in done.rows if "auc_worst" in row} == set(done.methods)
 
 

@@ -18,6 +18,7 @@ import numpy as np
 
 from understudy.cohorts.attacks import N_SHADOWS, check_outsiders, membership_risks, risk_of_given
 from understudy.cohorts.cohort import Cohort
+from understudy.cohorts.findings import Analysis, bank
 from understudy.cohorts.methods import GUARANTEES, CohortMetrics, Deep, methods, require_deep
 from understudy.cohorts.panel.panel import N_EACH
 from understudy.cohorts.summary.summarize import refuse_cuts_from_data
@@ -96,6 +97,7 @@ class Comparison:
     simulated: bool
     given: tuple[str, ...] = ()
     n_outsiders: int = 0
+    analyses: tuple[str, ...] = ()
 
     @property
     def methods(self) -> list[str]:
@@ -211,13 +213,15 @@ def compare(
     plan: ComparePlan,
     given: Mapping[str, Cohort] | None = None,
     outsiders: Cohort | None = None,
+    analyses: Sequence[Analysis] = (),
 ) -> Comparison:
     """Try every method on every seed, and judge the synthetic cohorts that are `given` by name.
 
     `outsiders` did not make the given cohorts, and all learners of `cohort` may have: only then is their
-    risk measured.
+    risk measured. `analyses` are run in addition to the bank.
     """
     check_cohort(cohort)
+    analyses = (*bank(), *analyses)
     given = given or {}
     check_given(cohort, given, outsiders)
     if plan.deep:
@@ -248,7 +252,7 @@ def compare(
                         "epsilon": plan.epsilon if is_private else math.nan,
                         "delta": plan.delta if is_private else math.nan,
                         "guarantee": method.guarantee,
-                        **CohortMetrics.of(cohort, synthetic).row(),
+                        **CohortMetrics.of(cohort, synthetic, analyses).row(),
                         "seconds": seconds,
                     }
                 )
@@ -266,7 +270,7 @@ def compare(
                     "seed": 0,
                     "n_learners": cohort.n_learners,
                     "guarantee": GIVEN,
-                    **CohortMetrics.of(cohort, synthetic).row(),
+                    **CohortMetrics.of(cohort, synthetic, analyses).row(),
                     **risk_of_given(cohort, outsiders, synthetic, rng),
                 }
             )
@@ -278,6 +282,7 @@ def compare(
         cohort.simulated,
         tuple(given),
         0 if outsiders is None else outsiders.n_learners,
+        tuple(analysis.name for analysis in analyses),
     )
 
 

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 from understudy.cohorts.compare import FEWEST_FOR_INTERVAL, MEASURES, Comparison, Shown, table_of
-from understudy.cohorts.findings import bank
 from understudy.cohorts.methods import GUARANTEE
 from understudy.core.files.writing import new_folder, write_json, write_text
 from understudy.core.pages.figures import ACCENT, MUTED, WARNING, Figure, data
@@ -227,7 +226,7 @@ def write_comparison(found: Comparison, folder: Path) -> None:
                 "given": list(found.given),
                 "outsiders": found.n_outsiders,
                 "learners": found.n_learners,
-                "analyses": [analysis.name for analysis in bank()],
+                "analyses": list(found.analyses),
                 "methods": _plain_json(found.to_json()),
             },
         )

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from understudy.cohorts.cohort import Cohort
-from understudy.cohorts.findings import Replication, compare_findings
+from understudy.cohorts.findings import Analysis, Replication, compare_findings
 from understudy.cohorts.habit_distance import ajs
 from understudy.cohorts.offline import PANELISTS, run_trusted
 from understudy.cohorts.panel.panel import N_EACH, counts_of, draw_cohort, label_shares, rows_needed
@@ -46,9 +46,9 @@ class CohortMetrics:
     findings: Replication
 
     @classmethod
-    def of(cls, real: Cohort, synthetic: Cohort) -> CohortMetrics:
-        """Both measures."""
-        return cls(ajs(real, synthetic), compare_findings(real, synthetic))
+    def of(cls, real: Cohort, synthetic: Cohort, analyses: Sequence[Analysis] | None = None) -> CohortMetrics:
+        """Both measures, the findings by some analyses or by the whole bank."""
+        return cls(ajs(real, synthetic), compare_findings(real, synthetic, analyses))
 
     def row(self) -> dict[str, Any]:
         """The figures for a table, overall and by kind of analysis."""

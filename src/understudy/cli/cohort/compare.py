@@ -84,7 +84,7 @@ def compare(
     )
     from understudy.cohorts.compare import compare as run
     from understudy.cohorts.compare_report import write_comparison
-    from understudy.cohorts.findings import add_analyses, bank, run_bank
+    from understudy.cohorts.findings import read_analyses, run_bank
     from understudy.core.files.writing import check_absent, check_parent
     from understudy.core.privacy.composition import default_delta
     from understudy.errors import UsageError
@@ -104,9 +104,9 @@ def compare(
         raise UsageError("two synthetic cohorts have the same file name.", hint="rename one of them.")
     others = None if outsiders is None else read_cohort(outsiders, declared)
     check_given(cohort, given, others)
-    own = () if analyses is None else add_analyses(analyses)
+    own = () if analyses is None else read_analyses(analyses)
     run_bank(cohort, own)
-    found = run(cohort, plan, given, others)
+    found = run(cohort, plan, given, others, own)
     write_comparison(found, out)
     from understudy.cohorts.methods import GUARANTEE
 
@@ -172,7 +172,7 @@ def compare(
             "told from others where there are no others. --outsiders names learners who did not."
         )
     if own:
-        typer.echo(f"With {len(own)} of your own, {len(bank())} analyses were run.")
+        typer.echo(f"With {len(own)} of your own, {len(found.analyses)} analyses were run.")
     if not deep:
         typer.echo("The deep baseline was left out; --deep trains it too (minutes, needs the extra `deep`).")
     typer.echo(f"Guarantee: {GUARANTEE}. Internal: computed from the learners' records; nothing was charged.")

@@ -279,7 +279,12 @@ def without_effect(cohort: Cohort, null: Null, rng: np.random.Generator) -> Coho
 
 
 def add_analyses(path: Path) -> tuple[Analysis, ...]:
-    """Run a file that adds analyses (`register` or `add_analysis`); what it added, or nothing on an error."""
+    """Add the analyses of a file to the bank; none of them on an error."""
+    return tuple(add_analysis(**vars(analysis)) for analysis in read_analyses(path))
+
+
+def read_analyses(path: Path) -> tuple[Analysis, ...]:
+    """The analyses that a Python file declares (`register` or `add_analysis`), without adding them to the bank."""
     if not path.is_file() or path.suffix != ".py":
         raise UsageError(
             f"there is no Python file {path}.", hint="docs/explanation/findings.md has an example of one."
@@ -292,25 +297,23 @@ def add_analyses(path: Path) -> tuple[Analysis, ...]:
     module = importlib.util.module_from_spec(specification)
     try:
         specification.loader.exec_module(module)
+        added = [analysis for analysis in bank() if analysis.name not in before]
+    except UsageError:
+        raise
     except Exception as error:
-        _forget(before)
-        if isinstance(error, UsageError):
-            raise
         raise DataError(
             f"the file of analyses {_ended(error, path)}.", hint="run it with Python to see more."
         ) from None
-    added = [analysis for analysis in bank() if analysis.name not in before]
+    finally:
+        _forget(before)
     if not added:
         raise UsageError(
             f"{path.name} adds no analysis.",
             hint='write @register("my kind", "My question?") above a function that returns findings.',
         )
-    # In their place, with errors that name the file and never a learner's value.
-    for analysis in added:
-        remove_analysis(analysis.name)
+    # Their errors name the file and never a learner's value.
     return tuple(
-        add_analysis(**vars(replace(analysis, function=_guarded(analysis.name, analysis.function, path))))
-        for analysis in added
+        replace(analysis, function=_guarded(analysis.name, analysis.function, path)) for analysis in added
     )
 
 
