@@ -36,8 +36,26 @@ def test_a_file_comes_back_as_it_was_written(tmp_path, guarantee):
     assert read.to_json() == made.to_json()
 
 
+def test_a_file_of_before_has_its_reason_in_the_statement_only():
+    content = make_difficulties(guarantee=Guarantee.none("the noise was seeded (again)")).to_json()
+    assert content["guarantee"].pop("reason") == "the noise was seeded (again)"
+    assert Difficulties.from_json(content).guarantee == Guarantee.none("the noise was seeded (again)")
+
+
+def test_the_line_of_what_is_wrong_is_named(tmp_path):
+    content = make_difficulties().to_json()
+    content["items"][1]["chance"] = 2
+    path = tmp_path / "d.json"
+    path.write_text(json.dumps(content, indent=1))
+    line = next(n for n, text in enumerate(path.read_text().splitlines(), 1) if '"chance": 2' in text)
+    with pytest.raises(DataError) as caught:
+        Difficulties.read(path)
+    assert caught.value.message == f"d.json, line {line}: `chance` is not a number from 0 to 1."
+    assert (caught.value.code, caught.value.fields["line"]) == ("damaged-file", line)
+
+
 def test_a_missing_file_is_wrong_use(tmp_path):
-    with pytest.raises(UsageError, match=r"absent\.json.*cannot be opened"):
+    with pytest.raises(UsageError, match=r"no file .*absent\.json"):
         Difficulties.read(tmp_path / "absent.json")
     with pytest.raises(UsageError):
         Difficulties.read(tmp_path)
@@ -47,7 +65,7 @@ def test_a_missing_file_is_wrong_use(tmp_path):
 def test_what_is_no_json_is_told_with_its_file(tmp_path, text):
     path = tmp_path / "d.json"
     path.write_bytes(text)
-    with pytest.raises(DataError, match=r"d\.json is not a JSON file") as caught:
+    with pytest.raises(DataError, match=r"d\.json.* not (JSON|text)") as caught:
         Difficulties.read(path)
     assert caught.value.hint
 
@@ -62,36 +80,36 @@ def test_another_format_and_another_version_are_refused():
             Difficulties.from_json({**content, "version": version})
 
 
-# Each changes a good file in one place; the error says what was found there.
+# Each changes a good file in one place; the error says what is wrong there.
 DAMAGES = {
-    "no items": lambda c: c.update(items=[]),
-    "a 'items' that is no list": lambda c: c.update(items={}),
-    "two items of the same name": lambda c: c["items"].append(copy.deepcopy(c["items"][0])),
-    "(item 2): found no 'item'": lambda c: c["items"][1].pop("item"),
-    "an item without a name": lambda c: c["items"][0].update(item=" "),
-    "a 'difficulty' that is no number": lambda c: c["items"][0].update(difficulty="hard"),
-    "a 'difficulty' that is no number between": lambda c: c["items"][0].update(difficulty=10**400),
-    "a 'standard_error' that is no number": lambda c: c["items"][0].update(standard_error=-0.1),
-    "a 'chance' that is no number": lambda c: c["items"][0].update(chance=True),
-    "an 'unbounded' that is neither": lambda c: c["items"][0].update(unbounded="odd"),
-    "a 'rank_from' that is no whole number": lambda c: c["items"][0].update(rank_from=1.0),
-    "whose places are not between 1 and 4": lambda c: c["items"][0].update(rank_to=5),
+    "`items` is not a list of one or more tables": lambda c: c.update(items=[]),
+    "`items` is not a list of one or more": lambda c: c.update(items={}),
+    "two items have the same name": lambda c: c["items"].append(copy.deepcopy(c["items"][0])),
+    "`item` is missing": lambda c: c["items"][1].pop("item"),
+    "an item has no name": lambda c: c["items"][0].update(item=" "),
+    "`difficulty` is not a number": lambda c: c["items"][0].update(difficulty="hard"),
+    "`difficulty` is not a number from -100 to 100": lambda c: c["items"][0].update(difficulty=10**400),
+    "`standard_error` is not a number": lambda c: c["items"][0].update(standard_error=-0.1),
+    "`chance` is not a number from 0 to 1": lambda c: c["items"][0].update(chance=True),
+    "`unbounded` is not 'easy' or 'hard'": lambda c: c["items"][0].update(unbounded="odd"),
+    "`rank_from` is not a whole number": lambda c: c["items"][0].update(rank_from=1.0),
+    "the places of an item are not between 1 and 4": lambda c: c["items"][0].update(rank_to=5),
     "a number or a text that no such file holds": lambda c: c["provenance"].update(n=math.inf),
     "a number or a text": lambda c: c.update(title="\ud800"),
-    "a 'sd' that is no number": lambda c: c["ability"].update(sd=0),
-    "(ability): found no 'mean'": lambda c: c["ability"].pop("mean"),
-    "a 'ability' that has no named values": lambda c: c.update(ability=[]),
-    "a step that is no list of items": lambda c: c["steps"].append([]),
-    "something that is none of the items": lambda c: c["steps"].append(["absent"]),
-    "none of the items": lambda c: c["steps"].append([[]]),
-    "an item that stands on two steps": lambda c: c["steps"].append(["Task 1"]),
-    "stands on no step": lambda c: c["steps"].pop(),
-    "a 'formal' that does not agree with 'epsilon'": lambda c: c["guarantee"].update(epsilon=None),
-    "an epsilon of 0": lambda c: c["guarantee"].update(epsilon=0.0),
-    "a delta of 1": lambda c: c["guarantee"].update(delta=1),
-    "a mechanism that is no text": lambda c: c["guarantee"].update(mechanisms=[1]),
-    "a 'statement' that does not agree": lambda c: c["guarantee"].update(formal=False, epsilon=None),
-    "a 'title' that is no text": lambda c: c.update(title=None),
+    "`sd` is not a number": lambda c: c["ability"].update(sd=0),
+    "`mean` is missing": lambda c: c["ability"].pop("mean"),
+    "`ability` is not a table of keys": lambda c: c.update(ability=[]),
+    "`steps` is not a list": lambda c: c["steps"].append([]),
+    "names something that is none of the items": lambda c: c["steps"].append(["absent"]),
+    "`steps` is not a list of": lambda c: c["steps"].append([[]]),
+    "an item stands on two steps": lambda c: c["steps"].append(["Task 1"]),
+    "an item with a difficulty stands on no step": lambda c: c["steps"].pop(),
+    "`formal` does not agree with `epsilon`": lambda c: c["guarantee"].update(epsilon=None),
+    "epsilon is above 0": lambda c: c["guarantee"].update(epsilon=0.0),
+    "delta in [0, 1)": lambda c: c["guarantee"].update(delta=1),
+    "`mechanisms` is not a list of texts": lambda c: c["guarantee"].update(mechanisms=[1]),
+    "`statement` does not agree": lambda c: c["guarantee"].update(formal=False, epsilon=None),
+    "`title` is not a text": lambda c: c.update(title=None),
 }
 
 

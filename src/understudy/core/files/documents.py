@@ -94,13 +94,15 @@ def parse_json(path: Path, *, hint: str = "") -> tuple[str, Any]:
     text = read_text(path, hint=hint)
     try:
         return text, json.loads(text)
-    except json.JSONDecodeError as error:
+    # A number of thousands of digits, or a file of brackets only, is more than the parser takes.
+    except (ValueError, RecursionError) as error:
+        place = error if isinstance(error, json.JSONDecodeError) else None
         raise DataError(
-            f"{path.name}, line {error.lineno}, column {error.colno}: not JSON.",
+            f"{path.name}{f', line {place.lineno}, column {place.colno}' if place else ''}: not JSON.",
             hint="check the quotes and brackets there, and in the line before.",
             code="not-json",
             file=path.name,
-            line=error.lineno,
+            line=place.lineno if place else None,
         ) from None
 
 
@@ -185,10 +187,13 @@ def _in_words(node: Mapping[str, Any]) -> str:
     if kind == "array":
         items = node.get("prefixItems") or [node.get("items", {})]
         noun = _NOUNS.get(items[0].get("type", ""), "table")
-        many = {2: "two ", 3: "three "}.get(len(items), "")
+        many = {2: "two ", 3: "three "}.get(len(items), "one or more " if node.get("minItems") == 1 else "")
         return f"a list of {many}{noun}s"
+    bounds = (
+        f" from {node['minimum']:g} to {node['maximum']:g}" if {"minimum", "maximum"} <= set(node) else ""
+    )
     return {"boolean": "true or false", "object": "a table of keys"}.get(
-        kind, f"a {_NOUNS.get(kind, 'value of another kind')}"
+        kind, f"a {_NOUNS.get(kind, 'value of another kind')}{bounds}"
     )
 
 

@@ -165,3 +165,7 @@ class _Form:
             raise ContractError(
                 "epsilon is above 0 and delta in [0, 1).", hint="see what was released.", key="epsilon"
             )
+        if not self.formal and not self.reason and not self.statement.startswith(_NOTHING_PROVED):
+            raise ContractError(
+                "`statement` does not agree with `formal`.", hint="one without the other.", key="statement"
+            )
