@@ -1,4 +1,4 @@
-"""The figures of the study of difficulties: the seed's 2 to 6, and what knorm gains."""
+"""The figures of the study of difficulties: 2 to 6 of the paper, and what knorm gains."""
 
 from __future__ import annotations
 
@@ -16,16 +16,8 @@ from reproductions.dp_rasch.study import (
 )
 from reproductions.dp_rasch.trials import N_BINS
 from understudy.core.files.writing import write_text
-from understudy.core.pages.charts import (
-    HEIGHT,
-    LABELS,
-    domain_of,
-    heading_of,
-    is_share,
-    lines_panel,
-    panels_of,
-)
-from understudy.core.pages.figures import ACCENT, MUTED, WARNING, Figure, data
+from understudy.core.pages.charts import Drawing, Look, Point, curves, dots, heading, panels
+from understudy.core.pages.figures import ACCENT, INK, WARNING, Figure, data
 from understudy.core.pages.render import render
 from understudy.exams.responses import Responses
 
@@ -33,6 +25,30 @@ from understudy.exams.responses import Responses
 _FAINTEST = 0.01
 
 COMPARED = ("knorm", "objective", "statistics")
+BOTH = ("probabilities_true", "difficulties_true")
+
+LABELS = {
+    "knorm": "knorm (ours)",
+    "knorm:ability-sd=2": "knorm, ability sd 2",
+    "gaussian": "gaussian (ours)",
+    "objective": "objective (published)",
+    "statistics": "statistics (published)",
+    "gradients": "per-learner gradients",
+    "spectral": "spectral",
+    "joint": "not private",
+    "totals": "totals, no noise",
+}
+# In the order in which they lie on each other.
+METHOD_LOOKS = {
+    "joint": Look(INK, dashed=True),
+    "true model": Look(INK, dashed=True),
+    "global": Look(WARNING),
+    "re-estimated": Look(ACCENT),
+    "knorm": Look(ACCENT),
+    "objective": Look(WARNING),
+    "statistics": Look("#c9a227"),
+}
+KIND_LOOKS = {"probabilities": Look(ACCENT), "difficulties": Look(WARNING, "diamond")}
 
 
 # Lines over the size of the class
@@ -67,22 +83,55 @@ def _file_name(data_name: str) -> str:
     return "".join(letter if letter.isalnum() else "-" for letter in data_name.lower()).strip("-")
 
 
+def _by_size(
+    rows: Sequence[Result],
+    title: str | list[str] | None,
+    *,
+    labelled: bool = True,
+    domain: list[float] | None = None,
+) -> Drawing:
+    """A line per method over the number of learners, with intervals."""
+    points = [
+        Point(row.n_learners, row.mean, row.low, row.high, LABELS.get(row.method, row.method)) for row in rows
+    ]
+    percent = rows[0].measure.startswith("misclassification")
+    sizes = sorted({row.n_learners for row in rows})
+    return curves(
+        points,
+        "learners",
+        title,
+        looks={LABELS.get(method, method): look for method, look in METHOD_LOOKS.items()},
+        domain=domain or _domain_of(rows),
+        axis=".0%" if percent else ".2~f",
+        number=".3f",
+        ticks=sizes[::2] if len(sizes) > 3 else sizes,
+        legend="ends" if labelled else None,
+    )
+
+
+def _domain_of(rows: Sequence[Result]) -> list[float]:
+    """The ends of the axis: round numbers around all intervals; a correlation ends at 1."""
+    low, high = min(row.low for row in rows), max(row.high for row in rows)
+    if not rows[0].measure.startswith("misclassification"):
+        step = 0.1 if low < 0.8 else 0.02
+        return [min(0.98, step * int(max(low, 0.0) / step)), 1.0]
+    return [0.02 * int(50 * low), 0.02 * (1 + int(50 * high))]
+
+
 def experiment_1(findings: Findings) -> Figure:
-    """The seed's Figure 2: global abilities against re-estimated ones."""
-    panels = []
+    """Figure 2 of the paper: global abilities against re-estimated ones."""
+    parts = []
     for measure, title, methods in (
         ("probabilities_true", "correlation with the true probabilities", ("global", "re-estimated")),
         ("misclassification", "misclassified new answers", ("true model", "global", "re-estimated")),
     ):
         rows = [row for m in methods for row in findings.of(experiment=1, method=m, measure=measure)]
-        panels.append(
-            lines_panel(rows, title=title, labelled=True, dashed="true model", percent=is_share(measure))
-        )
+        parts.append(_by_size(rows, title))
     words = (
         "Correlation with the true probabilities and misclassification on new answers, by size of the class, for "
-        "abilities of the joint fit and re-estimated ones: the two lines lie on each other."
+        "abilities of the joint fit and re-estimated ones: the two lines lie on each other. "
     )
-    return panels_of(panels, words, columns=2)
+    return panels(parts, words + "; ".join(part.words for part in parts) + ".", columns=2)
 
 
 def by_epsilon(
@@ -93,8 +142,7 @@ def by_epsilon(
     reference: str | None = "joint",
     what: str = "probabilities",
 ) -> Figure:
-    """The seed's Figures 3 and 4: a panel per epsilon, the published methods and knorm in each."""
-    epsilons = sorted({row.epsilon for row in findings.of(experiment=2) if row.epsilon is not None})
+    """Figures 3 and 4 of the paper: a panel per epsilon, the published methods and knorm in each."""
     constant = [] if reference is None else findings.of(method=reference, epsilon=None, measure=measure)
     constant = [row for row in constant if row.experiment in (1, 2)]
     rows = [
@@ -103,30 +151,21 @@ def by_epsilon(
         for row in findings.of(experiment=2, method=method, measure=measure)
         if row.epsilon is not None
     ]
-    domain = domain_of([*rows, *constant], percent=is_share(measure))
+    domain = _domain_of([*rows, *constant])
     title = [f"correlation of {what}", against] if what else ["misclassified new answers"]
-    panels = [
-        lines_panel(
-            [*constant, *(row for row in rows if row.epsilon == epsilon)],
-            title=title if place == 0 else None,
-            heading=f"epsilon {epsilon:g}",
-            labelled=place == 0,
-            dashed=reference,
-            domain=domain,
-            percent=is_share(measure),
-        )
-        for place, epsilon in enumerate(epsilons)
-    ]
-    largest = max((row.n_learners for row in rows), default=0)
-    said = [row for row in rows if row.n_learners == largest]
-    words = (
-        f"{' '.join(title).capitalize()}, by size of the class and epsilon. At {largest} learners: "
-        + "; ".join(
-            f"{LABELS[row.method]}, epsilon {row.epsilon:g}: {row.mean:.3f} ({row.low:.3f} to {row.high:.3f})"
-            for row in said
-        )
-    )
-    return panels_of(panels, words + ".", columns=3, shared=(1.75, 1.0, 1.0)[: len(panels)])
+    parts = []
+    words = f"{' '.join(title).capitalize()}, by size of the class and epsilon."
+    for place, (epsilon, mine) in enumerate(_by_epsilon(rows)):
+        labelled = place == 0
+        drawing = _by_size([*constant, *mine], title if labelled else None, labelled=labelled, domain=domain)
+        parts.append(drawing.headed(f"epsilon {epsilon:g}"))
+        words += f" Epsilon {epsilon:g}: {drawing.words}."
+    return panels(parts, words, columns=3, shares=(1.75, 1.0, 1.0)[: len(parts)])
+
+
+def _by_epsilon(rows: Sequence[Result]) -> list[tuple[float, list[Result]]]:
+    epsilons = sorted({row.epsilon for row in rows if row.epsilon is not None})
+    return [(epsilon, [row for row in rows if row.epsilon == epsilon]) for epsilon in epsilons]
 
 
 # What knorm gains, and everybody at one size
@@ -134,150 +173,91 @@ def by_epsilon(
 
 def differences(findings: Findings) -> Figure:
     """What knorm gains over the published method: paired differences with their intervals."""
-    import altair as alt
-
-    kinds = {"difficulties_true": "difficulties", "probabilities_true": "probabilities"}
-    rows = [row for m in kinds for row in findings.of(experiment=2, method="knorm - objective", measure=m)]
-    epsilons = sorted({row.epsilon for row in rows if row.epsilon is not None})
-    sizes = sorted({row.n_learners for row in rows})
-    top = max(row.high for row in rows) * 1.05
-    bottom = min(-0.02, *(row.low * 1.05 for row in rows))
-    colours = alt.Scale(domain=list(kinds.values()), range=[WARNING, ACCENT])
-    panels = []
-    for place, epsilon in enumerate(epsilons):
-        mine = [row for row in rows if row.epsilon == epsilon]
-        values = [
-            {
-                "kind": kinds[row.measure],
-                "n": row.n_learners + (2.5 if row.measure == "difficulties_true" else -2.5),
-                "mean": row.mean,
-                "low": row.low,
-                "high": row.high,
-            }
-            for row in mine
-        ]
-        edge = 0.4 * (sizes[1] - sizes[0]) if len(sizes) > 1 else 10
-        scale = alt.Scale(domain=[sizes[0] - edge, sizes[-1] + edge], nice=False)
-        x = alt.X("n:Q", title="learners", scale=scale, axis=alt.Axis(values=sizes, format="d", grid=False))
-        title = ["knorm minus objective,", "in correlation with the truth"] if place == 0 else None
-        height = alt.Scale(domain=[bottom, top], nice=False)
-        y = alt.Y("mean:Q", title=title, scale=height)
-        legend = alt.Legend(title=None, orient="bottom") if place == 0 else None
-        colour = alt.Color("kind:N", scale=colours, legend=legend)
-        base = alt.Chart(data(values))
-        zero = alt.Chart(data([{"mean": 0.0}])).mark_rule(color=MUTED).encode(y=y)
-        line = base.mark_line(strokeWidth=1, opacity=0.5).encode(x=x, y=y, color=colour)
-        rule = base.mark_rule(strokeWidth=2).encode(
-            x=x, y=alt.Y("low:Q", scale=height), y2="high:Q", color=colour
+    rows = [row for m in BOTH for row in findings.of(experiment=2, method="knorm - objective", measure=m)]
+    domain = [min(-0.02, *(row.low * 1.05 for row in rows)), max(row.high for row in rows) * 1.05]
+    parts = []
+    words = "Knorm minus objective on the same classes, in correlation with the truth, by size of the class."
+    for place, (epsilon, mine) in enumerate(_by_epsilon(rows)):
+        drawing = curves(
+            [Point(row.n_learners, row.mean, row.low, row.high, _kind(row)) for row in mine],
+            "learners",
+            ["knorm minus objective,", "in correlation with the truth"] if place == 0 else None,
+            looks=KIND_LOOKS,
+            domain=domain,
+            number="+.3f",
+            reference=0.0,
+            legend="bottom" if place == 0 else None,
         )
-        dots = base.mark_point(filled=True, size=55, opacity=1).encode(x=x, y=y, color=colour)
-        chart = alt.layer(zero, line, rule, dots).properties(height=HEIGHT)
-        panels.append(chart.properties(title=heading_of(f"epsilon {epsilon:g}")))
-    words = "Knorm minus objective on the same classes, in correlation with the truth: " + "; ".join(
-        f"{kinds[row.measure]}, epsilon {row.epsilon:g}, {row.n_learners} learners: {row.mean:+.3f}"
-        for row in rows
-        if row.n_learners in (sizes[0], sizes[-1])
-    )
-    return panels_of(panels, words + ". Above 0 knorm is better.", columns=3)
+        parts.append(drawing.headed(f"epsilon {epsilon:g}"))
+        words += f" Epsilon {epsilon:g}: {drawing.words}."
+    return panels(parts, words + " Above 0 knorm is better.", columns=3)
+
+
+def _kind(row: Result) -> str:
+    return row.measure.removesuffix("_true")
 
 
 def all_methods(findings: Findings, n_learners: int | None = None) -> Figure:
     """Every method at one size of the class: both correlations, with intervals."""
-    import altair as alt
-
     sizes = sorted({row.n_learners for row in findings.of(experiment=2)})
     size = n_learners or (120 if 120 in sizes else sizes[-1])
-    kinds = {"probabilities_true": "probabilities", "difficulties_true": "difficulties"}
     rows = [
         row
-        for measure in kinds
+        for measure in BOTH
         for row in findings.of(experiment=2, n_learners=size, measure=measure)
         if row.epsilon is not None and " - " not in row.method
     ]
-    epsilons = sorted({row.epsilon for row in rows if row.epsilon is not None})
-    first = [row for row in rows if row.epsilon == epsilons[0] and row.measure == "probabilities_true"]
-    order = [LABELS[row.method] for row in sorted(first, key=lambda row: -row.mean)]
-    colours = alt.Scale(domain=list(kinds.values()), range=[ACCENT, WARNING])
-    shapes = alt.Scale(domain=list(kinds.values()), range=["circle", "diamond"])
+    (_, first), *_ = _by_epsilon(rows)
+    order = [row.method for row in sorted(first, key=lambda row: -row.mean) if row.measure == BOTH[0]]
     lowest = 0.1 * int(10 * min(row.low for row in rows))
-    panels = []
-    for place, epsilon in enumerate(epsilons):
-        values = [
-            {
-                "method": LABELS[row.method],
-                "kind": kinds[row.measure],
-                "mean": row.mean,
-                "low": row.low,
-                "high": row.high,
-            }
-            for row in rows
-            if row.epsilon == epsilon
-        ]
-        scale = alt.Scale(domain=[lowest, 1.0], nice=False, clamp=True)
-        x = alt.X("mean:Q", title="correlation", scale=scale, axis=alt.Axis(tickCount=4, format=".1f"))
-        y_axis = alt.Axis(labels=place == 0, ticks=False, domain=False, grid=True)
-        y = alt.Y("method:N", sort=order, title=None, axis=y_axis)
-        legend = alt.Legend(title=None, orient="bottom") if place == 0 else None
-        colour = alt.Color("kind:N", scale=colours, legend=legend)
-        base = alt.Chart(data(values))
-        rule = base.mark_rule(strokeWidth=2).encode(
-            x=alt.X("low:Q", scale=scale),
-            x2="high:Q",
-            y=y,
-            color=colour,
-        )
-        dots = base.mark_point(filled=True, size=75, opacity=1).encode(
-            x=x, y=y, color=colour, shape=alt.Shape("kind:N", scale=shapes, legend=legend)
-        )
-        chart = alt.layer(rule, dots).properties(height=alt.Step(30))
-        panels.append(chart.properties(title=heading_of(f"epsilon {epsilon:g}")))
-    words = f"Every method with {size} learners, correlation of probabilities and of difficulties with the truth: "
-    words += "; ".join(
-        f"{LABELS[row.method]}, epsilon {row.epsilon:g}, {kinds[row.measure]} {row.mean:.2f}" for row in rows
+    parts = []
+    words = (
+        f"Every method with {size} learners, correlation of probabilities and of difficulties with the truth."
     )
-    return panels_of(panels, words + ".", columns=3)
+    for place, (epsilon, mine) in enumerate(_by_epsilon(rows)):
+        ordered = sorted(mine, key=lambda row: order.index(row.method))
+        drawing = dots(
+            [Point(LABELS[row.method], row.mean, row.low, row.high, _kind(row)) for row in ordered],
+            "correlation",
+            looks=KIND_LOOKS,
+            domain=[lowest, 1.0],
+            axis=".1f",
+            named=place == 0,
+            legend="bottom" if place == 0 else None,
+        )
+        parts.append(drawing.headed(f"epsilon {epsilon:g}"))
+        words += f" Epsilon {epsilon:g}: {drawing.words}."
+    return panels(parts, words, columns=3)
 
 
 # Real data
 
 
 def real_data(findings: Findings) -> Figure:
-    """The seed's Figure 5: correlation and misclassification on each real class, by number of students."""
+    """Figure 5 of the paper: correlation and misclassification on each real class, by number of students."""
     names = list(dict.fromkeys(row.data for row in findings.results if row.experiment > 2))
-    methods = ("knorm", "objective", "statistics")
-    panels = []
-    words = []
+    parts = []
+    words = f"Epsilon {REAL_EPSILON:g}, bootstrap samples of students, 95 % of which lie in the intervals."
     for name in names:
         for measure, title in (
             ("probabilities_noiseless", ["correlation with", "the same fit without noise"]),
             ("misclassification", ["misclassified answers"]),
         ):
-            shown = (*methods, "joint") if measure == "misclassification" else methods
+            shown = (*COMPARED, "joint") if measure == "misclassification" else COMPARED
             rows = [row for m in shown for row in findings.of(data=name, method=m, measure=measure)]
-            panel = lines_panel(
-                rows,
-                title=title,
-                heading=name,
-                labelled=measure == "probabilities_noiseless",
-                dashed="joint",
-                percent=is_share(measure),
-            )
-            panels.append(panel)
-            words += [
-                f"{name}, {row.n_learners} students, {LABELS[row.method]}: {' '.join(title)} {row.mean:.3f}"
-                for row in rows
-            ]
-    text = f"Epsilon {REAL_EPSILON:g}, bootstrap samples of students, 95 % of which lie in the intervals. "
-    return panels_of(panels, text + "; ".join(words) + ".", columns=2, shared=(1.4, 1.0))
+            drawing = _by_size(rows, title, labelled=measure == "probabilities_noiseless")
+            parts.append(drawing.headed(name))
+            words += f" {name}, {' '.join(title)}: {drawing.words}."
+    return panels(parts, words, columns=2, shares=(1.4, 1.0))
 
 
 def histograms(found: Sequence[Histogram], name: str) -> Figure:
-    """The seed's Figure 6 without its students: how often each pair of probabilities occurs."""
+    """Figure 6 of the paper without its students: how often each pair of probabilities occurs."""
     import altair as alt
 
     methods = [m for m in COMPARED if any(h.method == m for h in found)]
     sizes = sorted({h.n_learners for h in found if h.data == name})
-    panels = []
+    parts = []
     for method in methods:
         for size in sizes:
             (mine,) = [h for h in found if (h.data, h.method, h.n_learners) == (name, method, size)]
@@ -319,18 +299,15 @@ def histograms(found: Sequence[Histogram], name: str) -> Figure:
             )
             chart = alt.layer(cells, line).properties(height=170)
             if method == methods[0]:
-                chart = chart.properties(title=heading_of(f"{size} students"))
-            panels.append(chart)
+                chart = chart.properties(title=heading(f"{size} students"))
+            parts.append(Drawing(chart, ""))
     words = (
         "How often each pair of probabilities, private and of the same fit without noise, occurs on "
         f"{name}, epsilon {REAL_EPSILON:g}, "
         f"over all bootstrap samples of {', '.join(map(str, sizes))} students. The line is equality; the pairs "
         "draw close to it as the class grows."
     )
-    return panels_of(panels, words, columns=len(sizes), stacked=False)
-
-
-BOTH = ("probabilities_true", "difficulties_true")
+    return panels(parts, words, columns=len(sizes), stacked=False)
 
 
 def write_report(

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from understudy.core.pages.figures import ACCENT, MUTED, WARNING, Figure, data
+from understudy.core.pages.charts import Look, Point, curves
+from understudy.core.pages.figures import ACCENT, MUTED, WARNING, Figure
 from understudy.errors import DataError, UsageError
 from understudy.keystrokes.attacks.identification import Identification, identification
 from understudy.keystrokes.attacks.profiles import PROFILE_ATTACKS
@@ -148,36 +149,23 @@ def _row(measure: str, number: int, name: str, found: Identification) -> Row:
 
 def knowledge_figure(rows: Sequence[Row], measure: str) -> Figure:
     """Identification by what the attacker knows, a line per number of guesses (Figure 5 of the thesis)."""
-    import altair as alt
-
-    title = TITLES[measure]
     shown = select(rows, measure=measure, name=PUBLISHED)
-    values = [
-        {"guesses": _guesses(row.k), "x": row.size, "value": row.value, "low": row.low, "high": row.high}
-        for row in shown
-    ]
-    names = [_guesses(k) for k in sorted({row.k for row in shown})]
-    colours = ["#0a3d4d", ACCENT, "#6fb3c6", MUTED, WARNING][: len(names)]
-    colour = alt.Color(
-        "guesses:N", scale=alt.Scale(domain=names, range=colours), legend=alt.Legend(title=None, orient="top")
+    colours = ("#0a3d4d", ACCENT, "#6fb3c6", MUTED, WARNING)
+    numbers = sorted({row.k for row in shown})
+    drawing = curves(
+        [Point(row.size, row.value, row.low, row.high, _guesses(row.k)) for row in shown],
+        TITLES[measure],
+        "share named",
+        looks={_guesses(k): Look(colour) for k, colour in zip(numbers, colours, strict=False)},
+        domain=[0.0, 1.0],
+        axis="%",
+        number=".0%",
+        bands=True,
+        logarithmic=measure == BY_DIGRAPHS,
+        ticks=sorted({row.size for row in shown}),
+        height=220,
     )
-    scale = alt.Scale(type="log", nice=False) if measure == BY_DIGRAPHS else alt.Scale(nice=False, zero=False)
-    x = alt.X(
-        "x:Q",
-        title=title,
-        scale=scale,
-        axis=alt.Axis(grid=False, format="d", values=sorted({row.size for row in shown})),
-    )
-    unit = alt.Scale(domain=[0, 1], nice=False)
-    base = alt.Chart(data(values))
-    bands = base.mark_area(opacity=0.15).encode(x=x, y=alt.Y("low:Q", scale=unit), y2="high:Q", color=colour)
-    lines = base.mark_line(strokeWidth=2, point=True).encode(
-        x=x, y=alt.Y("value:Q", title="share named", scale=unit, axis=alt.Axis(format="%")), color=colour
-    )
-    words = f"Share of learners named by the published attack, by {title}: " + "; ".join(
-        f"{row.size:g}, {_guesses(row.k)}: {row.value:.0%}" for row in shown
-    )
-    return Figure.of(alt.layer(bands, lines).properties(height=220), words + ".")
+    return drawing.figure(f"Share of learners named by the published attack, by {TITLES[measure]}")
 
 
 def _guesses(k: int) -> str:

@@ -30,7 +30,8 @@ from understudy.cohorts.summary.suggestions import Suggestions, with_budget, wit
 from understudy.cohorts.summary.summary_file import PrivateSummary
 from understudy.core.attacks.intervals import SeedInterval, over_seeds
 from understudy.core.engine import progress
-from understudy.core.pages.figures import ACCENT, INK, MUTED, WARNING, Figure, data
+from understudy.core.pages.charts import Look, Point, dots
+from understudy.core.pages.figures import ACCENT, INK, MUTED, WARNING, Figure
 from understudy.errors import UsageError
 
 ONE_SHOT = "one-shot"
@@ -193,43 +194,19 @@ ARM_LABELS = {
 
 
 def gains_figure(found: Sequence[Gain], measure: str, title: str) -> Figure:
-    """The seed's Figure 4: what multi-shot gains over one-shot, year by year, paired, with intervals."""
-    import altair as alt
-
-    shown = [one for one in found if one.measure == measure and one.year > 0]
+    """Figure 4 of the paper: what multi-shot gains over one-shot, year by year, paired, with intervals."""
+    shown = [gain for gain in found if gain.measure == measure and gain.year > 0]
     points = [
-        {
-            "year": f"year {one.year:g}",
-            "arm": ARM_LABELS.get(one.arm, one.arm),
-            "mean": one.interval.mean,
-            "low": one.interval.low,
-            "high": one.interval.high,
-        }
-        for one in shown
-    ]
-    arms = [label for label in ARM_LABELS.values() if any(point["arm"] == label for point in points)]
-    colours = [MUTED, WARNING, ACCENT, INK][: len(arms)]
-    legend = alt.Legend(orient="top", title=None, columns=2, labelLimit=300)
-    few = alt.Axis(tickCount=6)
-    x = alt.X("mean:Q", title=title, scale=alt.Scale(nice=True, zero=True), axis=few)
-    y = alt.Y("year:N", title=None, axis=alt.Axis(ticks=False, domain=False))
-    colour = alt.Color("arm:N", scale=alt.Scale(domain=arms, range=colours), legend=legend)
-    offset = alt.YOffset("arm:N", sort=arms, scale=alt.Scale(paddingOuter=0.6))
-    base = alt.Chart(data(points))
-    zero = alt.Chart(data([{"at": 0.0}])).mark_rule(color=INK, strokeDash=[4, 4]).encode(x="at:Q")
-    rules = base.mark_rule(strokeWidth=2).encode(
-        x=alt.X("low:Q", title=title, scale=alt.Scale(nice=True, zero=True), axis=few),
-        x2="high:Q",
-        y=y,
-        yOffset=offset,
-        color=colour,
-    )
-    dots = base.mark_point(filled=True, size=90, opacity=1).encode(x=x, y=y, yOffset=offset, color=colour)
-    words = (
-        f"{title}, paired over schools. "
-        + "; ".join(
-            f"{p['year']}, {p['arm']}: {p['mean']:+.3f} ({p['low']:+.3f} to {p['high']:+.3f})" for p in points
+        Point(
+            f"year {gain.year:g}",
+            gain.interval.mean,
+            gain.interval.low,
+            gain.interval.high,
+            ARM_LABELS.get(gain.arm, gain.arm),
         )
-        + ". The dashed line at 0 is no gain."
-    )
-    return Figure.of((zero + rules + dots).properties(height=150), words)
+        for gain in sorted(shown, key=lambda gain: gain.year)
+    ]
+    colours = (MUTED, WARNING, ACCENT, INK)
+    looks = {label: Look(colour) for label, colour in zip(ARM_LABELS.values(), colours, strict=True)}
+    drawing = dots(points, title, looks=looks, number="+.3f", reference=0.0, row=75)
+    return drawing.figure(f"{title}, paired over schools", "The dashed line at 0 is no gain.")

@@ -164,7 +164,7 @@ def test_a_kind_without_findings_has_no_precision(found):
     assert without.of_kind("pool", "trend")["precision"] is None
     assert found.of_kind("pool", "trend")["precision"] is not None
     points = figures(without)["kinds"].specification["data"]["values"]
-    assert ("trend (0)", "precision") not in [(one["method"], one["what"]) for one in points]
+    assert ("trend (0)", "precision") not in [(point["at"], point["series"]) for point in points]
 
 
 def test_the_readme_says_what_the_page_it_links_to_says():

@@ -10,7 +10,8 @@ from typing import Any
 from understudy.cohorts.compare import FEWEST_FOR_INTERVAL, MEASURES, Comparison, Shown, table_of
 from understudy.cohorts.methods import GUARANTEE
 from understudy.core.files.writing import new_folder, write_json, write_text
-from understudy.core.pages.figures import ACCENT, MUTED, WARNING, Figure, data
+from understudy.core.pages.charts import Drawing, Look, Point, Words, dots
+from understudy.core.pages.figures import ACCENT, MUTED, WARNING, Figure
 from understudy.core.pages.render import render
 
 LABELS = {
@@ -24,7 +25,6 @@ LABELS = {
     "resample": "real learners, resampled",
 }
 REFERENCES = ("nobody", "pool-no-noise", "resample")
-_ROW = 30
 
 
 def figures(found: Comparison) -> dict[str, Figure]:
@@ -41,37 +41,25 @@ def figures(found: Comparison) -> dict[str, Figure]:
 
 def ajs_figure(found: Comparison) -> Figure:
     """AJS of each method with its interval over seeds (Figure 3 of Ito, Hsu and Ogata 2026)."""
-    points = _points(found, "ajs", "AJS")
-    return _dots(points, ["AJS, from 0 (alike) to 1"], ["AJS"], [ACCENT], _words("AJS", points))
+    return dots(_points(found, "ajs", ""), "AJS, from 0 (alike) to 1", number=".3f").figure("AJS")
 
 
 def findings_figure(found: Comparison) -> Figure:
     """Epistemic precision and recall of each method."""
     points = [*_points(found, "precision", "precision"), *_points(found, "recall", "recall")]
-    return _dots(
-        points,
-        ["share of findings"],
-        ["precision", "recall"],
-        [ACCENT, WARNING],
-        _words("Precision and recall", points),
-        domain=[0.0, 1.0],
-    )
+    return _shares(points, "share of findings").figure("Precision and recall")
 
 
 def risk_figure(found: Comparison) -> Figure:
     """The strongest attack on each method, and its control: the same attacks where there is nothing to find."""
+    looks = {"strongest attack": Look(WARNING), "luck alone": Look(MUTED, "diamond")}
     points = [
         *_points(found, "auc_worst", "strongest attack"),
         *_points(found, "control_auc_worst", "luck alone"),
     ]
-    return _dots(
-        points,
-        ["members distinguished from others", "(AUC; 0.5 is guessing)"],
-        ["strongest attack", "luck alone"],
-        [WARNING, MUTED],
-        _words("AUC", points),
-        domain=[min([0.4, *(math.floor(10 * point["low"]) / 10 for point in points)]), 1.0],
-    )
+    lowest = min(0.4, *(math.floor(10 * (point.low or point.value)) / 10 for point in points))
+    title = ["members distinguished", "(AUC; 0.5 is guessing)"]
+    return dots(points, title, looks=looks, domain=[lowest, 1.0], number=".3f").figure("AUC")
 
 
 def kinds_figure(found: Comparison) -> Figure:
@@ -81,86 +69,23 @@ def kinds_figure(found: Comparison) -> Figure:
         measured = found.of_kind("pool", kind)
         n = measured.pop("n_synthetic")
         name = f"{kind.replace('_', ' ')} ({0 if n is None else n.mean:.0f})"
-        points += [
-            _point(name, what, shown_value)
-            for what, shown_value in measured.items()
-            if shown_value is not None
-        ]
-    return _dots(
-        points,
-        ["share of findings", "(in brackets: synthetic findings)"],
-        ["precision", "recall"],
-        [ACCENT, WARNING],
-        _words("By kind of analysis", points),
-        domain=[0.0, 1.0],
-    )
+        points += [_point(name, what, shown) for what, shown in measured.items() if shown is not None]
+    drawing = _shares(points, ["share of findings", "(in brackets: synthetic findings)"])
+    return drawing.figure("By kind of analysis")
 
 
-def _points(found: Comparison, measure: str, what: str) -> list[dict[str, Any]]:
+def _points(found: Comparison, measure: str, series: str) -> list[Point]:
     shown = [(method, found.shown(method, measure)) for method in found.methods]
-    return [
-        _point(LABELS.get(method, method), what, shown_value)
-        for method, shown_value in shown
-        if shown_value is not None
-    ]
+    return [_point(LABELS.get(method, method), series, value) for method, value in shown if value is not None]
 
 
-def _point(name: str, what: str, shown_value: Shown) -> dict[str, Any]:
-    """A dot; where there is no interval its line has no length."""
-    low, high = (
-        shown_value.mean if bound is None else bound for bound in (shown_value.low, shown_value.high)
-    )
-    return {"method": name, "what": what, "mean": shown_value.mean, "low": low, "high": high}
+def _point(name: str, series: str, shown: Shown) -> Point:
+    return Point(name, shown.mean, shown.low, shown.high, series)
 
 
-def _words(title: str, points: Sequence[dict[str, Any]]) -> str:
-    def in_words(point: dict[str, Any]) -> str:
-        words = f"{point['method']}, {point['what']}: {point['mean']:.3f}"
-        if point["low"] == point["high"]:
-            return words
-        return f"{words} ({point['low']:.3f} to {point['high']:.3f})"
-
-    return f"{title}. " + "; ".join(map(in_words, points)) + "."
-
-
-def _dots(
-    points: list[dict[str, Any]],
-    title: list[str],
-    names: list[str],
-    colours: list[str],
-    words: str,
-    domain: list[float] | None = None,
-) -> Figure:
-    """A dot with its interval for each method; several measures below each other in a method's band."""
-    import altair as alt
-
-    methods = list(dict.fromkeys(point["method"] for point in points))
-    scale = alt.Scale(domain=domain) if domain else alt.Scale(zero=True, nice=True)
-    # So few that they stay apart on a telephone.
-    few = alt.Axis(tickCount=4, labelOverlap=True, labelFlush=False)
-    x = alt.X("mean:Q", title=title, scale=scale, axis=few)
-    # A dot at 0 keeps clear of its label.
-    axis = alt.Axis(labelLimit=240, ticks=False, domain=False, labelPadding=14)
-    y = alt.Y("method:N", sort=methods, title=None, axis=axis)
-    # Below each other: beside the labels of the methods a telephone leaves little room.
-    legend = alt.Legend(orient="top", title=None, columns=1) if len(names) > 1 else None
-    colour = alt.Color("what:N", scale=alt.Scale(domain=names, range=colours), legend=legend)
-    shapes = ["circle", "diamond"][: len(names)]
-    shape = alt.Shape("what:N", scale=alt.Scale(domain=names, range=shapes), legend=legend)
-    offset = alt.YOffset("what:N", sort=names, scale=alt.Scale(paddingOuter=0.6))
-    base = alt.Chart(data(points))
-    rules = base.mark_rule(strokeWidth=2).encode(
-        x=alt.X("low:Q", title=title, scale=scale, axis=few),
-        x2="high:Q",
-        y=y,
-        yOffset=offset,
-        color=colour,
-    )
-    dots = base.mark_point(filled=True, size=90, opacity=1).encode(
-        x=x, y=y, yOffset=offset, color=colour, shape=shape
-    )
-    height = _ROW * len(methods) * (1.0 if len(names) == 1 else 1.25)
-    return Figure.of((rules + dots).properties(height=height), words)
+def _shares(points: Sequence[Point], title: Words) -> Drawing:
+    looks = {"precision": Look(ACCENT), "recall": Look(WARNING, "diamond")}
+    return dots(points, title, looks=looks, domain=[0.0, 1.0], number=".3f")
 
 
 # What each attack of `attacks.py` looks for; the learner is called Ada there and here.

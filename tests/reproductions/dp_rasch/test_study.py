@@ -1,6 +1,5 @@
 """The study of difficulties: measures against brute force, determinism, and the order of methods."""
 
-import itertools
 import math
 
 import numpy as np
@@ -11,7 +10,6 @@ from reproductions.dp_rasch import study
 from reproductions.dp_rasch.study import (
     COLUMNS,
     DifficultyPlan,
-    Result,
     read_table,
     run_experiments,
     sizes_of,
@@ -32,7 +30,6 @@ from reproductions.dp_rasch.trials import (
     real_trial,
 )
 from understudy.core.engine import tasks
-from understudy.core.pages.charts import HEIGHT, end_labels
 from understudy.core.privacy.guarantee import Guarantee
 from understudy.core.privacy.noise import seeded_noise
 from understudy.errors import DataError, UsageError
@@ -312,16 +309,3 @@ def test_a_study_writes_its_files_for_the_custodian_alone(tmp_path, exam):
         assert word not in page.split("</style>")[1].lower()
     with pytest.raises(UsageError, match="not empty"):
         write_study(plan, out)
-
-
-def test_names_of_lines_do_not_cover_each_other():
-    rows = [
-        Result(2, "simulated", method, 1.0, 200, "probabilities_true", mean, mean, mean, 3)
-        for method, mean in (("knorm", 0.96), ("objective", 0.955), ("statistics", 0.305), ("joint", 0.31))
-    ]
-    labels = end_labels(rows, [row.method for row in rows], [0.3, 1.0])
-    heights = sorted(label["mean"] for label in labels)
-    apart = 16 / HEIGHT * 0.7
-    assert all(b - a >= apart for a, b in itertools.pairwise(heights))
-    assert heights[0] >= 0.3
-    assert heights[-1] <= 1.0

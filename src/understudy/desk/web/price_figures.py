@@ -9,8 +9,8 @@ from collections.abc import Mapping, Sequence
 from itertools import combinations
 from typing import Any, Literal
 
-from understudy.core.pages.charts import heading_of, panels_of
-from understudy.core.pages.figures import ACCENT, INK, MUTED, WARNING, Figure, data
+from understudy.core.pages.charts import Drawing, Look, Point, colour_and_shape, curves, dots, panels
+from understudy.core.pages.figures import ACCENT, MUTED, WARNING, Figure, data
 from understudy.desk.service.views import Interval, PricedRequest
 from understudy.errors import UsageError
 
@@ -19,6 +19,12 @@ HIGHLIGHTED = "causal"
 _TOGETHER = "measured, everything together"
 _PUBLISHED = "published formula, not a bound"
 _STAGE_ONE = "guaranteed by stage one alone"
+_LINES = {
+    _TOGETHER: Look(ACCENT),
+    _PUBLISHED: Look(MUTED, "diamond"),
+    _STAGE_ONE: Look(WARNING, dashed=True),
+}
+_SORTS = {"other": Look(ACCENT), HIGHLIGHTED: Look(WARNING, "diamond")}
 _ROW = 17
 _COLUMNS = 2
 # Points that a rank correlation needs at least.
@@ -41,48 +47,25 @@ def advantage_by_request(projects: Projects) -> Figure:
 
 def advantage_by(group: Literal["researcher", "kind"], requests: Sequence[PricedRequest]) -> Figure:
     """Figure 7: the advantage of each request alone, by researcher or by kind of analysis."""
-    import altair as alt
-
-    requests = _some(requests)
-    named = sorted(requests, key=lambda one: getattr(one, group))
+    named = sorted(_some(requests), key=lambda request: getattr(request, group))
+    # A band per group, in which every request has its row: a group of one gets as much room as it needs.
     points = [
-        {
-            "group": getattr(one, group),
-            "place": f"{place:04}",
-            "request": one.label,
-            "sort": _sort_of(one),
-            **_ends(one.advantage),
-        }
-        for place, one in enumerate(named)
+        Point(f"{place:04}", *request.advantage, _sort_of(request)) for place, request in enumerate(named)
     ]
-    groups = list(dict.fromkeys(point["group"] for point in points))
-    # A band per group, in which every request has its line: a group of one gets as much room as it needs.
-    order = [point["place"] for point in points]
-    title = ["advantage over the worst-placed", "learner, each request alone"]
-    highest = max(0.1, *(point["high"] for point in points))
-    scale = alt.Scale(domain=[0.0, highest], nice=True)
-    few = alt.Axis(tickCount=4, labelFlush=False)
-    x = alt.X("value:Q", title=title, scale=scale, axis=few)
-    y = alt.Y("place:N", sort=order, title=None, axis=None)
-    colour, shape = _by_sort(points)
-    names = [
-        {"group": group, "place": next(point["place"] for point in points if point["group"] == group)}
-        for group in groups
-    ]
-    above = alt.Y("place:N", sort=order, title=None, axis=None, bandPosition=0)
-    edges = alt.Chart(data(names[1:])).mark_rule(color="#d5dbe1").encode(y=above)
-    base = alt.Chart(data(points))
-    rules = base.mark_rule(strokeWidth=2).encode(
-        x=alt.X("low:Q", title=title, scale=scale, axis=few), x2="high:Q", y=y, color=colour
-    )
-    dots = base.mark_point(filled=True, size=75, opacity=1).encode(x=x, y=y, color=colour, shape=shape)
-    labels = (
-        alt.Chart(data(names))
-        .mark_text(align="right", baseline="middle", dx=-14, fontSize=13, color=INK)
-        .encode(x=alt.value(0), y=y, text="group:N")
+    labels: dict[str, str] = {}
+    for point, request in zip(points, named, strict=True):
+        if getattr(request, group) not in labels.values():
+            labels[str(point.at)] = getattr(request, group)
+    drawing = dots(
+        points,
+        ["advantage over the worst-placed", "learner, each request alone"],
+        looks=_SORTS,
+        domain=[0.0, max(0.1, *(request.advantage[2] for request in named))],
+        labels=labels,
+        row=_ROW,
     )
     words = f"Advantage of each request alone, by {group}. " + _listed(named, "advantage")
-    return Figure.of((edges + rules + dots + labels).properties(height=_ROW * len(points)), words)
+    return Figure.of(drawing.chart, words)
 
 
 def pairs(requests: Sequence[PricedRequest]) -> Figure:
@@ -90,14 +73,13 @@ def pairs(requests: Sequence[PricedRequest]) -> Figure:
     requests = _some(requests)
     measures = ("n_outputs", "precision", "mu", "advantage")
     chosen = [pair for pair in combinations(measures, 2) if _pairs_of(requests, *pair)]
-    said = []
-    charts = []
+    said, drawings = [], []
     for place, (across, up) in enumerate(chosen):
         shown = _correlation_of(_pairs_of(requests, across, up))
-        charts.append(_pair_chart(requests, across, up, shown, legend=place < _COLUMNS))
+        drawings.append(_pair(requests, across, up, legend=place < _COLUMNS).headed(shown))
         said.append(f"{_AXES[up]} against {_AXES[across]}: {shown}")
     words = f"Pairs of measures of {len(requests)} requests, with rank correlations. {'; '.join(said)}."
-    return panels_of(charts, words, columns=_COLUMNS)
+    return panels(drawings, words, columns=_COLUMNS)
 
 
 def _correlation_of(points: Sequence[tuple[float, float]]) -> str:
@@ -131,99 +113,74 @@ _AXES = {
 def _by_request(projects: Projects, measure: Literal["mu", "advantage"], stage_one: float | None) -> Figure:
     shown = {name: requests for name, requests in projects.items() if requests}
     every = _some([one for requests in shown.values() for one in requests])
-    tops = [0.1, stage_one or 0.0, *(getattr(one, f"together_{measure}")[2] for one in every)]
+    tops = [0.1, stage_one or 0.0, *(_together(one, measure)[2] for one in every)]
     if measure == "mu":
         tops += [one.published_mu for one in every]
-    charts = [
-        _request_chart(requests, measure, stage_one, max(tops), legend=place == 0)
+    drawings = [
+        _request_curves(requests, measure, stage_one, max(tops), legend=place == 0)
         for place, requests in enumerate(shown.values())
     ]
-    if len(charts) > 1:
-        charts = [chart.properties(title=heading_of(name)) for name, chart in zip(shown, charts, strict=True)]
     words = f"Measured {measure} of everything released so far, at each request."
     if stage_one is not None:
         words += f" The dashed line is stage one's guarantee, mu {stage_one:.2f}."
     for name, requests in shown.items():
         words += f" {name}: " + _listed(requests, f"together_{measure}")
-    return Figure.of(charts[0], words) if len(charts) == 1 else panels_of(charts, words, columns=1)
+    if len(drawings) == 1:
+        return Figure.of(drawings[0].chart, words)
+    headed = [drawing.headed(name) for name, drawing in zip(shown, drawings, strict=True)]
+    return panels(headed, words, columns=1)
 
 
-def _request_chart(
+def _request_curves(
     requests: Sequence[PricedRequest],
-    measure: str,
+    measure: Literal["mu", "advantage"],
     stage_one: float | None,
     highest: float,
     *,
     legend: bool,
-) -> Any:
-    import altair as alt
-
-    places = list(range(1, len(requests) + 1))
+) -> Drawing:
+    places = range(1, len(requests) + 1)
     points = [
-        {"request": place, "series": _TOGETHER, **_ends(getattr(one, f"together_{measure}"))}
-        for place, one in zip(places, requests, strict=True)
+        Point(place, *_together(request, measure), _TOGETHER)
+        for place, request in zip(places, requests, strict=True)
     ]
-    names, colours, shapes = [_TOGETHER], [ACCENT], ["circle"]
     if measure == "mu":
         points += [
-            {"request": place, "series": _PUBLISHED, **_ends((one.published_mu,) * 3)}
-            for place, one in zip(places, requests, strict=True)
+            Point(place, request.published_mu, series=_PUBLISHED)
+            for place, request in zip(places, requests, strict=True)
         ]
-        names, colours, shapes = [*names, _PUBLISHED], [*colours, MUTED], [*shapes, "diamond"]
     if stage_one is not None:
-        names, colours, shapes = [*names, _STAGE_ONE], [*colours, WARNING], [*shapes, "stroke"]
-    above = alt.Legend(orient="top", title=None, columns=1, labelLimit=300)
-    shown = above if legend and len(names) > 1 else None
-    scale = alt.Scale(domain=[0.0, highest], nice=True)
-    title = "mu" if measure == "mu" else ["advantage over the", "worst-placed learner"]
-    x = alt.X(
-        "request:O",
-        title="request",
-        axis=alt.Axis(labelAngle=0, labelOverlap=True, grid=False),
-        scale=alt.Scale(domain=places),
+        points += [Point(place, stage_one, series=_STAGE_ONE) for place in (1, len(requests))]
+    return curves(
+        points,
+        "request",
+        "mu" if measure == "mu" else ["advantage over the", "worst-placed learner"],
+        looks=_LINES,
+        domain=[0.0, highest],
+        height=190,
+        legend="top" if legend else None,
     )
-    axis = alt.Axis(tickCount=5)
-    y = alt.Y("value:Q", title=title, scale=scale, axis=axis)
-    colour = alt.Color("series:N", scale=alt.Scale(domain=names, range=colours), legend=shown)
-    shape = alt.Shape("series:N", scale=alt.Scale(domain=names, range=shapes), legend=shown)
-    base = alt.Chart(data(points))
-    layers = [
-        base.mark_line(strokeWidth=1.5).encode(x=x, y=y, color=colour),
-        base.transform_filter(f"datum.series == '{_TOGETHER}'")
-        .mark_rule(strokeWidth=2)
-        .encode(x=x, y=alt.Y("low:Q", title=title, scale=scale, axis=axis), y2="high:Q", color=colour),
-        base.mark_point(filled=True, size=60, opacity=1).encode(x=x, y=y, color=colour, shape=shape),
-    ]
-    if stage_one is not None:
-        line = alt.Chart(data([{"at": stage_one, "series": _STAGE_ONE}]))
-        at = alt.Y("at:Q", title=title, scale=scale, axis=axis)
-        layers.insert(0, line.mark_rule(strokeWidth=1.5, strokeDash=[6, 4]).encode(y=at, color=colour))
-    return alt.layer(*layers).properties(height=190)
 
 
-def _pair_chart(
-    requests: Sequence[PricedRequest], across: str, up: str, heading: str, *, legend: bool
-) -> Any:
+def _together(request: PricedRequest, measure: Literal["mu", "advantage"]) -> Interval:
+    return request.together_mu if measure == "mu" else request.together_advantage
+
+
+def _pair(requests: Sequence[PricedRequest], across: str, up: str, *, legend: bool) -> Drawing:
     import altair as alt
 
     points = [
-        {"across": _of(one, across), "up": _of(one, up), "sort": _sort_of(one), "request": one.label}
-        for one in requests
-        if _of(one, across) is not None and _of(one, up) is not None
+        {"across": _of(request, across), "up": _of(request, up), "series": _sort_of(request)}
+        for request in requests
+        if _of(request, across) is not None and _of(request, up) is not None
     ]
-    sorts = [{"sort": _sort_of(one)} for one in requests]
-    colour, shape = _by_sort(sorts, legend=legend)
-    chart = (
-        alt.Chart(data(points))
-        .mark_point(filled=True, size=65, opacity=0.75)
-        .encode(
-            x=_axis(alt.X, "across:Q", across),
-            y=_axis(alt.Y, "up:Q", up),
-            color=colour,
-            shape=shape,
-        )
+    sorts = {name: look for name, look in _SORTS.items() if name in map(_sort_of, requests)}
+    colour, shape = colour_and_shape(sorts, "top" if legend else None)
+    chart = alt.Chart(data(points)).mark_point(filled=True, size=65, opacity=0.75)
+    chart = chart.encode(
+        x=_axis(alt.X, "across:Q", across), y=_axis(alt.Y, "up:Q", up), color=colour, shape=shape
     )
-    return chart.properties(height=170, title=heading_of(heading))
+    return Drawing(chart.properties(height=170), "")
 
 
 def _axis(channel: Any, field: str, measure: str) -> Any:
@@ -234,20 +191,6 @@ def _axis(channel: Any, field: str, measure: str) -> Any:
     else:
         scale, axis = alt.Scale(zero=True, nice=True), alt.Axis(tickCount=4)
     return channel(field, title=_AXES[measure], scale=scale, axis=axis)
-
-
-def _by_sort(points: Sequence[dict[str, Any]], *, legend: bool = True) -> tuple[Any, Any]:
-    """Colour and shape: methods that are highlighted, and the others."""
-    import altair as alt
-
-    names = [name for name in ("other", HIGHLIGHTED) if any(point["sort"] == name for point in points)]
-    colours = {"other": ACCENT, HIGHLIGHTED: WARNING}
-    shapes = {"other": "circle", HIGHLIGHTED: "diamond"}
-    shown = alt.Legend(orient="top", title=None) if legend and len(names) > 1 else None
-    return (
-        alt.Color("sort:N", scale=alt.Scale(domain=names, range=[colours[n] for n in names]), legend=shown),
-        alt.Shape("sort:N", scale=alt.Scale(domain=names, range=[shapes[n] for n in names]), legend=shown),
-    )
 
 
 def _some(requests: Sequence[PricedRequest]) -> list[PricedRequest]:
@@ -268,10 +211,6 @@ def _pairs_of(requests: Sequence[PricedRequest], across: str, up: str) -> list[t
 
 def _sort_of(one: PricedRequest) -> str:
     return HIGHLIGHTED if one.kind == HIGHLIGHTED else "other"
-
-
-def _ends(interval: Interval) -> dict[str, float]:
-    return dict(zip(("value", "low", "high"), interval, strict=True))
 
 
 def _listed(requests: Sequence[PricedRequest], measure: str) -> str:
