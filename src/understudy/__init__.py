@@ -27,6 +27,7 @@ _HOMES = {
     "understudy.logs.generators.baselines": ("Drop", "Markov"),
     "understudy.logs.generators.markov_dp": ("MarkovDP",),
     "understudy.logs.generators.conformance": ("check_generator",),
+    "understudy.logs.attacks.plugins": ("check_attack",),
     "understudy.logs.simulate": ("Classroom",),
     "understudy.exams.responses": ("Responses",),
     "understudy.exams.formats.reading": ("read_responses",),
@@ -48,6 +49,7 @@ if TYPE_CHECKING:
     from understudy.exams.formats.reading import read_responses as read_responses
     from understudy.exams.responses import Responses as Responses
     from understudy.exams.simulate import Exam as Exam
+    from understudy.logs.attacks.plugins import check_attack as check_attack
     from understudy.logs.audit import audit as audit
     from understudy.logs.generators.baselines import Drop as Drop
     from understudy.logs.generators.baselines import Markov as Markov

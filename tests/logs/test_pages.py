@@ -98,6 +98,7 @@ def content_of(
         provenance,
         title=text,
         accepted_risk=accept_risk,
+        declared=accept_risk,
         publish_figures=publish,
     )
 

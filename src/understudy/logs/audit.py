@@ -17,6 +17,7 @@ from understudy.core.pages.notebook import notebook_table
 from understudy.errors import DataError
 from understudy.logs.attacks.attribute import AttributeEstimate, attribute_attack
 from understudy.logs.attacks.knowledge import Knowledge
+from understudy.logs.attacks.plugins import plugged_attacks, scores_of
 from understudy.logs.attacks.shadow import N_SHADOWS, Generate, ShadowAttack, fit_shadow
 from understudy.logs.attacks.steps import count_scores, rare_bag_scores, rare_scores, transition_scores
 from understudy.logs.attacks.subsequence import outcome_scores, subsequence_scores
@@ -67,6 +68,8 @@ def membership_scores(
     scores["rare-bags"] = rare_bag_scores(knowledge, synthetic)
     if shadow is not None:
         scores["shadow"] = shadow.scores(synthetic)
+    for name, plugged in plugged_attacks().items():
+        scores[name] = scores_of(name, plugged, knowledge, synthetic)
     return scores
 
 

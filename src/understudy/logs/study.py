@@ -25,6 +25,7 @@ from understudy.core.engine.tasks import run_tasks
 from understudy.core.files.writing import check_parent, write_json, write_text
 from understudy.core.pages.notebook import notebook_table
 from understudy.errors import UsageError
+from understudy.logs.attacks.plugins import plugged_attacks
 from understudy.logs.attacks.shadow import N_SHADOWS, ShadowAttack
 from understudy.logs.audit import MEMBERSHIP_ATTACKS
 from understudy.logs.generators.generator import Generator
@@ -36,13 +37,8 @@ from understudy.logs.utility import METRICS
 
 Row = dict[str, Any]
 
-COLUMNS = (
-    "method",
-    "seed",
-    "n_rows",
-    "n_learners",
-    *(metric.name for metric in METRICS),
-    *(f"auc_{name.replace('-', '_')}" for name in MEMBERSHIP_ATTACKS),
+_BEFORE = ("method", "seed", "n_rows", "n_learners", *(metric.name for metric in METRICS))
+_AFTER = (
     "auc_worst",
     "auc_worst_low",
     "auc_worst_high",
@@ -60,6 +56,12 @@ COLUMNS = (
     "fit_seconds",
     "sample_seconds",
 )
+
+
+def columns() -> tuple[str, ...]:
+    """The columns of `results.csv`: one `auc_` column per attack, those of others included."""
+    attacks = (*MEMBERSHIP_ATTACKS, *plugged_attacks())
+    return (*_BEFORE, *(f"auc_{name.replace('-', '_')}" for name in attacks), *_AFTER)
 
 
 @dataclass(frozen=True)
@@ -103,7 +105,7 @@ class Study:
 
     def to_frame(self) -> pl.DataFrame:
         """`results.csv` as a frame: a row per generator and seed."""
-        return pl.DataFrame([{name: row.get(name) for name in COLUMNS} for row in self.rows])
+        return pl.DataFrame([{name: row.get(name) for name in columns()} for row in self.rows])
 
     def plot(self) -> Any:
         """Utility against risk, as an altair chart."""
@@ -175,10 +177,11 @@ def _rows(log: Interactions, tried: dict[str, Generator], folder: Path, options:
 def table_of(rows: Sequence[Row]) -> str:
     """Rows as CSV text with the columns in their order; what was not measured is left empty."""
     text = io.StringIO()
-    writer = csv.DictWriter(text, COLUMNS, lineterminator="\n")
+    names = columns()
+    writer = csv.DictWriter(text, names, lineterminator="\n")
     writer.writeheader()
     for row in rows:
-        writer.writerow({name: _plain(row[name]) if name in row else "" for name in COLUMNS})
+        writer.writerow({name: _plain(row[name]) if name in row else "" for name in names})
     return text.getvalue()
 
 

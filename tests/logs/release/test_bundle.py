@@ -293,3 +293,16 @@ def test_groups_are_shown_and_small_ones_pooled():
     assessment = assess(changed, Markov(), n_halves=2, n_shadows=16)
     assert [figures.group for figures in assessment.groups] == ["north", "south", "west"]
     assert all(figures.low <= figures.auc <= figures.high for figures in assessment.groups)
+
+
+def test_a_guarantee_of_others_is_the_custodians_word(log, tmp_path):
+    word = "epsilon 2 by its vendor's report"
+    release(log, tmp_path / "b", "markov", ACCEPTED, declared_guarantee=word)
+    card = json.loads((tmp_path / "b/share/card.json").read_text())
+    assert card["declared_guarantee"] == word
+    assert card["guarantee"]["formal"] is False
+    page = (tmp_path / "b/share/card.html").read_text()
+    assert "nothing of it was checked here" in page
+    assert "No formal guarantee" in page
+    with pytest.raises(UsageError, match="has one that is proved"):
+        release(log, tmp_path / "c", epsilon=1, declared_guarantee=word)

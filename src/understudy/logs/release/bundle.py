@@ -24,7 +24,7 @@ from understudy.core.pages.notebook import notebook_table
 from understudy.core.privacy.guarantee import Guarantee
 from understudy.core.privacy.noise import Noise
 from understudy.core.privacy.spending import Account, Charge, Spending, SpentError
-from understudy.errors import RefusedError
+from understudy.errors import RefusedError, UsageError
 from understudy.logs.figures import risk_figure
 from understudy.logs.generators.generator import Generator
 from understudy.logs.generators.registry import chosen_generator
@@ -48,6 +48,10 @@ class ReleaseOptions(Sampling, Spending):
 
     accept_risk: Annotated[
         str, "Release although learners can be distinguished, for this reason; it is on the card."
+    ] = ""
+    declared_guarantee: Annotated[
+        str,
+        "What you declare about a generator of others, in your words; the card says that it is your word.",
     ] = ""
     publish_figures: Annotated[bool, "Put the measured figures, rounded, on the card."] = False
     title: Annotated[str, "Title on the card."] = ""
@@ -140,6 +144,12 @@ def release(
     log.origin.refuse_people("the synthetic file")
     check_size(log)
     guarantee = generator.guarantee(log.n_learners)
+    if options.declared_guarantee.strip() and guarantee.formal:
+        raise UsageError(
+            f"a guarantee was declared, but {generator.label} has one that is proved.",
+            hint="leave it out.",
+            settings=("declared_guarantee",),
+        )
     if generator.keeps_rows and not options.accept_risk.strip():
         raise _refusal(generator, "it releases real rows.")
     account = Account.open(options, path=log.origin.path, simulated=log.simulated)
@@ -175,6 +185,7 @@ def release(
             provenance,
             title=options.title,
             accepted_risk=options.accept_risk.strip(),
+            declared=options.declared_guarantee.strip(),
             publish_figures=options.publish_figures,
         )
         report = {

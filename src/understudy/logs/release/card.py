@@ -35,6 +35,7 @@ def card_content(
     *,
     title: str,
     accepted_risk: str,
+    declared: str,
     publish_figures: bool,
 ) -> dict[str, Any]:
     """Everything on the card."""
@@ -48,6 +49,7 @@ def card_content(
         "n_actions": n_occurring(synthetic),
         "guarantee": guarantee.to_json(),
         "protection": protection(guarantee, generator.keeps_rows),
+        "declared_guarantee": declared,
         "accepted_risk": accepted_risk,
         "uses": list(USES),
         "misuses": list(MISUSES),
