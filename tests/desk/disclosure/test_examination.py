@@ -3,6 +3,7 @@
 import json
 
 import numpy as np
+import polars as pl
 import pytest
 
 from tests.desk.support.in_process import analysis, examined, log_frame, school_frame, table_of
@@ -182,3 +183,16 @@ def test_in_the_sandbox(tmp_path, monkeypatch):
     assert heard[-1] == (161, 161)
     assert examination.support == {"m": 40, "one": 1}
     assert examination.check("learners").numbers == ("one",)
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_a_mean_without_one_learner_is_seen_where_most_have_the_same_value(seed):
+    """Floats make the influences of equal learners differ in the last digits, by their order in the table."""
+    minutes = np.where(np.arange(36) < 23, 0.0, np.random.default_rng(seed).exponential(60, 36))
+    frame = school_frame(3, 36).with_columns(minutes=pl.Series(minutes))
+    real, synthetic = table_of(frame, seed), table_of(frame, seed + 100)
+    body = """
+others = data[data.learner != "learner-07"]
+return {"all": data.minutes.mean(), "others": others.minutes.mean()}
+"""
+    assert examined(body, real, synthetic).check("differencing").verdict == "fail"

@@ -1,4 +1,4 @@
-"""Answers on shadows are compared with what leaving out learners foretells."""
+"""Answers on shadows are compared with what leaving out learners predicts."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from understudy.desk.domain.analysis import Analysis, Progress
 from understudy.desk.domain.learners import LearnerTable, learner_table
 from understudy.desk.domain.results import Results
 from understudy.desk.risk.pricing import shadow_answers
-from understudy.desk.risk.shadow_consistency import likeness
+from understudy.desk.risk.shadow_consistency import shadow_consistency
 from understudy.desk.risk.shadows import draw_shadows
 from understudy.sandbox.jobs import Job, Outcome
 
@@ -59,7 +59,7 @@ def verdict(code: str, table: LearnerTable) -> str:
     assert isinstance(answer, Results)
     bank = draw_shadows(table.n_learners, rng, 300)
     shadows = shadow_answers(analysis, table, bank, answer, {}, sandbox)
-    return likeness(Influences(probes), shadows, bank, answer).verdict
+    return shadow_consistency(Influences(probes), shadows, bank, answer).verdict
 
 
 HONEST = {

@@ -8,15 +8,15 @@ from typing import Any
 
 import numpy as np
 
-from understudy.desk.disclosure.differencing import Columns, differencing, reconstruction
+from understudy.desk.disclosure.differencing import InfluenceColumns, differencing, reconstruction
 from understudy.desk.disclosure.form_checks import known_texts, shape, shown_names, size
 from understudy.desk.disclosure.individual_values import extremes, individuals
 from understudy.desk.disclosure.influences import Influences
 from understudy.desk.disclosure.people_checks import dominance, freedom, learners
 from understudy.desk.disclosure.probing import Probes
 from understudy.desk.disclosure.recognition import consistency
-from understudy.desk.disclosure.repeated_release import Before, repeated
-from understudy.desk.disclosure.rounding import foretold, rounded, units_of
+from understudy.desk.disclosure.repeated_release import EarlierAnswer, repeated
+from understudy.desk.disclosure.rounding import predicted, rounded, units_of
 from understudy.desk.domain.policy import Policy
 from understudy.desk.domain.results import Check, CheckVerdict, Results, worst
 
@@ -27,7 +27,7 @@ class Examination:
 
     checks: tuple[Check, ...]
     released: Results
-    """The answer with its numbers as answers without one and two learners foretell them, rounded."""
+    """The answer with its numbers as answers without one and two learners predict them, rounded."""
     units: Mapping[str, float]
     """What each number was rounded to; 0 for constants of the code, which stay as they are."""
     support: Mapping[str, int]
@@ -91,13 +91,13 @@ def examine(
     known = known_texts(trial, code, declared_texts)
     influences = Influences(probes, shown_names(probes.names, answer, known))
     units = units_of(influences, trial)
-    columns = Columns.of(influences, [units[name] for name in probes.names])
+    columns = InfluenceColumns.of(influences, [units[name] for name in probes.names])
     comparable = [one for one in earlier if one.probes.without_one.shape[0] == probes.n_blocks]
     comparable = [one for one in comparable if one.probes.n_learners == probes.n_learners]
     for one in comparable:
         columns = columns + _released(one)
     on_others = [
-        Before(one.request, one.released, Influences(one.probes), one.n_learners)
+        EarlierAnswer(one.request, one.released, Influences(one.probes), one.n_learners)
         for one in comparable
         if not one.same_learners
     ]
@@ -124,54 +124,50 @@ def examine(
     )
     support = dict(zip(probes.names, influences.support.tolist(), strict=True))
     return Examination(
-        checks, rounded(foretold(influences, answer), units).ordered_like(trial), units, support
+        checks, rounded(predicted(influences, answer), units).ordered_like(trial), units, support
     )
 
 
-def _released(earlier: Earlier) -> Columns:
+def _released(earlier: Earlier) -> InfluenceColumns:
     """The columns of what left before, with the units that it was rounded to then."""
     influences = Influences(earlier.probes)
     # The trial of that request is not kept; it decides only about numbers that nobody moves, which are left out.
     units = units_of(influences, Results())
-    return Columns.of(influences, [units[name] for name in influences.names], earlier.request)
+    return InfluenceColumns.of(influences, [units[name] for name in influences.names], earlier.request)
 
 
 def _digits(influences: Influences, answer: Results, units: Mapping[str, float]) -> Check:
     """Rounding is done, not asked for: the check says what was done, and fails for what could not be."""
+    check = Check.about("digits", influences.shown)
     unmeasured = [name for name in answer.numbers if name not in units]
     if unmeasured:
-        return Check(
-            "digits",
-            "fail",
-            f"{len(unmeasured)} numbers are more than the desk measures, so nothing says how many digits "
-            "they support.",
+        return check.fails(
+            f"{len(unmeasured)} numbers are more than the desk measures, so that the digits they support are unknown."
         )
-    if unrounded := [name for name in _yes_or_no(answer) if units[name] > 1]:
-        shown = dict(zip(influences.names, influences.shown, strict=True))
-        return Check(
-            "digits",
-            "fail",
-            f"'{shown[unrounded[0]]}' is a yes or no that changes with many single learners: it cannot be rounded.",
-            tuple(shown[name] for name in unrounded[:20]),
+    yes_or_no = _yes_or_no(answer)
+    unrounded = [j for j, name in enumerate(influences.names) if name in yes_or_no and units[name] > 1]
+    if unrounded:
+        shown = influences.shown[unrounded[0]]
+        return check.fails(
+            f"'{shown}' is a yes or no that changes with many single learners: it cannot be rounded.",
+            unrounded,
         )
     after = rounded(answer, units).numbers
     changed = [
-        shown
-        for name, shown in zip(influences.names, influences.shown, strict=True)
+        j
+        for j, name in enumerate(influences.names)
         if after[name] != answer.numbers[name] and not np.isnan(after[name])
     ]
     if not changed:
-        return Check("digits", "pass", "No number had more digits than the sample supports.")
-    return Check(
-        "digits",
-        "pass",
+        return check.passes("No number had more digits than the sample supports.")
+    return check.passes(
         f"{'One number was' if len(changed) == 1 else f'{len(changed)} numbers were'} rounded to what the sample "
         "supports: to a power of ten that is at most a quarter of the standard error.",
-        tuple(changed[:20]),
+        changed,
     )
 
 
-def _yes_or_no(answer: Results) -> list[str]:
+def _yes_or_no(answer: Results) -> set[str]:
     """Names of what is true or false, which `Results.changed` leaves as it is."""
     seen: set[str] = set()
 
@@ -180,4 +176,4 @@ def _yes_or_no(answer: Results) -> list[str]:
         return value
 
     answer.changed(see)
-    return [name for name, value in answer.numbers.items() if name not in seen and value in (0.0, 1.0)]
+    return {name for name, value in answer.numbers.items() if name not in seen and value in (0.0, 1.0)}

@@ -1,8 +1,8 @@
-"""Checks for results that are individuals: extremes and quantiles, and lists or tables of learners' values.
+"""Checks for results that are single learners: extremes and quantiles, and lists or tables of learners' values.
 
-Cannot see: a quantile over many rows per learner (it moves in many small steps, like a mean), or a random sample
-of rows, which changes altogether when anybody is left out; rounding to the error of such a number leaves little
-of it, and the reading of the code warns.
+They cannot see a quantile over many rows per learner (it moves in many small steps, like a mean), or a random sample
+of rows, which changes altogether when a learner is left out; rounding to the error of such a number leaves little
+of it, and the review of the code warns.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ from understudy.desk.disclosure.people_checks import column_of, in_columns, is_l
 from understudy.desk.domain.policy import Policy
 from understudy.desk.domain.results import Check, Results
 
-MOST_NAMED = 20
-# Of the learners: a column as long as this is nearly a table of them.
-NEARLY_ALL = 0.5
+# A column with an entry for more than this share of the learners is nearly a table of them.
+MAX_LENGTH_PER_LEARNER = 0.5
 _A_LEARNER = re.compile(r"learner-\d+")
 
 
 def extremes(influences: Influences, policy: Policy) -> Check:
     """Numbers that stand still except when a learner on their edge goes: maxima, minima, quantiles."""
+    check = Check.about("extremes", influences.shown)
     least = policy.minimum_learners
     failed: list[int] = []
     looked: list[int] = []
@@ -47,80 +47,59 @@ def extremes(influences: Influences, policy: Policy) -> Check:
         else:
             looked.append(j)
     if failed:
-        names = tuple(influences.shown[j] for j in failed[:MOST_NAMED])
-        return Check(
-            "extremes",
-            "fail",
-            f"'{names[0]}' behaves like a maximum, a minimum or an outer quantile: it changes in a few steps "
-            f"only, and fewer than {least} learners are on one side of it, so it is or nearly is one "
+        return check.fails(
+            f"'{influences.shown[failed[0]]}' behaves like a maximum, a minimum or an outer quantile: it changes in a "
+            f"few steps only, and fewer than {least} learners are on one side of it, so that it is or nearly is one "
             "learner's value.",
-            names,
+            failed,
         )
     if looked:
-        names = tuple(influences.shown[j] for j in looked[:MOST_NAMED])
-        return Check(
-            "extremes",
-            "review",
-            f"'{names[0]}' changes in a few steps only, whoever is left out: it may be a median or a quantile, which "
-            "is the value of one or two learners, or a statistic of yes-or-no answers. See in the code which.",
-            names,
+        return check.asks(
+            f"'{influences.shown[looked[0]]}' changes in a few steps only, whoever is left out: it may be a median or "
+            "a quantile, which is the value of one or two learners, or a statistic of yes-or-no answers. See in the "
+            "code which it is.",
+            looked,
         )
-    return Check("extremes", "pass", "No number behaves like a maximum, a minimum or a quantile of learners.")
+    return check.passes("No number behaves like a maximum, a minimum or a quantile of learners.")
 
 
 def individuals(influences: Influences, answer: Results, policy: Policy) -> Check:
     """Lists and columns whose entries are learners, and texts that name them."""
+    check = Check.about("individuals", influences.shown)
     n, least = influences.n_learners, policy.minimum_learners
     named = [text for text in answer.texts if _A_LEARNER.search(text)]
     if named:
-        return Check("individuals", "fail", f"{len(named)} texts of the result are numbers of learners.")
-    listed = _listed_texts(influences, answer)
-    if listed is not None:
-        return listed
+        return check.fails(f"{len(named)} texts of the result are numbers of learners.")
+    longest = max(in_columns(answer.text_cells).values(), key=len, default=[])
+    # A list of texts that is always the same is part of the code.
+    if influences.probes.entries and len(longest) >= MAX_LENGTH_PER_LEARNER * n:
+        return check.fails(
+            f"A list or column has {len(longest)} texts for {n} learners, and texts change when a learner is left out: "
+            "it is nearly a table of learners."
+        )
     for members in in_columns(influences.names).values():
         column = column_of(influences.shown[members[0]])
-        shown = tuple(influences.shown[j] for j in members[:MOST_NAMED])
         few = int((influences.support[members] < least).sum() - _unmoved(influences, members))
-        if len(members) >= NEARLY_ALL * n and few > len(members) / 2:
-            return Check(
-                "individuals",
-                "fail",
+        if len(members) >= MAX_LENGTH_PER_LEARNER * n and few > len(members) / 2:
+            return check.fails(
                 f"'{column}' has {len(members)} entries for {n} learners, and most rest on a few learners "
-                "each: it is nearly a table of individuals.",
-                shown,
+                "each: it is nearly a table of learners.",
+                members,
             )
         if _moves_up(influences, members):
-            return Check(
-                "individuals",
-                "fail",
+            return check.fails(
                 f"The entries of '{column}' move up by a place when a learner is left out: it is a list of "
                 "learners' or rows' own values.",
-                shown,
+                members,
             )
     longest = max(in_columns(influences.names).values(), key=len, default=[])
-    if len(longest) >= max(NEARLY_ALL * n, least):
-        members, column = longest, column_of(influences.shown[longest[0]])
-        return Check(
-            "individuals",
-            "review",
-            f"'{column}' has {len(members)} entries for {n} learners. Each rests on enough learners, but "
-            "look whether it is a curve or a table of people.",
-            tuple(influences.shown[j] for j in members[:MOST_NAMED]),
+    if len(longest) >= max(MAX_LENGTH_PER_LEARNER * n, least):
+        return check.asks(
+            f"'{column_of(influences.shown[longest[0]])}' has {len(longest)} entries for {n} learners. Each rests on "
+            "enough learners, but look whether it is a curve or a table of learners.",
+            longest,
         )
-    return Check("individuals", "pass", "No list or table has entries that are single learners.")
-
-
-def _listed_texts(influences: Influences, answer: Results) -> Check | None:
-    """A list or column of texts that is nearly as long as there are learners, unless it is always the same."""
-    longest = max(in_columns(answer.text_cells).values(), key=len, default=[])
-    if not influences.probes.entries or len(longest) < NEARLY_ALL * influences.n_learners:
-        return None
-    return Check(
-        "individuals",
-        "fail",
-        f"A list or column has {len(longest)} texts for {influences.n_learners} learners, and texts change when "
-        "somebody is left out: it is nearly a table of individuals.",
-    )
+    return check.passes("No list or table has entries that are single learners.")
 
 
 def _unmoved(influences: Influences, members: list[int]) -> int:

@@ -19,8 +19,8 @@ from understudy.desk.disclosure.probing import Probes
 from understudy.desk.domain.results import Floats
 
 # From so many pairs on there is a middle.
-LEAST_FORETELLINGS = 4
-# So many of the foretellings are within what is called their scatter. With a half, a number that jumps for a third of
+MIN_PREDICTIONS = 4
+# So many of the predictions are within what is called their scatter. With a half, a number that jumps for a third of
 # all runs would not scatter at all.
 WITHIN = 80
 # Between the largest and the smallest value that a number takes without somebody: from here on ratios are compared.
@@ -28,34 +28,34 @@ ORDERS = 3.0
 
 
 @dataclass(frozen=True, eq=False)
-class Foretold:
+class LeaveOutPrediction:
     """Of each number (d,); NaN where too few pairs have it."""
 
     values: Floats
-    """The middle of what pairs foretell."""
+    """The middle of what pairs predict."""
     scatter: Floats
-    """How far most foretellings are from their middle."""
+    """How far most predictions are from their middle."""
     lowest: Floats
     highest: Floats
     spread: Floats
-    """Standard deviation of all foretellings."""
+    """Standard deviation of all predictions."""
     deeper: Floats
-    """How far the answers without one learner are from the middle of what triples foretell for them."""
+    """How far the answers without one learner are from the middle of what triples predict for them."""
     bend: Floats
-    """How far most of them are from what is foretold: the error of foretelling itself."""
+    """How far most of them are from what is predicted: the error of prediction itself."""
 
     @property
     def error(self) -> Floats:
-        """(d,) by how much a foretelling may be off, for an honest statistic; 0 where none is known."""
+        """(d,) by how much a prediction may be off, for an honest statistic; 0 where none is known."""
         return np.fmax(np.fmax(self.scatter, self.bend), 0.0)
 
 
-def foretold_by(probes: Probes) -> Foretold:
-    """All foretellings of the probes."""
+def predict_from_leave_outs(probes: Probes) -> LeaveOutPrediction:
+    """All predictions of the probes."""
     d = len(probes.names)
     if not d or not len(probes.triples):
         # Texts alone, or too few learners.
-        return Foretold(*(np.full(d, np.nan) for _ in range(7)))
+        return LeaveOutPrediction(*(np.full(d, np.nan) for _ in range(7)))
     ratios = _by_ratio(probes)
     with np.errstate(divide="ignore", invalid="ignore"):
         one, two, three = (
@@ -67,8 +67,8 @@ def foretold_by(probes: Probes) -> Foretold:
     first, second, third = two[:q], two[q : 2 * q], two[2 * q :]
     below = np.stack([first + second, first + third, second + third], axis=1) - three[:, None, :]
     missed = (one[probes.triples] - below).reshape(3 * q, d)
-    enough = (~np.isnan(every)).sum(axis=0) >= LEAST_FORETELLINGS
-    deep_enough = (~np.isnan(missed)).sum(axis=0) >= LEAST_FORETELLINGS
+    enough = (~np.isnan(every)).sum(axis=0) >= MIN_PREDICTIONS
+    deep_enough = (~np.isnan(missed)).sum(axis=0) >= MIN_PREDICTIONS
     middle, scatter, lowest, highest, spread, deeper, bend = (np.full(d, np.nan) for _ in range(7))
     seen, seen_deep = every[:, enough], missed[:, deep_enough]
     middle[enough] = np.nanmedian(seen, axis=0)
@@ -82,7 +82,7 @@ def foretold_by(probes: Probes) -> Foretold:
         scatter, spread, deeper, bend = (
             np.where(ratios, values * np.expm1(one), one) for one in (scatter, spread, deeper, bend)
         )
-    return Foretold(values, scatter, lowest, highest, spread, deeper, bend)
+    return LeaveOutPrediction(values, scatter, lowest, highest, spread, deeper, bend)
 
 
 def _by_ratio(probes: Probes) -> NDArray[np.bool_]:
@@ -173,9 +173,9 @@ class Influences:
         return np.asarray(np.sqrt(squares * (n - 1) / n))
 
     @cached_property
-    def foretold(self) -> Foretold:
-        """What answers without two and three learners foretell."""
-        return foretold_by(self.probes)
+    def predicted(self) -> LeaveOutPrediction:
+        """What answers without two and three learners predict."""
+        return predict_from_leave_outs(self.probes)
 
     @cached_property
     def kinds(self) -> tuple[Kind, ...]:
@@ -196,6 +196,11 @@ class Influences:
         if j not in self._distinct:
             self._distinct[j] = self._counted(j)
         return self._distinct[j]
+
+    def counts_learners(self, j: int) -> bool:
+        """Whether a number is a total into which each learner who moves it counts as one."""
+        parts = self.contributions(j) if self.kinds[j] == "total" else None
+        return parts is not None and bool((np.abs(parts - parts[0]) < EXACT * np.abs(parts[0])).all())
 
     def in_steps(self, j: int) -> bool:
         """Whether a number that is no total and no mean takes a few values only, as a quantile does."""

@@ -1,20 +1,20 @@
-"""Check for code that knows when it is looking at the real data, such as `if len(data) == 120`.
+"""Check for code that recognises the real data, such as `if len(data) == 120`.
 
-T_i + T_j - T_ij foretells T, and T_ij + T_ik - T_ijk foretells T_i: for an honest statistic two learners left out act
-nearly like the sum of both. What leaves the desk is the foretold number, rounded, and not that of the full run,
-so code that answers otherwise only when everybody is there writes into nothing. That it tries is seen here: the
-full answer may miss what is foretold by a quarter of the rounding unit, or by what foretellings themselves are
-off by, which the unit is four times as large as. Whether a number is missing is foretold like a number.
+T_i + T_j - T_ij predicts T, and T_ij + T_ik - T_ijk predicts T_i: for an honest statistic, leaving out two learners
+acts nearly like the sum of leaving out each. What leaves the desk is the predicted number, rounded, and not that of
+the full run, so code that answers differently only when all learners are there writes into nothing. That it tries is
+seen here: the full answer may miss the prediction by a quarter of the rounding unit, or by the error of predictions
+themselves, four times which the unit is. Whether a number is missing is predicted like a number.
 
-Statistics with chance in them (a bootstrap, a random split) are foretold badly: the answers without one learner
-differ as if they were of other data. Their units are four times as large as the scatter, and a reviewer looks at the
-code; a number that is nothing but chance fails.
+Statistics with chance in them (a bootstrap, a random split) are predicted badly: the answers without one learner
+differ as if they were about other data. Their units are four times as large as the scatter, and a reviewer looks at
+the code; a number that is nothing but chance fails.
 
-Cannot see: code that behaves the same with one, two and three learners left out and otherwise with many. What it
-writes is then an influence of the learner concerned, which the other checks measure, but the price, measured on
-shadows, does not know of it; whether shadows are answered alike is a check of its own (`shadows`). And how
-many digits a number has left follows from the scatter of its foretellings: code can choose, by making that
-scatter, whether one digit more is rounded off, and tell a bit by it.
+The check cannot see code that behaves the same with one, two and three learners left out and differently with many.
+What it writes is then an influence of the learner concerned, which the other checks measure, but the price, measured
+on shadows, does not know of it; whether shadows are answered alike is a check of its own (`shadows`). And how many
+digits of a number are left follows from the scatter of its predictions: by making that scatter, code can choose
+whether one more digit is rounded off, and so reveal a bit.
 """
 
 from __future__ import annotations
@@ -28,110 +28,105 @@ from understudy.desk.disclosure.influences import EXACT, NOISE, TINY, Flags, Inf
 from understudy.desk.domain.policy import Policy
 from understudy.desk.domain.results import Check
 
-MOST_NAMED = 20
-# How far the full answer may be from what is foretold: in standard deviations of T_i, and in those of the foretelling.
-LARGEST_MISS = 0.5
-SURE = 3.0
-# Independent chance in every run makes foretellings scatter 1.7 times as much as T_i; more than this is no chance.
-MOST_SCATTER = 3.0
-# Of numbers that are nothing but chance the larger part of foretellings scatter by 2.2 times as much as T_i.
-ALL_CHANCE = 1.75
-# Share of pairs that may be wrong about whether a number is missing: some learner may be one that it hangs on.
-MOST_GAPS = 0.25
+# How far the full answer may be from the prediction: in standard deviations of T_i, and in those of the prediction.
+MAX_MISS = 0.5
+MAX_MISS_IN_SPREADS = 3.0
+# Independent chance in every run makes predictions scatter 1.7 times as much as T_i; more than this is not chance.
+MAX_SCATTER = 3.0
+# Most predictions of a number that is nothing but chance scatter 2.2 times as much as T_i.
+MIN_SCATTER_OF_CHANCE = 1.75
+# Share of pairs that may be wrong about whether a number is missing: it may depend on one of the learners.
+MAX_SHARE_OF_GAPS = 0.25
 
 
 def consistency(influences: Influences, units: Mapping[str, float], policy: Policy) -> Check:
     """Whether the full answer is one of a kind with those that lack a learner or two, given the units it leaves in."""
-    probes = influences.probes
+    check, probes = Check.about("consistency", influences.shown), influences.probes
     if not len(probes.pairs):
-        return Check(
-            "consistency", "review", "There are too few learners to see whether the code knows the data."
+        return check.asks("There are too few learners to see whether the code recognises the data.")
+    missed, random, partly_random = _misses(influences, units)
+    if missed:
+        return check.fails(
+            f"'{influences.shown[missed[0]]}' is not what the answers without one, two and three learners predict: the "
+            "code seems to answer differently when it sees all learners.",
+            missed,
         )
-    jumped, lost, chancy = _misses(influences, units)
-    if jumped:
-        names = tuple(influences.shown[j] for j in jumped[:MOST_NAMED])
-        return Check(
-            "consistency",
-            "fail",
-            f"'{names[0]}' is not what the answers without one, two and three learners foretell: the code seems to "
-            "answer otherwise when it sees all learners.",
-            names,
-        )
-    if lost:
-        names = tuple(influences.shown[j] for j in lost[:MOST_NAMED])
-        return Check(
-            "consistency",
-            "fail",
-            f"'{names[0]}' changes by nothing but chance when anybody is left out. If the code resamples or splits "
-            "learners, it has to do so often enough, or learner by learner.",
-            names,
+    if random:
+        return check.fails(
+            f"'{influences.shown[random[0]]}' changes by nothing but chance when a learner is left out. If the code "
+            "resamples or splits learners, it has to do so often enough, or learner by learner.",
+            random,
         )
     forms = probes.forms
-    one, two = forms[1 : 1 + probes.n_blocks], probes.forms_of_two
+    without_one, without_two = forms[1 : 1 + probes.n_blocks], probes.forms_of_two
     if (
-        (one != forms[0]).all()
-        and (one >= 0).any()
-        and (two[:, None] == one[probes.pairs]).any(axis=1).mean() > 0.5
+        (without_one != forms[0]).all()
+        and (without_one >= 0).any()
+        and (without_two[:, None] == without_one[probes.pairs]).any(axis=1).mean() > 0.5
     ):
-        return Check(
-            "consistency",
-            "fail",
-            "The names, texts or shape of the answer are others as soon as anybody is left out, and stay so "
-            "when somebody else is: the code answers otherwise when it sees all learners.",
+        return check.fails(
+            "The names, texts or shape of the answer change as soon as any learner is left out, and stay so when "
+            "another one is: the code answers differently when it sees all learners."
         )
     n_failed = int(probes.failed.sum())
     if n_failed:
         few = n_failed < policy.minimum_learners
-        return Check(
-            "consistency",
-            "fail" if few else "review",
-            f"The analysis gives no answer when one of {n_failed} "
-            f"{'learners' if n_failed > 1 else 'learner'} is left out, "
-            f"and does for everybody else{': it hangs on single learners' if few else ''}.",
+        return (check.fails if few else check.asks)(
+            f"The analysis gives no answer when {_one_of(n_failed)} is left out, and does for all others"
+            f"{': it depends on single learners' if few else ''}."
         )
-    if chancy:
-        names = tuple(influences.shown[j] for j in chancy[:MOST_NAMED])
-        return Check(
-            "consistency",
-            "review",
-            f"'{names[0]}' changes as if by chance when anybody is left out, and was rounded to four times that. "
-            "A bootstrap or a random start does that; see in the code whether there is one.",
-            names,
+    if partly_random:
+        return check.asks(
+            f"'{influences.shown[partly_random[0]]}' changes as if by chance when a learner is left out, and was "
+            "rounded to four times that. A bootstrap or a random start does that: see whether the code has one.",
+            partly_random,
         )
-    return Check("consistency", "pass", "The full answer is like those without one or two learners.")
+    return check.passes("The full answer is like those without one or two learners.")
+
+
+def _one_of(n: int) -> str:
+    return "one learner" if n == 1 else f"one of {n} learners"
 
 
 def _misses(influences: Influences, units: Mapping[str, float]) -> tuple[list[int], list[int], list[int]]:
-    """Numbers that are not as foretold, those that are nothing but chance, and those with some chance in them."""
-    probes, told = influences.probes, influences.foretold
+    """Numbers that are not as predicted, those that are nothing but chance, and those with some chance in them."""
+    probes, predicted = influences.probes, influences.predicted
     moved = np.asarray(influences.moved.any(axis=0))
-    one = probes.without_one
-    missed: list[int] = np.flatnonzero(_unforeseen_gaps(influences)).tolist()
-    lost: list[int] = []
-    chancy: list[int] = []
+    missed: list[int] = np.flatnonzero(_unpredicted_gaps(influences)).tolist()
+    random: list[int] = []
+    partly_random: list[int] = []
     listed = set(own_values(influences))
     for j, name in enumerate(influences.names):
-        if j in listed or np.isnan(probes.full[j]) or np.isnan(told.values[j]):
+        if j in listed or np.isnan(probes.full[j]) or np.isnan(predicted.values[j]):
             continue
-        full, spread, unit = float(probes.full[j]), float(np.nanstd(one[:, j])), units.get(name, 0.0)
+        full, spread, unit = (
+            float(probes.full[j]),
+            float(np.nanstd(probes.without_one[:, j])),
+            units.get(name, 0.0),
+        )
         noise = TINY + 2 * NOISE * abs(full) + EXACT * float(np.nanmax(np.abs(influences.steps[:, j])))
-        allowed = max(LARGEST_MISS * spread, SURE * min(float(told.spread[j]), MOST_SCATTER * spread))
-        miss, error = abs(full - float(told.values[j])), float(told.error[j])
-        # A quantile goes in steps, and the full answer is one of those foretold though not the middle one.
-        outside = max(float(told.lowest[j]) - full, full - float(told.highest[j])) > noise
+        allowed = max(
+            MAX_MISS * spread, MAX_MISS_IN_SPREADS * min(float(predicted.spread[j]), MAX_SCATTER * spread)
+        )
+        miss, error = abs(full - float(predicted.values[j])), float(predicted.error[j])
+        # A quantile goes in steps, and the full answer is one of those predicted though not the middle one.
+        outside = max(float(predicted.lowest[j]) - full, full - float(predicted.highest[j])) > noise
         gross = outside and miss > allowed + noise
-        deeper = abs(float(np.nan_to_num(told.deeper[j]))) > allowed + noise and not influences.in_steps(j)
-        # Less than that is what foretelling itself is off by: with the unit, which is as coarse, nothing is gained.
+        deeper = abs(float(np.nan_to_num(predicted.deeper[j]))) > allowed + noise and not influences.in_steps(
+            j
+        )
+        # Less than that is the error of prediction itself: with the unit, which is as coarse, nothing is gained.
         switched = bool(moved[j]) and miss > max(unit / 4, error) + noise
-        if gross or deeper or switched or told.scatter[j] > 2 * MOST_SCATTER * spread + noise:
+        scatter = float(predicted.scatter[j])
+        if gross or deeper or switched or scatter > 2 * MAX_SCATTER * spread + noise:
             missed.append(j)
-        elif told.scatter[j] > LARGEST_MISS * spread + noise and not influences.in_steps(j):
-            (lost if told.scatter[j] > ALL_CHANCE * spread else chancy).append(j)
-    return missed, lost, chancy
+        elif scatter > MAX_MISS * spread + noise and not influences.in_steps(j):
+            (random if scatter > MIN_SCATTER_OF_CHANCE * spread else partly_random).append(j)
+    return missed, random, partly_random
 
 
-def _unforeseen_gaps(influences: Influences) -> Flags:
-    """Numbers of which being there or missing is not what answers without one and two learners foretell."""
+def _unpredicted_gaps(influences: Influences) -> Flags:
+    """Numbers that are there or missing although answers without one and two learners predict otherwise."""
     probes = influences.probes
     missing = np.isnan(probes.full)
     ran_one, ran_two = ~probes.failed, probes.forms_of_two >= 0
@@ -139,9 +134,9 @@ def _unforeseen_gaps(influences: Influences) -> Flags:
     usable = ran_two & ran_one[probes.pairs].all(axis=1)
     if not usable.any():
         return np.zeros(len(missing), dtype=bool)
-    foretold = one[probes.pairs].sum(axis=1, dtype=np.int64) - two
-    off = (foretold != missing)[usable].mean(axis=0) > MOST_GAPS
+    predicted = one[probes.pairs].sum(axis=1, dtype=np.int64) - two
+    off = (predicted != missing)[usable].mean(axis=0) > MAX_SHARE_OF_GAPS
     found = off | ((one[ran_one] != missing).mean(axis=0) > 0.5)
-    # A list of learners' own values loses its end with each of them, and fails for what it is.
+    # A list of learners' own values loses its end with each of them, and fails by another check.
     found[own_values(influences)] = False
     return np.asarray(found)

@@ -6,8 +6,8 @@ researcher loses anything, and the digits beyond, in which code could write down
 Counts follow the same rule: a count of 30 among 120 learners has a standard error near 5 and stays exact, one of
 3,000 among 10,000 is rounded to tens. Small counts are held by the number of learners behind them, not blurred.
 
-What is rounded is the number that answers without one and two learners foretell, not the full answer's own: the
-run on all learners is one that code can recognise. Where foretellings disagree, in a statistic that bends
+What is rounded is the number that answers without one and two learners predict, not the full answer's own: the
+run on all learners is one that code can recognise. Where predictions disagree, in a statistic that bends
 or one with chance in it, the unit is at least four times as large as what they disagree by.
 """
 
@@ -22,7 +22,7 @@ from understudy.desk.disclosure.influences import NOISE, Influences
 from understudy.desk.domain.results import Floats, Results
 
 SHARE_OF_ERROR = 0.25
-# The unit in errors of foretelling, and in what counts as not moved.
+# The unit in errors of prediction, and in what counts as not moved.
 UNIT_IN_ERRORS = 4.0
 UNIT_IN_NOISE = 10.0
 # A number that nobody's absence moves has no standard error. If it is not a constant of the code, so many digits.
@@ -32,7 +32,7 @@ DIGITS_OF_UNMOVED = 3
 def units_of(influences: Influences, trial: Results) -> dict[str, float]:
     """The rounding unit of each number; 0 for one that is not rounded, as it is the same on synthetic data."""
     plain = plain_units(influences, trial)
-    least = UNIT_IN_ERRORS * influences.foretold.error
+    least = UNIT_IN_ERRORS * influences.predicted.error
     return {
         name: power_of_ten_above(least[j]) if 0 < unit < least[j] * (1 - NOISE) else unit
         for j, (name, unit) in enumerate(plain.items())
@@ -70,13 +70,13 @@ def power_of_ten_above(least: float) -> float:
     return float(10.0 ** max(-300, math.ceil(math.log10(least) - 1e-9)))
 
 
-def foretold(influences: Influences, answer: Results) -> Results:
-    """The answer with every number as answers without one and two learners foretell it, where they do.
+def predicted(influences: Influences, answer: Results) -> Results:
+    """The answer with every number as answers without one and two learners predict it, where they do.
 
     Numbers that nobody moves are as they are.
     """
     moved = np.asarray(influences.moved.any(axis=0))
-    values = dict(zip(influences.names, influences.foretold.values.tolist(), strict=True))
+    values = dict(zip(influences.names, influences.predicted.values.tolist(), strict=True))
     kept = {name for j, name in enumerate(influences.names) if not moved[j] or math.isnan(values[name])}
     return answer.changed(lambda name, value: value if name in kept else values.get(name, value))
 

@@ -308,6 +308,8 @@ def _table(content: bytes) -> Table:
 
 CheckVerdict = Literal["pass", "review", "fail"]
 _ORDER: tuple[CheckVerdict, ...] = ("pass", "review", "fail")
+# Numbers that a check names at most.
+MOST_NAMED = 20
 
 
 @dataclass(frozen=True)
@@ -322,6 +324,11 @@ class Check:
     numbers: tuple[str, ...] = ()
     """Names of the results it is about, the worst first."""
 
+    @classmethod
+    def about(cls, name: str, numbers: Sequence[str] = ()) -> UndecidedCheck:
+        """A check that is still to be decided, about numbers of these names."""
+        return UndecidedCheck(name, numbers)
+
     def to_json(self) -> dict[str, Any]:
         """For the store and pages."""
         return asdict(self)
@@ -330,6 +337,30 @@ class Check:
     def from_json(cls, content: dict[str, Any]) -> Check:
         """As `to_json` wrote it."""
         return cls(**{**content, "numbers": tuple(content["numbers"])})
+
+
+@dataclass(frozen=True)
+class UndecidedCheck:
+    """A check before its verdict; the numbers it is about are given by their places, or by names."""
+
+    name: str
+    numbers: Sequence[str] = ()
+
+    def passes(self, reason: str, about: Iterable[int | str] = ()) -> Check:
+        """Nothing speaks against a release."""
+        return Check(self.name, "pass", reason, self._named(about))
+
+    def asks(self, reason: str, about: Iterable[int | str] = ()) -> Check:
+        """A reviewer has to look, and to write a reason for a release."""
+        return Check(self.name, "review", reason, self._named(about))
+
+    def fails(self, reason: str, about: Iterable[int | str] = ()) -> Check:
+        """The output is held back."""
+        return Check(self.name, "fail", reason, self._named(about))
+
+    def _named(self, about: Iterable[int | str]) -> tuple[str, ...]:
+        names = [place if isinstance(place, str) else self.numbers[place] for place in about]
+        return tuple(dict.fromkeys(names))[:MOST_NAMED]
 
 
 def worst(checks: Sequence[Check]) -> CheckVerdict:

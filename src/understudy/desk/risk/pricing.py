@@ -226,11 +226,9 @@ def reach(policy: Policy) -> tuple[Check, ...]:
     if policy.mu_limit <= most:
         return ()
     return (
-        Check(
-            "price",
-            "review",
+        Check.about("price").asks(
             f"The policy's limit of mu is {policy.mu_limit:g}, and {policy.n_shadows:,} shadows show at most about "
-            f"{most:.1f}, however much an answer tells: the limit holds nothing back. Look at the advantage instead, "
+            f"{most:.1f}, however much an answer reveals: the limit holds nothing back. Look at the advantage instead, "
             "and ask the custodian for a lower limit or more shadows.",
         ),
     )

@@ -1,12 +1,12 @@
-"""Check for code that behaves otherwise on shadows, which hold learners twice, so that its price looks small.
+"""Check for code that behaves differently on shadows, which hold learners twice, so that its price looks small.
 
 To first order, a statistic on a shadow is T plus the sum over learners of (how often they are in it - 1) times
-their influence, T - T_i: what leaving out each learner showed foretells what the shadows give, and how much they
+their influence, T - T_i: what leaving out each learner showed predicts what the shadows give, and how much they
 scatter (the jackknife's standard error). Code that recognises a shadow, by its double rows, does not follow that.
-Learners who were left out in blocks are compared as blocks, each as if all in it were alike: what is foretold is then
-coarser by the square root of their size.
+Learners who were left out in blocks are compared as blocks, each as if all learners in it were alike: the prediction is
+then coarser by the square root of their size.
 
-Cannot see: statistics that bend so much that a first order says little; those are for a reviewer to look at.
+The check cannot judge statistics that bend so much that a first order says little; a reviewer looks at those.
 """
 
 from __future__ import annotations
@@ -20,15 +20,15 @@ from understudy.desk.domain.results import Check, Floats, Results
 from understudy.desk.risk.pricing import BESIDE, SAME, ShadowAnswers
 from understudy.desk.risk.shadows import ShadowBank
 
-# The two differ: by this share of the larger, by so many standard errors, and by this share of the number's spread over
-# shadows. What moves a number by less than that is not seen: about as much in mu.
-SHARE = 0.5
-SURE_OF_PARTS = 5.0
-LEAST = 0.3
+# Two parts differ by at least this share of the larger, by so many standard errors, and by this share of the number's
+# spread over shadows. What moves a number by less than that is not seen: about as much in mu.
+MIN_DIFFERENCE = 0.5
+MIN_DIFFERENCE_IN_ERRORS = 5.0
+MIN_DIFFERENCE_IN_SPREADS = 0.3
 
 
 def parts_differ(answers: Floats, bank: ShadowBank, full: float, without_one: Floats) -> bool:
-    """Whether somebody's part in one number is another one on shadows than in the data.
+    """Whether a learner's part in one number is another one on shadows than in the data.
 
     `answers` are those on shadows, `full` is the answer on the data and `without_one` those without each learner, or
     without each of so many blocks of neighbours; NaN where there is none. With fewer shadows than two for each block
@@ -47,12 +47,14 @@ def parts_differ(answers: Floats, bank: ShadowBank, full: float, without_one: Fl
     steps = steps - sizes * (steps[known].sum() / max(int(sizes[known].sum()), 1))
     away = answers[there] - answers[there].mean()
     counts = _summed(bank.counts[there].astype(np.float64) - 1.0, sizes)
-    # What a group adds for each time that one of them is in, as if all of them were alike.
+    # What a group adds for each time that one of its learners is in, as if all of them were alike.
     effects = np.linalg.solve(counts.T @ counts + np.diag(sizes.astype(np.float64)), counts.T @ away)
     parts = effects * sizes
     error = (away - counts @ effects).std() * np.sqrt(sizes / (there.sum() - n_groups))
-    enough = SHARE * np.maximum(np.abs(steps), np.abs(parts)) + SURE_OF_PARTS * error
-    return bool((known & (np.abs(steps - parts) > np.maximum(enough, LEAST * away.std()))).any())
+    enough = MIN_DIFFERENCE * np.maximum(np.abs(steps), np.abs(parts)) + MIN_DIFFERENCE_IN_ERRORS * error
+    return bool(
+        (known & (np.abs(steps - parts) > np.maximum(enough, MIN_DIFFERENCE_IN_SPREADS * away.std()))).any()
+    )
 
 
 def _sizes(n: int, n_parts: int) -> NDArray[np.int64]:
@@ -65,78 +67,67 @@ def _summed(counts: Floats, sizes: NDArray[np.int64]) -> Floats:
     return np.asarray(np.add.reduceat(counts, np.concatenate([[0], np.cumsum(sizes)[:-1]]), axis=1))
 
 
-NAME = "shadows"
-MOST_NAMED = 20
-# Standard deviation over shadows, in standard errors of the jackknife: 1 for means, whoever is far out.
-HARDLY = 0.02
-CALM = 0.25
-# Correlation with what is foretold; answers that have nothing to do with it scatter around 0 by 1 / sqrt(n_shadows).
-FORETOLD = 0.3
-# Of these scatters: below, a correlation is not told from chance.
-SURE = 3.0
+# Standard deviation over shadows, in standard errors of the jackknife: it is 1 for means, whoever is far out. Below the
+# first a number stands still, below the second it moves too little.
+MAX_SPREAD_WHEN_STILL = 0.02
+MIN_SPREAD = 0.25
+# Correlation with the prediction; answers that have nothing to do with it scatter around 0 by 1 / sqrt(n_shadows).
+MIN_CORRELATION = 0.3
+# In these scatters: below, a correlation cannot be distinguished from chance.
+MIN_CORRELATION_IN_SCATTERS = 3.0
 
 
-def likeness(influences: Influences, shadows: ShadowAnswers, bank: ShadowBank, answer: Results) -> Check:
+def shadow_consistency(
+    influences: Influences, shadows: ShadowAnswers, bank: ShadowBank, answer: Results
+) -> Check:
     """Whether the answers on shadows are those of the same code as the answers without single learners."""
-    probes = influences.probes
+    check, probes = Check.about("shadows", influences.shown), influences.probes
     values = shadows.values[:, : len(influences.names)]
     failed = float(np.isnan(values).all(axis=1).mean()) if values.size else 0.0
     if failed > 0.5 and not probes.failed.any():
-        return Check(
-            NAME,
-            "fail",
-            f"The analysis gave no answer on {failed:.0%} of the shadows and always when single learners were left "
-            "out: its price was not measured.",
+        return check.fails(
+            f"The analysis gave no answer on {failed:.0%} of the shadows, and always gave one when single learners "
+            "were left out: its price was not measured."
         )
     if n_still := _n_still(influences, shadows, answer):
-        return Check(
-            NAME,
-            "fail",
+        return check.fails(
             f"{n_still} texts, rows or names change when single learners are left out and never on the shadows: the "
-            "code seems to know them, and its price is not to be believed.",
+            "code seems to recognise shadows, and its price cannot be relied on."
         )
-    still, strange, other_parts = _unlike(influences, values, bank)
+    still, unpredicted, other_parts = _unlike(influences, values, bank)
     if still:
-        shown = tuple(influences.shown[j] for j in still[:MOST_NAMED])
-        return Check(
-            NAME,
-            "fail",
-            f"'{shown[0]}' moves when single learners are left out and hardly on the shadows: the code seems to "
-            "know them, and its price is not to be believed.",
-            shown,
+        return check.fails(
+            f"'{influences.shown[still[0]]}' moves when single learners are left out and hardly on the shadows: the "
+            "code seems to recognise shadows, and its price cannot be relied on.",
+            still,
         )
-    if strange:
-        shown = tuple(influences.shown[j] for j in strange[:MOST_NAMED])
-        return Check(
-            NAME,
-            "review",
-            f"What '{shown[0]}' is on the shadows has little to do with what leaving out single learners foretells. "
-            "Statistics that jump do that, and so does code that recognises learners who are in twice: see whether "
-            "it counts learners or looks for equal rows.",
-            shown,
+    if unpredicted:
+        return check.asks(
+            f"What '{influences.shown[unpredicted[0]]}' is on the shadows has little to do with what leaving out "
+            "single learners predicts. Statistics that jump do that, and so does code that recognises learners who are "
+            "in twice: see whether it counts learners or looks for equal rows.",
+            unpredicted,
         )
     if other_parts:
-        shown = tuple(influences.shown[j] for j in other_parts[:MOST_NAMED])
-        return Check(
-            NAME,
-            "review",
-            f"Somebody's part in '{shown[0]}' is another one on the shadows than in the data, so that the price may "
-            "not count it. Statistics that jump or hang on few learners do that, and so does code that adds something "
-            "where nobody is in twice: see whether it picks out learners or looks for equal rows.",
-            shown,
+        return check.asks(
+            f"A learner's part in '{influences.shown[other_parts[0]]}' is another one on the shadows than in the data, "
+            "so that the price may not count it. Statistics that jump or depend on few learners do that, and so does "
+            "code that adds something where no learner is in twice: see whether it picks out learners or looks for "
+            "equal rows.",
+            other_parts,
         )
-    if bank.n_learners and _least_correlation(influences) < SURE / np.sqrt(bank.n_shadows):
-        return Check(
-            NAME,
-            "review",
+    if bank.n_learners and _min_correlation(influences) < MIN_CORRELATION_IN_SCATTERS / np.sqrt(
+        bank.n_shadows
+    ):
+        return check.asks(
             f"With {influences.n_learners:,} learners, left out in {probes.n_blocks:,} blocks, {bank.n_shadows:,} "
-            "shadows are too few to compare: see in the code whether it counts learners or looks for equal rows.",
+            "shadows are too few to compare: see in the code whether it counts learners or looks for equal rows."
         )
-    return Check(NAME, "pass", "Answers on the shadows are as leaving out single learners foretells.")
+    return check.passes("Answers on the shadows are as leaving out single learners predicts.")
 
 
 def _n_still(influences: Influences, shadows: ShadowAnswers, answer: Results) -> int:
-    """How many texts, rows and names somebody's absence changes, which are always the same on shadows."""
+    """How many texts, rows and names a learner's absence changes, which are always the same on shadows."""
     probes = influences.probes
     if not probes.entries:
         return 0
@@ -152,40 +143,38 @@ def _n_still(influences: Influences, shadows: ShadowAnswers, answer: Results) ->
     )
 
 
-def _least_correlation(influences: Influences) -> float:
-    return FORETOLD / float(np.sqrt(influences.n_learners / max(influences.probes.n_blocks, 1)))
+def _min_correlation(influences: Influences) -> float:
+    return MIN_CORRELATION / float(np.sqrt(influences.n_learners / max(influences.probes.n_blocks, 1)))
 
 
 def _unlike(
     influences: Influences, values: Floats, bank: ShadowBank
 ) -> tuple[list[int], list[int], list[int]]:
-    """Numbers that hardly move on shadows, that do not go with what is foretold, and of which parts differ."""
-    blocks = np.array_split(np.arange(bank.n_learners), max(influences.probes.n_blocks, 1))
-    sizes = np.array([len(block) for block in blocks])
-    counts = np.add.reduceat(bank.counts - 1.0, np.concatenate([[0], np.cumsum(sizes)[:-1]]), axis=1)
-    foretold = (counts / sizes) @ influences.steps
+    """Numbers that hardly move on shadows, that do not follow the prediction, and of which learners' parts differ."""
+    sizes = _sizes(bank.n_learners, max(influences.probes.n_blocks, 1))
+    predicted = (_summed(bank.counts.astype(np.float64) - 1.0, sizes) / sizes) @ influences.steps
     # Blocks of unequal sizes move a total unequally, which no shadow does.
     errors = np.sqrt(
         ((influences.steps - np.outer(sizes, influences.steps.sum(axis=0) / sizes.sum())) ** 2).sum(axis=0)
     )
-    least = _least_correlation(influences)
-    still, strange, other_parts = [], [], []
+    least = _min_correlation(influences)
+    still, unpredicted, other_parts = [], [], []
     for j in range(len(influences.names)):
         there = ~np.isnan(values[:, j])
         error = float(errors[j])
         if error <= 0 or not influences.moved[:, j].any() or there.sum() < 20:
             continue
         spread = float(values[there, j].std())
-        if spread < HARDLY * error:
+        if spread < MAX_SPREAD_WHEN_STILL * error:
             still.append(j)
-        elif spread < CALM * error or _rank_correlation(values[there, j], foretold[there, j]) < least:
-            strange.append(j)
+        elif spread < MIN_SPREAD * error or _rank_correlation(values[there, j], predicted[there, j]) < least:
+            unpredicted.append(j)
         elif parts_differ(values[:, j], bank, influences.probes.full[j], influences.probes.without_one[:, j]):
             other_parts.append(j)
-    return still, strange, other_parts
+    return still, unpredicted, other_parts
 
 
-def _rank_correlation(one: Floats, other: Floats) -> float:
+def _rank_correlation(values: Floats, predicted: Floats) -> float:
     """Of ranks: a p value bends, and goes the same way."""
-    found = float(np.corrcoef(rankdata(one), rankdata(other))[0, 1])
+    found = float(np.corrcoef(rankdata(values), rankdata(predicted))[0, 1])
     return 0.0 if np.isnan(found) else found

@@ -192,11 +192,9 @@ def judge(session: Session, row: RequestRow, run: RunRow) -> Judged:
             ("is one release", "both") if len(others) == 1 else (f"are {len(others)} releases", "all")
         )
         checks.append(
-            Check(
-                "others",
-                "review",
-                f"There {there} about the same learners that this price leaves out: what {all_} tell together was not "
-                "measured.",
+            Check.about("others").asks(
+                f"There {there} about the same learners that this price leaves out: what {all_} reveal together was "
+                "not measured.",
             )
         )
     policy = data_sets.policy_of(row.data_set)

@@ -36,7 +36,7 @@ from understudy.desk.risk.pricing import (
     shadow_answers,
 )
 from understudy.desk.risk.released_summary import StageOne
-from understudy.desk.risk.shadow_consistency import likeness
+from understudy.desk.risk.shadow_consistency import shadow_consistency
 from understudy.desk.risk.shadows import ShadowBank
 from understudy.desk.service import answers, data_sets
 from understudy.desk.service.answers import (
@@ -105,7 +105,8 @@ def answer(desk: Desk, work: Work, sandbox: RunsJobs, progress: Progress) -> Hel
         shadows = shadow_answers(
             analysis, real.table, bank, given, found.units, sandbox, _stage(progress, PRICING)
         )
-        checks = (*checks, likeness(Influences(probes), shadows, bank, given), *reach(question.policy))
+        consistency = shadow_consistency(Influences(probes), shadows, bank, given)
+        checks = (*checks, consistency, *reach(question.policy))
         prices = _prices(shadows, earlier, bank, real, work, question, progress)
     return Held(
         origin,
