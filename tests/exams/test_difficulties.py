@@ -69,8 +69,8 @@ def test_items_that_all_or_none_solved_are_kept(method):
     easy, hard = found.items[:2]
     assert len(found.items) == 4
     if method in ("marginal", "conditional"):
-        assert (easy.difficulty, easy.unbounded, easy.reading) == (None, "easy", "solved by everybody")
-        assert (hard.difficulty, hard.unbounded, hard.reading) == (None, "hard", "solved by nobody")
+        assert (easy.difficulty, easy.unbounded, easy.reading) == (None, "easy", "solved by all students")
+        assert (hard.difficulty, hard.unbounded, hard.reading) == (None, "hard", "solved by no student")
     else:
         assert easy.difficulty < hard.difficulty
 

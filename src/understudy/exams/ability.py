@@ -103,7 +103,8 @@ def n_needed(pass_mark: float, n_items: int) -> int:
     if not 0 < pass_mark <= 1:
         raise UsageError(
             f"the pass mark is a share of the items above 0 and up to 1; got {pass_mark:g}.",
-            hint="use for example --pass-mark 0.5 when half of the items must be right.",
+            hint="it is 0.5 when half of the items must be right.",
+            settings=("pass_mark",),
         )
     # 0.07 * 100 is a little above 7 to a computer.
     return math.ceil(pass_mark * n_items - 1e-9)
@@ -169,7 +170,7 @@ def at_least(chances: Floats, needed: int) -> Floats:
 
 
 def abilities(difficulties: Difficulties, responses: Responses, pass_mark: float = PASS_MARK) -> Abilities:
-    """Abilities as posterior means under the file's ability distribution (seed dp-rasch, section 3).
+    """Abilities as posterior means under the file's ability distribution.
 
     Only answered items count. The chance of item i at ability b is sigma(k_i (b - d_i)), with
     k_i = `slope` of its standard error: the errors of two items, and of two sittings of one,

@@ -1,4 +1,4 @@
-"""From responses to released difficulties: the methods by name, what they promise, what they give."""
+"""difficulties(): how hard each item of an exam is, with the guarantee that the options ask for."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from understudy.exams.estimators.published import (
     statistics,
 )
 from understudy.exams.prior import parse_prior, prior_of
-from understudy.exams.ranking import order_of, reading
+from understudy.exams.ranking import in_words, rank_items
 from understudy.exams.responses import Responses
 from understudy.exams.totals_mechanism import Measurement, Missing, choose_measurement
 
@@ -46,11 +46,11 @@ METHODS = (*PRIVATE, *NOT_PRIVATE, *PUBLISHED)
 
 NO_EPSILON = "no epsilon was given: the difficulties are fitted without any noise"
 
-# Below, there is nothing but noise; above, nothing of it; both leave the range of the samplers.
+# Below, the result is nothing but noise; above, it has hardly any. Both leave the range of the samplers.
 LEAST_EPSILON, MOST_EPSILON = 0.001, 100.0
 MOST_ITEMS = 20_000
 
-# What finding the spread of abilities takes of epsilon when it is asked for, and how it is found.
+# The share of epsilon that finding the spread of abilities takes, and the mechanism of each way to find it.
 SPREAD_SHARE = 0.2
 SPREAD_MECHANISMS = {
     "estimate": "discrete Laplace mechanism on the spread of scores",
@@ -59,12 +59,12 @@ SPREAD_MECHANISMS = {
 
 
 class _Default(str):
-    """A method that nobody chose: it is chosen again when epsilon changes."""
+    """A method that was chosen by default: it is chosen again when epsilon changes."""
 
 
 @dataclass(frozen=True)
 class DifficultiesOptions:
-    """What is wanted of difficulties; wrong choices are refused before a file is read.
+    """How difficulties are found; wrong choices are refused before a file is read.
 
     Texts are taken as people type them: `ability_sd` may be "1.5", `prior` "0,2" or the name of a file.
     """
@@ -102,7 +102,7 @@ class DifficultiesOptions:
     public_prior: Annotated[bool, "The earlier exam's difficulties are public though not private."] = False
     title: Annotated[str, "What the students see as the exam's name."] = ""
     expected: Prior | None = field(init=False, repr=False)
-    """What `prior` says."""
+    """The prior that follows from `prior`."""
 
     def __post_init__(self) -> None:
         if self.method is None or isinstance(self.method, _Default):
@@ -177,7 +177,7 @@ class DifficultiesOptions:
             return given
         private = given.guarantee.formal or given.provenance.get("simulated") is True
         if self.epsilon is not None and not private and not self.public_prior:
-            # What it says of its learners would leave with a guarantee that does not cover it.
+            # What it shows of its learners would leave with a guarantee that does not cover it.
             raise RefusedError(
                 "the earlier exam carries no formal guarantee, so it cannot be the prior of a private release.",
                 hint="take a private one; or declare that it was published and is about other learners.",
@@ -224,7 +224,7 @@ class DifficultiesPlan:
 def plan(
     options: DifficultiesOptions, n_items: int, n_learners: int, layout: str = "wide"
 ) -> DifficultiesPlan:
-    """Settle the mechanism and its guarantee before anybody's answers are touched."""
+    """Settle the mechanism and its guarantee before a learner's answers are used."""
     options = options.for_layout(layout)
     method, missing = str(options.method), options.missing or "wrong"
     if method in NOT_PRIVATE or options.epsilon is None:
@@ -257,7 +257,7 @@ def plan(
 
 
 def plan_for(responses: Responses, options: DifficultiesOptions) -> DifficultiesPlan:
-    """The plan for these responses; whatever must not be released is refused, and nobody's answers decide it."""
+    """The plan for these responses, after refusing what must not be released; no answer decides about either."""
     responses.origin.refuse_people("the difficulties", "item")
     settled = plan(options, responses.n_items, responses.n_learners, responses.origin.layout)
     if not responses.origin.named:
@@ -327,7 +327,7 @@ def fit_difficulties(
     fit = _METHODS[plan.method](responses, plan, noise, rng)
     private = plan.measurement is not None
     guarantee = plan.guarantee if noise.secret or not private else Guarantee.seeded(plan.guarantee)
-    order = order_of(fit.difficulty, fit.standard_error)
+    order = rank_items(fit.difficulty, fit.standard_error)
     items = tuple(
         _item(name, fit, place, int(order.rank_from[place]), int(order.rank_to[place]))
         for place, name in enumerate(responses.items)
@@ -381,7 +381,7 @@ def _conditional(
 ) -> _Fit:
     correct = _counted(responses, plan).correct
     fit = fit_conditional(correct)
-    # Conditional estimates say nothing about abilities: mean and spread are those of the marginal fit,
+    # Conditional estimates know nothing about abilities: mean and spread are those of the marginal fit,
     # moved to the same zero.
     other = fit_marginal(correct, sd=None)
     bounded = np.isfinite(fit.difficulty) & np.isfinite(other.difficulty)
@@ -406,7 +406,7 @@ def _published(responses: Responses, plan: DifficultiesPlan, noise: Noise, rng: 
 
 def _penalised(difficulty: Floats) -> _Fit:
     unknown = np.full(len(difficulty), np.nan)
-    # The penalty lambda/2 beta^2 is a normal prior with variance 1 / lambda (seed, section 3).
+    # The penalty lambda/2 beta^2 is a normal prior with variance 1 / lambda.
     return _Fit(difficulty, unknown, Ability(0.0, PENALTY**-0.5, "the penalty of the fit"))
 
 
@@ -428,11 +428,11 @@ def _counted(responses: Responses, plan: DifficultiesPlan) -> Responses:
 def _item(name: str, fit: _Fit, place: int, rank_from: int, rank_to: int) -> Item:
     difficulty, error = float(fit.difficulty[place]), float(fit.standard_error[place])
     if math.isnan(difficulty):
-        # Nobody answered it: anything is possible.
-        return Item(name, None, None, 0.5, "answered by nobody", 1, len(fit.difficulty))
+        # No learner answered it: anything is possible.
+        return Item(name, None, None, 0.5, "answered by no student", 1, len(fit.difficulty))
     if math.isinf(difficulty):
         hard = difficulty > 0
-        words = "solved by nobody" if hard else "solved by everybody"
+        words = "solved by no student" if hard else "solved by all students"
         return Item(
             name, None, None, 0.0 if hard else 1.0, words, rank_from, rank_to, "hard" if hard else "easy"
         )
@@ -443,7 +443,7 @@ def _item(name: str, fit: _Fit, place: int, rank_from: int, rank_to: int) -> Ite
         round(difficulty, 6),
         None if math.isnan(error) else round(error, 6),
         round(chance, 6),
-        reading(chance),
+        in_words(chance),
         rank_from,
         rank_to,
     )

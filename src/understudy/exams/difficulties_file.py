@@ -16,8 +16,8 @@ from understudy.errors import DataError
 FORMAT = "understudy difficulties"
 VERSION = 1
 
-# Log-odds beyond these are no difficulties of anything: a chance of e^-100 never happens. They also
-# bound the work of integrating over abilities.
+# No item has log-odds beyond these: a chance of e^-100 never happens. They also bound the work of
+# integrating over abilities.
 LogOdds = Annotated[float, Interval(ge=-100.0, le=100.0)]
 Share = Annotated[float, Interval(ge=0.0, le=1.0)]
 
@@ -26,8 +26,8 @@ Share = Annotated[float, Interval(ge=0.0, le=1.0)]
 class Item:
     """One item: its difficulty on the scale of log-odds, and how sure it is.
 
-    `difficulty` is None where the fit has no finite one (everybody was right, or nobody was, in
-    a fit that is not private); `unbounded` then says "easy" or "hard". `chance` is that of a
+    `difficulty` is None where the fit has no finite one (every learner was right, or none was,
+    in a fit that is not private); `unbounded` then is "easy" or "hard". `chance` is that of a
     student drawn from the ability distribution. `rank_from` and `rank_to` are the places,
     from the easiest on, that the item may have at this precision.
     """
@@ -59,7 +59,7 @@ class Ability:
 class Difficulties:
     """Items with their difficulties, the guarantee they carry, and how they came about.
 
-    `steps` groups the items from the easiest on; the order within a group cannot be told.
+    `steps` groups the items from the easiest on; the order within a group is not known.
     """
 
     items: tuple[Item, ...]
@@ -109,7 +109,7 @@ class Difficulties:
         """The difficulties of a file's content; errors name `source`, and the line of `text`."""
         if not isinstance(content, dict) or content.get("format") != FORMAT:
             raise DataError(
-                f'{source} is not a file of difficulties: it does not say "format": "{FORMAT}".',
+                f'{source} is not a file of difficulties: it has no "format": "{FORMAT}".',
                 hint=_GIVE_THE_FILE,
                 code="other-format",
             )
@@ -120,7 +120,7 @@ class Difficulties:
                 code="other-version",
             )
         try:
-            # What JSON text cannot hold (a lone surrogate, an infinite number) could not be shown or kept.
+            # Text cannot hold a lone surrogate, and JSON no infinite number: neither could be written again.
             json.dumps(content, ensure_ascii=False, allow_nan=False).encode("utf-8")
             file = checked(content, _File, source, text)
             guarantee = Guarantee.from_json(file.guarantee, source)

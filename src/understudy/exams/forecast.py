@@ -9,7 +9,7 @@ import numpy as np
 
 from understudy.exams.difficulties import PRIVATE, DifficultiesOptions, plan
 from understudy.exams.estimators.noisy_totals import chance_curve
-from understudy.exams.ranking import TELLING
+from understudy.exams.ranking import MIN_STANDARD_ERRORS
 from understudy.exams.totals_mechanism import noise_variance
 
 EPSILONS = (0.5, 1.0, 2.0, 5.0, 10.0)
@@ -21,7 +21,7 @@ class Precision:
 
     `total_noise` is the standard deviation of the noise in learners; `even` and `hard` are the
     errors of items that half and a tenth of the learners solve; two items of medium difficulty
-    can be told apart when they differ by `apart`: one solved by half of the learners and one solved
+    can be distinguished when they differ by `apart`: one solved by half of the learners and one solved
     by a share of `other`.
     """
 
@@ -79,6 +79,6 @@ def _precision(options: DifficultiesOptions, n_items: int, n_learners: int) -> P
         math.sqrt(float(noise_variance(measurement.covariance, np.array([0.5]))[0])),
         even,
         error(0.1),
-        TELLING * math.sqrt(2.0) * even,
-        float(curve(max(-15.0, -TELLING * math.sqrt(2.0) * even))),
+        MIN_STANDARD_ERRORS * math.sqrt(2.0) * even,
+        float(curve(max(-15.0, -MIN_STANDARD_ERRORS * math.sqrt(2.0) * even))),
     )

@@ -1,6 +1,6 @@
 """Responses: which learner got which item of an exam right.
 
-Learners are positions, not names, as in `Interactions`: a difficulty needs nobody's name.
+Learners are positions, not names, as in `Interactions`: a difficulty needs no name.
 """
 
 from __future__ import annotations
@@ -48,8 +48,8 @@ class ExamOrigin(Origin):
 class Responses:
     """A matrix of learners by items: 1 right, 0 wrong, -1 not answered.
 
-    `declared` says that the list of items is public: it is the exam's own, or was given by
-    somebody who knows, and does not depend on what the learners did. `origin` is the file that they
+    `declared` says that the list of items is public: it is the exam's own, or was declared
+    by the user, and does not depend on what the learners did. `origin` is the file that they
     were read from.
     """
 
@@ -83,7 +83,7 @@ class Responses:
 
     @property
     def n_items(self) -> int:
-        """Number of items, whether or not anybody answered them."""
+        """Number of items, whether or not a learner answered them."""
         return int(self.correct.shape[1])
 
     @property

@@ -1,4 +1,4 @@
-"""A simulated exam: students who never existed answer items of known difficulty (seed dp-rasch, section 4)."""
+"""A simulated exam: students who never existed answer items of known difficulty."""
 
 from __future__ import annotations
 
@@ -29,14 +29,16 @@ class Sitting:
     def again(self, rng: np.random.Generator) -> Responses:
         """The same students at the same items another time: new answers from the same distribution.
 
-        Who was not given an item is not given it this time either.
+        A student who was not given an item is not given it this time either.
         """
         return _hidden(_answers(self.chances, rng), self.responses.correct < 0)
 
 
 @dataclass(frozen=True)
 class Exam:
-    """The seed's simulation: abilities are N(0, `ability_sd`^2), difficulties N(0, `difficulty_sd`^2).
+    """An exam whose abilities are N(0, `ability_sd`^2) and whose difficulties are N(0, `difficulty_sd`^2).
+
+    The defaults are those of Steiner, Nyrnberg and Hansen (2019, section 4).
 
     `missing` is the chance that a student is not given an item.
     """
@@ -58,7 +60,7 @@ class Exam:
 
 
 def chances(ability: Floats, difficulty: Floats) -> Floats:
-    """The Rasch model: the chance of each ability at each difficulty (seed, equation 4)."""
+    """The Rasch model: the chance of each ability at each difficulty."""
     return np.asarray(expit(ability[:, None] - difficulty))
 
 

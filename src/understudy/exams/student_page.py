@@ -1,4 +1,4 @@
-"""The student's page: one file that computes in the browser and speaks to nobody."""
+"""The student's page: one file that computes in the browser and opens no connection."""
 
 from __future__ import annotations
 
@@ -46,7 +46,8 @@ def read_strings(source: str | Path) -> dict[str, str]:
         if source not in languages():
             raise UsageError(
                 f"there is no page in the language '{source}'; there are {', '.join(languages())}.",
-                hint="--strings takes a file with the texts of another language.",
+                hint="give a file with the texts of another language.",
+                settings=("strings",),
             )
         source = _TEMPLATES / f"strings.{source}.json"
     try:
@@ -88,7 +89,7 @@ def check_strings(content: Any, source: str) -> dict[str, str]:
         raise DataError(f"{source} does not fit the page: {'; '.join(problems)}.", hint=_how_to_translate())
     if not _LANGUAGE.fullmatch(content["lang"]):
         raise DataError(
-            f"{source} names a language under 'lang' that is no language tag.",
+            f"{source} names a language under 'lang' that is not a language tag.",
             hint="write it as in fr or pt-BR.",
         )
     return content
@@ -96,8 +97,8 @@ def check_strings(content: Any, source: str) -> dict[str, str]:
 
 def _how_to_translate() -> str:
     return (
-        "`understudy page --print-strings > strings.json` writes the English texts (strings.en.json): "
-        "translate them, keeping keys and {placeholders}."
+        "`understudy page` prints the English texts (strings.en.json): translate them, keeping keys and "
+        "{placeholders}."
     )
 
 
@@ -118,8 +119,9 @@ def student_page(
     if not guarantee.formal and not accept_risk:
         raise RefusedError(
             f"asked for a page with difficulties that have no formal guarantee: {_why(guarantee)}.",
-            hint="release them with `understudy difficulties --epsilon`, or give a reason with --accept-risk; "
-            "the page prints it.",
+            hint="release them with an epsilon, or give a reason, which the page prints.",
+            code="no-guarantee",
+            settings=("accept_risk",),
         )
     texts = read_strings("en") if strings is None else strings
     css, js = _template("student.css"), _template("student.js")

@@ -41,7 +41,7 @@ class NoisyTotals:
     """Per item: how many were right, and how many answered, each with noise.
 
     `covariance` is that of the noise of (correct, answered), the same for every item. Where
-    every item counts for everybody, `answered` is the public number of learners, without noise.
+    every item counts for every learner, `answered` is the public number of learners, without noise.
     """
 
     correct: Floats
@@ -50,7 +50,7 @@ class NoisyTotals:
     n_learners: int
 
 
-# Which counts of an item get noise: its right answers where a missing answer is wrong, so that everybody answers;
+# Which counts of an item get noise: its right answers, where a missing answer is wrong and so every learner answers;
 # else right and answered, or right and wrong.
 Cells = Literal["right", "right, answered", "right, wrong"]
 
@@ -75,8 +75,8 @@ class Measurement:
         right, answered = totals.correct, totals.answered
         if self.cells == "right":
             noisy = self.add_noise(right, noise).astype(np.float64)
-            everybody = np.full(len(right), float(totals.n_learners))
-            return NoisyTotals(noisy, everybody, self.covariance, totals.n_learners)
+            n_answers = np.full(len(right), float(totals.n_learners))
+            return NoisyTotals(noisy, n_answers, self.covariance, totals.n_learners)
         second = answered if self.cells == "right, answered" else answered - right
         noisy = self.add_noise(np.stack([right, second], axis=1), noise).astype(np.float64)
         total = noisy[:, 1] if self.cells == "right, answered" else noisy.sum(axis=1)

@@ -44,7 +44,7 @@ def fit_conditional(
 ) -> Conditional:
     """Fit a matrix of learners by items (1 right, 0 wrong, below 0 not answered) by Newton's method.
 
-    Stops when no derivative exceeds `tolerance` times the number of learners who say anything.
+    Stops when no derivative exceeds `tolerance` times the number of learners who count.
     """
     n_items = correct.shape[1]
     difficulty, standard_error = np.full(n_items, np.nan), np.full(n_items, np.nan)
@@ -72,7 +72,7 @@ def log_likelihood(correct: NDArray[np.int8], difficulty: Floats) -> tuple[float
 def _bounded(correct: NDArray[np.int8]) -> tuple[NDArray[np.intp], Floats]:
     """The items to fit, and for the others what is known of them.
 
-    A learner who is right on i and wrong on j says "i is easier than j". Difficulties are
+    A learner who is right on i and wrong on j shows that i may be easier than j. Difficulties are
     bounded among items where such sayings lead from each item to each other one (Fischer 1981).
     The largest such set of items is fitted; items that sayings lead to from there are harder
     than anything bounds, items that only lead there are easier.
@@ -194,7 +194,7 @@ def _by_pattern(answered, starts, score, size, difficulty):  # type: ignore[no-u
         items = np.flatnonzero(answered[p])
         m = len(items)
         easiness = -difficulty[items]
-        # Learners with nothing or everything right say nothing; their terms are constants.
+        # Learners with nothing or everything right do not count; their terms are constants.
         informative = 0.0
         count = np.zeros(m + 1)
         for g in range(starts[p], starts[p + 1]):

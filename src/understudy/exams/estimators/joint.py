@@ -1,6 +1,6 @@
-"""Joint estimation of the Rasch model: abilities and difficulties together, penalised (seed dp-rasch, equation 6).
+"""Joint estimation of the Rasch model: abilities and difficulties together, penalised.
 
-The fit minimises
+The fit minimises equation 6 of Steiner, Nyrnberg and Hansen (2019),
 
     sum over answered (n, i) of log(1 + exp(ability_n - difficulty_i))
         + difficulty . (right_by_item + tilt) - ability . right_by_learner
@@ -20,7 +20,7 @@ from numpy.typing import ArrayLike, NDArray
 
 Floats = NDArray[np.float64]
 
-# The seed's regularisation parameter in all of its experiments (section 4).
+# The penalty in all experiments of the paper (section 4).
 PENALTY = 0.01
 
 # Newton steps before a start from larger penalties is better, and how fast these fall.
@@ -47,7 +47,7 @@ def fit_joint(
     tolerance: float = 1e-10,
     max_iterations: int = 500,
 ) -> Joint:
-    """Minimise equation 6 by Newton's method; `mask` says which learner answered which item (all, if None).
+    """Minimise equation 6 by Newton's method; `mask` is which learner answered which item (None: every one).
 
     `tilt` is the linear term of objective perturbation. Stops when no derivative exceeds
     `tolerance` times the size of the numbers it is a sum of. Learners with the same number of
@@ -80,12 +80,12 @@ def fit_joint(
 
 
 def estimate_ability(correct: NDArray[np.int8], difficulty: ArrayLike, *, penalty: float = PENALTY) -> Floats:
-    """Each learner's ability given the difficulties: what a student computes at home (seed, section 3).
+    """Each learner's ability given the difficulties: what a student computes at home (section 3 of the paper).
 
     `correct` is one learner's row or a matrix of rows: 1 right, 0 wrong, below 0 not answered.
     Minimises sum of log(1 + exp(ability - difficulty_i)) - right * ability + penalty/2 ability^2;
     with penalty 1/sd^2 that is the most probable ability under N(0, sd^2). Items without a
-    finite difficulty say nothing and are left out. Without a penalty, a learner with everything
+    finite difficulty are left out. Without a penalty, a learner with everything
     right (wrong) has an infinite ability.
     """
     rows = np.atleast_2d(np.asarray(correct, dtype=np.int8))

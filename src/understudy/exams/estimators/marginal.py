@@ -26,8 +26,8 @@ Ints = NDArray[np.int64]
 class ScoreGroups:
     """Groups of learners who answered the same items and got equally many of them right.
 
-    Given the items answered, a learner's score is sufficient for the ability (seed dp-rasch,
-    section 3), so that a likelihood has as many different terms as there are groups: at most
+    Given the items answered, a learner's score is sufficient for the ability (Steiner,
+    Nyrnberg and Hansen 2019, section 3), so that a likelihood has as many different terms as there are groups: at most
     I + 1 when nothing is missing, however many the learners.
     """
 
@@ -96,8 +96,8 @@ _BLOCK = 2048
 class Marginal:
     """Difficulties on the scale of log-odds, standard errors, and the spread of abilities.
 
-    An item that everybody (nobody) who answered got right has difficulty -inf (+inf) and
-    standard error inf; one that nobody answered has nan. `sd_error` is 0 where sd was given,
+    An item that all learners (no learner) who answered got right has difficulty -inf (+inf) and
+    standard error inf; one that no learner answered has nan. `sd_error` is 0 where sd was given,
     and nan where its estimate is at `SMALLEST_SD` or `LARGEST_SD` or the responses do not bound it.
     """
 
@@ -129,7 +129,7 @@ def fit_marginal(
     if not len(kept):
         return Marginal(difficulty, standard_error, sd if sd is not None else math.nan, math.nan, 0.0, 0)
     if len(kept) < len(difficulty):
-        # An item of infinite difficulty has the same chance for everybody: it drops out.
+        # An item of infinite difficulty has the same chance for every learner: it drops out.
         groups = ScoreGroups.of(correct[:, kept])
     fit = _newton(groups, sd, tolerance, max_iterations)
     errors = np.sqrt(np.diag(np.linalg.inv(fit.information)))
@@ -192,7 +192,7 @@ def _newton(groups: ScoreGroups, sd: float | None, tolerance: float, max_iterati
         parameters = moved
         value, gradient, information = trial
     if sd is None and (parameters[-1] in limits or np.linalg.eigvalsh(_correlated(information))[0] < 1e-9):
-        # At a limit, or where responses say nothing about it (one item), the spread has no standard error.
+        # At a limit, or where responses do not bound it (one item), the spread has no standard error.
         information = information[:-1, :-1]
     return _Fit(parameters, information, value, iteration)
 

@@ -30,7 +30,7 @@ from understudy.exams.totals_mechanism import NoisyTotals, noise_variance
 
 Floats = NDArray[np.float64]
 
-# Difficulties beyond this are not told from it: one answer in millions.
+# Difficulties beyond this are not distinguished from it: one answer in millions.
 _FURTHEST = 15.0
 _POINTS = 81
 # Log-likelihood below the highest one that is still looked at (7.7 standard deviations).

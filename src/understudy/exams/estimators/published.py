@@ -33,8 +33,8 @@ CANDIDATES = (0.5, 1.0, 1.5, 2.0)
 
 OBJECTIVE_REASON = (
     "for comparison only: the published proof does not hold. It treats the students' abilities as fixed, but "
-    "they are fitted again with every data set, and so the difficulties can tell more about one student "
-    "than the stated epsilon allows"
+    "they are fitted again with every data set, and so the difficulties can reveal more about one "
+    "student than the stated epsilon allows"
 )
 STATISTICS_REASON = (
     "for comparison only: the noise on the students' scores and the noise on the items' totals each "
@@ -55,7 +55,7 @@ class PublishedFit:
 def objective(
     responses: Responses, epsilon: float, rng: np.random.Generator, *, penalty: float = PENALTY
 ) -> PublishedFit:
-    """Objective perturbation (the seed's Algorithm 1): a random linear term is added to equation 6."""
+    """Objective perturbation (Algorithm 1 of the paper): a random linear term is added to equation 6."""
     correct = responses.missing_as_wrong().correct
     tilt = tilt_noise(responses.n_items, epsilon, rng)
     fit = fit_joint(correct.sum(axis=1), correct.sum(axis=0), penalty=penalty, tilt=tilt)

@@ -19,16 +19,18 @@ PROBLEMS = {
     _UNREADABLE: "holds something that is neither a number nor true or false",
 }
 _NOTATION = (
-    "if these are points, write the maximum into the header, as in 'Q1 (15 points)' or 'Q1 /15.00' (--pass says "
-    "which share of it counts as correct), and delete the row of maxima if there is one. "
-    "If the column is no item, remove it."
+    "if these are points, write the maximum into the header, as in 'Q1 (15 points)' or 'Q1 /15.00' (an "
+    "answer counts as correct from half of it on, or from another share), and delete the row of maxima if there "
+    "is one. If the column is not an item, remove it."
 )
+# Problems of points without a maximum, where the share that counts as correct matters.
+NEED_A_MAXIMUM = (_OTHER_NUMBER,)
 HINTS = {
     _OTHER_NUMBER: _NOTATION,
     _TOO_MANY: "correct the points or the maximum.",
     _NEGATIVE: "write what was lost as fewer points, 0 at the least; leave a cell empty if there is no answer.",
     _UNREADABLE: "an answer is 0 or 1 (also true/false, correct/incorrect, yes/no) or a number of points; "
-    "leave the cell empty if there is none. If the column is no item, remove it.",
+    "leave the cell empty if there is none. If the column is not an item, remove it.",
 }
 _TRUE = tuple(word for word in TRUE_WORDS if word.isalpha())
 _FALSE = tuple(word for word in FALSE_WORDS if word.isalpha())

@@ -1,4 +1,4 @@
-"""Answers of students, from a sheet, a list, or the two columns that one student writes down."""
+"""Answers that students give to `ability`: a sheet, a list, or the two columns of one student."""
 
 from __future__ import annotations
 
@@ -60,7 +60,8 @@ def read_answers(path: Path, pass_share: float = 0.5) -> Answers:
     except DataError as error:
         if not narrow:
             raise
-        raise DataError(error.message, hint=f"{_OWN}. For a class: {error.hint}") from None
+        hint = f"{_OWN}. For a class: {error.hint}"
+        raise DataError(error.message, hint=hint, code=error.code, settings=error.settings) from None
     n_students, notes = found.n_learners, list(found.origin.notes)
     students = found.origin.learners or tuple(str(k + 1) for k in range(n_students))
     if not found.origin.learners and n_students == 1:
@@ -71,7 +72,7 @@ def read_answers(path: Path, pass_share: float = 0.5) -> Answers:
 
 
 def _two_columns(text: Text, rows: list[tuple[int, list[str]]]) -> Answers | None:
-    """A file of item and outcome without a learner: one student's own. None if it is not such a file."""
+    """A file of item and outcome without a learner: one student's own. None for another file."""
     header = [plain(name) for name in rows[0][1]]
     roles = [
         "item" if name in (*KNOWN_NAMES["item"], *KNOWN_NAMES["action"]) else "outcome"
@@ -107,7 +108,7 @@ def _two_columns(text: Text, rows: list[tuple[int, list[str]]]) -> Answers | Non
 
 
 def _rows(text: Text, separator: str) -> list[tuple[int, list[str]]]:
-    """The rows with their line numbers; a file that is no table has one row without a field."""
+    """The rows with their line numbers; a file that is not a table has one row without a field."""
     reader = csv.reader(io.StringIO(text.data.decode(), newline=""), delimiter=separator)
     try:
         rows = [(reader.line_num, [cell.strip() for cell in row]) for row in reader if any(row)]

@@ -1,4 +1,4 @@
-"""Read exam responses: open the file, tell a sheet from a list of answers, forget whose they are."""
+"""read_responses(): the file is opened, recognised as a sheet, a list or a log, and read without its names."""
 
 from __future__ import annotations
 
@@ -119,7 +119,7 @@ def _read(
     if format not in _TABLES:
         _refuse_layout(format, layout)
         return _from_log(path, format if asked else None, columns, attempt, exclude, keep_names)
-    table = _table(source, format, told=not asked)
+    table = _table(source, format, known=not asked)
     withdrawn = None if exclude is None else read_withdrawn(exclude)
     if layout is None:
         layout = "long" if looks_long(table.names, columns) else "wide"
@@ -163,8 +163,8 @@ def _refuse_layout(format: str, layout: str | None) -> None:
         )
 
 
-def _table(source: Source, format: str, *, told: bool) -> Table:
-    """The table in a file; `told` says that the separator was named already, as the reason for the format."""
+def _table(source: Source, format: str, *, known: bool) -> Table:
+    """The table in a file; `known` is whether the separator was named already, as the reason for the format."""
     if format == "parquet":
         return read_parquet(source)
     if format == "excel":
@@ -178,7 +178,7 @@ def _table(source: Source, format: str, *, told: bool) -> Table:
         refuse_title_line(source)
         raise
     refuse_title(table)
-    if told:
+    if known:
         table = replace(
             table, notes=tuple(note for note in table.notes if not note.startswith("Fields were separated"))
         )

@@ -20,7 +20,7 @@ from understudy.core.files.tables import ParquetTable
 from understudy.core.files.withdrawals import Withdrawn
 from understudy.core.files.words import counted, share_of_points
 from understudy.errors import DataError
-from understudy.exams.formats.cells import HINTS, PROBLEMS, code_of, holds_answers
+from understudy.exams.formats.cells import HINTS, NEED_A_MAXIMUM, PROBLEMS, code_of, holds_answers
 from understudy.exams.formats.sheet_header import Header, Heading, read_header, refuse_answers
 from understudy.exams.responses import ExamOrigin, Responses
 
@@ -30,7 +30,7 @@ _FOOTERS = (
     *("durchschnitt", "mittelwert", "moyenne globale", "moyenne", "promedio general", "promedio"),
 )
 _FOOTER_ROWS = 2
-# A row of points that can be reached. "Max" alone may be somebody's name.
+# A row of points that can be reached. "Max" alone may be a learner's name.
 _MAXIMA = (
     *("maximum", "max points", "maximum points", "max score", "maximum score", "out of", "points possible"),
     *("maximalpunktzahl", "maximale punktzahl", "maximale punkte", "max. punkte", "erreichbare punkte"),
@@ -41,9 +41,9 @@ _LEAST_LONG, _MOST_LONG = 3, 6
 # The code of errors about a sheet that may be a list of answers.
 _A_LIST = "list-of-answers"
 _LIST = (
-    "if each row is one answer, call the columns learner, item and correct, or name them with --learner, --item "
-    "and --outcome."
+    "if each row is one answer, call the columns learner, item and correct, or say which columns these are."
 )
+_LIST_SETTINGS = ("learner", "item", "outcome")
 # So many cells are read at a time: as text they take about 20 bytes each, typed at most 8.
 _CELLS_AT_A_TIME = 1 << 24
 
@@ -117,7 +117,8 @@ def read_wide(
     except DataError as error:
         if error.code == _A_LIST or not _seems_long(sheet, header):
             raise
-        raise DataError(error.message, hint=f"{_LIST} Otherwise: {error.hint}", code=_A_LIST) from None
+        hint = f"{_LIST} Otherwise: {error.hint}"
+        raise DataError(error.message, hint=hint, code=_A_LIST, settings=_LIST_SETTINGS) from None
 
 
 def _read(
@@ -137,7 +138,7 @@ def _read(
     notes = [*sheet.notes, *rows.notes, *nobody]
     if header.learner is not None:
         notes.append(f"The learner is in {header.learner.shown}.")
-    notes += _told(items, header.others, dropped, pass_share)
+    notes += _notes_on_columns(items, header.others, dropped, pass_share)
     origin = ExamOrigin(
         notes=tuple(notes),
         identifiers=_people_in(items, names),
@@ -153,7 +154,9 @@ def _read(
 
 def _seems_long(sheet: Sheet, header: Header) -> bool:
     """Whether a table of few columns repeats what should name its rows, so that a row may be one answer."""
-    first = header.learner or next(one for one in (*header.items, *header.others) if one.position == 0)
+    first = header.learner or next(
+        heading for heading in (*header.items, *header.others) if heading.position == 0
+    )
     if not _LEAST_LONG <= len(sheet.names) <= _MOST_LONG or first.maximum is not None or first.numbered:
         return False
     values = sheet.read({"first": first.position})["first"].drop_nulls()
@@ -169,6 +172,7 @@ def _refuse_long(sheet: Sheet, header: Header) -> None:
             f"{sheet.file}: no column names the learners, one column holds answers, and the first one repeats "
             "its values: each row seems to be one answer.",
             hint=_LIST,
+            settings=_LIST_SETTINGS,
             code=_A_LIST,
         )
 
@@ -210,7 +214,8 @@ class _Rows:
         if learner is None and withdrawn is not None:
             raise DataError(
                 f"{sheet.file}: a list of learners who withdrew was given, but no column names the learners.",
-                hint="name the column with --learner, or remove their rows from the file.",
+                hint="say which column names them, or remove their rows from the file.",
+                settings=("learner",),
             )
         if learner is None:
             kept = None if frame.height == n_rows else row_of
@@ -229,28 +234,30 @@ class _Rows:
 def _settle_learners(
     rows: _Rows, matrix: NDArray[np.int8], sheet: Sheet, learner: Heading | None
 ) -> tuple[pl.Series | None, NDArray[np.int8], list[str]]:
-    """The learners, once each, and their answers; rows with neither a name nor an answer are nobody's."""
+    """The learners, once each, and their answers; rows with neither a name nor an answer are left out."""
     names, lines, notes = rows.learners, rows.lines, []
     # Without a column of names every row is a learner: whether there is one must not depend on the answers.
     nameless = np.zeros(len(lines), dtype=bool) if names is None else names.is_null().to_numpy()
     if nameless.any():
-        somebody = ~nameless
-        somebody[nameless] = (matrix[nameless] >= 0).any(axis=1)
-        if n_nobody := int((~somebody).sum()):
-            matrix, lines = matrix[somebody], lines.filter(pl.Series(somebody))
-            names = None if names is None else names.filter(pl.Series(somebody))
-            notes.append(_left_out(n_nobody, "without a name and without an answer"))
+        kept = ~nameless
+        kept[nameless] = (matrix[nameless] >= 0).any(axis=1)
+        if n_empty := int((~kept).sum()):
+            matrix, lines = matrix[kept], lines.filter(pl.Series(kept))
+            names = None if names is None else names.filter(pl.Series(kept))
+            notes.append(_left_out(n_empty, "without a name and without an answer"))
     if not len(lines):
         raise DataError(f"{sheet.file}: no learner is left to read.", hint="check the export.")
     if names is not None and learner is not None:
-        hint = "give each learner one row with a name; choose the column that names them with --learner."
+        hint = "give each learner one row with a name, or choose another column for the learner."
         for bad, what in (
             (names.is_null(), "names no learner"),
             (~names.is_first_distinct(), "names a learner for a second time"),
         ):
             if bad.any():
                 where = _at(bad.to_numpy(), lines, sheet.place)
-                raise DataError(f"{sheet.file}: {learner.shown} {what} {where}.", hint=hint)
+                raise DataError(
+                    f"{sheet.file}: {learner.shown} {what} {where}.", hint=hint, settings=("learner",)
+                )
     return names, matrix, notes
 
 
@@ -267,7 +274,7 @@ def _count_footers(frame: pl.DataFrame) -> int:
 
 
 def _rows_of_maxima(frame: pl.DataFrame, sheet: Sheet) -> pl.Series:
-    """Whether a row, the first or the last, holds the points that can be reached and nobody's answers."""
+    """Whether a row, the first or the last, holds the points that can be reached instead of answers."""
     named = pl.Series([False] * frame.height, dtype=pl.Boolean)
     for at in {0, frame.height - 1} if frame.height else ():
         cells = [cell.strip().casefold() for cell in frame.drop("line").row(at) if isinstance(cell, str)]
@@ -335,6 +342,7 @@ def _refuse_problems(codes: pl.Series, item: Heading, sheet: Sheet, lines: pl.Se
         raise DataError(
             f"{sheet.file}: {item.shown} {PROBLEMS[problem]} {_at(numbers == problem, lines, sheet.place)}.",
             hint=HINTS[problem],
+            settings=("pass_share",) if problem in NEED_A_MAXIMUM else (),
         )
 
 
@@ -362,7 +370,7 @@ def _no_items(sheet: Sheet) -> DataError:
     )
 
 
-def _told(
+def _notes_on_columns(
     items: Sequence[Heading], others: Sequence[Heading], dropped: Sequence[Heading], pass_share: float
 ) -> list[str]:
     """What was rounded and what was left out, by columns."""
@@ -374,14 +382,14 @@ def _told(
         )
     totals = [heading for heading in others if heading.kind == "total"]
     rest = [heading for heading in others if heading.kind == "other"]
-    for left_out, one, several in (
+    for left_out, does, do in (
         (totals, "sums up items", "sum up items"),
-        (rest, "is no item", "are no items"),
+        (rest, "is not an item", "are not items"),
         (dropped, "holds no answers", "hold no answers"),
     ):
         if left_out:
             shown = ", ".join(heading.shown.removeprefix("column ") for heading in left_out[:12])
             more = f" and {len(left_out) - 12} more" if len(left_out) > 12 else ""
-            why = f"that {one} was" if len(left_out) == 1 else f"that {several} were"
+            why = f"that {does} was" if len(left_out) == 1 else f"that {do} were"
             notes.append(f"{counted(len(left_out), 'column')} {why} left out: {shown}{more}.")
     return notes

@@ -48,7 +48,7 @@ _TOTALS = frozenset(
     )
 )
 # Facts about people or attempts that are numbers, or may be: unless a maximum is given, they are no items.
-_NO_ITEMS = frozenset(
+_NOT_ITEMS = frozenset(
     (
         *KNOWN_NAMES["time"],
         *("firstname", "lastname", "surname", "givenname", "familyname", "middlename", "fullname", "name"),
@@ -114,12 +114,13 @@ class Header:
 
 
 def read_header(names: Sequence[str], columns: Columns, file: str) -> Header:
-    """What each column is, as far as the header tells; whether an item holds answers is for its content to say."""
+    """What each column is, as far as the header shows; whether an item holds answers depends on its cells."""
     reject_duplicates(names, file)
     if given := [role for role in ("action", "item", "outcome") if getattr(columns, role) is not None]:
         raise UsageError(
-            f"a sheet with one row per learner has a column per item, but --{given[0]} was given.",
-            hint=f"leave --{given[0]} out, or read the file with one row per answer (layout long).",
+            f"a sheet with one row per learner has a column per item, but a column for the {given[0]} was given.",
+            hint="leave it out, or give a file with one row per answer.",
+            settings=(given[0],),
         )
     asked = ColumnChooser(names, file, vars(columns)).positions
     learner = asked.get("learner", _learner_among(names))
@@ -133,9 +134,9 @@ def read_header(names: Sequence[str], columns: Columns, file: str) -> Header:
             kind = "learner"
         elif plain(title) in _TOTALS:
             kind = "total"
-        elif position in asked.values() or (maximum is None and _no_item(title)):
+        elif position in asked.values() or (maximum is None and _is_not_an_item(title)):
             kind = "other"
-        # In a file without a header the "names" are somebody's values, which no message may tell.
+        # In a file without a header the "names" are a learner's values, which no message may hold.
         named = (trusted or likely[position]) and not _is_value(title)
         shown = f"'{title}'" if named else str(position + 1)
         headings.append(
@@ -157,7 +158,7 @@ def _parse(name: str, file: str, position: int) -> tuple[str, float | None]:
     maximum = float(number.replace(",", "."))
     if not 0 < maximum < float("inf"):
         raise DataError(
-            f"{file}: the header of column {position + 1} gives a maximum that is no positive number of points.",
+            f"{file}: the header of column {position + 1} gives a maximum that is not a positive number of points.",
             hint="write the points that can be reached, as in 'Q1 (15 points)', or remove the column.",
         )
     return name[: found.start()].strip() or f"column {position + 1}", maximum
@@ -172,13 +173,13 @@ def _learner_among(names: Sequence[str]) -> int | None:
     return 0 if names and _UNNAMED.match(names[0]) else None
 
 
-def _no_item(title: str) -> bool:
-    return plain(title) in _NO_ITEMS or plain(title) in KNOWN_NAMES["learner"]
+def _is_not_an_item(title: str) -> bool:
+    return plain(title) in _NOT_ITEMS or plain(title) in KNOWN_NAMES["learner"]
 
 
 def _is_heading(title: str) -> bool:
     """Whether a name is one that a header has and a row of data hardly."""
-    known = plain(title) in _TOTALS or _no_item(title) or plain(title) in _LEARNERS_TOO
+    known = plain(title) in _TOTALS or _is_not_an_item(title) or plain(title) in _LEARNERS_TOO
     return known or bool(_NUMBERED_ITEM.match(title))
 
 
