@@ -12,10 +12,10 @@ from understudy.keystrokes.coarsening import (
     Bucketing,
     Classing,
     Delaying,
-    Microaggregation,
     Rounding,
     Shifting,
     parse_coarsening,
+    parse_profile_coarsening,
 )
 
 LATENCIES = [0, 10, 49.9, 50, 99, 100, 149, 150, 150.5, 200, 299, 300, 449, 450, 599, 600, 749, 750, 5000]
@@ -139,19 +139,18 @@ def test_pauses_are_a_class_of_their_own():
     assert found.tolist() == [100, 200, 300, 1000, 1000, 1000, 120, 130, 140]
 
 
-def test_microaggregation_is_for_profiles_only(course):
-    keystrokes, _ = course
+def test_microaggregation_is_for_profiles_only():
     with pytest.raises(UsageError, match="cannot make the times"):
-        Microaggregation(5).events(keystrokes, np.random.default_rng(0))
+        parse_coarsening("microaggregate:5")
     values = np.random.default_rng(1).normal(200, 40, (23, 4))
-    coarse = Microaggregation(5).averages(values)
+    coarse = parse_profile_coarsening("microaggregate:5").averages(values)
     assert np.unique(coarse, axis=0, return_counts=True)[1].min() >= 5
     assert coarse.mean(axis=0) == pytest.approx(values.mean(axis=0))
 
 
 @pytest.mark.parametrize("text", [*EXAMPLES, "round:0", "delay:0-12.5", "bucket:0.5"])
 def test_what_is_parsed_is_printed_the_same(text):
-    assert str(parse_coarsening(text)) == text
+    assert str(parse_profile_coarsening(text)) == text
 
 
 @pytest.mark.parametrize(
@@ -178,7 +177,7 @@ def test_what_is_parsed_is_printed_the_same(text):
 )
 def test_a_typing_error_is_met_with_help(text, words):
     with pytest.raises(UsageError) as error:
-        parse_coarsening(text)
+        parse_profile_coarsening(text)
     assert words in str(error.value)
 
 

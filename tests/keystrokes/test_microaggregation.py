@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from understudy.errors import DataError
-from understudy.keystrokes.microaggregation import mdav, microaggregated
+from understudy.keystrokes.microaggregation import Microaggregation, mdav
 
 
 def mdav_by_hand(points, k):
@@ -53,7 +53,7 @@ def test_every_profile_is_shared_by_k_and_groups_are_no_larger_than_needed(k, ex
     sizes = np.bincount(mdav(values, k))
     assert sizes.min() >= k
     assert sizes.max() <= 2 * k - 1
-    coarse = microaggregated(values, k)
+    coarse = Microaggregation(k).averages(values)
     assert np.unique(coarse, axis=0, return_counts=True)[1].min() >= k
     assert coarse.mean(axis=0) == pytest.approx(values.mean(axis=0))
 
@@ -64,7 +64,7 @@ def test_clear_clusters_are_found_whatever_the_unit_of_a_column():
     values = (where + rng.normal(0, 0.01, where.shape)) * [1.0, 1000.0]
     group = mdav(where, 4)
     assert [len(set(group[i : i + 4])) for i in (0, 4, 8)] == [1, 1, 1]
-    coarse = microaggregated(values, 4)
+    coarse = Microaggregation(4).averages(values)
     for i in (0, 4, 8):
         assert coarse[i : i + 4] == pytest.approx(np.tile(values[i : i + 4].mean(axis=0), (4, 1)))
 
@@ -72,11 +72,11 @@ def test_clear_clusters_are_found_whatever_the_unit_of_a_column():
 @pytest.mark.parametrize("n", [0, 4])
 def test_too_few_learners(n):
     with pytest.raises(DataError, match=f"there are {n}"):
-        microaggregated(np.ones((n, 3)), 5)
+        Microaggregation(5).averages(np.ones((n, 3)))
 
 
 def test_a_learner_who_typed_nothing():
     values = np.ones((6, 2))
     values[3, 1] = np.nan
     with pytest.raises(DataError, match="no value"):
-        microaggregated(values, 2)
+        Microaggregation(2).averages(values)

@@ -9,9 +9,9 @@ from __future__ import annotations
 import difflib
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from understudy.errors import UsageError
 from understudy.keystrokes.keystrokes import NANOSECONDS, UNKNOWN, Keystrokes
 from understudy.keystrokes.latencies import LONGEST, SHORTEST
-from understudy.keystrokes.microaggregation import microaggregated
+from understudy.keystrokes.microaggregation import Microaggregation
 
 Floats = NDArray[np.float64]
 Codes = NDArray[np.integer[Any]]
@@ -31,8 +31,8 @@ LONGEST_PAUSE = 5000.0
 FEWEST_LEARNERS = 5
 
 
-class Coarsening(Protocol):
-    """A way to make latencies coarse; `str()` of it is what a user writes.
+class ProfileCoarsening(Protocol):
+    """A way to make the averages of profiles coarse; `str()` of it is what a user writes.
 
     Kinds that leave something to chance need `rng`; the others ignore it.
     """
@@ -40,6 +40,10 @@ class Coarsening(Protocol):
     def averages(self, values: Floats, rng: Random | None = None) -> Floats:
         """Profiles, a row per learner and a column per feature, with coarse averages."""
         ...
+
+
+class Coarsening(ProfileCoarsening, Protocol):
+    """A way to make the latencies of events coarse, and so the averages of profiles too."""
 
     def latencies(
         self, milliseconds: Floats, digraph: Codes, starts: NDArray[np.bool_], rng: Random
@@ -245,65 +249,41 @@ class Classing(_EachLatency):
         return 0.0, longest
 
 
-@dataclass(frozen=True)
-class Microaggregation:
-    """Groups of at least `k` learners with similar profiles; each gets the group's mean profile (MDAV).
-
-    Of profiles only: a group's mean says nothing about the time of one key press.
-    """
-
-    k: int
-
-    def __post_init__(self) -> None:
-        if self.k < 2:
-            raise UsageError(f"asked for groups of {self.k}.", hint="give 2 or more: microaggregate:5.")
-
-    def __str__(self) -> str:
-        return f"microaggregate:{self.k}"
-
-    def averages(self, values: Floats, rng: Random | None = None) -> Floats:
-        """The mean profile of each learner's group."""
-        return microaggregated(values, self.k)
-
-    def latencies(
-        self, milliseconds: Floats, digraph: Codes, starts: NDArray[np.bool_], rng: Random
-    ) -> Floats:
-        """Not possible."""
-        raise self._of_profiles_only()
-
-    def holds(self, milliseconds: Floats, key: Codes, rng: Random) -> Floats:
-        """Not possible."""
-        raise self._of_profiles_only()
-
-    def events(self, keystrokes: Keystrokes, rng: Random) -> Keystrokes:
-        """Not possible."""
-        raise self._of_profiles_only()
-
-    def typing_range(self, shortest: float = SHORTEST, longest: float = LONGEST) -> tuple[float, float]:
-        """Means lie where the averages do."""
-        return shortest, longest
-
-    def _of_profiles_only(self) -> UsageError:
-        return UsageError(
-            f"{self} groups typing profiles; it cannot make the times of key presses coarse.",
-            hint="for events choose round, bucket, shift, delay or classes.",
-        )
-
-
 def parse_coarsening(text: str) -> Coarsening:
-    """The coarsening that a user wrote, such as `bucket:300` or `delay:25-500`."""
+    """The coarsening of events that a user wrote, such as `bucket:300` or `delay:25-500`."""
+    if text.strip().partition(":")[0] in _OF_PROFILES:
+        raise UsageError(
+            f"{text.strip()} groups typing profiles; it cannot make the times of key presses coarse.",
+            hint="for events choose round, bucket, shift, delay or classes.",
+            code="profiles-only",
+            settings=("method",),
+        )
+    return _parse(text, _OF_EVENTS)
+
+
+def parse_profile_coarsening(text: str) -> ProfileCoarsening:
+    """The coarsening of profiles that a user wrote: one of events, or `microaggregate:5`."""
+    return _parse(text, {**_OF_EVENTS, **_OF_PROFILES})
+
+
+Kind = TypeVar("Kind", bound=ProfileCoarsening)
+
+
+def _parse(text: str, kinds: Mapping[str, Callable[[str], Kind]]) -> Kind:
     name, colon, value = text.strip().partition(":")
-    if name not in _KINDS:
-        near = difflib.get_close_matches(name.lower(), _KINDS, n=1)
+    examples = [example for example in EXAMPLES if example.partition(":")[0] in kinds]
+    if name not in kinds:
+        near = difflib.get_close_matches(name.lower(), kinds, n=1)
         raise UsageError(
             f"no coarsening is called '{name}'.",
-            hint=(f"did you mean {near[0]}? " if near else "") + f"Write one of {', '.join(EXAMPLES)}.",
+            hint=(f"did you mean {near[0]}? " if near else "") + f"Write one of {', '.join(examples)}.",
+            code="no-such-coarsening",
         )
-    example = next(one for one in EXAMPLES if one.startswith(name + ":"))
+    example = next(example for example in examples if example.startswith(name + ":"))
     if not colon or not value:
         raise UsageError(f"'{text}' does not say how coarse.", hint=f"for example {example}.")
     try:
-        return _KINDS[name](value)
+        return kinds[name](value)
     except ValueError:
         raise UsageError(
             f"'{value}' in '{text}' is not what {name} takes.", hint=f"for example {example}."
@@ -315,12 +295,14 @@ def _delays(value: str) -> Delaying:
     return Delaying(float(low), float(high))
 
 
-_KINDS: dict[str, Callable[[str], Coarsening]] = {
+_OF_EVENTS: dict[str, Callable[[str], Coarsening]] = {
     "round": lambda value: Rounding(float(value)),
     "bucket": lambda value: Bucketing(float(value)),
     "shift": lambda value: Shifting(float(value)),
     "delay": _delays,
     "classes": lambda value: Classing(int(value)),
+}
+_OF_PROFILES: dict[str, Callable[[str], ProfileCoarsening]] = {
     "microaggregate": lambda value: Microaggregation(int(value)),
 }
 EXAMPLES = ("round:300", "bucket:300", "shift:300", "delay:25-500", "classes:3", "microaggregate:5")

@@ -2,25 +2,41 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 from numpy.typing import NDArray
 
-from understudy.errors import DataError
+from understudy.errors import DataError, UsageError
 
 Floats = NDArray[np.float64]
 
 
-def microaggregated(values: Floats, k: int) -> Floats:
-    """Profiles of which every one is shared by at least k learners: means over the groups of `mdav`.
+@dataclass(frozen=True)
+class Microaggregation:
+    """Groups of at least `k` learners with similar profiles (`mdav`); each gets the group's mean profile.
 
-    k-anonymity hides a learner among k - 1 others of this release. It is no formal guarantee: groups and
-    means depend on everybody, and two releases about the same learners can be played against each other.
+    It is for profiles only: a group's mean says nothing about the time of one key press. k-anonymity hides
+    a learner among k - 1 others of this release. It is not a formal guarantee: groups and means depend on all
+    learners, and two releases about the same learners can be compared with each other.
     """
-    group = mdav(_scaled(values), k)
-    sizes = np.bincount(group)
-    # Columns one after the other: np.add.at is slow, and a profile has few columns.
-    means = np.column_stack([np.bincount(group, column) / sizes for column in values.T])
-    return means[group]
+
+    k: int
+
+    def __post_init__(self) -> None:
+        if self.k < 2:
+            raise UsageError(f"asked for groups of {self.k}.", hint="give 2 or more: microaggregate:5.")
+
+    def __str__(self) -> str:
+        return f"microaggregate:{self.k}"
+
+    def averages(self, values: Floats, rng: np.random.Generator | None = None) -> Floats:
+        """The mean profile of each learner's group."""
+        group = mdav(_scaled(values), self.k)
+        sizes = np.bincount(group)
+        # Columns one after the other: np.add.at is slow, and a profile has few columns.
+        means = np.column_stack([np.bincount(group, column) / sizes for column in values.T])
+        return means[group]
 
 
 def mdav(points: Floats, k: int) -> NDArray[np.int64]:
@@ -42,7 +58,8 @@ def mdav(points: Floats, k: int) -> NDArray[np.int64]:
     if not np.isfinite(points).all():
         raise DataError(
             "a profile has no value for a feature, so its distance to others is unknown.",
-            hint="leave out learners who typed too little: --min-characters.",
+            hint="leave out learners who typed too little.",
+            settings=("min_characters",),
         )
     group = np.full(n, -1, dtype=np.int64)
     left = np.arange(n)

@@ -117,7 +117,6 @@ def coarsen(
     from understudy.core.privacy.spending import Account, Spending
     from understudy.errors import UsageError
     from understudy.keystrokes.card import GUARANTEE, card_content, card_page, read_attacks
-    from understudy.keystrokes.coarsening import Microaggregation
     from understudy.keystrokes.formats.progsnap import main_table
     from understudy.keystrokes.release import Keys, ReleasedColumns, coarsen_events, released_table
 
@@ -133,11 +132,6 @@ def coarsen(
                 f"asked to write {path}, which is there already.", hint="choose another name, or add --force."
             )
     coarsening = _chosen(bucket, rounding, method)
-    if isinstance(coarsening, Microaggregation):
-        raise UsageError(
-            f"{coarsening} groups typing profiles; it cannot make the times of key presses coarse.",
-            hint="for events choose round, bucket, shift, delay or classes.",
-        )
     if keys not in set(Keys):
         raise UsageError(f"asked for the keys '{keys}'.", hint="give classes or all.")
     kept = ReleasedColumns.parse(keep, keys=Keys(keys), fewest=rare_keys, longest_pause=longest_pause)

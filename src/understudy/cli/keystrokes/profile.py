@@ -66,7 +66,7 @@ def profile(
 
     from understudy.core.files.writing import check_not_input, check_parent
     from understudy.errors import DataError, UsageError
-    from understudy.keystrokes.coarsening import parse_coarsening
+    from understudy.keystrokes.coarsening import parse_profile_coarsening
     from understudy.keystrokes.latencies import Kind, count_latencies
     from understudy.keystrokes.profiles import build_profiles, enough_typed, most_common
 
@@ -111,7 +111,7 @@ def profile(
     found = build_profiles(totals.of(common))
     if coarsen is not None:
         found = replace(
-            found, values=parse_coarsening(coarsen).averages(found.values, np.random.default_rng())
+            found, values=parse_profile_coarsening(coarsen).averages(found.values, np.random.default_rng())
         )
     n_left_out = source.keystrokes.n_learners - len(chosen)
     _write(out, found)
