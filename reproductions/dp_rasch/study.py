@@ -26,6 +26,7 @@ from scipy.stats import t as student_t
 import understudy
 from reproductions.dp_rasch.trials import METHODS, Floats, Measures, Outcome, real_trial, simulated_trial
 from understudy.core.engine.tasks import run_tasks
+from understudy.core.files.results_table import results_csv
 from understudy.core.files.writing import new_folder, write_json, write_text
 from understudy.errors import DataError, UsageError
 from understudy.exams.responses import Responses
@@ -232,17 +233,7 @@ def write_study(
 
 def table_of(results: Sequence[Result]) -> str:
     """Results as CSV text; epsilon is left empty where nothing was noised."""
-    text = io.StringIO()
-    writer = csv.DictWriter(text, COLUMNS, lineterminator="\n")
-    writer.writeheader()
-    for row in results:
-        writer.writerow(
-            {
-                name: f"{value:.6g}" if isinstance(value, float) else value
-                for name, value in asdict(row).items()
-            }
-        )
-    return text.getvalue()
+    return results_csv(map(asdict, results), COLUMNS)
 
 
 def read_table(text: str) -> Findings:

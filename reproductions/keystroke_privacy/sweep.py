@@ -7,7 +7,7 @@ the learners of the file, and no guarantee covers them.
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Annotated
 
@@ -22,11 +22,12 @@ from reproductions.keystroke_privacy.knowledge import (
 )
 from reproductions.keystroke_privacy.traits import infer_as_thesis
 from understudy.cli.keystrokes.options import Digraphs, EventsPath, MinCharacters, SplitBy, check_clock
+from understudy.core.files.results_table import results_csv
 from understudy.core.files.writing import check_absent, check_parent, new_folder, write_text
 from understudy.keystrokes.formats.reading import read_courses, read_keystrokes
 from understudy.keystrokes.sweep.report import figures
-from understudy.keystrokes.sweep.results import select
-from understudy.keystrokes.sweep.sweep import SweepPlan, prepare, run_sweep, table_of
+from understudy.keystrokes.sweep.results import COLUMNS, select
+from understudy.keystrokes.sweep.sweep import SweepPlan, prepare, run_sweep
 
 
 def sweep(
@@ -75,5 +76,5 @@ def sweep(
     with new_folder(out) as folder:
         for name, figure in found.items():
             figure.save(folder, name)
-        write_text(folder / "results.csv", table_of(rows))
+        write_text(folder / "results.csv", results_csv(map(asdict, rows), COLUMNS))
         folder.chmod(0o700)

@@ -19,10 +19,11 @@ from reproductions.pages import DATA, ROOT
 from reproductions.two_stage.cycles import MEASURES, CyclesPlan, gains_figure, run_cycles
 from reproductions.two_stage.tables import DATASETS, DEEP_ROWS, N_SEEDS, TABLES, compared, cycle_gains
 from understudy.cohorts.cohort import Cohort, read_cohort
-from understudy.cohorts.compare import ComparePlan, compare, table_of
+from understudy.cohorts.compare import ComparePlan, compare
 from understudy.cohorts.compare_report import ajs_figure, findings_figure
 from understudy.cohorts.methods import GUARANTEE, CohortMetrics, Deep
 from understudy.cohorts.simulate import School
+from understudy.core.files.results_table import results_csv
 
 N_SHADOWS = 16
 N_SCHOOLS = 30
@@ -57,13 +58,13 @@ def measure_compare() -> None:
         # Shadow attacks take most of the time: once on simulated learners, once on real ones.
         n_shadows = N_SHADOWS if name in ("year-1", "moodle") else 0
         found = compare(cohort, ComparePlan(n_seeds=N_SEEDS, n_shadows=n_shadows))
-        (TABLES / f"compare-{name}.csv").write_text(table_of(found.rows), encoding="utf-8")
+        (TABLES / f"compare-{name}.csv").write_text(results_csv(found.rows), encoding="utf-8")
 
 
 def measure_deep() -> None:
     """The deep baseline by itself, since it takes as long as all others together."""
     for name, cohort in _cohorts():
-        (TABLES / f"deep-{name}.csv").write_text(table_of(_deep_rows(cohort)), encoding="utf-8")
+        (TABLES / f"deep-{name}.csv").write_text(results_csv(_deep_rows(cohort)), encoding="utf-8")
 
 
 def _deep_rows(cohort: Cohort) -> list[dict[str, Any]]:
@@ -93,7 +94,7 @@ def measure_cycles() -> None:
     """What yearly cycles gain in simulated schools."""
     names = ("school", "year", "arm", "n_real", "n_holding", *MEASURES)
     rows = [{name: row[name] for name in names} for row in run_cycles(CyclesPlan(n_schools=N_SCHOOLS))]
-    (TABLES / "cycles.csv").write_text(table_of(rows), encoding="utf-8")
+    (TABLES / "cycles.csv").write_text(results_csv(rows), encoding="utf-8")
 
 
 def measure_seconds() -> None:
@@ -116,7 +117,7 @@ def measure_seconds() -> None:
             begun = time.perf_counter()
             understudy(*arguments)
             rows.append({"method": step, "seconds": time.perf_counter() - begun})
-    (TABLES / "seconds.csv").write_text(table_of(rows), encoding="utf-8")
+    (TABLES / "seconds.csv").write_text(results_csv(rows), encoding="utf-8")
 
 
 def draw_figures() -> None:

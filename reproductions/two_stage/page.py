@@ -15,8 +15,8 @@ from reproductions.two_stage.tables import (
     compared,
     cycle_gains,
     cycle_rows,
+    read_rows,
 )
-from understudy.cohorts.compare import read_table
 
 # Table I of the paper: requests by reported precision 0, 0.5 and 1, and the mean.
 PUBLISHED = {"2022": (3, 5, 1, 9, 0.39), "2023": (5, 6, 0, 11, 0.27), "2024": (0, 5, 0, 5, 0.50)}
@@ -24,7 +24,7 @@ PUBLISHED = {"2022": (3, 5, 1, 9, 0.39), "2023": (5, 6, 0, 11, 0.27), "2024": (0
 
 def page() -> str:
     """The paper's results beside ours."""
-    seconds = read_table((TABLES / "seconds.csv").read_text(encoding="utf-8"))
+    seconds = read_rows(TABLES / "seconds.csv")
     values = {
         "goals": _goals(),
         "figure_3": _figure_3(),

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from functools import lru_cache
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from reproductions.pages import tables_of
 from reproductions.two_stage.cycles import Gain, gains
-from understudy.cohorts.compare import ComparePlan, Comparison, read_table
+from understudy.cohorts.compare import ComparePlan, Comparison
+from understudy.core.files.results_table import read_results
 
 TABLES = tables_of("two_stage")
 
@@ -27,23 +29,29 @@ DATASETS = {
 }
 
 
+def read_rows(path: Path) -> list[dict[str, Any]]:
+    """The rows of a measured table, with numbers as numbers."""
+    words = ("method", "guarantee", "worst_attack", "arm", "measure", "control_worst_attack", "data")
+    return read_results(path.read_text(encoding="utf-8"), words)
+
+
 @lru_cache
 def compared(name: str) -> Comparison | None:
     """The comparison of methods on a cohort, with the deep baseline; None if it was not measured."""
     path = TABLES / f"compare-{name}.csv"
     if not path.exists():
         return None
-    rows = read_table(path.read_text(encoding="utf-8"))
+    rows = read_rows(path)
     deep = TABLES / f"deep-{name}.csv"
     if deep.exists():
-        rows[4 * N_SEEDS : 4 * N_SEEDS] = read_table(deep.read_text(encoding="utf-8"))
+        rows[4 * N_SEEDS : 4 * N_SEEDS] = read_rows(deep)
     return Comparison(ComparePlan(n_seeds=N_SEEDS), tuple(rows), int(rows[0]["n_learners"]), name != "moodle")
 
 
 @lru_cache
 def cycle_rows() -> tuple[dict[str, Any], ...]:
     """A row for each school, year and arm of the cycles."""
-    return tuple(read_table((TABLES / "cycles.csv").read_text(encoding="utf-8")))
+    return tuple(read_rows(TABLES / "cycles.csv"))
 
 
 @lru_cache

@@ -14,7 +14,7 @@ from reproductions.validation_desk.study import (
     year_of,
 )
 from reproductions.validation_desk.tables import FIRST, TABLES, every, measured, stage_one_mu
-from understudy.cohorts.compare import table_of
+from understudy.core.files.results_table import results_csv
 from understudy.desk.researcher.examples import read_examples
 from understudy.desk.web.price_figures import advantage_by, advantage_by_request, mu_by_request, pairs
 from understudy.sandbox import Sandbox
@@ -30,7 +30,7 @@ def measure_requests() -> None:
         found = run_study(PLAN, read_examples(), sandbox, KEPT, typer.echo)
     mu = year_of(PLAN, 1).stage_one.mu
     rows = [{**row, "stage_one_mu": mu} for row in rows_of(found)]
-    (TABLES / "requests.csv").write_text(table_of(rows), encoding="utf-8")
+    (TABLES / "requests.csv").write_text(results_csv(rows), encoding="utf-8")
 
 
 def draw_figures() -> None:

@@ -20,14 +20,13 @@ from understudy.cohorts.compare import (
     Comparison,
     check_cohort,
     compare,
-    read_table,
-    table_of,
 )
 from understudy.cohorts.compare_report import ATTACKS, figures, floor_sentences, write_comparison
 from understudy.cohorts.methods import exact_summary, pooled, resample, seeded_summary
 from understudy.cohorts.schema import Schema
 from understudy.cohorts.simulate import School
 from understudy.core.engine.progress import reported_by
+from understudy.core.files.results_table import read_results, results_csv
 from understudy.errors import DataError, UsageError
 
 COHORT = School(n_learners=60).simulate(0, np.random.default_rng(4))
@@ -335,7 +334,9 @@ def test_an_analysis_that_fails_is_said_before_minutes_of_work(compared):
 
 
 def test_a_table_is_read_as_it_was_written(found):
-    again = read_table(table_of(found.rows))
+    again = read_results(
+        results_csv(found.rows), ("method", "guarantee", "worst_attack", "control_worst_attack")
+    )
     assert [row["method"] for row in again] == [row["method"] for row in found.rows]
     assert again[0]["ajs"] == pytest.approx(found.rows[0]["ajs"], rel=1e-5)
 

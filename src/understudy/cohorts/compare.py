@@ -6,8 +6,6 @@ and nothing here may leave.
 
 from __future__ import annotations
 
-import csv
-import io
 import math
 import time
 from collections.abc import Mapping, Sequence
@@ -310,28 +308,3 @@ def check_cohort(cohort: Cohort) -> None:
             f"{len(set(cohort.label.tolist()))}.",
             hint="use a larger cohort.",
         )
-
-
-def table_of(rows: Sequence[Row]) -> str:
-    """Rows as CSV text; what was not measured is left empty."""
-    columns = list(dict.fromkeys(name for row in rows for name in row))
-    text = io.StringIO()
-    writer = csv.DictWriter(text, columns, lineterminator="\n", restval="")
-    writer.writeheader()
-    writer.writerows({name: _plain(value) for name, value in row.items()} for row in rows)
-    return text.getvalue()
-
-
-def read_table(text: str) -> list[Row]:
-    """The rows of `table_of`, with numbers as numbers."""
-    words = ("method", "guarantee", "worst_attack", "arm", "measure", "control_worst_attack", "data")
-    return [
-        {name: value if name in words else float(value or "nan") for name, value in row.items()}
-        for row in csv.DictReader(io.StringIO(text))
-    ]
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, float):
-        return f"{value:.6g}" if math.isfinite(value) else ""
-    return value

@@ -7,8 +7,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from understudy.cohorts.compare import FEWEST_FOR_INTERVAL, MEASURES, Comparison, Shown, table_of
+from understudy.cohorts.compare import FEWEST_FOR_INTERVAL, MEASURES, Comparison, Shown
 from understudy.cohorts.methods import GUARANTEE
+from understudy.core.files.results_table import results_csv
 from understudy.core.files.writing import new_folder, write_json, write_text
 from understudy.core.pages.charts import Drawing, Look, Point, Words, dots
 from understudy.core.pages.figures import ACCENT, MUTED, WARNING, Figure
@@ -142,7 +143,7 @@ def write_report(folder: Path, found: Comparison) -> None:
 def write_comparison(found: Comparison, folder: Path) -> None:
     """Write `results.csv`, figures, `report.html` and what was done, whole or not at all."""
     with new_folder(folder) as temporary:
-        write_text(temporary / "results.csv", table_of(found.rows))
+        write_text(temporary / "results.csv", results_csv(found.rows))
         write_json(
             temporary / "study.json",
             {

@@ -2,13 +2,7 @@
 
 from __future__ import annotations
 
-import csv
-import hashlib
-import io
-import json
 import math
-import re
-import secrets
 import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -16,13 +10,13 @@ from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
-import numpy as np
 import polars as pl
 
-import understudy
 from understudy.core.engine import progress
+from understudy.core.engine.cells import FinishedCells
 from understudy.core.engine.tasks import run_tasks
-from understudy.core.files.writing import check_parent, write_json, write_text
+from understudy.core.files.results_table import results_csv
+from understudy.core.files.writing import check_parent, write_text
 from understudy.core.pages.notebook import notebook_table
 from understudy.errors import UsageError
 from understudy.logs.attacks.plugins import plugged_attacks
@@ -149,16 +143,25 @@ def study(
         with tempfile.TemporaryDirectory(prefix="understudy-study-") as scratch:
             return Study(_rows(log, tried, Path(scratch) / "study", options))
     rows = _rows(log, tried, out, options)
-    write_text(out / "results.csv", table_of(rows))
+    write_text(out / "results.csv", results_csv(rows, columns()))
     write_report(out, rows, log, options.n_shadows, log.origin.path.name if log.origin.path else "")
     return Study(rows, out)
 
 
 def _rows(log: Interactions, tried: dict[str, Generator], folder: Path, options: StudyOptions) -> list[Row]:
     """The rows of all cells; those that are missing in the folder are computed."""
-    _open_folder(log, options, folder)
-    cells = [(label, seed) for label in tried for seed in range(options.n_seeds)]
-    missing = [(label, seed) for label, seed in cells if not _cell(folder, label, seed).exists()]
+    check_parent(folder)
+    plan = {
+        "n_rows": log.n_rows,
+        "n_learners": log.n_learners,
+        "n_actions": log.n_actions,
+        "n_shadows": options.n_shadows,
+    }
+    cells = FinishedCells(
+        folder, "study", plan, (log.action, log.outcome, log.offsets, "\n".join(log.actions))
+    )
+    wanted = [(label, seed) for label in tried for seed in range(options.n_seeds)]
+    missing = [(label, seed) for label, seed in wanted if cells.find(_label(label, seed)) is None]
     pending = list(dict.fromkeys(label for label, _ in missing))
     knowledge = attacker_knowledge(log)
     with progress.task("Trying generators", len(pending) * options.n_shadows + len(missing)) as step:
@@ -168,75 +171,15 @@ def _rows(log: Interactions, tried: dict[str, Generator], folder: Path, options:
         }
         splits = {seed: Split(log, seed, knowledge=knowledge) for seed in {seed for _, seed in missing}}
         run_tasks(
-            [partial(_fill, folder, splits[seed], tried[label], shadows[label]) for label, seed in missing],
+            [partial(_fill, cells, splits[seed], tried[label], shadows[label]) for label, seed in missing],
             step.advance,
         )
-    return [json.loads(_cell(folder, label, seed).read_text(encoding="utf-8")) for label, seed in cells]
+    return [cells.find(_label(label, seed)) or {} for label, seed in wanted]
 
 
-def table_of(rows: Sequence[Row]) -> str:
-    """Rows as CSV text with the columns in their order; what was not measured is left empty."""
-    text = io.StringIO()
-    names = columns()
-    writer = csv.DictWriter(text, names, lineterminator="\n")
-    writer.writeheader()
-    for row in rows:
-        writer.writerow({name: _plain(row[name]) if name in row else "" for name in names})
-    return text.getvalue()
+def _fill(cells: FinishedCells, split: Split, generator: Generator, shadow: ShadowAttack) -> None:
+    cells.keep(_label(generator.label, split.seed), split.try_generator(generator, shadow).row())
 
 
-def _plain(value: Any) -> Any:
-    return f"{value:.6g}" if isinstance(value, float) and math.isfinite(value) else value
-
-
-def _open_folder(log: Interactions, options: StudyOptions, folder: Path) -> None:
-    """Make the folder, or check that it holds the same study."""
-    check_parent(folder)
-    identity = {
-        "internal": "computed from real learners; no guarantee covers these files",
-        "version": understudy.__version__,
-        "n_rows": log.n_rows,
-        "n_learners": log.n_learners,
-        "n_actions": log.n_actions,
-        "n_shadows": options.n_shadows,
-    }
-    path = folder / "study.json"
-    before = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {"key": secrets.token_hex(16)}
-    identity["key"] = before["key"]
-    identity["data"] = _fingerprint(log, before["key"])
-    if path.exists() and before != identity:
-        raise UsageError(
-            f"{folder} holds another study (other data, options or version).",
-            hint="choose another folder, or remove this one.",
-            code="another-study",
-            settings=("out",),
-        )
-    folder.mkdir(mode=0o700, exist_ok=True)
-    (folder / "cells").mkdir(exist_ok=True)
-    write_json(path, identity)
-
-
-def _fingerprint(log: Interactions, key: str) -> str:
-    """Tells one log from another inside the study's folder; the random key makes it useless elsewhere."""
-    digest = hashlib.blake2b(key=key.encode(), digest_size=16)
-    for column in (log.action, log.outcome, log.offsets):
-        digest.update(np.ascontiguousarray(column).tobytes())
-    digest.update("\n".join(log.actions).encode())
-    return digest.hexdigest()
-
-
-def _cell(folder: Path, label: str, seed: int) -> Path:
-    # Labels may hold whole commands: letters and digits name the file, a digest keeps others apart.
-    name = re.sub(r"[^A-Za-z0-9.]+", "-", label)[:60]
-    return (
-        folder
-        / "cells"
-        / f"{name}-{hashlib.blake2b(label.encode(), digest_size=4).hexdigest()}-seed{seed}.json"
-    )
-
-
-def _fill(folder: Path, split: Split, generator: Generator, shadow: ShadowAttack) -> None:
-    # Infinite epsilons are written as Python's json does; these files are read only here.
-    write_text(
-        _cell(folder, generator.label, split.seed), json.dumps(split.try_generator(generator, shadow).row())
-    )
+def _label(generator: str, seed: int) -> str:
+    return f"{generator} seed {seed}"

@@ -145,11 +145,11 @@ def test_an_interrupted_sweep_goes_on(course, tmp_path):
     without = replace(course, labels=None)
     small = replace(PLAN, largest=300.0)
     done = run_sweep(without, small, folder)
-    kept = sorted(folder.glob("*-*.json"))
+    kept = sorted(folder.glob("cells/*.json"))
     assert len(kept) == len(sweep_tasks(without, small))
     # A task that was done is taken as it is kept, and one that was lost is done again.
     told = json.loads(kept[0].read_text())
-    told["rows"][0]["value"] = 0.123
+    told[0]["value"] = 0.123
     kept[0].write_text(json.dumps(told))
     kept[-1].unlink()
     again = run_sweep(without, small, folder)
@@ -165,9 +165,9 @@ def test_other_options_do_not_go_on_with_an_unfinished_sweep(course, tmp_path):
     small = SweepPlan(largest=100.0, fine_step=100.0, coarse_step=100.0, guesses=(1,), least_characters=200)
     without = replace(course, labels=None)
     run_sweep(without, small, folder)
-    with pytest.raises(UsageError, match="unfinished sweep"):
+    with pytest.raises(UsageError, match="holds another sweep"):
         run_sweep(without, replace(small, seed=2), folder)
-    with pytest.raises(UsageError, match="unfinished sweep"):
+    with pytest.raises(UsageError, match="holds another sweep"):
         run_sweep(replace(course, labels=1 - course.labels), small, folder)
 
 

@@ -24,7 +24,6 @@ from understudy.cli.keystrokes.options import (
 )
 from understudy.cli.lazy import command_group
 from understudy.cli.options import AsJson, Seed
-from understudy.cli.progress import progress_bar
 from understudy.cli.terminal import echo_json
 
 if TYPE_CHECKING:
@@ -117,8 +116,7 @@ def sweep(
     if unfinished.exists() and not as_json:
         typer.echo("Going on where the last sweep stopped.", err=True)
     try:
-        with progress_bar("Trying coarsenings") as progress:
-            rows = run_sweep(course, plan, unfinished, progress)
+        rows = run_sweep(course, plan, unfinished)
     except KeyboardInterrupt:
         typer.echo("Stopped. The same command goes on where it stopped.", err=True)
         raise

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import Path
 
+from understudy.core.files.results_table import results_csv
 from understudy.core.files.writing import write_json, write_text
 from understudy.core.pages.charts import Look, Point, curves, dots
 from understudy.core.pages.figures import ACCENT, MUTED, WARNING, Figure
@@ -12,6 +14,7 @@ from understudy.core.pages.render import render
 from understudy.keystrokes.sweep.results import (
     AVERAGES,
     BY_TEXT,
+    COLUMNS,
     EVENTS,
     IDENTIFICATION,
     INFERENCE,
@@ -22,7 +25,7 @@ from understudy.keystrokes.sweep.results import (
     advise,
     select,
 )
-from understudy.keystrokes.sweep.sweep import WAYS, Course, SweepPlan, table_of
+from understudy.keystrokes.sweep.sweep import WAYS, Course, SweepPlan
 
 HEIGHT = 270
 WORDS_OF_LEVEL = {AVERAGES: "averages of profiles", EVENTS: "every latency"}
@@ -133,7 +136,7 @@ def write_results(folder: Path, rows: list[Row], course: Course, plan: SweepPlan
     found = figures(rows, k)
     for name, figure in found.items():
         figure.save(folder, name)
-    write_text(folder / "results.csv", table_of(rows))
+    write_text(folder / "results.csv", results_csv(map(asdict, rows), COLUMNS))
     advice = all_advice(rows, plan)
     write_json(folder / "advice.json", {"internal": True, "advice": [one.to_json() for one in advice]})
     page = render(

@@ -7,11 +7,6 @@ Attacks on nearest profiles run at every size; attackers who learn, and the infe
 
 from __future__ import annotations
 
-import csv
-import hashlib
-import io
-import json
-import secrets
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, replace
 from functools import partial
@@ -21,10 +16,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-import understudy
+from understudy.core.engine import progress
+from understudy.core.engine.cells import FinishedCells
 from understudy.core.engine.tasks import run_tasks
 from understudy.core.extras import needs_extra
-from understudy.core.files.writing import write_json
 from understudy.errors import DataError, UsageError
 from understudy.keystrokes.attacks.events import EVENT_ATTACKS, histogram_likelihood, text
 from understudy.keystrokes.attacks.identification import (
@@ -51,7 +46,6 @@ from understudy.keystrokes.profiles import (
 from understudy.keystrokes.sweep.results import (
     AVERAGES,
     BY_TEXT,
-    COLUMNS,
     EVENTS,
     GROUPS,
     IDENTIFICATION,
@@ -212,6 +206,7 @@ def sweep_tasks(course: Course, plan: SweepPlan) -> dict[str, Callable[[], list[
             # Events: every fine size costs a pass over all keys, and they show no dip.
             if plan.is_full(size):
                 tasks[f"{EVENTS} {way} {size:g}"] = partial(_on_events, course, plan, way, size)
+    tasks["text"] = partial(_by_text, course, plan)
     return tasks
 
 
@@ -415,88 +410,32 @@ def _rng(plan: SweepPlan, level: str, way: str, size: float) -> np.random.Genera
 # All of them, with what was done before
 
 
-def run_sweep(
-    course: Course,
-    plan: SweepPlan,
-    folder: Path | None = None,
-    progress: Callable[[int], Callable[[], None]] | None = None,
-) -> list[Row]:
+def run_sweep(course: Course, plan: SweepPlan, folder: Path | None = None) -> list[Row]:
     """All rows. With a folder, finished tasks are kept there and not done again when the sweep is resumed."""
     tasks = sweep_tasks(course, plan)
-    done = {} if folder is None else _resumed(folder, plan, course)
-    open_tasks = {name: task for name, task in tasks.items() if name not in done}
-    tick = None if progress is None else progress(len(tasks))
-    if tick is not None:
-        for _ in range(len(tasks) - len(open_tasks)):
-            tick()
-    # Tasks fill the cores already; libraries that start threads of their own in each would only get in the way.
-    with threadpool_limits(1):
-        results = run_tasks([partial(_kept, folder, name, task) for name, task in open_tasks.items()], tick)
-    done |= dict(zip(open_tasks, results, strict=True))
-    return [row for name in tasks for row in done[name]] + _by_text(course, plan)
-
-
-def _kept(folder: Path | None, name: str, task: Callable[[], list[Row]]) -> list[Row]:
-    rows = task()
-    if folder is not None:
-        write_json(
-            folder / f"{name.replace(' ', '-')}.json", {"task": name, "rows": [asdict(row) for row in rows]}
-        )
-    return rows
-
-
-def _resumed(folder: Path, plan: SweepPlan, course: Course) -> dict[str, list[Row]]:
-    """What an interrupted sweep of the same plan and data left; figures only, no learner's row.
-
-    The data are recognised by a digest with a key of this sweep; both go when the sweep is done.
-    """
-    about = folder / "sweep.json"
-    before = json.loads(about.read_text(encoding="utf-8")) if about.exists() else {}
-    key = before.get("key") or secrets.token_hex(16)
-    told = json.loads(
-        json.dumps(
-            {
-                "plan": asdict(plan),
-                "version": understudy.__version__,
-                "key": key,
-                "data": _digest(course, bytes.fromhex(key)),
-            }
-        )
-    )
-    if before:
-        if before != told:
-            raise UsageError(
-                f"{folder} holds an unfinished sweep of other data or with other options.",
-                hint="remove it, or choose another folder with -o.",
-            )
-    else:
-        folder.mkdir(parents=True, exist_ok=True)
-        folder.chmod(0o700)
-        write_json(about, told)
+    cells = None if folder is None else FinishedCells(folder, "sweep", asdict(plan), _data(course))
     done = {}
-    for path in sorted(folder.glob("*-*.json")):
-        kept = json.loads(path.read_text(encoding="utf-8"))
-        done[kept["task"]] = [Row(**row) for row in kept["rows"]]
-    return done
+    if cells is not None:
+        kept = {name: cells.find(name) for name in tasks}
+        done = {name: [Row(**row) for row in rows] for name, rows in kept.items() if rows is not None}
+    pending = {name: task for name, task in tasks.items() if name not in done}
+    # Tasks fill the cores already; libraries that start threads of their own in each would only get in the way.
+    with threadpool_limits(1), progress.task("Trying coarsenings", len(tasks)) as step:
+        step.advance(len(done))
+        results = run_tasks(
+            [partial(_measure, cells, name, task) for name, task in pending.items()], step.advance
+        )
+    done |= dict(zip(pending, results, strict=True))
+    return [row for name in tasks for row in done[name]]
 
 
-def _digest(course: Course, key: bytes) -> str:
-    digest = hashlib.blake2b(key=key, digest_size=16)
+def _data(course: Course) -> tuple[NDArray[Any] | None, ...]:
     data = course.keystrokes
-    for column in (data.key, data.time, data.follows, data.offsets, data.session, data.week, course.labels):
-        digest.update(b"none" if column is None else np.ascontiguousarray(column).tobytes())
-    return digest.hexdigest()
+    return (data.key, data.time, data.follows, data.offsets, data.session, data.week, course.labels)
 
 
-def table_of(rows: list[Row]) -> str:
-    """results.csv."""
-    stream = io.StringIO()
-    writer = csv.DictWriter(stream, COLUMNS, lineterminator="\n")
-    writer.writeheader()
-    for row in rows:
-        writer.writerow({name: _shown(value) for name, value in asdict(row).items()})
-    return stream.getvalue()
-
-
-def _shown(value: Any) -> Any:
-    return f"{value:.6g}" if isinstance(value, float) else value
+def _measure(cells: FinishedCells | None, name: str, task: Callable[[], list[Row]]) -> list[Row]:
+    rows = task()
+    if cells is not None:
+        cells.keep(name, [asdict(row) for row in rows])
+    return rows
