@@ -19,7 +19,7 @@ from reproductions.validation_desk.study import (
     run_study,
     year_of,
 )
-from understudy.cohorts.compare import table_of
+from understudy.core.files.results_table import results_csv
 from understudy.desk.disclosure.probing import N_TRIPLES
 from understudy.desk.domain.analysis import Analysis
 from understudy.desk.researcher.examples import ANALYSES, path_of, read_examples
@@ -160,5 +160,5 @@ def test_a_table_of_requests_can_be_read_back():
         "first": {1: [failing], 3: [failing, Studied(ONE, (), 0.25)]},
         "mended": {1: [Studied(ONE, (), 0.25)]},
     }
-    text = table_of(rows_of(found))
+    text = results_csv(rows_of(found))
     assert from_rows(list(csv.DictReader(io.StringIO(text)))) == found
