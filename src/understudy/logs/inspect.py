@@ -9,7 +9,8 @@ import numpy as np
 import polars as pl
 
 from understudy.core.files.origin import Origin
-from understudy.core.pages.figures import ACCENT, WARNING, Figure, data
+from understudy.core.pages.charts import Look, Point, curves
+from understudy.core.pages.figures import ACCENT, WARNING, Figure
 from understudy.core.pages.notebook import notebook_table
 from understudy.core.pages.render import render
 from understudy.logs.attacks.uniqueness import Uniqueness, uniqueness
@@ -90,25 +91,22 @@ def inspect(log: Interactions, *, rng: np.random.Generator | None = None) -> Ins
     return Inspection(describe(log), found, log.origin, log.simulated)
 
 
+_LOOKS = (Look(ACCENT), Look(WARNING, "diamond"))
+
+
 def uniqueness_figure(shares: list[Uniqueness]) -> Figure:
     """Share of learners singled out by the number of points known."""
-    import altair as alt
-
-    values = [share.to_json() for share in shares]
-    points = list(dict.fromkeys(share.points for share in shares))
-    colour = alt.Color(
-        "points:N",
-        scale=alt.Scale(domain=points, range=[ACCENT, WARNING]),
-        legend=alt.Legend(orient="top", title=None),
-    )
+    looks = dict(zip(dict.fromkeys(share.points for share in shares), _LOOKS, strict=False))
     # The whole scale up to 100 % would flatten a log in which few are singled out.
     most = max((share.high for share in shares), default=1.0)
-    scale = alt.Scale(domain=[0, 1.0 if most > 0.5 else max(0.1, 1.2 * most)], nice=True)
-    x = alt.X("k:O", title="things known about a learner", axis=alt.Axis(labelAngle=0))
-    y = alt.Y("share:Q", scale=scale, title="learners singled out", axis=alt.Axis(format=".0%", tickCount=5))
-    base = alt.Chart(data(values)).encode(x=x, color=colour)
-    band = base.mark_rule(strokeWidth=2, opacity=0.5).encode(y=alt.Y("low:Q", scale=scale), y2="high:Q")
-    line = base.mark_line(point=alt.OverlayMarkDef(size=70), strokeWidth=2.5).encode(y=y)
-    last = {share.points: share for share in shares}
-    words = "; ".join(f"{s.k} points by {name}: {100 * s.share:.0f} %" for name, s in last.items())
-    return Figure.of((band + line).properties(height=280), f"Learners singled out. {words}.")
+    drawing = curves(
+        [Point(share.k, share.share, share.low, share.high, share.points) for share in shares],
+        "things known about a learner",
+        "learners singled out",
+        looks=looks,
+        domain=[0.0, 1.0 if most > 0.5 else max(0.1, 1.2 * most)],
+        axis=".0%",
+        number=".0%",
+        height=280,
+    )
+    return drawing.figure("Learners singled out, by how many things are known")

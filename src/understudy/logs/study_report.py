@@ -82,7 +82,7 @@ def tradeoff(summaries: list[Row]) -> Figure:
         "auc:Q",
         scale=alt.Scale(domain=[0.4, 1.0]),
         axis=alt.Axis(format=".1f", tickCount=6),
-        title=["members told from others (AUC)", "further down is less risk"],
+        title=["members distinguished (AUC)", "further down is less risk"],
     )
     domain = [STRONGEST, PUBLISHED]
     legend = alt.Legend(orient="top", title=None)

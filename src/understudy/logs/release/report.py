@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from understudy.core.pages.charts import Look, Point, curves
 from understudy.core.pages.figures import ACCENT, MUTED, Figure, data
 from understudy.core.pages.render import render
 from understudy.core.pages.words import certainty, verdict
@@ -47,7 +48,7 @@ def report_page(
 
 
 def shares_figure(log: Interactions, synthetic: Interactions) -> Figure:
-    """Share of each action, real against synthetic (seed, Figure 3), most frequent first."""
+    """Share of each action, real against synthetic, most frequent first (Vie, Rigaux and Minn 2022, Figure 3)."""
     import altair as alt
 
     real = np.bincount(log.action, minlength=log.n_actions) / max(log.n_rows, 1)
@@ -74,31 +75,27 @@ def shares_figure(log: Interactions, synthetic: Interactions) -> Figure:
 
 def lengths_figure(log: Interactions, synthetic: Interactions) -> Figure:
     """Share of learners with at most so many rows."""
-    import altair as alt
-
-    values: list[dict[str, Any]] = []
-    for name, lengths in (("real", log.lengths), ("synthetic", synthetic.lengths)):
-        for share in np.linspace(0.01, 0.99, 50):
-            # The axis is logarithmic, and a learner without rows has no place on it.
-            rows = max(1.0, float(np.quantile(lengths, share)))
-            values.append({"rows": rows, "share": float(share), "log": name})
-    longest = max(point["rows"] for point in values)
-    ticks = [m * 10**e for e in range(7) for m in (1, 3) if m * 10**e <= max(longest, 3)]
-    x = alt.X(
-        "rows:Q",
-        scale=alt.Scale(type="log", nice=False),
-        axis=alt.Axis(values=ticks, format=",d"),
-        title=["attempts of a learner", "(about three times as many from mark to mark)"],
-    )
-    y = alt.Y("share:Q", title="learners with at most so many", axis=alt.Axis(format=".0%", tickCount=5))
-    chart = (
-        alt.Chart(data(values))
-        .mark_line(interpolate="step-after", strokeWidth=2.5)
-        .encode(x=x, y=y, color=_real_and_synthetic())
-        .properties(height=220)
+    points = [
+        # The axis is logarithmic, and a learner without rows has no place on it.
+        Point(max(1.0, float(np.quantile(lengths, share))), float(share), series=name)
+        for name, lengths in (("real", log.lengths), ("synthetic", synthetic.lengths))
+        for share in np.linspace(0.01, 0.99, 50)
+    ]
+    longest = max(float(point.at) for point in points)
+    drawing = curves(
+        points,
+        ["attempts of a learner", "(about three times as many from mark to mark)"],
+        "learners with at most so many",
+        looks={"real": Look(MUTED, dots=False), "synthetic": Look(ACCENT, dots=False)},
+        domain=[0.0, 1.0],
+        axis=".0%",
+        bands=True,
+        logarithmic=True,
+        ticks=[m * 10**e for e in range(7) for m in (1, 3) if m * 10**e <= max(longest, 3)],
+        height=220,
     )
     medians = f"median {np.median(log.lengths):g} real, {np.median(synthetic.lengths):g} synthetic"
-    return Figure.of(chart, f"Lengths of real and synthetic sequences: {medians}.")
+    return Figure.of(drawing.chart, f"Lengths of real and synthetic sequences: {medians}.")
 
 
 def _real_and_synthetic() -> Any:
