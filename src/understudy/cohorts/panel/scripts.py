@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from understudy.cohorts.schema import Schema
 from understudy.errors import DataError, UsageError
+from understudy.sandbox.code_review import UnparsableError, called_name, entries, parameters, parse
 
 ENTRY = "generate"
 PARAMETERS = ("n", "label", "summary", "rng")
@@ -191,17 +192,17 @@ def read_script(path: Path) -> str:
 def _refuse_syntax(path: Path, text: str, code: str) -> None:
     """Say in which line of the file Python stops understanding; the chat knows the line of its own block."""
     try:
-        ast.parse(code)
-    except SyntaxError as error:
-        line = error.lineno or 1
+        parse(code)
+    except UnparsableError as error:
+        if not error.message:
+            # Found again by the check of every script, which names it.
+            return
+        line = error.line or 1
         before = text[: max(text.find(code.strip("\n")), 0)].count("\n")
         raise DataError(
             f"{path.name}: syntax error, line {before + line}.",
             hint="to paste back to the chat: " + repair_request(ScriptFault("SyntaxError", line)).strip(),
         ) from None
-    except (ValueError, RecursionError, MemoryError):
-        # Found again by the check of every script, which names it.
-        return
 
 
 def check_names(names: Sequence[str]) -> None:
@@ -285,10 +286,9 @@ def check_script(source: str) -> tuple[ScriptFault, ...]:
     if len(source) > LONGEST_SCRIPT:
         return (ScriptFault("TooLong"),)
     try:
-        tree = ast.parse(source)
-    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
-        line = error.lineno if isinstance(error, SyntaxError) else None
-        return (ScriptFault("SyntaxError", line),)
+        tree = parse(source)
+    except UnparsableError as error:
+        return (ScriptFault("SyntaxError", error.line),)
     try:
         found = {*_structure(tree), *_contents(tree)}
     except RecursionError:
@@ -297,17 +297,12 @@ def check_script(source: str) -> tuple[ScriptFault, ...]:
 
 
 def _structure(tree: ast.Module) -> Iterator[ScriptFault]:
-    entries = [
-        statement
-        for statement in tree.body
-        if isinstance(statement, ast.FunctionDef) and statement.name == ENTRY
-    ]
-    if len(entries) != 1:
-        yield ScriptFault("WrongEntry", entries[1].lineno if entries else None)
-    for entry in entries:
+    found = entries(tree, ENTRY)
+    if len(found) != 1:
+        yield ScriptFault("WrongEntry", found[1].lineno if found else None)
+    for entry in found:
         names = entry.args
-        given = tuple(argument.arg for argument in names.posonlyargs + names.args)
-        if given != PARAMETERS or names.vararg or names.kwarg or names.kwonlyargs:
+        if tuple(parameters(entry)) != PARAMETERS or names.vararg or names.kwarg or names.kwonlyargs:
             yield ScriptFault("WrongEntry", entry.lineno)
     yield from _at_import(tree.body)
 
@@ -373,7 +368,7 @@ def _kinds(node: ast.AST) -> Iterator[str]:
         if isinstance(node.value, str) and "__" in node.value:
             yield "ForbiddenString"
     elif isinstance(node, ast.Call):
-        drawn = isinstance(node.func, ast.Attribute) and node.func.attr == "rvs"
+        drawn = isinstance(node.func, ast.Attribute) and called_name(node) == "rvs"
         if drawn and not any(keyword.arg == "random_state" for keyword in node.keywords):
             yield "OtherRandomness"
     elif isinstance(node, ast.FunctionDef):

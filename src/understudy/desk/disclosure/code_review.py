@@ -13,6 +13,15 @@ from typing import Any
 
 from understudy.desk.domain.analysis import ENTRY
 from understudy.desk.domain.policy import Policy
+from understudy.sandbox.code_review import (
+    UnparsableError,
+    called_name,
+    entries,
+    imported_modules,
+    nodes_in_order,
+    parameters,
+    parse,
+)
 
 LEARNER_COLUMN = "learner"
 MOST_TEXT = 100
@@ -129,20 +138,20 @@ def read_code(code: str, columns: Sequence[str], policy: Policy) -> CodeReading:
     if len(code.encode(errors="replace")) > policy.most_code_bytes:
         return CodeReading(findings=(f"the code is longer than {policy.most_code_bytes:,} bytes.",))
     try:
-        tree = ast.parse(code)
-    except SyntaxError as error:
-        return CodeReading(findings=(f"line {error.lineno or 1} is not Python: {error.msg}.",))
-    except (ValueError, RecursionError, MemoryError):
+        tree = parse(code)
+    except UnparsableError as error:
+        if error.message:
+            return CodeReading(findings=(f"line {error.line or 1} is not Python: {error.message}.",))
         return CodeReading(
-            findings=("the code cannot be parsed: it is nested too deeply or holds bytes that are no text.",)
+            findings=(
+                "the code cannot be parsed: it is nested too deeply, or holds bytes that are not text.",
+            )
         )
-    kinds = (ast.expr, ast.stmt, ast.keyword)
-    nodes = [node for node in ast.walk(tree) if isinstance(node, kinds)]
-    nodes.sort(key=lambda node: (node.lineno, node.col_offset))
+    nodes = nodes_in_order(tree)
     # Texts that stand alone, such as docstrings, do nothing.
     idle = {id(node.value) for node in nodes if isinstance(node, ast.Expr)}
     telling = [node for node in nodes if not (isinstance(node, ast.Constant) and id(node) in idle)]
-    imports = tuple(sorted({name for node in nodes for name in _imported(node)}))
+    imports = tuple(sorted({name.partition(".")[0] or "." for name in imported_modules(nodes)}))
     not_allowed = tuple(name for name in imports if name not in policy.libraries)
     findings = list(_entry_findings(tree))
     if not_allowed:
@@ -160,21 +169,11 @@ def read_code(code: str, columns: Sequence[str], policy: Policy) -> CodeReading:
 
 
 def _entry_findings(tree: ast.Module) -> Iterator[str]:
-    entries = [node for node in tree.body if isinstance(node, ast.FunctionDef) and node.name == ENTRY]
-    if not entries:
+    found = entries(tree, ENTRY)
+    if not found:
         yield f"there is no `def {ENTRY}(data)`."
-        return
-    arguments = entries[-1].args
-    names = [one.arg for one in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs)]
-    if "data" not in names and arguments.kwarg is None:
+    elif "data" not in parameters(found[-1]) and found[-1].args.kwarg is None:
         yield f"`{ENTRY}` has no parameter `data`."
-
-
-def _imported(node: ast.AST) -> Iterator[str]:
-    if isinstance(node, ast.Import):
-        yield from (alias.name.split(".")[0] for alias in node.names)
-    elif isinstance(node, ast.ImportFrom):
-        yield (node.module or ".").split(".")[0]
 
 
 def _names(node: ast.AST, column: str) -> bool:
@@ -196,14 +195,14 @@ def _subset(node: ast.AST) -> Passage | None:
             return _passage(node, "rows by label or place")
         if isinstance(node.slice, ast.Slice):
             return _passage(node, "a part by place")
-    if isinstance(node, ast.Call) and (remark := _PICKS.get(_called(node))):
+    if isinstance(node, ast.Call) and (remark := _PICKS.get(called_name(node))):
         return _passage(node, _picked_columns(node) or remark)
     return None
 
 
 def _picked_columns(node: ast.Call) -> str:
     """Which columns are picked, where a method that picks rows elsewhere picks columns here."""
-    if _called(node) != "filter":
+    if called_name(node) != "filter":
         return ""
     given = {one.arg: one.value for one in node.keywords}
     if node.args:
@@ -226,13 +225,13 @@ def _is_condition(node: ast.AST) -> bool:
     if isinstance(node, ast.UnaryOp):
         return isinstance(node.op, ast.Invert | ast.Not)
     if isinstance(node, ast.Call):
-        return _called(node) in ("isin", "between", "isna", "notna", "eq", "ne", "gt", "lt", "ge", "le")
+        return called_name(node) in ("isin", "between", "isna", "notna", "eq", "ne", "gt", "lt", "ge", "le")
     return isinstance(node, ast.Compare)
 
 
 def _sensitive(node: ast.AST) -> Passage | None:
     if isinstance(node, ast.Call):
-        name = _called(node)
+        name = called_name(node)
         if name in _SENSITIVE:
             return _passage(node, f"{name}: {_SENSITIVE[name]}.")
     if isinstance(node, ast.Constant) and node.value in (
@@ -256,7 +255,7 @@ def _uses_chance(node: ast.AST) -> bool:
 
 
 def _warning(node: ast.AST) -> Passage | None:
-    if isinstance(node, ast.Call) and (remark := _HIDES.get(_called(node))):
+    if isinstance(node, ast.Call) and (remark := _HIDES.get(called_name(node))):
         return _passage(node, f"{remark}.")
     if isinstance(node, ast.Compare):
         sides = (node.left, *node.comparators)
@@ -284,7 +283,7 @@ def _is_learner(node: ast.AST) -> bool:
 
 def _is_size(node: ast.AST) -> bool:
     if isinstance(node, ast.Call):
-        return _called(node) in ("len", "nunique", "count", "size")
+        return called_name(node) in ("len", "nunique", "count", "size")
     if isinstance(node, ast.Subscript):
         return _is_size(node.value)
     return isinstance(node, ast.Attribute) and node.attr in ("shape", "size")
@@ -293,12 +292,6 @@ def _is_size(node: ast.AST) -> bool:
 def _is_large_number(node: ast.AST) -> bool:
     # Guards such as `len(group) > 2` are ordinary.
     return isinstance(node, ast.Constant) and isinstance(node.value, int | float) and node.value > 30
-
-
-def _called(node: ast.Call) -> str:
-    if isinstance(node.func, ast.Attribute):
-        return node.func.attr
-    return node.func.id if isinstance(node.func, ast.Name) else ""
 
 
 def _passage(node: ast.expr, remark: str) -> Passage:

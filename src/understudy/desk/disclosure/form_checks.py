@@ -10,7 +10,6 @@ texts may depend on the data at all, each the same without most of the learners.
 
 from __future__ import annotations
 
-import ast
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -20,6 +19,7 @@ from numpy.typing import NDArray
 from understudy.desk.disclosure.influences import Influences
 from understudy.desk.domain.policy import Policy
 from understudy.desk.domain.results import Check, Results, Table
+from understudy.sandbox.code_review import UnparsableError, parse, written_texts
 
 # Texts, rows and names that depend on the data: so many may leave if a person agrees, and always fewer than the
 # policy's least number of learners. One for each of so many learners would be a list of them.
@@ -61,7 +61,7 @@ def shape(
 
 def known_texts(trial: Results, code: str, declared_texts: Sequence[str] = ()) -> set[str]:
     """What can be said without the real data."""
-    return set(trial.texts) | literals(code) | set(declared_texts)
+    return set(trial.texts) | _texts_of(code) | set(declared_texts)
 
 
 def shown_names(names: Sequence[str], answer: Results, known: set[str]) -> tuple[str, ...]:
@@ -97,19 +97,11 @@ def size(answer: Results, policy: Policy) -> Check:
     )
 
 
-def literals(code: str) -> set[str]:
-    """All texts that are written out in the code, and names of keyword arguments, as in dict(mean=1.0)."""
+def _texts_of(code: str) -> set[str]:
     try:
-        tree = ast.parse(code)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return written_texts(parse(code))
+    except UnparsableError:
         return set()
-    found = set()
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Constant) and isinstance(node.value, str):
-            found.add(node.value)
-        elif isinstance(node, ast.keyword) and node.arg:
-            found.add(node.arg)
-    return found
 
 
 def _depending(influences: Influences, answer: Results, trial: Results, policy: Policy) -> Check | None:

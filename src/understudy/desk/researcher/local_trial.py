@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import ast
 import difflib
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from time import monotonic
@@ -20,6 +20,7 @@ from understudy.desk.domain.analysis import ENTRY, Analysis, Answer, Failure, Pr
 from understudy.desk.domain.learners import LEARNER, LearnerTable, learner_table, read_table
 from understudy.desk.domain.policy import Policy
 from understudy.desk.domain.results import Results
+from understudy.sandbox.code_review import UnparsableError, imported_modules, nodes_at, parse
 
 _MOST_NAMED = 12
 
@@ -27,13 +28,13 @@ _MOST_NAMED = 12
 def unusable(code: str, name: str) -> tuple[str, str] | None:
     """What keeps a file from being run at all, and what to do: found without running it."""
     try:
-        tree = ast.parse(code)
-    except SyntaxError as error:
-        return (
-            f"line {error.lineno or 1} of {name} is not Python: {error.msg}.",
-            "mend that line, or the one before.",
-        )
-    except (ValueError, RecursionError, MemoryError):
+        tree = parse(code)
+    except UnparsableError as error:
+        if error.message:
+            return (
+                f"line {error.line or 1} of {name} is not Python: {error.message}.",
+                "correct that line, or the one before.",
+            )
         return f"{name} cannot be read as Python.", "save it as plain text, and nest less."
     if ENTRY in _defined(tree):
         return None
@@ -56,7 +57,7 @@ def explained(
         )
     if failure.status == "empty":
         return f"{ENTRY} returned nothing.", "end it with return {...}."
-    nodes = list(_at(ast.parse(code), failure.error_line))
+    nodes = nodes_at(parse(code), failure.error_line)
     if missing := _missing_column(nodes, columns, failure.error_type):
         close = difflib.get_close_matches(missing, columns, n=3)
         return (
@@ -64,9 +65,9 @@ def explained(
             f"did you mean {_named(close)}?" if close else f"it has: {_named(columns)}.",
         )
     if failure.error_type in ("ImportError", "ModuleNotFoundError"):
+        modules = _named(imported_modules(nodes)) or "something"
         return (
-            f"line {failure.error_line} of {name} imports {_named(_imported(nodes)) or 'something'}, which a desk does "
-            "not have.",
+            f"line {failure.error_line} of {name} imports {modules}, which a desk does not have.",
             f"use what is there: {', '.join(policy.libraries)}.",
         )
     if failure.error_type in ("PermissionError", "FileNotFoundError", "OSError", "ConnectionError"):
@@ -102,14 +103,6 @@ def _defined(tree: ast.Module) -> set[str]:
     return found
 
 
-def _at(tree: ast.Module, line: int | None) -> Iterator[ast.expr | ast.Import | ast.ImportFrom]:
-    """What stands in a line, or goes over it."""
-    for node in ast.walk(tree):
-        kinds = ast.expr | ast.Import | ast.ImportFrom
-        if line and isinstance(node, kinds) and node.lineno <= line <= (node.end_lineno or node.lineno):
-            yield node
-
-
 def _missing_column(nodes: Sequence[ast.AST], columns: Sequence[str], error_type: str) -> str | None:
     """What is asked of the table in a line and is not there, if that is what the error is about."""
     if error_type == "AttributeError":
@@ -133,16 +126,6 @@ def _missing_column(nodes: Sequence[ast.AST], columns: Sequence[str], error_type
     else:
         return None
     return next((one for one in asked if one not in columns), None)
-
-
-def _imported(nodes: Sequence[ast.AST]) -> list[str]:
-    found = []
-    for node in nodes:
-        if isinstance(node, ast.Import):
-            found += [one.name for one in node.names]
-        elif isinstance(node, ast.ImportFrom):
-            found.append(node.module or ".")
-    return found
 
 
 def _named(names: Sequence[str]) -> str:
