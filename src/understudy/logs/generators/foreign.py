@@ -123,6 +123,11 @@ def _call(function: Any, *arguments: Any, **offered: Any) -> Any:
 
 def _as_log(drawn: Any, actions: tuple[str, ...]) -> Interactions:
     """What somebody's generator drew as a log with the vocabulary of the real one, where it fits."""
-    log = drawn if isinstance(drawn, Interactions) else Interactions.from_frame(drawn, single_rows=True)
+    if isinstance(drawn, Interactions):
+        log = drawn
+    elif not len(drawn):
+        log = Interactions.from_sequences([], [], actions=list(actions))  # no learner was asked for
+    else:
+        log = Interactions.from_frame(drawn, single_rows=True)
     plain = replace(log, item=None, items=(), time=None, group=None, groups=())
     return plain.recode(actions) if set(plain.actions) <= set(actions) else plain
