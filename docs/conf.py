@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import inspect
+import re
 import sys
 from pathlib import Path
 from typing import Annotated, Any, get_args, get_origin, get_type_hints
@@ -31,8 +32,6 @@ html_show_sourcelink = False
 html_show_sphinx = False
 html_theme_options = {"navigation_with_keys": True}
 
-# Docstrings are plain text with code in single backticks.
-default_role = "code"
 autodoc_member_order = "bysource"
 autodoc_preserve_defaults = True
 autodoc_typehints = "signature"
@@ -40,6 +39,15 @@ autodoc_typehints_format = "short"
 python_use_unqualified_type_names = True
 # Types that have no page here: those of other libraries, and those inside the package.
 nitpick_ignore_regex = [(r"py:.*", r".*")]
+
+
+def plain_text(app: Any, what: str, name: str, value: Any, options: Any, lines: list[str]) -> None:
+    """Docstrings are plain text with code in single backticks, as in Markdown; Sphinx expects its own markup."""
+    for number, line in enumerate(lines):
+        parts = re.split(r"`([^`]+)`", line)
+        words = [re.sub(r"([*_|\\])", r"\\\1", part) for part in parts[0::2]]
+        code = [rf"\ ``{part}``\ " for part in parts[1::2]] + [""]
+        lines[number] = "".join(word + span for word, span in zip(words, code, strict=True))
 
 
 def show_settings(app: Any, what: str, name: str, value: Any, options: Any, lines: list[str]) -> None:
@@ -66,6 +74,7 @@ def hide_signature(
 
 
 def setup(app: Any) -> None:
-    """Connect both to autodoc."""
+    """Connect them to autodoc."""
+    app.connect("autodoc-process-docstring", plain_text)
     app.connect("autodoc-process-docstring", show_settings)
     app.connect("autodoc-process-signature", hide_signature)
