@@ -64,12 +64,14 @@ def desk_page() -> str:
 
 def desk_reference() -> str:
     """The desk's settings and policy, the latter with the words of the file that `desk init` writes."""
-    from understudy.desk.domain.policy import WORDS, Policy
+    from dataclasses import fields
+
+    from understudy.desk.domain.policy import Policy
 
     rows = []
-    for name, value in vars(Policy()).items():
-        shown = ", ".join(value) or "none" if isinstance(value, tuple) else f"{value:g}"
-        rows.append([f"`{name}`", shown, WORDS[name]])
+    for key in fields(Policy):
+        shown = ", ".join(key.default) or "none" if isinstance(key.default, tuple) else f"{key.default:g}"
+        rows.append([f"`{key.name}`", shown, key.metadata["comment"]])
     return filled(
         DOCS / "reference" / "desk.template.md", policy=table(["line", "default", "what it decides"], rows)
     )

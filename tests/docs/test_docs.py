@@ -1,36 +1,60 @@
-"""The documentation is true: its commands run, its pages are what the code renders."""
+"""The documentation is true: its commands run, its pages are what the code renders, its site is built offline."""
 
+import contextlib
 import importlib.util
+import io
+import os
 import re
+import shlex
+import shutil
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
+from tests.support.command import run
+from understudy.errors import MissingError
+from understudy.sandbox import require_sandbox
+
 pytestmark = pytest.mark.functional
 
 ROOT = Path(__file__).resolve().parents[2]
+DOCS = ROOT / "docs"
+PAGES = sorted(path for path in DOCS.rglob("*.md") if "_build" not in path.parts)
+SOURCES = [*sorted(ROOT.glob("*.md")), *(path for path in PAGES)]
+COHORT, DESK = DOCS / "tutorials/cohort.md", DOCS / "tutorials/validation-desk.md"
+WALKED = sorted({*(DOCS / "tutorials").glob("*.md"), *(DOCS / "how-to").glob("*.md")} - {COHORT, DESK})
+# What a machine without the sandbox leaves out.
+SANDBOXED = (["cohort", "synthesize"], ["desk", "try"])
 
 
 @pytest.fixture(scope="module")
 def build():
-    spec = importlib.util.spec_from_file_location("build", ROOT / "docs" / "build.py")
+    spec = importlib.util.spec_from_file_location("build", DOCS / "build.py")
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
 
 
-def fenced(path, language):
-    return re.findall(
-        rf"^```{language}\n(.*?)^```", path.read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE
-    )
+def blocks(path):
+    """The fenced blocks of a page: language and text."""
+    found = re.findall(r"^```(\w*)\n(.*?)^```", path.read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE)
+    return [(language, text) for language, text in found]
+
+
+def commands(path):
+    """The lines of a page that a reader types."""
+    return [
+        line
+        for language, text in blocks(path)
+        if language == "bash"
+        for line in text.splitlines()
+        if line.strip()
+    ]
 
 
 def sandbox_works():
-    from understudy.errors import MissingError
-    from understudy.sandbox import require_sandbox
-
     try:
         require_sandbox()
     except MissingError:
@@ -38,79 +62,137 @@ def sandbox_works():
     return True
 
 
-def run_in_order(page, folder):
-    """Run every command of a page's fenced blocks in a folder; those that need the sandbox where there is one."""
-    commands = [line for block in fenced(page, "bash") for line in block.splitlines() if line.strip()]
-    works = sandbox_works()
-    for line in commands:
-        if line.startswith("printf "):
-            # A small file that the next command reads.
-            subprocess.run(["sh", "-c", line], cwd=folder, check=True)
-            continue
-        words = re.findall(r'"[^"]*"|\S+', line)
-        assert words[0] == "understudy"
-        if words[1:3] in (["cohort", "synthesize"], ["desk", "try"]) and not works:
-            continue
-        arguments = [word.strip('"') for word in words[1:]]
-        done = subprocess.run(
-            [sys.executable, "-c", "from understudy.cli import main; main()", *arguments],
-            capture_output=True,
-            text=True,
-            cwd=folder,
-        )
-        assert done.returncode == 0, f"{line}\n{done.stderr}"
-    return commands
+def walk(page, folder):
+    """Do what a page says in a folder: its commands and its Python, in order."""
+    works, names = sandbox_works(), {}
+    for language, text in blocks(page):
+        if language == "python":
+            run_python(text, names, folder, page)
+        for line in text.splitlines() if language == "bash" else []:
+            words = shlex.split(line)
+            if not words:
+                continue
+            if words[0] == "printf":
+                # A small file that the next command reads.
+                subprocess.run(["sh", "-c", line], cwd=folder, check=True)
+                continue
+            assert words[0] == "understudy", line
+            if words[1:3] in SANDBOXED and not works:
+                continue
+            done = run(*words[1:], cwd=folder)
+            assert done.returncode == 0, f"{page.name}: {line}\n{done.stderr}"
 
 
-def test_every_command_of_the_readme_runs_in_order(tmp_path):
-    assert len(run_in_order(ROOT / "README.md", tmp_path)) >= 6
-    assert (tmp_path / "bundle/share/card.html").exists()
+def run_python(text, names, folder, page):
+    before = os.getcwd()
+    os.chdir(folder)
+    try:
+        with contextlib.redirect_stdout(io.StringIO()):
+            exec(compile(text, str(page), "exec"), names)  # noqa: S102 (our own pages)
+    finally:
+        os.chdir(before)
+
+
+@pytest.fixture(scope="module")
+def cohort_folder(tmp_path_factory):
+    """What the tutorial on cohorts makes; the one on the desk goes on with it."""
+    folder = tmp_path_factory.mktemp("cohort")
+    walk(COHORT, folder)
+    return folder
+
+
+@pytest.mark.parametrize("page", WALKED, ids=lambda page: f"{page.parent.name}-{page.stem}")
+def test_a_page_does_what_it_says(page, tmp_path):
+    walk(page, tmp_path)
+
+
+def test_the_tutorial_on_cohorts_does_what_it_says(cohort_folder):
+    assert (cohort_folder / "summary.json").exists()
+    assert (cohort_folder / "comparison/report.html").exists()
 
 
 @pytest.mark.sandbox
-def test_every_command_of_the_desk_tutorial_runs_in_order(tmp_path):
+def test_the_tutorial_on_the_desk_does_what_it_says(cohort_folder, tmp_path):
     if not sandbox_works():
         pytest.skip("no sandbox on this machine, and so no synthetic cohort to register")
-    assert len(run_in_order(ROOT / "docs/tutorials/validation-desk.md", tmp_path)) >= 10
+    for kind in ("cohort.*", "summary.json", "synthetic.*"):
+        for path in cohort_folder.glob(kind):
+            shutil.copy(path, tmp_path)
+    walk(DESK, tmp_path)
     assert (tmp_path / "restored/desk.toml").exists()
 
 
-def test_the_readme_begins_with_the_two_commands_and_shows_a_picture():
-    text = (ROOT / "README.md").read_text(encoding="utf-8")
-    first = fenced(ROOT / "README.md", "text")[0]
+@pytest.mark.parametrize("example", sorted((ROOT / "examples").glob("*.py")), ids=lambda path: path.stem)
+def test_an_example_runs(example, tmp_path):
+    """Notebooks kept as scripts: cells of text and code."""
+    text = example.read_text(encoding="utf-8")
+    assert text.startswith("# %% [markdown]\n")
+    assert text.count("\n# %%\n") >= 3
+    done = subprocess.run([sys.executable, example], cwd=tmp_path, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+
+
+def test_the_readme_is_one_screen_whose_commands_are_those_of_the_tutorials():
+    """Every command of the README is one of a tutorial, where it is run, in the same order."""
+    readme = ROOT / "README.md"
+    text = readme.read_text(encoding="utf-8")
+    assert len(text.splitlines()) <= 90
+    first = next(block for language, block in blocks(readme) if language == "text")
     assert [line.split("#")[0].strip() for line in first.splitlines()] == ["make demo", "make test"]
     (picture,) = re.findall(r"!\[.*?\]\((.*?)\)", text)
     assert (ROOT / picture).stat().st_size > 10_000
+    for tutorial, section in re.findall(
+        r"\*\*\[.*?\]\((docs/tutorials/.*?)\)\*\*.*?```bash\n(.*?)```", text, re.DOTALL
+    ):
+        wanted, remaining = section.splitlines(), iter(commands(ROOT / tutorial))
+        assert all(line in remaining for line in wanted), f"{tutorial} has not the README's commands"
+    assert len(re.findall(r"docs/tutorials/", text)) == 5
 
 
-@pytest.mark.parametrize(
-    "page", sorted((ROOT / "docs").rglob("*.md")) + sorted(ROOT.glob("*.md")), ids=lambda p: p.name
-)
-def test_links_lead_somewhere(page):
-    if page.name.endswith(".template.md"):
-        return
-    for target in re.findall(r"\]\(([^)#]+)\)", page.read_text(encoding="utf-8")):
-        if not target.startswith("http"):
-            assert (page.parent / target).exists(), f"{page.name} links to {target}"
+@pytest.mark.parametrize("page", SOURCES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_a_source_has_links_that_lead_somewhere_and_a_sentence_per_line(page):
+    text = page.read_text(encoding="utf-8")
+    if not page.name.endswith(".template.md"):
+        for target in re.findall(r"\]\(([^)#\s]+)[^)\s]*\)", text):
+            if not target.startswith("http"):
+                assert (page.parent / target).exists(), f"{page.name} links to {target}"
+    made = "generated by `make docs`" in text  # values that are filled in may hold several sentences
+    prose = re.sub(r"^(```|:::).*?^\1", "", text, flags=re.DOTALL | re.MULTILINE)
+    for line in prose.splitlines() if not made and page.name != "references.md" else []:
+        if line.lstrip().startswith(("|", "#", "-", "*", "1", "2", "3", "4")):
+            continue
+        assert not re.search(r"[a-z)`][.!?] [A-Z][a-z]+ [a-z]", line), f"{page.name}: {line}"
 
 
-def test_built_pages_are_what_the_code_renders(build):
+def test_pages_that_are_generated_say_so_and_are_what_the_code_renders(build):
     for path, text in build.render().items():
+        assert "generated by `make docs` from" in text
         assert path.read_text(encoding="utf-8") == text, f"run: make docs ({path.name} is out of date)"
+    for template in DOCS.rglob("*.template.md"):
+        page = template.with_name(template.name.replace(".template", ""))
+        assert "generated by `make docs` from" in page.read_text(encoding="utf-8")
 
 
 def test_every_command_is_in_the_reference(build):
-    text = (ROOT / "docs/reference/commands.md").read_text(encoding="utf-8")
+    text = (DOCS / "reference/commands.md").read_text(encoding="utf-8")
     found = build.helps()
     assert len(found) >= 40
     for words in found:
         assert f"## {words}\n" in text
 
 
+def test_every_public_name_is_in_the_reference():
+    import understudy
+
+    text = (DOCS / "reference/python.md").read_text(encoding="utf-8")
+    for name in set(understudy.__all__) - {"__version__"}:
+        assert re.search(rf"^\.\. auto\w+:: understudy\.{name}$", text, re.MULTILINE), name
+
+
 def test_every_change_of_a_request_is_on_the_desks_page():
     from understudy.desk.domain.states import CHANGES
 
-    text = (ROOT / "docs/explanation/desk.md").read_text(encoding="utf-8")
+    text = (DOCS / "explanation/desk.md").read_text(encoding="utf-8")
     for change in CHANGES:
         assert f"{change.action} ({change.actor.value}): {change.end.value}" in text
 
@@ -118,7 +200,7 @@ def test_every_change_of_a_request_is_on_the_desks_page():
 def test_every_attack_is_explained():
     from understudy.logs.audit import MEMBERSHIP_ATTACKS
 
-    text = (ROOT / "docs/explanation/attacks.md").read_text(encoding="utf-8")
+    text = (DOCS / "explanation/attacks.md").read_text(encoding="utf-8")
     for name in (*MEMBERSHIP_ATTACKS, "attribute"):
         assert f"`{name}`" in text
 
@@ -126,7 +208,7 @@ def test_every_attack_is_explained():
 def test_the_guarantee_page_states_the_budget_that_is_spent():
     from understudy.logs.generators.budget import SHARES
 
-    text = (ROOT / "docs/explanation/guarantee.md").read_text(encoding="utf-8")
+    text = (DOCS / "explanation/guarantee.md").read_text(encoding="utf-8")
     stated = {
         "length moments": "2 %", "lengths": "3, 3, 2 %", "starts": "3, 3, 2 %", "norms": "3, 3, 2 %",
         "totals": "5 %", "rows": "18 %", "runs": "6 %", "jumps": "20 %",
@@ -142,3 +224,47 @@ def test_the_guarantee_page_states_the_budget_that_is_spent():
 
 def test_the_changelog_has_a_privacy_heading():
     assert "### Privacy" in (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+
+
+def cited(text):
+    """Works cited by author and year: first surname and year."""
+    plain = re.sub(r"\n\s*(?:#|//)?\s*", " ", text)
+    for names, year in re.findall(
+        r"\b([A-Z][\w-]+(?:, [A-Z][\w-]+)*(?: and [A-Z][\w-]+| et al\.)),? \(?((?:19|20)\d\d)\b(?![-:/\d])",
+        plain,
+    ):
+        yield re.split(r",| ", names)[0], year
+
+
+def test_every_work_that_is_cited_is_in_the_references():
+    entries = (DOCS / "references.md").read_text(encoding="utf-8").splitlines()
+    places = [*(ROOT / "src").rglob("*.py"), *(ROOT / "reproductions").rglob("*.py"), *PAGES]
+    missing = {
+        f"{first} {year} ({path.relative_to(ROOT)})"
+        for path in places
+        for first, year in cited(path.read_text(encoding="utf-8"))
+        if not any(first in entry and year in entry for entry in entries)
+    }
+    assert not missing
+
+
+def test_the_site_is_built_without_a_warning_and_loads_nothing_from_elsewhere(tmp_path):
+    site = tmp_path / "site"
+    done = subprocess.run(
+        [sys.executable, "-m", "sphinx", "-q", "-n", "-W", "--keep-going", "-b", "html", DOCS, site],
+        capture_output=True,
+        text=True,
+        cwd=ROOT,
+    )
+    assert done.returncode == 0, done.stderr
+    shutil.rmtree(site / ".doctrees", ignore_errors=True)
+    for path in site.rglob("*.html"):
+        text = path.read_text(encoding="utf-8")
+        loaded = re.findall(
+            r"<(?:script|img|iframe|source|link)\b[^>]*?(?:src|href)=\"(https?:[^\"]*)\"", text
+        )
+        assert not loaded, f"{path.name} loads {loaded[0]}"
+    for path in site.rglob("*.css"):
+        assert not re.search(r"url\(['\"]?https?:|@import", path.read_text(encoding="utf-8")), path.name
+    index = (site / "index.html").read_text(encoding="utf-8")
+    assert "What do you want to share?" in index
