@@ -222,6 +222,25 @@ def test_the_guarantee_page_states_the_budget_that_is_spent():
     assert f"{sum(SHARES.values()):.2f}" in text
 
 
+def test_the_map_has_every_folder():
+    text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    named = set(re.findall(r"^\| `([a-z_/]+)` \|", text, re.MULTILINE)) - {
+        "src/understudy/",
+        "tests/",
+        "reproductions/",
+    }
+    package = ROOT / "src/understudy"
+    there = {
+        str(path.parent.relative_to(package))
+        for path in package.rglob("*.py")
+        if path.name != "__init__.py" and path.parent != package
+    }
+    parts = ("desk/store/migrations", "desk/researcher/analyses", "desk/web/", "cli/")
+    wanted = {name for name in there if not name.startswith(parts)} - {"core", "desk"}
+    assert named & wanted == wanted, f"the map lacks {sorted(wanted - named)}"
+    assert all((package / name).is_dir() for name in named if "/" in name or name in there)
+
+
 def test_the_changelog_has_a_privacy_heading():
     assert "### Privacy" in (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
 
