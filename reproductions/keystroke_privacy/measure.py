@@ -13,11 +13,12 @@ from pathlib import Path
 from typing import Any
 
 from reproductions.command import understudy
-from reproductions.keystroke_privacy.knowledge import BY_DIGRAPHS, BY_WEEKS
+from reproductions.keystroke_privacy.knowledge import BY_DIGRAPHS, BY_WEEKS, knowledge_figure
 from reproductions.keystroke_privacy.sweep import sweep
-from reproductions.pages import DATA, tables_of, write_rows
+from reproductions.pages import DATA, rows_of, tables_of, write_rows
 from understudy.cli.keystrokes.options import SplitBy
-from understudy.keystrokes.sweep.results import COLUMNS, PUBLISHED
+from understudy.keystrokes.sweep.report import figures
+from understudy.keystrokes.sweep.results import COLUMNS, PUBLISHED, Row, select
 
 TABLES = tables_of("keystroke_privacy")
 # The guesses of an attacker whose results are kept.
@@ -79,6 +80,26 @@ def keep(name: str, folder: Path) -> None:
             shutil.copy(folder / f"{figure}.png", TABLES / f"{name}-{figure}.png")
 
 
+def rows_of_sweep(name: str) -> tuple[Row, ...]:
+    """The rows that were kept of a sweep."""
+    return tuple(
+        Row(
+            level=row["level"],
+            way=row["way"],
+            size=float(row["size"]),
+            measure=row["measure"],
+            name=row["name"],
+            k=int(row["k"]),
+            value=float(row["value"]),
+            low=float(row["low"]),
+            high=float(row["high"]),
+            baseline=float(row["baseline"]),
+            n_learners=int(row["n_learners"]),
+        )
+        for row in rows_of(TABLES / f"{name}.csv")
+    )
+
+
 def _needed(row: dict[str, str]) -> bool:
     if row["measure"] in (BY_DIGRAPHS, BY_WEEKS):
         return True
@@ -87,4 +108,17 @@ def _needed(row: dict[str, str]) -> bool:
     return row["k"] in ("0", str(K)) and (not between or row["name"] in (PUBLISHED, "fullest cell"))
 
 
-PARTS = {"sweeps": measure_sweeps}
+def draw_figures() -> None:
+    """The figures, from the tables."""
+    for name in ("simulated", "typing"):
+        kept = rows_of_sweep(name)
+        found = figures(kept, K)
+        for figure, measure in (("digraphs", BY_DIGRAPHS), ("weeks", BY_WEEKS)):
+            if select(kept, measure=measure):
+                found[figure] = knowledge_figure(kept, measure)
+        for figure in FIGURES:
+            if figure in found:
+                (TABLES / f"{name}-{figure}.png").write_bytes(found[figure].png())
+
+
+PARTS = {"sweeps": measure_sweeps, "figures": draw_figures}

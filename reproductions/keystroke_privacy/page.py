@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import lru_cache
 
 from reproductions.keystroke_privacy.knowledge import BY_DIGRAPHS, BY_WEEKS
-from reproductions.keystroke_privacy.measure import K
+from reproductions.keystroke_privacy.measure import K, rows_of_sweep
 from reproductions.pages import fill, markdown_table, rows_of, tables_of
 from understudy.keystrokes.sweep.results import (
     AVERAGES,
@@ -35,25 +35,7 @@ INFERRED = {
 }
 
 
-@lru_cache
-def rows(name: str) -> tuple[Row, ...]:
-    """The rows of a sweep."""
-    return tuple(
-        Row(
-            level=row["level"],
-            way=row["way"],
-            size=float(row["size"]),
-            measure=row["measure"],
-            name=row["name"],
-            k=int(row["k"]),
-            value=float(row["value"]),
-            low=float(row["low"]),
-            high=float(row["high"]),
-            baseline=float(row["baseline"]),
-            n_learners=int(row["n_learners"]),
-        )
-        for row in rows_of(TABLES / f"{name}.csv")
-    )
+rows = lru_cache(rows_of_sweep)
 
 
 def page() -> str:

@@ -65,7 +65,8 @@ def _strongest(summary: dict[str, object]) -> tuple[str, str]:
 def _keep(summaries: list[dict[str, object]], name: str) -> None:
     columns = [
         *("rmse", "wrmse", "wrmse_centred", "action_tv", "transition_tv", "auc_lcs", "auc_worst"),
-        *("auc_worst_low", "auc_worst_high", "tpr_at_1pct", "auc_attribute", "attribute_advantage"),
+        *("auc_worst_low", "auc_worst_high", "auc_chance", "auc_chance_low", "auc_chance_high"),
+        *("tpr_at_1pct", "auc_attribute", "attribute_advantage"),
     ]
     rows = []
     for summary in summaries:
