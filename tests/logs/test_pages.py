@@ -276,7 +276,7 @@ def test_the_report_opens_with_the_verdict_and_stays_inside() -> None:
     words = words_of(page)
     assert "Internal. This page stays with the custodian." in words_of(page.partition("<main>")[0])
     assert (
-        "The strongest attack (shadow) tells members from others with AUC 0.74 (0.61 to 0.83); 0.5 would be "
+        "The strongest attack (shadow) distinguishes members from others with AUC 0.74 (0.61 to 0.83); 0.5 would be "
         "guessing. In plain words: shown one member and one outsider, the attacker picks the member "
         "74 times in 100."
     ) in words

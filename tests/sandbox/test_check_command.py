@@ -61,8 +61,8 @@ def test_without_a_sandbox_a_sentence_and_exit_code_5(tmp_path):
     import sys
 
     code = (
-        "import sys, types, understudy.cli; from understudy.sandbox import requirement; "
-        "requirement.sys = types.SimpleNamespace(platform='darwin'); "
+        "import sys, types, understudy.cli; from understudy.sandbox import availability; "
+        "availability.sys = types.SimpleNamespace(platform='darwin'); "
         "sys.argv[1:] = ['sandbox', 'check']; understudy.cli.main()"
     )
     done = subprocess.run(

@@ -104,7 +104,7 @@ def ledger(
             ],
         )
     if balance.population == SIMULATED_POPULATION:
-        typer.echo("These learners are simulated: nobody's budget was spent, and there is no limit.")
+        typer.echo("These learners are simulated: no budget was spent, and there is no limit.")
     else:
         typer.echo(
             f"Spent: epsilon {balance.epsilon:g} of {balance.limit:g}; remaining {balance.remaining:g}; "

@@ -11,7 +11,7 @@ from understudy.logs.interactions import IntArray, Interactions, totals
 
 @dataclass(frozen=True)
 class Description:
-    """Table 2 of the seed for any log, and the actions that have no finite difficulty."""
+    """The description of a log (Vie, Rigaux and Minn 2022, Table 2), and the actions that have no finite difficulty."""
 
     n_rows: int
     n_learners: int
@@ -33,7 +33,7 @@ def describe(log: Interactions) -> Description:
     """Describe a log.
 
     Repeats are attempts of a learner at an action: the median over learners of each learner's
-    median, and the maximum over everything (seed, section 5.1).
+    median, and the maximum over everything (Vie, Rigaux and Minn 2022, section 5.1).
     """
     attempts = np.bincount(log.action, minlength=log.n_actions)
     successes = totals(log.action, log.outcome, log.n_actions)
@@ -57,7 +57,7 @@ def describe(log: Interactions) -> Description:
 
 
 def n_by_one_learner(log: Interactions) -> int:
-    """Actions that a single learner attempted: their very names may tell who."""
+    """Actions that a single learner attempted: their very names may identify the learner."""
     key = np.unique(log.learner.astype(np.int64) * log.n_actions + log.action)
     return int((np.bincount(key % max(log.n_actions, 1), minlength=log.n_actions) == 1).sum())
 

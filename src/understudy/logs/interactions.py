@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 IntArray = NDArray[np.integer[Any]]
 
-# The action that stands for all those whose names are not told.
+# The action that stands for all those whose names are not released.
 POOLED = "other actions"
 
 
@@ -36,7 +36,7 @@ class Interactions:
     Row r is the attempt at `actions[action[r]]` with success `outcome[r]`; the rows of
     learner i are `offsets[i]:offsets[i + 1]`. `item`, `time` and `group` are optional;
     `group` has one code per learner. `declared` says that the vocabulary is public: it was given
-    by somebody who knows, and does not depend on what the learners did. `origin` is the file or frame
+    by the custodian, and does not depend on what the learners did. `origin` is the file or frame
     that the log was read from. A synthetic log has the `guarantee` of its generator.
     """
 
@@ -239,7 +239,10 @@ class Interactions:
         return replace(self, action=action, actions=tuple(actions), declared=False)
 
     def constant_actions(self) -> NDArray[np.bool_]:
-        """Which actions occur and always or never succeed: they have no finite difficulty (seed, section 5.1)."""
+        """Which actions occur and always or never succeed: they have no finite difficulty.
+
+        Vie, Rigaux and Minn 2022, section 5.1.
+        """
         attempts = np.bincount(self.action, minlength=self.n_actions)
         successes = np.bincount(self.action, weights=self.outcome, minlength=self.n_actions)
         constant: NDArray[np.bool_] = (attempts > 0) & ((successes == 0) | (successes == attempts))

@@ -94,7 +94,7 @@ class Classroom:
         )
 
 
-# The shape of the seed's second data set: few learners, many words, long sequences.
+# The shape of the Duolingo log in Vie, Rigaux and Minn 2022: few learners, many words, long sequences.
 DUOLINGO_SHAPE = Classroom(
     n_learners=1213,
     n_actions=2416,

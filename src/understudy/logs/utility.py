@@ -38,7 +38,9 @@ class Real:
 
     @cached_property
     def difficulty_weights(self) -> Floats:
-        """Share of each action that has a finite difficulty; 0 for those set aside (seed, section 5.1).
+        """Share of each action that has a finite difficulty; 0 for those set aside.
+
+        Vie, Rigaux and Minn 2022, section 5.1.
 
         Actions that always or never succeed, in the training and the held-out rows together,
         have none.
@@ -99,13 +101,13 @@ def measure(real: Real, synthetic: Interactions) -> dict[str, float]:
 
 
 def rmse(comparison: Comparison) -> float:
-    """Root mean squared error over the actions of the training log (seed, section 4.2)."""
+    """Root mean squared error over the actions of the training log (Vie, Rigaux and Minn 2022, section 4.2)."""
     present = comparison.real.difficulty_weights > 0
     return float(np.sqrt(np.mean(comparison.difficulty_error[present] ** 2))) if present.any() else 0.0
 
 
 def wrmse(comparison: Comparison) -> float:
-    """The same, weighted by the share of each action in the training log (seed, section 4.2)."""
+    """The same, weighted by the share of each action in the training log (Vie, Rigaux and Minn 2022, section 4.2)."""
     return float(np.sqrt(np.sum(comparison.real.difficulty_weights * comparison.difficulty_error**2)))
 
 
@@ -219,7 +221,7 @@ def _kolmogorov_smirnov(a: IntArray, b: IntArray) -> float:
 
 
 def prediction_auc_on(model: NextOutcome, held_out: Interactions) -> float:
-    """AUC of a next-outcome model on real learners; 0.5 where there is nothing to tell apart."""
+    """AUC of a next-outcome model on real learners; 0.5 where there is nothing to distinguish."""
     good = held_out.outcome == 1
     n_good, n_bad = int(good.sum()), int((~good).sum())
     if not n_good or not n_bad:

@@ -1,4 +1,4 @@
-"""Runs code nobody here wrote: isolation, limits, many runs from one warm process."""
+"""Runs code that others wrote: isolation, limits, many runs from one warm process."""
 
 from understudy.sandbox.availability import require_sandbox
 from understudy.sandbox.battery import check

@@ -53,7 +53,9 @@ def check(progress: Callable[[int, int], None] | None = None) -> list[Probe]:
         outcomes = sandbox.run_many(jobs, progress)
         probes = [
             Probe(
-                attempt.name, attempt.expected, "told a secret" if secret in repr(outcome) else found(outcome)
+                attempt.name,
+                attempt.expected,
+                "revealed a secret" if secret in repr(outcome) else found(outcome),
             )
             for attempt, outcome in zip(attempts, outcomes, strict=True)
         ]
@@ -69,14 +71,14 @@ def check(progress: Callable[[int, int], None] | None = None) -> list[Probe]:
 
 def side_by_side(sandbox: Sandbox) -> Probe:
     """Whether a run can wake one that runs at the same time in another sandbox."""
-    told = {"number": seccomp.number("futex"), "seconds": 4.0}
-    outcomes = sandbox.run_many([Job(CODE, "wait_for_a_call", told), Job(CODE, "call_others", told)])
+    call = {"number": seccomp.number("futex"), "seconds": 4.0}
+    outcomes = sandbox.run_many([Job(CODE, "wait_for_a_call", call), Job(CODE, "call_others", call)])
     answers = ", ".join(sorted({found(outcome) for outcome in outcomes}))
     return Probe("wake a run in another sandbox", DENIED, answers)
 
 
 def between_runs(sandbox: Sandbox) -> list[Probe]:
-    """Whether a run can tell what ran before it: by what was left, or by anything that counts."""
+    """Whether a run can find out what ran before it: by what was left, or by anything that counts."""
     # Workers take turns, so each of them gets every job.
     turns = range(sandbox.n_workers)
     look = Job(CODE, "marks")
@@ -154,7 +156,7 @@ def place() -> Path:
 def conditions() -> dict[str, str]:
     """What a sandbox that held was made of: with any of it changed, nothing is known."""
     program = bubblewrap.bubblewrap()
-    told = subprocess.run([program, "--version"], capture_output=True, text=True, env={}).stdout.strip()
+    version = subprocess.run([program, "--version"], capture_output=True, text=True, env={}).stdout.strip()
     sources = hashlib.sha256()
     for file in sorted(Path(__file__).parent.glob("*.py")):
         sources.update(file.read_bytes())
@@ -162,7 +164,7 @@ def conditions() -> dict[str, str]:
         "boot": _BOOT.read_text().strip() if _BOOT.exists() else "",
         "kernel": platform.release(),
         "user": str(os.geteuid()),
-        "bubblewrap": f"{program} {told} {hashlib.sha256(Path(program).read_bytes()).hexdigest()}",
+        "bubblewrap": f"{program} {version} {hashlib.sha256(Path(program).read_bytes()).hexdigest()}",
         "seccomp": seccomp.version(),
         "python": f"{sys.executable} {platform.python_version()}",
         "sandbox": sources.hexdigest(),
@@ -187,7 +189,7 @@ def remember(probes: Sequence[Probe]) -> None:
 def got_through() -> list[str] | None:
     """The attempts that got through on this machine, none if it held; None where the battery was not run.
 
-    A way out stays one whatever has changed since: another kernel may close it, and only a battery can tell.
+    A way out stays one whatever has changed since: another kernel may close it, and only a battery can show it.
     """
     try:
         content = json.loads(place().read_text(encoding="utf-8"))

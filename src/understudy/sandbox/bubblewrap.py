@@ -110,7 +110,7 @@ def _exists(number: int, mapping: str) -> bool:
 def bubblewrap_arguments(
     runtime: Runtime, *, program: int, outer_filter: int, status: int, as_root: bool
 ) -> list[str]:
-    """Everything that bubblewrap is told; the numbers are descriptors."""
+    """All arguments of bubblewrap; the numbers are descriptors."""
     arguments = [
         *("--unshare-user", "--unshare-ipc", "--unshare-pid", "--unshare-net", "--unshare-uts"),
         *("--unshare-cgroup-try", "--disable-userns", "--new-session", "--as-pid-1", "--clearenv"),

@@ -168,8 +168,8 @@ def _system_calls() -> Iterator[Attempt]:
     if os.uname().machine == "x86_64":
         # The second numbering of the same calls on this architecture, which a filter can forget.
         second = 0x40000000 + number("socket")
-        told = {"number": second, "arguments": [2, 1, 0]}
-        yield Attempt("call socket by its x32 number", "system_call", told, "denied or killed")
+        call = {"number": second, "arguments": [2, 1, 0]}
+        yield Attempt("call socket by its x32 number", "system_call", call, "denied or killed")
 
 
 def excesses(limits: Limits) -> Iterator[Attempt]:

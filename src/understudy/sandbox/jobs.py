@@ -37,7 +37,7 @@ class Limits:
 
 @dataclass(frozen=True)
 class Job:
-    """Code that nobody here wrote, the function in it to call, and what to call it with.
+    """Code that others wrote, the function in it to call, and what to call it with.
 
     The entry is called with `arguments` and `tables` (as pandas frames) by keyword, and with `rng`, a numpy
     generator made from `seed`, if it has a parameter of that name.

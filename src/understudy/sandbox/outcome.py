@@ -36,7 +36,7 @@ class FalseResultError(Exception):
 
 
 def read_result(content: bytes | bytearray, n_lines: int) -> Outcome:
-    """The outcome that the bytes tell, for code of `n_lines` lines."""
+    """The outcome that the bytes describe, for code of `n_lines` lines."""
     try:
         header, rest = _header(content)
         status = header.get("status")

@@ -21,7 +21,7 @@ _CUT_SHORT = ("time", "memory", "output", "killed")
 
 
 class Sandbox:
-    """Runs jobs that nobody here wrote; every run begins from the same clean state.
+    """Runs code that others wrote; every run begins from the same clean state.
 
     Use it as a context manager. Starting takes some seconds (the libraries are imported once per worker);
     after that a run costs a fork. `run` may be called from several threads. It does not open on a machine where

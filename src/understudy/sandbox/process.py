@@ -67,15 +67,15 @@ class Worker:
             arguments = bubblewrap.bubblewrap_arguments(
                 found, program=source, outer_filter=outer, status=status, as_root=as_root
             )
-            told = closing(sealed(b"\0".join(part.encode() for part in arguments) + b"\0", "arguments"))
+            passed = closing(sealed(b"\0".join(part.encode() for part in arguments) + b"\0", "arguments"))
             inside = [found.interpreter, "-s", "-S", "-P", "-B", f"{bubblewrap.RUNTIME}/inside.py"]
-            descriptors = [theirs.fileno(), status, source, outer, told]
+            descriptors = [theirs.fileno(), status, source, outer, passed]
             order = closing(
                 sealed(
                     json.dumps(
                         {
                             "program": program,
-                            "arguments": ["--args", str(told), "--", *inside, str(theirs.fileno())],
+                            "arguments": ["--args", str(passed), "--", *inside, str(theirs.fileno())],
                             "descriptors": descriptors,
                             "stage": bubblewrap.stage(),
                             "trees": [tree.source for tree in found.trees],
@@ -296,7 +296,7 @@ def _does_not_start() -> MissingError:
 
 @dataclass(frozen=True)
 class _Used:
-    """What a process uses, as /proc tells it."""
+    """What a process uses, as /proc reports it."""
 
     own_bytes: int = 0
     cpu_seconds: float = 0.0

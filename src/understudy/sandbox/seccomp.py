@@ -65,7 +65,7 @@ _FUTEX_PRIVATE = 128
 # other hints are for pages of files, which runs share, or have the kernel look for equal pages of others.
 _MEMORY_HINTS = (4, 8, 14, 15, 16, 17)
 # Not in the lists because another run would see it: a new pipe counts up the machine's numbers of inodes;
-# mincore, preadv2 and getrusage (by its count of pages read from a disk) tell which files an earlier run has
+# mincore, preadv2 and getrusage (by its count of pages read from a disk) reveal which files an earlier run has
 # read, sysinfo how much memory is left.
 
 
@@ -85,9 +85,9 @@ def version() -> str:
     import ctypes
 
     seccomp = library()
-    told = seccomp._libseccomp.seccomp_version
-    told.restype = ctypes.POINTER(ctypes.c_uint * 3)
-    return f"libseccomp {'.'.join(map(str, told().contents))}, pyseccomp {seccomp.__version__}"
+    version = seccomp._libseccomp.seccomp_version
+    version.restype = ctypes.POINTER(ctypes.c_uint * 3)
+    return f"libseccomp {'.'.join(map(str, version().contents))}, pyseccomp {seccomp.__version__}"
 
 
 def number(name: str) -> int:

@@ -1,4 +1,4 @@
-"""RiskEstimate: how well an attack tells members from outsiders, with interval and baseline."""
+"""RiskEstimate: how well an attack distinguishes members from outsiders, with interval and baseline."""
 
 from __future__ import annotations
 

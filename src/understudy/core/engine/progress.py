@@ -25,7 +25,7 @@ class Task(Protocol):
 
 
 class Reporter(Protocol):
-    """Shows tasks to somebody."""
+    """Shows tasks to the user."""
 
     def task(self, name: str, total: int | None) -> contextlib.AbstractContextManager[Task]:
         """Show a task until its block ends."""

@@ -26,7 +26,8 @@ def read_assistments(table: Table, options: ReadOptions) -> EventTable:
     if "orderid" not in plains:
         raise DataError(
             f"{table.file}: found no column 'order_id', by which ASSISTments data is ordered.",
-            hint="read the file with --format csv if its rows are in order.",
+            hint="read the file as csv if its rows are in order.",
+            settings=("format",),
         )
     positions = choose_columns(table.names, options.columns, table.file, defaults=_DEFAULTS)
     positions.pop("time", None)  # order_id is the order
@@ -60,7 +61,8 @@ def _sort_by_order(events: EventTable, name: str) -> None:
     if missing.any():
         raise DataError(
             f"{events.file}: column '{name}' holds something other than a number {events.at(missing)}.",
-            hint="repair these rows, or read the file with --format csv.",
+            hint="repair these rows, or read the file as csv.",
+            settings=("format",),
         )
     events.frame = events.frame.with_columns(order.alias("order")).sort("order", maintain_order=True)
 

@@ -129,7 +129,9 @@ class EventTable:
             self.columns["action"], pl.Series(names, dtype=pl.String), self.learners, self.people
         )
         known = {(found.column, found.kind, found.role) for found in mentioned}
-        by_column = [one for one in self.identifiers if (one.column, one.kind, one.role) not in known]
+        by_column = [
+            found for found in self.identifiers if (found.column, found.kind, found.role) not in known
+        ]
         return Origin(
             path,
             format,

@@ -173,7 +173,7 @@ def _name_actions(events: EventTable) -> None:
     )
     if n_shared := int(objects["shared"].sum()):
         events.notes.append(
-            f"{n_shared} objects share their name with another and are told apart by their id."
+            f"{n_shared} objects share their name with another and are distinguished by their id."
         )
     events.frame = events.frame.drop("action", "name").join(
         objects.select("object", "action"), on="object", how="left", maintain_order="left"

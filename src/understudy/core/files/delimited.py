@@ -131,7 +131,7 @@ def _check_quotes(content: NDArray[np.uint8], separator: int, file: str) -> None
 
 
 SEPARATORS = {",": "commas", "\t": "tabs", ";": "semicolons", "|": "vertical bars"}
-_BROKEN = "the rows cannot be told apart"
+_BROKEN = "the rows cannot be separated"
 
 
 @dataclass(frozen=True, repr=False)
@@ -220,7 +220,7 @@ def guess_separator(first_line: str) -> str:
 
 
 def header_names(first_line: str, separator: str) -> tuple[str, ...]:
-    """The columns' names on a first line, for telling formats apart."""
+    """The columns' names on a first line, for recognising formats."""
     return tuple(name.strip() for name in _split(first_line, separator, quoted=True))
 
 

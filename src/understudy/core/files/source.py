@@ -60,7 +60,7 @@ def open_source(path: Path | str) -> Source:
         except (OSError, EOFError, zlib.error):
             raise DataError(
                 f"{place.name}: the gzip compression is damaged or cut short.",
-                hint="copy or download the file again; `gzip -t` tells whether it is whole.",
+                hint="copy or download the file again; `gzip -t` checks whether it is whole.",
             ) from None
     if not data or data.isspace():
         raise DataError(f"{place.name}: the file is empty.", hint="check the export.")

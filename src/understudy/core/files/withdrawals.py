@@ -83,7 +83,7 @@ class Withdrawn:
         )
 
     def _names(self, column: str, known: pl.DataFrame) -> tuple[pl.Series, pl.Series]:
-        """The entries of the list, and those among them that are names for all we can tell."""
+        """The entries of the list, and those among them that are names, as far as can be seen."""
         lines = [line.strip() for line in self.text.lines if line.strip()]
         headers = (plain(column), *KNOWN_NAMES["learner"])
         separator = guess_separator(lines[0])

@@ -38,7 +38,8 @@ def sentence(text: str) -> str:
 def verdict(attack: str, auc: float, low: float, high: float) -> str:
     """How well the strongest attack does, as a figure and in plain words."""
     return (
-        f"The strongest attack ({attack}) tells members from others with AUC {auc:.2f} ({low:.2f} to {high:.2f}); "
+        f"The strongest attack ({attack}) distinguishes members from others with AUC {auc:.2f} "
+        f"({low:.2f} to {high:.2f}); "
         f"{GUESSING} would be guessing. In plain words: shown one member and one outsider, the attacker "
         f"picks the member {in_100(auc)}."
     )

@@ -75,10 +75,10 @@ def _refuse_overspending(balance: Balance, guarantee: Guarantee) -> None:
 
 
 def checked_balance(connection: sqlite3.Connection, population: str, guarantee: Guarantee) -> Balance:
-    """The balance, if nobody whom the release is about would pass a limit."""
+    """The balance, if no learner whom the release is about would pass a limit."""
     balance = balance_of(connection, population)
     if population == SIMULATED_POPULATION:
-        return balance  # nobody's privacy is spent
+        return balance  # no privacy is spent
     _refuse_overspending(balance, guarantee)
     if population == FOLDER_POPULATION:
         for names in _groups(connection):
@@ -113,12 +113,13 @@ def balance_of(connection: sqlite3.Connection, population: str) -> Balance:
     return Balance(
         population=population,
         limit=DEFAULT_LIMIT if limit is None else limit,
-        epsilon=everybody.epsilon + max((one.epsilon for one in groups), default=0.0),
-        delta=everybody.delta + max((one.delta for one in groups), default=0.0),
-        n_entries=everybody.n_entries + sum(one.n_entries for one in groups),
-        n_without_guarantee=everybody.n_without_guarantee + sum(one.n_without_guarantee for one in groups),
+        epsilon=everybody.epsilon + max((group.epsilon for group in groups), default=0.0),
+        delta=everybody.delta + max((group.delta for group in groups), default=0.0),
+        n_entries=everybody.n_entries + sum(group.n_entries for group in groups),
+        n_without_guarantee=everybody.n_without_guarantee
+        + sum(group.n_without_guarantee for group in groups),
         delta_limit=DELTA_LIMIT if delta_limit is None else delta_limit,
-        cards=everybody.cards + tuple(card for one in groups for card in one.cards),
+        cards=everybody.cards + tuple(card for group in groups for card in group.cards),
     )
 
 

@@ -171,15 +171,15 @@ def compose(guarantees: Sequence[Guarantee], delta: float) -> Guarantee:
     """
     if not guarantees:
         raise ValueError("there is nothing to compose")
-    if not all(one.formal for one in guarantees):
+    if not all(guarantee.formal for guarantee in guarantees):
         return Guarantee.none("composed with a release that has no formal guarantee")
-    names = tuple(dict.fromkeys(name for one in guarantees for name in one.mechanisms))
+    names = tuple(dict.fromkeys(name for guarantee in guarantees for name in guarantee.mechanisms))
     basic = Guarantee(
-        math.fsum(one.epsilon for one in guarantees),
-        math.fsum(one.delta for one in guarantees),
+        math.fsum(guarantee.epsilon for guarantee in guarantees),
+        math.fsum(guarantee.delta for guarantee in guarantees),
         mechanisms=names,
     )
-    rhos = [_rho(one) for one in guarantees]
+    rhos = [_rho(guarantee) for guarantee in guarantees]
     known = [rho for rho in rhos if rho is not None]
     if len(known) < len(rhos):
         return basic

@@ -284,7 +284,7 @@ class Ledger:
             )
 
     def take_back(self, card: str, reason: str) -> None:
-        """Take back the charge of a release of which nothing was shown to anybody; both entries stay."""
+        """Take back the charge of a release of which nothing was shown; both entries stay."""
         with self._connection() as connection, _writing(connection):
             connection.execute(
                 "INSERT INTO entries (at, who, population, card, kind, method, epsilon, delta, mu, statement, risk) "
@@ -322,11 +322,11 @@ class Ledger:
             )
             for one in data_sets:
                 names |= counted_with(connection, normalised(data_set_population(one)))
-        return next((one.population for one in self._released(cards) if one.population in names), None)
+        return next((entry.population for entry in self._released(cards) if entry.population in names), None)
 
     def has_cards(self, cards: Sequence[str]) -> bool:
         """Whether all these releases were charged here."""
-        return set(cards) <= {one.card for one in self._released(cards)}
+        return set(cards) <= {entry.card for entry in self._released(cards)}
 
     def _released(self, cards: Sequence[str]) -> list[Entry]:
         gone = {entry.card for entry in self.entries() if entry.kind == TAKEN_BACK}
@@ -401,7 +401,7 @@ def _refuse_measured(risk: Mapping[str, Any], at_most: Mapping[str, float]) -> N
 
 
 def _declare(connection: sqlite3.Connection, files: Sequence[Path], how: str) -> None:
-    """Note that somebody says that the learners of these files are simulated, and how that is known."""
+    """Note that the learners of these files are said to be simulated, and how that is known."""
     for name in map(normalised, map(file_population, files)):
         connection.execute(
             "INSERT INTO declarations (at, who, population, fact, how) VALUES (?, ?, ?, 'simulated', ?)",

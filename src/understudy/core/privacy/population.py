@@ -44,7 +44,7 @@ def resolve_population(declared: str | None, data: Path | None, *, simulated: bo
     if simulated:
         if declared is not None:
             raise UsageError(
-                "a population was declared, but these learners are simulated: they are nobody, and have no budget.",
+                "a population was declared, but these learners are simulated: they do not exist, and have no budget.",
                 hint="leave the population out.",
                 code="simulated-population",
                 settings=("population",),

@@ -39,7 +39,7 @@ class Spending:
     ledger: Annotated[Path | None, "Where the ledger is kept, if not beside the data."] = None
     simulated: Annotated[
         bool,
-        "Declare that these learners are simulated: nobody's budget is spent. The ledger notes who said so.",
+        "Declare that these learners are simulated: no budget is spent. The ledger notes who said so.",
     ] = False
 
 
@@ -86,7 +86,7 @@ class Charge:
     def sentence(self) -> str:
         """What was charged and what remains."""
         if self.account.simulated:
-            return "Simulated learners: nobody's budget was spent."
+            return "Simulated learners: no budget was spent."
         balance = self.balance
         if not self.guarantee.formal:
             return f"Noted in the ledger for '{self.account.population}' (card {self.card}); it has no epsilon to add."
@@ -248,6 +248,6 @@ class Account:
         if not self._charged(charge):
             return "Nothing was charged."
         if self.population == SIMULATED_POPULATION:
-            return f"Nobody's budget was spent; {result}."
+            return f"No budget was spent; {result}."
         assert self.ledger is not None
         return f"The charge (card {charge.card}) stays in the ledger {self.ledger.path}, and {result}."

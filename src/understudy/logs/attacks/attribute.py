@@ -1,4 +1,4 @@
-"""`attribute`: does the synthetic log tell how a member did on an action the attacker did not see?
+"""`attribute`: does the synthetic log reveal how a member did on an action the attacker did not see?
 
 The attacker's story: Bob knows all that Ada did except how she did on one action. He looks for
 the synthetic learners most like her on everything else and guesses from their outcomes on that
@@ -22,7 +22,7 @@ from understudy.logs.interactions import IntArray, Interactions
 Floats = NDArray[np.float64]
 
 N_NEIGHBOURS = 5
-# What everybody's success on the action counts, in neighbours.
+# What the success of all learners on the action counts, in neighbours.
 PRIOR_NEIGHBOURS = 0.5
 MOST_TARGETS = 2000
 BLOCK_CELLS = 4_000_000
@@ -103,7 +103,7 @@ def _guess(members: Interactions, target: IntArray, action: IntArray, source: In
     """Chance of success on the action, from the nearest learners of `source` who tried it."""
     attempts = _counts(source, np.ones(source.n_rows))
     successes = _counts(source, source.outcome.astype(np.float64))
-    everybody = (np.asarray(successes.sum(axis=0)) + 1.0) / (np.asarray(attempts.sum(axis=0)) + 2.0)
+    overall = (np.asarray(successes.sum(axis=0)) + 1.0) / (np.asarray(attempts.sum(axis=0)) + 2.0)
     known = _profiles(source)
     seen = np.asarray((known > 0).sum(axis=0)).ravel()
     weight = np.log((1.0 + source.n_learners) / (1.0 + seen)) + 0.1
@@ -131,7 +131,7 @@ def _guess(members: Interactions, target: IntArray, action: IntArray, source: In
         rate = np.take_along_axis(successes[:, own].toarray().T, near, axis=1) / np.maximum(
             np.take_along_axis(tried, near, axis=1), 1
         )
-        prior = everybody[own]
+        prior = overall[own]
         guesses[block] = ((influence * rate).sum(axis=1) + PRIOR_NEIGHBOURS * prior) / (
             influence.sum(axis=1) + PRIOR_NEIGHBOURS
         )

@@ -1,8 +1,8 @@
 """What the attacker knows: every original sequence, but not who was in the training half.
 
-The protocol is that of the seed (synthetic-logs, sections 4.3 and 5.3): half of the learners
+The protocol is that of Vie, Rigaux and Minn 2022 (sections 4.3 and 5.3): half of the learners
 train the generator; the attacker holds all original sequences and the synthetic data, and
-gives each learner a score. Learners whose sequences say too little to recognise anybody
+gives each learner a score. Learners whose sequences say too little to recognise a learner
 (cumulative entropy below -p log p with p the training share) are set aside and counted.
 """
 
@@ -41,8 +41,8 @@ class Knowledge:
     def judged(self) -> NDArray[np.bool_]:
         """Learners with enough information to be recognised.
 
-        The seed's limit (section 5.3) weighs an action by -p log p, which is next to nothing for
-        a rare one; but whoever did what hardly anybody does is recognised by just that. So
+        Their limit (section 5.3) weighs an action by -p log p, which is next to nothing for
+        a rare one; but a learner who did what hardly any other does is recognised by just that. So
         learners with a rare action are judged whatever their entropy.
         """
         log = self.population

@@ -27,7 +27,7 @@ Generate = Callable[[Interactions, np.random.Generator], Interactions]
 
 
 def fit_shadow(knowledge: Knowledge, generate: Generate, rng: np.random.Generator) -> Shadow:
-    """Fit and sample on a random half and note everybody's cheap scores."""
+    """Fit and sample on a random half and note every learner's cheap scores."""
     log = knowledge.population
     member = np.zeros(log.n_learners, dtype=bool)
     member[rng.permutation(log.n_learners)[: knowledge.n_training]] = True

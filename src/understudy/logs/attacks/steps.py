@@ -1,6 +1,6 @@
 """`counts`: are the learner's own steps counted in?
 
-The attacker's story: the attacker knows how often everybody made each step, so can say how
+The attacker's story: the attacker knows how often each learner made each step, so can say how
 often the synthetic log should show a step if Ada trained the generator, and how often if not.
 For each of Ada's steps the synthetic count is judged under both laws; the log-likelihood
 ratios add up.
@@ -28,7 +28,7 @@ from understudy.logs.interactions import IntArray, Interactions, totals
 Floats = NDArray[np.float64]
 
 UNEXPLAINED = 0.4
-# A step that nobody else made may still turn up by chance.
+# A step that no other learner made may still turn up by chance.
 STRAY_STEPS = 0.02
 
 

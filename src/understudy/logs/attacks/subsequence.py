@@ -6,9 +6,9 @@ subsequence and looks at those that are contained in hers whole.
 
 Three scores, from the published one to the strongest we know:
 
-- `lcs` (seed, section 5.3): length of the longest contained sequence, over the learner's
-  length. Read literally, the seed divides by the length of the synthetic sequence, which
-  gives everybody 1 as soon as there is a synthetic sequence of length 1; this reading
+- `lcs` (Vie, Rigaux and Minn 2022, section 5.3): length of the longest contained sequence, over the learner's
+  length. Read literally, the paper divides by the length of the synthetic sequence, which
+  gives every learner 1 as soon as there is a synthetic sequence of length 1; this reading
   reproduces its figures (findings, section 1).
 - `lcs-expected`: a learner of length n whose rows were kept with probability q leaves about
   q n of them. The score is the best log-probability of the contained length under that

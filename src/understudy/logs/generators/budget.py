@@ -119,10 +119,10 @@ def choose_norm(sizes: Floats, learners: Floats, mass: float, n_columns: int, rh
 
 
 def vocabulary_threshold(sigma: float, delta: float, most: int) -> float:
-    """The noisy count above which an action's name may be told.
+    """The noisy count above which an action's name may be released.
 
     A learner with m actions adds 1 / sqrt(m) to each. An action that only this learner did is
-    told with probability at most exp(-(t - 1 / sqrt(m))^2 / (2 sigma^2)), the discrete Gaussian
+    released with probability at most exp(-(t - 1 / sqrt(m))^2 / (2 sigma^2)), the discrete Gaussian
     being as thin-tailed as the continuous one (Canonne, Kamath and Steinke 2020); the union over
     m <= `most` actions stays below delta.
     """

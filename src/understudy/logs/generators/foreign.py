@@ -21,7 +21,7 @@ from understudy.logs.interactions import Interactions
 
 
 class Adapted(Generator):
-    """Somebody's object with `fit(log)` and `sample()`; it may return a log or a data frame.
+    """An object with `fit(log)` and `sample()`; it may return a log or a data frame.
 
     Nothing is proved here about what it gives out: a guarantee that it declares is its author's word.
     """
@@ -113,7 +113,7 @@ class Program(Generator):
 
 
 def _call(function: Any, *arguments: Any, **offered: Any) -> Any:
-    """Call somebody's function with what it takes."""
+    """Call a function with those of the offered arguments that it takes."""
     parameters = inspect.signature(function).parameters
     any_name = any(p.kind is inspect.Parameter.VAR_KEYWORD for p in parameters.values())
     return function(
@@ -122,7 +122,7 @@ def _call(function: Any, *arguments: Any, **offered: Any) -> Any:
 
 
 def _as_log(drawn: Any, actions: tuple[str, ...]) -> Interactions:
-    """What somebody's generator drew as a log with the vocabulary of the real one, where it fits."""
+    """What a foreign generator drew, as a log with the vocabulary of the real one, where it fits."""
     if isinstance(drawn, Interactions):
         log = drawn
     elif not len(drawn):

@@ -74,7 +74,7 @@ class MarkovDP(Generator):
     `delta` is by default the smaller of 1e-6 and one over the squared number of learners. Rows of a
     learner past the first `longest` are ignored; it is public, so choose what is plausible for the
     course and do not read it off the data. The number of learners is public, and so is
-    the vocabulary of a log that is declared; otherwise names are told when enough learners share
+    the vocabulary of a log that is declared; otherwise names are released when enough learners share
     them, for a part of the budget, and other actions are pooled.
     """
 
@@ -105,7 +105,7 @@ class MarkovDP(Generator):
         if not log.lengths.all():
             raise DataError("a learner without rows has no part in a log.", hint="leave such learners out.")
         delta = self.delta or default_delta(log.n_learners)
-        # Telling names needs a delta of its own, d = delta / 2, and a factor 1 / (1 - d) of epsilon's.
+        # Releasing names needs a delta of its own, d = delta / 2, and a factor 1 / (1 - d) of epsilon's.
         found = not log.declared
         rho = budget(self.epsilon + log1p(-delta / 2), delta / 2) if found else budget(self.epsilon, delta)
         spending = Spending(rho, noise, vocabulary=found)
@@ -218,16 +218,16 @@ class MarkovDP(Generator):
 def _with_private_vocabulary(log: Interactions, spending: Spending, delta: float) -> Interactions:
     """The log with actions that enough learners share; the others become one.
 
-    Only names that somebody's first actions count for are candidates: so one learner has at most
-    `MOST_OWN_ACTIONS` of their own, which is what the threshold's union bound rests on. Told names
+    Only names among a learner's first actions are candidates: so one learner has at most
+    `MOST_OWN_ACTIONS` of their own, which is what the threshold's union bound rests on. Released names
     are put in an order that does not depend on those that are not.
     """
     total = WalkStatistics(log).shared_actions(MOST_OWN_ACTIONS)
     candidate = np.flatnonzero(total.values > 0)
     (shared,) = spending.spend("vocabulary", replace(total, values=total.values[candidate]))
     threshold = vocabulary_threshold(float(np.max(shared.sigma)), delta, MOST_OWN_ACTIONS)
-    told = {log.actions[code] for code in candidate[shared.values > threshold]}
-    return log.with_vocabulary(natural_order(told))
+    shared_names = {log.actions[code] for code in candidate[shared.values > threshold]}
+    return log.with_vocabulary(natural_order(shared_names))
 
 
 def _usual_lengths(moments: Floats, edges: IntArray, longest: int) -> Floats:

@@ -83,7 +83,7 @@ def assess(
     """Try the generator on random halves of the log, as if `n_learners` synthetic ones were released."""
     check_size(log)
     if not log.declared:
-        # A generator that has to find the vocabulary pools what it may not tell: make room for that.
+        # A generator that has to find the vocabulary pools the names it may not release: make room for that.
         log = log.recode(tuple(dict.fromkeys((*log.actions, POOLED))))
     knowledge = attacker_knowledge(log)
     # A larger synthetic log says more about its learners: try the size that will be released.

@@ -80,11 +80,11 @@ def protection(guarantee: Guarantee, keeps_rows: bool) -> dict[str, Any]:
         protects = [
             "Each learner, up to the limits above: whether they were in the original log, what they did "
             "and how it went.",
-            "This stays true for everything that anybody computes from this data.",
+            "This stays true for everything that is computed from this data.",
         ]
         lacks = [
-            "What is true of learners in general. If most fail at an action, the data tells, and that says "
-            "something about everybody who tried it.",
+            "What is true of learners in general. If most fail at an action, the data shows it, and that says "
+            "something about every learner who tried it.",
             "Against other releases about the same learners. Their epsilons add up; the custodian keeps count.",
             "The number of learners, which is taken as public, and the names of actions, which were declared "
             "to be public or are shared by many learners.",
@@ -100,7 +100,7 @@ def protection(guarantee: Guarantee, keeps_rows: bool) -> dict[str, Any]:
         lacks = [
             *([kept] if keeps_rows else []),
             "Learners with a rare record. What only one or two of them ever did may show.",
-            "Against somebody who knows more. Nothing limits what can be worked out, today or later.",
+            "Against an attacker who knows more. Nothing limits what can be worked out, today or later.",
             "The names of the actions. They are as in the original log, and one that a single learner "
             "attempted may be among them.",
             "The size of the original log. Unless the custodian chose otherwise, it had as many learners, "
@@ -114,7 +114,7 @@ def expected_errors(
 ) -> dict[str, Any] | None:
     """Errors predicted from the guarantee and the synthetic log alone; None without a guarantee.
 
-    How much of a fit is signal is computed from noisy sums only, so it may be told.
+    How much of a fit is signal is computed from noisy sums only, so it may be shown.
     """
     if not guarantee.formal:
         return None

@@ -38,7 +38,7 @@ def codebook(synthetic: Interactions, keeps_rows: bool) -> str:
 
 
 def n_occurring(synthetic: Interactions) -> int:
-    """Actions that occur. The vocabulary may have more, but that would tell about the real log."""
+    """Actions that occur. The vocabulary may have more, but that would be a fact about the real log."""
     return len(set(synthetic.action.tolist()))
 
 
