@@ -184,7 +184,8 @@ def somebody_is_there() -> bool:
 def ask_before_charge(question: Question) -> bool:
     """Let a person at the terminal stop a doubtful charge."""
     for doubt in question.doubts:
-        typer.echo(doubt, err=True)
+        options = ", ".join(map(option_of, doubt.settings))
+        typer.echo(f"{doubt} ({options})" if options else str(doubt), err=True)
     return not somebody_is_there() or typer.confirm("Charge it all the same?", err=True)
 
 

@@ -314,10 +314,10 @@ def test_files_are_linked_without_spending_and_share_what_is_spent(ledger, tmp_p
     assert ledger.balance(file_population(cohort)).epsilon == 2
     assert ledger.balance(file_population(other)).epsilon == 0
     # A release is about the same learners if its population, or this one's file, shares any.
-    assert ledger.same_learners(file_population(cohort), cohort, ["a" * 16]) == file_population(log)
-    assert ledger.same_learners("class 7", cohort, ["b" * 16, "a" * 16]) == file_population(log)
-    assert ledger.same_learners("class 7", other, ["a" * 16]) is None
-    assert ledger.same_learners(FOLDER_POPULATION, other, ["a" * 16]) == file_population(log)
+    assert ledger.same_learners(file_population(cohort), [cohort], ["a" * 16]) == file_population(log)
+    assert ledger.same_learners("class 7", [cohort], ["b" * 16, "a" * 16]) == file_population(log)
+    assert ledger.same_learners("class 7", [other], ["a" * 16]) is None
+    assert ledger.same_learners(FOLDER_POPULATION, [other], ["a" * 16]) == file_population(log)
     assert ledger.has_cards(["a" * 16])
     assert not ledger.has_cards(["a" * 16, "b" * 16])
 
@@ -329,8 +329,8 @@ def test_a_data_set_is_the_same_learners_whatever_its_file_is_called(ledger, tmp
     ledger.record(
         population=file_population(table), card="1" * 16, kind="k", method="m", guarantee=Guarantee(6.0)
     )
-    assert ledger.same_learners(file_population(copy), copy, ["1" * 16]) is None
-    assert ledger.same_learners(file_population(copy), copy, ["1" * 16], ["a" * 16]) == file_population(table)
+    assert ledger.same_learners(file_population(copy), [copy], ["1" * 16]) is None
+    assert ledger.same_learners(file_population(copy), [copy], ["1" * 16], ["a" * 16]) == file_population(table)
     assert ledger.unrelated_populations(file_population(copy), [copy]) == [file_population(table)]
     with pytest.raises(RefusedError):
         ledger.record(

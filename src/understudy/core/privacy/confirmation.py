@@ -14,10 +14,21 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Question:
-    """What a person is asked before a charge: the sentences that make it doubtful."""
+class Doubt:
+    """Why a charge may not be what the custodian wants, and the settings that would help."""
 
-    doubts: tuple[str, ...]
+    sentence: str
+    settings: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        return self.sentence
+
+
+@dataclass(frozen=True)
+class Question:
+    """What a person is asked before a charge: what makes it doubtful."""
+
+    doubts: tuple[Doubt, ...]
     guarantee: Guarantee
     balance: Balance
 

@@ -297,32 +297,30 @@ class Ledger:
         with self._connection() as connection, _writing(connection):
             _link_all(connection, normalised(population), files, data_sets)
 
-    def unrelated_populations(self, population: str, files: Sequence[Path] = ()) -> list[str]:
-        """Populations with releases that this one and its files share no learners with, as far as is known."""
+    def related(self, population: str, files: Sequence[Path] = (), data_sets: Sequence[str] = ()) -> set[str]:
+        """Every name whose entries count for a population, for its files or for its data sets."""
+        names = (population, *map(file_population, files), *map(data_set_population, data_sets))
         if not self.path.exists():
-            return []
+            return set(map(normalised, names))
         with self._connection() as connection:
-            names = counted_with(connection, normalised(population)).union(
-                *(counted_with(connection, normalised(file_population(file))) for file in files)
-            )
-        return [name for name in self.populations() if name not in {*names, SIMULATED_POPULATION}]
+            return set().union(*(counted_with(connection, normalised(name)) for name in names))
+
+    def unrelated_populations(
+        self, population: str, files: Sequence[Path] = (), data_sets: Sequence[str] = ()
+    ) -> list[str]:
+        """Populations with releases that share no learners with this one and its data, as far as is known."""
+        related = self.related(population, files, data_sets)
+        return [name for name in self.populations() if name not in {*related, SIMULATED_POPULATION}]
 
     def same_learners(
-        self, population: str, file: Path, cards: Sequence[str], data_sets: Sequence[str] = ()
+        self, population: str, files: Sequence[Path], cards: Sequence[str], data_sets: Sequence[str] = ()
     ) -> str | None:
-        """The population of a release with one of these cards, if it shares learners with this one, its file or data.
+        """The population of a release with one of these cards, if it shares learners with this one or its data.
 
         None also when the ledger does not know the cards: see `has_cards`.
         """
-        if not self.path.exists():
-            return None
-        with self._connection() as connection:
-            names = counted_with(connection, normalised(population)) | counted_with(
-                connection, normalised(file_population(file))
-            )
-            for one in data_sets:
-                names |= counted_with(connection, normalised(data_set_population(one)))
-        return next((entry.population for entry in self._released(cards) if entry.population in names), None)
+        related = self.related(population, files, data_sets)
+        return next((entry.population for entry in self._released(cards) if entry.population in related), None)
 
     def has_cards(self, cards: Sequence[str]) -> bool:
         """Whether all these releases were charged here."""

@@ -20,9 +20,9 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from understudy.core.privacy.balance import REFUSED, Balance
-from understudy.core.privacy.confirmation import Question, confirmed
+from understudy.core.privacy.confirmation import Doubt, Question, confirmed
 from understudy.core.privacy.guarantee import Guarantee
-from understudy.core.privacy.ledger import Ledger, ledger_path, new_card_id
+from understudy.core.privacy.ledger import Entry, Ledger, ledger_path, new_card_id
 from understudy.core.privacy.noise import Noise, os_noise
 from understudy.core.privacy.population import FOLDER_POPULATION, SIMULATED_POPULATION, resolve_population
 from understudy.errors import RefusedError
@@ -146,18 +146,38 @@ class Account:
             data_sets=() if self.simulated else self.data_sets,
         )
 
-    def doubts(self) -> tuple[str, ...]:
-        """Why the ledger may not know these learners, in sentences for the custodian."""
+    def doubts(self) -> tuple[Doubt, ...]:
+        """Why the ledger may not know these learners, for the custodian."""
         if self.ledger is None or self.simulated or self.population == FOLDER_POPULATION:
             return ()
-        others = self.ledger.unrelated_populations(self.population, self.files)
+        others = self.ledger.unrelated_populations(self.population, self.files, self.data_sets)
         if not others:
             return ()
         named = "; ".join(f"'{name}'" for name in others[:5]) + (" and others" if len(others) > 5 else "")
         return (
-            f"This is charged to '{self.population}'. The ledger also knows {named}: if these are the same "
-            "learners, declare one population for both, so that everything adds up.",
+            Doubt(
+                f"This is charged to '{self.population}'. The ledger {self.ledger.path} also knows {named}: if these "
+                "are the same learners, declare one population for both, so that everything adds up.",
+                ("population",),
+            ),
         )
+
+    def entries(self) -> list[Entry]:
+        """Every entry of the ledger that counts for these learners."""
+        if self.ledger is None:
+            return []
+        related = self.ledger.related(self.population, self.files, self.data_sets)
+        return [entry for entry in self.ledger.entries() if entry.population in related]
+
+    def same_learners(self, cards: Sequence[str]) -> str | None:
+        """The population of a release with one of these cards, if it is about learners of this account too."""
+        if self.ledger is None:
+            return None
+        return self.ledger.same_learners(self.population, self.files, cards, self.data_sets)
+
+    def has_cards(self, cards: Sequence[str]) -> bool:
+        """Whether all these releases were charged in this ledger."""
+        return self.ledger is not None and self.ledger.has_cards(cards)
 
     def link(self) -> None:
         """Note whose learners the files hold; nothing is spent, and everything about them adds up from now on."""
@@ -207,16 +227,18 @@ class Account:
         noise: Noise | None = None,
         at_most: Mapping[str, float] | None = None,
         once: bool = False,
+        doubts: Sequence[Doubt] = (),
     ) -> Iterator[Charge]:
         """Charge a release, and make it inside the block; see the module's first lines.
 
         `out` is what the release writes. Noise that is not secret is for tests, and leaves no guarantee.
+        A person is asked first if there are doubts: the account's own, and those that the verb has.
         With `once` a charge of the same card is not repeated, and stays whatever happens: the release will
         be tried again.
         """
         if noise is not None and not noise.secret:
             guarantee = Guarantee.seeded(guarantee)
-        self._ask(guarantee)
+        self._ask(guarantee, doubts)
         charge = Charge(self, card or new_card_id(), guarantee, out, noise or os_noise())
         try:
             self._record(charge.card, kind, method, guarantee, risk, at_most, once=once)
@@ -233,8 +255,10 @@ class Account:
                 error.add_note("Nothing was written, and the charge was taken back.")
             raise
 
-    def _ask(self, guarantee: Guarantee) -> None:
-        doubts = self.doubts() if guarantee.formal else ()
+    def _ask(self, guarantee: Guarantee, more: Sequence[Doubt]) -> None:
+        if self.simulated or not guarantee.formal:
+            return
+        doubts = (*self.doubts(), *more)
         if doubts and not confirmed(Question(doubts, guarantee, self.check(guarantee))):
             raise NotConfirmedError("nothing was charged.")
 
