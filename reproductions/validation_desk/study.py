@@ -81,10 +81,10 @@ def year_of(plan: StudyPlan, year: int) -> Year:
     rng = np.random.default_rng([plan.seed, year])
     summary = seeded_summary(cohort, plan.epsilon, plan.delta, rng)
     synthetic = pooled(summary, rng, n_each=plan.n_each)
-    real = learner_table(cohort.to_frame(), rng)
+    real = learner_table(cohort.to_polars(), rng)
     return Year(
         real,
-        learner_table(synthetic.to_frame(), rng),
+        learner_table(synthetic.to_polars(), rng),
         StageOne.of(summary, real),
         bank_for(real, plan.seed, plan.n_shadows),
     )

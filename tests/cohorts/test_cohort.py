@@ -164,7 +164,7 @@ def test_shapes_and_labels_are_checked():
 def test_a_cohort_is_read_as_it_was_written(tmp_path, suffix, simulated):
     made = cohort(12, simulated=simulated)
     path = tmp_path / f"c{suffix}"
-    frame = made.to_frame()
+    frame = made.to_polars()
     frame.write_csv(path) if suffix == ".csv" else frame.write_parquet(path)
     if simulated:
         mark_simulated(path)
@@ -177,7 +177,7 @@ def test_a_cohort_is_read_as_it_was_written(tmp_path, suffix, simulated):
 
 def test_frames_of_pandas_and_columns_in_any_order():
     made = cohort(4)
-    frame = made.to_frame().select(sorted(made.to_frame().columns)).with_columns(extra=pl.lit("x"))
+    frame = made.to_polars().select(sorted(made.to_polars().columns)).with_columns(extra=pl.lit("x"))
     for one in (frame, frame.to_pandas()):
         np.testing.assert_allclose(Cohort.from_frame(one, SMALL).values, made.values, atol=0.005)
 
@@ -209,7 +209,7 @@ CANARY = "Zq7canary"
     ],
 )
 def test_errors_hold_no_value(tmp_path, spoil):
-    frame = cohort(3).to_frame(CANARY).with_columns(**spoil)
+    frame = cohort(3).to_polars(CANARY).with_columns(**spoil)
     frame.write_csv(tmp_path / "c.csv")
     (tmp_path / "c.toml").write_text(SMALL.to_toml())
     with pytest.raises(DataError) as caught:
@@ -236,7 +236,7 @@ def test_missing_columns_and_files(tmp_path):
     with pytest.raises(UsageError):
         read_cohort(tmp_path / "none.csv")
     with pytest.raises(DataError, match="day_02"):
-        Cohort.from_frame(cohort(3).to_frame().drop("day_02"), SMALL)
+        Cohort.from_frame(cohort(3).to_polars().drop("day_02"), SMALL)
 
 
 DECLARED = '''title = "A school"
@@ -305,6 +305,6 @@ def test_another_kind_of_file_is_called_by_its_name(tmp_path, name, content, kin
 
 
 def test_a_table_without_its_declaration(tmp_path):
-    cohort(3).to_frame().write_csv(tmp_path / "c.csv")
+    cohort(3).to_polars().write_csv(tmp_path / "c.csv")
     with pytest.raises(UsageError, match=r"no declaration c\.toml beside c\.csv"):
         read_cohort(tmp_path / "c.csv")

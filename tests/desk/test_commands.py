@@ -365,7 +365,7 @@ def test_try_shows_what_the_desk_will_see(tmp_path):
     needs_sandbox()
     from understudy.cohorts.simulate import School
 
-    School(30).simulate(0, np.random.default_rng(3)).to_frame().write_parquet(tmp_path / "synthetic.parquet")
+    School(30).simulate(0, np.random.default_rng(3)).to_polars().write_parquet(tmp_path / "synthetic.parquet")
     invoked("desk", "template", "-o", tmp_path / "analysis.py")
     told = as_json("desk", "try", tmp_path / "analysis.py", tmp_path / "synthetic.parquet")
     assert set(told["results"]["values"]["evening and achievement"]) == {"rho", "p"}

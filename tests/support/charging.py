@@ -26,6 +26,8 @@ class Verb:
     epsilon: float
     patch: str
     """Something that it needs once it has charged: made to fail, it is a fit that fails."""
+    charged: Callable[[Path, Path], Path] = lambda data, out: data
+    """The file whose learners are charged: the data, unless what is written is the data from then on."""
 
 
 def _log(folder: Path) -> Path:
@@ -46,6 +48,42 @@ def _synthesize(path: Path, out: Path, **spending: Any) -> Any:
     import understudy as us
 
     return us.synthesize(us.read_log(path, public_actions=True), epsilon=4, out=out, **spending)
+
+
+def _events(folder: Path) -> Path:
+    """A log of events, and beside it scores and a declaration without cuts; the scores are marked as simulated."""
+    import polars as pl
+
+    from understudy.cohorts.schema import Schema
+    from understudy.core.files.simulated import mark_simulated
+
+    rng = np.random.default_rng(2)
+    minutes = np.sort(rng.integers(0, 21 * 24 * 60, 600))
+    times = (np.datetime64("2024-09-02T00:00") + minutes.astype("timedelta64[m]")).astype("datetime64[us]")
+    names = [f"pupil {number}" for number in range(40)]
+    pl.DataFrame({"user": rng.choice(names, 600), "time": times}).write_csv(
+        folder / "events.csv", datetime_format="%Y-%m-%d %H:%M:%S"
+    )
+    scores = np.clip(rng.normal(55, 15, 40), 0, 100).round(1)
+    pl.DataFrame({"user": names, "score": scores}).write_csv(folder / "scores.csv")
+    mark_simulated(folder / "scores.csv")
+    (folder / "declared.toml").write_text(Schema(n_weeks=3).to_toml())
+    return folder / "events.csv"
+
+
+def _build(path: Path, out: Path, **spending: Any) -> Any:
+    from understudy.cohorts.building.build import build
+
+    return build(
+        path,
+        path.with_name("scores.csv"),
+        path.with_name("declared.toml"),
+        out,
+        term_start="2024-09-02",
+        cuts="private",
+        epsilon=4,
+        **spending,
+    )
 
 
 VERBS = [
@@ -70,5 +108,19 @@ VERBS = [
         "bundle",
         4.0,
         "understudy.logs.release.bundle.card_content",
+    ),
+    Verb(
+        "cohort build",
+        _events,
+        lambda path, out: [
+            *("cohort", "build", str(path), "--scores", str(path.with_name("scores.csv")), "-o", str(out)),
+            *("--schema", str(path.with_name("declared.toml")), "--term-start", "2024-09-02"),
+            *("--cuts", "private", "--epsilon", "4"),
+        ],
+        _build,
+        "cohort.parquet",
+        4.0,
+        "understudy.cohorts.building.build.private_cuts",
+        lambda data, out: out,
     ),
 ]

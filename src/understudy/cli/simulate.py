@@ -14,7 +14,7 @@ import typer
 from understudy.cli.lazy import command_group
 from understudy.cli.options import AsJson, Seed
 from understudy.cli.terminal import echo_json
-from understudy.cohorts.building.build import check_schema_beside, write_cohort
+from understudy.cohorts.cohort import check_schema_beside, write_cohort
 from understudy.cohorts.simulate import School
 from understudy.core.files.simulated import check_replaceable, mark_simulated
 from understudy.core.files.writing import check_parent, check_suffix, write_table
@@ -151,7 +151,7 @@ def _write_cohort(out: Path, learners: int | None, year: int, rng: np.random.Gen
     usual = School()
     check_schema_beside(out, usual.schema)
     cohort = replace(usual, n_learners=learners or usual.n_learners).simulate(year, rng)
-    write_cohort(cohort, out, kind=_KIND)
+    write_cohort(cohort, out)
     return {"learners": cohort.n_learners, "weeks": cohort.schema.n_weeks, "year": year}
 
 

@@ -169,7 +169,7 @@ def _columns(schema: Schema) -> list[dict[str, str]]:
 def _examples(cohort: Cohort) -> list[dict[str, Any]]:
     """The first rows, with the first week of every feature."""
     weeks = cohort.schema.columns()[:: cohort.schema.n_weeks]
-    shown = cohort.to_frame().select([LEARNER, *weeks, cohort.schema.label])
+    shown = cohort.to_polars().select([LEARNER, *weeks, cohort.schema.label])
     found: list[dict[str, Any]] = shown.head(N_EXAMPLE_ROWS).to_dicts()
     return found
 

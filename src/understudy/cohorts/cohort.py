@@ -2,33 +2,47 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+import contextlib
+import os
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import polars as pl
 from numpy.typing import ArrayLike, NDArray
 
 from understudy.cohorts.schema import KINDS, LEARNER, Schema, kind_of_file
+from understudy.core.extras import needs_extra
+from understudy.core.files.frames import as_polars
+from understudy.core.files.origin import Origin
 from understudy.core.files.simulated import is_simulated
+from understudy.core.files.writing import check_suffix, write_table, write_text
 from understudy.core.names import SIMULATED_PREFIX, SYNTHETIC_PREFIX
-from understudy.errors import DataError, UsageError
-
-if TYPE_CHECKING:
-    import polars as pl
+from understudy.core.pages.notebook import notebook_table
+from understudy.core.privacy.guarantee import Guarantee
+from understudy.errors import DataError, UnderstudyError, UsageError
 
 Floats = NDArray[np.float64]
+
+REAL_PREFIX = "learner-"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Cohort:
-    """Learners by features by weeks, and a label each; learners are positions, not names."""
+    """Learners by features by weeks, and a label each; learners are positions, not names.
+
+    `origin` is the file that the cohort was read from or built into. A synthetic cohort has the `guarantee` of the
+    summary that it was made from.
+    """
 
     values: Floats
     label: NDArray[np.int8]
     schema: Schema
     simulated: bool = False
+    origin: Origin = field(default_factory=Origin)
+    guarantee: Guarantee | None = None
 
     def __post_init__(self) -> None:
         shape = (len(self.label), self.schema.n_features, self.schema.n_weeks)
@@ -69,19 +83,20 @@ class Cohort:
         """One cohort of all learners of some with the same schema."""
         if not cohorts or any(cohort.schema.columns() != cohorts[0].schema.columns() for cohort in cohorts):
             raise DataError("cohorts of different schemas cannot be joined.", hint="build them alike.")
+        schema = cohorts[0].schema
+        if len({cohort.schema.data_set for cohort in cohorts}) > 1:
+            schema = replace(schema, data_set="")
         return cls(
             np.concatenate([cohort.values for cohort in cohorts]),
             np.concatenate([cohort.label for cohort in cohorts]),
-            cohorts[0].schema,
+            schema,
             simulated=all(cohort.simulated for cohort in cohorts),
         )
 
     @classmethod
     def from_frame(cls, frame: Any, schema: Schema, *, source: str = "the table") -> Cohort:
-        """A cohort from a polars or pandas frame with the schema's columns and the label's; others are ignored."""
-        import polars as pl
-
-        table = frame if isinstance(frame, pl.DataFrame) else pl.from_pandas(frame)
+        """A cohort from a frame of any library with the schema's columns and the label's; others are ignored."""
+        table = as_polars(frame)
         missing = [name for name in (*schema.columns(), schema.label) if name not in table.columns]
         if missing:
             raise DataError(
@@ -111,11 +126,15 @@ class Cohort:
         values = matrix.to_numpy().reshape(-1, schema.n_features, schema.n_weeks)
         return cls(values, codes.to_numpy().astype(np.int8), schema)
 
-    def to_frame(self, prefix: str | None = None) -> pl.DataFrame:
-        """The table with invented learner names: `prefix` and a number."""
-        import polars as pl
+    @property
+    def real(self) -> bool:
+        """Whether learners may be real: neither simulated nor made from a summary, as far as is known."""
+        return not self.simulated and self.guarantee is None
 
-        start = prefix or (SIMULATED_PREFIX if self.simulated else SYNTHETIC_PREFIX)
+    def to_polars(self, prefix: str | None = None) -> pl.DataFrame:
+        """The cohort as a polars frame, a row per learner, with invented names: `prefix` and a number."""
+        invented = SIMULATED_PREFIX if self.simulated else SYNTHETIC_PREFIX
+        start = prefix or (REAL_PREFIX if self.real else invented)
         width = len(str(self.n_learners))
         columns = self.schema.columns()
         flat = self.values.reshape(self.n_learners, -1)
@@ -127,11 +146,21 @@ class Cohort:
             }
         )
 
+    def to_pandas(self, prefix: str | None = None) -> Any:
+        """The same as a pandas frame."""
+        with needs_extra("pandas", "a pandas frame"):
+            return self.to_polars(prefix).to_pandas()
 
-def read_cohort(path: Path, schema: Path | None = None) -> Cohort:
+    def _repr_html_(self) -> str:
+        # A notebook is shared more easily than a file: rows that may be real learners' are not shown by themselves.
+        invented = self.simulated or (self.guarantee is not None and self.guarantee.formal)
+        shown = self.select(np.arange(min(3, self.n_learners) if invented else 0)).to_polars()
+        return notebook_table(f"{repr(self)[1:-1]}.", shown)
+
+
+def read_cohort(path: Path | str, schema: Path | str | Schema | None = None) -> Cohort:
     """The cohort in a csv or Parquet file; its schema lies beside it, unless it is given."""
-    import polars as pl
-
+    path = Path(path)
     if not path.is_file():
         raise UsageError(f"there is no file {path}.", hint="`understudy cohort build` makes one.")
     kind = kind_of_file(path)
@@ -141,13 +170,13 @@ def read_cohort(path: Path, schema: Path | None = None) -> Cohort:
             hint="give the csv or parquet file: `understudy cohort build` makes it from a log and scores, `understudy "
             "cohort synthesize` a synthetic one from a summary.",
         )
-    beside = path.with_suffix(".toml")
+    beside = schema_path(path)
     if schema is None and not beside.is_file():
         raise UsageError(
             f"there is no declaration {beside.name} beside {path.name}.",
             hint="a cohort is a table and its declaration: `understudy cohort build` makes both from a log and scores.",
         )
-    declared = Schema.read(schema or beside)
+    declared = schema if isinstance(schema, Schema) else Schema.read(Path(schema or beside))
     try:
         frame = (
             pl.read_parquet(path)
@@ -161,4 +190,72 @@ def read_cohort(path: Path, schema: Path | None = None) -> Cohort:
             "parquet by its extension.",
         ) from None
     cohort = Cohort.from_frame(frame, declared, source=path.name)
-    return replace(cohort, simulated=is_simulated(path))
+    return replace(cohort, simulated=is_simulated(path), origin=Origin(path, format=path.suffix.lower()[1:]))
+
+
+def schema_path(path: Path) -> Path:
+    """Where the schema of a cohort lies."""
+    return path.with_suffix(".toml")
+
+
+def write_cohort(cohort: Cohort, path: Path) -> None:
+    """Write the schema, and the table, csv or parquet by its extension, each whole or not at all.
+
+    The schema comes first: it may hold cuts that were paid for, and the table can be made again
+    from it. An equal one that is there already is left as it is, with its comments. Of learners who may
+    be real only the owner may read the table, from its first byte on.
+    """
+    check_suffix(path)
+    place = schema_path(path)
+    if not _declares(place, cohort.schema):
+        with _owner_only() if cohort.schema.cuts_source == "data" else contextlib.nullcontext():
+            write_text(place, cohort.schema.to_toml())
+    invented = f"{'simulated' if cohort.simulated else 'synthetic'} data: these learners do not exist"
+    kind = "a cohort of real learners under numbers: keep it inside" if cohort.real else invented
+    with _owner_only() if cohort.real else contextlib.nullcontext():
+        write_table(cohort.to_polars(), path, kind=kind)
+
+
+def check_replaceable(path: Path) -> None:
+    """Refuse to write over a table, unless it is one that can be built again at no cost: known by its learners' names."""
+    if path.exists() and not (_first_learner(path) or "").startswith((REAL_PREFIX, SIMULATED_PREFIX)):
+        raise UsageError(
+            f"asked to write {path}, which is there already and is not what this command makes.",
+            hint="choose another name, or move the old file away.",
+            code="already-exists",
+            settings=("out",),
+        )
+
+
+def check_schema_beside(path: Path, schema: Schema) -> None:
+    """Refuse to write over a different declaration: it was written by hand, or paid for."""
+    place = schema_path(path)
+    if place.exists() and not _declares(place, schema):
+        raise UsageError(
+            f"asked to write {place}, which is there already and declares something else.",
+            hint="choose another name, or move the old file away.",
+        )
+
+
+def _first_learner(path: Path) -> str | None:
+    try:
+        frame = pl.scan_parquet(path) if path.suffix.lower() == ".parquet" else pl.scan_csv(path)
+        return str(frame.select("learner").head(1).collect().item())
+    except (pl.exceptions.PolarsError, OSError, ValueError):
+        return None
+
+
+def _declares(place: Path, schema: Schema) -> bool:
+    try:
+        return Schema.read(place) == schema
+    except UnderstudyError:
+        return False
+
+
+@contextlib.contextmanager
+def _owner_only() -> Iterator[None]:
+    before = os.umask(0o077)
+    try:
+        yield
+    finally:
+        os.umask(before)

@@ -113,7 +113,7 @@ def pooled(
     counts = counts_of(label_shares(summary), n_learners or summary.n_learners)
     n_rows = rows_needed(counts, n_each)
     tables = [[_table(name, n_rows, label, summary, rng) for label in schema.labels] for name in panelists]
-    return draw_cohort(tables, counts, schema, rng)
+    return replace(draw_cohort(tables, counts, schema, rng), guarantee=summary.guarantee)
 
 
 def _table(name: str, n: int, label: str, summary: PrivateSummary, rng: np.random.Generator) -> Floats:

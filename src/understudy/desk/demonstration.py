@@ -14,7 +14,7 @@ from pathlib import Path
 
 import numpy as np
 
-from understudy.cohorts.building.build import write_cohort
+from understudy.cohorts.cohort import write_cohort
 from understudy.cohorts.methods import pooled
 from understudy.cohorts.simulate import School
 from understudy.cohorts.summary.budget import propose
@@ -168,11 +168,11 @@ def _registered(desk: Desk, custodian: Person, folder: Path, n_learners: int, po
     place.mkdir()
     rng = np.random.default_rng(7)
     cohort = School(n_learners).simulate(0, rng)
-    write_cohort(cohort, place / "cohort.parquet", kind="simulated data: these learners do not exist")
+    write_cohort(cohort, place / "cohort.parquet")
     mark_simulated(place / "cohort.parquet")
     summary = summarize(cohort, propose(cohort.schema, cohort.n_learners, 3.0, 1e-3), os_noise())
     write_json(place / "summary.json", summary.to_json())
-    pooled(summary, rng).to_frame().write_parquet(place / "synthetic.parquet")
+    pooled(summary, rng).to_polars().write_parquet(place / "synthetic.parquet")
     view = data_sets.register(
         desk,
         custodian,

@@ -14,7 +14,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from understudy.cohorts.building.activity import FORMATS, read_activity
-from understudy.cohorts.building.build import even_cuts, join
+from understudy.cohorts.building.join import even_cuts, join
 from understudy.cohorts.building.scores import Match, match_scores, read_scores
 from understudy.cohorts.building.sessions import MINUTE, Rule, Term, check_hours, find_sessions
 from understudy.cohorts.schema import Feature, Schema

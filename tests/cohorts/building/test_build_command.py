@@ -265,12 +265,13 @@ def test_a_ledger_beside_a_source_is_not_passed_over(room, source):
     )
     done = run(*arguments, cwd=room)
     assert done.returncode == 4
-    assert f"--ledger '{book.path.resolve()}'" in done.stderr
+    assert f"{book.path.resolve()}, and another one would be kept" in done.stderr
+    assert "(--ledger)" in done.stderr
     assert not (room / "inside" / "cohort.parquet").exists()
     assert not (room / "inside" / "understudy.ledger").exists()
     done = run(*arguments, "--ledger", book.path, cwd=room)
     assert done.returncode == 0, done.stderr
-    assert "name it to every command about cohort.parquet" in done.stderr
+    assert "name it for everything about cohort.parquet" in done.stderr
     assert book.balance(file_population(room / "inside" / "cohort.parquet")).epsilon == 9
 
 
@@ -293,16 +294,16 @@ def test_what_build_does_not_make_is_not_overwritten(room):
 
 def test_the_schema_with_paid_cuts_is_written_before_the_table(room, monkeypatch):
     """If the table cannot be written, what was paid for is there, and the table is made from it."""
-    from understudy.cohorts.building import build
+    from understudy.cohorts import cohort as cohort_module
 
     cohort = School(n_learners=12).simulate(0, np.random.default_rng(1))
 
     def fails(*_, **__):
         raise OSError("no space left")
 
-    monkeypatch.setattr(build, "write_table", fails)
+    monkeypatch.setattr(cohort_module, "write_table", fails)
     with pytest.raises(OSError, match="no space"):
-        build.write_cohort(cohort, room / "paid.parquet", kind="k")
+        cohort_module.write_cohort(cohort, room / "paid.parquet")
     assert Schema.read(room / "paid.toml") == cohort.schema
 
 
@@ -378,7 +379,8 @@ def test_private_cuts_are_charged(room):
     # The list of scores holds the same learners.
     for name in ("scores.csv", "log.csv"):
         assert Ledger(room / "understudy.ledger").balance(file_population(room / name)).epsilon == 0.5
-    assert "epsilon 0.5 of 10 is spent" in done.stderr
+    assert "Charged epsilon 0.5 to" in done.stdout
+    assert "0.5 of 10 is spent, 9.5 remains" in done.stdout
     assert CANARY.encode() not in everything(room, done)
     again = build(room, "--cuts", "private", "--epsilon", "0.5", schema="open.toml")
     assert again.returncode == 2

@@ -390,7 +390,7 @@ def test_a_hostile_script_gets_nothing_out_of_the_sandbox(
     out.mkdir()
     others = [one for one in result.scripts if one.author != "one"]
     save_panel(out / "panel", result.brief, others, result.report, {})
-    result.cohort.to_frame().write_csv(out / "synthetic.csv")
+    result.cohort.to_polars().write_csv(out / "synthetic.csv")
     assert MARKER.encode() not in everything_in(out)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["learners.csv", "out"]
     printed = capfd.readouterr()

@@ -28,7 +28,7 @@ from understudy.core.privacy.noise import seeded_noise
 def room(tmp_path):
     """A cohort of 60 'real' learners in a folder."""
     cohort = replace(School(n_learners=60).simulate(0, np.random.default_rng(1)), simulated=False)
-    cohort.to_frame("pupil-").write_parquet(tmp_path / "cohort.parquet")
+    cohort.to_polars("pupil-").write_parquet(tmp_path / "cohort.parquet")
     (tmp_path / "cohort.toml").write_text(SCHEMA.to_toml())
     return tmp_path
 
@@ -112,7 +112,7 @@ def test_the_table_fits_on_a_terminal():
 
 def test_noise_that_hides_everything_is_said_before_it_is_paid_for(room, monkeypatch):
     few = replace(School(n_learners=23).simulate(0, np.random.default_rng(1)), simulated=False)
-    few.to_frame("pupil-").write_parquet(room / "cohort.parquet")
+    few.to_polars("pupil-").write_parquet(room / "cohort.parquet")
     arguments = [
         "cohort",
         "summarize",
@@ -244,7 +244,7 @@ def test_wrong_use_is_explained_before_anything_is_spent(room, more, code):
 
 
 def test_simulated_learners_have_no_budget_and_no_population(room):
-    School(n_learners=60).simulate(0, np.random.default_rng(1)).to_frame().write_parquet(
+    School(n_learners=60).simulate(0, np.random.default_rng(1)).to_polars().write_parquet(
         room / "cohort.parquet"
     )
     assert summarize(room, "-o", "s.json", "--population", "x").returncode == 2
@@ -253,7 +253,7 @@ def test_simulated_learners_have_no_budget_and_no_population(room):
 
 def another_year(room, name, seed):
     cohort = replace(School(n_learners=60).simulate(1, np.random.default_rng(seed)), simulated=False)
-    cohort.to_frame("pupil-").write_parquet(room / f"{name}.parquet")
+    cohort.to_polars("pupil-").write_parquet(room / f"{name}.parquet")
     (room / f"{name}.toml").write_text(SCHEMA.to_toml())
 
 

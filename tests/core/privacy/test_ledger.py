@@ -330,7 +330,9 @@ def test_a_data_set_is_the_same_learners_whatever_its_file_is_called(ledger, tmp
         population=file_population(table), card="1" * 16, kind="k", method="m", guarantee=Guarantee(6.0)
     )
     assert ledger.same_learners(file_population(copy), [copy], ["1" * 16]) is None
-    assert ledger.same_learners(file_population(copy), [copy], ["1" * 16], ["a" * 16]) == file_population(table)
+    assert ledger.same_learners(file_population(copy), [copy], ["1" * 16], ["a" * 16]) == file_population(
+        table
+    )
     assert ledger.unrelated_populations(file_population(copy), [copy]) == [file_population(table)]
     with pytest.raises(RefusedError):
         ledger.record(

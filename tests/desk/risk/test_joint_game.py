@@ -157,7 +157,7 @@ def gaussian_mu(rows, noise):
 def test_a_real_summary_alone_and_beside_an_answer(bank, summarized):
     """243 noisy cells and 17 exact sums: the fitted attackers come close to what theory allows."""
     cohort, summary = summarized
-    table = learner_table(cohort.to_frame(), np.random.default_rng(8))
+    table = learner_table(cohort.to_polars(), np.random.default_rng(8))
     stage_one = StageOne.of(summary, table)
     n_cells = stage_one.contributions.shape[1]
     # The same people in another order; two digits of a table move a value over the edge of a bin.

@@ -32,7 +32,7 @@ def summary(cohort) -> PrivateSummary:
 def test_from_its_file_and_without_those_who_withdrew(cohort, summary, tmp_path):
     path = tmp_path / "summary.json"
     path.write_text(json.dumps(summary.to_json()))
-    frame = cohort.to_frame()
+    frame = cohort.to_polars()
     table = learner_table(frame, np.random.default_rng(2), withdrawn=[frame["learner"][3]])
     found = StageOne.of(path, table)
     assert len(found.contributions) == 24
@@ -65,7 +65,7 @@ def test_the_guess_is_the_best_linear_one(cohort, summary):
 
 
 def test_a_table_of_rows_is_no_cohort(cohort, summary):
-    frame = cohort.to_frame()
+    frame = cohort.to_polars()
     with pytest.raises(DataError, match="several rows"):
         StageOne.of(summary, learner_table(pl.concat([frame, frame]), np.random.default_rng(7)))
     with pytest.raises(DataError, match="missing"):

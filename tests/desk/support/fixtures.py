@@ -196,7 +196,7 @@ class Filled:
 
 def school_frame(seed, n_learners=N_LEARNERS):
     """A few columns of a simulated school."""
-    frame = School(n_learners).simulate(0, np.random.default_rng(seed)).to_frame()
+    frame = School(n_learners).simulate(0, np.random.default_rng(seed)).to_polars()
     return frame.select("learner", "morning_01", "evening_01", "evening_02", "achievement")
 
 

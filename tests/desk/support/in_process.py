@@ -45,7 +45,7 @@ class InProcess:
 def school_frame(seed: int, n_learners: int = 120) -> pl.DataFrame:
     """A row per learner of a simulated school: minutes per window, a score, and the exam in three bins."""
     rng = np.random.default_rng(seed)
-    frame = School(n_learners).simulate(0, rng).to_frame()
+    frame = School(n_learners).simulate(0, rng).to_polars()
     minutes = {
         window: frame.select(pl.sum_horizontal(pl.selectors.starts_with(window))).to_series().round(2)
         for window in ("morning", "afternoon", "evening")

@@ -184,8 +184,8 @@ def test_stage_one_is_in_the_game_when_its_summary_is_registered(tmp_path):
     cohort = School(36).simulate(0, np.random.default_rng(3))
     summary = seeded_summary(cohort, 3.0, 1e-3, np.random.default_rng(4))
     (tmp_path / "summary.json").write_text(json.dumps(summary.to_json()))
-    synthetic = School(36).simulate(0, np.random.default_rng(5)).to_frame()
-    filled = fill(tmp_path, real=cohort.to_frame(), synthetic=synthetic, summary=tmp_path / "summary.json")
+    synthetic = School(36).simulate(0, np.random.default_rng(5)).to_polars()
+    filled = fill(tmp_path, real=cohort.to_polars(), synthetic=synthetic, summary=tmp_path / "summary.json")
     name = filled.held()
     prices = views.request(filled.desk, filled.reviewer, name).held.prices
     assert prices["published"]["stage_one_mu"] > 0

@@ -335,7 +335,7 @@ def _refuse_same_learners(
     """Of the same learners the summary would hold two measurements and state the epsilon of one."""
     from understudy.errors import RefusedError
 
-    same = book.same_learners(people, file, paid, data_sets)
+    same = book.same_learners(people, [file], paid, data_sets)
     if same is not None:
         raise RefusedError(
             f"{path} is about the same learners, says the ledger: it was charged to '{same}', and this would be "

@@ -251,7 +251,7 @@ def _run(
     )
     write_json(job.card.with_suffix(".json"), card)
     write_text(job.card, cohort_card_page(card))
-    write_table(result.cohort.to_frame(), job.out, kind="synthetic data: these learners do not exist")
+    write_table(result.cohort.to_polars(), job.out, kind="synthetic data: these learners do not exist")
     if as_json:
         echo_json(
             {

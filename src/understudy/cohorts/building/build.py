@@ -1,296 +1,464 @@
-"""From an activity log and a list of scores to a cohort: joined and binned, with counts of what was left out."""
+"""build(): the table of a cohort from a log of events and a list of scores; private cuts are charged."""
 
 from __future__ import annotations
 
-import contextlib
-import os
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
+from datetime import date, datetime
 from pathlib import Path
+from typing import Annotated, Any, Literal
 
-import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
-from understudy.cohorts.building.activity import Activity
-from understudy.cohorts.building.scores import Match, Scores, match_scores
-from understudy.cohorts.building.sessions import (
-    Rule,
-    Sessions,
-    Term,
-    check_windows,
-    find_sessions,
-    hours_in_words,
-    hours_without_window,
-    minutes_per_week,
-)
-from understudy.cohorts.cohort import Cohort
-from understudy.cohorts.schema import CutsSource, Feature, Schema
-from understudy.core.files.withdrawals import Withdrawn
+from understudy.cohorts.building.activity import Activity, read_activity
+from understudy.cohorts.building.join import Counts, Joined, even_cuts, join
+from understudy.cohorts.building.scores import Match, Scores, read_scores
+from understudy.cohorts.building.sessions import Rule, Term, check_windows
+from understudy.cohorts.cohort import Cohort, check_replaceable, schema_path, write_cohort
+from understudy.cohorts.cuts import cuts_guarantee, private_cuts, rank_error
+from understudy.cohorts.schema import Schema
+from understudy.core.engine import progress
+from understudy.core.files.origin import Origin
+from understudy.core.files.simulated import is_simulated, mark_simulated
+from understudy.core.files.times import DateOrder
+from understudy.core.files.withdrawals import read_withdrawn
 from understudy.core.files.words import counted
-from understudy.core.files.writing import check_suffix, write_table, write_text
-from understudy.errors import DataError, UnderstudyError, UsageError
+from understudy.core.files.writing import check_not_input, check_parent, check_suffix, write_text
+from understudy.core.options import settled
+from understudy.core.pages.charts import Point, dots
+from understudy.core.pages.notebook import notebook_table
+from understudy.core.privacy.guarantee import Guarantee
+from understudy.core.privacy.ledger import FILE_NAME, ledger_path
+from understudy.core.privacy.population import new_data_set
+from understudy.core.privacy.spending import Account, Charge, Spending
+from understudy.errors import RefusedError, UnderstudyError, UsageError
 
-# From scores to the cuts between labels.
-ChooseCuts = Callable[[NDArray[np.float64]], tuple[float, ...]]
+Cuts = Literal["declared", "private", "even"]
 
 
 @dataclass(frozen=True)
-class Counts:
-    """What went into a cohort and what did not: measured on the learners, so kept inside."""
+class BuildOptions(Spending):
+    """How events and scores become a cohort, and what its cuts cost."""
 
-    events: int
-    events_outside: int
-    sessions: int
-    without_events: int
-    without_events_kept: bool
-    not_listed: int
-    listed_without_score: int
-    withdrawn: int
-    scores_cut: int
-    cells_cut: int
-    minutes_without_window: float
+    time_zone: Annotated[str | None, "Where the learners' clocks were: Europe/Berlin."] = None
+    format: Annotated[
+        str | None, "csv, tsv, excel, parquet, moodle or xapi, when the log is not recognised."
+    ] = None
+    learner: Annotated[str | None, "The log's column that names the learner."] = None
+    time: Annotated[str | None, "The log's column with the time."] = None
+    dates: Annotated[
+        Literal["day-first", "month-first"] | None,
+        "What comes first in dates such as 3/4, when the log does not show it.",
+    ] = None
+    scores_learner: Annotated[str | None, "The scores' column that names the learner."] = None
+    score: Annotated[str | None, "The scores' column with the score."] = None
+    match: Annotated[
+        Literal["name", "number"],
+        "Compare learners by name, or by the one number in it: 'Student 12' and '12'.",
+    ] = "name"
+    gap: Annotated[float, "Minutes without an event after which a session has ended."] = 30.0
+    last_event: Annotated[float, "Minutes counted for the last event of a session."] = 1.0
+    without_events: Annotated[
+        Literal["keep", "drop"] | None,
+        "Learners with a score and no event: keep them with zeros (default, unless the schema says otherwise), or drop "
+        "them. The number of learners is public: if they are dropped, it says how many had an event, and no epsilon "
+        "covers that.",
+    ] = None
+    exclude: Annotated[Path | None, "File that lists learners who withdrew; they are left out."] = None
+    cuts: Annotated[
+        Cuts | None,
+        "Cuts between the labels: declared in the schema, private (estimated, and charged), or even (computed from "
+        "the data, for non-private use only).",
+    ] = None
+    epsilon: Annotated[float | None, "Price of private cuts, shared by all of them."] = None
+    not_private: Annotated[bool, "Accept that even cuts carry no guarantee."] = False
+
+    def __post_init__(self) -> None:
+        if self.epsilon is not None and not 0 < self.epsilon <= 100:
+            raise UsageError(
+                f"epsilon {self.epsilon:g} was asked for.",
+                hint="between 0.1 and 2 is usual for cuts.",
+                settings=("epsilon",),
+            )
+
+    def cuts_of(self, schema: Schema) -> Cuts:
+        """Where the cuts come from; what does not go together is refused."""
+        cuts = "declared" if self.cuts is None and schema.cuts is not None else self.cuts
+        if cuts is None or (cuts == "declared" and schema.cuts is None):
+            raise UsageError(
+                "the schema declares no cuts between the labels.",
+                hint="write `cuts` in it; or have them estimated privately, at a price; or, for use inside only, take "
+                "even ones that are not private.",
+                settings=("cuts", "epsilon", "not_private"),
+            )
+        if cuts != "declared" and schema.cuts is not None:
+            raise UsageError(
+                f"{cuts} cuts were asked for, and the schema has cuts already.",
+                hint="remove `cuts` from the schema, or do not ask for others.",
+                settings=("cuts",),
+            )
+        if (self.epsilon is not None) != (cuts == "private"):
+            raise UsageError(
+                "private cuts have a price."
+                if self.epsilon is None
+                else "epsilon is the price of private cuts only.",
+                hint="ask for private cuts and state their epsilon, such as 0.5.",
+                settings=("cuts", "epsilon"),
+            )
+        if self.not_private != (cuts == "even"):
+            raise UsageError(
+                "what is not private was accepted, which is for even cuts."
+                if self.not_private
+                else "even cuts are a function of the scores, and one replaced score moves others across them.",
+                hint="accept even cuts as not private, or ask for private cuts with an epsilon.",
+                settings=("cuts", "not_private", "epsilon"),
+            )
+        return cuts
 
 
-@dataclass(frozen=True, repr=False)
-class Joined:
-    """Learners with minutes and a score, before they are binned."""
+@dataclass(frozen=True)
+class Built:
+    """A cohort that was built and written: its counts, minutes and shares are exact, and stay inside."""
 
-    minutes: NDArray[np.float64]
-    scores: NDArray[np.float64]
-    schema: Schema
-    simulated: bool
+    cohort: Cohort
+    out: Path
     counts: Counts
-    notes: tuple[str, ...]
+    rule: Rule
+    charge: Charge | None
+    """What private cuts cost; None for other cuts."""
 
     @property
-    def n_learners(self) -> int:
-        """Number of learners."""
-        return len(self.scores)
+    def notes(self) -> tuple[str, ...]:
+        """How the files were read, and what was left out."""
+        return self.cohort.origin.notes
 
-    def binned(
-        self, choose: ChooseCuts | None = None, source: CutsSource = "declared", epsilon: float | None = None
-    ) -> Cohort:
-        """The cohort, by the declared cuts or by those that `choose` finds in the scores, at the price `epsilon`."""
-        schema = self.schema
-        if choose is not None:
-            schema = replace(schema, cuts=choose(self.scores), cuts_source=source, cuts_epsilon=epsilon)
-        return Cohort(self.minutes, schema.bin(self.scores), schema, simulated=self.simulated)
+    @property
+    def guarantee(self) -> Guarantee | None:
+        """What is proved about private cuts."""
+        return None if self.charge is None else self.charge.guarantee
+
+    def to_json(self) -> dict[str, Any]:
+        """The result for machines."""
+        schema = self.cohort.schema
+        return {
+            "out": str(self.out),
+            "schema": str(schema_path(self.out)),
+            "internal": not self.cohort.simulated,
+            "learners": self.cohort.n_learners,
+            "without_events": schema.without_events,
+            "without_score": schema.without_score,
+            "weeks": schema.n_weeks,
+            "labels": self._labels(),
+            "cuts": list(schema.cuts or ()),
+            "cuts_source": schema.cuts_source,
+            "counts": asdict(self.counts),
+            "windows": self._windows(),
+            "gap": self.rule.gap,
+            "last_event": self.rule.credit,
+            "guarantee": None if self.guarantee is None else self.guarantee.to_json(),
+            "charge": None if self.charge is None else self.charge.to_json(),
+            "notes": list(self.notes),
+        }
+
+    def lines(self) -> list[str]:
+        """The result for people."""
+        cohort, schema = self.cohort, self.cohort.schema
+        labels = ", ".join(f"{name} {number}" for name, number in self._labels().items())
+        lines = [
+            f"{counted(self.counts.sessions, 'session')} of these learners (ended by {self.rule.gap:g} minutes without "
+            f"an event; the last event counts {self.rule.credit:g}). {schema.label}: {labels}.",
+            _public_number(cohort),
+        ]
+        if self.charge is not None:
+            off = rank_error(schema.n_labels, schema.cuts_epsilon or 0.0)
+            lines += [
+                f"Cuts: {', '.join(f'{cut:g}' for cut in schema.cuts or ())}. Guarantee: {self.guarantee}.",
+                f"{self.charge.sentence()} With 95 % no cut is off by more than {off:.0f} of "
+                f"{cohort.n_learners} learners.",
+            ]
+        owner = " It holds real learners: keep it inside." if cohort.real else ""
+        lines.append(f"Written: {self.out} and {schema_path(self.out)}.{owner}")
+        if schema.cuts_source == "data":
+            lines.append(
+                "NOT PRIVATE: the cuts were computed from the scores; no private summary takes them."
+            )
+        return lines
+
+    def to_frame(self) -> pl.DataFrame:
+        """Minutes in each window, and the share of weeks without any."""
+        return pl.DataFrame(self._windows())
+
+    def plot(self) -> Any:
+        """The share of weeks without activity in each window, as an altair chart."""
+        points = [Point(window["name"], window["share_of_weeks_without"]) for window in self._windows()]
+        return dots(points, "share of weeks without activity", domain=[0.0, 1.0]).figure("Windows").chart
+
+    def _repr_html_(self) -> str:
+        return notebook_table(" ".join(self.lines()), self.to_frame())
+
+    def _labels(self) -> dict[str, int]:
+        cohort = self.cohort
+        return {name: int((cohort.label == code).sum()) for code, name in enumerate(cohort.schema.labels)}
+
+    def _windows(self) -> list[dict[str, Any]]:
+        values = self.cohort.values
+        return [
+            {
+                "name": feature.name,
+                "minutes": round(float(values[:, place].sum()), 1),
+                "share_of_weeks_without": round(float((values[:, place] == 0).mean()), 4),
+            }
+            for place, feature in enumerate(self.cohort.schema.features)
+        ]
 
 
-def join(
-    activity: Activity,
-    scores: Scores,
-    schema: Schema,
-    term: Term,
+def build(
+    events: Path | str,
+    scores: Path | str,
+    schema: Path | str | Schema,
+    out: Path | str,
+    options: BuildOptions = BuildOptions(),  # noqa: B008 (frozen)
     *,
-    rule: Rule = Rule(),  # noqa: B008 (frozen)
-    match: Match = Match.name,
-    keep_without_events: bool = True,
-    withdrawn: Withdrawn | None = None,
-    simulated: bool = False,
-) -> Joined:
-    """The learners of the list of scores, with their minutes; in the order of the list.
+    term_start: date | str,
+    **settings: Any,
+) -> Built:
+    """Turn a log of events and a list of scores into minutes per window and week, and a label.
 
-    A learner without an event did nothing, and is kept with zeros unless asked otherwise. A learner without a
-    score has no label and is left out, and the schema states that some were: the number of learners is public.
+    The table is written to `out`, and its schema beside it. From then on that is the data: the ledger is kept
+    with it, where the log and the scores are linked to the same learners. The settings of `BuildOptions` may be
+    given as keywords.
     """
-    check_windows(schema)
-    in_term = term.contains(activity.time)
-    if not in_term.any():
-        raise DataError(
-            f"none of {activity.n_events} events lies in the {schema.n_weeks} weeks from {term.start} on.",
-            hint="check when the term starts, and `weeks` in cohort.toml.",
+    options = settled(options, settings)
+    events, scores, out = Path(events), Path(scores), Path(out)
+    # Everything that may be wrong with the options is found before a large file is read.
+    check_suffix(out)
+    check_parent(out)
+    source = None if isinstance(schema, Schema) else Path(schema)
+    check_not_input(out, events, scores, *([] if source is None else [source]))
+    check_not_input(schema_path(out), events, scores)
+    declared = schema if isinstance(schema, Schema) else Schema.read(Path(schema))
+    check_windows(declared)
+    cuts = options.cuts_of(declared)
+    if options.without_events is not None:
+        kept: Literal["kept", "dropped"] = "kept" if options.without_events == "keep" else "dropped"
+        declared = replace(declared, without_events=kept)
+    declared = _check_overwriting(out, source, declared, cuts)
+    term = Term(_day(term_start), declared.n_weeks, options.time_zone)
+    rule = Rule(options.gap, options.last_event)
+    activity, listed, joined = _read(events, scores, declared, term, rule, options)
+    account, about_ledger = _account(joined, out, (scores, events), options)
+    origin = Origin(
+        out,
+        format=activity.format,
+        notes=(*activity.notes, *listed.notes, *joined.notes, *about_ledger),
+        n_withdrawn=joined.counts.withdrawn,
+    )
+    if cuts != "private":
+        # Nothing is spent; but what is released about the log, the scores or the cohort is about the same learners.
+        account.link()
+        n_labels = declared.n_labels
+        cohort = (
+            joined.binned()
+            if cuts == "declared"
+            else joined.binned(lambda values: even_cuts(values, n_labels), "data")
+        )
+        _write(cohort, out)
+        return Built(replace(cohort, origin=origin), out, joined.counts, rule, None)
+    assert options.epsilon is not None  # private cuts have a price
+    guarantee = cuts_guarantee(options.epsilon)
+    account.check(guarantee)
+    # What is paid for are the cuts, and they are in the schema: it is written first.
+    with account.charge(
+        "cohort build", "cuts by the exponential mechanism", guarantee, out=schema_path(out)
+    ) as charge:
+        cohort = _with_private_cuts(joined, options.epsilon, charge)
+        _write(cohort, out)
+    return Built(replace(cohort, origin=origin), out, joined.counts, rule, charge)
+
+
+def _read(
+    events: Path, scores: Path, schema: Schema, term: Term, rule: Rule, options: BuildOptions
+) -> tuple[Activity, Scores, Joined]:
+    withdrawn = None if options.exclude is None else read_withdrawn(options.exclude)
+    with progress.task("Reading the log and the scores", 3) as step:
+        listed = read_scores(scores, learner=options.scores_learner, score=options.score)
+        step.advance()
+        activity = read_activity(
+            events,
+            term,
+            format=options.format,
+            learner=options.learner,
+            time=options.time,
+            order=None if options.dates is None else DateOrder(options.dates),
+        )
+        step.advance()
+        joined = join(
+            activity,
+            listed,
+            schema,
+            term,
+            rule=rule,
+            match=Match(options.match),
+            keep_without_events=schema.without_events == "kept",
+            withdrawn=withdrawn,
+            simulated=is_simulated(events) and is_simulated(scores),
+        )
+        step.advance()
+    if joined.simulated:
+        joined = replace(joined, schema=replace(joined.schema, data_set=""))
+    return activity, listed, joined
+
+
+def _with_private_cuts(joined: Joined, epsilon: float, charge: Charge) -> Cohort:
+    schema = joined.schema
+    return joined.binned(
+        lambda values: private_cuts(
+            values, schema.score_bounds, schema.n_labels, epsilon=epsilon, noise=charge.noise
+        ),
+        "private",
+        epsilon,
+    )
+
+
+def _write(cohort: Cohort, out: Path) -> None:
+    if cohort.real:
+        _add_to_declaration(schema_path(out), cohort.schema)
+    write_cohort(cohort, out)
+    if cohort.simulated:
+        mark_simulated(out)
+
+
+def _day(given: date | str) -> date:
+    if isinstance(given, datetime):
+        return given.date()
+    if isinstance(given, date):
+        return given
+    try:
+        return date.fromisoformat(given)
+    except ValueError:
+        raise UsageError(
+            "the first day of the term is not a date.",
+            hint="give it as 2024-09-02.",
             settings=("term_start",),
-        )
-    matched = match_scores(activity, scores, match)
-    if matched.ambiguous:
-        # Taken for learners without an event they would be in the cohort with zeros that are not theirs.
-        first = scores.places[matched.ambiguous[0]] if scores.places else f"score {matched.ambiguous[0] + 1}"
-        raise DataError(
-            f"{counted(len(matched.ambiguous), 'name')} of the list of scores could be several learners of the log, or "
-            f"share one with another name (first on {first}).",
-            hint="names are compared but for case, spaces and leading zeros, or by the number in them: write these "
-            "names in both files so that they differ, or choose other columns.",
-            settings=("match", "learner", "scores_learner"),
-        )
-    keep = np.ones(len(scores.values), dtype=bool)
-    notes: list[str] = []
-    n_withdrawn = 0
-    if withdrawn is not None:
-        known = activity.names.gather(np.maximum(matched.position, 0))
-        alias = pl.select(
-            pl.when(pl.Series(matched.position >= 0)).then(known).otherwise(scores.names)
-        ).to_series()
-        rows = pl.int_range(len(keep), eager=True)
-        frame = pl.DataFrame({"learner": scores.names, "alias": alias, "row": rows})
-        left = withdrawn.leave_out(frame, "learner")
-        keep = np.zeros(len(keep), dtype=bool)
-        keep[left.frame["row"].to_numpy()] = True
-        n_withdrawn = left.n_learners
-        notes.append(left.note)
-    active = np.zeros(activity.n_learners, dtype=bool)
-    active[activity.learner[in_term]] = True
-    has_events = (matched.position >= 0) & active[np.maximum(matched.position, 0)]
-    without_events = int((keep & ~has_events).sum())
-    if not keep_without_events:
-        keep &= has_events
-    if not keep.any():
-        raise DataError("no learner is left.", hint="keep learners without events, or check the term.")
-    sessions = find_sessions(activity.learner, activity.time, rule)
-    minutes = minutes_per_week(sessions, activity.n_learners, schema, term)
-    position = matched.position[keep]
-    values = np.where(position[:, None, None] >= 0, minutes[np.maximum(position, 0)], 0.0)
-    low, high = schema.score_bounds
-    chosen = scores.values[keep]
-    counts = Counts(
-        events=activity.n_events,
-        events_outside=int((~in_term).sum()),
-        sessions=_n_sessions(sessions, position, term),
-        without_events=without_events,
-        without_events_kept=keep_without_events,
-        not_listed=matched.n_not_listed,
-        listed_without_score=scores.n_without,
-        withdrawn=n_withdrawn,
-        scores_cut=int(((chosen < low) | (chosen > high)).sum()),
-        cells_cut=int((values > schema.highs[None, :, None]).sum()),
-        minutes_without_window=_minutes_without_window(sessions, position, values, schema, term),
-    )
-    return Joined(
-        values,
-        np.clip(chosen, low, high),
-        replace(schema, without_score="dropped") if counts.listed_without_score else schema,
-        simulated,
-        counts,
-        (*([term.note] if term.note else []), *notes, *_sentences(counts, schema)),
-    )
+        ) from None
 
 
-def even_cuts(scores: NDArray[np.float64], n_groups: int) -> tuple[float, ...]:
-    """Cuts that split these scores evenly: a function of the data that no guarantee covers."""
-    shares = np.arange(1, n_groups) / n_groups
-    cuts = np.quantile(scores, shares, method="higher")
-    if len(np.unique(cuts)) < len(cuts) or cuts[0] <= scores.min():
-        raise DataError(
-            f"the scores cannot be split into {n_groups} groups: too many are the same.",
-            hint="declare fewer `labels`, or `cuts`, in cohort.toml.",
-        )
-    return tuple(float(cut) for cut in cuts)
+def _check_overwriting(out: Path, source: Path | None, declared: Schema, cuts: Cuts) -> Schema:
+    """What was declared by hand or paid for is not overwritten, nor paid for again; a table built before is.
 
-
-def _sentences(counts: Counts, schema: Schema) -> list[str]:
-    kept = "kept with zeros" if counts.without_events_kept else "dropped"
-    sentences = (
-        (counts.events_outside, "event", "outside the term, not counted"),
-        (counts.without_events, "learner", f"with a score and no event in the term, {kept}"),
-        (counts.not_listed, "learner", "of the log not in the list of scores, left out"),
-        (counts.listed_without_score, "learner", "of the list without a score, left out"),
-        (counts.scores_cut, "score", "beyond the declared bounds, cut to them"),
-        (counts.cells_cut, "weekly value", "beyond the declared bound of its feature, cut to it"),
-    )
-    found = [f"{counted(number, what)} {text}." for number, what, text in sentences if number]
-    open_hours = hours_without_window(schema)
-    if len(open_hours):
-        found.append(
-            f"{counted(len(open_hours), 'hour')} of the day ({hours_in_words(open_hours)}) in no window: what happens "
-            f"then is not counted. That was {counted(round(counts.minutes_without_window), 'minute')} of these "
-            "learners (internal: a fact about them, not for release)."
-        )
-    return found
-
-
-def _n_sessions(sessions: Sessions, learners: NDArray[np.int64], term: Term) -> int:
-    """Sessions of these learners that begin or end in the term."""
-    theirs = np.isin(sessions.learner, learners[learners >= 0])
-    return int((theirs & (term.contains(sessions.start) | term.contains(sessions.end))).sum())
-
-
-def _minutes_without_window(
-    sessions: Sessions, learners: NDArray[np.int64], values: NDArray[np.float64], schema: Schema, term: Term
-) -> float:
-    if not len(hours_without_window(schema)):
-        return 0.0
-    some = learners[learners >= 0]
-    day = replace(schema, features=(Feature("all hours", 1.0, hours=(0, 24)),))
-    whole = minutes_per_week(sessions, int(sessions.learner.max(initial=0)) + 1, day, term)
-    return max(float(whole[some[some < len(whole)]].sum() - values.sum()), 0.0)
-
-
-REAL = "a cohort of real learners under numbers: keep it inside"
-REAL_PREFIX = "learner-"
-
-
-def schema_path(path: Path) -> Path:
-    """Where the schema of a cohort lies."""
-    return path.with_suffix(".toml")
-
-
-def write_cohort(
-    cohort: Cohort, path: Path, *, kind: str, prefix: str | None = None, real: bool = False
-) -> None:
-    """Write the schema, and the table, csv or parquet by its extension, each whole or not at all.
-
-    The schema comes first: it may hold cuts that were paid for, and the table can be made again
-    from it. An equal one that is there already is left as it is, with its comments. With `real`
-    only the owner may read the table, from its first byte on.
+    Returns the declaration with the random name that the table's learners have already, or with a new one: it is
+    the learners' of one table, not that of a declaration which serves for others too.
     """
-    check_suffix(path)
-    place = schema_path(path)
-    if not says(place, cohort):
-        with _owner_only() if cohort.schema.cuts_source == "data" else contextlib.nullcontext():
-            write_text(place, cohort.schema.to_toml())
-    with _owner_only() if real else contextlib.nullcontext():
-        write_table(cohort.to_frame(prefix or (REAL_PREFIX if real else None)), path, kind=kind)
-
-
-def check_replaceable(path: Path, prefixes: tuple[str, ...]) -> None:
-    """Refuse to write over a table, unless it is one that the same command makes again at no cost.
-
-    It is known by its learners, whose names have one of the prefixes.
-    """
-    if path.exists() and not (_first_learner(path) or "").startswith(prefixes):
-        raise UsageError(
-            f"asked to write {path}, which is there already and is not what this command makes.",
-            hint="choose another name, or move the old file away.",
+    beside = schema_path(out)
+    if beside.exists():
+        try:
+            there = Schema.read(beside)
+        except UnderstudyError:
+            there = None
+        if cuts == "declared" and there is not None and _same_but_found(there, declared):
+            check_replaceable(out)
+            # It stays as it is, with its comments, and what it notes goes on holding.
+            return replace(there, data_set=there.data_set or new_data_set())
+        if there is not None and there.cuts_source == "private":
+            raise UsageError(
+                f"{beside} holds cuts that were estimated privately and paid for; this would overwrite them.",
+                hint=f"to use them, build with the schema {beside} and ask for no cuts; or choose another name.",
+                code="already-exists",
+                settings=("schema", "out"),
+            )
+        if cuts == "declared" and source is not None and source.exists() and beside.samefile(source):
+            raise UsageError(
+                f"{beside} is the schema itself, and does not say what was asked about learners without events.",
+                hint=f'write without_events = "{declared.without_events}" in it, or choose another name.',
+                code="already-exists",
+                settings=("without_events", "out"),
+            )
+        raise _there_already(beside, "which is there already and says something else", "choose another name.")
+    if cuts != "declared" and out.exists():
+        raise _there_already(
+            out,
+            "which is there already",
+            "choose another name: the cuts are written into the schema beside it.",
         )
+    check_replaceable(out)
+    return replace(declared, data_set=new_data_set())
 
 
-def check_schema_beside(path: Path, schema: Schema) -> None:
-    """Refuse to write over a different declaration: it was written by hand, or paid for."""
-    place = schema_path(path)
-    if place.exists() and not _declares(place, schema):
-        raise UsageError(
-            f"asked to write {place}, which is there already and declares something else.",
-            hint="choose another name, or move the old file away.",
-        )
+def _there_already(path: Path, what: str, hint: str) -> UsageError:
+    return UsageError(f"asked to write {path}, {what}.", hint=hint, code="already-exists", settings=("out",))
 
 
-def _first_learner(path: Path) -> str | None:
-    import polars as pl
+def _same_but_found(first: Schema, second: Schema) -> bool:
+    """Whether two declarations say the same, but for what a build finds out and notes."""
+    return replace(first, without_score=second.without_score) == second
 
+
+def _add_to_declaration(path: Path, schema: Schema) -> None:
+    """Note on top of a declaration that is there already what this build found out; its own lines stay."""
     try:
-        frame = pl.scan_parquet(path) if path.suffix.lower() == ".parquet" else pl.scan_csv(path)
-        return str(frame.select("learner").head(1).collect().item())
-    except (pl.exceptions.PolarsError, OSError, ValueError):
-        return None
-
-
-def says(place: Path, cohort: Cohort) -> bool:
-    """Whether a file declares the cohort's schema."""
-    return _declares(place, cohort.schema)
-
-
-def _declares(place: Path, schema: Schema) -> bool:
-    try:
-        return Schema.read(place) == schema
+        there = Schema.read(path)
     except UnderstudyError:
-        return False
+        return
+    notes = []
+    if not there.data_set:
+        notes.append(f'data_set = "{schema.data_set}"  # by which the ledger knows these learners')
+    if schema.without_score != there.without_score == "kept":
+        notes.append(f'without_score = "{schema.without_score}"  # some were listed without one')
+    if notes and _same_but_found(there, schema):
+        mode = path.stat().st_mode
+        write_text(path, "\n".join([*notes, path.read_text(encoding="utf-8")]))
+        path.chmod(mode)
 
 
-@contextlib.contextmanager
-def _owner_only() -> Iterator[None]:
-    before = os.umask(0o077)
-    try:
-        yield
-    finally:
-        os.umask(before)
+def _account(
+    joined: Joined, out: Path, sources: tuple[Path, ...], options: BuildOptions
+) -> tuple[Account, tuple[str, ...]]:
+    """The ledger is kept with the cohort: from now on that is the data, and what follows adds up there."""
+    account = Account.open(
+        options,
+        path=out,
+        simulated=joined.simulated,
+        files=sources,
+        data_sets=() if joined.simulated else (joined.schema.data_set,),
+    )
+    if account.simulated:
+        return account, ()
+    assert account.ledger is not None  # there is a file
+    kept = account.ledger.path
+    elsewhere = [source for source in sources if source.resolve().parent != kept.resolve().parent]
+    if options.ledger is not None:
+        apart = kept.resolve() != ledger_path(out).resolve()
+        return account, (f"The ledger is {kept}: name it for everything about {out.name}.",) if apart else ()
+    for source in elsewhere:
+        other = source.resolve().parent / FILE_NAME
+        if other.exists():
+            raise RefusedError(
+                f"a ledger lies beside {source.name}, {other}, and another one would be kept with {out.name}: what is "
+                "released about the same learners would not add up.",
+                hint=f"name that ledger, here and for everything about {out.name}.",
+                code="ledger-elsewhere",
+                settings=("ledger",),
+                ledger=str(other),
+            )
+    if not elsewhere:
+        return account, ()
+    names = " and ".join(source.name for source in elsewhere)
+    return account, (
+        f"{names}: not in the folder of the ledger {kept}. If anything is released about the same learners there, name "
+        "this ledger, or the releases do not add up.",
+    )
+
+
+def _public_number(cohort: Cohort) -> str:
+    """What the size of the cohort gives away, since every summary states it."""
+    said = f"The number of learners, {cohort.n_learners}, is public: every summary states it."
+    left_out = (
+        (cohort.schema.without_events, "Learners without an event were dropped"),
+        (cohort.schema.without_score, "Learners listed without a score were left out"),
+    )
+    for kept, what in left_out:
+        if kept == "dropped":
+            said += (
+                f" {what}, so it says how many had one, and no epsilon covers that; the schema and every summary "
+                "say so."
+            )
+    return said

@@ -11,7 +11,7 @@ import queue
 import threading
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 import numpy as np
@@ -295,14 +295,15 @@ def run_panel(
     pools = [task.tables for task in work if task.tables is not None]
     if not pools:
         raise EmptyPanelError(brief, scripts, PanelReport(brief.prompt_hash, reports, n_each))
-    cohort = draw_cohort(pools, counts, schema, rng)
+    guarantee = panel_guarantee(summary, suggestions)
+    cohort = replace(draw_cohort(pools, counts, schema, rng), guarantee=guarantee)
     drawn = dict(zip(schema.labels, counts, strict=True))
     return PanelResult(
         cohort,
         brief,
         scripts,
         PanelReport(brief.prompt_hash, reports, n_each, drawn),
-        panel_guarantee(summary, suggestions),
+        guarantee,
     )
 
 

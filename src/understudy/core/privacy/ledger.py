@@ -320,7 +320,9 @@ class Ledger:
         None also when the ledger does not know the cards: see `has_cards`.
         """
         related = self.related(population, files, data_sets)
-        return next((entry.population for entry in self._released(cards) if entry.population in related), None)
+        return next(
+            (entry.population for entry in self._released(cards) if entry.population in related), None
+        )
 
     def has_cards(self, cards: Sequence[str]) -> bool:
         """Whether all these releases were charged here."""
