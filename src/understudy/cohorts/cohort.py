@@ -217,7 +217,7 @@ def write_cohort(cohort: Cohort, path: Path) -> None:
 
 
 def check_replaceable(path: Path) -> None:
-    """Refuse to write over a table, unless it is one that can be built again at no cost: known by its learners' names."""
+    """Refuse to write over a table that is not one of ours, which can be built again; its learners' names show it."""
     if path.exists() and not (_first_learner(path) or "").startswith((REAL_PREFIX, SIMULATED_PREFIX)):
         raise UsageError(
             f"asked to write {path}, which is there already and is not what this command makes.",
