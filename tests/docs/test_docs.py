@@ -157,7 +157,8 @@ def test_a_source_has_links_that_lead_somewhere_and_a_sentence_per_line(page):
     for line in prose.splitlines() if not made and page.name != "references.md" else []:
         if line.lstrip().startswith(("|", "#")):
             continue
-        sentence = re.sub(r"^\s*(?:[-*] |\d+\. )?(?:\*\*[^*]+\*\* *)?", "", line)  # a list's mark, its bold head
+        # Without the mark of a list and a bold head.
+        sentence = re.sub(r"^\s*(?:[-*] |\d+\. )?(?:\*\*[^*]+\*\* *)?", "", line)
         assert not re.search(r"[a-z)`][.!?] [A-Z`][a-z]+ [a-z]", sentence), f"{page.name}: {line}"
 
 
