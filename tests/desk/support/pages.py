@@ -166,7 +166,7 @@ class Maker:
         requests.submit(self.desk, who or self.filled.researcher, name)
         return name
 
-    def _lease(self, name: str) -> jobs.Lease:
+    def lease(self, name: str) -> jobs.Lease:
         """The job of this request alone, whatever else waits."""
         with self.desk.database.writing() as session:
             row = session.scalar(
@@ -177,7 +177,7 @@ class Maker:
             return jobs.Lease(row.id, row.lease, row.kind, name, 1)  # type: ignore[arg-type]
 
     def begun(self, name: str) -> jobs.Lease:
-        lease = self._lease(name)
+        lease = self.lease(name)
         answers.begin(self.desk, lease)
         return lease
 
@@ -220,7 +220,7 @@ class Maker:
         name = self.held(question, who, **changes)
         reviewer = self.filled.reviewer if who != self.filled.reviewer else self.filled.second_reviewer
         releases.decide(self.desk, reviewer, name, "many learners stand behind it")
-        releases.hand_out(self.desk, self._lease(name))
+        releases.hand_out(self.desk, self.lease(name))
         return name
 
 

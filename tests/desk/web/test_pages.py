@@ -354,7 +354,7 @@ def test_from_question_to_feedback_by_forms(small_desk):
     assert twice.status_code == 409
     assert "This was released already; nothing was done twice." in twice.text
     assert "The released result" not in selma.get(address).text, "until the ledger is charged"
-    releases.hand_out(make.desk, make._lease(name))
+    releases.hand_out(make.desk, make.lease(name))
     text = selma.get(address).text
     assert "The released result" in text
     assert (

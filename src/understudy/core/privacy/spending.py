@@ -250,7 +250,7 @@ class Account:
             raise
         except Exception as error:
             written = out is not None and out.exists()
-            if self.ledger is not None and not once and not written and self._charged(charge):
+            if self.ledger is not None and not once and not written and self.has_charged(charge.card):
                 self.ledger.take_back(charge.card, "nothing was written")
                 error.add_note("Nothing was written, and the charge was taken back.")
             raise
@@ -262,14 +262,15 @@ class Account:
         if doubts and not confirmed(Question(doubts, guarantee, self.check(guarantee))):
             raise NotConfirmedError("nothing was charged.")
 
-    def _charged(self, charge: Charge) -> bool:
-        return self.ledger is not None and any(entry.card == charge.card for entry in self.ledger.entries())
+    def has_charged(self, card: str) -> bool:
+        """Whether the release of this card stands in the ledger."""
+        return self.ledger is not None and self.ledger.has_cards([card])
 
     def _after_a_stop(self, charge: Charge) -> str:
         """The truth, from the ledger itself: a stop may fall into the very moment of the charge."""
         written = charge.out is not None and charge.out.exists()
         result = f"{charge.out} was written" if written else "nothing was written"
-        if not self._charged(charge):
+        if not self.has_charged(charge.card):
             return "Nothing was charged."
         if self.population == SIMULATED_POPULATION:
             return f"No budget was spent; {result}."

@@ -19,6 +19,7 @@ from understudy.core.privacy.population import (
     new_data_set,
     normalised,
 )
+from understudy.core.privacy.spending import Account
 from understudy.desk.domain.learners import LEARNER, LearnerTable, learner_table, read_table
 from understudy.desk.domain.people import NotFoundError, Person, Role, require_role
 from understudy.desk.domain.policy import Policy
@@ -112,7 +113,7 @@ def register(
         )
         session.add(row)
         session.flush()
-        Ledger(Path(row.ledger)).link(row.population, [real], [name])
+        account_of(row).link()
         audit_log.append(session, who, "register data", detail={"data set": name, "title": title})
         return _view(session, row)
 
@@ -232,6 +233,17 @@ def find(session: Session, name: str) -> DataSetRow:
     if row is None:
         raise NotFoundError("there is no such data set.", hint="look at the list of data sets.")
     return row
+
+
+def account_of(row: DataSetRow) -> Account:
+    """The learners that every release on a data set is charged to, and their ledger."""
+    return Account(
+        ledger=Ledger(Path(row.ledger)),
+        population=row.population,
+        files=(Path(row.real),),
+        data_sets=(row.name,),
+        simulated="marked by simulate" if row.population == SIMULATED_POPULATION else "",
+    )
 
 
 def policy_of(row: DataSetRow) -> Policy:

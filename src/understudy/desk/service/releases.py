@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import secrets
+from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -19,11 +20,12 @@ from understudy.cohorts.summary.summary_file import PrivateSummary
 from understudy.core.privacy.balance import REFUSED
 from understudy.core.privacy.guarantee import Guarantee
 from understudy.core.privacy.ledger import Ledger
+from understudy.core.privacy.spending import Account, Charge
 from understudy.desk.domain import certificate
 from understudy.desk.domain.analysis import code_hash
 from understudy.desk.domain.certificate import ReleaseFacts
 from understudy.desk.domain.people import WORKER, Person
-from understudy.desk.domain.policy import NO_RESULT, Verdict
+from understudy.desk.domain.policy import NO_RESULT, Policy, Verdict
 from understudy.desk.domain.results import Check
 from understudy.desk.domain.states import DECIDED, State
 from understudy.desk.service import data_sets
@@ -75,30 +77,52 @@ def hand_out(desk: Desk, lease: Lease) -> None:
     with desk.database.reading() as session:
         row = find(session, WORKER, lease.request)
         release = _release(session, row)
-        charge = _Charge(row.data_set, release)
-        data_set, priced_on, reason = row.data_set.name, release.run.data_hash, release.reason
+        account = data_sets.account_of(row.data_set)
+        charge = _charge(account, release, data_sets.policy_of(row.data_set))
+        card, data_set, reason = release.certificate, row.data_set.name, release.reason
+        priced_on = release.run.data_hash
         judged = judge(session, row, release.run)
-    try:
-        # What was charged is handed out, also when a worker was killed in between and much has changed since.
-        if not charge.done():
-            judged.verdict.enforce(reason)
-            # Versions tell of learners who withdrew; only the file itself tells that somebody changed it.
-            if data_sets.real_table(desk, data_set).hash != priced_on:
-                raise RefusedError(
-                    "the real data has changed since this answer was priced.", hint="run it again."
-                )
-        charge()
-    except RefusedError as error:
-        _take_back(desk, lease, error.message)
-        return
-    with desk.database.writing() as session:
-        row = find(session, WORKER, lease.request)
-        release = _release(session, row)
-        jobs.finish(session, lease)
-        release.released_at = now()
-        facts = facts_of(desk, release, other_releases=bool(judged.others))
-        release.document = certificate.document(facts, desk.settings.secret)
-        move(session, WORKER, row, "hand out", {"certificate": release.certificate})
+    with ExitStack() as charged:
+        try:
+            # What was charged is handed out, even if a worker was killed in between and much has changed since.
+            if not account.has_charged(card):
+                judged.verdict.enforce(reason)
+                # Versions show which learners withdrew; only the file itself shows whether it was changed.
+                if data_sets.real_table(desk, data_set).hash != priced_on:
+                    raise RefusedError(
+                        "the real data has changed since this answer was priced.", hint="run it again."
+                    )
+            charged.enter_context(charge)
+        except RefusedError as error:
+            _take_back(desk, lease, error.message)
+            return
+        with desk.database.writing() as session:
+            row = find(session, WORKER, lease.request)
+            release = _release(session, row)
+            jobs.finish(session, lease)
+            release.released_at = now()
+            facts = facts_of(desk, release, other_releases=bool(judged.others))
+            release.document = certificate.document(facts, desk.settings.secret)
+            move(session, WORKER, row, "hand out", {"certificate": release.certificate})
+
+
+def _charge(account: Account, release: ReleaseRow, policy: Policy) -> AbstractContextManager[Charge]:
+    """The charge of a release: made once, however often a worker tries."""
+    together = (release.run.prices or {})["together"]
+    measures = policy.limits
+    return account.charge(
+        KIND,
+        f"desk request {release.request.name}",
+        Guarantee.none(_NO_GUARANTEE),
+        card=release.certificate,
+        risk={
+            # Upper ends: limits hold for what may be, not for the middle.
+            **{f"measured_{name}_of_everything": together[name]["high"] for name in measures},
+            **{name: together[name]["value"] for name in measures},
+        },
+        at_most={f"measured_{name}_of_everything": limit for name, limit in measures.items()},
+        once=True,
+    )
 
 
 def withhold(desk: Desk, who: Person, name: str, note: str = "") -> None:
@@ -226,36 +250,6 @@ def facts_of(desk: Desk, release: ReleaseRow, *, other_releases: bool = False) -
         other_releases=other_releases,
         released_on=None if release.released_at is None else release.released_at.date(),
     )
-
-
-class _Charge:
-    """Charges the ledger for one release, however often it is called."""
-
-    def __init__(self, data: DataSetRow, release: ReleaseRow) -> None:
-        together = (release.run.prices or {})["together"]
-        self._ledger = Ledger(Path(data.ledger))
-        self._entry = {
-            "population": data.population,
-            "card": release.certificate,
-            "kind": KIND,
-            "method": f"desk request {release.request.name}",
-            "guarantee": Guarantee.none(_NO_GUARANTEE),
-            "risk": {
-                # Upper ends: limits hold for what may be, not for the middle.
-                "measured_mu_of_everything": together["mu"]["high"],
-                "measured_advantage_of_everything": together["advantage"]["high"],
-                "mu": together["mu"]["value"],
-                "advantage": together["advantage"]["value"],
-            },
-            "data_sets": [data.name],
-        }
-
-    def done(self) -> bool:
-        """Whether the ledger has it already."""
-        return self._ledger.has_cards([str(self._entry["card"])])
-
-    def __call__(self) -> None:
-        self._ledger.record(**self._entry, once=True)  # type: ignore[arg-type]
 
 
 def _release(session: Session, row: RequestRow) -> ReleaseRow:
