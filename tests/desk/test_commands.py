@@ -1,5 +1,6 @@
 """The desk by its commands, as custodians and researchers type them."""
 
+import io
 import json
 import os
 import re
@@ -11,11 +12,14 @@ import time
 import numpy as np
 import polars as pl
 import pytest
+import typer.main
 from sqlalchemy import text, update
 from typer.testing import CliRunner
 
 from tests.desk.support.fixtures import InProcess, fill, school_frame, write_real
+from tests.support.command import run
 from understudy.cli.app import app
+from understudy.cli.desk import app as desk_commands
 from understudy.desk.domain.people import Role
 from understudy.desk.domain.policy import Policy
 from understudy.desk.service import Desk, accounts, feedback, tokens
@@ -128,7 +132,7 @@ def test_settings_that_are_none_are_refused_with_their_line(tmp_path, line):
 @pytest.mark.parametrize(
     ("options", "given", "words"),
     [
-        ([], "", "nobody answered"),
+        ([], "", "a question was not answered"),
         (["--title", "A", "--email", "me@school.example"], "no-such.csv\n", "no file no-such.csv"),
         (["--title", "A", "--email", "no address", "--no-data"], "", "no e-mail address"),
         (["--title", "A", "--email", "me@school.example", "--real", "nowhere.csv"], "", "only one was given"),
@@ -143,11 +147,9 @@ def test_init_without_answers_says_what_to_give_and_leaves_nothing(tmp_path, opt
 
 
 def test_a_wrong_answer_is_asked_again_at_a_terminal(tmp_path, tables, monkeypatch):
-    from understudy.cli import questions
     from understudy.cli.desk import setup
 
-    for module in (setup, questions):
-        monkeypatch.setattr(module, "at_a_terminal", lambda: True)
+    monkeypatch.setattr(setup, "at_a_terminal", lambda: True)
     real, synthetic = tables
     (synthetic.parent / "notes.txt").write_text("no table")
     answers = ["Our desk", "nobody", "me@school.example", "nowhere.csv", f"'{real}'"]
@@ -156,7 +158,7 @@ def test_a_wrong_answer_is_asked_again_at_a_terminal(tmp_path, tables, monkeypat
     for words in (
         "no e-mail address",
         "no file nowhere.csv",
-        "notes.txt is no table",
+        "notes.txt is not a table",
         "the real table itself",
     ):
         assert words in done.output
@@ -164,23 +166,25 @@ def test_a_wrong_answer_is_asked_again_at_a_terminal(tmp_path, tables, monkeypat
 
 
 def test_init_that_is_stopped_leaves_nothing(tmp_path, tables, monkeypatch):
-    from understudy.cli import questions
+    from understudy.cli.desk import setup
     from understudy.desk.service import data_sets
 
     # Ctrl-C at a question (an end of the input looks the same), and later.
-    monkeypatch.setattr(questions, "at_a_terminal", lambda: True)
-    asked = CliRunner().invoke(app, ["desk", "init", str(tmp_path / "desk")], input="Our desk\n")
+    monkeypatch.setattr(setup, "at_a_terminal", lambda: True)
+    monkeypatch.setattr("sys.stdin", io.StringIO("Our desk\n"))
+    asked = run("desk", "init", tmp_path / "desk", cwd=tmp_path)
 
     def interrupt(*_, **__):
         raise KeyboardInterrupt
 
     monkeypatch.setattr(data_sets, "register", interrupt)
     options = ["--title", "A", "--email", "me@school.example", "--real", tables[0], "--synthetic", tables[1]]
-    later = CliRunner().invoke(app, [str(one) for one in ("desk", "init", tmp_path / "desk", *options)])
+    later = run("desk", "init", tmp_path / "desk", *options, cwd=tmp_path)
     for done in (asked, later):
-        assert done.exit_code == 130
-        assert "Stopped; nothing was made." in done.output
-    assert {one.name for one in tmp_path.iterdir()} == {"data"}
+        assert done.returncode == 130
+        assert "Stopped." in done.stderr
+        assert "Nothing was made." in done.stderr
+    assert {path.name for path in tmp_path.iterdir()} == {"data"}
 
 
 # --- people and data -----------------------------------------------------------------------------
@@ -213,7 +217,7 @@ def test_people_by_command(tmp_path):
     with pytest.raises(RefusedError, match="there is an account") as error:
         invoked("desk", "user", "add", "Ada@uni.example", *at)
     assert "desk user reset Ada@uni.example" in error.value.hint
-    with pytest.raises(UsageError, match="nobody here"):
+    with pytest.raises(UsageError, match="no account"):
         invoked("desk", "user", "reset", "eve@uni.example", *at)
 
 
@@ -242,7 +246,7 @@ def test_data_by_command(tmp_path, tables):
     invoked("desk", "data", "close", name, *at)
     assert as_json("desk", "data", "list", *at)[0]["closed"] is True
     assert "closed" in invoked("desk", "data", "list", *at).output
-    with pytest.raises(UsageError, match="is no table"):
+    with pytest.raises(UsageError, match="is not a table"):
         invoked("desk", "data", "add", tmp_path / "new.toml", tables[1], "--title", "Another", *at)
     invoked("desk", "data", "remove", name, *at)
     assert as_json("desk", "data", "list", *at) == []
@@ -264,7 +268,7 @@ def test_verify_and_what_it_finds(answered):
     assert found["n_releases"] == 1
     assert found["n_events"] > 5
     assert as_json("desk", "verify", "--known", found["newest"], "--desk", folder) == found
-    with pytest.raises(UsageError, match="this is no hash"):
+    with pytest.raises(UsageError, match="this is not a hash"):
         invoked("desk", "verify", "--known", "abc", "--desk", folder)
     with pytest.raises(DataError, match="kept elsewhere"):
         invoked("desk", "verify", "--known", "f" * 64, "--desk", folder)
@@ -304,7 +308,7 @@ def test_a_certificate_can_be_checked_by_anybody(answered, tmp_path):
         r"Measured price of this answer \(upper end.*\): mu [\d.]+, advantage [\d.]+\.", told.output
     )
     assert "not a guarantee" in told.output
-    with pytest.raises(UsageError, match="this is no key"):
+    with pytest.raises(UsageError, match="this is not a key"):
         invoked("desk", "certificate", path, "--key", "abc")
     with pytest.raises(DataError, match="changed"):
         invoked("desk", "certificate", path, "--key", "11" * 32)
@@ -323,7 +327,7 @@ def test_backup_and_restore_by_command(answered, tmp_path):
     invoked("desk", "backup", tmp_path / "backup.tar.gz", "--desk", folder)
     invoked("desk", "restore", tmp_path / "backup.tar.gz", "--desk", tmp_path / "again")
     assert as_json("desk", "verify", "--desk", tmp_path / "again") == before
-    with pytest.raises(UsageError, match="is there already") as error:
+    with pytest.raises(UsageError, match="exists already") as error:
         invoked("desk", "backup", tmp_path / "backup.tar.gz", "--desk", folder)
     assert "-o" not in error.value.hint
 
@@ -397,7 +401,7 @@ def test_try_shows_what_the_desk_will_see(tmp_path):
         (
             "def analyze(data):\n    return (1\n",
             "line 2 of a.py is not Python: '\\(' was never closed",
-            "mend",
+            "correct",
         ),
         ("def analyze(data):\n    data['evening_01'].mean()\n", "analyze returned nothing", "return {...}"),
         ("def analyze(data):\n    return {}\n", "analyze returned nothing", "return {...}"),
@@ -504,7 +508,7 @@ def test_a_port_that_is_taken_is_said_first(tmp_path):
             app, ["desk", "serve", "--desk", str(tmp_path / "desk"), "--port", str(port)]
         )
     assert isinstance(done.exception, UsageError)
-    assert f"something listens at 127.0.0.1:{port} already" in str(done.exception)
+    assert f"another program listens at 127.0.0.1:{port} already" in str(done.exception)
     assert done.output == ""
 
 
@@ -622,19 +626,19 @@ def _lives(pid):
 
 
 def _commands(group, before=()):
-    for command in group.registered_commands:
-        yield (*before, command.name or command.callback.__name__.replace("_", "-")), command.callback
-    for one in group.registered_groups:
-        yield from _commands(one.typer_instance, (*before, one.typer_instance.info.name))
+    for name in group.list_commands(None):
+        command = group.get_command(None, name)
+        if hasattr(command, "list_commands"):
+            yield from _commands(command, (*before, name))
+        else:
+            yield (*before, name), command.help
 
 
 def test_every_command_has_an_example_that_begins_with_its_name():
-    from understudy.cli.desk.desk import desk
-
-    found = dict(_commands(desk))
+    found = dict(_commands(typer.main.get_group(desk_commands)))
     assert len(found) >= 22
-    for words, callback in found.items():
-        (example,) = re.findall(r"^\s*Example: (.*)$", callback.__doc__, re.MULTILINE)
+    for words, text_of_help in found.items():
+        (example,) = re.findall(r"^\s*Example: (.*)$", text_of_help, re.MULTILINE)
         assert example.startswith("understudy desk " + " ".join(words)), words
 
 

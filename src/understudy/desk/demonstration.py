@@ -7,7 +7,7 @@ for a year: nothing moves them on but somebody who cancels or withdraws.
 from __future__ import annotations
 
 import secrets
-from collections.abc import Callable
+from contextlib import closing
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from pathlib import Path
@@ -19,6 +19,7 @@ from understudy.cohorts.methods import pooled
 from understudy.cohorts.simulate import School
 from understudy.cohorts.summary.budget import propose
 from understudy.cohorts.summary.summarize import summarize
+from understudy.core.engine import progress
 from understudy.core.files.simulated import mark_simulated
 from understudy.core.files.writing import write_json, write_text
 from understudy.core.privacy.noise import os_noise
@@ -89,7 +90,8 @@ _REPORTS = {
     0.5: "Some of what the synthetic data showed was so.",
     1.0: "Most of what the synthetic data showed was so.",
 }
-Say = Callable[[str], None]
+# What takes long: the learners, and each request that is run.
+_N_STEPS = 8
 
 
 @dataclass(frozen=True)
@@ -105,7 +107,6 @@ class SignIn:
 def fill(
     folder: Path,
     analyses: Path = ANALYSES,
-    say: Say = lambda _: None,
     *,
     n_learners: int = N_LEARNERS,
     policy: Policy = POLICY_OF_DEMONSTRATION,
@@ -114,16 +115,15 @@ def fill(
     """Make the desk; gives who can sign in. Everything in it is simulated. Takes some minutes."""
     asked = {one.name: one for one in read_examples(analyses)}
     desk, people, signs = _opened(folder, policy)
-    try:
-        say("simulating learners, their private summary and their stand-ins")
+    with closing(desk), progress.task("Filling the desk", _N_STEPS) as task:
+        task.note("simulating learners, their private summary and their stand-ins")
         data = _registered(desk, people["clara"], folder, n_learners, policy)
         with (
             open_sandbox(limits_of(policy)) as sandbox,
             Worker(desk, open_sandbox=lambda _: _Lent(sandbox)) as worker,
         ):
-            _Scene(desk, data, people, worker, sandbox, asked, say).play()
-    finally:
-        desk.close()
+            _Scene(desk, data, people, worker, sandbox, asked, task).play()
+        task.advance()
     lines = [f"{one.role.value:<10}  {one.email:<20}  {one.password}" for one in signs]
     write_text(folder / SIGN_INS, "\n".join(lines) + "\n")
     (folder / SIGN_INS).chmod(0o600)
@@ -208,7 +208,7 @@ class _Scene:
     worker: Worker
     sandbox: RunsJobs
     asked: dict[str, ExampleRequest]
-    say: Say
+    task: progress.Task
 
     def play(self) -> None:
         """Bring a request into every state; those that count for the price first, the held ones last."""
@@ -229,7 +229,7 @@ class _Scene:
 
     def _unrun(self, rosa: Person) -> None:
         """Requests that came to an end, or wait, without a run on the real data."""
-        self.say("requests that wait for people")
+        self._step("requests that wait for people")
         self._draft("ada", self.asked["differences_between_groups"])
         requests.withdraw(self.desk, self.people["alan"], self._tried("alan", self.asked["overnight_work"]))
         self._tried("alan", ExampleRequest("", "", "time of day", 1, _BROKEN))
@@ -295,7 +295,7 @@ class _Scene:
         return name
 
     def _held(self, who: str, asked: ExampleRequest, reviewer: Person, remark: str = "") -> str:
-        self.say(f"running, checking and pricing: {asked.question}")
+        self._step(f"running, checking and pricing: {asked.question}")
         name = self._tried(who, asked, remark)
         requests.approve(self.desk, reviewer, name)
         self._work()
@@ -317,6 +317,10 @@ class _Scene:
         found = feedback.own_precision(self.desk, reviewer, name)
         precision = 0.5 if found is None else found
         feedback.report(self.desk, self.people[who], name, precision, _REPORTS[precision])
+
+    def _step(self, text: str) -> None:
+        self.task.note(text)
+        self.task.advance()
 
     def _work(self) -> None:
         if not self.worker.do_one():

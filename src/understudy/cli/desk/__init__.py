@@ -6,26 +6,23 @@ from understudy.cli.lazy import lazy_group
 
 COMMANDS = {
     "For researchers": {
-        "template": ("understudy.cli.desk.local_try", "Write an analysis to start from."),
-        "try": ("understudy.cli.desk.local_try", "Run an analysis on synthetic data, as the desk will."),
+        "template": ("understudy.cli.desk.research", "Write an analysis to start from."),
+        "try": ("understudy.cli.desk.research", "Run an analysis on synthetic data, as the desk will."),
         "submit": ("understudy.cli.desk.research", "Submit an analysis to a desk."),
         "status": ("understudy.cli.desk.research", "Show where requests stand."),
-        "certificate": ("understudy.cli.desk.verify", "Check the certificate of a released answer."),
+        "certificate": ("understudy.cli.desk.research", "Check the certificate of a released answer."),
     },
     "For those who run a desk": {
         "init": ("understudy.cli.desk.setup", "Make a desk."),
         "serve": ("understudy.cli.desk.serve", "Serve a desk's pages and its API."),
         "work": ("understudy.cli.desk.serve", "Answer requests that wait."),
-        "user": ("understudy.cli.desk.people", "Invite people, list them, change their roles."),
+        "user": ("understudy.cli.desk.setup", "Invite people, list them, close accounts."),
         "data": ("understudy.cli.desk.data", "Register data sets, list them, close them."),
-        "verify": ("understudy.cli.desk.verify", "Check that log, ledger and releases agree."),
-        "feedback": ("understudy.cli.desk.feedback", "Export what validation found, for the next cycle."),
-        "backup": ("understudy.cli.desk.backup", "Write a backup of a desk."),
-        "restore": ("understudy.cli.desk.backup", "Restore a desk from a backup."),
-        "demonstrate": (
-            "understudy.cli.desk.demonstrate",
-            "Make a desk to look at, with simulated learners.",
-        ),
+        "verify": ("understudy.cli.desk.serve", "Check that log, ledger and releases agree."),
+        "feedback": ("understudy.cli.desk.serve", "Export what validation found, for the next cycle."),
+        "backup": ("understudy.cli.desk.serve", "Write a backup of a desk."),
+        "restore": ("understudy.cli.desk.serve", "Restore a desk from a backup."),
+        "demonstrate": ("understudy.cli.desk.serve", "Make a desk to look at, with simulated learners."),
     },
 }
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import Annotated
 
@@ -10,22 +11,23 @@ import typer
 from understudy.cli.desk.options import (
     DEFAULT_FOLDER,
     DeskFolder,
-    LearnerColumn,
-    LedgerPath,
-    Population,
+    TableOptions,
     a_table,
     at_the_machine,
-    counted,
     existing,
     group,
     opened,
 )
-from understudy.cli.options import AsJson
-from understudy.cli.terminal import echo_json
+from understudy.cli.options import AsJson, grouped
+from understudy.cli.terminal import echo_json, print_table
+from understudy.core.files.words import counted
+from understudy.desk.domain.policy import Policy
+from understudy.desk.store.settings import POLICY
+from understudy.errors import UsageError
 
 app = group(
     "data",
-    "Data sets: the real table, which nobody sees, and its stand-in.\n\n"
+    "Data sets: the real table, which is never shown to anyone, and its stand-in.\n\n"
     'Example: understudy desk data add cohort.parquet synthetic.parquet --title "Autumn term"',
 )
 
@@ -35,25 +37,18 @@ Name = Annotated[
 
 
 @app.command()
+@grouped
 def add(
     real: Annotated[Path, typer.Argument(metavar="REAL", help="The real table, csv or parquet.")],
     synthetic: Annotated[
         Path, typer.Argument(metavar="SYNTHETIC", help="The synthetic table that stands in for it.")
     ],
-    title: Annotated[str, typer.Option(help="What people read.")],
+    title: Annotated[str, typer.Option(help="The title that users of the desk see.")],
+    options: TableOptions,
     description: Annotated[str, typer.Option(help="What it holds, for researchers.")] = "",
-    summary: Annotated[
-        Path | None,
-        typer.Option(
-            help="The private summary that it was made from: then the price counts stage one as well."
-        ),
-    ] = None,
     policy: Annotated[
         Path | None, typer.Option(help="Its limits (default: policy.toml of the desk's folder).")
     ] = None,
-    learner: LearnerColumn = "learner",
-    population: Population = "",
-    ledger: LedgerPath = None,
     folder: DeskFolder = DEFAULT_FOLDER,
     as_json: AsJson = False,
 ) -> None:
@@ -63,12 +58,10 @@ def add(
     """
     a_table(real, "the real table")
     a_table(synthetic, "the synthetic table")
-    if summary is not None:
-        existing(summary, "the summary")
+    if options.summary is not None:
+        existing(options.summary, "the summary")
     with opened(folder) as desk:
-        from understudy.desk.domain.policy import Policy
         from understudy.desk.service import data_sets
-        from understudy.desk.store.settings import POLICY
 
         view = data_sets.register(
             desk,
@@ -77,11 +70,8 @@ def add(
             real=real,
             synthetic=synthetic,
             policy=Policy.read(policy or folder / POLICY),
-            summary=summary,
-            learner=learner,
-            ledger=ledger,
-            population=population,
             description=description,
+            **vars(options),
         )
     if as_json:
         echo_json({"name": view.name, "learners": view.n_learners, "columns": list(view.columns)})
@@ -122,30 +112,21 @@ def list_(folder: DeskFolder = DEFAULT_FOLDER, as_json: AsJson = False) -> None:
     if not views:
         typer.echo("No data yet: understudy desk data add REAL SYNTHETIC --title ...")
         return
-    from understudy.cli.terminal import print_table
-
-    print_table(
-        "Data sets",
-        ["name", "title", "learners", "columns", "requests", ""],
+    rows = [
         [
-            [
-                view.name,
-                view.title,
-                str(view.n_learners),
-                str(len(view.columns)),
-                str(view.n_requests),
-                ", ".join(["simulated"] * view.simulated + ["closed"] * view.closed),
-            ]
-            for view in views
-        ],
-    )
+            *(view.name, view.title, str(view.n_learners), str(len(view.columns)), str(view.n_requests)),
+            ", ".join(["simulated"] * view.simulated + ["closed"] * view.closed),
+        ]
+        for view in views
+    ]
+    print_table("Data sets", ["name", "title", "learners", "columns", "requests", ""], rows)
 
 
 @app.command()
 def policy(
     name: Name,
     file: Annotated[
-        Path | None, typer.Option("--file", help="A policy file: its limits count from now on.")
+        Path | None, typer.Option("--file", help="A policy file: its limits apply from now on.")
     ] = None,
     folder: DeskFolder = DEFAULT_FOLDER,
     as_json: AsJson = False,
@@ -155,7 +136,6 @@ def policy(
     Example: understudy desk data policy NAME --file policy.toml
     """
     with opened(folder) as desk:
-        from understudy.desk.domain.policy import Policy
         from understudy.desk.service import data_sets
 
         if file is not None:
@@ -171,7 +151,7 @@ def policy(
 
 @app.command()
 def close(name: Name, folder: DeskFolder = DEFAULT_FOLDER, as_json: AsJson = False) -> None:
-    """Take no more requests for a data set; those that are there go on.
+    """Take no more requests for a data set; those that were made go on.
 
     Example: understudy desk data close NAME
     """
@@ -187,7 +167,7 @@ def close(name: Name, folder: DeskFolder = DEFAULT_FOLDER, as_json: AsJson = Fal
 
 @app.command()
 def remove(name: Name, folder: DeskFolder = DEFAULT_FOLDER, as_json: AsJson = False) -> None:
-    """Take back a data set that nobody has asked about. Its files stay where they are.
+    """Remove a data set that has no requests. Its files stay where they are.
 
     Example: understudy desk data remove NAME
     """
@@ -205,12 +185,12 @@ def remove(name: Name, folder: DeskFolder = DEFAULT_FOLDER, as_json: AsJson = Fa
 def withdraw_learner(
     name: Name,
     learner_file: Annotated[
-        Path | None, typer.Option(help="File with the learner's name (default: asked for, and not shown).")
+        Path | None, typer.Option(help="File with the learner's name (default: typed, and not shown).")
     ] = None,
     folder: DeskFolder = DEFAULT_FOLDER,
     as_json: AsJson = False,
 ) -> None:
-    """Leave a learner out of every later run. Their name is asked for, so that no shell remembers it.
+    """Leave a learner out of every later run. You type the name at a prompt, so that no shell remembers it.
 
     What was released before stays released. Only a keyed hash of the name is kept. Outputs that are held have to
     be run again before they can be released.
@@ -220,25 +200,21 @@ def withdraw_learner(
     with opened(folder) as desk:
         from understudy.desk.service import data_sets
 
-        # So that a mistyped data set is said before a name is typed.
+        # A mistyped data set is reported before a name is typed.
         data_sets.view(desk, at_the_machine(), name)
         data_sets.withdraw_learner(desk, at_the_machine(), name, _learner(learner_file))
         left = data_sets.view(desk, at_the_machine(), name).n_learners
     if as_json:
         echo_json({"name": name, "learners": left})
     else:
-        typer.echo(f"Left out from now on: {counted(left, 'learner')} in {name}.")
+        typer.echo(f"Left out from now on. {name} has {counted(left, 'learner')}.")
 
 
 def _learner(file: Path | None) -> str:
-    import sys
-
-    from understudy.errors import UsageError
-
     if file is not None:
         found = existing(file, "the learner's name").read_text(encoding="utf-8-sig")
     elif sys.stdin.isatty():
-        found = typer.prompt("The learner's name as it stands in the table (not shown)", hide_input=True)
+        found = typer.prompt("The learner's name as the table has it (not shown)", hide_input=True)
     else:
         found = sys.stdin.read()
     lines = [line.strip() for line in found.splitlines() if line.strip()]

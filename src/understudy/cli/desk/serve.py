@@ -1,27 +1,44 @@
-"""`understudy desk serve` and `desk work`: the pages with a worker beside them, and a worker more."""
+"""Running a desk: `desk serve`, `work`, `verify`, `feedback`, `backup`, `restore` and `demonstrate`."""
 
 from __future__ import annotations
 
+import errno
+import ipaddress
+import logging
+import signal
+import socket
+import sys
 from contextlib import ExitStack, suppress
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
+from urllib.parse import urlsplit
 
 import typer
 
-from understudy.cli.desk.options import DEFAULT_FOLDER, DeskFolder, opened
+from understudy.cli.desk.options import (
+    DEFAULT_FOLDER,
+    DeskFolder,
+    at_the_machine,
+    existing,
+    hexadecimal,
+    opened,
+    require_desk,
+)
 from understudy.cli.lazy import command_group
 from understudy.cli.options import AsJson
 from understudy.cli.terminal import echo_json
+from understudy.core.files.words import counted
+from understudy.core.files.writing import check_parent, write_json
+from understudy.desk.researcher.examples import ANALYSES
+from understudy.desk.store.settings import Settings
+from understudy.errors import RefusedError, UsageError
+from understudy.sandbox import require_sandbox
 
 if TYPE_CHECKING:
-    import socket
-
     from understudy.desk.store.jobs import Kind
-    from understudy.desk.store.settings import Settings
 
 app = command_group()
-
 
 DEFAULT_PORT = 8765
 
@@ -43,14 +60,12 @@ def serve(
     ] = 1,
     as_json: AsJson = False,
 ) -> None:
-    """Run the desk: its pages, and workers that do what was submitted and approved. Ctrl-C ends all.
+    """Run the desk: its pages, and workers that do what was submitted and approved. Ctrl-C ends all of them.
 
-    Listens on this machine only. For others, put a web server with https before it: docs/explanation/desk.md.
+    Listens on this machine only. To let others in, put a web server with https in front: docs/explanation/desk.md.
 
     Example: understudy desk serve
     """
-    from understudy.sandbox import require_sandbox
-
     with ExitStack() as stack:
         desk = stack.enter_context(opened(folder))
         _refuse_plain(desk.settings, host)
@@ -90,7 +105,7 @@ def work(
         Only,
         typer.Option(
             help="trials (and releases), runs (on the real data), or all. Keep them apart: a trial that waits for a "
-            "run would tell its author how long the run took."
+            "run would show its author how long the run took."
         ),
     ] = Only.RUNS,
     with_parent: Annotated[
@@ -98,19 +113,15 @@ def work(
     ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Run one worker more, until Ctrl-C or a normal stop (SIGTERM). It may run as another process beside `desk serve`.
+    """Run one more worker, until Ctrl-C or SIGTERM. It is a process of its own next to `desk serve`.
 
-    Beside `desk serve --workers 0` there has to be one with `--only trials` and one with `--only runs`.
-    Work in hand is given back, and taken up by the next worker.
+    With `desk serve --workers 0` you need one with `--only trials` and one with `--only runs`.
+    A job that it has not finished is given back, and the next worker takes it up.
 
     Example: understudy desk work
     """
-    import logging
-
-    from understudy.sandbox import require_sandbox
-
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s")
-    # Alembic tells every start of a migration.
+    # Alembic reports every start of a migration.
     logging.getLogger("alembic").setLevel(logging.WARNING)
     with opened(folder) as desk:
         require_sandbox()
@@ -128,6 +139,149 @@ def work(
         worker.work(desk, duties=(releases.expire, mail.send_waiting), kinds=_kinds(only))
 
 
+@app.command()
+def verify(
+    known: Annotated[
+        str | None, typer.Option(metavar="HASH", help="The newest hash that an earlier `verify` printed.")
+    ] = None,
+    folder: DeskFolder = DEFAULT_FOLDER,
+    as_json: AsJson = False,
+) -> None:
+    """Check the desk's log line by line, that every release is in the ledger once, and every certificate.
+
+    Keep the hash that it prints in another place: a person who can write the database could write the whole log
+    anew, and only an old hash (--known) reveals that.
+
+    Example: understudy desk verify
+    """
+    hexadecimal(known, "hash", "known", "give it as an earlier `desk verify` printed it.")
+    with opened(folder) as desk:
+        from understudy.desk.service.verification import verify as verified
+
+        found = verified(desk, known)
+    if as_json:
+        echo_json(vars(found))
+        return
+    typer.echo(f"The log holds: {counted(found.n_events, 'line')}, each chained to the one before.")
+    typer.echo(
+        f"Releases: {found.n_releases}, each of them once in the ledger, with a certificate that holds."
+    )
+    typer.echo(f"Key with which anyone can verify certificates: {found.key}")
+    typer.echo(f"Newest hash, to keep in another place: {found.newest}")
+
+
+@app.command()
+def feedback(
+    name: Annotated[str, typer.Argument(metavar="DATA", help="The data set's name (`desk data list`).")],
+    out: Annotated[Path, typer.Option("-o", "--out", help="File to write, json.")],
+    folder: DeskFolder = DEFAULT_FOLDER,
+    as_json: AsJson = False,
+) -> None:
+    """Write what released requests showed on synthetic and on real data, for `understudy cohort improve`.
+
+    It holds only what was released, and what researchers wrote about it.
+
+    Example: understudy desk feedback DATA -o feedback.json
+    """
+    if out.suffix != ".json":
+        raise UsageError(f"cannot write {out}: feedback is written as json.", hint="end the name with .json.")
+    check_parent(out)
+    with opened(folder) as desk:
+        from understudy.desk.service import feedback as service
+
+        content = service.export(desk, at_the_machine(), name)
+    write_json(out, content)
+    n_findings = sum(len(entry.get("findings", ())) for entry in content["feedback"])
+    if as_json:
+        echo_json({"out": str(out), "requests": len(content["feedback"]), "findings": n_findings})
+        return
+    held = f"{counted(len(content['feedback']), 'request')}, {counted(n_findings, 'finding')}"
+    typer.echo(f"Written: {out} ({held}).")
+    typer.echo(f"Next: understudy cohort improve {out} -o suggestions.json")
+
+
+@app.command()
+def backup(
+    out: Annotated[Path, typer.Argument(metavar="OUT", help="File to write; it must not exist yet.")],
+    folder: DeskFolder = DEFAULT_FOLDER,
+    as_json: AsJson = False,
+) -> None:
+    """Write a backup of the desk while it runs: database, settings, secret, policy and ledgers.
+
+    It contains the held outputs and the desk's secret: protect it like the desk itself. It has no real tables.
+
+    Example: understudy desk backup desk-backup.tar.gz
+    """
+    if out.exists():
+        raise UsageError(
+            f"{out} exists already.",
+            hint="choose another name; backups are never overwritten.",
+            code="already-exists",
+        )
+    check_parent(out)
+    with opened(folder) as desk:
+        from understudy.desk.service.backup import back_up
+
+        back_up(desk, out)
+    if as_json:
+        echo_json({"out": str(out), "bytes": out.stat().st_size})
+    else:
+        typer.echo(
+            f"Written: {out}. It contains the desk's secret and the held outputs: protect it like the desk."
+        )
+
+
+@app.command()
+def restore(
+    file: Annotated[Path, typer.Argument(metavar="BACKUP", help="The file that `desk backup` wrote.")],
+    folder: DeskFolder = DEFAULT_FOLDER,
+    ledgers_too: Annotated[
+        bool,
+        typer.Option("--ledgers-too", help="Also write missing ledgers that belong outside of the folder."),
+    ] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Make a desk's folder from a backup. The folder must not contain a desk.
+
+    Ledgers that exist stay as they are. Restore only your own backups: a backup is a whole desk, with its secret.
+
+    Example: understudy desk restore desk-backup.tar.gz --desk restored
+    """
+    require_desk()
+    from understudy.desk.service.backup import restore as restored
+
+    restored(existing(file, "the backup"), folder, ledgers_too=ledgers_too).close()
+    if as_json:
+        echo_json({"desk": str(folder)})
+    else:
+        typer.echo(f"Restored: {folder}/. Check it: understudy desk verify --desk {folder}")
+
+
+@app.command()
+def demonstrate(
+    folder: Annotated[Path, typer.Argument(metavar="[FOLDER]", help="Folder to make.")] = Path("desk-demo"),
+    analyses: Annotated[
+        Path | None, typer.Option(help="Folder of analyses with their index.toml (default: our own).")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Make a desk with simulated learners, five people and requests in every state. Takes some minutes.
+
+    Example: understudy desk demonstrate
+    """
+    require_desk()
+    from understudy.desk.demonstration import fill
+
+    people = fill(folder, analyses or ANALYSES)
+    address = Settings.read(folder).address
+    if as_json:
+        echo_json({"desk": str(folder), "address": address, "people": [vars(person) for person in people]})
+        return
+    typer.echo(f"{folder}/ is filled. Start it: understudy desk serve --desk {folder}, then go to {address}")
+    for person in people:
+        typer.echo(f"  {person.role.value:<10}  {person.email:<20}  {person.password}")
+
+
 def _kinds(only: Only) -> tuple[Kind, ...]:
     from understudy.desk.store.jobs import QUICK, RUNS
 
@@ -135,8 +289,6 @@ def _kinds(only: Only) -> tuple[Kind, ...]:
 
 
 def _work_command(folder: Path, only: Only) -> list[str]:
-    import sys
-
     command = [sys.executable, "-c", "from understudy.cli import main; main()"]
     return [*command, "desk", "work", "--desk", str(folder), "--only", only.value, "--with-parent"]
 
@@ -146,9 +298,7 @@ def _say_restarted(code: int) -> None:
 
 
 def _hang_up_is_a_stop() -> None:
-    """A terminal that is closed ends us as SIGTERM does: in order, with work given back."""
-    import signal
-
+    """End in order when the terminal is closed, as after SIGTERM: jobs are given back."""
     if hasattr(signal, "SIGHUP"):
         signal.signal(signal.SIGHUP, lambda *_: signal.raise_signal(signal.SIGTERM))
 
@@ -179,45 +329,36 @@ def _say_where(settings: Settings, host: str, port: int) -> None:
     typer.echo(f"{settings.title}: {here} (Ctrl-C ends it)", err=True)
     if here != settings.address.rstrip("/"):
         typer.echo(
-            f"Invitations and mails lead to {settings.address}: `address` in desk.toml says so.", err=True
+            f"Invitations and mails lead to {settings.address}, which is `address` in desk.toml.", err=True
         )
 
 
 def _port(settings: Settings) -> int:
-    from urllib.parse import urlsplit
-
     parts = urlsplit(settings.address)
     # Behind a web server its port is not ours.
     return (parts.port if parts.scheme == "http" else None) or DEFAULT_PORT
 
 
 def _listening(host: str, port: int) -> socket.socket:
-    """Taken before anything is said or started: a desk that says where it is should be there."""
-    import errno
-    import socket
-
-    from understudy.errors import UsageError
-
+    """The socket, taken before anything is printed or started: a printed address must answer."""
     try:
         return socket.create_server((host, port), family=socket.AF_INET6 if ":" in host else socket.AF_INET)
     except OSError as error:
         if error.errno == errno.EADDRINUSE:
             raise UsageError(
-                f"something listens at {host}:{port} already, perhaps another desk.",
-                hint="end it, or use --port N and set address in desk.toml.",
+                f"another program listens at {host}:{port} already, perhaps another desk.",
+                hint="end it, or choose another port and set address in desk.toml.",
+                settings=("port",),
             ) from None
         raise UsageError(
-            f"nobody can listen at {host}:{port} here ({type(error).__name__}).",
-            hint="use another --host or --port; ports below 1024 are for the machine's administrator.",
+            f"this machine cannot listen at {host}:{port} ({type(error).__name__}).",
+            hint="ports below 1024 are for the machine's administrator; choose another.",
+            settings=("host", "port"),
         ) from None
 
 
 def _refuse_plain(settings: Settings, host: str) -> None:
     """Passwords and answers do not travel in the clear."""
-    import ipaddress
-
-    from understudy.errors import RefusedError
-
     try:
         local = ipaddress.ip_address(host).is_loopback
     except ValueError:
@@ -227,6 +368,6 @@ def _refuse_plain(settings: Settings, host: str) -> None:
     raise RefusedError(
         f"asked to listen at {host}, where others could read passwords and answers on the way: the address of this "
         "desk is plain http.",
-        hint="listen at 127.0.0.1, put a web server with https before it, and say so in desk.toml: "
+        hint="listen at 127.0.0.1, put a web server with https in front, and set its address in desk.toml: "
         'address = "https://..."',
     )

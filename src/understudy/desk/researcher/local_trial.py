@@ -14,9 +14,10 @@ from time import monotonic
 
 import numpy as np
 
+from understudy.core.engine import progress
 from understudy.desk.disclosure.examination import Examination, examine
 from understudy.desk.disclosure.probing import MOST_BLOCKS, N_TRIPLES, probe
-from understudy.desk.domain.analysis import ENTRY, Analysis, Answer, Failure, Progress, RunsJobs, of_a_trial
+from understudy.desk.domain.analysis import ENTRY, Analysis, Answer, Failure, RunsJobs, of_a_trial
 from understudy.desk.domain.learners import LEARNER, LearnerTable, learner_table, read_table
 from understudy.desk.domain.policy import Policy
 from understudy.desk.domain.results import Results
@@ -162,9 +163,7 @@ def synthetic_table(path: Path, learner: str = LEARNER) -> LearnerTable:
     return learner_table(read_table(path, path.name), np.random.default_rng(0), learner=learner)
 
 
-def try_out(
-    code: str, table: LearnerTable, policy: Policy, sandbox: RunsJobs, progress: Progress | None = None
-) -> Tried:
+def try_out(code: str, table: LearnerTable, policy: Policy, sandbox: RunsJobs) -> Tried:
     """Run the code as the desk's trial does; if that was quick, without each synthetic learner, for the checks."""
     n_checks = 1 + min(table.n_learners, MOST_BLOCKS) + 4 * N_TRIPLES
     begun = monotonic()
@@ -172,7 +171,10 @@ def try_out(
     tried = Tried(first, monotonic() - begun, n_checks + policy.n_shadows)
     if isinstance(first, Failure) or n_checks * tried.seconds / _AT_ONCE > MOST_SECONDS:
         return tried
-    answer, probes = probe(Analysis.seeded(code), table, sandbox, np.random.default_rng(0), progress)
+    with progress.task("Running without single learners", n_checks) as task:
+        answer, probes = probe(
+            Analysis.seeded(code), table, sandbox, np.random.default_rng(0), lambda *_: task.advance()
+        )
     if not isinstance(answer, Results) or probes is None:
         return Tried(answer, tried.seconds, tried.n_runs)
     found = examine(
