@@ -36,7 +36,8 @@ autodoc_member_order = "bysource"
 autodoc_preserve_defaults = True
 autodoc_typehints = "signature"
 autodoc_typehints_format = "short"
-maximum_signature_line_length = 88
+autodoc_type_aliases = {"ArrayLike": "ArrayLike", "npt.ArrayLike": "ArrayLike"}
+maximum_signature_line_length = 120
 python_use_unqualified_type_names = True
 # Types that have no page here: those of other libraries, and those inside the package.
 nitpick_ignore_regex = [(r"py:.*", r".*")]
