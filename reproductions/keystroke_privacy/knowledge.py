@@ -16,8 +16,8 @@ from understudy.keystrokes.attacks.profiles import PROFILE_ATTACKS
 from understudy.keystrokes.keystrokes import Keystrokes
 from understudy.keystrokes.latencies import count_latencies
 from understudy.keystrokes.profiles import build_profiles, by_weeks, enough_typed, most_common
-from understudy.keystrokes.sweep.results import AVERAGES, PUBLISHED, Row, select
-from understudy.keystrokes.sweep.sweep import Course, SweepPlan
+from understudy.keystrokes.sweeps.course import Course, SweepOptions
+from understudy.keystrokes.sweeps.results import AVERAGES, PUBLISHED, Row, select
 
 Floats = NDArray[np.float64]
 Codes = NDArray[np.integer[Any]]
@@ -32,7 +32,7 @@ TITLES = {
 }
 
 
-def knowledge(course: Course, plan: SweepPlan) -> list[Row]:
+def knowledge(course: Course, options: SweepOptions) -> list[Row]:
     """Identification of typing as it was, by how many digraphs and how many weeks the attacker looks at."""
     n = course.keystrokes.n_learners
     known, unknown = (
@@ -43,10 +43,10 @@ def knowledge(course: Course, plan: SweepPlan) -> list[Row]:
     by_all = [build_profiles(side.named(names)).values for side in (known, unknown)]
     numbers = [number for number in NUMBERS if number <= len(names)]
     last_week = build_profiles(unknown.named(course.features)).values
-    weeks = _by_weeks(course) if plan.split == "weeks" else {}
+    weeks = _by_weeks(course) if options.split == "weeks" else {}
     attack = PROFILE_ATTACKS[PUBLISHED]
     rows = []
-    for k in plan.guesses:
+    for k in options.numbers_of_guesses:
         by_digraphs = by_number_of_features(PUBLISHED, attack, by_all[0], by_all[1], numbers, k)
         rows += [_row(BY_DIGRAPHS, number, PUBLISHED, found) for number, found in by_digraphs.items()]
         by_weeks_known = by_training(PUBLISHED, attack, weeks, last_week, k)
@@ -67,16 +67,16 @@ def _by_weeks(course: Course) -> dict[int, Floats]:
     }
 
 
-def from_another_course(here: Keystrokes, there: Keystrokes, plan: SweepPlan) -> list[Row]:
+def from_another_course(here: Keystrokes, there: Keystrokes, options: SweepOptions) -> list[Row]:
     """The learners of one course identified by their typing in another; equal positions are one learner."""
     if here.n_learners != there.n_learners:
         raise DataError("two courses need the same learners at the same positions.")
-    enough = [enough_typed(course, plan.least_characters) for course in (here, there)]
+    enough = [enough_typed(course, options.min_characters) for course in (here, there)]
     both = np.intersect1d(enough[0], enough[1])
-    if len(both) <= max(plan.guesses):
+    if len(both) <= options.most_guesses:
         raise DataError(
-            f"{len(both)} learners typed {plan.least_characters} characters in both courses; an attacker with "
-            f"{max(plan.guesses)} guesses would name them all.",
+            f"{len(both)} learners typed {options.min_characters} characters in both courses; an attacker with "
+            f"{options.most_guesses} guesses would name them all.",
             hint="ask for fewer characters or fewer guesses.",
         )
     totals = [
@@ -84,13 +84,13 @@ def from_another_course(here: Keystrokes, there: Keystrokes, plan: SweepPlan) ->
         for course in (there.learners(both), here.learners(both))
     ]
     totals[1] = totals[1].named(totals[0].features)
-    common = most_common(totals, plan.n_features)
+    common = most_common(totals, options.digraphs)
     known, unknown = (build_profiles(part.of(common)).values for part in totals)
     own = np.arange(len(both))
     return [
         _row(BY_COURSE, len(common), name, across_courses(name, attack, known, unknown, own, k))
         for name, attack in PROFILE_ATTACKS.items()
-        for k in plan.guesses
+        for k in options.numbers_of_guesses
     ]
 
 

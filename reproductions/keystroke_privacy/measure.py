@@ -14,11 +14,11 @@ from typing import Any
 
 from reproductions.command import understudy
 from reproductions.keystroke_privacy.knowledge import BY_DIGRAPHS, BY_WEEKS, knowledge_figure
-from reproductions.keystroke_privacy.sweep import sweep
+from reproductions.keystroke_privacy.sweep import repeat
 from reproductions.pages import DATA, rows_of, tables_of, write_rows
-from understudy.cli.keystrokes.options import SplitBy
-from understudy.keystrokes.sweep.report import figures
-from understudy.keystrokes.sweep.results import COLUMNS, PUBLISHED, Row, select
+from understudy.keystrokes.sweeps.course import SweepOptions
+from understudy.keystrokes.sweeps.report import figures
+from understudy.keystrokes.sweeps.results import COLUMNS, PUBLISHED, Row, select
 
 TABLES = tables_of("keystroke_privacy")
 # The guesses of an attacker whose results are kept.
@@ -42,26 +42,25 @@ def measure_sweeps() -> None:
         course = folder / "course.csv"
         understudy("simulate", "--shape", "typing", str(course))
         labels = folder / "course-labels.csv"
-        seconds.append(("simulated", _sweep("simulated", folder, course, labels=labels)))
+        seconds.append(("simulated", _sweep("simulated", folder, course, SweepOptions(), labels=labels)))
         events, users = DATA / "typing_events.csv.gz", DATA / "typing_users.csv"
         if events.exists():
             took = _sweep(
                 "typing",
                 folder,
                 events,
+                SweepOptions(split="sessions", min_characters=200),
                 labels=users,
                 label="sex",
-                split=SplitBy.sessions,
-                min_characters=200,
             )
             seconds.append(("typing", took))
     write_rows(TABLES / "seconds.csv", ("data", "seconds"), seconds)
 
 
-def _sweep(name: str, folder: Path, file: Path, **options: Any) -> str:
+def _sweep(name: str, folder: Path, file: Path, options: SweepOptions, **labels: Any) -> str:
     """Sweep a file, keep what the page needs, and return the seconds that it took."""
     began = time.perf_counter()
-    sweep(file, folder / name, **options)
+    repeat(file, folder / name, options, **labels)
     keep(name, folder / name)
     return f"{time.perf_counter() - began:.0f}"
 

@@ -7,7 +7,7 @@ from functools import lru_cache
 from reproductions.keystroke_privacy.knowledge import BY_DIGRAPHS, BY_WEEKS
 from reproductions.keystroke_privacy.measure import K, rows_of_sweep
 from reproductions.pages import fill, markdown_table, rows_of, tables_of
-from understudy.keystrokes.sweep.results import (
+from understudy.keystrokes.sweeps.results import (
     AVERAGES,
     EVENTS,
     IDENTIFICATION,

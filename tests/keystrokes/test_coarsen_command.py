@@ -177,7 +177,6 @@ def test_attacks_of_a_sweep_stand_on_the_card(folder):
         (["--bucket", "0"], 2, "above 0"),
         (["--bucket", "-3"], 2, "0 ms or more"),
         (["-m", "buckt:300"], 2, "did you mean bucket"),
-        (["-m", "microaggregate:5"], 2, "groups typing profiles"),
         (["--bucket", "300", "--keep", "name"], 2, "asked to keep"),
         (["--bucket", "300", "--keys", "some"], 2, "classes or all"),
         (["--bucket", "300", "--longest-pause", "10"], 2, "look like typing"),
@@ -209,7 +208,8 @@ def test_private_statistics_are_charged_and_written(folder):
         "keystrokes", "statistics", "events.csv", *DECLARED, *spent, "-o", "statistics.json", cwd=folder
     )
     assert done.returncode == 0, done.stderr
-    assert "epsilon 4 of 10 is spent" in done.stdout
+    assert "Charged epsilon 4 to 'learners of the file events.csv'" in done.stdout
+    assert "4 of 10 is spent, 6 remains" in done.stdout
     written = json.loads((folder / "statistics.json").read_text())
     assert written["guarantee"]["epsilon"] == 4.0
     assert written["n_learners"] == 15
@@ -318,11 +318,11 @@ def test_a_copy_under_another_name_is_asked_about(folder, tmp_path):
     def charged(data, out, *more):
         return run("keystrokes", "statistics", data, *DECLARED, "-o", out, *more, cwd=tmp_path)
 
-    assert "for others than" not in charged("events.csv", "one.json").stderr
+    assert "also knows" not in charged("events.csv", "one.json").stderr
     copy = charged("copy.csv", "two.json", "--explain")
-    assert "for others than: learners of the file events.csv" in copy.stderr
+    assert "also knows 'learners of the file events.csv'" in copy.stderr
     named = charged("copy.csv", "two.json", "--population", "learners of the file events.csv", "--json")
-    assert "for others than" not in named.stderr
+    assert "also knows" not in named.stderr
     assert json.loads(named.stdout)["spent"] == 4.0
 
 
@@ -336,7 +336,7 @@ def test_simulated_learners_belong_to_no_population(folder, tmp_path):
     ):
         done = run("keystrokes", *arguments, "--population", "course of 2026", cwd=tmp_path)
         assert done.returncode == 2
-        assert "belong to no population" in done.stderr
+        assert "these learners are simulated" in done.stderr
     assert {path.name for path in tmp_path.iterdir()} == {
         "course.csv",
         "course.csv.simulated",

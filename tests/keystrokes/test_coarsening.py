@@ -15,7 +15,6 @@ from understudy.keystrokes.coarsening import (
     Rounding,
     Shifting,
     parse_coarsening,
-    parse_profile_coarsening,
 )
 
 LATENCIES = [0, 10, 49.9, 50, 99, 100, 149, 150, 150.5, 200, 299, 300, 449, 450, 599, 600, 749, 750, 5000]
@@ -139,18 +138,9 @@ def test_pauses_are_a_class_of_their_own():
     assert found.tolist() == [100, 200, 300, 1000, 1000, 1000, 120, 130, 140]
 
 
-def test_microaggregation_is_for_profiles_only():
-    with pytest.raises(UsageError, match="cannot make the times"):
-        parse_coarsening("microaggregate:5")
-    values = np.random.default_rng(1).normal(200, 40, (23, 4))
-    coarse = parse_profile_coarsening("microaggregate:5").averages(values)
-    assert np.unique(coarse, axis=0, return_counts=True)[1].min() >= 5
-    assert coarse.mean(axis=0) == pytest.approx(values.mean(axis=0))
-
-
 @pytest.mark.parametrize("text", [*EXAMPLES, "round:0", "delay:0-12.5", "bucket:0.5"])
 def test_what_is_parsed_is_printed_the_same(text):
-    assert str(parse_profile_coarsening(text)) == text
+    assert str(parse_coarsening(text)) == text
 
 
 @pytest.mark.parametrize(
@@ -172,16 +162,15 @@ def test_what_is_parsed_is_printed_the_same(text):
         ("delay:-5-25", "for example delay:25-500"),
         ("classes:0", "1 or more"),
         ("classes:2.5", "for example classes:3"),
-        ("microaggregate:1", "2 or more"),
     ],
 )
 def test_a_typing_error_is_met_with_help(text, words):
     with pytest.raises(UsageError) as error:
-        parse_profile_coarsening(text)
+        parse_coarsening(text)
     assert words in str(error.value)
 
 
-@pytest.mark.parametrize("kind", [one for one in EXAMPLES if not one.startswith("micro")])
+@pytest.mark.parametrize("kind", EXAMPLES)
 def test_latencies_of_typing_stay_in_the_stated_range(kind, course):
     keystrokes, _ = course
     coarsening = parse_coarsening(kind)

@@ -124,4 +124,4 @@ def test_one_learner_is_too_few_and_no_name_is_told(tmp_path):
 def test_guesses_that_are_no_numbers(tmp_path):
     done = run("keystrokes", "sweep", "absent.csv", "-o", "sweep", "--guesses", "many", cwd=tmp_path)
     assert done.returncode == 2
-    assert "--guesses 1,5,10" in done.stderr
+    assert "such as 1,5,10 (--guesses)" in done.stderr

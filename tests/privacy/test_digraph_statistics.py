@@ -13,8 +13,7 @@ import pytest
 from understudy.core.privacy.audit import audit_mu
 from understudy.core.privacy.composition import mu_to_delta
 from understudy.core.privacy.noise import seeded_noise
-from understudy.keystrokes.keystrokes import Keystrokes
-from understudy.keystrokes.statistics import (
+from understudy.keystrokes.digraph_statistics import (
     ONE,
     Declaration,
     Release,
@@ -22,6 +21,7 @@ from understudy.keystrokes.statistics import (
     lattice_sums,
     release_statistics,
 )
+from understudy.keystrokes.keystrokes import Keystrokes
 
 MS = 1_000_000
 LOW, HIGH, LEAST = 100.0, 300.0, 2

@@ -31,6 +31,7 @@ OPTION_NAMES: dict[str, tuple[str, ...]] = {
     "actions_file": ("--actions",),
     "items_file": ("--items",),
     "pass_share": ("--pass",),
+    "keep_shape": ("--keep-shape/--no-keep-shape",),
 }
 
 

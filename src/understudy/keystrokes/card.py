@@ -12,7 +12,7 @@ from understudy.core.pages.render import render
 from understudy.core.privacy.guarantee import Guarantee
 from understudy.errors import DataError, UsageError
 from understudy.keystrokes.coarsening import Classing, Coarsening
-from understudy.keystrokes.release import Keys, ReleasedColumns
+from understudy.keystrokes.released_events import Keys, ReleasedColumns
 
 GUARANTEE = Guarantee.none(
     "coarsening has no proof: what it hides depends on the other learners and on the attacker"
@@ -20,10 +20,19 @@ GUARANTEE = Guarantee.none(
 MEASURED = "These figures were computed from the real data, and no guarantee covers them."
 NOT_TRIED = (
     "No attack was run on this coarsening, or the custodian did not publish what was found. "
-    "`understudy keystrokes sweep` runs attacks and gives figures for this card."
+    "A sweep of the data runs attacks and gives figures for this card."
 )
-HOLD_UNSEEN = "No attack saw hold times, which alone named nearly everybody in a simulation."
-_FIGURES = ("attack", "k", "rate", "low", "high", "chance", "n_learners")
+HOLD_UNSEEN = "No attack saw hold times, which alone identified nearly all learners of a simulation."
+# What the card says about an attack, and the column of results.csv that has it.
+_FIGURES = {
+    "attack": "name",
+    "k": "k",
+    "rate": "value",
+    "low": "low",
+    "high": "high",
+    "chance": "baseline",
+    "n_learners": "n_learners",
+}
 
 
 def card_content(
@@ -53,10 +62,10 @@ def card_content(
         "made": _made(coarsening, columns),
         "does_not_hide": _does_not_hide(coarsening, columns),
         "how_to_count": f"Count latencies from {low:g} to {high:g} ms as typing: here the 10 to 750 ms of the "
-        "original lie there, with some pauses just above. Rows stand in the order of the keys, also where two "
+        "original are there, with some pauses just above. Rows are in the order of the keys, also where two "
         "have the same time.",
         "columns": [{"column": name, "meaning": _MEANINGS[name]} for name in table.columns],
-        "attacks": [_rounded(one) for one in attacks],
+        "attacks": [_rounded(attack) for attack in attacks],
         "attacks_note": _attacks_note(attacks, columns, n_learners),
     }
 
@@ -69,30 +78,18 @@ def card_page(content: dict[str, Any]) -> str:
 def read_attacks(path: Path, coarsening: Coarsening, n_learners: int) -> list[dict[str, Any]]:
     """What a sweep's results.csv says about attacks on events with this coarsening.
 
-    A sweep leaves out who typed too little, so it may have fewer than the `n_learners` of the file, but not more.
+    A sweep leaves out learners who typed too little, so it may have fewer than the `n_learners` of the file, but
+    not more.
     """
     if not path.is_file():
         raise UsageError(
-            f"there is no file {path}.", hint="give results.csv of `understudy keystrokes sweep`."
+            f"there is no file {path}.", hint="give results.csv of a sweep.", settings=("attacks",)
         )
-    columns = {
-        "level",
-        "way",
-        "size",
-        "measure",
-        "name",
-        "k",
-        "value",
-        "low",
-        "high",
-        "baseline",
-        "n_learners",
-    }
     try:
         rows = pl.read_csv(path)
     except pl.exceptions.PolarsError:
-        raise DataError(f"{path.name} is no table.", hint="give results.csv of the sweep.") from None
-    if missing := columns - set(rows.columns):
+        raise DataError(f"{path.name} is not a table.", hint="give results.csv of the sweep.") from None
+    if missing := {*_FIGURES.values(), "level", "way", "size", "measure"} - set(rows.columns):
         raise DataError(
             f"{path.name} has no column {', '.join(sorted(missing))}.", hint="give results.csv of the sweep."
         )
@@ -108,10 +105,11 @@ def read_attacks(path: Path, coarsening: Coarsening, n_learners: int) -> list[di
     if not found.height:
         raise DataError(
             f"{path.name} has no attack on events with {coarsening}.",
-            hint="run the sweep with this size, or leave --attacks out.",
+            hint="run the sweep with this size, or leave its results out.",
+            settings=("attacks",),
         )
     swept = found["n_learners"].cast(pl.Int64, strict=False).to_list()
-    if any(one is None or one < 1 for one in swept):
+    if any(number is None or number < 1 for number in swept):
         raise DataError(
             f"{path.name} does not say on how many learners it was measured.",
             hint="give results.csv as the sweep wrote it.",
@@ -119,31 +117,23 @@ def read_attacks(path: Path, coarsening: Coarsening, n_learners: int) -> list[di
     if max(swept) > n_learners:
         raise DataError(
             f"{path.name} is a sweep of {max(swept)} learners, and the file has {n_learners}.",
-            hint="give results.csv of a sweep of this data, or leave --attacks out.",
+            hint="give results.csv of a sweep of this data, or leave its results out.",
+            settings=("attacks",),
         )
-    return [
-        dict(
-            zip(
-                _FIGURES,
-                (row[c] for c in ("name", "k", "value", "low", "high", "baseline", "n_learners")),
-                strict=True,
-            )
-        )
-        for row in found.iter_rows(named=True)
-    ]
+    return [{name: row[column] for name, column in _FIGURES.items()} for row in found.iter_rows(named=True)]
 
 
 def _attacks_note(attacks: Sequence[dict[str, Any]], columns: ReleasedColumns, n_learners: int) -> str:
     unseen = [HOLD_UNSEEN] if columns.hold else []
     if not attacks:
         return " ".join([NOT_TRIED, *unseen])
-    counts = sorted({int(one["n_learners"]) for one in attacks})
+    counts = sorted({int(attack["n_learners"]) for attack in attacks})
     measured = f"{counts[0]} to {counts[-1]}" if len(counts) > 1 else f"{counts[0]}"
-    said = f"Measured on {measured} of {n_learners} learners"
-    said += "; a sweep leaves out who typed too little." if counts[0] < n_learners else "."
+    about = f"Measured on {measured} of {n_learners} learners"
+    about += "; a sweep leaves out learners who typed too little." if counts[0] < n_learners else "."
     if columns.keys is Keys.classes:
         unseen.append("The attacks knew which keys were pressed, and not only their classes.")
-    return " ".join([MEASURED, said, *unseen])
+    return " ".join([MEASURED, about, *unseen])
 
 
 def _size(text: str) -> float:
@@ -170,8 +160,8 @@ def _made(coarsening: Coarsening, columns: ReleasedColumns) -> list[str]:
         if columns.session
         else "Every learner starts at 0; dates are gone, and sessions follow one another.",
         *(["Hold times count as 750 ms at most, before they are made coarse."] if columns.hold else []),
-        "Learners have fresh random names and stand in random order. Nothing else of the original file was "
-        "kept than the columns below.",
+        "Learners have fresh random names and are in random order. Of the original file only the columns below were "
+        "kept.",
     ]
     if columns.keys is Keys.classes:
         return [
@@ -189,11 +179,11 @@ def _made(coarsening: Coarsening, columns: ReleasedColumns) -> list[str]:
 def _does_not_hide(coarsening: Coarsening, columns: ReleasedColumns) -> list[str]:
     left = [
         "What was typed: it can be read letter by letter, and names in it too. Text content is a separate "
-        "identifier: the way somebody writes programs points at them. Coarse times change nothing about it."
+        "identifier: the way a learner writes programs points at them. Coarse times change nothing about it."
         if columns.keys is Keys.all
-        else "The pattern of letters, digits and symbols. Who has the text can find its typist. Text content is a "
-        "separate identifier.",
-        "How much somebody typed, how often they took keys back, and how their pauses lie.",
+        else "The pattern of letters, digits and symbols. A reader who has the text can find its typist. Text content "
+        "is a separate identifier.",
+        "How much each learner typed, how often they deleted, and when they paused.",
         "Averages over many keys. Every latency is coarse, but the mean of many coarse latencies is not, and it is "
         "what attacks on typing use.",
     ]
@@ -201,7 +191,7 @@ def _does_not_hide(coarsening: Coarsening, columns: ReleasedColumns) -> list[str
         left.append(f"For how long keys were held. {HOLD_UNSEEN}")
     if isinstance(coarsening, Classing):
         left.append(
-            "Everybody's latencies, a little: the limits and medians of the classes were computed from them."
+            "All learners' latencies, a little: the limits and medians of the classes were computed from them."
         )
     return left
 

@@ -1,7 +1,7 @@
-"""Coarsening of latencies: the thesis's two ways (equations 3 to 5) and five more, on averages or on events.
+"""Coarsening of latencies: the two ways of Leinonen (2016, equations 3 to 5) and three more, on averages or on events.
 
-None of them carries a formal guarantee. Written `round:300`, `bucket:300`, `shift:300`, `delay:25-500`,
-`classes:3` or `microaggregate:5`; sizes and delays in milliseconds.
+None of them carries a formal guarantee. They are written `round:300`, `bucket:300`, `shift:300`, `delay:25-500` or
+`classes:3`; sizes and delays are in milliseconds.
 """
 
 from __future__ import annotations
@@ -9,9 +9,9 @@ from __future__ import annotations
 import difflib
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any, Protocol, TypeVar
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,7 +19,6 @@ from numpy.typing import NDArray
 from understudy.errors import UsageError
 from understudy.keystrokes.keystrokes import NANOSECONDS, UNKNOWN, Keystrokes
 from understudy.keystrokes.latencies import LONGEST, SHORTEST
-from understudy.keystrokes.microaggregation import Microaggregation
 
 Floats = NDArray[np.float64]
 Codes = NDArray[np.integer[Any]]
@@ -31,19 +30,15 @@ LONGEST_PAUSE = 5000.0
 FEWEST_LEARNERS = 5
 
 
-class ProfileCoarsening(Protocol):
-    """A way to make the averages of profiles coarse; `str()` of it is what a user writes.
-
-    Kinds that leave something to chance need `rng`; the others ignore it.
-    """
+class Coarsening(Protocol):
+    """A way to make latencies coarse, of events or as averages of profiles; `str()` of it is what a user writes."""
 
     def averages(self, values: Floats, rng: Random | None = None) -> Floats:
-        """Profiles, a row per learner and a column per feature, with coarse averages."""
+        """Profiles, a row per learner and a column per feature, with coarse averages.
+
+        Kinds that leave something to chance need `rng`; the others ignore it.
+        """
         ...
-
-
-class Coarsening(ProfileCoarsening, Protocol):
-    """A way to make the latencies of events coarse, and so the averages of profiles too."""
 
     def latencies(
         self, milliseconds: Floats, digraph: Codes, starts: NDArray[np.bool_], rng: Random
@@ -250,40 +245,20 @@ class Classing(_EachLatency):
 
 
 def parse_coarsening(text: str) -> Coarsening:
-    """The coarsening of events that a user wrote, such as `bucket:300` or `delay:25-500`."""
-    if text.strip().partition(":")[0] in _OF_PROFILES:
-        raise UsageError(
-            f"{text.strip()} groups typing profiles; it cannot make the times of key presses coarse.",
-            hint="for events choose round, bucket, shift, delay or classes.",
-            code="profiles-only",
-            settings=("method",),
-        )
-    return _parse(text, _OF_EVENTS)
-
-
-def parse_profile_coarsening(text: str) -> ProfileCoarsening:
-    """The coarsening of profiles that a user wrote: one of events, or `microaggregate:5`."""
-    return _parse(text, {**_OF_EVENTS, **_OF_PROFILES})
-
-
-Kind = TypeVar("Kind", bound=ProfileCoarsening)
-
-
-def _parse(text: str, kinds: Mapping[str, Callable[[str], Kind]]) -> Kind:
+    """The coarsening that a user wrote, such as `bucket:300` or `delay:25-500`."""
     name, colon, value = text.strip().partition(":")
-    examples = [example for example in EXAMPLES if example.partition(":")[0] in kinds]
-    if name not in kinds:
-        near = difflib.get_close_matches(name.lower(), kinds, n=1)
+    if name not in _KINDS:
+        near = difflib.get_close_matches(name.lower(), _KINDS, n=1)
         raise UsageError(
             f"no coarsening is called '{name}'.",
-            hint=(f"did you mean {near[0]}? " if near else "") + f"Write one of {', '.join(examples)}.",
+            hint=(f"did you mean {near[0]}? " if near else "") + f"Write one of {', '.join(EXAMPLES)}.",
             code="no-such-coarsening",
         )
-    example = next(example for example in examples if example.startswith(name + ":"))
+    example = next(example for example in EXAMPLES if example.startswith(name + ":"))
     if not colon or not value:
         raise UsageError(f"'{text}' does not say how coarse.", hint=f"for example {example}.")
     try:
-        return kinds[name](value)
+        return _KINDS[name](value)
     except ValueError:
         raise UsageError(
             f"'{value}' in '{text}' is not what {name} takes.", hint=f"for example {example}."
@@ -295,17 +270,14 @@ def _delays(value: str) -> Delaying:
     return Delaying(float(low), float(high))
 
 
-_OF_EVENTS: dict[str, Callable[[str], Coarsening]] = {
+_KINDS: dict[str, Callable[[str], Coarsening]] = {
     "round": lambda value: Rounding(float(value)),
     "bucket": lambda value: Bucketing(float(value)),
     "shift": lambda value: Shifting(float(value)),
     "delay": _delays,
     "classes": lambda value: Classing(int(value)),
 }
-_OF_PROFILES: dict[str, Callable[[str], ProfileCoarsening]] = {
-    "microaggregate": lambda value: Microaggregation(int(value)),
-}
-EXAMPLES = ("round:300", "bucket:300", "shift:300", "delay:25-500", "classes:3", "microaggregate:5")
+EXAMPLES = ("round:300", "bucket:300", "shift:300", "delay:25-500", "classes:3")
 
 
 def _check_size(size: float) -> None:

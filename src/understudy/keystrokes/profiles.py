@@ -1,20 +1,27 @@
-"""Typing profiles: average latencies per digraph, as the thesis builds them (sections 4.1, 4.2 and 4.4.2)."""
+"""profile(): typing profiles, average latencies per digraph (Leinonen 2016, sections 4.1, 4.2 and 4.4.2)."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Annotated, Any
 
 import numpy as np
+import polars as pl
 from numpy.typing import NDArray
 
-from understudy.errors import DataError
+from understudy.core.files.writing import check_not_input, check_parent, write_with
+from understudy.core.options import settled
+from understudy.core.pages.notebook import notebook_table
+from understudy.errors import DataError, UsageError
+from understudy.keystrokes.coarsening import parse_coarsening
+from understudy.keystrokes.formats.reading import KeystrokeSource
 from understudy.keystrokes.keystrokes import Keystrokes
-from understudy.keystrokes.latencies import Totals
+from understudy.keystrokes.latencies import Kind, Totals, count_latencies
 
 N_FEATURES = 25
-LEAST_OCCURRENCES = 5  # of a feature, for its average to count
-LEAST_CHARACTERS = 2000  # in the first week, for a learner to take part
+MIN_OCCURRENCES = 5  # of a feature, for its average to count
+MIN_CHARACTERS = 2000  # in the first week, for a learner to take part
 
 Floats = NDArray[np.float64]
 
@@ -39,11 +46,17 @@ class Profiles:
         """How many profiles there are."""
         return len(self.values)
 
+    def to_frame(self) -> pl.DataFrame:
+        """A row per profile, numbered from 1, in milliseconds."""
+        names = [*self.features, "average speed"]
+        numbers = pl.DataFrame({"learner": range(1, self.n_owners + 1)})
+        return numbers.hstack(pl.DataFrame(self.values.round(1), schema=names))
+
 
 def most_common(parts: list[Totals], n_features: int = N_FEATURES) -> NDArray[np.int64]:
-    """The features that learners typed most: by the median count over learners, least over the parts.
+    """The features that learners typed most: by the median count over learners, the smallest of all parts.
 
-    The thesis sorts by the median "in both the training and the test set"; a feature must be common in
+    Leinonen (2016) sorts by the median "in both the training and the test set"; a feature must be common in
     each of them, so the smaller of the medians decides. Ties go to the one listed first.
     """
     median = np.min([np.median(part.count, axis=0) for part in parts], axis=0)
@@ -51,7 +64,7 @@ def most_common(parts: list[Totals], n_features: int = N_FEATURES) -> NDArray[np
     return np.asarray(order[median[order] > 0], dtype=np.int64)
 
 
-def build_profiles(totals: Totals, least: int = LEAST_OCCURRENCES) -> Profiles:
+def build_profiles(totals: Totals, least: int = MIN_OCCURRENCES) -> Profiles:
     """Average latencies; where an owner typed a feature fewer than `least` times, their average speed."""
     missing = totals.count < least
     with np.errstate(invalid="ignore", divide="ignore"):
@@ -64,7 +77,7 @@ def build_profiles(totals: Totals, least: int = LEAST_OCCURRENCES) -> Profiles:
 
 @dataclass(frozen=True)
 class Split:
-    """Two stretches of every learner's typing: one the attacker knows, one to be named.
+    """Two stretches of every learner's typing: one that the attacker knows, one to be identified.
 
     `known` and `unknown` hold, row for row, the learner or -1.
     """
@@ -74,12 +87,13 @@ class Split:
 
 
 def by_weeks(keystrokes: Keystrokes, n_weeks: int | None = None) -> Split:
-    """The last week is to be named from the weeks before it (the last `n_weeks` of these, if given)."""
+    """The last week is to be identified from the weeks before it (the last `n_weeks` of these, if given)."""
     weeks = np.unique(keystrokes.week[keystrokes.week >= 0])
     if len(weeks) < 2:
         raise DataError(
             f"identifying the last week from earlier ones needs two weeks; found {len(weeks)}.",
-            hint="split by sessions instead: --split sessions.",
+            hint="split by sessions instead.",
+            settings=("split",),
         )
     last = weeks[-1]
     first = weeks[0] if n_weeks is None else weeks[max(0, len(weeks) - 1 - n_weeks)]
@@ -89,21 +103,22 @@ def by_weeks(keystrokes: Keystrokes, n_weeks: int | None = None) -> Split:
 
 
 def by_sessions(keystrokes: Keystrokes, share: float = 0.5) -> Split:
-    """Each learner's later sessions are to be named from their earlier ones."""
+    """Each learner's later sessions are to be identified from their earlier ones."""
     learner = keystrokes.learner
     n_sessions = np.zeros(keystrokes.n_learners, dtype=np.int64)
     np.maximum.at(n_sessions, learner, keystrokes.session + 1)
     if not (n_sessions >= 2).any():
         raise DataError(
             "identifying later sessions from earlier ones needs two sessions of a learner; found one each.",
-            hint="give --session, or a file that holds more than one sitting.",
+            hint="name the column of sessions, or give a file that holds more than one sitting.",
+            settings=("session",),
         )
     early = keystrokes.session < np.ceil(n_sessions * share)[learner]
     return Split(np.where(early, learner, -1), np.where(early, -1, learner))
 
 
 def enough_typed(
-    keystrokes: Keystrokes, least: int = LEAST_CHARACTERS, first_week_only: bool = True
+    keystrokes: Keystrokes, least: int = MIN_CHARACTERS, first_week_only: bool = True
 ) -> NDArray[np.int64]:
     """Positions of the learners who typed enough: in the first week when there are weeks, else in all."""
     counted: Any = np.ones(keystrokes.n_rows, dtype=bool)
@@ -111,3 +126,140 @@ def enough_typed(
         counted = keystrokes.week == keystrokes.week[keystrokes.week >= 0].min()
     characters = np.bincount(keystrokes.learner[counted], minlength=keystrokes.n_learners)
     return np.flatnonzero(characters >= least)
+
+
+@dataclass(frozen=True)
+class ProfileSize:
+    """Whose profiles are built, and how many digraphs they have."""
+
+    digraphs: Annotated[int, "How many of the most common digraphs a profile has."] = N_FEATURES
+    min_characters: Annotated[int, "Leave out learners who typed less in the first week (or in all)."] = (
+        MIN_CHARACTERS
+    )
+
+
+@dataclass(frozen=True)
+class ProfileOptions(ProfileSize):
+    """What typing profiles hold."""
+
+    kinds: Annotated[str, "What a profile averages: digraph, trigraph, key, hold; several with commas."] = (
+        "digraph"
+    )
+    coarsen: Annotated[str | None, "Make the averages coarse: bucket:500, round:700."] = None
+
+    def __post_init__(self) -> None:
+        if any(name not in set(Kind) for name in self.kinds.split(",")) or self.digraphs < 1:
+            raise UsageError(
+                f"asked for {self.digraphs} features of the kinds '{self.kinds}'.",
+                hint="give 1 or more, and kinds among " + ", ".join(Kind) + ".",
+                settings=("digraphs", "kinds"),
+            )
+        if self.coarsen is not None:
+            parse_coarsening(self.coarsen)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class LearnerProfiles:
+    """A profile per learner who typed enough, in random order and without names. A profile identifies its typist."""
+
+    profiles: Profiles
+    options: ProfileOptions
+    n_left_out: int
+    left_out: dict[str, int]
+    out: Path | None = None
+
+    @property
+    def internal(self) -> bool:
+        """Whether the averages are as fine as they were typed."""
+        return self.options.coarsen is None
+
+    @property
+    def missing_share(self) -> float:
+        """The share of averages that rest on too few occurrences."""
+        return float(self.profiles.missing.mean())
+
+    def to_json(self) -> dict[str, Any]:
+        """The facts for machines, without the profiles."""
+        return {
+            "out": None if self.out is None else str(self.out),
+            "internal": self.internal,
+            "guarantee": "no formal guarantee",
+            "n_learners": self.profiles.n_owners,
+            "features": list(self.profiles.features),
+            "missing_share": self.missing_share,
+            "learners_left_out": self.n_left_out,
+            "left_out": self.left_out,
+        }
+
+    def lines(self) -> list[str]:
+        """The facts for people."""
+        lines = [
+            f"{self.profiles.n_owners} profiles of {len(self.profiles.features)} features; "
+            f"{self.missing_share:.1%} of the averages rest on too few occurrences."
+        ]
+        if self.n_left_out:
+            lines.append(
+                f"{self.n_left_out} learners typed less than {self.options.min_characters} characters and are left out."
+            )
+        if self.out is not None:
+            lines.append(f"Written: {self.out}.")
+        if self.internal:
+            return [*lines, "Internal: a profile identifies its typist; do not share it."]
+        return [*lines, "No formal guarantee: a sweep measures who can still be identified at this size."]
+
+    def to_frame(self) -> pl.DataFrame:
+        """The profiles, a row each."""
+        return self.profiles.to_frame()
+
+    def _repr_html_(self) -> str:
+        return notebook_table(" ".join(self.lines()), self.to_frame())
+
+
+def profile(
+    source: KeystrokeSource,
+    options: ProfileOptions = ProfileOptions(),  # noqa: B008 (frozen)
+    *,
+    out: Path | str | None = None,
+    **settings: Any,
+) -> LearnerProfiles:
+    """Build typing profiles; with `out`, write them as a csv that only its owner may read.
+
+    The settings of `ProfileOptions` may be given as keywords.
+    """
+    options = settled(options, settings)
+    out = None if out is None else Path(out)
+    if out is not None:
+        check_parent(out)
+        check_not_input(out, source.path)
+        if out.suffix != ".csv":
+            raise UsageError(f"asked to write {out}; profiles are written as csv.", hint="end it with .csv.")
+    source.require_rhythm()
+    typing = source.keystrokes
+    chosen = enough_typed(typing, options.min_characters)
+    if not len(chosen):
+        raise DataError(
+            f"none of {typing.n_learners} learners typed {options.min_characters} characters.",
+            hint="ask for fewer.",
+            settings=("min_characters",),
+        )
+    rng = np.random.default_rng()
+    typing = typing.learners(rng.permutation(chosen))
+    kinds = tuple(Kind(name) for name in options.kinds.split(","))
+    totals = count_latencies(typing, typing.learner, typing.n_learners, kinds)
+    common = most_common([totals], options.digraphs)
+    if not len(common):
+        raise DataError(
+            f"{source.path.name}: no feature of the kinds '{options.kinds}' is typed by half of the learners.",
+            hint="check the unit of the times (latencies count from 10 to 750 ms), or ask for learners with more text.",
+            settings=("unit", "min_characters"),
+        )
+    profiles = build_profiles(totals.of(common))
+    if options.coarsen is not None:
+        values = parse_coarsening(options.coarsen).averages(profiles.values, rng)
+        profiles = replace(profiles, values=values)
+    n_left_out = source.keystrokes.n_learners - len(chosen)
+    found = LearnerProfiles(profiles, options, n_left_out, source.left_out, out)
+    if out is not None:
+        write_with(out, found.to_frame().write_csv)
+        out.chmod(0o600)
+    return found

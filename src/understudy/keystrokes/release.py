@@ -1,199 +1,229 @@
-"""Key presses that may be given to researchers: coarse times from 0, new numbers, nothing that was not asked for.
-
-What stays identifies: the text that was typed, the order of keys, how much was typed. No formal
-guarantee; `studies` measures who can still be named.
-"""
+"""coarsen(): key presses with coarse times under new names, and their card. There is no formal guarantee."""
 
 from __future__ import annotations
 
-import random
-import re
-from dataclasses import dataclass, replace
-from enum import StrEnum
-from typing import Any
+import secrets
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Annotated, Any
 
 import numpy as np
 import polars as pl
 
-from understudy.core.names import SIMULATED_PREFIX
+import understudy
+from understudy.core.files.writing import (
+    check_not_input,
+    check_parent,
+    check_suffix,
+    write_json,
+    write_table,
+    write_text,
+)
+from understudy.core.options import settled
+from understudy.core.pages.notebook import notebook_table
+from understudy.core.privacy.spending import Account, Charge, Spending
 from understudy.errors import UsageError
+from understudy.keystrokes.card import GUARANTEE, card_content, card_page, read_attacks
 from understudy.keystrokes.coarsening import (
     FEWEST_LEARNERS,
     LONGEST_PAUSE,
+    Bucketing,
     Coarsening,
-    learners_per_key,
-    rebuild_times,
+    Rounding,
+    parse_coarsening,
 )
-from understudy.keystrokes.formats.events import event_table
-from understudy.keystrokes.keystrokes import NANOSECONDS, UNKNOWN, Keystrokes
+from understudy.keystrokes.formats.reading import KeystrokeSource
+from understudy.keystrokes.released_events import Keys, ReleasedColumns, coarsen_events, released_table
 
-SHORTEST_PAUSE = 1000.0  # no less: up to 750 ms is typing
-
-COLUMNS = ("week", "session", "hold")
-
-
-class Keys(StrEnum):
-    """How much of the keys is released."""
-
-    all = "all"
-    classes = "classes"
+TEXT_CAN_BE_READ = (
+    "The text that was typed can be read in it, and names in it too. Classes of keys keep neither."
+)
 
 
 @dataclass(frozen=True)
-class ReleasedColumns:
-    """What of the events is released beside the order of keys and their coarse latencies."""
+class CoarsenOptions(Spending):
+    """How coarse the times become, and what else of the events is released."""
 
-    week: bool = False
-    session: bool = False
-    hold: bool = False
-    keys: Keys = Keys.classes
-    fewest: int = FEWEST_LEARNERS
-    longest_pause: float = LONGEST_PAUSE
+    bucket: Annotated[float | None, "Put latencies into buckets of so many milliseconds."] = None
+    round: Annotated[float | None, "Round latencies to so many milliseconds."] = None
+    method: Annotated[
+        str | None, "Another coarsening: shift:300, delay:25-500 or classes:3 (bucket, round too)."
+    ] = None
+    keep: Annotated[
+        str, "Columns to keep beside keys and times: week, session, hold; several with commas."
+    ] = ""
+    keys: Annotated[
+        str,
+        "classes: only whether a letter, digit, space, symbol, backspace or other; or all: what was typed "
+        "can be read then, and names in it too.",
+    ] = "classes"
+    rare_keys: Annotated[
+        int, "Keys of fewer learners than this are given by their class, classes of fewer as other."
+    ] = FEWEST_LEARNERS
+    longest_pause: Annotated[
+        float, "Longer pauses count as this many milliseconds: their lengths match other logs."
+    ] = LONGEST_PAUSE
+    attacks: Annotated[
+        Path | None, "results.csv of a sweep of this data: publishes on the card what its attacks found."
+    ] = None
+    force: Annotated[bool, "Write over files that are there."] = False
 
     def __post_init__(self) -> None:
-        if not (np.isfinite(self.longest_pause) and self.longest_pause >= SHORTEST_PAUSE):
+        """Find wrong settings before a large file is read."""
+        if self._chosen():
+            self.coarsening()
+        self.columns()
+
+    def _chosen(self) -> list[Coarsening]:
+        sizes = ((Bucketing, self.bucket), (Rounding, self.round))
+        chosen: list[Coarsening] = [kind(size) for kind, size in sizes if size is not None]
+        return chosen + ([] if self.method is None else [parse_coarsening(self.method)])
+
+    def coarsening(self) -> Coarsening:
+        """The one coarsening that was chosen."""
+        chosen = self._chosen()
+        if len(chosen) != 1:
             raise UsageError(
-                f"asked for pauses of at most {self.longest_pause:g} ms.",
-                hint=f"give {SHORTEST_PAUSE:g} or more, such as 5000: a pause must not look like typing.",
+                "no coarsening was chosen." if not chosen else f"{len(chosen)} coarsenings were chosen.",
+                hint="choose one: a size in ms of buckets or of rounding, or a method such as shift:300; a sweep "
+                "helps to choose",
+                code="no-coarsening" if not chosen else "several-coarsenings",
+                settings=("bucket", "round", "method"),
             )
+        if getattr(chosen[0], "size", 1) == 0:
+            raise UsageError(f"{chosen[0]} leaves latencies as they are.", hint="give a size above 0 ms.")
+        return chosen[0]
 
-    @classmethod
-    def parse(cls, text: str, **others: Any) -> ReleasedColumns:
-        """From the names of columns as a user writes them: `week,session`."""
-        names = [name.strip() for name in text.split(",") if name.strip()]
-        for name in names:
-            if name not in COLUMNS:
-                raise UsageError(
-                    f"asked to keep '{name}'.",
-                    hint=f"beside keys and latencies one can keep {', '.join(COLUMNS)}; all else is dropped.",
-                )
-        asked = {name: name in names for name in COLUMNS}
-        return cls(asked["week"], asked["session"], asked["hold"], **others)
-
-
-def coarsen_events(
-    keystrokes: Keystrokes,
-    coarsening: Coarsening,
-    columns: ReleasedColumns,
-    rng: np.random.Generator,
-    chance: random.Random | None = None,
-) -> Keystrokes:
-    """What may be written: learners in random order, coarse times, only the chosen columns.
-
-    With sessions, every session starts at 0. Without them, a learner's sessions follow one another,
-    the longest pause apart, and their number cannot be read off.
-
-    `rng` draws random places and delays, whose results are released. The order comes from `chance`, the
-    operating system unless a test gives another, so that nothing released tells about it.
-    """
-    order = list(range(keystrokes.n_learners))
-    (chance or random.SystemRandom()).shuffle(order)
-    mixed = keystrokes.learners(np.array(order, dtype=np.int64))
-    if columns.hold and mixed.hold is None:
-        raise UsageError(
-            "asked to keep hold times, which the file does not tell.", hint="leave hold out of --keep."
+    def columns(self) -> ReleasedColumns:
+        """What of the events is released."""
+        if self.keys not in set(Keys):
+            raise UsageError(
+                f"asked for the keys '{self.keys}'.", hint="give classes or all.", settings=("keys",)
+            )
+        return ReleasedColumns.parse(
+            self.keep, keys=Keys(self.keys), fewest=self.rare_keys, longest_pause=self.longest_pause
         )
-    mixed = replace(
-        _with_key_classes(mixed, columns.keys, columns.fewest), hold=mixed.hold if columns.hold else None
-    )
-    coarse = rebuild_times(
-        mixed,
-        coarsening,
-        rng,
-        longest_pause=columns.longest_pause,
-        running_on=not columns.session,
-        fewest=columns.fewest,
-    )
-    unknown = np.full(coarse.n_rows, UNKNOWN, dtype=np.int32)
-    known = coarse.week[coarse.week >= 0]
-    first = int(known.min()) if len(known) else 0
-    hold = coarse.hold
-    return replace(
-        coarse,
-        # Whole milliseconds: finer digits would only look exact.
-        time=coarse.time // NANOSECONDS * NANOSECONDS,
-        hold=None if hold is None else np.where(hold >= 0, hold // NANOSECONDS * NANOSECONDS, UNKNOWN),
-        week=np.where(coarse.week >= 0, coarse.week - first, UNKNOWN) if columns.week else unknown,
-        session=coarse.session if columns.session else np.zeros(coarse.n_rows, dtype=np.int32),
-    )
 
 
-def released_table(
-    coarse: Keystrokes, columns: ReleasedColumns, chance: random.Random | None = None
-) -> pl.DataFrame:
-    """The events as they are written: fresh names, and no column beside those that were asked for.
+@dataclass(frozen=True, eq=False, repr=False)
+class CoarseEvents:
+    """Coarse events that were noted in the ledger: `table` may be given away, with the words on its card."""
 
-    Where a key follows none, the gap before it is the longest pause; no column says so.
+    table: pl.DataFrame
+    card: dict[str, Any]
+    charge: Charge
+    left_out: dict[str, int]
+    out: Path | None
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What the custodian should think about before giving it away."""
+        return (TEXT_CAN_BE_READ,) if self.card["keys"] == Keys.all else ()
+
+    def to_json(self) -> dict[str, Any]:
+        """The result for machines."""
+        out, page, machine = (None, None, None) if self.out is None else map(str, _paths(self.out))
+        return {
+            "out": out,
+            "card_page": page,
+            "card_json": machine,
+            **self.charge.to_json(),
+            "coarsening": self.card["coarsening"],
+            "keys": self.card["keys"],
+            "typing_range_ms": self.card["typing_range_ms"],
+            "rows": self.table.height,
+            "learners": self.card["n_learners"],
+            "columns": self.table.columns,
+            "left_out": self.left_out,
+            "guarantee": GUARANTEE.to_json(),
+        }
+
+    def lines(self) -> list[str]:
+        """The result for people."""
+        where = "" if self.out is None else f"{self.out}: "
+        lines = [
+            f"{where}{self.table.height:,} keys of {self.card['n_learners']} learners under new names, "
+            f"{self.card['coarsening']}.",
+            f"Guarantee: {GUARANTEE}.",
+        ]
+        if not self.card["attacks"]:
+            lines.append("No attack was run on it: a sweep measures who can still be identified.")
+        if self.out is not None:
+            _, page, machine = _paths(self.out)
+            lines.append(f"Card: {page} and {machine}.")
+        return [*lines, self.charge.sentence()]
+
+    def to_frame(self) -> pl.DataFrame:
+        """The events."""
+        return self.table
+
+    def page(self) -> str:
+        """The card as a page."""
+        return card_page(self.card)
+
+    def _repr_html_(self) -> str:
+        return notebook_table(" ".join((*self.lines(), *self.warnings)), self.table)
+
+
+def coarsen(
+    source: KeystrokeSource,
+    options: CoarsenOptions = CoarsenOptions(),  # noqa: B008 (frozen)
+    *,
+    out: Path | str | None = None,
+    **settings: Any,
+) -> CoarseEvents:
+    """Note the release in the ledger, make the events coarse, and write them with their card if `out` is given.
+
+    The settings of `CoarsenOptions` may be given as keywords. Real dates, names, and every column that is not
+    asked for are dropped.
     """
-    table = event_table(coarse)
-    names = pseudonyms(coarse.n_learners, chance, SIMULATED_PREFIX if coarse.simulated else "learner-")
-    table = table.with_columns(learner=pl.Series(names, dtype=pl.String).gather(coarse.learner))
-    wanted = {"week": columns.week, "session": columns.session, "follows": False}
-    return table.select(name for name in table.columns if wanted.get(name, True))
+    options = settled(options, settings)
+    coarsening, columns = options.coarsening(), options.columns()
+    out = None if out is None else Path(out)
+    if out is not None:
+        _check_output(out, source.path, options)
+    real = source.keystrokes
+    columns.check_hold(real)
+    account = Account.open(options, path=source.path, simulated=real.simulated)
+    found = (
+        [] if options.attacks is None else read_attacks(Path(options.attacks), coarsening, real.n_learners)
+    )
+    account.check(GUARANTEE)
+    risk = {"attacks": found} if found else None
+    with account.charge("keystrokes coarsen", str(coarsening), GUARANTEE, out=out, risk=risk) as charge:
+        # A stream for random places and delays alone: order and names come from the operating system.
+        coarse = coarsen_events(real, coarsening, columns, np.random.default_rng(secrets.randbits(128)))
+        table = released_table(coarse, columns)
+        provenance = {
+            "card": charge.card,
+            "made": datetime.now(UTC).date().isoformat(),
+            "simulated": real.simulated,
+            "version": understudy.__version__,
+        }
+        content = card_content(table, coarsening, columns, provenance, found)
+        if out is not None:
+            _, page, machine = _paths(out)
+            write_text(page, card_page(content))
+            write_json(machine, content)
+            write_table(table, out, kind=f"keystrokes under new names, coarse times ({coarsening})")
+    return CoarseEvents(table, content, charge, source.left_out, out)
 
 
-def _with_key_classes(keystrokes: Keystrokes, keys: Keys, fewest: int) -> Keystrokes:
-    """Class names in place of all keys, or of those that fewer than `fewest` learners pressed.
-
-    A class of so few points at them as well, unless all learners of the file are in it: it becomes "other".
-    """
-    n_learners = learners_per_key(keystrokes)
-    names = [
-        key_class(name) if keys is Keys.classes or n_learners[code] < fewest else name
-        for code, name in enumerate(keystrokes.keys)
-    ]
-    classed = _renamed(keystrokes, names)
-    few = learners_per_key(classed) < min(fewest, keystrokes.n_learners)
-    rare = {name for name, is_rare in zip(classed.keys, few, strict=True) if is_rare and name in CLASSES}
-    return _renamed(classed, ["other" if name in rare else name for name in classed.keys])
+def _paths(out: Path) -> tuple[Path, Path, Path]:
+    """The events, and their card as a page and for machines."""
+    return out, out.with_suffix(".card.html"), out.with_suffix(".card.json")
 
 
-def _renamed(keystrokes: Keystrokes, names: list[str]) -> Keystrokes:
-    """Keys by these names, a name per code; equal ones become one key."""
-    # Sorted, so that the list of keys does not tell who came first in the file.
-    known = tuple(sorted({names[code] for code in np.unique(keystrokes.key)})) or ("",)
-    place = {name: position for position, name in enumerate(known)}
-    renamed = np.array([place.get(name, 0) for name in names], dtype=np.int32)
-    return replace(keystrokes, key=renamed[keystrokes.key], keys=known)
-
-
-CLASSES = ("letter", "digit", "space", "symbol", "backspace", "other")
-_BLANK = {" ", "\n", "\t", "\r", "space", "enter", "return", "tab"}
-_BACKWARDS = {"\b", "\x7f", "backspace", "delete", "del"}
-_NAMED_SYMBOLS = {
-    *("comma", "period", "semicolon", "colon", "slash", "backslash", "quote", "minus", "equal", "plus"),
-    *("bracketleft", "bracketright", "backquote", "intlbackslash"),
-}
-
-
-def key_class(key: str) -> str:
-    """letter, digit, space (and Enter, Tab), symbol, backspace (and Delete) or other, such as Shift or a text."""
-    name = key.casefold()
-    if name in CLASSES:  # of a file that was made coarse before
-        return name
-    if name in _BLANK:
-        return "space"
-    if name in _BACKWARDS:
-        return "backspace"
-    if re.fullmatch(r"key[a-z]", name):
-        return "letter"
-    if re.fullmatch(r"(digit|numpad)[0-9]", name):
-        return "digit"
-    if name in _NAMED_SYMBOLS:
-        return "symbol"
-    if len(key) != 1:
-        return "other"
-    if key.isalpha():
-        return "letter"
-    if key.isdigit():
-        return "digit"
-    return "symbol" if key.isprintable() else "other"
-
-
-def pseudonyms(n_learners: int, chance: random.Random | None = None, prefix: str = "learner-") -> list[str]:
-    """Fresh names that say nothing, all different; from the operating system unless a test gives another chance."""
-    chance = chance or random.SystemRandom()
-    names: dict[str, None] = {}
-    while len(names) < n_learners:
-        names[f"{prefix}{chance.getrandbits(32):08x}"] = None
-    return list(names)
+def _check_output(out: Path, data: Path, options: CoarsenOptions) -> None:
+    check_suffix(out)
+    check_parent(out)
+    for path in _paths(out):
+        check_not_input(path, data, *([] if options.attacks is None else [Path(options.attacks)]))
+        if path.exists() and not options.force:
+            raise UsageError(
+                f"asked to write {path}, which is there already.",
+                hint="choose another name, or allow it to be written over.",
+                code="already-exists",
+                settings=("out", "force"),
+            )

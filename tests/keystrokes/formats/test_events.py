@@ -289,7 +289,7 @@ def test_wrong_use(write, tmp_path):
         read_keystrokes(path, unit="hours")
     with pytest.raises(UsageError, match=r"without a MainTable\.csv"):
         read_keystrokes(tmp_path)
-    with pytest.raises(DataError, match="this is no JSON"):
+    with pytest.raises(DataError, match="this is not JSON"):
         read_keystrokes(path, format="lines")
     with pytest.raises(DataError, match=r"no keystroke is left to read \(1 row: no key\)"):
         read_keystrokes(write("e.csv", events(("a", START, ""))))

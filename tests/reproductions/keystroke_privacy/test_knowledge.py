@@ -21,10 +21,10 @@ from understudy.errors import UsageError
 from understudy.keystrokes.attacks.identification import identification
 from understudy.keystrokes.attacks.profiles import euclidean
 from understudy.keystrokes.simulate import TypingCourse
-from understudy.keystrokes.sweep.results import PUBLISHED, select
-from understudy.keystrokes.sweep.sweep import SweepPlan, prepare
+from understudy.keystrokes.sweeps.course import SweepOptions, prepare
+from understudy.keystrokes.sweeps.results import PUBLISHED, select
 
-PLAN = SweepPlan(largest=600.0, fine_step=100.0, coarse_step=300.0, guesses=(1, 5), least_characters=200)
+OPTIONS = SweepOptions(largest=600.0, step=100.0, trained_step=300.0, guesses="1,5", min_characters=200)
 
 
 @pytest.fixture(scope="module")
@@ -32,7 +32,7 @@ def course():
     keystrokes, experience = TypingCourse(
         n_learners=24, n_weeks=3, characters_per_week=900.0, habit=0.3, drift=0.05
     ).simulate(np.random.default_rng(1))
-    return prepare(keystrokes, experience.astype(np.int32), PLAN)
+    return prepare(keystrokes, experience.astype(np.int32), OPTIONS)
 
 
 def one(rows, **wanted):
@@ -65,7 +65,7 @@ def test_only_those_in_both_courses_are_judged_but_all_are_candidates():
 
 
 def test_more_digraphs_and_weeks_name_more(course):
-    rows = knowledge(course, PLAN)
+    rows = knowledge(course, OPTIONS)
     digraphs = {row.size: row.value for row in select(rows, measure=BY_DIGRAPHS, k=1)}
     assert digraphs[25.0] > digraphs[1.0]
     weeks = select(rows, measure=BY_WEEKS, k=5)
@@ -75,12 +75,12 @@ def test_more_digraphs_and_weeks_name_more(course):
 def test_a_person_is_named_by_another_course(course):
     early = course.keystrokes.rows(course.keystrokes.week < 2)
     late = course.keystrokes.rows(course.keystrokes.week == 2)
-    rows = from_another_course(late, early, PLAN)
+    rows = from_another_course(late, early, OPTIONS)
     found = one(rows, k=5, name=PUBLISHED)
     assert found.value > 0.8
     # Learners in another order are named no better than by guessing.
     mixed = late.learners(np.roll(np.arange(late.n_learners), 7))
-    shuffled = one(from_another_course(mixed, early, PLAN), k=5, name=PUBLISHED)
+    shuffled = one(from_another_course(mixed, early, OPTIONS), k=5, name=PUBLISHED)
     assert shuffled.low < shuffled.baseline
 
 

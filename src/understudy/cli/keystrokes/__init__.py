@@ -7,17 +7,17 @@ from understudy.cli.lazy import lazy_group
 COMMANDS = {
     "Commands": {
         "profile": (
-            "understudy.cli.keystrokes.profile",
+            "understudy.cli.keystrokes.measure",
             "Show how learners type, as typing profiles.",
         ),
         "sweep": (
-            "understudy.cli.keystrokes.sweep",
-            "Measure every coarseness: who is named, what is learned.",
+            "understudy.cli.keystrokes.measure",
+            "Measure every coarseness: who is identified, what is learned.",
         ),
-        "coarsen": ("understudy.cli.keystrokes.coarsen", "Write coarser events that may be given out."),
-        "scrub": ("understudy.cli.keystrokes.scrub", "Replace names in program text."),
+        "coarsen": ("understudy.cli.keystrokes.release", "Write coarser events that may be given out."),
+        "scrub": ("understudy.cli.keystrokes.release", "Replace names in program text."),
         "statistics": (
-            "understudy.cli.keystrokes.statistics",
+            "understudy.cli.keystrokes.release",
             "Release digraph statistics with a guarantee.",
         ),
     },

@@ -100,6 +100,20 @@ def check_parent(path: Path) -> None:
         )
 
 
+def check_new_json(path: Path) -> None:
+    """Refuse anything but a new .json file: what was charged is not written over."""
+    if path.suffix != ".json":
+        raise UsageError(f"asked to write {path}; it is written as json.", hint="end it with .json.")
+    check_parent(path)
+    if path.exists():
+        raise UsageError(
+            f"asked to write {path}, which is there already.",
+            hint="choose another name; every release costs, so an earlier one is not overwritten.",
+            code="already-exists",
+            settings=("out",),
+        )
+
+
 def _umask() -> int:
     mask = os.umask(0)
     os.umask(mask)

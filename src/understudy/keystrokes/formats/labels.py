@@ -30,6 +30,7 @@ class Labels:
     names: tuple[str, ...]
     file: str
     notes: tuple[str, ...]
+    column: str
 
     def of(self, learners: pl.Series) -> tuple[NDArray[np.int32], list[str]]:
         """The label of each learner (-1: not told), and sentences with counts."""
@@ -87,7 +88,9 @@ def read_labels(path: Path, learner: str | None, label: str | None) -> Labels:
         )
     code = {name: at for at, name in enumerate(names)}
     codes = np.array([code[one] for one in frame["label"]], dtype=np.int32)
-    return Labels(frame["learner"], codes, tuple(names), table.file, tuple(chooser.notes))
+    return Labels(
+        frame["learner"], codes, tuple(names), table.file, tuple(chooser.notes), chooser.columns["label"]
+    )
 
 
 def _table(path: Path) -> Table:

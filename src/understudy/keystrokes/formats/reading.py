@@ -10,7 +10,7 @@ import re
 from collections import Counter
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 import polars as pl
@@ -25,6 +25,7 @@ from understudy.core.files.tables import MAGIC as PARQUET_MAGIC
 from understudy.core.files.tables import Table, read_parquet
 from understudy.core.files.times import TimeKind
 from understudy.core.files.words import counted
+from understudy.core.options import settled
 from understudy.errors import DataError, UsageError
 from understudy.keystrokes.formats.chain import Events, link
 from understudy.keystrokes.formats.events import read_events
@@ -54,19 +55,30 @@ from understudy.keystrokes.formats.times import (
 from understudy.keystrokes.keystrokes import Keystrokes
 
 FORMATS = ("events", "lines", "progsnap2", "snapshots")
-# Latencies of typing lie between 10 and 750 ms (thesis, section 4.1).
+# Steps of a clock in milliseconds. Latencies of typing are between 10 and 750 ms (Leinonen 2016, section 4.1).
 COARSE, TOO_COARSE = 10.0, 750.0
+COARSEST_RHYTHM = 100.0
 # "3", "week 3", "W03", and "3.0" from a spreadsheet; empty for a row without a week.
 _WEEK = re.compile(r"\s*(?:(?:[a-z]{1,8}[\s_.\-]*)?([0-9]{1,6})(?:\.0*)?)?\s*", re.IGNORECASE)
+
+
+@dataclass(frozen=True)
+class KeystrokeOptions(KeystrokeColumns):
+    """How keystrokes are read from a file."""
+
+    format: Annotated[
+        str | None, "events, lines, snapshots or progsnap2, when the file is not recognised."
+    ] = None
 
 
 @dataclass(frozen=True, repr=False)
 class KeystrokeSource:
     """The keystrokes of a file, and what is known about it.
 
-    `labels` holds, per learner, a position in `label_names` or -1. `left_out` counts rows by the reason
-    why they are no keystroke: facts about learners, for the custodian only. `resolution_ms` is the finest
-    step of the file's clock: 1000 for whole seconds.
+    `path` is the file itself, of a ProgSnap2 folder its main table. `labels` holds, per learner, a position in
+    `label_names` or -1; `label` is the name of their column. `left_out` counts rows by the reason why they are
+    not a keystroke: facts about learners, for the custodian only. `resolution_ms` is the finest step of the
+    file's clock: 1000 for whole seconds.
     """
 
     keystrokes: Keystrokes
@@ -76,66 +88,76 @@ class KeystrokeSource:
     left_out: dict[str, int]
     notes: tuple[str, ...]
     resolution_ms: float
+    path: Path
+    label: str | None = None
 
     def __repr__(self) -> str:
         return f"<KeystrokeSource: {self.format}, {self.keystrokes!r}>"
 
+    @property
+    def messages(self) -> tuple[str, ...]:
+        """What the custodian should know about how the file was read."""
+        left_out = (f"Left out: {count:,} ({reason})." for reason, count in self.left_out.items() if count)
+        return (*self.notes, *left_out)
+
+    def require_rhythm(self) -> None:
+        """Refuse times that are too coarse to hold a rhythm."""
+        if self.resolution_ms > COARSEST_RHYTHM:
+            raise DataError(
+                f"{self.path.name}: its clock has steps of {self.resolution_ms:g} ms, so it holds no typing rhythm.",
+                hint="export the times in milliseconds, if the system kept them.",
+                code="coarse-clock",
+            )
+
 
 def read_keystrokes(
     path: Path | str,
+    options: KeystrokeOptions = KeystrokeOptions(),  # noqa: B008 (frozen)
     *,
-    format: str | None = None,
-    learner: str | None = None,
-    time: str | None = None,
-    key: str | None = None,
-    session: str | None = None,
-    week: str | None = None,
-    unit: str | None = None,
-    labels: Path | None = None,
+    labels: Path | str | None = None,
     label: str | None = None,
+    **settings: Any,
 ) -> KeystrokeSource:
     """The keystrokes of a file, or of a ProgSnap2 folder.
 
-    The format is found from the content unless it is named; so are columns. `key` names the column with
-    the key, the inserted text or the snapshot. `unit` (ns, us, ms, s) is found from the size of the times.
-    Without a session column a session ends when no key is pressed for 30 minutes; without a week
-    column weeks are periods of seven days from the earliest key of the file. `labels` is a table
-    with a row per learner, `label` its column.
+    The settings of `KeystrokeOptions` may be given as keywords. The format is found from the content unless it
+    is named; so are columns. `key` names the column with the key, the inserted text or the snapshot. `unit`
+    (ns, us, ms, s) is guessed from the times unless it or the column's name states it. Without a session
+    column a session ends when no key is pressed for 30 minutes; without a week column weeks are periods
+    of seven days from the earliest key of the file. `labels` is a table with a row per learner, `label` its
+    column.
     """
-    columns = KeystrokeColumns(learner, time, key, session, week, unit)
-    return _read(path, format, columns, labels, label)[0]
+    return _read(Path(path), settled(options, settings), None if labels is None else Path(labels), label)[0]
 
 
 def read_courses(
-    first: Path | str, second: Path | str, **options: Any
+    first: Path | str,
+    second: Path | str,
+    options: KeystrokeOptions = KeystrokeOptions(),  # noqa: B008 (frozen)
+    *,
+    labels: Path | str | None = None,
+    label: str | None = None,
+    **settings: Any,
 ) -> tuple[KeystrokeSource, KeystrokeSource]:
     """Two courses of the same learners, each learner at the same position in both.
 
-    Who typed in one of them only is left out and counted. Options are those of `read_keystrokes`, for both.
+    Learners who typed in one of them only are left out and counted.
     """
-    one, names_of_one = _read_with(first, **options)
-    other, names_of_other = _read_with(second, **options)
+    options = settled(options, settings)
+    labels = None if labels is None else Path(labels)
+    one, names_of_one = _read(Path(first), options, labels, label)
+    other, names_of_other = _read(Path(second), options, labels, label)
     place = {name: at for at, name in enumerate(names_of_other)}
     here = np.array([at for at, name in enumerate(names_of_one) if name in place], dtype=np.int64)
     if not len(here):
         raise DataError(
-            f"none of {len(names_of_one)} learners of {Path(first).name} is one of {len(names_of_other)} "
-            f"learners of {Path(second).name}.",
-            hint="both files have to write learners in the same way; choose the column with --learner.",
+            f"none of {len(names_of_one)} learners of {one.path.name} is one of {len(names_of_other)} "
+            f"learners of {other.path.name}.",
+            hint="both files have to write learners in the same way; choose the column that names them.",
+            settings=("learner",),
         )
     there = np.array([place[names_of_one[int(at)]] for at in here], dtype=np.int64)
     return _only(one, here), _only(other, there)
-
-
-def _read_with(
-    path: Path | str,
-    *,
-    format: str | None = None,
-    labels: Path | None = None,
-    label: str | None = None,
-    **columns: str | None,
-) -> tuple[KeystrokeSource, pl.Series]:
-    return _read(path, format, KeystrokeColumns(**columns), labels, label)
 
 
 def _only(source: KeystrokeSource, chosen: NDArray[np.int64]) -> KeystrokeSource:
@@ -154,26 +176,31 @@ def _only(source: KeystrokeSource, chosen: NDArray[np.int64]) -> KeystrokeSource
 
 
 def _read(
-    path: Path | str, format: str | None, columns: KeystrokeColumns, labels: Path | None, label: str | None
+    path: Path, options: KeystrokeOptions, labels: Path | None, label: str | None
 ) -> tuple[KeystrokeSource, pl.Series]:
-    if format is not None and format not in FORMATS:
+    if options.format is not None and options.format not in FORMATS:
         raise UsageError(
-            f"there is no format '{format}'.", hint="the formats are " + ", ".join(FORMATS) + "."
+            f"there is no format '{options.format}'.",
+            hint="the formats are " + ", ".join(FORMATS) + ".",
+            code="no-such-format",
+            settings=("format",),
         )
     if label is not None and labels is None:
-        raise UsageError("a label was named, but no file of labels.", hint="give it with --labels.")
-    columns = replace(columns, unit=check_unit(columns.unit))
-    labelled = None if labels is None else read_labels(labels, columns.learner, label)
-    rows, format, why = _rows(Path(path), format, columns)
+        raise UsageError(
+            "a label was named, but no file of labels.", hint="name the file.", settings=("labels",)
+        )
+    options = replace(options, unit=check_unit(options.unit))
+    labelled = None if labels is None else read_labels(labels, options.learner, label)
+    rows, format, why = _rows(path, options)
     if why:
         rows.notes.insert(0, f"Read as {format}: {why}.")
-    keystrokes, names, resolution = _settle(rows, columns)
-    keystrokes = replace(keystrokes, simulated=is_simulated(Path(path)))
+    keystrokes, names, resolution = _settle(rows, options)
+    keystrokes = replace(keystrokes, simulated=is_simulated(path))
     notes = [*rows.notes, *_about_clock(resolution)]
     codes = None
     if labelled is not None:
-        codes, said = labelled.of(names)
-        notes += said
+        codes, about_labels = labelled.of(names)
+        notes += about_labels
     source = KeystrokeSource(
         keystrokes,
         codes,
@@ -182,13 +209,15 @@ def _read(
         dict(rows.left_out),
         tuple(notes),
         resolution,
+        main_table(path) if path.is_dir() else path,
+        None if labelled is None else labelled.column,
     )
     return source, names
 
 
-def _rows(path: Path, format: str | None, columns: KeystrokeColumns) -> tuple[Rows, str, str]:
+def _rows(path: Path, options: KeystrokeOptions) -> tuple[Rows, str, str]:
     """The rows of the file, its format, and why it was taken for that (empty if it was named)."""
-    why = ""
+    why, format = "", options.format
     folder = path.parent
     if path.is_dir():
         if format not in (None, "progsnap2"):
@@ -200,14 +229,18 @@ def _rows(path: Path, format: str | None, columns: KeystrokeColumns) -> tuple[Ro
     table, is_json = _table(source)
     reject_duplicates(table.names, table.file)
     if format is None:
-        format, why = _sniff(table, is_json, columns)
+        format, why = _sniff(table, is_json, options)
     if format == "lines" and not is_json:
-        raise DataError(f"{source.name}: this is no JSON.", hint="leave --format out, or give another.")
+        raise DataError(
+            f"{source.name}: this is not JSON.",
+            hint="leave the format out, or name another.",
+            settings=("format",),
+        )
     if format == "progsnap2":
-        return read_progsnap(table, columns, folder), format, why
+        return read_progsnap(table, options, folder), format, why
     if format == "snapshots":
-        return read_snapshots(table, columns), format, why
-    return read_events(table, columns), format, why
+        return read_snapshots(table, options), format, why
+    return read_events(table, options), format, why
 
 
 def _table(source: Source) -> tuple[Table, bool]:
@@ -252,7 +285,8 @@ def _settle(rows: Rows, columns: KeystrokeColumns) -> tuple[Keystrokes, pl.Serie
     if not len(events.time) or not found[0].n_rows:
         raise DataError(
             f"{rows.file}: no keystroke is left to read ({_counts(rows.left_out)}).",
-            hint="check the export, and the columns chosen with --learner, --time and --key.",
+            hint="check the export, and the columns chosen.",
+            settings=("learner", "time", "key"),
         )
     keystrokes, present, resolution = found
     names = names.gather(present)

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 import polars as pl
@@ -77,12 +77,12 @@ NAMES: dict[str, tuple[str, ...]] = {
 class KeystrokeColumns:
     """Columns and the unit of times as the user named them; None: found by name, or from the content."""
 
-    learner: str | None = None
-    time: str | None = None
-    key: str | None = None
-    session: str | None = None
-    week: str | None = None
-    unit: str | None = None
+    learner: Annotated[str | None, "Column that names the learner."] = None
+    time: Annotated[str | None, "Column with the time of the key press."] = None
+    key: Annotated[str | None, "Column with the key or the inserted text."] = None
+    session: Annotated[str | None, "Column with the session; otherwise 30 idle minutes end one."] = None
+    week: Annotated[str | None, "Column with the week; otherwise 7 days each from the first key."] = None
+    unit: Annotated[str | None, "Unit of the times (ns, us, ms, s), when they do not show it."] = None
 
     def chooser(self, table: Table, key_role: str = "key", **own: str | None) -> ColumnChooser:
         """Chooses a table's columns; `key` names the column of `key_role`, `own` are the format's own names."""

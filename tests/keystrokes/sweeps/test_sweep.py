@@ -10,8 +10,9 @@ import pytest
 
 from understudy.errors import DataError, UsageError
 from understudy.keystrokes.simulate import TypingCourse
-from understudy.keystrokes.sweep.report import write_results
-from understudy.keystrokes.sweep.results import (
+from understudy.keystrokes.sweeps.course import SweepOptions, prepare
+from understudy.keystrokes.sweeps.report import write_results
+from understudy.keystrokes.sweeps.results import (
     AVERAGES,
     BY_TEXT,
     EVENTS,
@@ -23,9 +24,9 @@ from understudy.keystrokes.sweep.results import (
     describe_dip,
     select,
 )
-from understudy.keystrokes.sweep.sweep import SweepPlan, prepare, run_sweep, sweep_tasks
+from understudy.keystrokes.sweeps.sweep import run_sweep, sweep_tasks
 
-PLAN = SweepPlan(largest=600.0, fine_step=100.0, coarse_step=300.0, guesses=(1, 5), least_characters=200)
+OPTIONS = SweepOptions(largest=600.0, step=100.0, trained_step=300.0, guesses="1,5", min_characters=200)
 
 
 @pytest.fixture(scope="module")
@@ -33,13 +34,13 @@ def course():
     keystrokes, experience = TypingCourse(
         n_learners=24, n_weeks=3, characters_per_week=900.0, habit=0.3, drift=0.05
     ).simulate(np.random.default_rng(1))
-    return prepare(keystrokes, experience.astype(np.int32), PLAN)
+    return prepare(keystrokes, experience.astype(np.int32), OPTIONS)
 
 
 @pytest.fixture(scope="module")
 def rows(course):
     """Without labels: their inference takes most of the time, and one size shows it."""
-    return run_sweep(replace(course, labels=None), PLAN)
+    return run_sweep(replace(course, labels=None), OPTIONS)
 
 
 def line(values, *, name=STRONGEST, highs=None, measure=IDENTIFICATION, baseline=0.05):
@@ -82,7 +83,7 @@ def test_both_ways_agree_where_nothing_is_coarse(rows):
 
 
 def test_inference_is_beside_its_majority(course):
-    rows = sweep_tasks(course, PLAN)["averages bucket 0"]()
+    rows = sweep_tasks(course, OPTIONS)["averages bucket 0"]()
     (link,) = select(rows, measure="preserved", name="speed with the label")
     assert link.low <= link.value <= link.high
     found = select(rows, measure="inference")
@@ -143,7 +144,7 @@ def test_a_dip_is_described_and_a_fall_is_not():
 def test_an_interrupted_sweep_goes_on(course, tmp_path):
     folder = tmp_path / "unfinished"
     without = replace(course, labels=None)
-    small = replace(PLAN, largest=300.0)
+    small = replace(OPTIONS, largest=300.0)
     done = run_sweep(without, small, folder)
     kept = sorted(folder.glob("cells/*.json"))
     assert len(kept) == len(sweep_tasks(without, small))
@@ -162,7 +163,7 @@ def test_an_interrupted_sweep_goes_on(course, tmp_path):
 
 def test_other_options_do_not_go_on_with_an_unfinished_sweep(course, tmp_path):
     folder = tmp_path / "unfinished"
-    small = SweepPlan(largest=100.0, fine_step=100.0, coarse_step=100.0, guesses=(1,), least_characters=200)
+    small = SweepOptions(largest=100.0, step=100.0, trained_step=100.0, guesses="1", min_characters=200)
     without = replace(course, labels=None)
     run_sweep(without, small, folder)
     with pytest.raises(UsageError, match="holds another sweep"):
@@ -176,7 +177,7 @@ def test_fewer_learners_than_guesses_is_said():
         np.random.default_rng(1)
     )
     with pytest.raises(DataError, match="10 guesses"):
-        prepare(keystrokes, experience.astype(np.int32), replace(PLAN, guesses=(10,)))
+        prepare(keystrokes, experience.astype(np.int32), replace(OPTIONS, guesses="10"))
 
 
 def test_one_week_only_is_said():
@@ -184,11 +185,11 @@ def test_one_week_only_is_said():
         np.random.default_rng(1)
     )
     with pytest.raises(DataError, match="two weeks"):
-        prepare(keystrokes, None, PLAN)
+        prepare(keystrokes, None, OPTIONS)
 
 
 def test_the_report_holds_every_figure_and_no_row(course, rows, tmp_path):
-    write_results(tmp_path, rows, course, PLAN, "experience")
+    write_results(tmp_path, rows, course, OPTIONS, "experience")
     page = (tmp_path / "report.html").read_text()
     assert "Simulated data" in page
     assert {path.stem for path in tmp_path.glob("*.svg")} == {

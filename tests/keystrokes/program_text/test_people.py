@@ -6,8 +6,8 @@ import re
 
 import pytest
 
-from understudy.keystrokes.scrub import People, Replacements, Wanted, scrub_texts
-from understudy.keystrokes.scrub.languages import language_of
+from understudy.keystrokes.program_text import People, Replacements, Wanted, scrub_texts
+from understudy.keystrokes.program_text.languages import language_of
 
 ALL = "names,emails,strings,comments,identifiers"
 

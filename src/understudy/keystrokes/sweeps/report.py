@@ -11,7 +11,9 @@ from understudy.core.files.writing import write_json, write_text
 from understudy.core.pages.charts import Look, Point, curves, dots
 from understudy.core.pages.figures import ACCENT, MUTED, WARNING, Figure
 from understudy.core.pages.render import render
-from understudy.keystrokes.sweep.results import (
+from understudy.keystrokes.sweeps.course import Course, SweepOptions
+from understudy.keystrokes.sweeps.measures import WAYS
+from understudy.keystrokes.sweeps.results import (
     AVERAGES,
     BY_TEXT,
     COLUMNS,
@@ -25,7 +27,6 @@ from understudy.keystrokes.sweep.results import (
     advise,
     select,
 )
-from understudy.keystrokes.sweep.sweep import WAYS, Course, SweepPlan
 
 HEIGHT = 270
 WORDS_OF_LEVEL = {AVERAGES: "averages of profiles", EVENTS: "every latency"}
@@ -124,25 +125,27 @@ def attacks(rows: Sequence[Row], k: int) -> Figure:
 TABLE_SIZES = (0.0, 100.0, 200.0, 300.0, 400.0, 500.0, 600.0, 700.0)
 
 
-def all_advice(rows: Sequence[Row], plan: SweepPlan) -> list[Advice]:
+def all_advice(rows: Sequence[Row], options: SweepOptions) -> list[Advice]:
     """The advice for every level and way, with the most guesses that were tried."""
-    k = max(plan.guesses)
+    k = options.most_guesses
     return [advise(rows, level, way, k) for level in (EVENTS, AVERAGES) for way in WAYS]
 
 
-def write_results(folder: Path, rows: list[Row], course: Course, plan: SweepPlan, label: str | None) -> None:
+def write_results(
+    folder: Path, rows: list[Row], course: Course, options: SweepOptions, label: str | None
+) -> None:
     """Write `results.csv`, `advice.json`, every figure, and `report.html`."""
-    k = max(plan.guesses)
+    k = options.most_guesses
     found = figures(rows, k)
     for name, figure in found.items():
         figure.save(folder, name)
     write_text(folder / "results.csv", results_csv(map(asdict, rows), COLUMNS))
-    advice = all_advice(rows, plan)
+    advice = all_advice(rows, options)
     write_json(folder / "advice.json", {"internal": True, "advice": [one.to_json() for one in advice]})
     page = render(
         "keystrokes/sweep.html",
         figures=found,
-        plan=plan,
+        options=options,
         course=course,
         label=label,
         k=k,

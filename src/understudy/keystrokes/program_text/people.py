@@ -17,7 +17,7 @@ from pathlib import Path
 from understudy.core.files.identifiers import EMAIL
 from understudy.core.files.source import decode, open_source
 from understudy.errors import DataError
-from understudy.keystrokes.scrub.tokens import WORD
+from understudy.keystrokes.program_text.tokens import WORD
 
 MIN_INSIDE, MIN_WORD, MIN_DIGITS = 4, 2, 4
 # Letters that Unicode does not take apart.

@@ -16,9 +16,9 @@ from hypothesis import strategies as st
 
 import understudy
 from understudy.errors import UsageError
-from understudy.keystrokes.scrub import People, Replacements, Wanted, scrub_texts
-from understudy.keystrokes.scrub.languages import language_of
-from understudy.keystrokes.scrub.people import fold
+from understudy.keystrokes.program_text import People, Replacements, Wanted, scrub_texts
+from understudy.keystrokes.program_text.languages import language_of
+from understudy.keystrokes.program_text.people import fold
 
 JAVA = """package fi.campus.week1;
 

@@ -12,11 +12,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from understudy.errors import UsageError
-from understudy.keystrokes.scrub import tokens as uses
-from understudy.keystrokes.scrub.languages import Language
-from understudy.keystrokes.scrub.people import Addresses, People, Span, merged
-from understudy.keystrokes.scrub.replacements import Replacements
-from understudy.keystrokes.scrub.tokens import WORD, Program, Token, parse
+from understudy.keystrokes.program_text import tokens as uses
+from understudy.keystrokes.program_text.languages import Language
+from understudy.keystrokes.program_text.people import Addresses, People, Span, merged
+from understudy.keystrokes.program_text.replacements import Replacements
+from understudy.keystrokes.program_text.tokens import WORD, Program, Token, parse
 
 # Names inside of a string count in both kinds: the report says what was there.
 KINDS: dict[str, str] = {
@@ -47,6 +47,9 @@ class Report:
             self.n_learners + other.n_learners,
             Counter(self.replaced) + Counter(other.replaced),
         )
+
+    def __str__(self) -> str:
+        return f"{self.n_texts} texts of {self.n_learners} learners, {self.n_broken} of them do not parse"
 
     def to_json(self) -> dict[str, object]:
         """The figures under plain names, every kind present."""
@@ -81,6 +84,7 @@ class Wanted:
             raise UsageError(
                 "asked to replace something that is not known here, or nothing.",
                 hint=f"give some of {','.join(DEFAULT)}.",
+                settings=("replace",),
             )
         return cls(kinds)
 

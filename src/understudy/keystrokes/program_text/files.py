@@ -1,4 +1,4 @@
-"""Programs in files, folders and tables: read, given to `scrub_texts` learner by learner, written.
+"""scrub(): programs in files, folders and tables, read, given to `scrub_texts` learner by learner, written.
 
 Nothing else of the input is written: of a table the text, a pseudonym and the columns that were
 asked for; of a folder the programs, under replaced names.
@@ -14,7 +14,9 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, Literal
+
+import polars as pl
 
 from understudy.core.files.columns import KNOWN_NAMES, ColumnChooser
 from understudy.core.files.delimited import guess_separator, read_delimited
@@ -22,15 +24,141 @@ from understudy.core.files.identifiers import EMAIL
 from understudy.core.files.json_records import load_records
 from understudy.core.files.source import decode, open_source
 from understudy.core.files.writing import check_not_input, new_folder, write_bytes
+from understudy.core.options import settled
+from understudy.core.pages.notebook import notebook_table
 from understudy.errors import DataError, UsageError
-from understudy.keystrokes.scrub.languages import SUFFIXES, Language, language_of
-from understudy.keystrokes.scrub.people import People
-from understudy.keystrokes.scrub.replacements import Replacements
-from understudy.keystrokes.scrub.scrubbing import Report, Scrubbed, Wanted, scrub_texts
+from understudy.keystrokes.program_text.languages import SUFFIXES, Language, language_of
+from understudy.keystrokes.program_text.people import People, read_people
+from understudy.keystrokes.program_text.replacements import Replacements
+from understudy.keystrokes.program_text.scrubbing import KINDS, Report, Scrubbed, Wanted, scrub_texts
 
 _TEXT_NAMES = ("code", "sourcecode", "source", "text", "snapshot", "content", "program", "codestate")
 _JSON = (".jsonl", ".ndjson", ".json")
 _TABLES = (".csv", ".tsv", ".txt", *_JSON)
+
+REMAINS = (
+    "No guarantee: the structure and style of a program, the words of names that stay, numbers, and the "
+    "rhythm of typing can still identify its author."
+)
+SHAPE = (
+    "Names in the code keep their lengths and capitals, strings and comments their total lengths: a reader who "
+    "has a class list may recognise a name by them. Without the shape neither can be seen."
+)
+
+
+@dataclass(frozen=True)
+class ScrubOptions:
+    """What is replaced in the text of programs, and how."""
+
+    language: Annotated[
+        Literal["java", "python"] | None, "Language, where a file's name does not show it."
+    ] = None
+    names: Annotated[
+        Path | None,
+        "List of people, one per line: names and student numbers. Found without case and accents.",
+    ] = None
+    replace: Annotated[
+        str,
+        "What is replaced; emails includes web addresses and user names in paths, identifiers "
+        "all names in the code that no known library has.",
+    ] = "names,emails,strings,comments,identifiers"
+    column: Annotated[str | None, "Table: column with the source text."] = None
+    learner: Annotated[str | None, "Table: column that names the learner."] = None
+    keep: Annotated[
+        list[str] | None, "Table: column of order or time to keep as it is; all others are dropped."
+    ] = None
+    across: Annotated[bool, "Replace alike for all learners: their texts become linkable."] = False
+    keep_shape: Annotated[
+        bool, "Same lengths, so that positions stay; names in the code letter for letter."
+    ] = True
+    seed: Annotated[int | None, "Seed of the replacements, for tests only: it undoes them."] = None
+
+    def __post_init__(self) -> None:
+        """Find wrong settings before anything is read."""
+        Wanted.of(self.replace)
+
+    def scrubber(self) -> Scrubber:
+        """How to replace, with the list of people read."""
+        return Scrubber(
+            people=People() if self.names is None else read_people(Path(self.names)),
+            wanted=Wanted.of(self.replace),
+            keep_shape=self.keep_shape,
+            across=self.across,
+            chance=random.SystemRandom() if self.seed is None else random.Random(self.seed),
+        )
+
+    def notes(self) -> list[str]:
+        """What the custodian should know about texts that were scrubbed so."""
+        notes = [REMAINS, *([SHAPE] if self.keep_shape else [])]
+        if "names" in Wanted.of(self.replace) and self.names is None:
+            notes.append(
+                "No list of names was given: people are replaced only where they are part of what else is replaced."
+            )
+        if self.seed is not None:
+            notes.append("Replacements were drawn with a seed: it undoes them. For tests only.")
+        return notes
+
+
+@dataclass(frozen=True)
+class Scrub:
+    """Programs that were scrubbed: how much was replaced, and what remains in them."""
+
+    report: Report
+    options: ScrubOptions
+    out: Path
+
+    def to_json(self) -> dict[str, Any]:
+        """The figures for machines."""
+        return {
+            **self.report.to_json(),
+            "replace": sorted(Wanted.of(self.options.replace).kinds),
+            "seeded": self.options.seed is not None,
+            "notes": self.options.notes(),
+        }
+
+    def lines(self) -> list[str]:
+        """The notes for people."""
+        return self.options.notes()
+
+    def to_frame(self) -> pl.DataFrame:
+        """How often each kind was replaced."""
+        counts = [self.report.replaced.get(kind, 0) for kind in KINDS]
+        return pl.DataFrame({"what": list(KINDS.values()), "count": counts})
+
+    def _repr_html_(self) -> str:
+        return notebook_table(" ".join([f"{self.report}.", *self.lines()]), self.to_frame())
+
+
+def scrub(
+    path: Path | str,
+    out: Path | str,
+    options: ScrubOptions = ScrubOptions(),  # noqa: B008 (frozen)
+    **settings: Any,
+) -> Scrub:
+    """Replace names, addresses, strings and comments in a program, a folder of programs or a table of them.
+
+    The settings of `ScrubOptions` may be given as keywords.
+    """
+    options = settled(options, settings)
+    path, out = Path(path), Path(out)
+    if not path.exists():
+        raise UsageError("there is no such file or folder to read.", hint="check its path.")
+    columns = TableColumns(options.column, options.learner, tuple(options.keep or ()))
+    table = path.is_file() and is_table(path)
+    if not table and columns != TableColumns():
+        raise UsageError(
+            "asked for columns, but this is not a table.",
+            hint="tables end in .csv, .tsv or .jsonl.",
+            settings=("column", "learner", "keep"),
+        )
+    scrubber = options.scrubber()
+    if path.is_dir():
+        report = scrub_folder(path, out, scrubber, options.language)
+    elif table:
+        report = scrub_table(path, out, scrubber, columns, options.language)
+    else:
+        report = scrub_file(path, out, scrubber, options.language)
+    return Scrub(report, options, out)
 
 
 @dataclass(frozen=True, repr=False)
@@ -72,7 +200,9 @@ def scrub_file(path: Path, out: Path, scrubber: Scrubber, language: str | None =
     name = language or SUFFIXES.get(path.suffix.lower())
     if name is None:
         raise UsageError(
-            f"'{path.name}' does not tell its language by its name.", hint="give --language java or python."
+            f"'{path.name}' does not show its language by its name.",
+            hint="name it: java or python.",
+            settings=("language",),
         )
     scrubbed = scrubber.scrub([_program(path)], [language_of(name)], People())
     _write(out, scrubbed.texts[0])
@@ -127,7 +257,9 @@ def scrub_table(
     check_not_input(out, path)
     if language is None:
         raise UsageError(
-            "a table does not tell the language of its programs.", hint="give --language java or python."
+            "a table does not show the language of its programs.",
+            hint="name it: java or python.",
+            settings=("language",),
         )
     rows, header = _read_table(path, columns, across=scrubber.across)
     ids = list(dict.fromkeys(row[0] for row in rows))
@@ -143,7 +275,7 @@ def scrub_table(
         report += scrubbed.report
         for at, text in zip(group, scrubbed.texts, strict=True):
             texts[at] = text
-    # In the order of pseudonyms: the order of a class list would tell who is who.
+    # In the order of pseudonyms: the order of a class list would show who is who.
     order = sorted(range(len(rows)), key=lambda at: pseudonyms[rows[at][0]])
     content = [
         [*([] if header.learner is None else [pseudonyms[rows[at][0]]]), *rows[at][2], texts[at]]
@@ -243,7 +375,7 @@ def _check_kept(
     path: Path, rows: Sequence[Row], keep: tuple[str, ...], people: People, ids: list[str]
 ) -> None:
     """A kept column leaves as it is: refuse one that points at people."""
-    names = {one for one in ids if not one.isdigit()} | people.numbers
+    names = {name for name in ids if not name.isdigit()} | people.numbers
     letters, email = People(people.anywhere, people.words), re.compile(EMAIL)
     for at, column in enumerate(keep):
         values = {str(row[2][at]) for row in rows}

@@ -1,6 +1,6 @@
-"""Private digraph statistics by group: how fast do the experienced type `i+`, with a guarantee for every learner.
+"""Private digraph statistics: noisy counts and sums by group, with a guarantee for every learner.
 
-Digraphs, bounds and groups are declared beforehand: taken from the data they would tell about learners.
+Digraphs, bounds and groups are declared beforehand: taken from the data they would reveal something about learners.
 Everything that depends on the data passes through one discrete Gaussian mechanism; means are computed
 from its results.
 """
@@ -8,10 +8,8 @@ from its results.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -23,8 +21,8 @@ from understudy.core.privacy.mechanisms import gaussian
 from understudy.core.privacy.noise import Noise
 from understudy.errors import DataError, UsageError
 from understudy.keystrokes.keystrokes import Keystrokes
-from understudy.keystrokes.latencies import ARROW, LONGEST, SHORTEST, count_latencies, shown
-from understudy.keystrokes.profiles import LEAST_OCCURRENCES
+from understudy.keystrokes.latencies import LONGEST, SHORTEST, count_latencies
+from understudy.keystrokes.profiles import MIN_OCCURRENCES
 
 Ints = NDArray[np.int64]
 
@@ -57,7 +55,7 @@ class Declaration:
     groups: tuple[str, ...]
     shortest: float = SHORTEST
     longest: float = LONGEST
-    least: int = LEAST_OCCURRENCES
+    least: int = MIN_OCCURRENCES
 
     def __post_init__(self) -> None:
         for name, values in (("digraph", self.digraphs), ("group", self.groups)):
@@ -72,9 +70,14 @@ class Declaration:
             raise UsageError(
                 f"latencies were bounded by {self.shortest:g} and {self.longest:g} ms.",
                 hint="give the smaller first, such as 10 and 750.",
+                settings=("shortest", "longest"),
             )
         if self.least < 1:
-            raise UsageError(f"at least {self.least} occurrences were asked for.", hint="give 1 or more.")
+            raise UsageError(
+                f"at least {self.least} occurrences were asked for.",
+                hint="give 1 or more.",
+                settings=("least",),
+            )
         if self.n_cells > MOST_CELLS:
             raise UsageError(
                 f"{len(self.digraphs)} digraphs in {len(self.groups)} groups are too many.",
@@ -125,17 +128,20 @@ class Release:
             raise UsageError(
                 f"statistics need epsilon above 0 and delta between 0 and 1; got {self.epsilon:g} and "
                 f"{self.delta:.3g}.",
-                hint="for example --epsilon 2 --delta 1e-6.",
+                hint="for example epsilon 2 and delta 1e-6.",
+                settings=("epsilon", "delta"),
             )
         if self.delta * self.n_learners >= 1:
             raise UsageError(
                 f"delta {self.delta:.1e} is not below one over the number of learners ({self.n_learners}).",
                 hint="choose a smaller delta.",
+                settings=("delta",),
             )
         if self.noise_sd * ONE < LEAST_SIGMA:
             raise UsageError(
                 "the accounting of Gaussian noise does not cover so large an epsilon.",
                 hint="choose an epsilon below 100.",
+                settings=("epsilon",),
             )
 
     @cached_property
@@ -180,8 +186,8 @@ class DigraphStatistics:
         """Mean latency of a group's learners who typed a digraph, and the noise of it (one standard deviation).
 
         nan where the count does not stand out from its noise. With T / C the ratio and s the noise of either, the
-        noise of the ratio is about s sqrt(1 + (T / C)^2) / C. It is noise only: that other learners would have
-        typed otherwise comes on top. Post-processing: costs nothing.
+        noise of the ratio is about s sqrt(1 + (T / C)^2) / C. It is noise only: the variation between learners is
+        added to it. Post-processing: costs nothing.
         """
         declared, noise = self.release.declaration, self.release.noise_sd
         credible = self.count >= CREDIBLE * noise
@@ -248,8 +254,8 @@ def release_statistics(
 def contributions(keystrokes: Keystrokes, declared: Declaration) -> Ints:
     """What each learner adds, of shape (learners, 2, digraphs), in steps of the lattice: (0, 0) or (ONE, ONE t).
 
-    A learner's row is a function of their own keystrokes alone. Digraphs that nobody typed are zeros: an error
-    about them would tell.
+    A learner's row is a function of their own keystrokes alone. Digraphs that no learner typed are zeros: an error
+    about them would reveal that.
     """
     totals = count_latencies(
         keystrokes,
@@ -279,48 +285,5 @@ def lattice_sums(added: Ints, group: NDArray[np.integer[Any]], n_groups: int) ->
     return np.stack([added[np.asarray(group) == g].sum(axis=0) for g in range(n_groups)]).astype(np.int64)
 
 
-def read_digraphs(path: Path | None) -> tuple[str, ...]:
-    """Declared digraphs, one a line: `i n`, `in` or `i → n`; keys without a sign by name: `Space`, `Enter`."""
-    if path is None:
-        raise UsageError(
-            "no digraphs were declared.",
-            hint="give --digraphs FILE with one a line, such as `i n`, chosen from the task or from other data: "
-            "the most common ones of this data would tell about its learners.",
-        )
-    if not path.is_file():
-        raise UsageError(f"there is no file {path}.", hint="give a file with one digraph a line.")
-    found: list[str] = []
-    for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), start=1):
-        text = line.strip()
-        if not text:
-            continue
-        keys = text.split(ARROW.strip()) if ARROW.strip() in text else text.split()
-        keys = list(text) if len(keys) == 1 and len(text) == 2 else [key.strip() for key in keys]
-        if len(keys) != 2 or not all(keys):
-            raise UsageError(
-                f"line {number} of {path} is not a digraph.",
-                hint="write two keys, such as `i n` or `Space a`.",
-            )
-        found.append(ARROW.join(shown(key) for key in keys))
-    return tuple(found)
-
-
-def declared_groups(
-    names: Sequence[str], label_names: Sequence[str], labels: NDArray[np.integer[Any]]
-) -> NDArray[np.int64]:
-    """Each learner's position among the declared groups, -1 for a missing label or one that was not declared."""
-    place = {_plain(name): g for g, name in enumerate(names)}
-    codes = np.array([place.get(_plain(name), -1) for name in label_names] + [-1], dtype=np.int64)
-    return np.asarray(codes[np.where(np.asarray(labels) >= 0, labels, -1)])
-
-
 def _number(value: float) -> float | None:
     return None if math.isnan(value) else round(float(value), 2)
-
-
-def _plain(name: str) -> str:
-    """A label as it is compared: numbers by their value, since a table may write 1 as 1.0."""
-    try:
-        return f"{float(name):.12g}"
-    except ValueError:
-        return name.strip()

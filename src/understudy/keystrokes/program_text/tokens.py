@@ -12,8 +12,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from understudy.keystrokes.scrub.broken_code import scan
-from understudy.keystrokes.scrub.languages import Language
+from understudy.keystrokes.program_text.broken_code import scan
+from understudy.keystrokes.program_text.languages import Language
 
 if TYPE_CHECKING:
     from tree_sitter import Node

@@ -12,7 +12,7 @@ from understudy.keystrokes.coarsening import EXAMPLES, parse_coarsening, rebuild
 from understudy.keystrokes.formats.reading import read_keystrokes
 from understudy.keystrokes.keystrokes import Keystrokes
 from understudy.keystrokes.latencies import count_latencies
-from understudy.keystrokes.release import (
+from understudy.keystrokes.released_events import (
     Keys,
     ReleasedColumns,
     coarsen_events,
@@ -275,7 +275,7 @@ def test_order_and_names_do_not_come_from_the_stream_of_draws(course):
 
 
 def test_hold_times_that_are_not_there():
-    with pytest.raises(UsageError, match="does not tell"):
+    with pytest.raises(UsageError, match="does not have"):
         coarsen_events(typed(FIRST), parse_coarsening("round:100"), ReleasedColumns(hold=True), rng())
 
 

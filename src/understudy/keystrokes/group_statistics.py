@@ -1,0 +1,274 @@
+"""statistics(): how fast groups of learners type digraphs, charged to the learners."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import cycle
+from pathlib import Path
+from typing import Annotated, Any
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from understudy.core.files.writing import check_new_json, write_json
+from understudy.core.options import settled
+from understudy.core.pages.charts import Look, Point, dots
+from understudy.core.pages.figures import ACCENT, MUTED, WARNING
+from understudy.core.pages.notebook import notebook_table
+from understudy.core.privacy.composition import default_delta
+from understudy.core.privacy.noise import Noise
+from understudy.core.privacy.spending import Account, Charge, Spending
+from understudy.errors import UsageError
+from understudy.keystrokes.digraph_statistics import (
+    CREDIBLE,
+    Declaration,
+    DigraphStatistics,
+    Release,
+    release_statistics,
+)
+from understudy.keystrokes.formats.reading import KeystrokeSource
+from understudy.keystrokes.latencies import ARROW, LONGEST, SHORTEST, shown
+from understudy.keystrokes.profiles import MIN_OCCURRENCES
+
+COLOURS = (ACCENT, WARNING, MUTED)
+
+
+@dataclass(frozen=True)
+class StatisticsOptions(Spending):
+    """What is declared about digraph statistics, and how they are charged."""
+
+    groups: Annotated[
+        str | None,
+        "The groups, declared: values of the label with commas. Other learners count in none. "
+        "Without labels: one group of all.",
+    ] = None
+    epsilon: Annotated[float, "The privacy loss allowed."] = 2.0
+    delta: Annotated[
+        float | None,
+        "The small chance beyond it (default: 1e-6, or one over the squared number of learners).",
+    ] = None
+    shortest: Annotated[float, "Latencies below so many milliseconds are left out."] = SHORTEST
+    longest: Annotated[
+        float, "Latencies above so many milliseconds are left out; closer bounds mean less noise."
+    ] = LONGEST
+    least: Annotated[int, "A learner counts for a digraph from so many occurrences on."] = MIN_OCCURRENCES
+
+
+@dataclass(frozen=True)
+class StatisticsPlan:
+    """What statistics would cost, and how exact they would be; nothing is spent."""
+
+    release: Release
+    account: Account
+
+    @property
+    def typical_group(self) -> float:
+        """The learners of a group, if all groups are of one size."""
+        return self.release.n_learners / len(self.release.declaration.groups)
+
+    def to_json(self) -> dict[str, Any]:
+        """The plan for machines."""
+        return {
+            "spent": 0,
+            "epsilon": self.release.epsilon,
+            "delta": self.release.delta,
+            "n_learners": self.release.n_learners,
+            "count_noise_sd": self.release.noise_sd,
+            "mean_noise_sd_ms": self.release.expected_error(self.typical_group),
+            "guarantee": self.release.guarantee.to_json(),
+        }
+
+    def lines(self) -> list[str]:
+        """The plan for people."""
+        release, declared = self.release, self.release.declaration
+        return [
+            f"{len(declared.digraphs)} digraphs in {len(declared.groups)} groups at epsilon {release.epsilon:g}, "
+            f"delta {release.delta:.1e}: every count +- {release.noise_sd:.1f} learners; a mean +- "
+            f"{release.expected_error(self.typical_group):.0f} ms where {self.typical_group:.0f} learners of a group "
+            f"typed the digraph, and none is given below {CREDIBLE * release.noise_sd:.0f}.",
+            "Fewer digraphs and closer bounds mean less noise. Nothing was spent.",
+        ]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Statistics:
+    """Digraph statistics that were charged; they may be given away as far as their guarantee says."""
+
+    found: DigraphStatistics
+    charge: Charge
+    out: Path | None = None
+
+    def to_json(self) -> dict[str, Any]:
+        """The charge for machines; the file has the figures."""
+        return {
+            "out": None if self.out is None else str(self.out),
+            **self.charge.to_json(),
+            "noise_sd": self.found.release.noise_sd,
+            "guarantee": self.found.guarantee.to_json(),
+        }
+
+    def lines(self) -> list[str]:
+        """The charge for people."""
+        lines = [
+            "+- is one standard deviation of the noise; the variation between learners is added to it.",
+            f"Guarantee: {self.found.guarantee}.",
+            self.charge.sentence(),
+        ]
+        return lines if self.out is None else [*lines, f"Written: {self.out}."]
+
+    def to_frame(self) -> pl.DataFrame:
+        """A row per digraph and group: the noisy count, and the mean where it stands out from the noise."""
+        declared = self.found.release.declaration
+        mean, error = self.found.means
+        return pl.DataFrame(
+            [
+                {
+                    "digraph": digraph,
+                    "group": group,
+                    "count": float(self.found.count[g, j]),
+                    "mean_ms": float(mean[g, j]),
+                    "mean_noise_sd": float(error[g, j]),
+                }
+                for j, digraph in enumerate(declared.digraphs)
+                for g, group in enumerate(declared.groups)
+            ]
+        ).with_columns(pl.col("mean_ms", "mean_noise_sd").fill_nan(None))
+
+    def plot(self) -> Any:
+        """The means by group with 95 % intervals of their noise, as an altair chart."""
+        points = [
+            Point(digraph, mean, mean - 1.96 * noise, mean + 1.96 * noise, group)
+            for digraph, group, _, mean, noise in self.to_frame().drop_nulls().iter_rows()
+        ]
+        groups = self.found.release.declaration.groups
+        looks = {group: Look(colour) for group, colour in zip(groups, cycle(COLOURS), strict=False)}
+        return (
+            dots(points, "mean latency (ms)", looks=looks).figure("Mean latencies by digraph and group").chart
+        )
+
+    def _repr_html_(self) -> str:
+        return notebook_table(" ".join(self.lines()), self.to_frame())
+
+
+def statistics(
+    source: KeystrokeSource,
+    digraphs: Sequence[str] | Path | str | None,
+    options: StatisticsOptions = StatisticsOptions(),  # noqa: B008 (frozen)
+    *,
+    out: Path | str | None = None,
+    noise: Noise | None = None,
+    **settings: Any,
+) -> Statistics:
+    """Charge the ledger, add up, draw the noise, and write a file if `out` is given.
+
+    `digraphs` are declared, as a list (`["i n", "Space a"]`) or as a file with one per line. The settings of
+    `StatisticsOptions` may be given as keywords.
+    """
+    out = None if out is None else Path(out)
+    if out is not None:
+        check_new_json(out)
+    plan = plan_statistics(source, digraphs, options, **settings)
+    release, real = plan.release, source.keystrokes
+    names = release.declaration.groups
+    labels = np.zeros(real.n_learners, dtype=np.int64) if source.labels is None else source.labels
+    plan.account.check(release.guarantee)
+    with plan.account.charge(
+        "keystrokes statistics", "discrete Gaussian", release.guarantee, out=out, noise=noise
+    ) as charge:
+        group = declared_groups(names, names if source.labels is None else source.label_names, labels)
+        found = release_statistics(real, group, release, charge.noise)
+        if out is not None:
+            write_json(out, {**found.to_json(), "card": charge.card, "simulated": real.simulated})
+    return Statistics(found, charge, out)
+
+
+def plan_statistics(
+    source: KeystrokeSource,
+    digraphs: Sequence[str] | Path | str | None,
+    options: StatisticsOptions = StatisticsOptions(),  # noqa: B008 (frozen)
+    **settings: Any,
+) -> StatisticsPlan:
+    """What `statistics` would cost with the same arguments; refuses what it would refuse."""
+    options = settled(options, settings)
+    if digraphs is None:
+        raise UsageError(
+            "no digraphs were declared.",
+            hint="name them in a file, one per line, such as `i n`, chosen from the task or from other data: the most "
+            "common ones of this data would reveal something about its learners.",
+            settings=("digraphs",),
+        )
+    named = read_digraphs(Path(digraphs)) if isinstance(digraphs, Path | str) else parse_digraphs(digraphs)
+    groups = _groups(options.groups, source.labels is not None)
+    declaration = Declaration(named, groups, options.shortest, options.longest, options.least)
+    n_learners = source.keystrokes.n_learners
+    delta = default_delta(n_learners) if options.delta is None else options.delta
+    release = Release(declaration, n_learners, options.epsilon, delta)
+    return StatisticsPlan(
+        release, Account.open(options, path=source.path, simulated=source.keystrokes.simulated)
+    )
+
+
+def _groups(groups: str | None, labelled: bool) -> tuple[str, ...]:
+    """The declared groups; what the labels hold must not decide them."""
+    if not labelled:
+        if groups is not None:
+            raise UsageError(
+                "groups were declared, but no labels given.",
+                hint="name the file of labels.",
+                settings=("labels",),
+            )
+        return ("all",)
+    if groups is None:
+        raise UsageError(
+            "the groups were not declared.",
+            hint="name them, such as none,some: which labels occur would reveal something about learners.",
+            settings=("groups",),
+        )
+    return tuple(name.strip() for name in groups.split(",") if name.strip())
+
+
+def read_digraphs(path: Path) -> tuple[str, ...]:
+    """Declared digraphs of a file, one per line."""
+    if not path.is_file():
+        raise UsageError(
+            f"there is no file {path}.", hint="give a file with one digraph per line.", settings=("digraphs",)
+        )
+    return parse_digraphs(path.read_text(encoding="utf-8").splitlines(), f" of {path}")
+
+
+def parse_digraphs(lines: Sequence[str], place: str = "") -> tuple[str, ...]:
+    """Declared digraphs: `i n`, `in` or `i → n`; keys without a sign by name: `Space`, `Enter`."""
+    found: list[str] = []
+    for number, line in enumerate(lines, start=1):
+        text = line.strip()
+        if not text:
+            continue
+        keys = text.split(ARROW.strip()) if ARROW.strip() in text else text.split()
+        keys = list(text) if len(keys) == 1 and len(text) == 2 else [key.strip() for key in keys]
+        if len(keys) != 2 or not all(keys):
+            raise UsageError(
+                f"line {number}{place} is not a digraph.",
+                hint="write two keys, such as `i n` or `Space a`.",
+                settings=("digraphs",),
+            )
+        found.append(ARROW.join(shown(key) for key in keys))
+    return tuple(found)
+
+
+def declared_groups(
+    names: Sequence[str], label_names: Sequence[str], labels: NDArray[np.integer[Any]]
+) -> NDArray[np.int64]:
+    """Each learner's position among the declared groups, -1 for a missing label or one that was not declared."""
+    place = {_plain(name): g for g, name in enumerate(names)}
+    codes = np.array([place.get(_plain(name), -1) for name in label_names] + [-1], dtype=np.int64)
+    return np.asarray(codes[np.where(np.asarray(labels) >= 0, labels, -1)])
+
+
+def _plain(name: str) -> str:
+    """A label as it is compared: numbers by their value, since a table may write 1 as 1.0."""
+    try:
+        return f"{float(name):.12g}"
+    except ValueError:
+        return name.strip()
