@@ -31,7 +31,7 @@ from understudy.desk.domain.policy import Policy
 from understudy.desk.domain.precision import Precision, precision_of
 from understudy.desk.domain.results import N_ROWS, Results
 from understudy.desk.researcher.examples import FIRST, ExampleRequest
-from understudy.desk.risk.game import Measured, Price
+from understudy.desk.risk.game import IntervalEstimate, Price
 from understudy.desk.risk.pricing import (
     BESIDE,
     Prices,
@@ -309,7 +309,7 @@ def _priced(one: ExampleRequest, done: Answered, prices: Prices) -> PricedReques
     )
 
 
-def _interval(measured: Measured) -> Interval:
+def _interval(measured: IntervalEstimate) -> Interval:
     return measured.value, measured.low, measured.high
 
 

@@ -344,7 +344,7 @@ class _Scene:
     def _keep(self, lease: Lease, stage: str) -> None:
         done, total = (N_SHADOWS // 3, N_SHADOWS) if stage else (0, 0)
         with self.desk.database.writing() as session:
-            jobs.beat(session, lease, done=done, total=total, stage=stage)
+            jobs.renew_lease(session, lease, done=done, total=total, stage=stage)
 
     def _expect(self, state: State, request: str) -> None:
         found = views.request(self.desk, self.people["rosa"], request).state

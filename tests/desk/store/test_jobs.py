@@ -41,7 +41,7 @@ def test_a_silent_worker_loses_its_job_and_can_change_nothing(filled):
     silent = take(filled, GONE)
     other = take(filled)
     assert (other.request, other.attempts) == (name, 2)
-    for verb in (jobs.beat, jobs.finish):
+    for verb in (jobs.renew_lease, jobs.finish):
         with pytest.raises(LostLeaseError), filled.desk.database.writing() as session:
             verb(session, silent)
     with filled.desk.database.writing() as session:
@@ -54,7 +54,7 @@ def test_a_heartbeat_keeps_the_job_and_says_how_far_it_is(filled):
     filled.submitted()
     lease = replace(take(filled, GONE), lasting=jobs.LEASE)
     with filled.desk.database.writing() as session:
-        jobs.beat(session, lease, done=3, total=8, stage="running on shadows")
+        jobs.renew_lease(session, lease, done=3, total=8, stage="running on shadows")
     assert take(filled) is None
     with filled.desk.database.reading() as session:
         row = session.get(JobRow, lease.job_id)
@@ -66,7 +66,7 @@ def test_a_cancelled_job_is_lost_to_its_worker(filled):
     lease = take(filled)
     requests.withdraw(filled.desk, filled.researcher, name)
     with pytest.raises(LostLeaseError), filled.desk.database.writing() as session:
-        jobs.beat(session, lease)
+        jobs.renew_lease(session, lease)
     assert take(filled) is None
 
 

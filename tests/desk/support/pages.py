@@ -15,10 +15,10 @@ from understudy.desk.domain.people import Person
 from understudy.desk.domain.policy import Policy
 from understudy.desk.domain.results import Check, Results, Table
 from understudy.desk.domain.states import State
-from understudy.desk.risk.game import Attack, Measured, Price
+from understudy.desk.risk.game import Attack, IntervalEstimate, Price
 from understudy.desk.risk.pricing import Prices, Published
 from understudy.desk.service import answers, data_sets, feedback, releases, requests, views
-from understudy.desk.service.answers import Held, Origin
+from understudy.desk.service.answers import AnswerOrigin, HeldAnswer
 from understudy.desk.store import jobs
 from understudy.desk.store.tables import JobRow, RequestRow, now
 
@@ -73,7 +73,10 @@ def answer(shift: float = 0.0) -> Results:
 
 
 def price(mu: float, advantage: float, n_outputs: int = 18) -> Price:
-    found = Attack(Measured(mu, mu * 0.88, mu * 1.15), Measured(advantage, advantage * 0.9, advantage * 1.1))
+    found = Attack(
+        IntervalEstimate(mu, mu * 0.88, mu * 1.15),
+        IntervalEstimate(advantage, advantage * 0.9, advantage * 1.1),
+    )
     return Price(
         "linear",
         found.mu,
@@ -181,10 +184,10 @@ class Maker:
         answers.begin(self.desk, lease)
         return lease
 
-    def origin(self) -> Origin:
+    def origin(self) -> AnswerOrigin:
         real = data_sets.real_table(self.desk, self.filled.data_set)
         versions = {"numpy": "2.1.0", "pandas": "2.2.3", "scipy": "1.14.1"}
-        return Origin(code_hash(CODE), real.hash, real.version, versions)
+        return AnswerOrigin(code_hash(CODE), real.hash, real.version, versions)
 
     def in_review(self, question: str, who: Person | None = None, **more: str) -> str:
         name = self.submitted(question, who, **more)
@@ -208,7 +211,7 @@ class Maker:
             "basis": self.released_names(),
             **changes,
         }
-        answers.hold(self.desk, self.begun(name), Held(self.origin(), **given))
+        answers.hold(self.desk, self.begun(name), HeldAnswer(self.origin(), **given))
         return name
 
     def released_names(self) -> tuple[str, ...]:
@@ -275,7 +278,7 @@ def desk_in_every_state(folder: Path) -> Desks:
     names["running"] = make.approved("Is the rise before the exam the same in all groups?")
     lease = make.begun(names["running"])
     with desk.database.writing() as session:
-        jobs.beat(session, lease, done=1130, total=2800, stage="running on shadows")
+        jobs.renew_lease(session, lease, done=1130, total=2800, stage="running on shadows")
     names["passing"] = make.held("Do students who work at the same hour every day achieve more?")
     names["looking"] = make.held(
         "Does evening work raise achievement, or does achievement lead to evening work?",

@@ -250,7 +250,7 @@ def _house(folder):
 def fresh(house):
     house.restore()
     # Everybody here knocks from one address.
-    house.app.state.knocking = limits.Knocking(most=10_000)
+    house.app.state.sign_in_rate = limits.SignInRate(most=10_000)
     yield house
     house.restore()
 
@@ -645,7 +645,7 @@ def test_guessing_passwords_is_slowed_down(fresh):
 
 
 def test_an_address_that_knocks_too_often_waits(fresh):
-    fresh.app.state.knocking = limits.Knocking(most=3)
+    fresh.app.state.sign_in_rate = limits.SignInRate(most=3)
     browser = Browser(fresh.app)
     told = [browser.sign_in("none@school.example", "wrong").status_code for _ in range(5)]
     assert told == [403, 403, 403, 429, 429]

@@ -17,7 +17,7 @@ import pytest
 from tests.desk.support.client import PASSWORD, quick_passwords
 from tests.desk.support.pages import DATA, Maker, answer, checks, desk_in_every_state
 from understudy.desk.service import answers
-from understudy.desk.service.answers import Held
+from understudy.desk.service.answers import HeldAnswer
 from understudy.desk.store import jobs
 from understudy.desk.web.app import make_app
 
@@ -190,9 +190,9 @@ def test_progress_goes_on_and_the_page_follows(desks, visit):
     status = rita.page.locator("[role=status] p")
     assert "Run on the simulated data" in status.inner_text()
     with desks.desk.database.writing() as session:
-        jobs.beat(session, lease, done=71, total=100, stage="running on shadows")
+        jobs.renew_lease(session, lease, done=71, total=100, stage="running on shadows")
     rita.page.get_by_text("running on shadows, about 70 %").wait_for()
-    answers.hold(desks.desk, lease, Held(make.origin(), answer(), checks=checks(size="fail")))
+    answers.hold(desks.desk, lease, HeldAnswer(make.origin(), answer(), checks=checks(size="fail")))
     rita.page.get_by_text("The answer was not priced: nothing can be released.").wait_for()
     assert rita.said == []
 

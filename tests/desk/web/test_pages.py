@@ -24,14 +24,14 @@ from tests.desk.support.pages import (
 from understudy.desk.domain.certificate import verify
 from understudy.desk.domain.results import Results, Table
 from understudy.desk.service import answers, feedback, releases, requests, views
-from understudy.desk.service.answers import Held
+from understudy.desk.service.answers import HeldAnswer
 from understudy.desk.service.views import HeldOutput
 from understudy.desk.store.tables import ReleaseRow, now
 from understudy.desk.web import pages
 from understudy.desk.web.advice import advise, bars
 from understudy.desk.web.app import make_app
 from understudy.desk.web.pages import highlighted
-from understudy.desk.web.result_view import shown
+from understudy.desk.web.result_view import result_groups
 from understudy.desk.web.wording import PRECISIONS, everything
 from understudy.errors import RefusedError
 
@@ -375,7 +375,7 @@ def _passed(make, name):
 
 def _held(make, name, **changes):
     given = {"results": answer(), "checks": checks(), "prices": prices().to_json(), **changes}
-    answers.hold(make.desk, make.begun(name), Held(make.origin(), **given))
+    answers.hold(make.desk, make.begun(name), HeldAnswer(make.origin(), **given))
 
 
 def test_a_file_takes_the_place_of_the_field_and_is_bounded(small_desk):
@@ -449,7 +449,7 @@ def test_highlighting_changes_no_letter():
 
 
 def test_a_plot_given_as_numbers_is_drawn_and_nothing_else_is():
-    drawn = {group.title: group.plot for group in shown(answer())}
+    drawn = {group.title: group.plot for group in result_groups(answer())}
     assert drawn["growth"].points[0] == (0, 50)
     assert drawn["growth"].points[-1] == (100, 0)
     assert drawn["minutes by group"] is None
@@ -459,14 +459,14 @@ def test_a_plot_given_as_numbers_is_drawn_and_nothing_else_is():
         {"x": [1, "a", 3], "y": [1, 2, 3]},
         {"x": [1, 2, 3], "y": [1, 2, 3], "z": 1},
     ):
-        assert shown(Results({"plot": odd}))[0].plot is None
-    flat = shown(Results({"plot": {"x": [1, 1, 1], "y": [2.0, 2.0, 2.0]}}))[0].plot
+        assert result_groups(Results({"plot": odd}))[0].plot is None
+    flat = result_groups(Results({"plot": {"x": [1, 1, 1], "y": [2.0, 2.0, 2.0]}}))[0].plot
     assert flat is not None
 
 
 def test_each_number_stands_beside_its_own_trial_and_learners():
     support = {name: place for place, name in enumerate(answer().numbers, 1)}
-    groups = shown(answer(), trial=answer(-0.04), support=support, minimum=4)
+    groups = result_groups(answer(), trial=answer(-0.04), support=support, minimum=4)
     cells = {cell.name: cell for group in groups for row in group.rows for cell in row if cell.name}
     assert cells.keys() == {name for name in support if not name.endswith("number of rows")}
     for name, cell in cells.items():
@@ -479,7 +479,7 @@ def test_each_number_stands_beside_its_own_trial_and_learners():
 def test_missing_numbers_and_yes_or_no_count_as_numbers():
     given = Results({"held": True, "missing": None}, {"t": Table(("a", "n"), (("x", None), (None, 2)))})
     support = dict.fromkeys(given.numbers, 5)
-    cells = [cell for group in shown(given, support=support) for row in group.rows for cell in row]
+    cells = [cell for group in result_groups(given, support=support) for row in group.rows for cell in row]
     assert {cell.name for cell in cells if cell.learners == 5} == {
         *("held", "missing", "t / n / row 1", "t / a / row 2", "t / n / row 2")
     }

@@ -13,7 +13,7 @@ from understudy.desk.disclosure.probing import N_TRIPLES, Probes
 from understudy.desk.domain.analysis import code_hash
 from understudy.desk.risk.pricing import ShadowAnswers
 from understudy.desk.service import data_sets, feedback, releases, requests, views
-from understudy.desk.service.answers import Work
+from understudy.desk.service.answers import RequestToAnswer
 from understudy.desk.store.tables import MeasurementRow, ReleaseRow
 from understudy.desk.worker import answering
 
@@ -30,7 +30,10 @@ def answered(filled, name, code, **sandbox):
     told = []
     runs = InProcess()
     held = answering.answer(
-        filled.desk, Work(name, filled.data_set, code, POLICY), runs, lambda *step: told.append(step)
+        filled.desk,
+        RequestToAnswer(name, filled.data_set, code, POLICY),
+        runs,
+        lambda *step: told.append(step),
     )
     return held, runs.n_runs, told
 

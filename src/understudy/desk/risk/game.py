@@ -121,7 +121,7 @@ N_STEPS = _STEPS * len(ATTACKERS)
 
 
 @dataclass(frozen=True)
-class Measured:
+class IntervalEstimate:
     """A figure with its 95 % interval over shadows."""
 
     value: float
@@ -133,8 +133,8 @@ class Measured:
 class Attack:
     """What one attacker reached on the learner who looked worst to them."""
 
-    mu: Measured
-    advantage: Measured
+    mu: IntervalEstimate
+    advantage: IntervalEstimate
 
 
 @dataclass(frozen=True)
@@ -150,8 +150,8 @@ class Price:
     """
 
     attacker: str
-    mu: Measured
-    advantage: Measured
+    mu: IntervalEstimate
+    advantage: IntervalEstimate
     regret: float
     largest_mu: float
     largest_mu_by_chance: tuple[float, float]
@@ -170,15 +170,15 @@ class Price:
     def from_json(cls, content: Mapping[str, Any]) -> Price:
         """As `to_json` wrote it."""
         attacks = {
-            name: Attack(Measured(**one["mu"]), Measured(**one["advantage"]))
+            name: Attack(IntervalEstimate(**one["mu"]), IntervalEstimate(**one["advantage"]))
             for name, one in content["attacks"].items()
         }
         low, high = content["largest_mu_by_chance"]
         return cls(
             **{
                 **content,
-                "mu": Measured(**content["mu"]),
-                "advantage": Measured(**content["advantage"]),
+                "mu": IntervalEstimate(**content["mu"]),
+                "advantage": IntervalEstimate(**content["advantage"]),
                 "largest_mu_by_chance": (low, high),
                 "attacks": attacks,
                 "misses": tuple(content["misses"]),
@@ -222,7 +222,7 @@ def price(
     )
 
 
-def farthest(figures: Sequence[Measured]) -> Measured:
+def farthest(figures: Sequence[IntervalEstimate]) -> IntervalEstimate:
     """The largest of several figures of the same; its upper end is the farthest of all of them."""
     best = max(figures, key=lambda one: one.value)
     return replace(best, high=max(one.high for one in figures))
@@ -311,9 +311,9 @@ def _price_by(
     )
 
 
-def _measured(value: float, resampled: Floats) -> Measured:
+def _measured(value: float, resampled: Floats) -> IntervalEstimate:
     low, high = np.quantile(resampled, ((1 - LEVEL) / 2, 1 - (1 - LEVEL) / 2))
-    return Measured(value, max(0.0, float(min(low, value))), float(max(high, value)))
+    return IntervalEstimate(value, max(0.0, float(min(low, value))), float(max(high, value)))
 
 
 def _sides(scores: Floats, bank: ShadowBank, learner: int) -> _Sides:

@@ -14,7 +14,7 @@ from sqlalchemy import delete, func, or_, select
 from sqlalchemy.orm import Session
 
 from understudy.desk.domain.people import WORKER, NotAllowedError, NotFoundError, Person, Role, require_role
-from understudy.desk.service.desk import Desk
+from understudy.desk.service import Desk
 from understudy.desk.store import audit_log
 from understudy.desk.store.tables import AttemptRow, EndedSessionRow, InvitationRow, PersonRow, now
 from understudy.errors import RefusedError, UsageError

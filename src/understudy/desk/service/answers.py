@@ -20,8 +20,7 @@ from understudy.desk.domain.results import Check, Results
 from understudy.desk.domain.states import State
 from understudy.desk.risk.game import Price
 from understudy.desk.risk.pricing import Prices, ShadowAnswers
-from understudy.desk.service import data_sets
-from understudy.desk.service.desk import Desk
+from understudy.desk.service import Desk, data_sets
 from understudy.desk.service.releases import released
 from understudy.desk.service.requests import find, move
 from understudy.desk.store import jobs
@@ -38,7 +37,7 @@ from understudy.errors import DataError
 
 
 @dataclass(frozen=True)
-class Origin:
+class AnswerOrigin:
     """What an answer was computed from: hashes and versions, so that it can be computed again."""
 
     code_hash: str
@@ -48,7 +47,7 @@ class Origin:
 
 
 @dataclass(frozen=True, repr=False)
-class Measured:
+class EarlierMeasurement:
     """An earlier release on the learners of today: for the next request, so that it need not run again."""
 
     request: str
@@ -60,10 +59,10 @@ class Measured:
 
 
 @dataclass(frozen=True, repr=False)
-class Held:
+class HeldAnswer:
     """An answer on the real data with all that reviewers decide by."""
 
-    origin: Origin
+    origin: AnswerOrigin
     results: Results | None
     failure: Failure | None = None
     reading: dict[str, Any] | None = None
@@ -73,11 +72,11 @@ class Held:
     basis: tuple[str, ...] = ()
     probes: bytes | None = None
     shadows: bytes | None = None
-    measured: tuple[Measured, ...] = ()
+    measured: tuple[EarlierMeasurement, ...] = ()
 
 
 @dataclass(frozen=True)
-class Work:
+class RequestToAnswer:
     """What a job needs to know about its request."""
 
     request: str
@@ -124,39 +123,39 @@ class Question:
     earlier: tuple[EarlierRelease, ...]
 
 
-def begin(desk: Desk, lease: Lease) -> Work:
+def begin(desk: Desk, lease: Lease) -> RequestToAnswer:
     """Move the request on to what is being done; a job that is taken up again has been moved already."""
     with desk.database.writing() as session:
-        jobs.beat(session, lease)
+        jobs.renew_lease(session, lease)
         row = find(session, WORKER, lease.request)
         if lease.kind == "trial" and row.state == State.SUBMITTED:
             move(session, WORKER, row, "try")
         elif lease.kind == "run" and row.state == State.APPROVED:
             move(session, WORKER, row, "run")
-        return Work(row.name, row.data_set.name, row.code, data_sets.policy_of(row.data_set))
+        return RequestToAnswer(row.name, row.data_set.name, row.code, data_sets.policy_of(row.data_set))
 
 
-def trial_origin(desk: Desk, work: Work) -> Origin:
+def trial_origin(desk: Desk, work: RequestToAnswer) -> AnswerOrigin:
     """What a trial is computed from."""
     with desk.database.reading() as session:
         row = data_sets.find(session, work.data_set)
         path, version = Path(row.synthetic), row.version
     content = path.read_bytes() if path.is_file() else b""
     data_hash = desk.settings.keyed("synthetic data", content)
-    return Origin(code_hash(work.code), data_hash, version, environment())
+    return AnswerOrigin(code_hash(work.code), data_hash, version, environment())
 
 
-def unanswered(desk: Desk, work: Work) -> Held:
+def unanswered(desk: Desk, work: RequestToAnswer) -> HeldAnswer:
     """A request whose runs seem to end their workers: held without results, for a reviewer to close.
 
     The real data is not read: it may be what cannot be read.
     """
     with desk.database.reading() as session:
         version = data_sets.find(session, work.data_set).version
-    return Held(Origin(code_hash(work.code), "", version, environment()), None, Failure("killed"))
+    return HeldAnswer(AnswerOrigin(code_hash(work.code), "", version, environment()), None, Failure("killed"))
 
 
-def question_of(desk: Desk, work: Work) -> Question:
+def question_of(desk: Desk, work: RequestToAnswer) -> Question:
     """What the answer to a request is judged by, as of now."""
     with desk.database.reading() as session:
         row = find(session, WORKER, work.request)
@@ -172,29 +171,29 @@ def question_of(desk: Desk, work: Work) -> Question:
 
 
 def pass_trial(
-    desk: Desk, lease: Lease, origin: Origin, results: Results, reading: dict[str, Any] | None
+    desk: Desk, lease: Lease, origin: AnswerOrigin, results: Results, reading: dict[str, Any] | None
 ) -> None:
     """The code ran on the synthetic data: people can look at the request now."""
     with desk.database.writing() as session:
         row = find(session, WORKER, lease.request)
         jobs.finish(session, lease)
         forget_runs(session, row, trial=True)
-        session.add(_run(row, True, Held(origin, results, reading=reading)))
+        session.add(_run(row, True, HeldAnswer(origin, results, reading=reading)))
         move(session, WORKER, row, "pass trial")
 
 
-def fail_trial(desk: Desk, lease: Lease, origin: Origin, failure: Failure) -> None:
+def fail_trial(desk: Desk, lease: Lease, origin: AnswerOrigin, failure: Failure) -> None:
     """The code did not run on the synthetic data: back to its author, with the error. No real data was touched."""
     with desk.database.writing() as session:
         row = find(session, WORKER, lease.request)
         jobs.finish(session, lease)
         forget_runs(session, row, trial=True)
-        session.add(_run(row, True, Held(origin, None, failure)))
+        session.add(_run(row, True, HeldAnswer(origin, None, failure)))
         row.note = f"The trial on the synthetic data did not give a result: {failure}."
         move(session, WORKER, row, "fail trial")
 
 
-def hold(desk: Desk, lease: Lease, held: Held) -> None:
+def hold(desk: Desk, lease: Lease, held: HeldAnswer) -> None:
     """Keep an answer inside until somebody decides."""
     with desk.database.writing() as session:
         row = find(session, WORKER, lease.request)
@@ -246,7 +245,7 @@ def _results(run: RunRow | None) -> Results:
     return Results() if run is None or run.results is None else Results.from_json(run.results)
 
 
-def _keep(session: Session, measured: Measured) -> None:
+def _keep(session: Session, measured: EarlierMeasurement) -> None:
     release = session.scalar(select(ReleaseRow).join(RequestRow).where(RequestRow.name == measured.request))
     if release is None:
         return  # taken back in between
@@ -259,7 +258,7 @@ def _keep(session: Session, measured: Measured) -> None:
     release.run.kept_units = dict(measured.units)
 
 
-def _run(row: RequestRow, trial: bool, held: Held) -> RunRow:
+def _run(row: RequestRow, trial: bool, held: HeldAnswer) -> RunRow:
     return RunRow(
         request_id=row.id,
         trial=trial,

@@ -27,7 +27,7 @@ from typing import Any
 from sqlalchemy import make_url, select
 
 import understudy
-from understudy.desk.service.desk import Desk
+from understudy.desk.service import Desk
 from understudy.desk.store.settings import DATABASE, POLICY, SECRET, SETTINGS, Settings
 from understudy.desk.store.tables import DataSetRow
 from understudy.errors import DataError, MissingError, UsageError

@@ -25,7 +25,7 @@ from understudy.desk.domain.people import NotFoundError, Person, Role, require_r
 from understudy.desk.domain.policy import Policy
 from understudy.desk.domain.states import State
 from understudy.desk.risk.released_summary import StageOne
-from understudy.desk.service.desk import Desk
+from understudy.desk.service import Desk
 from understudy.desk.store import audit_log
 from understudy.desk.store.settings import LEDGER
 from understudy.desk.store.tables import DataSetRow, RequestRow, WithdrawalRow, forget_runs

@@ -17,8 +17,7 @@ from sqlalchemy.orm import Session
 from understudy.desk.domain.people import Person, Role, require_role
 from understudy.desk.domain.precision import ALPHA, precision_of
 from understudy.desk.domain.results import STEP, Results
-from understudy.desk.service import data_sets
-from understudy.desk.service.desk import Desk
+from understudy.desk.service import Desk, data_sets
 from understudy.desk.service.releases import released
 from understudy.desk.service.requests import find, move
 from understudy.desk.store import audit_log

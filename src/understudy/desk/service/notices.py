@@ -11,7 +11,7 @@ from sqlalchemy.orm import Session
 
 from understudy.desk.domain.people import Person, Role
 from understudy.desk.domain.states import state_text
-from understudy.desk.service.desk import Desk
+from understudy.desk.service import Desk
 from understudy.desk.store.tables import NoticeRow, PersonRow, RequestRow, now
 
 # What could not be mailed for a week is on the page and in the feed; a mail would only puzzle by then.

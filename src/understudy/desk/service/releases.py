@@ -28,8 +28,7 @@ from understudy.desk.domain.people import WORKER, Person
 from understudy.desk.domain.policy import NO_RESULT, Policy, Verdict
 from understudy.desk.domain.results import Check
 from understudy.desk.domain.states import DECIDED, State
-from understudy.desk.service import data_sets
-from understudy.desk.service.desk import Desk
+from understudy.desk.service import Desk, data_sets
 from understudy.desk.service.requests import find, move, require
 from understudy.desk.store import jobs
 from understudy.desk.store.jobs import Lease

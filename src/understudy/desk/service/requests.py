@@ -20,8 +20,7 @@ from understudy.desk.domain.states import (
     State,
     change,
 )
-from understudy.desk.service import data_sets
-from understudy.desk.service.desk import Desk
+from understudy.desk.service import Desk, data_sets
 from understudy.desk.service.notices import notify
 from understudy.desk.store import audit_log, jobs
 from understudy.desk.store.tables import DataSetRow, JobRow, RequestRow, forget_runs, now

@@ -12,7 +12,7 @@ from datetime import date, timedelta
 from sqlalchemy import func, select
 
 from understudy.desk.domain.people import NotFoundError, Person, Role
-from understudy.desk.service.desk import Desk
+from understudy.desk.service import Desk
 from understudy.desk.store import audit_log
 from understudy.desk.store.tables import PersonRow, TokenRow, now
 from understudy.errors import RefusedError, UsageError

@@ -11,7 +11,7 @@ from sqlalchemy.orm import Session
 
 from understudy.core.privacy.ledger import Ledger
 from understudy.desk.domain import certificate
-from understudy.desk.service.desk import Desk
+from understudy.desk.service import Desk
 from understudy.desk.service.releases import KIND, facts_of
 from understudy.desk.store import audit_log
 from understudy.desk.store.tables import DataSetRow, EventRow, ReleaseRow, RequestRow

@@ -16,8 +16,7 @@ from understudy.desk.domain.people import NotFoundError, Person, Role, may_see, 
 from understudy.desk.domain.policy import Policy, Verdict
 from understudy.desk.domain.results import Check, Results
 from understudy.desk.domain.states import BEING_ANSWERED, CHANGES, State, state_text
-from understudy.desk.service import data_sets, releases
-from understudy.desk.service.desk import Desk
+from understudy.desk.service import Desk, data_sets, releases
 from understudy.desk.service.requests import find, may, shown_state
 from understudy.desk.store import jobs
 from understudy.desk.store.tables import (

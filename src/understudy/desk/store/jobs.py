@@ -78,7 +78,7 @@ def take(
     return Lease(row.id, row.lease, row.kind, row.request.name, row.attempts, lasting)  # type: ignore[arg-type]
 
 
-def beat(
+def renew_lease(
     session: Session,
     lease: Lease,
     *,

@@ -8,7 +8,7 @@ from typing import Any
 
 from understudy.desk.domain.policy import Grounds, Policy
 from understudy.desk.service.views import HeldOutput
-from understudy.desk.web.wording import asked, counted
+from understudy.desk.web.wording import check_text, counted
 
 # How far a bar reaches beyond its limit, so that what is over can be seen to be over.
 _BEYOND = 1.25
@@ -82,7 +82,9 @@ def advise(held: HeldOutput) -> Advice:
             "fail",
             "The answer was not priced: nothing can be released.",
             tuple(
-                f"{asked(check.name).title}: {check.reason}" for check in held.checks if check.name in failed
+                f"{check_text(check.name).title}: {check.reason}"
+                for check in held.checks
+                if check.name in failed
             )
             or ("Run it again.",),
             next="return" if failed else "run again",
@@ -115,7 +117,7 @@ def advise(held: HeldOutput) -> Advice:
 
 
 def _titles(checks: list[str]) -> str:
-    return "; ".join(asked(name).title for name in checks)
+    return "; ".join(check_text(name).title for name in checks)
 
 
 def _checks_in_words(n_failed: int, n_looks: int, n_checks: int) -> str:

@@ -14,7 +14,7 @@ from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 import understudy
-from understudy.desk.service.desk import Desk
+from understudy.desk.service import Desk
 from understudy.desk.web import guards, limits, pages, problems, single_sign_on
 from understudy.desk.web.routes import account, api, data_sets, people, requests
 from understudy.desk.web.sessions import Sessions, is_https
@@ -115,7 +115,7 @@ def make_app(desk: Desk) -> FastAPI:
         dependencies=[Depends(guards.from_our_own_page)],
     )
     app.state.desk = desk
-    app.state.knocking = limits.Knocking()
+    app.state.sign_in_rate = limits.SignInRate()
     app.state.routes = routes
     app.mount("/static", StaticFiles(directory=pages.STATIC), name="static")
     for router in routers:

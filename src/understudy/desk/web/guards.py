@@ -9,8 +9,7 @@ from fastapi import Depends, Form, Path, Request
 from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 
 from understudy.desk.domain.people import NotAllowedError, Person, Role, require_role
-from understudy.desk.service import accounts, tokens
-from understudy.desk.service.desk import Desk
+from understudy.desk.service import Desk, accounts, tokens
 from understudy.desk.web import sessions
 from understudy.errors import UnderstudyError
 

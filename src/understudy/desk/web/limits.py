@@ -13,9 +13,9 @@ from starlette.requests import Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from understudy.desk.domain.policy import Policy
+from understudy.desk.service import Desk
 from understudy.desk.service.accounts import SlowDownError
 from understudy.desk.service.data_sets import largest_code_bytes
-from understudy.desk.service.desk import Desk
 from understudy.desk.service.requests import MOST_WORDS
 
 # Question, findings and the rest of a form, in characters of up to four bytes.
@@ -77,7 +77,7 @@ def client_address(request: Request) -> str:
     return request.client.host if request.client is not None else "unknown"
 
 
-class Knocking:
+class SignInRate:
     """How often one address may ask to come in, in a minute. Forgotten when the server ends."""
 
     def __init__(self, most: int = 60, seconds: float = 60.0) -> None:
@@ -86,7 +86,7 @@ class Knocking:
         self._times: dict[str, deque[float]] = {}
         self._lock = threading.Lock()
 
-    def knock(self, address: str) -> None:
+    def check(self, address: str) -> None:
         """Raise if this address asks too often."""
         moment = time.monotonic()
         with self._lock:

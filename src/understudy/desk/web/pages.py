@@ -84,7 +84,7 @@ def render(
             desk_title=request.app.state.desk.settings.title,
             here=request.url.path,
             done=wording.of_data(
-                done or wording.DONE.get(request.query_params.get("done", ""), ""), simulated
+                done or wording.CONFIRMATIONS.get(request.query_params.get("done", ""), ""), simulated
             ),
             simulated=simulated,
             csrf_field=_csrf_field(request),

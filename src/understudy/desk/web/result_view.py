@@ -60,7 +60,7 @@ class Group:
         return sum(cell.is_number for row in self.rows for cell in row)
 
 
-def shown(
+def result_groups(
     results: Results,
     *,
     trial: Results | None = None,

@@ -128,7 +128,7 @@ class Provider:
 def start(request: Request, desk: TheDesk, next: Annotated[str, Query()] = "/") -> Response:
     """Send the browser to the provider."""
     provider = _provider(request, desk.settings)
-    request.app.state.knocking.knock(client_address(request))
+    request.app.state.sign_in_rate.check(client_address(request))
     address, flow = provider.begin(local_address(next)[:500])
     response = RedirectResponse(address, status_code=303)
     sealed = sessions.sealed(desk.settings, "flow", list(vars(flow).values()))
@@ -146,7 +146,7 @@ def back(
 ) -> Response:
     """The browser returns with a code, or with a refusal."""
     provider = _provider(request, desk.settings)
-    request.app.state.knocking.knock(client_address(request))
+    request.app.state.sign_in_rate.check(client_address(request))
     name = sessions.cookie_name(desk.settings, _FLOW)
     content = sessions.opened(desk.settings, "flow", request.cookies.get(name))
     flow = None if content is None else Flow(*content)

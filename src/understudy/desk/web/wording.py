@@ -10,7 +10,7 @@ from understudy.desk.domain.people import Person, Role
 from understudy.desk.domain.policy import Policy
 
 # What a page says after something was done: only these words, by their code in the address.
-DONE = {
+CONFIRMATIONS = {
     "drafted": "Your draft is kept. Nobody else sees it until you submit it.",
     "edited": "Your changes are kept.",
     "submitted": "Submitted. The code runs on the synthetic data first.",
@@ -41,7 +41,7 @@ def of_data(text: str, simulated: bool) -> str:
 
 
 @dataclass(frozen=True)
-class Asked:
+class CheckText:
     """A check for a reader: its title, and what is so if it passes."""
 
     title: str
@@ -49,48 +49,48 @@ class Asked:
 
 
 CHECKS = {
-    "learners": Asked("Enough learners", "Enough learners stand behind every number."),
-    "dominance": Asked("No learner dominates", "No one or two learners make up most of a number."),
-    "freedom": Asked("Degrees of freedom", "There are enough learners for what the model estimates."),
-    "extremes": Asked(
+    "learners": CheckText("Enough learners", "Enough learners stand behind every number."),
+    "dominance": CheckText("No learner dominates", "No one or two learners make up most of a number."),
+    "freedom": CheckText("Degrees of freedom", "There are enough learners for what the model estimates."),
+    "extremes": CheckText(
         "Extremes and quantiles", "No number is the value of a single learner, or close to it."
     ),
-    "individuals": Asked("No table of learners", "No table has a row for each learner."),
-    "digits": Asked("Digits", "There are no more digits than the number of learners supports."),
-    "size": Asked("Size of the output", "There are no more numbers or bytes than the policy allows."),
-    "shape": Asked(
+    "individuals": CheckText("No table of learners", "No table has a row for each learner."),
+    "digits": CheckText("Digits", "There are no more digits than the number of learners supports."),
+    "size": CheckText("Size of the output", "There are no more numbers or bytes than the policy allows."),
+    "shape": CheckText(
         "Names and shape", "Names, texts and the shape of tables do not depend on single learners."
     ),
-    "differencing": Asked(
+    "differencing": CheckText(
         "Difference to earlier results",
         "This and an earlier result do not give a few learners away together.",
     ),
-    "reconstruction": Asked(
+    "reconstruction": CheckText(
         "Numbers released so far", "Not so many numbers have left that data may be worked out from them."
     ),
-    "shadows": Asked(
+    "shadows": CheckText(
         "Same on drawn data",
         "On data drawn from the learners the code behaves as on the learners themselves.",
     ),
-    "price": Asked("Reach of the price", "Can the price come near the policy's limit at all?"),
-    "consistency": Asked(
+    "price": CheckText("Reach of the price", "Can the price come near the policy's limit at all?"),
+    "consistency": CheckText(
         "Same code for all runs", "The code does not answer otherwise when it sees all learners."
     ),
-    "others": Asked("Other releases", "The price leaves out no release about these learners."),
+    "others": CheckText("Other releases", "The price leaves out no release about these learners."),
 }
 
 
-def asked(name: str) -> Asked:
+def check_text(name: str) -> CheckText:
     """What a check is about."""
-    return CHECKS.get(name) or Asked(name.replace("_", " ").capitalize(), "")
+    return CHECKS.get(name) or CheckText(name.replace("_", " ").capitalize(), "")
 
 
-def in_order(verdict: str) -> int:
+def severity(verdict: str) -> int:
     """The worst first."""
     return ("fail", "review", "pass").index(verdict)
 
 
-def places(person: Person) -> list[tuple[str, str]]:
+def menu(person: Person) -> list[tuple[str, str]]:
     """The main menu of a person."""
     found = [("/", "Waiting"), ("/requests", "Requests"), ("/data", "Data")]
     if person.role is Role.CUSTODIAN:
@@ -148,7 +148,7 @@ def size(n_numbers: int, n_tables: int) -> str:
 
 def policy_lines(policy: Policy) -> list[tuple[str, str]]:
     """What a policy asks for, as title and sentence."""
-    override = ", ".join(asked(name).title.lower() for name in policy.may_override)
+    override = ", ".join(check_text(name).title.lower() for name in policy.may_override)
     return [
         ("Behind every number", f"at least {policy.minimum_learners} learners, counted by the desk itself"),
         (

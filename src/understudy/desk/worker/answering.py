@@ -38,18 +38,17 @@ from understudy.desk.risk.pricing import (
 from understudy.desk.risk.released_summary import StageOne
 from understudy.desk.risk.shadow_consistency import shadow_consistency
 from understudy.desk.risk.shadows import ShadowBank
-from understudy.desk.service import answers, data_sets
+from understudy.desk.service import Desk, answers, data_sets
 from understudy.desk.service.answers import (
+    AnswerOrigin,
+    EarlierMeasurement,
     EarlierRelease,
-    Held,
-    Measured,
+    HeldAnswer,
     Measurement,
-    Origin,
     Question,
-    Work,
+    RequestToAnswer,
 )
 from understudy.desk.service.data_sets import RealTable
-from understudy.desk.service.desk import Desk
 
 Progress = Callable[[str, int, int], None]
 """Hears a stage in words, and how many of how many steps of it are done; what it raises ends the work."""
@@ -62,7 +61,9 @@ CHECKING, PRICING, EARLIER, GAME = (
 )
 
 
-def trial(desk: Desk, work: Work, sandbox: RunsJobs) -> tuple[Origin, Answer, dict[str, Any]]:
+def trial(
+    desk: Desk, work: RequestToAnswer, sandbox: RunsJobs
+) -> tuple[AnswerOrigin, Answer, dict[str, Any]]:
     """The code on the synthetic data, and what the static review aid saw in it. No real data is touched."""
     table = data_sets.synthetic_table(desk, work.data_set)
     reading = read_code(work.code, table.columns, work.policy).to_json()
@@ -70,19 +71,19 @@ def trial(desk: Desk, work: Work, sandbox: RunsJobs) -> tuple[Origin, Answer, di
     return answers.trial_origin(desk, work), given, reading
 
 
-def answer(desk: Desk, work: Work, sandbox: RunsJobs, progress: Progress) -> Held:
+def answer(desk: Desk, work: RequestToAnswer, sandbox: RunsJobs, progress: Progress) -> HeldAnswer:
     """The code on the real data, with its checks and its price; an error is its type and line, for reviewers."""
     # The table and its version first: rules that change after that make the answer old, not wrong.
     real = data_sets.real_table(desk, work.data_set)
     question = answers.question_of(desk, work)
-    origin = Origin(code_hash(work.code), real.hash, real.version, environment())
+    origin = AnswerOrigin(code_hash(work.code), real.hash, real.version, environment())
     analysis = Analysis.seeded(work.code)
     given, probes = probe(
         analysis, real.table, sandbox, _chance(real, work.code, "pairs"), _stage(progress, CHECKING)
     )
     if isinstance(given, Failure) or probes is None:
         failure = given if isinstance(given, Failure) else Failure("killed")
-        return Held(origin, None, failure, question.reading)
+        return HeldAnswer(origin, None, failure, question.reading)
     bank = bank_for(real.table, real.seed, question.policy.n_shadows)
     earlier = [_as_of_now(one, real, bank, sandbox, progress) for one in question.earlier]
     found = examine(
@@ -108,7 +109,7 @@ def answer(desk: Desk, work: Work, sandbox: RunsJobs, progress: Progress) -> Hel
         consistency = shadow_consistency(Influences(probes), shadows, bank, given)
         checks = (*checks, consistency, *reach(question.policy))
         prices = _prices(shadows, earlier, bank, real, work, question, progress)
-    return Held(
+    return HeldAnswer(
         origin,
         found.released,
         None,
@@ -120,7 +121,7 @@ def answer(desk: Desk, work: Work, sandbox: RunsJobs, progress: Progress) -> Hel
         probes.to_bytes(),
         None if shadows is None else shadows.to_bytes(),
         tuple(
-            Measured(
+            EarlierMeasurement(
                 one.request,
                 new.data_hash,
                 new.probes.to_bytes(),
@@ -151,7 +152,7 @@ def _prices(
     earlier: Sequence[Measurement],
     bank: ShadowBank,
     real: RealTable,
-    work: Work,
+    work: RequestToAnswer,
     question: Question,
     progress: Progress,
 ) -> Prices:

@@ -16,7 +16,7 @@ from email.utils import formatdate, make_msgid
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from understudy.desk.service.desk import Desk
+from understudy.desk.service import Desk
 from understudy.desk.service.notices import UnmailedNotices, claim_unmailed, give_back_unmailed
 from understudy.desk.store.settings import Mail, Settings
 

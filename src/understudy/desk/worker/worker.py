@@ -19,9 +19,8 @@ from typing import Self
 
 from understudy.desk.domain.analysis import Failure, RunsJobs, limits_of
 from understudy.desk.domain.results import Results
-from understudy.desk.service import answers, releases
-from understudy.desk.service.answers import Work
-from understudy.desk.service.desk import Desk
+from understudy.desk.service import Desk, answers, releases
+from understudy.desk.service.answers import RequestToAnswer
 from understudy.desk.store import jobs
 from understudy.desk.store.jobs import LEASE, QUICK, RUNS, Kind, Lease, LostLeaseError
 from understudy.desk.worker import answering
@@ -97,7 +96,7 @@ class Worker:
                 if monotonic() >= due:
                     self._do_duties()
                     due = monotonic() + DUTIES_EVERY
-                if not self._do_one_calmly():
+                if not self._try_next_job():
                     stop.wait(PAUSE)
         finally:
             self.close()
@@ -109,8 +108,8 @@ class Worker:
         if lease is None:
             return False
         try:
-            with _Heart(self._desk, lease, self._stop) as heart:
-                self._do(lease, heart)
+            with _LeaseKeeper(self._desk, lease, self._stop) as keeper:
+                self._do(lease, keeper)
         except LostLeaseError:
             log.info("%s of request %s was taken from this worker", lease.kind, lease.request)
         except _StoppedError:
@@ -122,7 +121,7 @@ class Worker:
             self._failed(lease, error, counted=not isinstance(error, MissingError))
         return True
 
-    def _do(self, lease: Lease, heart: _Heart) -> None:
+    def _do(self, lease: Lease, keeper: _LeaseKeeper) -> None:
         work = answers.begin(self._desk, lease)
         if lease.kind == "release":
             releases.hand_out(self._desk, lease)
@@ -133,11 +132,11 @@ class Worker:
         else:
             sandbox = self._sandbox(work)
             with _blamed_on_the_request():
-                held = answering.answer(self._desk, work, sandbox, heart.progress)
-            heart.check()
+                held = answering.answer(self._desk, work, sandbox, keeper.progress)
+            keeper.check()
             answers.hold(self._desk, lease, held)
 
-    def _try(self, lease: Lease, work: Work) -> None:
+    def _try(self, lease: Lease, work: RequestToAnswer) -> None:
         if lease.last_try:
             origin = answers.trial_origin(self._desk, work)
             answers.fail_trial(self._desk, lease, origin, Failure("killed"))
@@ -150,7 +149,7 @@ class Worker:
         else:
             answers.fail_trial(self._desk, lease, origin, given)
 
-    def _sandbox(self, work: Work) -> RunsJobs:
+    def _sandbox(self, work: RequestToAnswer) -> RunsJobs:
         """The warm sandbox with the limits of the request's policy; one at a time, since each holds memory."""
         limits = limits_of(work.policy)
         if self._opened is None or self._opened[0] != limits:
@@ -170,7 +169,7 @@ class Worker:
             # The lease ends by itself.
             log.warning("%s while giving back a job", safe_location(error))
 
-    def _do_one_calmly(self) -> bool:
+    def _try_next_job(self) -> bool:
         try:
             return self.do_one()
         except Exception as error:
@@ -207,14 +206,14 @@ def _blamed_on_the_request() -> Iterator[None]:
         raise _RunError from error
 
 
-class _Heart:
+class _LeaseKeeper:
     """Renews a lease from a thread of its own, and tells the work when it is in vain."""
 
     def __init__(self, desk: Desk, lease: Lease, stop: threading.Event) -> None:
         self._desk, self._lease, self._stop = desk, lease, stop
         self._ended, self._lost = threading.Event(), threading.Event()
         self._at = ("", 0, 0)
-        self._thread = threading.Thread(target=self._beat, name="heart", daemon=True)
+        self._thread = threading.Thread(target=self._renew, name="lease", daemon=True)
 
     def __enter__(self) -> Self:
         self._thread.start()
@@ -236,12 +235,12 @@ class _Heart:
         if self._stop.is_set():
             raise _StoppedError
 
-    def _beat(self) -> None:
+    def _renew(self) -> None:
         while not self._ended.wait(self._lease.lasting.total_seconds() / _BEATS):
             stage, done, total = self._at
             try:
                 with self._desk.database.writing() as session:
-                    jobs.beat(session, self._lease, done=done, total=total, stage=stage)
+                    jobs.renew_lease(session, self._lease, done=done, total=total, stage=stage)
             except LostLeaseError:
                 self._lost.set()
                 return

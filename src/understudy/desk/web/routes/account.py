@@ -10,8 +10,7 @@ from fastapi import APIRouter, Query, Request, Response
 from starlette.responses import RedirectResponse
 
 from understudy.desk.domain.people import NotFoundError, Person
-from understudy.desk.service import accounts, tokens
-from understudy.desk.service.desk import Desk
+from understudy.desk.service import Desk, accounts, tokens
 from understudy.desk.service.notices import notices
 from understudy.desk.web import pages, sessions
 from understudy.desk.web.guards import Id, SignedIn, Text, TheDesk, local_address, somebody
@@ -47,7 +46,7 @@ def sign_in(
 ) -> Response:
     """Come in by e-mail address and password."""
     try:
-        request.app.state.knocking.knock(client_address(request))
+        request.app.state.sign_in_rate.check(client_address(request))
         signed_in = accounts.sign_in(desk, email, password, client_address(request))
     except UnderstudyError as error:
         return _sign_in_page(request, desk, next, email=email, problem=error)

@@ -13,8 +13,7 @@ from pydantic import AliasPath, BaseModel, BeforeValidator, ConfigDict, Field
 from starlette.responses import FileResponse, JSONResponse
 
 from understudy.desk.domain.people import Person
-from understudy.desk.service import data_sets, feedback, requests, views
-from understudy.desk.service.desk import Desk
+from understudy.desk.service import Desk, data_sets, feedback, requests, views
 from understudy.desk.web.guards import ByToken, TheDesk
 from understudy.errors import RefusedError
 

@@ -20,7 +20,7 @@ from understudy.desk.service import data_sets, views
 from understudy.desk.service.views import Priced, PricedRequest
 from understudy.desk.web import pages, price_figures, wording
 from understudy.desk.web.guards import Reviewing, SignedIn, TheDesk, somebody
-from understudy.desk.web.result_view import shown
+from understudy.desk.web.result_view import result_groups
 from understudy.errors import DataError
 
 router = APIRouter(include_in_schema=False)
@@ -176,5 +176,5 @@ def certificate_page(request: Request, desk: TheDesk, number: str) -> Response:
         simulated=bool(document["simulated"]),
         document=document,
         genuine=genuine,
-        result=[] if document["result"] is None else shown(Results.from_json(document["result"])),
+        result=[] if document["result"] is None else result_groups(Results.from_json(document["result"])),
     )

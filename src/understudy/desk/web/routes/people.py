@@ -6,8 +6,7 @@ from fastapi import APIRouter, Request, Response
 from starlette.responses import RedirectResponse
 
 from understudy.desk.domain.people import Person, Role
-from understudy.desk.service import accounts
-from understudy.desk.service.desk import Desk
+from understudy.desk.service import Desk, accounts
 from understudy.desk.web import pages, sessions
 from understudy.desk.web.guards import Custodian, Id, Text, TheDesk
 from understudy.desk.web.problems import status_of

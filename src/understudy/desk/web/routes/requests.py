@@ -16,15 +16,14 @@ from understudy.desk.domain.certificate import MEANING_OF_PRICE
 from understudy.desk.domain.people import NotAllowedError, Person
 from understudy.desk.domain.results import Results
 from understudy.desk.domain.states import ENDED, State, life_order, step_of
-from understudy.desk.service import data_sets, feedback, releases, requests, views
-from understudy.desk.service.desk import Desk
+from understudy.desk.service import Desk, data_sets, feedback, releases, requests, views
 from understudy.desk.service.notices import notices
 from understudy.desk.service.views import RequestView
 from understudy.desk.web import pages, wording
 from understudy.desk.web.advice import advise, bars
 from understudy.desk.web.guards import SignedIn, Text, TheDesk
 from understudy.desk.web.problems import status_of
-from understudy.desk.web.result_view import Group, shown
+from understudy.desk.web.result_view import Group, result_groups
 from understudy.errors import UnderstudyError, UsageError
 
 router = APIRouter(include_in_schema=False)
@@ -38,7 +37,7 @@ _NOTICES = 8
 
 
 @dataclass(frozen=True)
-class Here:
+class RequestPage:
     """Somebody at the page of a request."""
 
     request: Request
@@ -46,15 +45,15 @@ class Here:
     person: Person
     name: str
 
-    def after(self, verb: Verb, code: str) -> Response:
+    def perform(self, verb: Verb, code: str) -> Response:
         """Do it and go back to the page; or show the page with what went wrong."""
-        return self._after(lambda: verb(self.desk, self.person, self.name), code)
+        return self._perform(lambda: verb(self.desk, self.person, self.name), code)
 
-    def after_words(self, verb: VerbWithText, code: str, typed: str, opened: str = "") -> Response:
+    def perform_with_text(self, verb: VerbWithText, code: str, typed: str, opened: str = "") -> Response:
         """The same with words that somebody typed: if it goes wrong, they are still there."""
-        return self._after(lambda: verb(self.desk, self.person, self.name, typed), code, typed, opened)
+        return self._perform(lambda: verb(self.desk, self.person, self.name, typed), code, typed, opened)
 
-    def _after(self, act: Callable[[], None], code: str, typed: str = "", opened: str = "") -> Response:
+    def _perform(self, act: Callable[[], None], code: str, typed: str = "", opened: str = "") -> Response:
         try:
             act()
         except NotAllowedError:
@@ -83,22 +82,22 @@ class Here:
             view=view,
             typed=typed,
             opened=opened,
-            released=None if view.released is None else shown(view.released, trial=_tried(view)),
+            released=None if view.released is None else result_groups(view.released, trial=_tried(view)),
             trial=_trial(view),
             reading=wording.reading(None if view.trial is None else view.trial.reading),
             **(_for_reviewer(view) if view.reviewing else {"at_step": step_of(view.state)}),
         )
 
 
-def _here(request: Request, desk: TheDesk, person: SignedIn, name: str) -> Here:
-    return Here(request, desk, person, name)
+def _here(request: Request, desk: TheDesk, person: SignedIn, name: str) -> RequestPage:
+    return RequestPage(request, desk, person, name)
 
 
-AtRequest = Annotated[Here, Depends(_here)]
+AtRequest = Annotated[RequestPage, Depends(_here)]
 
 
 def back_to(name: str, code: str) -> Response:
-    """To the page, which says what was done by a code of `wording.DONE`."""
+    """To the page, which says what was done by a code of `wording.CONFIRMATIONS`."""
     return RedirectResponse(f"/requests/{name}?done={code}", status_code=303)
 
 
@@ -193,7 +192,7 @@ def create(
     except UnderstudyError as problem:
         return _form(request, desk, person, data, typed, problem=problem)
     if form.then == "submit":
-        return Here(request, desk, person, name).after(requests.submit, "submitted")
+        return RequestPage(request, desk, person, name).perform(requests.submit, "submitted")
     return back_to(name, "drafted")
 
 
@@ -220,7 +219,7 @@ def edit_page(request: Request, desk: TheDesk, person: SignedIn, name: str) -> R
         problem = UsageError(
             "this request cannot be changed now.", hint="its page says what can be done with it."
         )
-        return Here(request, desk, person, name).page(problem=problem, status=409)
+        return RequestPage(request, desk, person, name).page(problem=problem, status=409)
     typed = {
         "question": view.question,
         "kind": view.kind,
@@ -249,20 +248,20 @@ def edit(
     except UnderstudyError as problem:
         return _form(request, desk, person, data, typed, name=name, problem=problem)
     if form.then == "submit":
-        return Here(request, desk, person, name).after(requests.submit, "submitted")
+        return RequestPage(request, desk, person, name).perform(requests.submit, "submitted")
     return back_to(name, "edited")
 
 
 def _plain(verb: Verb, code: str) -> Callable[..., Response]:
     def route(here: AtRequest) -> Response:
-        return here.after(verb, code)
+        return here.perform(verb, code)
 
     return route
 
 
 def _noted(verb: VerbWithText, code: str, field: str, action: str) -> Callable[..., Response]:
     def route(here: AtRequest, typed: str = Form("", alias=field)) -> Response:
-        return here.after_words(verb, code, typed, action)
+        return here.perform_with_text(verb, code, typed, action)
 
     return route
 
@@ -288,7 +287,7 @@ for _action, _with_text, _code, _field in (
 @router.post("/requests/{name}/report")
 def report(here: AtRequest, precision: Annotated[float, Form()], words: Text = "") -> Response:
     """The owner compares the result with the synthetic data."""
-    return here.after_words(
+    return here.perform_with_text(
         lambda desk, who, name, typed: feedback.report(desk, who, name, precision, typed), "reported", words
     )
 
@@ -354,10 +353,10 @@ def _for_reviewer(view: RequestView) -> dict[str, Any]:
         "meaning": MEANING_OF_PRICE,
         "advice": advise(held),
         "bars": None if held.prices is None else bars(held.prices, view.policy),
-        "checks": sorted(held.checks, key=lambda check: wording.in_order(check.verdict)),
+        "checks": sorted(held.checks, key=lambda check: wording.severity(check.verdict)),
         "held": None
         if held.results is None
-        else shown(
+        else result_groups(
             held.results,
             trial=_tried(view),
             support=held.support,
@@ -371,7 +370,7 @@ def _for_reviewer(view: RequestView) -> dict[str, Any]:
 
 def _trial(view: RequestView) -> list[Group] | None:
     tried = _tried(view)
-    return None if tried is None else shown(tried.changed(_to_look_at))
+    return None if tried is None else result_groups(tried.changed(_to_look_at))
 
 
 def _to_look_at(_: str, value: float) -> float:
