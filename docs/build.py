@@ -124,18 +124,17 @@ def errors_page() -> str:
         for name, kind in vars(errors).items()
         if isinstance(kind, type) and issubclass(kind, errors.UnderstudyError)
     }
-    raised: dict[tuple[str, int], dict[str, list[str]]] = {}
+    raised: dict[tuple[str, int], set[tuple[str, str]]] = {}
     for code, exit_code, where, message in raised_codes(kinds):
-        raised.setdefault((code, exit_code), {}).setdefault(message.replace("|", "\\|"), []).append(where)
+        raised.setdefault((code, exit_code), set()).add((where.split("/")[0], message.replace("|", "\\|")))
     rows = []
-    for (code, exit_code), messages in sorted(raised.items()):
-        homes = sorted({"/".join(where.split("/")[:2]) for places in messages.values() for where in places})
-        said = sorted(messages)
-        more = [f"and {len(said) - 3} others"] if len(said) > 3 else []
-        rows.append([f"`{code}`", str(exit_code), ", ".join(homes), "<br>".join([*said[:3], *more])])
+    for (code, exit_code), places in sorted(raised.items()):
+        wings = ", ".join(sorted({wing for wing, _ in places}))
+        example = min((message for _, message in places), key=lambda message: (message.count("…"), message))
+        rows.append([f"`{code}`", str(exit_code), wings, example])
     return filled(
         DOCS / "reference" / "errors.template.md",
-        codes=table(["code", "exit code", "raised in", "message"], rows),
+        codes=table(["code", "exit code", "raised in", "a message, for example"], rows),
     )
 
 
