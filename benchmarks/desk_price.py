@@ -11,7 +11,7 @@ import numpy as np
 
 from understudy.cohorts.simulate import School
 from understudy.cohorts.summary.budget import propose
-from understudy.cohorts.summary.summarize import summarize
+from understudy.cohorts.summary.mechanism import noisy_summary
 from understudy.core.privacy.noise import os_noise
 from understudy.desk.disclosure.examination import examine
 from understudy.desk.disclosure.probing import probe
@@ -46,7 +46,7 @@ def timed(part: str, seconds: dict[str, tuple[float, float]]) -> Iterator[None]:
 
 def main() -> None:
     cohort = School(n_learners=N_LEARNERS).simulate(0, np.random.default_rng(0))
-    summary = summarize(cohort, propose(cohort.schema, N_LEARNERS, 3.0, 1e-4), os_noise())
+    summary = noisy_summary(cohort, propose(cohort.schema, N_LEARNERS, 3.0, 1e-4), os_noise())
     table = learner_table(cohort.to_frame(), np.random.default_rng(1))
     analysis, seconds = Analysis(CODE), dict[str, tuple[float, float]]()
     load = os.getloadavg()[0]

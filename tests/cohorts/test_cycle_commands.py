@@ -83,7 +83,7 @@ def test_improve_writes_what_summarize_takes(folder):
         cwd=folder,
     )
     assert "With the earlier summary weighed in" in said.stdout
-    assert said.stdout.count("Beside it:") == 3  # the earlier summary, its file, the suggestions
+    assert said.stdout.count("Stated with it:") == 3  # the earlier summary, its file, the suggestions
     second = json.loads(second_file.read_text())
     assert second["guarantee"]["epsilon"] == first["guarantee"]["epsilon"] == 3.0
     assert second["guarantee"]["delta"] == first["guarantee"]["delta"]

@@ -16,8 +16,8 @@ from understudy.cohorts.schema import Feature, Schema
 from understudy.cohorts.simulate import School
 from understudy.cohorts.summary import statistics
 from understudy.cohorts.summary.budget import propose
+from understudy.cohorts.summary.mechanism import noisy_summary
 from understudy.cohorts.summary.statistics import MEASURES, Measure
-from understudy.cohorts.summary.summarize import summarize
 from understudy.core.privacy.composition import mu_to_delta
 from understudy.core.privacy.noise import os_noise, seeded_noise
 
@@ -153,7 +153,7 @@ def test_all_draws_together_stay_within_the_claim(plan, schema):
     transcripts = []
     for learner in extreme_learners(declared, rng, n_random=4):
         noise = Transcript()
-        summarize(with_last(rest, learner), settled, noise)
+        noisy_summary(with_last(rest, learner), settled, noise)
         transcripts.append(noise.draws)
     worst = max(squared_mu(a, b) for a, b in itertools.combinations(transcripts, 2))
     assert worst / 2 <= settled.rho * (1 + 1e-9)
@@ -183,7 +183,7 @@ def test_habits_are_centred_by_what_was_released_and_by_nothing_else():
     schema = SCHEMAS["four windows"]
     plan = propose(schema, 6, 3.0, 1e-3)
     contexts = [
-        dict(summarize(some_cohort(schema, rng), plan, Transcript()).statistics["habits"].context)
+        dict(noisy_summary(some_cohort(schema, rng), plan, Transcript()).statistics["habits"].context)
         for _ in range(2)
     ]
     assert contexts[0] == contexts[1]
@@ -195,7 +195,7 @@ def test_the_noise_has_the_scale_that_stands_beside_the_values():
     cohort = School(n_learners=30).simulate(0, rng)
     plan = propose(cohort.schema, 30, 3.0, 1e-3)
     noise = seeded_noise(rng)
-    found = [summarize(cohort, plan, noise) for _ in range(400)]
+    found = [noisy_summary(cohort, plan, noise) for _ in range(400)]
     for name in plan.shares:
         if name == "habits":
             continue  # its centres differ from draw to draw: see below
@@ -216,10 +216,10 @@ def test_the_noise_has_the_scale_that_stands_beside_the_values():
 def test_only_secret_noise_carries_the_guarantee():
     cohort = School(n_learners=20).simulate(0, np.random.default_rng(1))
     plan = propose(cohort.schema, 20, 3.0, 1e-3)
-    seeded = summarize(cohort, plan, seeded_noise(np.random.default_rng(1)))
+    seeded = noisy_summary(cohort, plan, seeded_noise(np.random.default_rng(1)))
     assert not seeded.guarantee.formal
     assert "seeded" in str(seeded.guarantee)
-    secret = summarize(cohort, plan, os_noise())
+    secret = noisy_summary(cohort, plan, os_noise())
     assert secret.guarantee.formal
     assert secret.guarantee == plan.guarantee
     assert secret.guarantee.unit == "a learner with all their rows"

@@ -86,6 +86,24 @@ def _build(path: Path, out: Path, **spending: Any) -> Any:
     )
 
 
+def _cohort(folder: Path) -> Path:
+    from dataclasses import replace
+
+    from understudy.cohorts.cohort import write_cohort
+    from understudy.cohorts.simulate import School
+
+    cohort = School(n_learners=60).simulate(0, np.random.default_rng(1))
+    write_cohort(replace(cohort, simulated=False), folder / "cohort.csv")
+    return folder / "cohort.csv"
+
+
+def _summarize(path: Path, out: Path, **spending: Any) -> Any:
+    from understudy.cohorts.cohort import read_cohort
+    from understudy.cohorts.summary.summarize import summarize
+
+    return summarize(read_cohort(path), out=out, epsilon=4, **spending)
+
+
 VERBS = [
     Verb(
         "synthesize",
@@ -122,5 +140,14 @@ VERBS = [
         4.0,
         "understudy.cohorts.building.build.private_cuts",
         lambda data, out: out,
+    ),
+    Verb(
+        "cohort summarize",
+        _cohort,
+        lambda path, out: ["cohort", "summarize", str(path), "-o", str(out), "--epsilon", "4"],
+        _summarize,
+        "summary.json",
+        4.0,
+        "understudy.cohorts.summary.summarize.noisy_summary",
     ),
 ]

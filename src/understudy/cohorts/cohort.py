@@ -189,6 +189,8 @@ def read_cohort(path: Path | str, schema: Path | str | Schema | None = None) -> 
             hint="give the table that `understudy cohort build` or `understudy cohort synthesize` wrote, csv or "
             "parquet by its extension.",
         ) from None
+    # An empty line at the end of a csv file is not a learner.
+    frame = frame.filter(~pl.all_horizontal(pl.all().is_null()))
     cohort = Cohort.from_frame(frame, declared, source=path.name)
     return replace(cohort, simulated=is_simulated(path), origin=Origin(path, format=path.suffix.lower()[1:]))
 

@@ -19,7 +19,7 @@ from understudy.cohorts.cohort import Cohort
 from understudy.cohorts.findings import Analysis, bank
 from understudy.cohorts.methods import GUARANTEES, CohortMetrics, Deep, methods, require_deep
 from understudy.cohorts.panel.panel import N_EACH
-from understudy.cohorts.summary.summarize import refuse_cuts_from_data
+from understudy.cohorts.summary.mechanism import refuse_cuts_from_data
 from understudy.core.attacks.intervals import SeedInterval, over_seeds
 from understudy.core.engine import progress
 from understudy.errors import DataError, UsageError

@@ -19,8 +19,8 @@ from understudy.cohorts.offline import PANELISTS, run_trusted
 from understudy.cohorts.panel.panel import N_EACH, counts_of, draw_cohort, label_shares, rows_needed
 from understudy.cohorts.schema import Schema
 from understudy.cohorts.summary.budget import Plan, propose
+from understudy.cohorts.summary.mechanism import noisy_summary
 from understudy.cohorts.summary.previous_year import remade
-from understudy.cohorts.summary.summarize import summarize
 from understudy.cohorts.summary.summary_file import PrivateSummary
 from understudy.core.privacy.noise import Noise, seeded_noise
 from understudy.errors import MissingError
@@ -77,7 +77,7 @@ def seeded_summary(
 ) -> PrivateSummary:
     """The summary that a custodian would get, with seeded noise."""
     chosen = plan or propose(cohort.schema, cohort.n_learners, epsilon, delta)
-    return summarize(cohort, chosen, seeded_noise(rng))
+    return noisy_summary(cohort, chosen, seeded_noise(rng))
 
 
 class _Silence:
@@ -92,7 +92,7 @@ class _Silence:
 def exact_summary(cohort: Cohort, epsilon: float, delta: float) -> PrivateSummary:
     """The same statistics without noise: not private."""
     silence: Noise = _Silence()  # type: ignore[assignment]
-    exact = summarize(cohort, propose(cohort.schema, cohort.n_learners, epsilon, delta), silence)
+    exact = noisy_summary(cohort, propose(cohort.schema, cohort.n_learners, epsilon, delta), silence)
     statistics = {
         name: replace(statistic, noise_sd=np.asarray(statistic.noise_sd) * _NEXT_TO_NONE)
         for name, statistic in exact.statistics.items()

@@ -18,7 +18,7 @@ from understudy.cohorts.cohort import write_cohort
 from understudy.cohorts.methods import pooled
 from understudy.cohorts.simulate import School
 from understudy.cohorts.summary.budget import propose
-from understudy.cohorts.summary.summarize import summarize
+from understudy.cohorts.summary.mechanism import noisy_summary
 from understudy.core.engine import progress
 from understudy.core.files.simulated import mark_simulated
 from understudy.core.files.writing import write_json, write_text
@@ -170,7 +170,7 @@ def _registered(desk: Desk, custodian: Person, folder: Path, n_learners: int, po
     cohort = School(n_learners).simulate(0, rng)
     write_cohort(cohort, place / "cohort.parquet")
     mark_simulated(place / "cohort.parquet")
-    summary = summarize(cohort, propose(cohort.schema, cohort.n_learners, 3.0, 1e-3), os_noise())
+    summary = noisy_summary(cohort, propose(cohort.schema, cohort.n_learners, 3.0, 1e-3), os_noise())
     write_json(place / "summary.json", summary.to_json())
     pooled(summary, rng).to_polars().write_parquet(place / "synthetic.parquet")
     view = data_sets.register(

@@ -12,14 +12,14 @@ from understudy.cohorts.panel.scripts import check_script
 from understudy.cohorts.schema import Feature, Schema
 from understudy.cohorts.simulate import School
 from understudy.cohorts.summary.budget import ANALYSES, propose
-from understudy.cohorts.summary.summarize import summarize
+from understudy.cohorts.summary.mechanism import noisy_summary
 from understudy.core.privacy.noise import seeded_noise
 from understudy.errors import UsageError
 
 
 def measured(cohort, epsilon=3.0, seed=1, **more):
     plan = propose(cohort.schema, cohort.n_learners, epsilon, 1e-3, **more)
-    return summarize(cohort, plan, seeded_noise(np.random.default_rng(seed)))
+    return noisy_summary(cohort, plan, seeded_noise(np.random.default_rng(seed)))
 
 
 def invented(name, summary, n=2000, seed=0):

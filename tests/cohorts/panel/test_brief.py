@@ -15,8 +15,8 @@ from understudy.cohorts.panel.brief import (
 from understudy.cohorts.panel.scripts import RULES, ScriptFault, repair_request
 from understudy.cohorts.simulate import School
 from understudy.cohorts.summary.budget import propose
+from understudy.cohorts.summary.mechanism import noisy_summary
 from understudy.cohorts.summary.suggestions import read_suggestions
-from understudy.cohorts.summary.summarize import summarize
 from understudy.cohorts.summary.summary_file import PrivateSummary
 from understudy.core.privacy.noise import os_noise, seeded_noise
 from understudy.errors import DataError, RefusedError
@@ -52,8 +52,8 @@ def test_real_learners_without_a_guarantee_do_not_get_into_a_prompt(summary):
     cohort = replace(School(n_learners=60).simulate(0, rng), simulated=False)
     plan = propose(cohort.schema, 60, 3.0, 1e-3)
     with pytest.raises(RefusedError, match="no formal guarantee"):
-        write_brief(summarize(cohort, plan, seeded_noise(rng)))
-    private = write_brief(summarize(cohort, plan, os_noise())).text
+        write_brief(noisy_summary(cohort, plan, seeded_noise(rng)))
+    private = write_brief(noisy_summary(cohort, plan, os_noise())).text
     assert "computed from the real group under differential privacy: noise was added" in private
     # Of simulated ones the brief says what they are.
     assert "differential privacy" not in write_brief(summary).text

@@ -25,7 +25,7 @@ from understudy.cohorts.panel.scripts import Tokens, extract_code
 from understudy.cohorts.simulate import School
 from understudy.cohorts.summary import caveats
 from understudy.cohorts.summary.budget import propose
-from understudy.cohorts.summary.summarize import summarize
+from understudy.cohorts.summary.mechanism import noisy_summary
 from understudy.core.privacy.noise import os_noise
 from understudy.errors import MissingError, UsageError
 from understudy.sandbox import Limits, Sandbox, require_sandbox
@@ -98,7 +98,7 @@ def test_a_panelist_gets_the_brief_and_nothing_else(summary, sandbox):
 
 def test_suggestions_are_stated_with_what_the_panel_makes(sandbox):
     cohort = School(n_learners=60).simulate(0, np.random.default_rng(5))
-    private = summarize(cohort, propose(cohort.schema, 60, 3.0, 1e-3), os_noise())
+    private = noisy_summary(cohort, propose(cohort.schema, 60, 3.0, 1e-3), os_noise())
     ours = WrittenPanelist("copula", offline.scripts()["copula"], "offline")
     told = run(private, [Scripted("one", fenced(GOOD_SCRIPT)), ours], sandbox, suggestions=["more weekends"])
     assert told.guarantee == private.guarantee.with_caveats(caveats.FEEDBACK)

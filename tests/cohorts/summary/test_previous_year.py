@@ -14,12 +14,12 @@ from understudy.cohorts.schema import Feature, Schema
 from understudy.cohorts.simulate import SCHEMA, School
 from understudy.cohorts.summary import caveats, previous_year
 from understudy.cohorts.summary.budget import propose
+from understudy.cohorts.summary.mechanism import noisy_summary
 from understudy.cohorts.summary.previous_year import check_previous, drift_variance, recentred, with_previous
 from understudy.cohorts.summary.statistics import MEASURES
 from understudy.cohorts.summary.suggestions import (
     with_effects,
 )
-from understudy.cohorts.summary.summarize import summarize
 from understudy.cohorts.summary.summary_file import PrivateSummary
 from understudy.core.privacy.noise import os_noise
 from understudy.core.privacy.noise import seeded_noise as seeded
@@ -29,8 +29,10 @@ from understudy.errors import DataError
 def test_the_statement_says_what_went_in_beside_the_measurement():
     cohort = School().simulate(1, np.random.default_rng(1))
     plan = propose(cohort.schema, 120, 3.0, 1e-3)
-    now = summarize(cohort, plan, os_noise())
-    before = summarize(School().simulate(0, np.random.default_rng(2)), plan, os_noise(), {"card": "0" * 16})
+    now = noisy_summary(cohort, plan, os_noise())
+    before = noisy_summary(
+        School().simulate(0, np.random.default_rng(2)), plan, os_noise(), {"card": "0" * 16}
+    )
     effects = suggest(feedback_of(finding_named("activity_and_outcome: overnight", YES, YES)), SCHEMA)
     assert now.guarantee.caveats == ()
     # Without a ledger that knows it, that it was charged is a claim.
@@ -50,14 +52,14 @@ def test_the_statement_says_what_went_in_beside_the_measurement():
     assert read.guarantee.caveats == (caveats.PREVIOUS, caveats.FEEDBACK, caveats.FROM_FILE)
     third = with_previous(summary_of(2, 1), read)
     assert third.statistics["habits"].context["years"] == 3
-    formal = with_previous(summarize(cohort, plan, os_noise()), read, charged=True)
+    formal = with_previous(noisy_summary(cohort, plan, os_noise()), read, charged=True)
     stated = (caveats.PREVIOUS, caveats.EARLIER_FROM_FILE, caveats.FEEDBACK)
     assert formal.guarantee.caveats == stated
     back = PrivateSummary.from_json(json.loads(json.dumps(formal.to_json())))
     assert back.guarantee.caveats == (*stated, caveats.FROM_FILE)
     # One claim in the chain makes a claim of all of it.
     unknown = PrivateSummary.from_json(json.loads(json.dumps(claimed.to_json())))
-    later = with_previous(summarize(cohort, plan, os_noise()), unknown, charged=True)
+    later = with_previous(noisy_summary(cohort, plan, os_noise()), unknown, charged=True)
     assert later.guarantee.caveats == (caveats.PREVIOUS_CLAIMED, caveats.EARLIER_FROM_FILE)
 
 
@@ -65,15 +67,15 @@ def test_a_far_more_precise_earlier_year_is_read_again(monkeypatch):
     """What is written states no less noise than its years allow, however little an earlier one had."""
     monkeypatch.setattr(previous_year, "drift_variance", lambda *_: 0.0)
     cohort = School().simulate(1, np.random.default_rng(1))
-    now = summarize(cohort, propose(cohort.schema, 120, 1.0, 1e-3), os_noise())
+    now = noisy_summary(cohort, propose(cohort.schema, 120, 1.0, 1e-3), os_noise())
     effects = suggest(feedback_of(finding_named("activity_and_outcome: overnight", YES, YES)), SCHEMA)
-    sharp = summarize(
+    sharp = noisy_summary(
         School().simulate(0, np.random.default_rng(2)), propose(SCHEMA, 120, 90.0, 1e-3), os_noise()
     )
     both = with_effects(with_previous(now, sharp), effects)
     assert (both.statistics["labels"].noise_sd < now.statistics["labels"].noise_sd / 3).all()
     read = PrivateSummary.from_json(json.loads(json.dumps(both.to_json())))
-    third = with_previous(summarize(cohort, propose(cohort.schema, 120, 1.0, 1e-3), os_noise()), read)
+    third = with_previous(noisy_summary(cohort, propose(cohort.schema, 120, 1.0, 1e-3), os_noise()), read)
     assert PrivateSummary.from_json(json.loads(json.dumps(third.to_json()))).n_learners == 120
 
 
@@ -97,7 +99,9 @@ def test_combined_numbers_are_nearer_to_the_truth():
         both = with_previous(now, summary_of(0, seed))
         for name in ("levels", "rhythm", "persistence"):
             exact = (
-                summarize(cohort, propose(cohort.schema, 120, 3.0, 1e-3), _Silence()).statistics[name].values
+                noisy_summary(cohort, propose(cohort.schema, 120, 3.0, 1e-3), _Silence())
+                .statistics[name]
+                .values
             )
             own.append(((now.statistics[name].values - exact) ** 2).mean())
             combined.append(((both.statistics[name].values - exact) ** 2).mean())
@@ -116,7 +120,8 @@ def test_products_around_other_centres_are_the_same_after_recentring():
     cohort = School().simulate(0, np.random.default_rng(3))
     plan = propose(cohort.schema, 120, 3.0, 1e-3)
     first, second = (
-        summarize(cohort, plan, seeded(np.random.default_rng(seed))).statistics["habits"] for seed in (1, 2)
+        noisy_summary(cohort, plan, seeded(np.random.default_rng(seed))).statistics["habits"]
+        for seed in (1, 2)
     )
     assert first.context["centre_active"] != second.context["centre_active"]
 
@@ -167,7 +172,7 @@ def test_summaries_of_something_else_or_the_same_one_are_refused():
     with pytest.raises(DataError, match="same one"):
         with_previous(now, now)
     other = School(schema=Schema(n_weeks=9, cuts=(48.0, 62.0))).simulate(0, np.random.default_rng(1))
-    before = summarize(other, propose(other.schema, 120, 3.0, 1e-3), seeded(np.random.default_rng(1)))
+    before = noisy_summary(other, propose(other.schema, 120, 3.0, 1e-3), seeded(np.random.default_rng(1)))
     with pytest.raises(DataError, match=r"other weeks \(9; this year 17\)"):
         with_previous(now, before)
 
@@ -176,7 +181,7 @@ def test_another_bound_makes_every_number_something_else():
     now = summary_of(1, 1)
     high = tuple(Feature(f.name, 300.0, hours=f.hours) for f in SCHEMA.features)
     other = School(schema=Schema(features=high, cuts=(48.0, 62.0))).simulate(0, np.random.default_rng(1))
-    before = summarize(other, propose(other.schema, 120, 3.0, 1e-3), seeded(np.random.default_rng(1)))
+    before = noisy_summary(other, propose(other.schema, 120, 3.0, 1e-3), seeded(np.random.default_rng(1)))
     with pytest.raises(DataError, match="another bound of morning"):
         with_previous(now, before)
 

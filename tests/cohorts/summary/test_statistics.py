@@ -9,8 +9,8 @@ from understudy.cohorts.cohort import Cohort
 from understudy.cohorts.schema import Feature, Schema
 from understudy.cohorts.simulate import School
 from understudy.cohorts.summary.budget import ANALYSES, propose
+from understudy.cohorts.summary.mechanism import noisy_summary
 from understudy.cohorts.summary.statistics import MEASURES
-from understudy.cohorts.summary.summarize import summarize
 from understudy.core.privacy.noise import seeded_noise
 from understudy.errors import DataError, UsageError
 
@@ -149,7 +149,7 @@ def test_the_errors_are_known_beforehand():
     cohort = School(n_learners=40).simulate(0, rng)
     plan = propose(cohort.schema, 40, 3.0, 1e-3)
     noise = seeded_noise(rng)
-    found = [summarize(cohort, plan, noise) for _ in range(200)]
+    found = [noisy_summary(cohort, plan, noise) for _ in range(200)]
     for one in plan.predictions():
         if one.statistic == "habits":
             continue
@@ -187,11 +187,11 @@ def test_what_is_not_possible_is_refused_before_anything_is_spent(epsilon, delta
 
 def test_a_plan_for_others_is_refused():
     with pytest.raises(DataError):
-        summarize(COHORT, propose(SCHEMA, 4, 3.0, 1e-3), seeded_noise(np.random.default_rng(1)))
+        noisy_summary(COHORT, propose(SCHEMA, 4, 3.0, 1e-3), seeded_noise(np.random.default_rng(1)))
 
 
 def test_cuts_that_the_data_chose_are_refused():
     schema = Schema(cuts=(40.0, 60.0), cuts_source="data")
     cohort = School(n_learners=10, schema=schema).simulate(0, np.random.default_rng(1))
     with pytest.raises(DataError, match="cuts"):
-        summarize(cohort, propose(schema, 10, 3.0, 1e-3), seeded_noise(np.random.default_rng(1)))
+        noisy_summary(cohort, propose(schema, 10, 3.0, 1e-3), seeded_noise(np.random.default_rng(1)))

@@ -12,7 +12,7 @@ from understudy.cohorts.panel.brief import write_brief
 from understudy.cohorts.simulate import School
 from understudy.cohorts.summary import caveats
 from understudy.cohorts.summary.budget import propose
-from understudy.cohorts.summary.summarize import summarize
+from understudy.cohorts.summary.mechanism import noisy_summary
 from understudy.cohorts.summary.summary_file import PrivateSummary, Statistic, zero_shares
 from understudy.core.privacy.noise import os_noise, seeded_noise
 from understudy.errors import DataError, UnderstudyError, UsageError
@@ -25,7 +25,9 @@ def cohort():
 
 @pytest.fixture(scope="module")
 def summary(cohort):
-    return summarize(cohort, propose(cohort.schema, 120, 3.0, 1e-3), seeded_noise(np.random.default_rng(1)))
+    return noisy_summary(
+        cohort, propose(cohort.schema, 120, 3.0, 1e-3), seeded_noise(np.random.default_rng(1))
+    )
 
 
 def test_nobody_makes_one_from_numbers_of_their_own(cohort, summary):
@@ -209,7 +211,7 @@ def test_private_cuts_are_in_what_a_summary_states(cohort, cost):
     """The file is the cuts, and noise given the cuts: both epsilons."""
     schema = replace(cohort.schema, cuts_source="private", cuts_epsilon=cost)
     plan = propose(schema, 120, 3.0, 1e-3)
-    found = summarize(replace(cohort, schema=schema), plan, os_noise())
+    found = noisy_summary(replace(cohort, schema=schema), plan, os_noise())
     assert found.guarantee.epsilon == 3.0 + cost
     assert found.guarantee.delta == 1e-3
     assert found.guarantee.rho is None
@@ -244,7 +246,7 @@ def test_private_cuts_without_a_price_are_refused_before_anything_is_spent(cohor
 
 def test_learners_left_out_without_a_score_are_stated(cohort):
     schema = replace(cohort.schema, without_score="dropped")
-    found = summarize(replace(cohort, schema=schema), propose(schema, 120, 3.0, 1e-3), os_noise())
+    found = noisy_summary(replace(cohort, schema=schema), propose(schema, 120, 3.0, 1e-3), os_noise())
     assert found.guarantee.caveats == (caveats.UNSCORED,)
     content = json.loads(json.dumps(found.to_json()))
     del content["guarantee"]["caveats"]
@@ -253,7 +255,7 @@ def test_learners_left_out_without_a_score_are_stated(cohort):
 
 def test_a_file_of_before_names_caveats_by_their_sentences(cohort):
     schema = replace(cohort.schema, without_score="dropped")
-    found = summarize(replace(cohort, schema=schema), propose(schema, 120, 3.0, 1e-3), os_noise())
+    found = noisy_summary(replace(cohort, schema=schema), propose(schema, 120, 3.0, 1e-3), os_noise())
     content = json.loads(json.dumps(found.to_json()))
     assert content["guarantee"]["caveats"] == ["learners-without-score-dropped"]
     assert "listed without a score" in content["guarantee"]["statement"]
@@ -357,14 +359,16 @@ def test_a_statistic_needs_axes_and_noise():
 
 def test_zeros_by_label_follow_from_the_sums(cohort):
     """At next to no noise: the straight line through the labels' shares of zero weeks."""
-    found = summarize(cohort, propose(cohort.schema, 120, 90.0, 1e-3), seeded_noise(np.random.default_rng(1)))
+    found = noisy_summary(
+        cohort, propose(cohort.schema, 120, 90.0, 1e-3), seeded_noise(np.random.default_rng(1))
+    )
     shares, sd = zero_shares(found)
     zero = (cohort.values == 0).mean(axis=2)
     slope, start = np.polyfit(cohort.label - 1.0, zero, 1)
     line = start + slope * np.array([[-1.0], [0.0], [1.0]])
     assert np.abs(shares - line).max() < 0.03
     assert (sd < 0.01).all()
-    only = summarize(
+    only = noisy_summary(
         cohort,
         propose(cohort.schema, 120, 3.0, 1e-3, statistics=["labels"]),
         seeded_noise(np.random.default_rng(1)),

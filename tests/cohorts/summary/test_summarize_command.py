@@ -1,25 +1,22 @@
 """`understudy cohort summarize` as a custodian meets it."""
 
+import io
 import json
 import shutil
-import subprocess
-import sys
 from dataclasses import replace
 
 import numpy as np
 import pytest
-from typer.testing import CliRunner
 
 from tests.support.command import run
-from understudy.cli import charging
-from understudy.cli.app import app
-from understudy.cli.cohort.plan import plan_rows, useless_words
+from understudy.cli import terminal
 from understudy.cohorts.simulate import SCHEMA, School
-from understudy.cohorts.summary import summarize as summarizing
 from understudy.cohorts.summary.budget import propose
+from understudy.cohorts.summary.mechanism import noisy_summary
 from understudy.cohorts.summary.statistics import MEASURES
 from understudy.cohorts.summary.suggestions import Effect, Suggestions
 from understudy.cohorts.summary.summary_file import PrivateSummary
+from understudy.core.files.simulated import mark_simulated
 from understudy.core.privacy.ledger import Ledger, file_population
 from understudy.core.privacy.noise import seeded_noise
 
@@ -42,7 +39,8 @@ def summarize(room, *more, epsilon=3, delta="1e-5"):
 def test_a_summary_is_charged_and_written_and_not_overwritten(room):
     done = summarize(room, "-o", "summary.json")
     assert done.returncode == 0, done.stderr
-    assert "epsilon 3 of 10 is spent" in done.stdout
+    assert "Charged epsilon 3 to 'learners of the file cohort.parquet'" in done.stdout
+    assert "3 of 10 is spent, 7 remains" in done.stdout
     summary = PrivateSummary.read(room / "summary.json")
     assert summary.guarantee.formal
     assert summary.guarantee.epsilon == 3
@@ -104,71 +102,58 @@ def test_explain_tells_what_last_years_summary_can_do(room):
 
 
 def test_the_table_fits_on_a_terminal():
-    rows = plan_rows(propose(SCHEMA, 23, 3.0, 1e-5, statistics=list(MEASURES)))
+    rows = propose(SCHEMA, 23, 3.0, 1e-5, statistics=list(MEASURES)).rows()
     widths = [max(len(row[column]) for row in rows) for column in range(4)]
     assert sum(widths) + 2 * 3 + len("budget") <= 80
     assert "16 times" not in str(rows)
 
 
+def answer(monkeypatch, word):
+    """Somebody is at the terminal and answers every question with this word."""
+    monkeypatch.setattr(terminal, "somebody_is_there", lambda: True)
+    monkeypatch.setattr("sys.stdin", io.StringIO(f"{word}\n"))
+
+
 def test_noise_that_hides_everything_is_said_before_it_is_paid_for(room, monkeypatch):
     few = replace(School(n_learners=23).simulate(0, np.random.default_rng(1)), simulated=False)
     few.to_polars("pupil-").write_parquet(room / "cohort.parquet")
-    arguments = [
-        "cohort",
-        "summarize",
-        str(room / "cohort.parquet"),
-        "--delta",
-        "1e-5",
-        "-o",
-        str(room / "s.json"),
-    ]
-    monkeypatch.setattr(charging, "somebody_is_there", lambda: True)
-    asked = CliRunner().invoke(app, arguments, input="n\n")
-    assert asked.exit_code == 1
-    assert "noise is as large as what there is to learn in labels" in asked.output
-    assert "What helps: more learners" in asked.output
-    assert "Nothing was charged" in asked.output
+    answer(monkeypatch, "n")
+    asked = summarize(room, "-o", "s.json")
+    assert asked.returncode == 4
+    assert "noise is as large as what there is to learn in labels" in asked.stderr
+    assert "What helps: more learners" in asked.stderr
+    assert "(--epsilon, --analyses, --previous)" in asked.stderr
+    assert "nothing was charged" in asked.stderr
     assert not (room / "understudy.ledger").exists()
-    assert CliRunner().invoke(app, arguments, input="y\n").exit_code == 0
-    assert not useless_words(propose(SCHEMA, 120, 3.0, 1e-5))
+    answer(monkeypatch, "y")
+    assert summarize(room, "-o", "s.json").returncode == 0
+    assert propose(SCHEMA, 120, 3.0, 1e-5).warning() is None
 
 
 def test_a_person_who_stops_it_is_told_what_was_charged(room, monkeypatch):
     def stopped(*_, **__):
         raise KeyboardInterrupt
 
-    def invoked(out):
-        return CliRunner().invoke(
-            app,
-            ["cohort", "summarize", str(room / "cohort.parquet"), "--delta", "1e-5", "-o", str(room / out)],
-        )
-
     with monkeypatch.context() as patched:
-        patched.setattr("understudy.cohorts.cohort.read_cohort", stopped)
-        early = invoked("a.json")
-    assert (early.exit_code, early.output.strip()) == (130, "Stopped; nothing was charged.")
+        patched.setattr("understudy.cli.cohort.summary.read_cohort", stopped)
+        early = summarize(room, "-o", "a.json")
+    assert (early.returncode, early.stderr) == (130, "Stopped.\n")
+    assert not (room / "understudy.ledger").exists()
     with monkeypatch.context() as patched:
-        patched.setattr(summarizing, "summarize", stopped)
-        late = invoked("b.json")
+        patched.setattr("understudy.cohorts.summary.summarize.noisy_summary", stopped)
+        late = summarize(room, "-o", "b.json")
     (entry,) = Ledger(room / "understudy.ledger").entries()
-    assert late.exit_code == 130
-    assert f"Stopped after the charge (card {entry.card})" in late.output
-    assert "nothing was written" in late.output
+    assert late.returncode == 130
+    assert f"The charge (card {entry.card}) stays in the ledger" in late.stderr
+    assert "nothing was written" in late.stderr
 
 
-def test_wrong_numbers_are_said_before_anything_slow_is_loaded(room):
-    code = (
-        "import sys\n"
-        "from understudy.cli.cohort.summarize import summarize\n"
-        "from understudy.errors import UsageError\n"
-        "from pathlib import Path\n"
-        "try:\n    summarize(Path('cohort.parquet'), Path('s.json'), epsilon=0.0)\n"
-        "except UsageError as error:\n    print(error)\n"
-        "print([name for name in ('numpy', 'polars', 'scipy') if name in sys.modules])\n"
-    )
-    done = subprocess.run([sys.executable, "-c", code], cwd=room, capture_output=True, text=True, check=True)
-    assert "got 0." in done.stdout
-    assert done.stdout.endswith("[]\n")
+def test_wrong_numbers_are_refused_before_the_file_is_read(room):
+    (room / "cohort.parquet").write_text("not a table")
+    done = summarize(room, "-o", "s.json", epsilon=0)
+    assert done.returncode == 2
+    assert "got 0 and 1e-05." in done.stderr
+    assert "(--epsilon, --delta)" in done.stderr
 
 
 def test_the_next_command_can_be_pasted(room):
@@ -247,6 +232,7 @@ def test_simulated_learners_have_no_budget_and_no_population(room):
     School(n_learners=60).simulate(0, np.random.default_rng(1)).to_polars().write_parquet(
         room / "cohort.parquet"
     )
+    mark_simulated(room / "cohort.parquet")
     assert summarize(room, "-o", "s.json", "--population", "x").returncode == 2
     assert summarize(room, "-o", "s.json", epsilon=50).returncode == 0
 
@@ -373,20 +359,14 @@ def test_a_table_without_a_name_beside_others_is_said_before_the_charge(room, mo
     assert "has no `data_set`" not in summarize(room, "-o", "again.json", epsilon=1).stderr
     done = copied(room)
     assert done.returncode == 0, done.stderr
-    assert "copy.toml has no `data_set`" in done.stderr
+    assert "The schema has no `data_set`" in done.stderr
     assert "learners of the file cohort.parquet" in done.stderr
     assert "--population" in done.stderr
     n_entries = len(Ledger(room / "understudy.ledger").entries())
-    monkeypatch.setattr(charging, "somebody_is_there", lambda: True)
-    shutil.copyfile(room / "copy.parquet", room / "third.parquet")
-    shutil.copyfile(room / "copy.toml", room / "third.toml")
-    asked = CliRunner().invoke(
-        app,
-        ["cohort", "summarize", str(room / "third.parquet"), "--delta", "1e-5", "-o", str(room / "t.json")],
-        input="n\n",
-    )
-    assert asked.exit_code == 1
-    assert "Nothing was charged" in asked.output
+    answer(monkeypatch, "n")
+    asked = copied(room, "third")
+    assert asked.returncode == 4
+    assert "nothing was charged" in asked.stderr
     assert len(Ledger(room / "understudy.ledger").entries()) == n_entries
 
 
@@ -401,9 +381,7 @@ def test_cuts_that_this_ledger_did_not_charge_are_said(room):
 
 def test_a_previous_summary_without_a_guarantee_is_refused(room):
     other = School(n_learners=60).simulate(0, np.random.default_rng(2))
-    seeded = summarizing.summarize(
-        other, propose(SCHEMA, 60, 3.0, 1e-5), seeded_noise(np.random.default_rng(3))
-    )
+    seeded = noisy_summary(other, propose(SCHEMA, 60, 3.0, 1e-5), seeded_noise(np.random.default_rng(3)))
     (room / "seeded.json").write_text(json.dumps(seeded.to_json()))
     another_year(room, "next", 5)
     done = next_year(room, "--previous", "seeded.json")

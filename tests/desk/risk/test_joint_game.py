@@ -11,8 +11,8 @@ from scipy.stats import norm
 
 from understudy.cohorts.simulate import School
 from understudy.cohorts.summary.budget import propose
+from understudy.cohorts.summary.mechanism import noisy_summary
 from understudy.cohorts.summary.statistics import MEASURES
-from understudy.cohorts.summary.summarize import summarize
 from understudy.core.privacy.noise import seeded_noise
 from understudy.desk.domain.learners import learner_table
 from understudy.desk.risk.game import advantage_at, learners_mu, mu_of, price, threshold_of
@@ -124,7 +124,7 @@ def test_two_means_over_two_requests(bank):
 def summarized():
     cohort = School(n_learners=N).simulate(0, np.random.default_rng(6))
     plan = propose(cohort.schema, N, 3.0, 1e-4, statistics=tuple(MEASURES))
-    return cohort, summarize(cohort, plan, seeded_noise(np.random.default_rng(7)))
+    return cohort, noisy_summary(cohort, plan, seeded_noise(np.random.default_rng(7)))
 
 
 def test_the_mechanism_in_the_game_is_the_one_that_made_the_summary(summarized):

@@ -10,7 +10,7 @@ import pytest
 
 from understudy.cohorts.simulate import School
 from understudy.cohorts.summary.budget import propose
-from understudy.cohorts.summary.summarize import summarize
+from understudy.cohorts.summary.mechanism import noisy_summary
 from understudy.cohorts.summary.summary_file import PrivateSummary
 from understudy.core.privacy.noise import os_noise
 from understudy.desk.domain.learners import learner_table
@@ -26,7 +26,7 @@ def cohort():
 
 @pytest.fixture(scope="module")
 def summary(cohort) -> PrivateSummary:
-    return summarize(cohort, propose(cohort.schema, 25, 3.0, 1e-3), os_noise())
+    return noisy_summary(cohort, propose(cohort.schema, 25, 3.0, 1e-3), os_noise())
 
 
 def test_from_its_file_and_without_those_who_withdrew(cohort, summary, tmp_path):

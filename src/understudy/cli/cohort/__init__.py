@@ -6,8 +6,8 @@ from understudy.cli.lazy import lazy_group
 
 COMMANDS = {
     "Commands": {
-        "build": ("understudy.cli.cohort.build", "Make the table of a cohort from a log and scores."),
-        "summarize": ("understudy.cli.cohort.summarize", "Release a private summary of a cohort."),
+        "build": ("understudy.cli.cohort.summary", "Make the table of a cohort from a log and scores."),
+        "summarize": ("understudy.cli.cohort.summary", "Release a private summary of a cohort."),
         "prompt": ("understudy.cli.cohort.synthesize", "Show the prompt that a panel would get."),
         "synthesize": (
             "understudy.cli.cohort.synthesize",

@@ -32,7 +32,7 @@ from understudy.cohorts.deep.vae import (
     SeriesVae,
 )
 from understudy.cohorts.schema import Schema
-from understudy.cohorts.summary.summarize import refuse_cuts_from_data
+from understudy.cohorts.summary.mechanism import refuse_cuts_from_data
 from understudy.core.privacy.composition import mu_to_delta
 from understudy.core.privacy.guarantee import Guarantee
 from understudy.core.privacy.noise import Noise, os_noise, seeded_noise

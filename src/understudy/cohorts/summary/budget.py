@@ -9,12 +9,17 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import Any
+
+import polars as pl
 
 from understudy.cohorts.cuts import cuts_guarantee
 from understudy.cohorts.schema import Schema
 from understudy.cohorts.summary import caveats
 from understudy.cohorts.summary.statistics import LABEL_FACTOR, MEASURES, Measure
+from understudy.core.pages.charts import Point, dots
 from understudy.core.privacy.composition import analytic_rho, from_gaussians
+from understudy.core.privacy.confirmation import Doubt
 from understudy.core.privacy.guarantee import Guarantee
 from understudy.errors import DataError, UsageError
 
@@ -124,6 +129,47 @@ class Plan:
                 )
             )
         return found
+
+    def errors(self) -> dict[str, float]:
+        """How far each statistic is off, on the scale that `Prediction.scale` names."""
+        return {prediction.statistic: round(prediction.off_by, 4) for prediction in self.predictions()}
+
+    def rows(self) -> list[list[str]]:
+        """A row for each statistic, narrow enough for a terminal: name, plain words, share of the budget, error."""
+        return [
+            [
+                found.statistic,
+                found.what,
+                f"{found.share:.0%}",
+                f"± {found.off_by:.2f}" + " !" * found.useless,
+            ]
+            for found in self.predictions()
+        ]
+
+    def warning(self) -> Doubt | None:
+        """A warning where noise hides what the summary is for; None where it does not."""
+        hidden = [
+            f"{found.statistic} (± {found.off_by:.2f})" for found in self.predictions() if found.useless
+        ]
+        if not hidden:
+            return None
+        return Doubt(
+            f"Warning: with {self.n_learners} learners and epsilon {self.epsilon:g} the noise is as large as what "
+            f"there is to learn in {', '.join(hidden)}. What helps: more learners in one cohort (several classes), a "
+            "larger epsilon, fewer analyses, or last year's summary; the plan shows what each epsilon gives, and "
+            "costs nothing.",
+            ("epsilon", "analyses", "previous"),
+        )
+
+    def to_frame(self) -> pl.DataFrame:
+        """A row for each statistic: what it is about, its share of the budget, and its error."""
+        names = ("statistic", "what", "share", "off_by", "scale", "useless")
+        return pl.DataFrame([{name: getattr(found, name) for name in names} for found in self.predictions()])
+
+    def plot(self) -> Any:
+        """How far each statistic is off, as an altair chart."""
+        points = [Point(found.statistic, found.off_by) for found in self.predictions()]
+        return dots(points, "off by (one standard deviation of the noise)").figure("Errors to expect").chart
 
 
 def with_cuts(measured: Guarantee, schema: Schema) -> Guarantee:
