@@ -15,7 +15,6 @@ $(VENV)/.created:
 	  || { echo "Understudy needs Python 3.11 or newer; try: make PYTHON=python3.11"; exit 5; }
 	@echo "Setting up $(VENV) (about a minute the first time)"
 	@$(PYTHON) -m venv $(VENV)
-	@$(PIP) pip
 	@touch $@
 
 $(VENV)/.installed: $(VENV)/.created pyproject.toml constraints.txt
@@ -23,6 +22,7 @@ $(VENV)/.installed: $(VENV)/.created pyproject.toml constraints.txt
 	@touch $@
 
 $(VENV)/.tools: $(VENV)/.created pyproject.toml constraints.txt
+	@$(PIP) pip
 	@$(PIP) --editable '.[all]' --group test --group lint --group docs
 	@touch $@ $(VENV)/.installed
 

@@ -90,16 +90,16 @@ def test_missing_filters_and_a_shared_network_are_noticed(monkeypatch):
 
 
 def test_locks_shared_between_sandboxes_are_noticed(monkeypatch):
-    allowing = seccomp._allowing
+    allowing = seccomp.allowing
 
     def weakened(names):
         rules = allowing(names)
-        seccomp._add(rules, seccomp.library().ALLOW, "futex")
+        seccomp.add_rule(rules, seccomp.library().ALLOW, "futex")
         return rules
 
     with Untried(LIMITS, workers=2) as held:
         assert side_by_side(held).holds
-    monkeypatch.setattr(seccomp, "_allowing", weakened)
+    monkeypatch.setattr(seccomp, "allowing", weakened)
     for name in ("warm", "run"):
         monkeypatch.setattr(seccomp, name, getattr(seccomp, name).__wrapped__)
     with Untried(LIMITS, workers=2) as weak:
@@ -127,10 +127,10 @@ def test_text_in_a_type_is_noticed(monkeypatch):
 
     with Untried(LIMITS, workers=1) as sandbox:
         assert tried(sandbox) == set()
-        known = outcome._plain_types()
-        monkeypatch.setattr(outcome, "_plain_types", lambda: (*known, pa.timestamp("s", "canary")))
+        known = outcome.plain_types()
+        monkeypatch.setattr(outcome, "plain_types", lambda: (*known, pa.timestamp("s", "canary")))
         assert tried(sandbox) == {"hide a secret in a time zone"}
-        monkeypatch.setattr(outcome, "_plain_types", lambda: known)
+        monkeypatch.setattr(outcome, "plain_types", lambda: known)
         monkeypatch.setattr(outcome, "_plain_schema", lambda schema: schema)
         assert tried(sandbox) >= {"hide a secret in a time zone", "hide a secret in metadata"}
 

@@ -85,7 +85,7 @@ def test_nothing_hides_behind_what_is_shown():
 
 
 def test_every_type_that_passes_is_one_of_ours():
-    for kind in outcome._plain_types():
+    for kind in outcome.plain_types():
         table = pa.table({"c": pa.nulls(2, kind)})
         content = read_result(with_tables(r=stream(table)), 1).tables["r"]
         assert read_table(content).equals(table), kind

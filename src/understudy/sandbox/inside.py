@@ -174,7 +174,7 @@ def _import_everything() -> None:
     # First use imports and compiles more; once here is cheaper than in every run.
     frame = pd.DataFrame({"a": [1.0, 2.0, 3.0], "b": ["x", "y", "x"]})
     frame.groupby("b")["a"].mean()
-    _frame(_table_bytes(frame))
+    frame_from(_table_bytes(frame))
     np.random.default_rng(0).normal(size=3)
     warnings.resetwarnings()
 
@@ -236,18 +236,19 @@ def _run(job: int, result: int, limits: dict[str, Any], run_filter: bytes) -> No
     os.chdir(SCRATCH)
     _put_on(run_filter)
     try:
-        content = _result(job, limits["output_bytes"])
+        content = run_job(job, limits["output_bytes"])
     except _TooMuch:
-        content = _packed({"status": "output"}, [], limits["output_bytes"])
+        content = packed({"status": "output"}, [], limits["output_bytes"])
     except BaseException as error:
-        content = _packed(_told(error), [], limits["output_bytes"])
+        content = packed(described(error), [], limits["output_bytes"])
     view = memoryview(content)
     while view:
         view = view[os.write(result, view) :]
     os._exit(0)
 
 
-def _result(job: int, most: int) -> bytes:
+def run_job(job: int, most: int) -> bytes:
+    """Call the function that the job asks for; its result as bytes."""
     import inspect
     import random
 
@@ -260,7 +261,7 @@ def _result(job: int, most: int) -> bytes:
     start = 8 + size
     keywords = dict(header["arguments"])
     for name, length in header["tables"]:
-        keywords[name] = _frame(content[start : start + length])
+        keywords[name] = frame_from(content[start : start + length])
         start += length
     random.seed(header["seed"])
     np.random.seed(header["seed"] % 2**32)  # noqa: NPY002  # for code that uses numpy's old global generator
@@ -279,12 +280,11 @@ def _result(job: int, most: int) -> bytes:
         answer = {name: part for name, part in answer.items() if not isinstance(part, pd.DataFrame)}
     tables = {name: _table_bytes(frame) for name, frame in frames.items()}
     listed = [[name, len(table)] for name, table in tables.items()]
-    return _packed(
-        {"status": "done", "values": _plain(answer), "tables": listed}, list(tables.values()), most
-    )
+    return packed({"status": "done", "values": _plain(answer), "tables": listed}, list(tables.values()), most)
 
 
-def _packed(header: dict[str, Any], tables: list[bytes], most: int) -> bytes:
+def packed(header: dict[str, Any], tables: list[bytes], most: int) -> bytes:
+    """A result as bytes, or that it is too large."""
     text = json.dumps(header).encode()
     content = b"".join([MAGIC, struct.pack("<Q", len(text)), text, *tables])
     if len(content) > most:
@@ -292,7 +292,7 @@ def _packed(header: dict[str, Any], tables: list[bytes], most: int) -> bytes:
     return content
 
 
-def _told(error: BaseException) -> dict[str, Any]:
+def described(error: BaseException) -> dict[str, Any]:
     """The error's type and line. Its message may quote data and stays here."""
     if isinstance(error, MemoryError):
         return {"status": "memory"}
@@ -326,7 +326,8 @@ def _plain(value: Any) -> Any:
     return value
 
 
-def _frame(content: bytes) -> Any:
+def frame_from(content: bytes) -> Any:
+    """A data frame from the bytes of an Arrow file."""
     pa = import_module("pyarrow")
 
     if content[:6] == b"ARROW1":

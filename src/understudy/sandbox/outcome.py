@@ -203,7 +203,7 @@ def _plain_schema(schema: Any) -> Any:
 
     if not 0 < len(schema) <= MOST_COLUMNS or len(set(schema.names)) != len(schema):
         raise FalseResultError("columns")
-    known = {kind: kind for kind in _plain_types()}
+    known = {kind: kind for kind in plain_types()}
     fields = []
     for field in schema:
         _check_name(field.name)
@@ -214,7 +214,7 @@ def _plain_schema(schema: Any) -> Any:
 
 
 @cache
-def _plain_types() -> tuple[Any, ...]:
+def plain_types() -> tuple[Any, ...]:
     """Every type takes room for every row, so that a small stream cannot claim many rows."""
     pa = import_module("pyarrow")
 

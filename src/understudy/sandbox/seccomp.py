@@ -104,13 +104,13 @@ def outer() -> bytes:
     seccomp = library()
     rules = seccomp.SyscallFilter(defaction=seccomp.ALLOW)
     for name in _REFUSED.split():
-        _add(rules, seccomp.ERRNO(errno.EPERM), name)
+        add_rule(rules, seccomp.ERRNO(errno.EPERM), name)
     for bit in range(64):
         if (_NEW_NAMESPACES & ~_APART) >> bit & 1:
             flag = seccomp.Arg(0, seccomp.MASKED_EQ, 1 << bit, 1 << bit)
-            _add(rules, seccomp.ERRNO(errno.EPERM), "clone", flag)
+            add_rule(rules, seccomp.ERRNO(errno.EPERM), "clone", flag)
     # Its flags lie in memory, where a filter cannot look; libraries fall back to clone.
-    _add(rules, seccomp.ERRNO(errno.ENOSYS), "clone3")
+    add_rule(rules, seccomp.ERRNO(errno.ENOSYS), "clone3")
     return _compiled(rules)
 
 
@@ -118,9 +118,9 @@ def outer() -> bytes:
 def warm() -> bytes:
     """For the warm process once it has imported everything: it can fork a run, and start no program."""
     seccomp = library()
-    rules = _allowing(f"{_RUN} {_WARM}")
-    _add(rules, seccomp.ALLOW, "clone", seccomp.Arg(0, seccomp.EQ, _APART | _TOLD | _CHILD_SIGNAL))
-    _add(rules, seccomp.ALLOW, "mount", seccomp.Arg(3, seccomp.EQ, _SCRATCH_FLAGS))
+    rules = allowing(f"{_RUN} {_WARM}")
+    add_rule(rules, seccomp.ALLOW, "clone", seccomp.Arg(0, seccomp.EQ, _APART | _TOLD | _CHILD_SIGNAL))
+    add_rule(rules, seccomp.ALLOW, "mount", seccomp.Arg(3, seccomp.EQ, _SCRATCH_FLAGS))
     return _compiled(rules)
 
 
@@ -128,30 +128,32 @@ def warm() -> bytes:
 def run() -> bytes:
     """For submitted code: files, memory and clocks; no process, no thread, no signal to others."""
     seccomp = library()
-    rules = _allowing(_RUN)
+    rules = allowing(_RUN)
     for command in _DESCRIPTOR_COMMANDS:
-        _add(rules, seccomp.ALLOW, "fcntl", seccomp.Arg(1, seccomp.EQ, command))
+        add_rule(rules, seccomp.ALLOW, "fcntl", seccomp.Arg(1, seccomp.EQ, command))
     # Reading its own limits; with another process's number it could change the warm process's.
-    _add(rules, seccomp.ALLOW, "prlimit64", seccomp.Arg(0, seccomp.EQ, 0), seccomp.Arg(2, seccomp.EQ, 0))
+    add_rule(rules, seccomp.ALLOW, "prlimit64", seccomp.Arg(0, seccomp.EQ, 0), seccomp.Arg(2, seccomp.EQ, 0))
     return _compiled(rules)
 
 
-def _allowing(names: str) -> Any:
+def allowing(names: str) -> Any:
+    """A filter that refuses every call but these."""
     seccomp = library()
     rules = seccomp.SyscallFilter(defaction=seccomp.ERRNO(errno.EPERM))
     for name in names.split():
-        _add(rules, seccomp.ALLOW, name)
-    _add(rules, seccomp.ALLOW, "futex", seccomp.Arg(1, seccomp.MASKED_EQ, _FUTEX_PRIVATE, _FUTEX_PRIVATE))
+        add_rule(rules, seccomp.ALLOW, name)
+    add_rule(rules, seccomp.ALLOW, "futex", seccomp.Arg(1, seccomp.MASKED_EQ, _FUTEX_PRIVATE, _FUTEX_PRIVATE))
     for hint in _MEMORY_HINTS:
-        _add(rules, seccomp.ALLOW, "madvise", seccomp.Arg(2, seccomp.EQ, hint))
-    _add(rules, seccomp.ERRNO(errno.ENOSYS), "clone3")
-    _add(rules, seccomp.ERRNO(errno.ENOTTY), "ioctl")
+        add_rule(rules, seccomp.ALLOW, "madvise", seccomp.Arg(2, seccomp.EQ, hint))
+    add_rule(rules, seccomp.ERRNO(errno.ENOSYS), "clone3")
+    add_rule(rules, seccomp.ERRNO(errno.ENOTTY), "ioctl")
     # Done without being done: readers of files give up when a hint is refused.
-    _add(rules, seccomp.ERRNO(0), "fadvise64")
+    add_rule(rules, seccomp.ERRNO(0), "fadvise64")
     return rules
 
 
-def _add(rules: Any, action: int, name: str, *conditions: Any) -> None:
+def add_rule(rules: Any, action: int, name: str, *conditions: Any) -> None:
+    """Add a rule to a filter."""
     # A call that this architecture or this version of the library does not know: the allowing filters
     # refuse it anyway, the outer one is only the first of three.
     if number(name) >= 0:

@@ -77,7 +77,7 @@ def test_weighted_areas_are_those_of_scikit_learn(ties):
     for seed in range(5):
         weight = np.random.default_rng(seed).integers(4, size=len(score))
         wanted = [roc_auc_score(member, s, sample_weight=weight) for s in (score, noise)]
-        np.testing.assert_allclose(estimate._weighted_areas(places, weight, member), wanted, atol=1e-12)
+        np.testing.assert_allclose(estimate.weighted_areas(places, weight, member), wanted, atol=1e-12)
 
 
 @pytest.mark.parametrize("ties", [False, True])

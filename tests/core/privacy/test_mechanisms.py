@@ -64,7 +64,7 @@ def test_opendp_proves_the_epsilon_that_the_mechanism_states(sensitivity, epsilo
 
 def test_a_loss_that_opendp_states_differently_stops_the_release():
     with pytest.raises(AssertionError, match="OpenDP states"):
-        noise._confirm(0.5001, 0.5)
+        noise.confirm(0.5001, 0.5)
 
 
 @pytest.mark.parametrize("source", both_noises())
@@ -205,14 +205,14 @@ def test_a_forked_process_does_not_draw_its_parents_noise():
 @pytest.mark.parametrize("x", ["1/1000000", "1/3", "1", "8", "1234/7", "700"])
 @pytest.mark.parametrize("precision", [64, 200, 1500])
 def test_the_exponential_is_enclosed(x, precision):
-    low, high = noise._exp_minus(Fraction(x), precision)
+    low, high = noise.exp_minus(Fraction(x), precision)
     with mpmath.workprec(precision + 1200):
         exact = mpmath.exp(-mpmath.mpf(Fraction(x).numerator) / Fraction(x).denominator) * 2**precision
         assert low <= exact <= high
     assert high - low <= 4
 
 
-BODIES = {"cube": noise._CUBE, "hexagon": noise._HEXAGON}
+BODIES = {"cube": noise.CUBE, "hexagon": noise.HEXAGON}
 
 
 def exact_weights(body, n_cells, epsilon, stop):
@@ -239,14 +239,14 @@ def test_the_radius_is_the_inverse_of_its_exact_distribution(body, n_cells, epsi
         for _ in range(100):
             bits = int.from_bytes(rng.bytes(16))
             expected = next(t for t, end in enumerate(ends) if mpmath.mpf(bits) / 2**128 < end)
-            drawn = noise._radius(BODIES[body], n_cells, Fraction(epsilon), lambda n, bits=bits: bits)
+            drawn = noise.draw_radius(BODIES[body], n_cells, Fraction(epsilon), lambda n, bits=bits: bits)
             assert drawn == expected
 
 
 @pytest.mark.parametrize("body", BODIES)
 def test_numbers_of_points_are_log_concave(body):
     # What bounds the tails; the comment in `noise` has the argument for all t.
-    count = [noise._n_points(BODIES[body], t) for t in range(2000)]
+    count = [noise.n_points(BODIES[body], t) for t in range(2000)]
     assert all(b * b > a * c for a, b, c in zip(count, count[1:], count[2:], strict=False))
 
 
@@ -255,7 +255,7 @@ def test_the_hexagons_points_are_numbered_once_each(radius):
     n_points = 3 * radius**2 + 3 * radius + 1
     reach = range(-radius, radius + 1)
     inside = {(c, a) for c in reach for a in reach if abs(c - a) <= radius}
-    numbered = noise._hexagon_points(np.arange(n_points), radius)
+    numbered = noise.hexagon_points(np.arange(n_points), radius)
     assert len(inside) == n_points
     assert set(map(tuple, numbered.tolist())) == inside
 
@@ -268,7 +268,8 @@ def test_a_number_on_the_border_asks_for_more_bits():
     for following, expected in ((0, 0), (2**128 - 1, 1)):
         answers = iter([border, following])
         assert (
-            noise._radius(noise._CUBE, 3, Fraction(1), lambda n, answers=answers: next(answers)) == expected
+            noise.draw_radius(noise.CUBE, 3, Fraction(1), lambda n, answers=answers: next(answers))
+            == expected
         )
         assert next(answers, None) is None
 

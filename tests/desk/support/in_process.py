@@ -28,9 +28,9 @@ class InProcess:
         outcomes = []
         for job in jobs:
             try:
-                content = inside._result(sealed(packed(job)), MOST)
+                content = inside.run_job(sealed(packed(job)), MOST)
             except Exception as error:
-                content = inside._packed(inside._told(error), [], MOST)
+                content = inside.packed(inside.described(error), [], MOST)
             outcomes.append(read_result(content, job.code.count("\n") + 1))
             if progress is not None:
                 progress(len(outcomes), len(jobs))
@@ -39,7 +39,7 @@ class InProcess:
     @staticmethod
     def frame(content):
         """A table as an analysis sees it."""
-        return inside._frame(content)
+        return inside.frame_from(content)
 
 
 def school_frame(seed: int, n_learners: int = 120) -> pl.DataFrame:

@@ -47,7 +47,7 @@ def drawn(rng, alphabet, n=12, longest=25):
 
 def strings(sequences):
     log = Interactions.from_sequences(sequences)
-    return subsequence._strings(log.action, log.offsets)
+    return subsequence.as_strings(log.action, log.offsets)
 
 
 @pytest.mark.parametrize("workers", [1, 2])
@@ -74,7 +74,7 @@ def test_large_vocabularies_step_over_reserved_characters():
 def test_contained_means_contained():
     rng = np.random.default_rng(2)
     originals, fakes = drawn(rng, np.arange(3), 30), drawn(rng, np.arange(3), 30, longest=6)
-    ((rows, contained),) = subsequence._contained(strings(originals), strings(fakes), 1)
+    ((rows, contained),) = subsequence.contained_lengths(strings(originals), strings(fakes), 1)
     assert rows == slice(0, 30)
     assert contained.tolist() == [[contains(a, b) for b in fakes] for a in originals]
     assert 0.1 < contained.mean() < 0.9

@@ -14,7 +14,7 @@ def test_singled_out_means_that_nobody_else_has_the_points(make_log, monkeypatch
     rng = np.random.default_rng(0)
     log = make_log(rng, n_learners=50, n_actions=12, mean_length=8)
     targets = np.sort(rng.choice(50, 30, replace=False))
-    rows = module._drawn_rows(log, targets, rng)
+    rows = module.drawn_rows(log, targets, rng)
     assert (log.learner[rows] == targets[:, None]).all()
     for i, own in zip(targets, rows, strict=True):
         assert len(set(own.tolist())) == min(MOST_POINTS, log.lengths[i])  # without replacement
@@ -24,9 +24,9 @@ def test_singled_out_means_that_nobody_else_has_the_points(make_log, monkeypatch
         [sum(set(code[own[: k + 1]].tolist()) <= other for other in has) == 1 for k in range(MOST_POINTS)]
         for own in rows
     ]
-    assert module._singled_out(log, code, targets, rows).tolist() == wanted
+    assert module.singled_out(log, code, targets, rows).tolist() == wanted
     monkeypatch.setattr(module, "BLOCK_BYTES", 14)
-    assert module._singled_out(log, code, targets, rows).tolist() == wanted
+    assert module.singled_out(log, code, targets, rows).tolist() == wanted
     assert 0 < np.mean(wanted) < 1
 
 

@@ -141,7 +141,7 @@ def test_a_buffer_that_grows_changes_nothing():
     action, outcome, offsets = sample_walks(tables, easiness, ability, 900, np.random.default_rng(7))
     assert offsets[-1] > 2 * 16 * 400
     large = np.empty(400 * 900, np.int32), np.empty(400 * 900, np.int8), np.zeros(401, np.int64)
-    done = markov._walk(
+    done = markov.walk(
         np.random.default_rng(7), 0, 1, np.full(400, 900), tables.begin, tables.likely, tables.other, tables.threshold,
         np.exp(-easiness), np.exp(-ability), *large,
     )  # fmt: skip

@@ -96,7 +96,7 @@ def chance_level(
     """
     places = np.array([np.unique(score, return_inverse=True)[1] for score in scores.values()], dtype=np.int64)
     weight = np.ones(len(member))
-    strongest = [_weighted_areas(places, weight, rng.permutation(member)).max() for _ in range(n_draws)]
+    strongest = [weighted_areas(places, weight, rng.permutation(member)).max() for _ in range(n_draws)]
     low, high = np.quantile(strongest, [0.025, 0.975])
     return ChanceLevel(float(np.mean(strongest)), float(low), float(high))
 
@@ -196,12 +196,13 @@ def _bootstrapped_areas(scores: list[Floats], member: Flags, rng: np.random.Gene
     for b in range(N_BOOTSTRAPS):
         weight = np.bincount(rng.choice(inside, len(inside)), minlength=len(member))
         weight += np.bincount(rng.choice(outside, len(outside)), minlength=len(member))
-        result[b] = _weighted_areas(places, weight, member)
+        result[b] = weighted_areas(places, weight, member)
     return result
 
 
 @njit(cache=True, nogil=True)
-def _weighted_areas(places, weight, member):  # type: ignore[no-untyped-def]
+def weighted_areas(places, weight, member):  # type: ignore[no-untyped-def]
+    """The AUC of each score, with learners weighted; `places` sorts them by score."""
     n_scores, n = places.shape
     areas = np.empty(n_scores)
     for k in range(n_scores):

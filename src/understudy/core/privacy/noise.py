@@ -88,29 +88,29 @@ class _OperatingSystemNoise:
         space = dp.vector_domain(dp.atom_domain(T="i64")), dp.l2_distance(T="f64")
         measurement = dp.m.make_gaussian(*space, scale=sigma)
         # OpenDP's `scale` is the standard deviation: its own map says so, rounded up.
-        _confirm(measurement.map(sigma), 0.5)
+        confirm(measurement.map(sigma), 0.5)
         return _added(measurement, values)
 
     def discrete_laplace(self, values: IntArray, scale: float) -> IntArray:
         dp = _opendp()
         space = dp.vector_domain(dp.atom_domain(T="i64")), dp.l1_distance(T="f64")
         measurement = dp.m.make_laplace(*space, scale=scale)
-        _confirm(measurement.map(scale), 1.0)
+        confirm(measurement.map(scale), 1.0)
         return _added(measurement, values)
 
     def cube(self, values: IntArray, epsilon: float) -> IntArray:
         # OpenDP has no K-norm mechanism.
         values = np.asarray(values, dtype=np.int64)
-        radius = _radius(_CUBE, values.size, Fraction(epsilon), secrets.randbits)
+        radius = draw_radius(CUBE, values.size, Fraction(epsilon), secrets.randbits)
         points = [secrets.randbelow(2 * radius + 1) - radius for _ in range(values.size)]
         return values + np.array(points, dtype=np.int64).reshape(values.shape)
 
     def hexagon(self, values: IntArray, epsilon: float) -> IntArray:
         values = np.asarray(values, dtype=np.int64)
-        radius = _radius(_HEXAGON, len(values), Fraction(epsilon), secrets.randbits)
-        n_points = _n_points(_HEXAGON, radius)
-        places = [secrets.randbelow(n_points) for _ in range(len(values))]
-        return values + _hexagon_points(np.array(places, dtype=np.int64), radius)
+        radius = draw_radius(HEXAGON, len(values), Fraction(epsilon), secrets.randbits)
+        n_places = n_points(HEXAGON, radius)
+        places = [secrets.randbelow(n_places) for _ in range(len(values))]
+        return values + hexagon_points(np.array(places, dtype=np.int64), radius)
 
     def gumbel_argmax(self, scores: FloatArray, scale: float) -> int:
         dp = _opendp()
@@ -119,7 +119,7 @@ class _OperatingSystemNoise:
         # Gumbel noise makes this the exponential mechanism with epsilon = 2 sensitivity / scale,
         # which is epsilon^2 / 8 zCDP: 1/2 at sensitivity `scale`. (Exponential noise would be
         # permute-and-flip, another distribution.)
-        _confirm(measurement.map(scale), 0.5)
+        confirm(measurement.map(scale), 0.5)
         return int(measurement(scores.tolist()))
 
 
@@ -143,15 +143,15 @@ class _SeededNoise:
 
     def cube(self, values: IntArray, epsilon: float) -> IntArray:
         values = np.asarray(values, dtype=np.int64)
-        radius = _radius(_CUBE, values.size, Fraction(epsilon), self._bits)
+        radius = draw_radius(CUBE, values.size, Fraction(epsilon), self._bits)
         drawn = self._rng.integers(-radius, radius, values.shape, endpoint=True)
         return np.asarray(values + drawn, dtype=np.int64)
 
     def hexagon(self, values: IntArray, epsilon: float) -> IntArray:
         values = np.asarray(values, dtype=np.int64)
-        radius = _radius(_HEXAGON, len(values), Fraction(epsilon), self._bits)
-        places = self._rng.integers(0, _n_points(_HEXAGON, radius), len(values))
-        return values + _hexagon_points(places, radius)
+        radius = draw_radius(HEXAGON, len(values), Fraction(epsilon), self._bits)
+        places = self._rng.integers(0, n_points(HEXAGON, radius), len(values))
+        return values + hexagon_points(places, radius)
 
     def gumbel_argmax(self, scores: FloatArray, scale: float) -> int:
         return int(np.argmax(np.asarray(scores) / scale + self._rng.gumbel(size=len(scores))))
@@ -168,7 +168,7 @@ def _opendp() -> Any:
     return dp
 
 
-def _confirm(proved: float, expected: float) -> None:
+def confirm(proved: float, expected: float) -> None:
     """Stop when OpenDP proves another privacy loss than the mechanism's contract states."""
     if not math.isclose(proved, expected, rel_tol=1e-9):
         raise AssertionError(f"OpenDP states a privacy loss of {proved}, the contract states {expected}")
@@ -190,7 +190,7 @@ def _added(measurement: Measurement, values: IntArray) -> IntArray:
 _DIRECTIONS: IntArray = np.array([[1, 0], [0, 1], [-1, -1], [1, 0]], dtype=np.int64)
 
 
-def _hexagon_points(places: IntArray, radius: int) -> IntArray:
+def hexagon_points(places: IntArray, radius: int) -> IntArray:
     """The lattice points (c, a) of `radius` times the hexagon that have the numbers 0 ... 3T^2+3T."""
     if radius == 0:
         return np.zeros((len(places), 2), dtype=np.int64)
@@ -211,18 +211,19 @@ def _hexagon_points(places: IntArray, radius: int) -> IntArray:
 # -4 for the cube and -(18 t^2 + 18 t + 3) for the hexagon.
 
 Body = tuple[int, ...]
-_CUBE: Body = (1, 2)  # 2t + 1
-_HEXAGON: Body = (1, 3, 3)  # 3t^2 + 3t + 1
+CUBE: Body = (1, 2)  # 2t + 1
+HEXAGON: Body = (1, 3, 3)  # 3t^2 + 3t + 1
 
 
-def _n_points(body: Body, t: int) -> int:
+def n_points(body: Body, t: int) -> int:
+    """How many lattice points a body has on the radius t or within, by its polynomial."""
     return sum(coefficient * t**power for power, coefficient in enumerate(body))
 
 
 Interval = tuple[int, int]  # lower and upper bound, in units of 2^-precision
 
 
-def _radius(body: Body, n_cells: int, epsilon: Fraction, bits: Callable[[int], int]) -> int:
+def draw_radius(body: Body, n_cells: int, epsilon: Fraction, bits: Callable[[int], int]) -> int:
     """Draw T; `bits(n)` gives n independent fair bits as an integer."""
     # The standard deviation of T is about sqrt(degree * n) / epsilon, and a table has some 20 of them.
     if (len(body) - 1) * n_cells > (2e5 * float(epsilon)) ** 2:
@@ -232,7 +233,7 @@ def _radius(body: Body, n_cells: int, epsilon: Fraction, bits: Callable[[int], i
     drawn, n_bits = 0, 0
     digits = 64
     while True:
-        first, lower, upper, total = _radius_weights(body, n_cells, epsilon, digits)
+        first, lower, upper, total = radius_weights(body, n_cells, epsilon, digits)
         drawn, n_bits = drawn << (2 * digits - n_bits) | bits(2 * digits - n_bits), 2 * digits
         # u is in [drawn, drawn + 1) / 2^n_bits; t is certain when cumulated(t-1) <= u Z < cumulated(t).
         place = bisect_left(lower, -((-(drawn + 1) * total[1]) >> n_bits))
@@ -242,7 +243,7 @@ def _radius(body: Body, n_cells: int, epsilon: Fraction, bits: Callable[[int], i
 
 
 @functools.lru_cache(maxsize=8)
-def _radius_weights(
+def radius_weights(
     body: Body, n_cells: int, epsilon: Fraction, digits: int
 ) -> tuple[int, list[int], list[int], Interval]:
     """First t, bounds of the cumulated weights from there on, and bounds of their total.
@@ -251,7 +252,7 @@ def _radius_weights(
     2^-digits, and is in the upper bounds.
     """
     precision = 2 * digits + 64 + math.ceil(2 * epsilon)
-    decay = _exp_minus(epsilon, precision)
+    decay = exp_minus(epsilon, precision)
     growth = (1 << 2 * precision) // decay[1], -(-(1 << 2 * precision) // decay[0])
     # w has its maximum next to degree * n / epsilon - 1/2: exactly so for the cube, up to
     # epsilon / (24 n) for the hexagon. The walks start at the nearest integer; the bounds need
@@ -265,7 +266,7 @@ def _radius_weights(
         while True:
             if t + step < 0:
                 return weights, 0
-            base = _quotient(_n_points(body, t + step), _n_points(body, t), precision)
+            base = _quotient(n_points(body, t + step), n_points(body, t), precision)
             ratio = _times(_power(base, n_cells, precision), decay if step > 0 else growth, precision)
             weight = weights[-1]
             # w is log-concave: ratios only shrink on the way out, so a geometric series bounds the rest.
@@ -284,7 +285,7 @@ def _radius_weights(
     return mode - len(below) + 1, lower, upper, (lower[-1], upper[-1] + rest_above)
 
 
-def _exp_minus(x: Fraction, precision: int) -> Interval:
+def exp_minus(x: Fraction, precision: int) -> Interval:
     """e^-x for x > 0: the alternating series at x / 2^k < 1/2, squared k times."""
     halvings = max(0, math.ceil(2 * x).bit_length())
     inner = precision + 2 * halvings + 16

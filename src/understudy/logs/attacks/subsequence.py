@@ -46,9 +46,9 @@ def subsequence_scores(knowledge: Knowledge, synthetic: Interactions, workers: i
     kept = _kept_share(knowledge, synthetic)
     share = np.zeros(log.n_learners)
     expected = np.full(log.n_learners, NO_MATCH)
-    fakes = _strings(synthetic.action, synthetic.offsets)
+    fakes = as_strings(synthetic.action, synthetic.offsets)
     bonus = 2.0 * np.log(np.maximum(synthetic.lengths, 1))
-    for rows, contained in _contained(_strings(log.action, log.offsets), fakes, workers):
+    for rows, contained in contained_lengths(as_strings(log.action, log.offsets), fakes, workers):
         lengths = log.lengths[rows]
         match = np.where(contained, synthetic.lengths, 0)
         share[rows] = match.max(axis=1, initial=0) / np.maximum(lengths, 1)
@@ -61,9 +61,11 @@ def outcome_scores(knowledge: Knowledge, synthetic: Interactions, workers: int =
     log = knowledge.population
     kept = _kept_share(knowledge, synthetic)
     best = np.full(log.n_learners, NO_MATCH)
-    fakes = _strings(2 * synthetic.action + synthetic.outcome, synthetic.offsets)
+    fakes = as_strings(2 * synthetic.action + synthetic.outcome, synthetic.offsets)
     bonus = SURPRISE_SHARE * _surprise(synthetic)
-    for rows, contained in _contained(_strings(2 * log.action + log.outcome, log.offsets), fakes, workers):
+    for rows, contained in contained_lengths(
+        as_strings(2 * log.action + log.outcome, log.offsets), fakes, workers
+    ):
         best[rows] = _best(contained, log.lengths[rows], synthetic.lengths, kept, bonus)
     return best
 
@@ -73,7 +75,7 @@ def common_lengths(originals: list[str], fakes: list[str], workers: int = 1) -> 
     return process.cdist(originals, fakes, scorer=LCSseq.similarity, workers=workers, dtype=np.int32)
 
 
-def _contained(
+def contained_lengths(
     originals: list[str], fakes: list[str], workers: int
 ) -> Iterator[tuple[slice, NDArray[np.bool_]]]:
     """Blocks of originals, and which fakes each of them contains; memory stays bounded."""
@@ -122,7 +124,7 @@ def _surprise(synthetic: Interactions) -> Floats:
     return totals(learner, surprise, pairs.n_learners)
 
 
-def _strings(codes: IntArray, offsets: IntArray) -> list[str]:
+def as_strings(codes: IntArray, offsets: IntArray) -> list[str]:
     """One character per code; characters that UTF-16 reserves are stepped over."""
     points = codes.astype(np.uint32) + 0x21
     points[points >= 0xD800] += 0x800

@@ -46,11 +46,11 @@ def uniqueness(log: Interactions, rng: np.random.Generator) -> list[Uniqueness]:
     targets = np.arange(log.n_learners)
     if log.n_learners > MOST_TARGETS:
         targets = np.sort(rng.choice(targets, MOST_TARGETS, replace=False))
-    rows = _drawn_rows(log, targets, rng)
+    rows = drawn_rows(log, targets, rng)
     pair = 2 * log.action.astype(np.int64) + log.outcome
     results = []
     for points, code in (("action", log.action.astype(np.int64)), ("action and outcome", pair)):
-        alone = _singled_out(log, code, targets, rows)
+        alone = singled_out(log, code, targets, rows)
         for k in range(1, MOST_POINTS + 1):
             found = int(alone[:, k - 1].sum())
             low, high = wilson_interval(found, len(targets))
@@ -58,7 +58,7 @@ def uniqueness(log: Interactions, rng: np.random.Generator) -> list[Uniqueness]:
     return results
 
 
-def _drawn_rows(log: Interactions, targets: IntArray, rng: np.random.Generator) -> IntArray:
+def drawn_rows(log: Interactions, targets: IntArray, rng: np.random.Generator) -> IntArray:
     """Up to eight random rows of each target; a shorter record repeats its last row."""
     some = log.select(targets)
     order = rng.permutation(some.n_rows)
@@ -68,7 +68,7 @@ def _drawn_rows(log: Interactions, targets: IntArray, rng: np.random.Generator) 
     return local - some.offsets[:-1, None] + log.offsets[targets][:, None]
 
 
-def _singled_out(log: Interactions, code: IntArray, targets: IntArray, rows: IntArray) -> NDArray[np.bool_]:
+def singled_out(log: Interactions, code: IntArray, targets: IntArray, rows: IntArray) -> NDArray[np.bool_]:
     """Whether each target is the only learner with the first k of its points, for each k."""
     needed, index = np.unique(code[rows], return_inverse=True)
     index = index.reshape(rows.shape)

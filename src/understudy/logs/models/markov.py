@@ -143,7 +143,7 @@ def sample_walks(
     against_learner = np.exp(-ability)
     done = 0
     while done < n_learners:
-        done = _walk(
+        done = walk(
             rng,
             done,
             n_actions,
@@ -215,7 +215,7 @@ def _alias_tables(begin, target, count):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def _walk(  # type: ignore[no-untyped-def]
+def walk(  # type: ignore[no-untyped-def]
     rng,
     first,
     n_actions,
