@@ -364,7 +364,7 @@ def commands():
             yield pytest.param(name, module, sentence, id=name)
 
 
-@pytest.mark.parametrize(("name", "module", "sentence"), commands())
+@pytest.mark.parametrize(("name", "module", "sentence"), list(commands()))
 def test_the_list_of_commands_says_what_each_says_itself(name, module, sentence):
     import importlib
 

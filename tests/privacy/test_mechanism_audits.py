@@ -18,11 +18,11 @@ from understudy.core.privacy import mechanisms, noise_moments
 from understudy.core.privacy.audit import audit_mu, mu_lower_bound
 from understudy.core.privacy.composition import analytic_delta, gaussian_mu, mu_from_pure, mu_to_delta
 from understudy.core.privacy.noise import (
-    _CUBE,
-    _HEXAGON,
-    _hexagon_points,
-    _radius_weights,
+    CUBE,
+    HEXAGON,
+    hexagon_points,
     os_noise,
+    radius_weights,
     seeded_noise,
 )
 
@@ -52,9 +52,9 @@ def laplace_pmf(scale, reach):
     return (1 - q) / (1 + q) * q ** np.abs(z)
 
 
-def radius_pmf(n_cells, epsilon, body=_CUBE):
+def radius_pmf(n_cells, epsilon, body=CUBE):
     """P(T = t) as the module's own enclosures give it, from t = 0, up to 2^-256."""
-    first, lower, _, total = _radius_weights(body, n_cells, Fraction(epsilon), 256)
+    first, lower, _, total = radius_weights(body, n_cells, Fraction(epsilon), 256)
     weights = [high - low for low, high in itertools.pairwise(lower)]
     return [Fraction(0)] * first + [Fraction(weight, total[0]) for weight in weights]
 
@@ -192,7 +192,7 @@ def all_pairs(n_items, reach):
 
 def drawn_hexagon_pmf(n_items, epsilon, reach):
     """P(z) of an array with H(z) = m, summed over T as it is drawn: T, then uniform in its hexagons."""
-    pmf = radius_pmf(n_items, epsilon, _HEXAGON)
+    pmf = radius_pmf(n_items, epsilon, HEXAGON)
     per_radius = [p / (3 * t * t + 3 * t + 1) ** n_items for t, p in enumerate(pmf)]
     return np.array([float(sum(per_radius[m:])) for m in range(reach + 1)])
 
@@ -238,7 +238,7 @@ def test_the_hexagon_at_another_epsilon_has_another_distribution():
 @pytest.mark.parametrize("radius", [0, 1, 2, 5, 9])
 def test_the_second_moments_of_a_hexagons_points(radius):
     n_points = 3 * radius**2 + 3 * radius + 1
-    c, a = _hexagon_points(np.arange(n_points), radius).T
+    c, a = hexagon_points(np.arange(n_points), radius).T
     square = radius * (radius + 1)
     assert (c.sum(), a.sum()) == (0, 0)
     assert (c * c).sum() == (a * a).sum() == square * (5 * square + 2) // 6
@@ -251,7 +251,7 @@ def test_variances_agree_with_the_exact_distribution(n_items, epsilon):
         radius_moment(n_items, epsilon), rel=1e-9
     )
     exact = 0.0
-    for t, p in enumerate(radius_pmf(n_items, epsilon, _HEXAGON)):
+    for t, p in enumerate(radius_pmf(n_items, epsilon, HEXAGON)):
         exact += float(p) * t * (t + 1) * (5 * t * t + 5 * t + 2) / (6 * (3 * t * t + 3 * t + 1))
     covariance = noise_moments.hexagon_covariance(n_items, epsilon)
     assert covariance == pytest.approx(exact * np.array([[1, 0.5], [0.5, 1]]), rel=1e-9)
@@ -284,9 +284,9 @@ def test_the_laplaces_variance():
 
 
 @pytest.mark.parametrize(("n_items", "epsilon"), [(1, 0.01), (3, 2.0), (20, 1.0), (50, 60.0)])
-@pytest.mark.parametrize("body", [_CUBE, _HEXAGON])
+@pytest.mark.parametrize("body", [CUBE, HEXAGON])
 def test_the_weights_of_the_radius_cover_it(n_items, epsilon, body):
-    weights = noise_moments.cube_radius_weights if body == _CUBE else noise_moments.hexagon_radius_weights
+    weights = noise_moments.cube_radius_weights if body == CUBE else noise_moments.hexagon_radius_weights
     radius, probability = weights(n_items, epsilon)
     exact = np.array([float(p) for p in radius_pmf(n_items, epsilon, body)])
     assert exact[radius].sum() > 1 - 1e-12

@@ -7,9 +7,9 @@ from understudy.logs.attacks import attribute
 from understudy.logs.attacks.attribute import (
     N_NEIGHBOURS,
     PRIOR_NEIGHBOURS,
-    _guess,
-    _targets,
     attribute_attack,
+    choose_targets,
+    guess_outcomes,
 )
 from understudy.logs.interactions import Interactions
 
@@ -61,9 +61,11 @@ def test_guesses_are_those_of_loops(make_log, n_source, block, monkeypatch):
     rng = np.random.default_rng(0)
     members = make_log(rng, n_learners=30, n_actions=7, mean_length=12)
     source = make_log(rng, n_learners=n_source, n_actions=7, mean_length=12)
-    target, action, _ = _targets(members, rng)
+    target, action, _ = choose_targets(members, rng)
     np.testing.assert_allclose(
-        _guess(members, target, action, source), plain_guess(members, target, action, source), atol=1e-5
+        guess_outcomes(members, target, action, source),
+        plain_guess(members, target, action, source),
+        atol=1e-5,
     )
 
 
@@ -71,11 +73,11 @@ def test_the_hidden_outcome_plays_no_part(make_log):
     """Turning the outcome that is guessed around does not change the guess."""
     rng = np.random.default_rng(1)
     members, source = make_log(rng, n_learners=30), make_log(rng, n_learners=30)
-    target, action, _ = _targets(members, rng)
+    target, action, _ = choose_targets(members, rng)
     hidden = np.isin(members.learner * 100 + members.action, target * 100 + action)
     outcome = np.where(hidden, 1 - members.outcome, members.outcome)
     turned = Interactions(members.action, outcome, members.offsets, members.actions)
-    before, after = (_guess(log, target, action, source) for log in (members, turned))
+    before, after = (guess_outcomes(log, target, action, source) for log in (members, turned))
     np.testing.assert_array_equal(before, after)
 
 
@@ -86,7 +88,7 @@ def test_targets_are_first_outcomes_of_those_with_two_actions():
     first = {(1, 1): 1, (1, 2): 0, (3, 2): 0, (3, 0): 1}
     met = set()
     for seed in range(20):
-        target, action, truth = _targets(log, np.random.default_rng(seed))
+        target, action, truth = choose_targets(log, np.random.default_rng(seed))
         assert target.tolist() == [1, 3]
         for i, j, outcome in zip(target.tolist(), action.tolist(), truth.tolist(), strict=True):
             assert first[i, j] == outcome

@@ -48,11 +48,11 @@ def attribute_attack(
     members: Interactions, outsiders: Interactions, synthetic: Interactions, rng: np.random.Generator
 ) -> AttributeEstimate:
     """Guess one held-out outcome of each member from the synthetic data and from outsiders."""
-    target, action, truth = _targets(members, rng)
+    target, action, truth = choose_targets(members, rng)
     n_other = min(synthetic.n_learners, outsiders.n_learners)
     others = outsiders.select(rng.permutation(outsiders.n_learners)[:n_other])
-    guess = _guess(members, target, action, synthetic)
-    baseline_guess = _guess(members, target, action, others)
+    guess = guess_outcomes(members, target, action, synthetic)
+    baseline_guess = guess_outcomes(members, target, action, others)
     if truth.all() or not truth.any() or len(truth) < 4:
         return AttributeEstimate(0.5, 0.5, 0.0, -0.5, 0.5, len(truth))
     auc, baseline = auc_with_error(guess, truth)[0], auc_with_error(baseline_guess, truth)[0]
@@ -70,7 +70,9 @@ def attribute_attack(
     return AttributeEstimate(auc, baseline, advantage, advantage - half, advantage + half, len(truth))
 
 
-def _targets(members: Interactions, rng: np.random.Generator) -> tuple[IntArray, IntArray, NDArray[np.bool_]]:
+def choose_targets(
+    members: Interactions, rng: np.random.Generator
+) -> tuple[IntArray, IntArray, NDArray[np.bool_]]:
     """For each member with two actions or more: one of them, and the first outcome on it."""
     first = _first_attempts(members)
     learner, action, outcome = members.learner[first], members.action[first], members.outcome[first]
@@ -99,7 +101,7 @@ def _profiles(log: Interactions) -> csr_array:
     return counts
 
 
-def _guess(members: Interactions, target: IntArray, action: IntArray, source: Interactions) -> Floats:
+def guess_outcomes(members: Interactions, target: IntArray, action: IntArray, source: Interactions) -> Floats:
     """Chance of success on the action, from the nearest learners of `source` who tried it."""
     attempts = _counts(source, np.ones(source.n_rows))
     successes = _counts(source, source.outcome.astype(np.float64))
