@@ -32,6 +32,9 @@ _HOMES = {
     "understudy.exams.responses": ("Responses",),
     "understudy.exams.formats.reading": ("read_responses",),
     "understudy.exams.simulate": ("Exam",),
+    "understudy.exams.difficulties": ("difficulties",),
+    "understudy.exams.difficulties_file": ("Difficulties",),
+    "understudy.exams.ability": ("ability",),
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 
@@ -46,6 +49,9 @@ if TYPE_CHECKING:
     from understudy.errors import RefusedError as RefusedError
     from understudy.errors import UnderstudyError as UnderstudyError
     from understudy.errors import UsageError as UsageError
+    from understudy.exams.ability import ability as ability
+    from understudy.exams.difficulties import difficulties as difficulties
+    from understudy.exams.difficulties_file import Difficulties as Difficulties
     from understudy.exams.formats.reading import read_responses as read_responses
     from understudy.exams.responses import Responses as Responses
     from understudy.exams.simulate import Exam as Exam

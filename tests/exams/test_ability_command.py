@@ -99,7 +99,7 @@ LISTED = "learner,item,correct\nana,Task 1,1\nana,Task 2,\nana,Task 3,0\n"
     ("text", "said", "arguments", "wrong", "note"),
     [
         (WIDE, "counted as wrong", (), True, "1 missing answer counts as wrong, as in the difficulties"),
-        (WIDE, "not asked", (), False, "1 missing answer is left out; --missing wrong"),
+        (WIDE, "not asked", (), False, "1 missing answer is left out. To change that: --missing wrong."),
         (WIDE, None, (), False, "1 missing answer is left out"),
         (
             WIDE,

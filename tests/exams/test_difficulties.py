@@ -15,7 +15,6 @@ from understudy.exams.difficulties import (
     plan,
 )
 from understudy.exams.forecast import forecast
-from understudy.exams.prior import prior_of
 from understudy.exams.responses import Responses
 from understudy.exams.simulate import Exam
 
@@ -176,8 +175,8 @@ def test_a_prior_from_an_earlier_exam_has_its_mean_and_true_spread():
         sitting.responses, plan(DifficultiesOptions("marginal"), 300, 400), seeded_noise(rng), rng
     )
     for earlier in (private, plain):
-        prior = prior_of(earlier)
+        prior = earlier.as_prior()
         assert prior.mean == pytest.approx(sitting.difficulty.mean(), abs=0.2)
         assert prior.spread == pytest.approx(sitting.difficulty.std(), rel=0.4)
     with pytest.raises(DataError):
-        prior_of(type(private)(private.items[:1], (), private.ability, private.guarantee))
+        type(private)(private.items[:1], (), private.ability, private.guarantee).as_prior()

@@ -46,7 +46,8 @@ def test_a_private_release_from_sheet_to_file(exam):
     assert content["title"] == "Spring exam"
     assert content["provenance"]["learners"] == 60
     assert "epsilon 1 for a learner" in done.stdout
-    assert "epsilon 1 of 10 is spent" in done.stdout
+    assert "Charged epsilon 1 to 'learners of the file exam.csv' (card " in done.stdout
+    assert "1 of 10 is spent, 9 remains." in done.stdout
     assert "canary" not in done.stdout + done.stderr + (exam / "d.json").read_text()
 
 

@@ -104,6 +104,24 @@ def _summarize(path: Path, out: Path, **spending: Any) -> Any:
     return summarize(read_cohort(path), out=out, epsilon=4, **spending)
 
 
+def _exam(folder: Path) -> Path:
+    import polars as pl
+
+    from understudy.exams.simulate import Exam
+
+    responses = Exam(n_learners=40, n_items=5).simulate(np.random.default_rng(3)).responses
+    sheet = pl.DataFrame(responses.correct, schema=list(responses.items))
+    names = pl.Series("student", [f"pupil-{n}" for n in range(40)])
+    sheet.insert_column(0, names).write_csv(folder / "exam.csv")
+    return folder / "exam.csv"
+
+
+def _difficulties(path: Path, out: Path, **spending: Any) -> Any:
+    import understudy as us
+
+    return us.difficulties(us.read_responses(path), epsilon=4, out=out, **spending)
+
+
 VERBS = [
     Verb(
         "synthesize",
@@ -149,5 +167,14 @@ VERBS = [
         "summary.json",
         4.0,
         "understudy.cohorts.summary.summarize.noisy_summary",
+    ),
+    Verb(
+        "difficulties",
+        _exam,
+        lambda path, out: ["difficulties", str(path), "-o", str(out), "--epsilon", "4"],
+        _difficulties,
+        "difficulties.json",
+        4.0,
+        "understudy.exams.difficulties.rank_items",
     ),
 ]

@@ -36,8 +36,8 @@ COMMANDS = {
             "understudy.cli.exams",
             "Release how hard each item of an exam is, with a guarantee.",
         ),
-        "ability": ("understudy.cli.ability", "Compute abilities and chances of passing from difficulties."),
-        "page": ("understudy.cli.page", "Make a page on which students compute their own ability."),
+        "ability": ("understudy.cli.exams", "Compute abilities and chances of passing from difficulties."),
+        "page": ("understudy.cli.exams", "Make a page on which students compute their own ability."),
     },
     "Other jobs": {
         "keystrokes": ("understudy.cli.keystrokes", "Open keystroke data: coarse enough, without names."),

@@ -1,45 +1,39 @@
-"""`understudy difficulties`: how hard each item of an exam is, released privately."""
+"""Commands on exams: difficulties, ability, page."""
 
 from __future__ import annotations
 
-from enum import Enum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
-from understudy.cli.charging import paid_output
 from understudy.cli.lazy import command_group
-from understudy.cli.options import AsJson, Exclude, Format, Learner, LedgerPath, Outcome
-from understudy.cli.terminal import echo_json
-
-if TYPE_CHECKING:
-    from understudy.exams.difficulties import DifficultiesOptions
-    from understudy.exams.difficulties_file import Difficulties
-    from understudy.exams.responses import Responses
+from understudy.cli.options import AsJson, Quiet, grouped
+from understudy.cli.terminal import echo_json, print_table, show, tell
+from understudy.errors import UsageError
+from understudy.exams.ability import AbilityOptions, AbilityReport
+from understudy.exams.ability import ability as find_abilities
+from understudy.exams.difficulties import DifficultiesOptions, plan_for
+from understudy.exams.difficulties import difficulties as find_difficulties
+from understudy.exams.difficulties_file import Difficulties
+from understudy.exams.forecast import forecast
+from understudy.exams.formats.reading import ResponseOptions, read_responses
+from understudy.exams.responses import Responses
+from understudy.exams.student_page import PageOptions, english_strings
+from understudy.exams.student_page import page as make_page
 
 app = command_group()
 
+DifficultiesPath = Annotated[
+    Path, typer.Argument(metavar="DIFFICULTIES", help="The file that `understudy difficulties` wrote.")
+]
 
-_SHOWN = 40
-
-
-class Missing(Enum):
-    """What a missing answer means."""
-
-    wrong = "wrong"
-    skipped = "skipped"
-
-
-class Attempts(Enum):
-    """Which of several attempts counts."""
-
-    first = "first"
-    last = "last"
-    best = "best"
+# More than a screen of items or students is for a file.
+_MOST_ITEMS, _MOST_STUDENTS = 40, 20
 
 
 @app.command()
+@grouped
 def difficulties(
     file: Annotated[
         Path,
@@ -48,207 +42,126 @@ def difficulties(
             help="Responses: a row per learner and a column per item, or rows of learner, item, correct; or a log.",
         ),
     ],
+    options: DifficultiesOptions,
+    reading: ResponseOptions,
     out: Annotated[
         Path | None, typer.Option("-o", "--out", help="File to write, json; it must not be there yet.")
     ] = None,
-    epsilon: Annotated[
-        float | None,
-        typer.Option(help="The privacy loss allowed, for example 1. Without it the fit is not private."),
-    ] = None,
-    method: Annotated[
-        str | None,
-        typer.Option(
-            "-m",
-            "--method",
-            help="knorm (pure epsilon, the default) or gaussian (with delta, better beyond some 50 items); "
-            "without epsilon marginal, conditional or joint; as published, without a guarantee: "
-            "objective, statistics.",
-        ),
-    ] = None,
-    delta: Annotated[
-        float | None,
-        typer.Option(help="For gaussian (default: 1e-6, or one over the squared number of learners)."),
-    ] = None,
-    missing: Annotated[
-        Missing | None,
-        typer.Option(
-            help="A missing answer is wrong (default for sheets) or was skipped (default for long files and logs)."
-        ),
-    ] = None,
-    answers_at_most: Annotated[
-        int | None,
-        typer.Option(
-            min=1,
-            help="Count at most so many answers of a learner, chosen at random. Choose it by what "
-            "is plausible, not from the data. Only matters with skipped answers.",
-        ),
-    ] = None,
-    ability_sd: Annotated[
-        str,
-        typer.Option(
-            help="How much abilities differ: a standard deviation; or `estimate` to find it privately for a fifth "
-            "of epsilon, or `choose` to do so as published (weak, for comparison)."
-        ),
-    ] = "1",
-    prior: Annotated[
-        str | None,
-        typer.Option(
-            help="What difficulties to expect: MEAN,SD or the difficulties file of an earlier exam, private or "
-            "public; never from these learners' data (default: found from the noisy totals, at no cost)."
-        ),
-    ] = None,
-    public_prior: Annotated[
-        bool,
-        typer.Option("--public-prior", help="The earlier exam's difficulties are public though not private."),
-    ] = False,
-    passing: Annotated[
-        float, typer.Option("--pass", help="Share of an item's points from which on it counts as correct.")
-    ] = 0.5,
-    attempts: Annotated[
-        Attempts | None, typer.Option(help="Which of several attempts at an item counts.")
-    ] = None,
-    public_items: Annotated[
-        bool, typer.Option("--public-items", help="The items of a long file or a log are public.")
-    ] = False,
-    items: Annotated[
-        Path | None,
-        typer.Option(help="File with the public list of items, one a line; answers to others are left out."),
-    ] = None,
-    rows_are_learners: Annotated[
-        bool,
-        typer.Option(
-            "--rows-are-learners", help="No column of the sheet names the learners: each row is one of them."
-        ),
-    ] = False,
-    learner: Learner = None,
-    item: Annotated[str | None, typer.Option(help="Column that names the item of a long file.")] = None,
-    outcome: Outcome = None,
-    format: Format = None,
-    exclude: Exclude = None,
-    title: Annotated[str, typer.Option(help="What the students see as the exam's name.")] = "",
     explain: Annotated[
         bool,
         typer.Option("--explain", help="Show what precision each epsilon buys; spend and write nothing."),
     ] = False,
-    ledger: LedgerPath = None,
-    population: Annotated[
-        str | None,
-        typer.Option(
-            help="Whose data this is (default: the learners of this file). If the same learners are in "
-            "another file, give both the same population: it all adds up."
-        ),
-    ] = None,
     as_json: AsJson = False,
+    quiet: Quiet = False,
 ) -> None:
     """Release how hard each item of an exam is, with a guarantee.
 
     Example: understudy difficulties responses.csv --epsilon 1 -o difficulties.json
     """
-    import secrets
-
-    import numpy as np
-
-    from understudy.core.files.columns import Columns
-    from understudy.core.files.writing import write_json
-    from understudy.core.privacy.spending import Account, Spending
-    from understudy.exams.difficulties import DifficultiesOptions, fit_difficulties, plan_for
-    from understudy.exams.formats.reading import read_responses
-
-    out = paid_output(out, "difficulties.json", explain=explain)
-    # Wrong options are found before a large file is read.
-    options = DifficultiesOptions(
-        method=method,
-        epsilon=epsilon,
-        delta=delta,
-        missing=None if missing is None else missing.value,
-        at_most=answers_at_most,
-        ability_sd=ability_sd,
-        prior=prior,
-        public_prior=public_prior,
-        title=title,
-    )
-    responses = read_responses(
-        file,
-        format=format,
-        columns=Columns(learner=learner, item=item, outcome=outcome),
-        pass_share=passing,
-        attempt=None if attempts is None else attempts.value,
-        exclude=exclude,
-        items=items,
-        public_items=public_items,
-        rows_are_learners=rows_are_learners,
-    )
-    if not as_json:
-        for note in responses.origin.notes:
-            typer.echo(note, err=True)
-    settled = plan_for(responses, options)
+    if out is None and not explain:
+        raise UsageError(
+            "no file to write was given.", hint="give a name that ends in .json.", settings=("out",)
+        )
+    responses = read_responses(file, reading)
+    tell(responses.origin.notes, as_json or quiet)
     if explain:
-        _explain(settled.options, responses, as_json)
+        _explain(responses, options, as_json)
         return
-    if responses.n_missing and not as_json:
-        _say_missing(settled.options, responses)
-    account = Account.open(Spending(population, ledger), path=file, simulated=responses.simulated)
-    account.check(settled.guarantee)
-    with account.charge("difficulties", settled.method, settled.guarantee, out=out) as charge:
-        rng = np.random.default_rng(secrets.randbits(128))
-        found = fit_difficulties(responses, settled, charge.noise, rng, card=charge.card)
-        write_json(out, found.to_json())
+    tell(_about_missing(responses, options), as_json or quiet)
+    found = find_difficulties(responses, options, out=out)
     if as_json:
-        echo_json(
-            {
-                "out": str(out),
-                **charge.to_json(),
-                **found.to_json(),
-            }
-        )
+        echo_json(found.to_json())
         return
-    _show(found)
-    typer.echo(f"Guarantee: {found.guarantee}.")
-    if found.guarantee.formal:
-        typer.echo(charge.sentence())
-        _say_small(found)
-        typer.echo(f"Written: {out}. For the students: understudy page {out} -o page.html")
-    else:
-        private = "--epsilon 1" if epsilon is None else "-m knorm"
-        typer.echo(f"Written: {out}. NOT PRIVATE: keep it inside; {private} makes it private.", err=True)
+    _print_difficulties(found)
+    tell(found.warnings(), quiet=False)
+    students = f" For the students: understudy page {out} -o page.html" if found.guarantee.formal else ""
+    typer.echo(f"Written: {out}.{students}")
 
 
-def _say_missing(options: DifficultiesOptions, responses: Responses) -> None:
-    share = responses.n_missing / responses.correct.size
-    if options.missing == "wrong":
-        typer.echo(
-            f"{responses.n_missing} answers ({share:.0%}) are missing and count as wrong; if these learners "
-            "were not asked, say --missing skipped.",
-            err=True,
-        )
-    else:
-        typer.echo(
-            f"{responses.n_missing} answers ({share:.0%}) are missing and count as not asked.", err=True
-        )
+@app.command()
+@grouped
+def ability(
+    file: DifficultiesPath,
+    answers: Annotated[
+        Path,
+        typer.Option(
+            help="A table with a row per student and a column per item, or with learner, item and correct, "
+            "or one student's own with item and correct."
+        ),
+    ],
+    options: AbilityOptions,
+    out: Annotated[Path | None, typer.Option("-o", "--out", help="File for the table, csv.")] = None,
+    as_json: AsJson = False,
+    quiet: Quiet = False,
+) -> None:
+    """Compute abilities and chances of passing from difficulties.
+
+    Needs nothing but the two files, sends nothing and spends nothing of a budget: the
+    difficulties were paid for when they were released.
+
+    Example: understudy ability difficulties.json --answers answers.csv
+    """
+    found = find_abilities(file, answers, options, out=out)
+    if as_json:
+        echo_json(found.to_json())
+        return
+    tell(found.notes, quiet)
+    if blanks := found.about_blanks():
+        other = "skipped" if found.blanks_are_wrong else "wrong"
+        change = f" To change that: --missing {other}." if options.missing is None else ""
+        tell([blanks + change], quiet)
+    _print_abilities(found)
+    show(found, as_json)
 
 
-def _say_small(found: Difficulties) -> None:
-    errors = [item.standard_error for item in found.items if item.standard_error is not None]
-    if errors and sorted(errors)[len(errors) // 2] > 1.0:
-        typer.echo(
-            "With so few learners and this epsilon nearly everything is noise: half of the items have a standard "
-            "error above 1.",
-            err=True,
-        )
+def _print_strings(wanted: bool) -> None:
+    if wanted:
+        typer.echo(english_strings(), nl=False)
+        raise typer.Exit
 
 
-def _show(found: Difficulties) -> None:
-    from understudy.cli.terminal import print_table
+@app.command()
+@grouped
+def page(
+    file: DifficultiesPath,
+    out: Annotated[Path, typer.Option("-o", "--out", help="File for the page, html.")],
+    options: PageOptions,
+    print_strings: Annotated[
+        bool,
+        typer.Option(
+            "--print-strings",
+            callback=_print_strings,
+            is_eager=True,
+            help="Print the English texts as JSON, to be translated for --strings, and stop.",
+        ),
+    ] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Make a page on which students compute their own ability.
 
-    place = {
-        name: (step, found.steps[step].index(name))
-        for step in range(len(found.steps))
-        for name in found.steps[step]
-    }
-    ordered = sorted(found.items, key=lambda item: place[item.name])
+    One file without any connection: what a student enters leaves the device in no way and is not
+    stored. Difficulties without a formal guarantee are refused (exit code 4) unless --accept-risk
+    gives a reason.
+
+    Example: understudy page difficulties.json -o page.html --title "Statistics, first test"
+    """
+    show(make_page(file, options, out=out), as_json)
+
+
+def _about_missing(responses: Responses, options: DifficultiesOptions) -> list[str]:
+    if not responses.n_missing:
+        return []
+    share = f"{responses.n_missing} answers ({responses.n_missing / responses.correct.size:.0%}) are missing"
+    if options.missing_in(responses.origin.layout) == "skipped":
+        return [f"{share} and count as not asked."]
+    return [f"{share} and count as wrong; if these learners were not asked: --missing skipped."]
+
+
+def _print_difficulties(found: Difficulties) -> None:
+    n_items = len(found.items)
     print_table(
-        f"{len(ordered)} items from easy to hard"
-        + (f", the first {_SHOWN}" if len(ordered) > _SHOWN else ""),
+        f"{n_items} items from easy to hard"
+        + (f", the first {_MOST_ITEMS}" if n_items > _MOST_ITEMS else ""),
         ["item", "difficulty", "standard error", "reading", "place"],
         [
             [
@@ -260,28 +173,21 @@ def _show(found: Difficulties) -> None:
                 if item.rank_from == item.rank_to
                 else f"{item.rank_from} to {item.rank_to}",
             ]
-            for item in ordered[:_SHOWN]
+            for item in found.from_easy_to_hard()[:_MOST_ITEMS]
         ],
     )
-    n_ties = sum(len(step) for step in found.steps if len(step) > 1)
-    typer.echo(
-        f"{n_ties} items are ties: their order cannot be told at this precision (see the places)."
-        if n_ties
-        else "No two neighbours are ties."
-    )
+    show(found, as_json=False)
 
 
-def _explain(options: DifficultiesOptions, responses: Responses, as_json: bool) -> None:
-    from understudy.cli.terminal import print_table
-    from understudy.exams.forecast import forecast
-
-    rows = forecast(options, responses.n_items, responses.n_learners)
+def _explain(responses: Responses, options: DifficultiesOptions, as_json: bool) -> None:
+    """Print what precision each epsilon would buy."""
+    rows = forecast(plan_for(responses, options).options, responses.n_items, responses.n_learners)
     if as_json:
         echo_json({"spent": 0, "predictions": [vars(row) for row in rows]})
         return
     print_table(
         f"Expected precision for {responses.n_learners:,} learners and {responses.n_items:,} items; nothing was spent",
-        ["epsilon", "method", "noise", "error, medium item", "error, hard item", "told apart from"],
+        ["epsilon", "method", "noise", "error, medium item", "error, hard item", "distinguished from"],
         [
             [
                 f"{row.epsilon:g}",
@@ -296,6 +202,46 @@ def _explain(options: DifficultiesOptions, responses: Responses, as_json: bool) 
     )
     typer.echo(
         "Errors are standard errors of difficulties, in log-odds. A medium item is solved by half of the learners, a "
-        "hard one by a tenth. Told apart from: how far two items must differ (solved by how many) to be put in order."
+        "hard one by a tenth. Distinguished from: how far two items must differ (solved by how many) to be put in "
+        "order."
     )
     typer.echo("Items: " + ", ".join(responses.items[:30]) + (", …" if responses.n_items > 30 else "."))
+
+
+def _print_abilities(report: AbilityReport) -> None:
+    """Print the students, unless they are in a file, and the items of one student."""
+    rows = report.to_frame().to_dicts()
+    if report.out is None:
+        print_table(
+            "Abilities on the scale of the difficulties",
+            ("student", "answered", "right", "ability", "interval", "chance of passing"),
+            [
+                [
+                    row["learner"],
+                    str(row["answered"]),
+                    str(row["right"]),
+                    f"{row['ability']:.2f}",
+                    f"{row['low']:.2f} to {row['high']:.2f}",
+                    f"{100 * row['pass_chance']:.0f} %",
+                ]
+                for row in rows[:_MOST_STUDENTS]
+            ],
+        )
+        if len(rows) > _MOST_STUDENTS:
+            typer.echo(f"... and {len(rows) - _MOST_STUDENTS} more students: -o FILE.csv writes all of them.")
+    if len(rows) == 1:
+        words = {1: "right", 0: "wrong", -1: "not answered"}
+        answers = zip(report.given[0].tolist(), report.counted_as[0].tolist(), strict=True)
+        print_table(
+            "Chances in another sitting",
+            ("item", "answer", "chance next time", "stands out"),
+            [
+                [
+                    row["item"],
+                    words[answer] if answer == counted_as else "blank: wrong",
+                    f"{100 * row['chance']:.0f} %",
+                    row["stands_out"] or "",
+                ]
+                for row, (answer, counted_as) in zip(report.chances(), answers, strict=True)
+            ],
+        )

@@ -74,6 +74,10 @@ def _option(name: str, kind: Any) -> Any:
         return kind
     text = next((one for one in more if isinstance(one, str)), "")
     names = OPTION_NAMES.get(name, ("--" + name.replace("_", "-"),) if bare is bool else ())
+    kinds = {*typing.get_args(bare)} - {type(None)}
+    if str in kinds and len(kinds) > 1:
+        # The options value takes a text as people type it, whatever else it takes.
+        bare = str | None if type(None) in typing.get_args(bare) else str
     return Annotated[bare, typer.Option(*names, help=text)]
 
 

@@ -29,7 +29,7 @@ OPTION_NAMES: dict[str, tuple[str, ...]] = {
     "n_seeds": ("--seeds",),
     "n_shadows": ("--shadows",),
     "actions_file": ("--actions",),
-    "items_file": ("--items",),
+    "at_most": ("--answers-at-most",),
     "pass_share": ("--pass",),
     "keep_shape": ("--keep-shape/--no-keep-shape",),
 }

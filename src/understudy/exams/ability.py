@@ -1,4 +1,4 @@
-"""A student's ability and chances, from their own answers and the released difficulties alone."""
+"""ability(): a student's ability and chances, from their own answers and the released difficulties alone."""
 
 from __future__ import annotations
 
@@ -6,14 +6,24 @@ import math
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Annotated, Any
 
 import numpy as np
+import polars as pl
 from numpy.typing import NDArray
 
 from understudy.core.files.words import counted
+from understudy.core.files.writing import check_not_input, check_parent, write_with
+from understudy.core.options import settled
+from understudy.core.pages.charts import Point, dots
+from understudy.core.pages.notebook import notebook_table
+from understudy.core.privacy.guarantee import Guarantee
 from understudy.errors import DataError, UsageError
 from understudy.exams.difficulties_file import Difficulties, Item
+from understudy.exams.formats.own_answers import Answers, read_answers
 from understudy.exams.responses import Responses
+from understudy.exams.totals_mechanism import Missing
 
 Floats = NDArray[np.float64]
 
@@ -72,6 +82,202 @@ class Abilities:
     surprising: NDArray[np.bool_]
     passing: Floats
     needed: int
+
+
+@dataclass(frozen=True)
+class AbilityOptions:
+    """How answers are counted, and when a test is passed."""
+
+    missing: Annotated[
+        Missing | None,
+        "A blank answer is wrong or was skipped (default: as in the difficulties; what a list of learner, item and "
+        "correct lacks is skipped). Items that the file does not name never count.",
+    ] = None
+    pass_share: Annotated[
+        float | None,
+        "Share of an item's points from which on it counts as right (default: as in the difficulties).",
+    ] = None
+    pass_mark: Annotated[float, "Share of the items that must be right to pass."] = PASS_MARK
+
+
+@dataclass(frozen=True, eq=False)
+class AbilityReport:
+    """Abilities with the names of the students: it belongs to them.
+
+    `given` are their answers to `abilities.items`, and `counted_as` what these count as, which differs where a
+    blank is wrong; `reason` is the end of a sentence that says why.
+    """
+
+    abilities: Abilities
+    students: tuple[str, ...]
+    given: NDArray[np.int8]
+    counted_as: NDArray[np.int8]
+    n_blank: int
+    blanks_are_wrong: bool
+    reason: str
+    guarantee: Guarantee
+    notes: tuple[str, ...]
+    out: Path | None
+
+    def to_json(self) -> dict[str, Any]:
+        """The report for machines."""
+        found = self.abilities
+        content: dict[str, Any] = {
+            "guarantee_of_difficulties": str(self.guarantee),
+            "items": len(found.items),
+            "left_out": list(found.left_out),
+            "needed_to_pass": found.needed,
+            "missing_answers": {
+                "count": self.n_blank,
+                "counted_as": "wrong" if self.blanks_are_wrong else "skipped",
+            },
+            "students": self.to_frame().to_dicts(),
+        }
+        return {**content, "chances": self.chances()} if len(self.students) == 1 else content
+
+    def chances(self) -> list[dict[str, Any]]:
+        """The chance of the first student at each item in another sitting, and the answers that stand out."""
+        found = self.abilities
+        return [
+            {
+                "item": name,
+                "chance": float(found.chances[0, k]),
+                "chance_by_other_answers": float(found.by_others[0, k]),
+                "stands_out": "should have passed"
+                if found.should_have[0, k]
+                else "surprisingly passed"
+                if found.surprising[0, k]
+                else None,
+            }
+            for k, name in enumerate(found.items)
+        ]
+
+    def lines(self) -> list[str]:
+        """What holds for the report as a whole, for people."""
+        found = self.abilities
+        lines = (
+            []
+            if self.out is None
+            else [f"{self.out}: abilities of {counted(len(self.students), 'student')}."]
+        )
+        if n_out := len(found.left_out):
+            has, is_ = ("has", "is") if n_out == 1 else ("have", "are")
+            n_items = counted(n_out + len(found.items), "item")
+            lines.append(f"{n_out} of {n_items} {has} no finite difficulty and {is_} left out.")
+        lines.append(
+            f"Passing: at least {found.needed} of {len(found.items)} items right in another sitting. "
+            "Intervals hold the ability with 95 % certainty."
+        )
+        return lines
+
+    def about_blanks(self) -> str:
+        """How blank answers count, and why; empty without any."""
+        if not self.n_blank:
+            return ""
+        wrong, out = ("count as wrong", "are left out")
+        if self.n_blank == 1:
+            wrong, out = ("counts as wrong", "is left out")
+        blanks = counted(self.n_blank, "missing answer")
+        return f"{blanks} {wrong if self.blanks_are_wrong else out}{self.reason}."
+
+    def to_frame(self) -> pl.DataFrame:
+        """A row per student, with their names."""
+        found = self.abilities
+        return pl.DataFrame(
+            {
+                "learner": self.students,
+                "answered": found.n_answered,
+                "right": found.n_right,
+                "ability": found.ability,
+                "sd": found.sd,
+                "low": found.low,
+                "high": found.high,
+                "pass_chance": found.passing,
+            }
+        )
+
+    def plot(self) -> Any:
+        """The abilities with their intervals, as an altair chart; numbered, not named."""
+        found = self.abilities
+        points = [
+            Point(str(k + 1), float(found.ability[k]), float(found.low[k]), float(found.high[k]))
+            for k in range(len(self.students))
+        ]
+        return dots(points, "ability, in log-odds").figure("Abilities of the students").chart
+
+    def _repr_html_(self) -> str:
+        # A notebook is shared more easily than a file: it shows a class's abilities only when it is asked to.
+        shown = pl.DataFrame(self.chances()) if len(self.students) == 1 else self.to_frame().head(0)
+        return notebook_table(
+            f"Abilities of {counted(len(self.students), 'student')}. {self.lines()[-1]}", shown
+        )
+
+
+def ability(
+    difficulties: Difficulties | Path | str,
+    answers: Responses | Path | str,
+    options: AbilityOptions = AbilityOptions(),  # noqa: B008 (frozen)
+    *,
+    out: Path | str | None = None,
+    **settings: Any,
+) -> AbilityReport:
+    """The abilities and chances of students, written as a table if `out` is given.
+
+    Difficulties and answers are values or files. The settings of `AbilityOptions` may be given as keywords.
+    Nothing of a budget is spent: the difficulties were paid for when they were released.
+    """
+    options = settled(options, settings)
+    out = None if out is None else Path(out)
+    if out is not None:
+        if out.suffix.lower() != ".csv":
+            raise UsageError(
+                f"asked to write {out.name}; abilities are written as .csv.", hint="choose a name with .csv."
+            )
+        check_parent(out)
+        check_not_input(
+            out, *(Path(given) for given in (difficulties, answers) if isinstance(given, Path | str))
+        )
+    released = Difficulties.of(difficulties)
+    if isinstance(answers, Responses):
+        given = Answers(answers, answers.origin.learners or _numbered(answers.n_learners), layout="wide")
+    else:
+        share = options.pass_share if options.pass_share is not None else pass_share(released) or 0.5
+        given = read_answers(Path(answers), share)
+    responses = matched(released, given.responses)
+    wrong, reason = _blanks(options, released, given)
+    counted_as = responses.missing_as_wrong() if wrong else responses
+    found = abilities(released, counted_as, options.pass_mark)
+    report = AbilityReport(
+        found,
+        given.students,
+        responses.with_items(found.items).correct,
+        counted_as.with_items(found.items).correct,
+        responses.n_missing,
+        wrong,
+        reason,
+        released.guarantee,
+        given.notes,
+        out,
+    )
+    if out is not None:
+        table = report.to_frame()
+        write_with(out, lambda temporary: table.write_csv(temporary, float_precision=6))
+    return report
+
+
+def _numbered(n_students: int) -> tuple[str, ...]:
+    return ("you",) if n_students == 1 else tuple(str(k + 1) for k in range(n_students))
+
+
+def _blanks(options: AbilityOptions, released: Difficulties, given: Answers) -> tuple[bool, str]:
+    """Whether blanks are wrong, and why."""
+    if options.missing is not None:
+        return options.missing == "wrong", ", as asked"
+    if not blanks_are_wrong(released):
+        return False, ""
+    if given.lists_blanks:
+        return True, ", as in the difficulties"
+    return False, ": a list does not tell who left a task blank"
 
 
 def usable(difficulties: Difficulties) -> tuple[Item, ...]:

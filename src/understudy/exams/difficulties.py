@@ -1,12 +1,13 @@
-"""difficulties(): how hard each item of an exam is, with the guarantee that the options ask for."""
+"""difficulties(): how hard each item of an exam is, charged to its learners if it carries a guarantee."""
 
 from __future__ import annotations
 
 import math
 import secrets
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from functools import cached_property
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -15,9 +16,12 @@ from numpy.typing import NDArray
 
 import understudy
 from understudy.core.files.words import counted
+from understudy.core.files.writing import check_new_json, write_json
+from understudy.core.options import settled
 from understudy.core.privacy.composition import default_delta
 from understudy.core.privacy.guarantee import Guarantee
-from understudy.core.privacy.noise import Noise, os_noise
+from understudy.core.privacy.noise import Noise
+from understudy.core.privacy.spending import Account, Spending
 from understudy.errors import DataError, RefusedError, UsageError
 from understudy.exams.ability_spread import estimate_spread
 from understudy.exams.difficulties_file import Ability, Difficulties, Item
@@ -32,7 +36,6 @@ from understudy.exams.estimators.published import (
     objective,
     statistics,
 )
-from understudy.exams.prior import parse_prior, prior_of
 from understudy.exams.ranking import in_words, rank_items
 from understudy.exams.responses import Responses
 from understudy.exams.totals_mechanism import Measurement, Missing, choose_measurement
@@ -63,8 +66,8 @@ class _Default(str):
 
 
 @dataclass(frozen=True)
-class DifficultiesOptions:
-    """How difficulties are found; wrong choices are refused before a file is read.
+class Estimation:
+    """How difficulties are estimated; wrong choices are refused before a file is read.
 
     Texts are taken as people type them: `ability_sd` may be "1.5", `prior` "0,2" or the name of a file.
     """
@@ -101,13 +104,10 @@ class DifficultiesOptions:
     ] = None
     public_prior: Annotated[bool, "The earlier exam's difficulties are public though not private."] = False
     title: Annotated[str, "What the students see as the exam's name."] = ""
-    expected: Prior | None = field(init=False, repr=False)
-    """The prior that follows from `prior`."""
 
     def __post_init__(self) -> None:
         if self.method is None or isinstance(self.method, _Default):
-            method = _Default("marginal" if self.epsilon is None else "knorm")
-            object.__setattr__(self, "method", method)
+            object.__setattr__(self, "method", _Default("marginal" if self.epsilon is None else "knorm"))
         object.__setattr__(self, "ability_sd", _spread_of(self.ability_sd))
         self._check_method()
         if self.delta is not None and not 0 < self.delta < 1:
@@ -134,7 +134,8 @@ class DifficultiesOptions:
                 hint="give it as a number; 1 is usual.",
                 settings=("ability_sd",),
             )
-        object.__setattr__(self, "expected", self._settled_prior())
+        # Refuses an earlier exam that must not be used.
+        self.expected  # noqa: B018
 
     def _check_method(self) -> None:
         method = self.method
@@ -170,11 +171,15 @@ class DifficultiesOptions:
                 settings=("delta", "method"),
             )
 
-    def _settled_prior(self) -> Prior | None:
-        """What difficulties to expect; an earlier exam without a guarantee must not reach a private release."""
-        given = parse_prior(self.prior) if isinstance(self.prior, str | Path) else self.prior
-        if not isinstance(given, Difficulties):
+    @cached_property
+    def expected(self) -> Prior | None:
+        """The prior of the difficulties; an earlier exam without a guarantee must not reach a private release."""
+        given = self.prior
+        if isinstance(given, str) and not given.endswith(".json"):
+            return Prior.parse(given)
+        if given is None or isinstance(given, Prior):
             return given
+        given = Difficulties.of(given)
         private = given.guarantee.formal or given.provenance.get("simulated") is True
         if self.epsilon is not None and not private and not self.public_prior:
             # What it shows of its learners would leave with a guarantee that does not cover it.
@@ -184,13 +189,16 @@ class DifficultiesOptions:
                 code="prior-not-private",
                 settings=("public_prior",),
             )
-        return prior_of(given)
+        return given.as_prior()
 
-    def for_layout(self, layout: str) -> DifficultiesOptions:
-        """The same with the meaning of a missing answer that goes with a file's layout, unless it was given."""
-        if self.missing is not None:
-            return self
-        return replace(self, missing="wrong" if layout == "wide" else "skipped")
+    def missing_in(self, layout: str) -> Missing:
+        """What a missing answer means: as it was given, or as it goes with a file's layout."""
+        return self.missing or ("wrong" if layout == "wide" else "skipped")
+
+
+@dataclass(frozen=True)
+class DifficultiesOptions(Spending, Estimation):
+    """How difficulties are estimated and charged."""
 
 
 def _spread_of(given: float | str) -> float | str:
@@ -213,7 +221,7 @@ def _spread_of(given: float | str) -> float | str:
 class DifficultiesPlan:
     """Options with all that follows from public numbers: what will be done, and what it costs."""
 
-    options: DifficultiesOptions
+    options: Estimation
     method: str
     missing: Missing
     guarantee: Guarantee
@@ -221,12 +229,11 @@ class DifficultiesPlan:
     spread_epsilon: float = 0.0
 
 
-def plan(
-    options: DifficultiesOptions, n_items: int, n_learners: int, layout: str = "wide"
-) -> DifficultiesPlan:
+def plan(options: Estimation, n_items: int, n_learners: int, layout: str = "wide") -> DifficultiesPlan:
     """Settle the mechanism and its guarantee before a learner's answers are used."""
-    options = options.for_layout(layout)
-    method, missing = str(options.method), options.missing or "wrong"
+    # Checked again: what is chosen by the layout must go together with the rest.
+    options = replace(options, missing=options.missing_in(layout))
+    method, missing = str(options.method), options.missing_in(layout)
     if method in NOT_PRIVATE or options.epsilon is None:
         return DifficultiesPlan(options, method, missing, Guarantee.none(NO_EPSILON))
     if method in PUBLISHED:
@@ -256,10 +263,10 @@ def plan(
     return DifficultiesPlan(options, method, missing, guarantee, measurement, options.epsilon * share)
 
 
-def plan_for(responses: Responses, options: DifficultiesOptions) -> DifficultiesPlan:
+def plan_for(responses: Responses, options: Estimation) -> DifficultiesPlan:
     """The plan for these responses, after refusing what must not be released; no answer decides about either."""
     responses.origin.refuse_people("the difficulties", "item")
-    settled = plan(options, responses.n_items, responses.n_learners, responses.origin.layout)
+    planned = plan(options, responses.n_items, responses.n_learners, responses.origin.layout)
     if not responses.origin.named:
         raise DataError(
             "no column of the sheet names the learners, so it may be that its columns are learners, or that it has no "
@@ -277,7 +284,7 @@ def plan_for(responses: Responses, options: DifficultiesOptions) -> Difficulties
             code="columns-without-answers",
             settings=("items",),
         )
-    if settled.guarantee.formal and not responses.declared:
+    if planned.guarantee.formal and not responses.declared:
         raise DataError(
             "which items occur depends on the learners' answers, and item names are released.",
             hint="give the list of items, or declare that it is public.",
@@ -285,14 +292,14 @@ def plan_for(responses: Responses, options: DifficultiesOptions) -> Difficulties
             settings=("items", "public_items"),
         )
     _refuse_one_learner(responses)
-    return settled
+    return planned
 
 
 def _refuse_one_learner(responses: Responses) -> None:
     if responses.n_learners < 2:
         raise DataError(
             f"difficulties describe a class; here is {counted(responses.n_learners, 'learner')}.",
-            hint="a student's own answers go to `understudy ability`.",
+            hint="one student's own answers give an ability, not difficulties.",
             code="one-learner",
         )
 
@@ -301,17 +308,28 @@ def difficulties(
     responses: Responses,
     options: DifficultiesOptions = DifficultiesOptions(),  # noqa: B008 (frozen)
     *,
+    out: Path | str | None = None,
     noise: Noise | None = None,
     **settings: Any,
 ) -> Difficulties:
-    """The difficulties of all items with the guarantee that the options ask for; nothing is charged to a ledger.
+    """Charge the ledger, find the difficulties of all items, and write a file if `out` is given.
 
-    The settings of `DifficultiesOptions` may be given as keywords.
+    The settings of `DifficultiesOptions` may be given as keywords. What can be refused is refused before
+    anything is computed or charged.
     """
-    settled = plan_for(responses, replace(options, **settings))
-    return fit_difficulties(
-        responses, settled, noise or os_noise(), np.random.default_rng(secrets.randbits(128))
-    )
+    options = settled(options, settings)
+    out = None if out is None else Path(out)
+    if out is not None:
+        check_new_json(out)
+    planned = plan_for(responses, options)
+    account = Account.open(options, path=responses.origin.path, simulated=responses.simulated)
+    account.check(planned.guarantee)
+    rng = np.random.default_rng(secrets.randbits(128))
+    with account.charge("difficulties", planned.method, planned.guarantee, out=out, noise=noise) as charge:
+        found = fit_difficulties(responses, planned, charge.noise, rng, card=charge.card)
+        if out is not None:
+            write_json(out, found.content())
+    return replace(found, charge=charge, out=out)
 
 
 def fit_difficulties(

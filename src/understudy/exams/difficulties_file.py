@@ -1,17 +1,24 @@
-"""The file of released difficulties: what a student's side needs, and all that it needs."""
+"""Released difficulties, and their file: what a student's side needs, and all that it needs."""
 
 from __future__ import annotations
 
 import json
+import math
+import statistics
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal
 
+import polars as pl
 from annotated_types import Interval, MinLen
 
 from understudy.core.files.documents import ContractError, checked, contract, parse_json
+from understudy.core.pages.charts import Point, dots
+from understudy.core.pages.notebook import notebook_table
 from understudy.core.privacy.guarantee import Guarantee
+from understudy.core.privacy.spending import Charge
 from understudy.errors import DataError
+from understudy.exams.estimators.noisy_totals import Prior
 
 FORMAT = "understudy difficulties"
 VERSION = 1
@@ -59,7 +66,8 @@ class Ability:
 class Difficulties:
     """Items with their difficulties, the guarantee they carry, and how they came about.
 
-    `steps` groups the items from the easiest on; the order within a group is not known.
+    `steps` groups the items from the easiest on; the order within a group is not known. `charge` and `out`
+    are those of a release that was just made; the file does not hold them.
     """
 
     items: tuple[Item, ...]
@@ -68,8 +76,10 @@ class Difficulties:
     guarantee: Guarantee
     provenance: dict[str, Any] = field(default_factory=dict)
     title: str = ""
+    charge: Charge | None = field(default=None, repr=False, compare=False)
+    out: Path | None = field(default=None, repr=False, compare=False)
 
-    def to_json(self) -> dict[str, Any]:
+    def content(self) -> dict[str, Any]:
         """The content of the file."""
         return {
             "format": FORMAT,
@@ -97,6 +107,82 @@ class Difficulties:
             "guarantee": self.guarantee.to_json(),
             "provenance": self.provenance,
         }
+
+    def to_json(self) -> dict[str, Any]:
+        """The difficulties for machines: the content of the file, and what was charged for a new release."""
+        if self.charge is None:
+            return self.content()
+        out = None if self.out is None else str(self.out)
+        return {"out": out, **self.charge.to_json(), **self.content()}
+
+    def lines(self) -> list[str]:
+        """What holds for the difficulties as a whole, for people."""
+        n_ties = sum(len(step) for step in self.steps if len(step) > 1)
+        return [
+            f"{n_ties} items are ties: their order is not known at this precision (see the places)."
+            if n_ties
+            else "No two neighbours are ties.",
+            f"Guarantee: {self.guarantee}.",
+            *([] if self.charge is None else [self.charge.sentence()]),
+        ]
+
+    def warnings(self) -> list[str]:
+        """What the teacher must know before the difficulties leave, for people."""
+        if not self.guarantee.formal:
+            return ["NOT PRIVATE: keep it inside; the method knorm with an epsilon makes it private."]
+        errors = [item.standard_error for item in self.items if item.standard_error is not None]
+        if errors and statistics.median_high(errors) > 1.0:
+            return [
+                "With so few learners and this epsilon nearly everything is noise: half of the items have a standard "
+                "error above 1."
+            ]
+        return []
+
+    def from_easy_to_hard(self) -> list[Item]:
+        """The items in the order of the steps; those without a place come last."""
+        place = {name: number for number, name in enumerate(name for step in self.steps for name in step)}
+        return sorted(self.items, key=lambda item: place.get(item.name, len(place)))
+
+    def to_frame(self) -> pl.DataFrame:
+        """A row per item, from easy to hard."""
+        return pl.DataFrame([vars(item) for item in self.from_easy_to_hard()], infer_schema_length=None)
+
+    def plot(self) -> Any:
+        """The difficulties with their 95 % intervals, as an altair chart."""
+        points = []
+        for item in self.from_easy_to_hard():
+            if item.difficulty is not None:
+                reach = 1.96 * (item.standard_error or 0.0)
+                points.append(
+                    Point(item.name, item.difficulty, item.difficulty - reach, item.difficulty + reach)
+                )
+        return dots(points, "difficulty, in log-odds").figure("Difficulties of the items").chart
+
+    def _repr_html_(self) -> str:
+        return notebook_table(" ".join((*self.lines(), *self.warnings())), self.to_frame())
+
+    def as_prior(self) -> Prior:
+        """What these difficulties of an earlier exam let expect of another: their mean, and their own spread.
+
+        Errors make estimates spread differently from true difficulties: private ones, which are
+        posterior means, are drawn together by the mean squared error, others driven apart by it.
+        """
+        known = [item for item in self.items if item.difficulty is not None]
+        if len(known) < 2:
+            raise DataError(
+                f"a prior takes at least 2 items with a difficulty; the earlier exam has {len(known)}.",
+                hint="give a mean and a standard deviation, or leave the prior out.",
+                settings=("prior",),
+            )
+        values = [float(item.difficulty or 0.0) for item in known]
+        error = statistics.fmean((item.standard_error or 0.0) ** 2 for item in known)
+        spread = statistics.pvariance(values) + (error if self.guarantee.formal else -error)
+        return Prior(statistics.fmean(values), math.sqrt(max(spread, 0.01)))
+
+    @classmethod
+    def of(cls, given: Difficulties | Path | str) -> Difficulties:
+        """The difficulties themselves, or those of a file."""
+        return given if isinstance(given, Difficulties) else cls.read(given)
 
     @classmethod
     def read(cls, path: Path | str) -> Difficulties:

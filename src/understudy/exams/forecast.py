@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from understudy.exams.difficulties import PRIVATE, DifficultiesOptions, plan
+from understudy.exams.difficulties import PRIVATE, Estimation, plan
 from understudy.exams.estimators.noisy_totals import chance_curve
 from understudy.exams.ranking import MIN_STANDARD_ERRORS
 from understudy.exams.totals_mechanism import noise_variance
@@ -34,7 +34,7 @@ class Precision:
     other: float
 
 
-def forecast(options: DifficultiesOptions, n_items: int, n_learners: int) -> list[Precision]:
+def forecast(options: Estimation, n_items: int, n_learners: int) -> list[Precision]:
     """The precision that each epsilon buys, by the better of the private methods; nothing is spent."""
     rows = []
     for epsilon in EPSILONS:
@@ -55,10 +55,10 @@ def forecast(options: DifficultiesOptions, n_items: int, n_learners: int) -> lis
     return rows
 
 
-def _precision(options: DifficultiesOptions, n_items: int, n_learners: int) -> Precision:
+def _precision(options: Estimation, n_items: int, n_learners: int) -> Precision:
     """The delta method: noise and sampling of a share, divided by the slope of the chance."""
-    settled = plan(options, n_items, n_learners)
-    measurement = settled.measurement
+    planned = plan(options, n_items, n_learners)
+    measurement = planned.measurement
     assert measurement is not None
     sd = options.ability_sd if isinstance(options.ability_sd, float) else 1.0
     curve = chance_curve(sd)
@@ -74,8 +74,8 @@ def _precision(options: DifficultiesOptions, n_items: int, n_learners: int) -> P
 
     even = error(0.5)
     return Precision(
-        settled.guarantee.epsilon,
-        settled.method,
+        planned.guarantee.epsilon,
+        planned.method,
         math.sqrt(float(noise_variance(measurement.covariance, np.array([0.5]))[0])),
         even,
         error(0.1),

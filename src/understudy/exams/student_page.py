@@ -1,4 +1,4 @@
-"""The student's page: one file that computes in the browser and opens no connection."""
+"""page(): the student's page, one file that computes in the browser and opens no connection."""
 
 from __future__ import annotations
 
@@ -7,10 +7,14 @@ import hashlib
 import json
 import re
 from collections.abc import Mapping
+from dataclasses import dataclass
+from html import escape
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 from understudy.core.files.words import counted
+from understudy.core.files.writing import check_not_input, check_parent, write_text
+from understudy.core.options import settled
 from understudy.core.pages.render import render
 from understudy.core.privacy.guarantee import ADJACENCY, UNIT, Guarantee
 from understudy.errors import DataError, RefusedError, UsageError
@@ -28,6 +32,93 @@ from understudy.exams.difficulties_file import Difficulties
 _TEMPLATES = Path(__file__).parent / "templates"
 _PLACEHOLDER = re.compile(r"\{\w+\}")
 _LANGUAGE = re.compile(r"[A-Za-z]{2,3}(-[A-Za-z0-9]{2,8})*")
+
+
+@dataclass(frozen=True)
+class PageOptions:
+    """The language of the page, and what it says."""
+
+    language: Annotated[str | None, "Language of the page: en (the default) or de."] = None
+    strings: Annotated[
+        Path | None,
+        "File with all texts of the page, for another language: a translation of the English ones.",
+    ] = None
+    title: Annotated[str, "Title of the page (default: that of the difficulties)."] = ""
+    pass_mark: Annotated[float, "Share of the items that must be right to pass."] = PASS_MARK
+    accept_risk: Annotated[
+        str, "Publish difficulties without a guarantee, for this reason; the page prints it."
+    ] = ""
+
+    def __post_init__(self) -> None:
+        if self.language is not None and self.strings is not None:
+            raise UsageError(
+                "both a language and a file of texts were given.",
+                hint="the file names its own language.",
+                settings=("language", "strings"),
+            )
+
+
+@dataclass(frozen=True)
+class Page:
+    """A page for students, and the difficulties on it."""
+
+    html: str
+    difficulties: Difficulties
+    out: Path | None
+
+    def to_json(self) -> dict[str, Any]:
+        """What the page is made from, for machines."""
+        return {
+            "out": None if self.out is None else str(self.out),
+            "items": len(self.difficulties.items),
+            "guarantee": self.difficulties.guarantee.to_json(),
+        }
+
+    def lines(self) -> list[str]:
+        """What the page is made from, for people."""
+        where = "" if self.out is None else f"{self.out}: "
+        return [
+            f"{where}a page for students, {counted(len(self.difficulties.items), 'item')}, works offline.",
+            f"Guarantee of the difficulties: {self.difficulties.guarantee}.",
+        ]
+
+    def _repr_html_(self) -> str:
+        return f'<iframe srcdoc="{escape(self.html)}" width="100%" height="600"></iframe>'
+
+
+def page(
+    difficulties: Difficulties | Path | str,
+    options: PageOptions = PageOptions(),  # noqa: B008 (frozen)
+    *,
+    out: Path | str | None = None,
+    **settings: Any,
+) -> Page:
+    """The page on which students compute their own ability, written to a file if `out` is given.
+
+    The settings of `PageOptions` may be given as keywords. Difficulties without a formal guarantee are refused
+    unless `accept_risk` gives a reason.
+    """
+    options = settled(options, settings)
+    out = None if out is None else Path(out)
+    if out is not None:
+        if out.suffix.lower() not in (".html", ".htm"):
+            raise UsageError(
+                f"asked to write {out.name}; a page is written as .html.", hint="choose a name with .html."
+            )
+        check_parent(out)
+        if not isinstance(difficulties, Difficulties):
+            check_not_input(out, Path(difficulties))
+    released = Difficulties.of(difficulties)
+    text = student_page(
+        released,
+        strings=read_strings(options.strings or options.language or "en"),
+        title=options.title,
+        pass_mark=options.pass_mark,
+        accept_risk=options.accept_risk.strip(),
+    )
+    if out is not None:
+        write_text(out, text)
+    return Page(text, released, out)
 
 
 def languages() -> tuple[str, ...]:
@@ -59,7 +150,7 @@ def read_strings(source: str | Path) -> dict[str, str]:
             hint="check the path.",
         ) from None
     except (ValueError, RecursionError):
-        raise DataError(f"{source} is not a JSON file, or a damaged one.", hint=_how_to_translate()) from None
+        raise _unfit(f"{source} is not a JSON file, or a damaged one.") from None
     return check_strings(content, str(source))
 
 
@@ -67,7 +158,7 @@ def check_strings(content: Any, source: str) -> dict[str, str]:
     """The texts, if they have the keys and the placeholders of the English ones."""
     model = json.loads(english_strings())
     if not isinstance(content, dict) or not all(isinstance(text, str) for text in content.values()):
-        raise DataError(f"{source} does not hold texts by their keys.", hint=_how_to_translate())
+        raise _unfit(f"{source} does not hold texts by their keys.")
     missing, unknown = [k for k in model if k not in content], [k for k in content if k not in model]
     wrong = [
         key
@@ -86,7 +177,7 @@ def check_strings(content: Any, source: str) -> dict[str, str]:
         if keys
     ]
     if problems:
-        raise DataError(f"{source} does not fit the page: {'; '.join(problems)}.", hint=_how_to_translate())
+        raise _unfit(f"{source} does not fit the page: {'; '.join(problems)}.")
     if not _LANGUAGE.fullmatch(content["lang"]):
         raise DataError(
             f"{source} names a language under 'lang' that is not a language tag.",
@@ -95,10 +186,12 @@ def check_strings(content: Any, source: str) -> dict[str, str]:
     return content
 
 
-def _how_to_translate() -> str:
-    return (
-        "`understudy page` prints the English texts (strings.en.json): translate them, keeping keys and "
-        "{placeholders}."
+def _unfit(message: str) -> DataError:
+    return DataError(
+        message,
+        hint="translate the English texts, keeping keys and {placeholders}.",
+        code="unfit-texts",
+        settings=("print_strings",),
     )
 
 

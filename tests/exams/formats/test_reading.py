@@ -14,7 +14,6 @@ from hypothesis import strategies as st
 
 from tests.support.workbook import workbook
 from understudy.core.events.reading import formats
-from understudy.core.files.columns import Columns
 from understudy.core.files.simulated import mark_simulated
 from understudy.errors import DataError, UnderstudyError, UsageError
 from understudy.exams.formats.reading import read_responses
@@ -118,11 +117,11 @@ def test_one_learner_is_enough(write):
 
 def test_the_learner_column_as_asked(write):
     path = write("sheet.csv", "Kennung,user,Q1\nx,1,1\ny,1,0\n")
-    read = read_responses(path, columns=Columns(learner="kennung"), keep_names=True)
+    read = read_responses(path, learner="kennung", keep_names=True)
     assert read.origin.learners == ("x", "y")
     assert "1 column that is not an item was left out: 'user'." in read.origin.notes
     with pytest.raises(DataError, match="asked for column 'nobody', which is not there"):
-        read_responses(path, columns=Columns(learner="nobody"))
+        read_responses(path, learner="nobody")
 
 
 @pytest.mark.parametrize(
@@ -430,10 +429,10 @@ def test_repeated_answers(write):
     rows = [row.split(",")[:3] for row in REPEATED.splitlines()]
     untimed = write("untimed.csv", "\n".join(map(",".join, rows)))
     for attempt, ordered, as_written in (("first", 1, 0), ("last", 0, 0), ("best", 1, 1)):
-        read = read_responses(path, attempt=attempt)
+        read = read_responses(path, attempts=attempt)
         assert matrix(read) == [[ordered, 1], [-1, 0]]
         assert f"2 repeated attempts do not count: the {attempt} one at each item does." in read.origin.notes
-        assert matrix(read_responses(untimed, attempt=attempt)) == [[as_written, 1], [-1, 0]]
+        assert matrix(read_responses(untimed, attempts=attempt)) == [[as_written, 1], [-1, 0]]
 
 
 def test_a_log_counts_the_first_attempt(write):
@@ -445,7 +444,7 @@ def test_a_log_counts_the_first_attempt(write):
     assert (read.origin.layout, read.origin.format) == ("log", "assistments")
     assert read.items == ("a", "b")
     assert matrix(read) == [[0, -1], [-1, 1]]
-    assert matrix(read_responses(path, attempt="last")) == [[1, -1], [-1, 1]]
+    assert matrix(read_responses(path, attempts="last")) == [[1, -1], [-1, 1]]
     assert not read.declared
     by_item = read_responses(path, layout="long")
     assert (by_item.origin.layout, by_item.origin.format, by_item.items) == ("long", "csv", ("1", "2"))
@@ -472,7 +471,9 @@ def test_the_layout_as_asked(write):
         read_responses(write("sheet.csv", SHEET), layout="long")
     named = read_responses(
         write("own.csv", "wer,was,wie\na,x,1\na,y,0\n"),
-        columns=Columns(learner="wer", item="was", outcome="wie"),
+        learner="wer",
+        item="was",
+        outcome="wie",
     )
     assert (named.origin.layout, matrix(named)) == ("long", [[1, 0]])
 
@@ -482,9 +483,9 @@ def test_the_layout_as_asked(write):
     [
         (SHEET, {"format": "word"}, "there is no format 'word'"),
         (SHEET, {"layout": "tall"}, "there is no layout 'tall'"),
-        (SHEET, {"attempt": "second"}, "there is no attempt 'second'"),
-        (SHEET, {"attempt": "first"}, "one row per learner has one answer per item"),
-        (SHEET, {"layout": "wide", "columns": Columns(item="Q1")}, "but a column for the item was given"),
+        (SHEET, {"attempts": "second"}, "there is no attempt 'second'"),
+        (SHEET, {"attempts": "first"}, "one row per learner has one answer per item"),
+        (SHEET, {"layout": "wide", "item": "Q1"}, "but a column for the item was given"),
         ("2\na,b\n1,0\n", {"layout": "wide"}, "a file of format three-line is a log"),
         (SHEET, {"format": "assistments", "layout": "long"}, "a file of format assistments is a log"),
     ],
@@ -612,10 +613,10 @@ ASKED = (
     {},
     {"layout": "wide"},
     {"layout": "long"},
-    {"attempt": "last"},
+    {"attempts": "last"},
     {"format": "csv"},
-    {"columns": Columns(learner="remark")},
-    {"columns": Columns(learner="nobody")},
+    {"learner": "remark"},
+    {"learner": "nobody"},
 )
 
 

@@ -26,6 +26,7 @@ from numpy.typing import NDArray
 from scipy.interpolate import CubicSpline
 from scipy.special import expit, logsumexp
 
+from understudy.errors import UsageError
 from understudy.exams.totals_mechanism import NoisyTotals, noise_variance
 
 Floats = NDArray[np.float64]
@@ -45,6 +46,26 @@ class Prior:
 
     mean: float
     spread: float
+
+    @classmethod
+    def parse(cls, text: str) -> Prior:
+        """The prior as people write it: MEAN,SD."""
+        mean, _, spread = text.partition(",")
+        try:
+            prior = cls(float(mean), float(spread))
+        except ValueError:
+            raise UsageError(
+                f"a prior is MEAN,SD or a difficulties file, not '{text}'.",
+                hint="for example 0,2.",
+                settings=("prior",),
+            ) from None
+        if not (abs(prior.mean) <= 10 and 0.01 <= prior.spread <= 20):
+            raise UsageError(
+                f"difficulties around {prior.mean:g} that spread by {prior.spread:g} were asked for.",
+                hint="the mean lies between -10 and 10, the standard deviation between 0.01 and 20.",
+                settings=("prior",),
+            )
+        return prior
 
 
 @dataclass(frozen=True, eq=False)

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Literal
+from typing import Annotated, Any, Literal
 
 from understudy.core.events.event_table import ReadOptions
 from understudy.core.events.reading import check_format, read_events, sniff
@@ -14,7 +14,8 @@ from understudy.core.files.delimited import guess_separator, read_delimited, ref
 from understudy.core.files.simulated import is_simulated
 from understudy.core.files.source import Source, decode, first_lines, open_source
 from understudy.core.files.tables import ParquetTable, Table, read_parquet, read_workbook
-from understudy.core.files.withdrawals import read_withdrawn
+from understudy.core.files.withdrawals import Withdrawn, read_withdrawn
+from understudy.core.options import settled
 from understudy.errors import DataError, UsageError
 from understudy.exams.formats.answer_list import looks_long, read_long, responses_of
 from understudy.exams.formats.sheet import read_wide, typed_parquet
@@ -27,40 +28,83 @@ _TABLES = ("csv", "tsv", "excel", "parquet")
 _ALSO_TABLES = {"assistments": "csv", "user-item-skill": "csv", "datashop": "tsv"}
 
 
+@dataclass(frozen=True)
+class ResponseOptions:
+    """How responses are read from a file; wrong choices are refused before it is opened."""
+
+    learner: Annotated[str | None, "Column that names the learner."] = None
+    item: Annotated[str | None, "Column that names the item of a long file."] = None
+    outcome: Annotated[str | None, "Column with the outcome, 0 or 1."] = None
+    time: Annotated[str | None, "Column with the time of an answer, when rows are not in order."] = None
+    format: Annotated[str | None, "Format of the file, when it is not recognised."] = None
+    layout: Annotated[
+        Layout | None, "A row per learner (wide) or per answer (long), when it is not recognised."
+    ] = None
+    pass_share: Annotated[float, "Share of an item's points from which on it counts as correct."] = 0.5
+    attempts: Annotated[
+        Attempt | None,
+        "Which of several attempts at an item counts (default: the first one of a log; an error elsewhere).",
+    ] = None
+    exclude: Annotated[Path | None, "File that lists learners who withdrew; they are left out."] = None
+    items: Annotated[
+        Path | str | Sequence[str] | None,
+        "File with the public list of items, one per line; answers to others are left out.",
+    ] = None
+    public_items: Annotated[bool, "The items of a long file or a log are public."] = False
+    rows_are_learners: Annotated[
+        bool, "No column of the sheet names the learners: each row is one of them."
+    ] = False
+
+    def __post_init__(self) -> None:
+        check_format(self.format)
+        if self.layout not in (None, "wide", "long"):
+            raise UsageError(
+                f"there is no layout '{self.layout}'.",
+                hint="wide has a row per learner, long a row per answer.",
+            )
+        if self.attempts not in (None, "first", "last", "best"):
+            raise UsageError(f"there is no attempt '{self.attempts}'.", hint="choose first, last or best.")
+        if not 0 < self.pass_share <= 1:
+            raise UsageError(
+                f"an answer passes from a share above 0 and up to 1 of the points on, not from {self.pass_share:g}.",
+                hint="half of the points are 0.5.",
+                settings=("pass_share",),
+            )
+
+    @property
+    def columns(self) -> Columns:
+        """The columns that were named."""
+        return Columns(learner=self.learner, item=self.item, outcome=self.outcome, time=self.time)
+
+    def withdrawn(self) -> Withdrawn | None:
+        """The learners who are left out."""
+        return None if self.exclude is None else read_withdrawn(self.exclude)
+
+
 def read_responses(
     path: Path | str,
+    options: ResponseOptions = ResponseOptions(),  # noqa: B008 (frozen)
     *,
-    format: str | None = None,
-    columns: Columns = Columns(),  # noqa: B008 (frozen)
-    layout: Layout | None = None,
-    pass_share: float = 0.5,
-    attempt: Attempt | None = None,
-    exclude: Path | str | None = None,
-    items: Sequence[str] | Path | None = None,
-    public_items: bool = False,
-    rows_are_learners: bool = False,
     keep_names: bool = False,
+    **settings: Any,
 ) -> Responses:
     """The responses in a file; their `origin` says how they were read.
 
-    Format and layout are found from the content unless they are given. In a sheet, points are
-    correct from `pass_share` of the maximum in the header on. `attempt` says which of several
-    answers of a learner to an item counts; in a log that is the first one by default, in a
-    table of answers they are an error. Learners listed in the file `exclude` are removed before
-    anything else.
-
-    The items of a list or a log depend on the answers; `items`, names or a file with one per line, declares
-    which there are, and `public_items` that those which occur are no secret. `rows_are_learners` declares that each
-    row of a sheet is a learner although no column names them. `keep_names` is for the learners' own side: it
-    keeps their names.
+    The settings of `ResponseOptions` may be given as keywords. Format and layout are found from the content
+    unless they are given. Learners who withdrew are removed before anything else. The items of a list or a log
+    depend on the answers, unless `items` (a file, or the names) or `public_items` declares them. `keep_names` is
+    for the learners' own side: it keeps their names.
     """
-    names = read_items(items) if isinstance(items, Path) else items
-    found = _read(path, format, columns, layout, pass_share, attempt, exclude, keep_names)
-    if rows_are_learners:
+    options, path = settled(options, settings), Path(path)
+    names = options.items
+    if isinstance(names, Path | str):
+        names = read_items(Path(names))
+    found = _read(path, options, keep_names)
+    if options.rows_are_learners:
         found = replace(found, origin=replace(found.origin, named=True))
     if names is not None:
         return _with_items(found, names)
-    return found.declare() if public_items else found
+    return found.declare() if options.public_items else found
 
 
 def read_items(path: Path) -> list[str]:
@@ -92,19 +136,9 @@ def _with_items(responses: Responses, names: Sequence[str]) -> Responses:
     return responses.with_items(names)
 
 
-def _read(
-    path: Path | str,
-    format: str | None,
-    columns: Columns,
-    layout: Layout | None,
-    pass_share: float,
-    attempt: Attempt | None,
-    exclude: Path | str | None,
-    keep_names: bool,
-) -> Responses:
-    _check_options(format, layout, pass_share, attempt)
+def _read(path: Path, options: ResponseOptions, keep_names: bool) -> Responses:
     source = open_source(path)
-    asked = format is not None
+    format, layout = options.format, options.layout
     if format is None:
         try:
             format, why = sniff(source)
@@ -118,40 +152,25 @@ def _read(
         note = f"Read as {format}, as asked."
     if format not in _TABLES:
         _refuse_layout(format, layout)
-        return _from_log(path, format if asked else None, columns, attempt, exclude, keep_names)
-    table = _table(source, format, known=not asked)
-    withdrawn = None if exclude is None else read_withdrawn(exclude)
+        return _from_log(path, options, keep_names)
+    table = _table(source, format, known=options.format is None)
+    withdrawn = options.withdrawn()
     if layout is None:
-        layout = "long" if looks_long(table.names, columns) else "wide"
+        layout = "long" if looks_long(table.names, options.columns) else "wide"
     if layout == "long":
-        found = read_long(table, columns, withdrawn, attempt, keep_names=keep_names)
+        found = read_long(table, options.columns, withdrawn, options.attempts, keep_names=keep_names)
     else:
-        if attempt is not None:
+        if options.attempts is not None:
             raise UsageError(
-                f"the {attempt} attempt was asked for, but a sheet with one row per learner has one answer per item.",
+                f"the {options.attempts} attempt was asked for, but a sheet with one row per learner has one answer "
+                "per item.",
                 hint="leave the attempt out, or give a file with one row per answer.",
                 settings=("attempts",),
             )
         sheet = typed_parquet(table, source) if isinstance(table, ParquetTable) else table
-        found = read_wide(sheet, columns, withdrawn, pass_share, keep_names=keep_names)
-    origin = replace(found.origin, path=Path(path), format=format, notes=(note, *found.origin.notes))
-    return replace(found, origin=origin, simulated=is_simulated(Path(path)))
-
-
-def _check_options(format: str | None, layout: str | None, pass_share: float, attempt: str | None) -> None:
-    check_format(format)
-    if layout not in (None, "wide", "long"):
-        raise UsageError(
-            f"there is no layout '{layout}'.", hint="wide has a row per learner, long a row per answer."
-        )
-    if attempt not in (None, "first", "last", "best"):
-        raise UsageError(f"there is no attempt '{attempt}'.", hint="choose first, last or best.")
-    if not 0 < pass_share <= 1:
-        raise UsageError(
-            f"an answer passes from a share above 0 and up to 1 of the points on, not from {pass_share:g}.",
-            hint="half of the points are 0.5.",
-            settings=("pass_share",),
-        )
+        found = read_wide(sheet, options.columns, withdrawn, options.pass_share, keep_names=keep_names)
+    origin = replace(found.origin, path=path, format=format, notes=(note, *found.origin.notes))
+    return replace(found, origin=origin, simulated=is_simulated(path))
 
 
 def _refuse_layout(format: str, layout: str | None) -> None:
@@ -185,20 +204,13 @@ def _table(source: Source, format: str, *, known: bool) -> Table:
     return table
 
 
-def _from_log(
-    path: Path | str,
-    format: str | None,
-    columns: Columns,
-    attempt: Attempt | None,
-    exclude: Path | str | None,
-    keep_names: bool,
-) -> Responses:
-    options = ReadOptions(columns, None if exclude is None else read_withdrawn(exclude), single_rows=True)
-    events, format = read_events(path, options, format)
-    responses, repeats = responses_of(events, attempt or "first")
-    origin = events.origin(Path(path), format, responses.items)
+def _from_log(path: Path, options: ResponseOptions, keep_names: bool) -> Responses:
+    wanted = ReadOptions(options.columns, options.withdrawn(), single_rows=True)
+    events, format = read_events(path, wanted, options.format)
+    responses, repeats = responses_of(events, options.attempts or "first")
+    origin = events.origin(path, format, responses.items)
     notes = [*origin.notes, f"The items are the log's actions, from '{origin.columns['action']}'.", *repeats]
     if keep_names:
         notes.append("Learners of this format are known by their order in the file, not by their names.")
     found = ExamOrigin(**{**vars(origin), "notes": tuple(notes)}, layout="log")
-    return replace(responses, origin=found, simulated=is_simulated(Path(path)))
+    return replace(responses, origin=found, simulated=is_simulated(path))
