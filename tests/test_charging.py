@@ -64,6 +64,15 @@ def verb(request):
     return request.param
 
 
+# For what is about the budget: a release without a guarantee has no price.
+with_a_price = pytest.mark.parametrize(
+    "verb", [verb for verb in VERBS if verb.epsilon is not None], indirect=True, ids=lambda verb: verb.name
+)
+without_a_price = pytest.mark.parametrize(
+    "verb", [verb for verb in VERBS if verb.epsilon is None], indirect=True, ids=lambda verb: verb.name
+)
+
+
 @pytest.fixture(params=[ByCommand, ByPython])
 def call(request, verb):
     return request.param(verb)
@@ -99,12 +108,13 @@ def spent(ledger):
 def test_a_release_is_charged_once_to_the_learners_of_its_file(call, verb, data, ledger):
     call.works(data, data.parent / verb.out)
     (entry,) = ledger.entries()
-    assert entry.epsilon == pytest.approx(verb.epsilon)
+    assert entry.epsilon == (None if verb.epsilon is None else pytest.approx(verb.epsilon))
     assert entry.population == normalised(file_population(verb.charged(data, data.parent / verb.out)))
     assert entry.kind == verb.name
     assert (data.parent / verb.out).exists()
 
 
+@with_a_price
 def test_past_the_limit_it_is_refused_and_nothing_is_written(call, verb, data, ledger):
     ledger.set_limit(normalised(file_population(data)), verb.epsilon / 2)
     assert call.refuses(RefusedError, data, data.parent / verb.out) == "budget"
@@ -112,6 +122,7 @@ def test_past_the_limit_it_is_refused_and_nothing_is_written(call, verb, data, l
     assert not (data.parent / verb.out).exists()
 
 
+@with_a_price
 def test_other_names_of_the_same_file_share_its_budget(call, verb, data, ledger):
     """A file that was charged under one population is charged under another as well."""
     ledger.set_limit("learners of this folder", verb.epsilon)
@@ -120,6 +131,15 @@ def test_other_names_of_the_same_file_share_its_budget(call, verb, data, ledger)
     assert call.refuses(RefusedError, data, second, population="class B") == "budget"
     assert call.refuses(RefusedError, data, second) == "budget"
     assert len(spent(ledger)) == 1
+
+
+@without_a_price
+def test_a_release_without_a_guarantee_is_noted_whatever_was_spent(call, verb, data, ledger):
+    ledger.set_limit(normalised(file_population(data)), 0.0)
+    for number in range(2):
+        call.works(data, (data.parent / verb.out).with_name(f"{number}-{verb.out}"))
+    assert [(entry.kind, entry.epsilon) for entry in ledger.entries()] == 2 * [(verb.name, None)]
+    assert ledger.balance(normalised(file_population(data))).n_without_guarantee == 2
 
 
 def test_a_ledger_elsewhere_is_used_and_none_is_made_beside_the_data(call, verb, data, ledger, tmp_path):
@@ -191,8 +211,8 @@ def test_an_interruption_keeps_the_charge_and_says_so(call, verb, data, ledger, 
         said = "\n".join(stop.value.__notes__)
     assert "stays in the ledger" in said
     assert "nothing was written" in said
-    assert len(spent(ledger)) == 1
-    assert ledger.balance(normalised(file_population(data))).epsilon == pytest.approx(verb.epsilon)
+    assert [entry.kind for entry in ledger.entries()] == [verb.name]
+    assert ledger.balance(normalised(file_population(data))).epsilon == pytest.approx(verb.epsilon or 0.0)
 
 
 def test_a_full_disk_is_not_charged(call, verb, data, ledger, monkeypatch):
@@ -224,6 +244,7 @@ def _spend(arguments, folder, results):
     results.put(run_command(arguments))
 
 
+@with_a_price
 def test_two_at_once_cannot_spend_the_same_budget(verb, data, ledger):
     ledger.set_limit(normalised(file_population(data)), verb.epsilon * 1.5)
     context = multiprocessing.get_context("spawn")

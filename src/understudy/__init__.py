@@ -38,9 +38,13 @@ _HOMES = {
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 
-__all__ = ["__version__", *sorted(_HOME_OF)]
+# Jobs with several verbs, which are names of their own: `us.keystrokes.sweep(...)`.
+_WINGS = ("keystrokes",)
+
+__all__ = ["__version__", *sorted((*_HOME_OF, *_WINGS))]
 
 if TYPE_CHECKING:
+    from understudy import keystrokes as keystrokes
     from understudy.core.privacy.guarantee import Guarantee as Guarantee
     from understudy.core.privacy.ledger import Ledger as Ledger
     from understudy.core.privacy.spending import Spending as Spending
@@ -72,6 +76,8 @@ if TYPE_CHECKING:
 
 
 def __getattr__(name: str) -> Any:
+    if name in _WINGS:
+        return import_module(f"understudy.{name}")
     if name not in _HOME_OF:
         raise AttributeError(f"module 'understudy' has no attribute '{name}'")
     value = getattr(import_module(_HOME_OF[name]), name)

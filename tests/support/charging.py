@@ -15,7 +15,7 @@ class Verb:
     """A verb that releases: how its data is made, and how it is called with a price.
 
     `command` gives the arguments of the command, `python` calls the library; both write to `out`.
-    `epsilon` is the price in the ledger.
+    `epsilon` is the price in the ledger; None for a release without a guarantee, which is noted and has no price.
     """
 
     name: str
@@ -23,7 +23,7 @@ class Verb:
     command: Callable[[Path, Path], list[str]]
     python: Callable[..., Any]
     out: str
-    epsilon: float
+    epsilon: float | None
     patch: str
     """Something that it needs once it has charged: made to fail, it is a fit that fails."""
     charged: Callable[[Path, Path], Path] = lambda data, out: data
@@ -122,6 +122,35 @@ def _difficulties(path: Path, out: Path, **spending: Any) -> Any:
     return us.difficulties(us.read_responses(path), epsilon=4, out=out, **spending)
 
 
+def _typing(folder: Path) -> Path:
+    """Keystrokes of a small course."""
+    import polars as pl
+
+    from understudy.keystrokes.formats.events import event_table
+    from understudy.keystrokes.simulate import TypingCourse
+
+    course = TypingCourse(n_learners=12, n_weeks=1, characters_per_week=200)
+    keystrokes, _ = course.simulate(np.random.default_rng(4))
+    names = pl.Series([f"pupil {number}" for number in keystrokes.learner])
+    event_table(keystrokes).with_columns(learner=names).write_csv(folder / "typing.csv")
+    (folder / "digraphs.txt").write_text("i n\nn t\n", encoding="utf-8")
+    return folder / "typing.csv"
+
+
+def _statistics(path: Path, out: Path, **spending: Any) -> Any:
+    import understudy as us
+
+    return us.keystrokes.statistics(
+        us.keystrokes.read(path), path.with_name("digraphs.txt"), epsilon=4, out=out, **spending
+    )
+
+
+def _coarsen(path: Path, out: Path, **spending: Any) -> Any:
+    import understudy as us
+
+    return us.keystrokes.coarsen(us.keystrokes.read(path), bucket=300, out=out, **spending)
+
+
 VERBS = [
     Verb(
         "synthesize",
@@ -176,5 +205,26 @@ VERBS = [
         "difficulties.json",
         4.0,
         "understudy.exams.difficulties.rank_items",
+    ),
+    Verb(
+        "keystrokes statistics",
+        _typing,
+        lambda path, out: [
+            *("keystrokes", "statistics", str(path), "--digraphs", str(path.with_name("digraphs.txt"))),
+            *("--epsilon", "4", "-o", str(out)),
+        ],
+        _statistics,
+        "statistics.json",
+        4.0,
+        "understudy.keystrokes.group_statistics.release_statistics",
+    ),
+    Verb(
+        "keystrokes coarsen",
+        _typing,
+        lambda path, out: ["keystrokes", "coarsen", str(path), "--bucket", "300", "-o", str(out)],
+        _coarsen,
+        "coarse.csv",
+        None,
+        "understudy.keystrokes.release.coarsen_events",
     ),
 ]

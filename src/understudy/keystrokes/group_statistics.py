@@ -18,6 +18,7 @@ from understudy.core.pages.charts import Look, Point, dots
 from understudy.core.pages.figures import ACCENT, MUTED, WARNING
 from understudy.core.pages.notebook import notebook_table
 from understudy.core.privacy.composition import default_delta
+from understudy.core.privacy.guarantee import Guarantee
 from understudy.core.privacy.noise import Noise
 from understudy.core.privacy.spending import Account, Charge, Spending
 from understudy.errors import UsageError
@@ -100,20 +101,25 @@ class Statistics:
     charge: Charge
     out: Path | None = None
 
+    @property
+    def guarantee(self) -> Guarantee:
+        """What is proved about them."""
+        return self.found.guarantee
+
     def to_json(self) -> dict[str, Any]:
         """The charge for machines; the file has the figures."""
         return {
             "out": None if self.out is None else str(self.out),
             **self.charge.to_json(),
             "noise_sd": self.found.release.noise_sd,
-            "guarantee": self.found.guarantee.to_json(),
+            "guarantee": self.guarantee.to_json(),
         }
 
     def lines(self) -> list[str]:
         """The charge for people."""
         lines = [
             "+- is one standard deviation of the noise; the variation between learners is added to it.",
-            f"Guarantee: {self.found.guarantee}.",
+            f"Guarantee: {self.guarantee}.",
             self.charge.sentence(),
         ]
         return lines if self.out is None else [*lines, f"Written: {self.out}."]
