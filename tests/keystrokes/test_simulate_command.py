@@ -5,24 +5,22 @@ from __future__ import annotations
 import json
 
 import pytest
-from typer.testing import CliRunner
 
-from understudy.cli.app import app
-from understudy.errors import UsageError
+from tests.support import command
 from understudy.keystrokes.formats.reading import read_keystrokes
 
 pytestmark = pytest.mark.functional
 
 
-def run(*words: object):
-    return CliRunner().invoke(app, ["simulate", *map(str, words)], catch_exceptions=True)
+def run(out, *words: object):
+    return command.run("simulate", out.name, "--shape", "typing", *words, cwd=out.parent)
 
 
 @pytest.mark.parametrize("name", ["course.csv", "course.parquet"])
 def test_a_course_with_its_labels(tmp_path, name):
     out = tmp_path / name
-    result = run(out, "--shape", "typing", "--learners", 6, "--seed", 2, "--json")
-    assert result.exit_code == 0, result.output
+    result = run(out, "--learners", 6, "--seed", 2, "--json")
+    assert result.returncode == 0, result.stderr
     facts = json.loads(result.stdout)
     source = read_keystrokes(out, labels=tmp_path / "course-labels.csv")
     assert source.keystrokes.simulated
@@ -34,15 +32,19 @@ def test_a_course_with_its_labels(tmp_path, name):
     assert source.keystrokes.hold is not None
     assert set(source.keystrokes.week.tolist()) == set(range(facts["weeks"]))
     before = out.read_bytes()
-    assert run(out, "--shape", "typing", "--learners", 6, "--seed", 2).exit_code == 0
+    assert run(out, "--learners", 6, "--seed", 2).returncode == 0
     assert out.read_bytes() == before
 
 
 def test_what_does_not_fit(tmp_path):
     out = tmp_path / "course.csv"
-    assert isinstance(run(out, "--shape", "typing", "--items", 5).exception, UsageError | SystemExit)
+    refused = run(out, "--items", 5)
+    assert refused.returncode == 2
+    assert "neither actions nor items" in refused.stderr
     labels = tmp_path / "course-labels.csv"
     labels.write_text("learner,experience\nana,some\n")
-    assert run(out, "--shape", "typing", "--learners", 3).exit_code != 0
+    refused = run(out, "--learners", 3)
+    assert refused.returncode == 2
+    assert "course-labels.csv" in refused.stderr
     assert labels.read_text() == "learner,experience\nana,some\n"
     assert not out.exists()

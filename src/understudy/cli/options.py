@@ -82,12 +82,6 @@ def _option(name: str, kind: Any) -> Any:
 
 
 # Options of commands that are not made from options values yet.
-Learner = Annotated[str | None, typer.Option(help="Column that names the learner.")]
-Outcome = Annotated[str | None, typer.Option(help="Column with the outcome, 0 or 1.")]
-Format = Annotated[str | None, typer.Option(help="Format of the file, when it is not recognised.")]
-Exclude = Annotated[
-    Path | None, typer.Option(help="File that lists learners who withdrew; they are left out.")
-]
 OptionalSeed = Annotated[
     int | None, typer.Option(help="Seed of the sampling, for tests; drawn afresh by default.")
 ]

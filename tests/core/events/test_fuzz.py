@@ -5,14 +5,13 @@ from __future__ import annotations
 import gzip
 import io
 import json
-import traceback
-from pathlib import Path
 
 import polars as pl
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.support.fuzz import BREAKS, CANARY, Files, Reader, contents, edited, few_edits, pieces, quick
 from tests.support.workbook import workbook
 from understudy.core.events.reading import formats
 from understudy.core.files.columns import Columns
@@ -20,44 +19,22 @@ from understudy.errors import UnderstudyError
 from understudy.logs.interactions import Interactions
 from understudy.logs.reading import read_log
 
-quick = settings(
-    max_examples=40,
-    deadline=None,
-    suppress_health_check=[HealthCheck.function_scoped_fixture],
-    derandomize=True,
+READER = Reader(
+    read_log, lambda log: [*log.origin.notes, repr(log.origin.identifiers), repr(log.origin.columns)]
 )
-CANARY = "Zq7canary"
-
-
-def outcome(path: Path, **options: object) -> Interactions | UnderstudyError:
-    try:
-        return read_log(path, **options)  # type: ignore[arg-type]
-    except UnderstudyError as error:
-        return error
-
-
-# Bytes that mean something to one of the readers, so that the fuzzing gets past the first check.
-PIECES = (
-    *(b"learner action outcome time order_id user_id correct skill_name Outcome 1 0 2 1e999 nan a".split()),
-    *(b"# user:x { } [ ] : null true PAR1 PK \xc3\xa9 \xff \x00 9999999999999999999999".split()),
-    *(b",", b"\t", b"\n", b"\r\n", b"\r", b'"', b'""', b";", b" ", b"Anon Student Id", b"KC (x)"),
-    *(b"2024-01-02 03:04", b"+01:00", b'"actor"', b'{"mbox":"m"}', b'"object"', b'{"id":"q"}', b"\\ud800"),
+PIECES = pieces(
+    b"learner action outcome time order_id user_id correct skill_name Outcome # user:x",
+    *(b"Anon Student Id", b"KC (x)", b'"actor"', b'{"mbox":"m"}', b'"object"', b'{"id":"q"}'),
 )
-pieces = st.sampled_from(PIECES)
-contents = st.one_of(st.binary(max_size=200), st.lists(pieces, max_size=40).map(b"".join))
 
 
 @pytest.mark.parametrize("format", [None, *formats()])
-@quick
-@given(content=contents)
+@quick(40)
+@given(content=contents(PIECES))
 def test_arbitrary_bytes(tmp_path, format, content):
-    path = tmp_path / "log"
-    path.write_bytes(content)
-    result = outcome(path, format=format)
+    result = READER.outcome(tmp_path / "log", content, format=format)
     if isinstance(result, Interactions):
         assert result.n_rows > 0
-    else:
-        assert result.hint
 
 
 words = st.sampled_from(
@@ -65,16 +42,14 @@ words = st.sampled_from(
 )
 
 
-@quick
+@quick(40)
 @given(rows=st.lists(st.tuples(words, words, words), min_size=1, max_size=8), time=words)
 def test_what_was_written_is_read(tmp_path, rows, time):
     """A csv written by another library is read field by field as it was written."""
-    path = tmp_path / "log.csv"
     frame = pl.DataFrame(rows, schema=["learner", "action", "outcome"], orient="row").with_columns(
         time=pl.lit(time)
     )
-    frame.write_csv(path)
-    result = outcome(path, single_rows=True)
+    result = READER.outcome(tmp_path / "log.csv", frame.write_csv().encode(), single_rows=True)
     names = frame.select(pl.col("learner", "action").str.strip_chars())
     if frame["outcome"].is_in(["0", "1"]).all() and (names != "").to_numpy().all():
         assert isinstance(result, Interactions)
@@ -85,7 +60,7 @@ def test_what_was_written_is_read(tmp_path, rows, time):
         assert isinstance(result, UnderstudyError)
 
 
-def whole_files() -> dict[str, tuple[str, bytes]]:
+def whole_files() -> Files:
     """A good file in every format with the canary as a learner's id and in a column that nobody asked for."""
     rows = [
         (f"{CANARY}{n % 3}", f"s{n % 4}", n % 2, f"2024-05-31 10:00:{n:02}", f"{CANARY} text")
@@ -132,64 +107,32 @@ FILES = whole_files()
 
 
 @pytest.mark.parametrize("file", FILES)
-@quick
-@given(edits=st.lists(st.tuples(st.floats(0, 1), st.integers(0, 9), pieces), min_size=1, max_size=4))
+@quick(40)
+@given(edits=few_edits(PIECES))
 def test_files_with_a_few_wrong_bytes(tmp_path, file, edits):
     name, content = FILES[file]
-    for position, n_removed, inserted in edits:
-        at = int(position * len(content))
-        content = content[:at] + inserted + content[at + n_removed :]
-    path = tmp_path / name
-    path.write_bytes(content)
-    result = outcome(path)
-    told = [repr(result), str(result)]
-    if isinstance(result, Interactions):
-        told += result.origin.notes
-    assert not any(CANARY in text for text in told)
+    content = edited(content, edits)
+    result = READER.outcome(tmp_path / name, content)
+    assert not READER.tells_canary(result)
 
 
-BREAKS = {
-    "whole": lambda data: data,
-    "cut": lambda data: data[: len(data) * 2 // 3],
-    "cut short": lambda data: data[:-3],
-    "ragged": lambda data: data.replace(b",1,", b",1,,", 1).replace(b"\t1\t", b"\t", 1),
-    "no outcome": lambda data: data.replace(b",1,", b"," + CANARY.encode() + b",", 2),
+BROKEN = BREAKS | {
     "learner as outcome": lambda data: data.replace(b"outcome", b"x", 1).replace(b"learner", b"outcome", 1),
     "learner as time": lambda data: data.replace(b"time", b"x", 1).replace(b"comment", b"time", 1),
     "no column": lambda data: data.replace(b"action", b"x").replace(b"skill", b"x").replace(b"object", b"x"),
-    "no header": lambda data: data.split(b"\n", 1)[-1],
-    "quotation mark": lambda data: data.replace(CANARY.encode(), b'"' + CANARY.encode(), 1),
-    "wrong bytes": lambda data: data.replace(b"canary1", b"canary1\xff\x01", 1),
-    "zero": lambda data: data.replace(b"canary1", b"canary1\x00", 1),
-    "utf-16 mark": lambda data: b"\xff\xfe" + data,
-    "braces": lambda data: data.replace(b"}", b"", 1),
     "success": lambda data: data.replace(b"true", b'"' + CANARY.encode() + b'"', 1),
-    "empty learner": lambda data: data.replace(CANARY.encode() + b"1", b"", 1),
-    "doubled header": lambda data: data.split(b"\n", 1)[0] + b"," + data,
 }
 
 
 @pytest.mark.parametrize("file", FILES)
-@pytest.mark.parametrize("broken", BREAKS)
+@pytest.mark.parametrize("broken", BROKEN)
 def test_no_message_tells_a_value(tmp_path, file, broken):
     name, content = FILES[file]
-    path = tmp_path / name
-    path.write_bytes(BREAKS[broken](content))
     asked = Columns(time="time", group="comment")
     for options in ({}, {"columns": asked}, {"format": "csv"}, {"columns": Columns(learner="nobody")}):
-        result = outcome(path, **options)
-        told = [repr(result), str(result)]
-        if isinstance(result, UnderstudyError):
-            told += traceback.format_exception(result)
-        else:
-            told += [
-                *result.origin.notes,
-                repr(result.origin.identifiers),
-                repr(result.origin.columns),
-                repr(result),
-            ]
-        assert not any(CANARY in text for text in told)
+        result = READER.outcome(tmp_path / name, BROKEN[broken](content), **options)
+        assert not READER.tells_canary(result)
     if broken == "whole" and file not in ("headerless", "three-line"):
-        log = outcome(path)
+        log = READER.outcome(tmp_path / name, content)
         assert isinstance(log, Interactions)
         assert log.n_learners == 3

@@ -3,19 +3,14 @@
 from __future__ import annotations
 
 import io
-import traceback
-from pathlib import Path
 
 import numpy as np
 import polars as pl
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
 
 from tests.support.workbook import workbook
-from understudy.core.events.reading import formats
 from understudy.core.files.simulated import mark_simulated
-from understudy.errors import DataError, UnderstudyError, UsageError
+from understudy.errors import DataError, UsageError
 from understudy.exams.formats.reading import read_responses
 from understudy.exams.responses import Responses
 
@@ -511,151 +506,3 @@ def test_more_learners_and_items_than_a_matrix_holds(write, monkeypatch):
     for content in (LONG, "2\na,b\n1,0\n2\nc,d\n1,0\n"):
         with pytest.raises(DataError, match=r"2 learners and \d items are more than a matrix"):
             read_responses(write("long.csv", content))
-
-
-# Whatever a file holds, reading ends in responses or in an error of ours, and no learner's value is told.
-
-quick = settings(
-    max_examples=60,
-    deadline=None,
-    suppress_health_check=[HealthCheck.function_scoped_fixture],
-    derandomize=True,
-)
-CANARY = "Zq7canary"
-PIECES = (
-    *(b"learner item correct Student Q1 Q2 TOTAL time user_id 1 0 2 -1 0.5 1e999 nan a true no NA -".split()),
-    *(b"(2 points) (0 pts) /10.00 [ ] { PAR1 PK \xc3\xa9 \xff \x00 9999999999999999999999".split()),
-    *(b",", b"\t", b"\n", b"\r\n", b'"', b";", b" ", b"Q1 (2 points)", b"Q. 2 /3,00", b"Overall average"),
-)
-pieces = st.sampled_from(PIECES)
-contents = st.one_of(st.binary(max_size=200), st.lists(pieces, max_size=40).map(b"".join))
-
-
-def outcome(path: Path, **options: object) -> Responses | UnderstudyError:
-    try:
-        return read_responses(path, **options)  # type: ignore[arg-type]
-    except UnderstudyError as error:
-        return error
-
-
-@pytest.mark.parametrize("layout", [None, "wide", "long"])
-@pytest.mark.parametrize("format", [None, *formats()])
-@quick
-@given(content=contents)
-def test_arbitrary_bytes(tmp_path, format, layout, content):
-    path = tmp_path / "exam"
-    path.write_bytes(content)
-    result = outcome(path, format=format, layout=layout)
-    if isinstance(result, Responses):
-        assert result.n_learners > 0
-        assert result.n_items > 0
-    else:
-        assert result.hint
-
-
-cells = st.sampled_from(["1", "0", "true", "no", "", "-", "0.5", "2", "x", "3,5", "é", '"', "\n", ",", "nan"])
-headings = st.sampled_from(
-    ["learner", "Q1", "Q2 (2 points)", "Q 3 /3.00", "Total", "x", "item", "correct", ""]
-)
-
-
-@quick
-@given(
-    names=st.lists(headings, min_size=2, max_size=4, unique=True),
-    rows=st.lists(st.lists(cells, min_size=4, max_size=4), min_size=1, max_size=5),
-    kind=st.sampled_from(["csv", "parquet"]),
-)
-def test_any_table(tmp_path, names, rows, kind):
-    frame = pl.DataFrame(
-        [row[: len(names)] for row in rows], schema=dict.fromkeys(names, pl.String), orient="row"
-    )
-    path = tmp_path / f"exam.{kind}"
-    frame.write_csv(path) if kind == "csv" else frame.write_parquet(path)
-    result = outcome(path)
-    if isinstance(result, Responses):
-        assert 0 < result.n_learners <= len(rows)
-
-
-def whole_files() -> dict[str, tuple[str, bytes]]:
-    """Good files with the canary as learners' names and in columns that are not items."""
-    rows = [[f"{CANARY}{n}", n % 2, n % 3, f"{CANARY} text {n}", f"{CANARY}@x{n}.example"] for n in range(9)]
-    names = ["Student", "Q1", "Q2 (2 points)", "remark", "contact"]
-    frame = pl.DataFrame(rows, schema=names, orient="row")
-    long = "learner,item,correct,comment\n" + "".join(
-        f"{CANARY}{n % 3},q{n},{n % 2},{CANARY} {n}\n" for n in range(9)
-    )
-    return {
-        "csv": ("exam.csv", frame.write_csv().encode()),
-        "headerless": ("exam.csv", frame.write_csv(include_header=False).encode()),
-        "two columns": ("exam.csv", frame.select("remark", "Q1").write_csv(include_header=False).encode()),
-        "unnamed": ("exam.csv", frame.drop("Student").write_csv().encode()),
-        "excel": ("exam.xlsx", workbook([names, *rows])),
-        "parquet": ("exam.parquet", parquet(frame)),
-        "long": ("exam.csv", long.encode()),
-    }
-
-
-FILES = whole_files()
-BREAKS = {
-    "whole": lambda data: data,
-    "cut": lambda data: data[: len(data) * 2 // 3],
-    "value": lambda data: data.replace(b",1,", b"," + CANARY.encode() + b",", 2),
-    "points": lambda data: data.replace(b",2,", b",77,", 2),
-    "learner twice": lambda data: data.replace(b"canary2,", b"canary1,", 2),
-    "empty learner": lambda data: data.replace(CANARY.encode() + b"1", b"", 1),
-    "no header": lambda data: data.split(b"\n", 1)[-1],
-    "quotation mark": lambda data: data.replace(CANARY.encode(), b'"' + CANARY.encode(), 1),
-    "wrong bytes": lambda data: data.replace(b"canary1", b"canary1\xff\x01", 1),
-    "ragged": lambda data: data.replace(b",1,", b",1,,", 1),
-    "doubled header": lambda data: data.split(b"\n", 1)[0] + b"," + data,
-}
-ASKED = (
-    {},
-    {"layout": "wide"},
-    {"layout": "long"},
-    {"attempts": "last"},
-    {"format": "csv"},
-    {"learner": "remark"},
-    {"learner": "nobody"},
-)
-
-
-def told_by(result: Responses | UnderstudyError) -> list[str]:
-    told = [repr(result), str(result)]
-    if isinstance(result, UnderstudyError):
-        return told + traceback.format_exception(result)
-    return [*told, *result.origin.notes, repr(result), repr(result.origin.identifiers)]
-
-
-@pytest.mark.parametrize("file", FILES)
-@pytest.mark.parametrize("broken", BREAKS)
-def test_no_message_tells_a_value(tmp_path, file, broken):
-    name, content = FILES[file]
-    path = tmp_path / name
-    path.write_bytes(BREAKS[broken](content))
-    gone = tmp_path / "gone.txt"
-    gone.write_text(f"{CANARY}3\n{CANARY}nobody\n")
-    for options in ASKED:
-        for exclude in (None, gone):
-            result = outcome(path, exclude=exclude, **options)
-            assert not any(CANARY in text for text in told_by(result)), options
-    if broken == "whole":
-        read = outcome(path, keep_names=True)
-        assert isinstance(read, Responses) == (file not in ("headerless", "two columns"))
-        assert not any(CANARY in text for text in told_by(read))
-
-
-@pytest.mark.parametrize("file", FILES)
-@quick
-@given(edits=st.lists(st.tuples(st.floats(0, 1), st.integers(0, 9), pieces), min_size=1, max_size=4))
-def test_files_with_a_few_wrong_bytes(tmp_path, file, edits):
-    name, content = FILES[file]
-    for position, n_removed, inserted in edits:
-        at = int(position * len(content))
-        content = content[:at] + inserted + content[at + n_removed :]
-    path = tmp_path / name
-    path.write_bytes(content)
-    told = told_by(outcome(path))
-    # A first line that lost its end may hold half a row of data among good names, and names are told.
-    if content.startswith(FILES[file][1].partition(b"\n")[0] + b"\n"):
-        assert not any(CANARY in text for text in told)

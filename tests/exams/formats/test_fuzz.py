@@ -1,0 +1,126 @@
+"""Whatever a file of responses holds, reading ends in responses or in an error of ours, and tells no value."""
+
+from __future__ import annotations
+
+import io
+
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.support.fuzz import BREAKS, CANARY, Files, Reader, contents, edited, few_edits, pieces, quick
+from tests.support.workbook import workbook
+from understudy.core.events.reading import formats
+from understudy.exams.formats.reading import read_responses
+from understudy.exams.responses import Responses
+
+READER = Reader(
+    read_responses, lambda responses: [*responses.origin.notes, repr(responses.origin.identifiers)]
+)
+PIECES = pieces(
+    b"learner item correct Student Q1 Q2 TOTAL time user_id no NA - (2 points) (0 pts) /10.00",
+    *(b"Q1 (2 points)", b"Q. 2 /3,00", b"Overall average"),
+)
+
+
+def parquet(frame: pl.DataFrame) -> bytes:
+    buffer = io.BytesIO()
+    frame.write_parquet(buffer)
+    return buffer.getvalue()
+
+
+@pytest.mark.parametrize("layout", [None, "wide", "long"])
+@pytest.mark.parametrize("format", [None, *formats()])
+@quick(60)
+@given(content=contents(PIECES))
+def test_arbitrary_bytes(tmp_path, format, layout, content):
+    result = READER.outcome(tmp_path / "exam", content, format=format, layout=layout)
+    if isinstance(result, Responses):
+        assert result.n_learners > 0
+        assert result.n_items > 0
+
+
+cells = st.sampled_from(["1", "0", "true", "no", "", "-", "0.5", "2", "x", "3,5", "é", '"', "\n", ",", "nan"])
+headings = st.sampled_from(
+    ["learner", "Q1", "Q2 (2 points)", "Q 3 /3.00", "Total", "x", "item", "correct", ""]
+)
+
+
+@quick(60)
+@given(
+    names=st.lists(headings, min_size=2, max_size=4, unique=True),
+    rows=st.lists(st.lists(cells, min_size=4, max_size=4), min_size=1, max_size=5),
+    kind=st.sampled_from(["csv", "parquet"]),
+)
+def test_any_table(tmp_path, names, rows, kind):
+    frame = pl.DataFrame(
+        [row[: len(names)] for row in rows], schema=dict.fromkeys(names, pl.String), orient="row"
+    )
+    content = frame.write_csv().encode() if kind == "csv" else parquet(frame)
+    result = READER.outcome(tmp_path / f"exam.{kind}", content)
+    if isinstance(result, Responses):
+        assert 0 < result.n_learners <= len(rows)
+
+
+def whole_files() -> Files:
+    """Good files with the canary as learners' names and in columns that are not items."""
+    rows = [[f"{CANARY}{n}", n % 2, n % 3, f"{CANARY} text {n}", f"{CANARY}@x{n}.example"] for n in range(9)]
+    names = ["Student", "Q1", "Q2 (2 points)", "remark", "contact"]
+    frame = pl.DataFrame(rows, schema=names, orient="row")
+    long = "learner,item,correct,comment\n" + "".join(
+        f"{CANARY}{n % 3},q{n},{n % 2},{CANARY} {n}\n" for n in range(9)
+    )
+    return {
+        "csv": ("exam.csv", frame.write_csv().encode()),
+        "headerless": ("exam.csv", frame.write_csv(include_header=False).encode()),
+        "two columns": ("exam.csv", frame.select("remark", "Q1").write_csv(include_header=False).encode()),
+        "unnamed": ("exam.csv", frame.drop("Student").write_csv().encode()),
+        "excel": ("exam.xlsx", workbook([names, *rows])),
+        "parquet": ("exam.parquet", parquet(frame)),
+        "long": ("exam.csv", long.encode()),
+    }
+
+
+FILES = whole_files()
+BROKEN = BREAKS | {
+    "points": lambda data: data.replace(b",2,", b",77,", 2),
+    "learner twice": lambda data: data.replace(b"canary2,", b"canary1,", 2),
+}
+ASKED = (
+    {},
+    {"layout": "wide"},
+    {"layout": "long"},
+    {"attempts": "last"},
+    {"format": "csv"},
+    {"learner": "remark"},
+    {"learner": "nobody"},
+)
+
+
+@pytest.mark.parametrize("file", FILES)
+@pytest.mark.parametrize("broken", BROKEN)
+def test_no_message_tells_a_value(tmp_path, file, broken):
+    name, content = FILES[file]
+    gone = tmp_path / "gone.txt"
+    gone.write_text(f"{CANARY}3\n{CANARY}nobody\n")
+    for options in ASKED:
+        for exclude in (None, gone):
+            result = READER.outcome(tmp_path / name, BROKEN[broken](content), exclude=exclude, **options)
+            assert not READER.tells_canary(result), options
+    if broken == "whole":
+        read = READER.outcome(tmp_path / name, content, keep_names=True)
+        assert isinstance(read, Responses) == (file not in ("headerless", "two columns"))
+        assert not READER.tells_canary(read)
+
+
+@pytest.mark.parametrize("file", FILES)
+@quick(60)
+@given(edits=few_edits(PIECES))
+def test_files_with_a_few_wrong_bytes(tmp_path, file, edits):
+    name, whole = FILES[file]
+    content = edited(whole, edits)
+    result = READER.outcome(tmp_path / name, content)
+    # A first line that lost its end may hold half a row of data among good names, and names are told.
+    if content.startswith(whole.partition(b"\n")[0] + b"\n"):
+        assert not READER.tells_canary(result)
