@@ -19,7 +19,7 @@ from reproductions.pages import DATA, ROOT
 from reproductions.two_stage.cycles import MEASURES, CyclesPlan, gains_figure, run_cycles
 from reproductions.two_stage.tables import DATASETS, DEEP_ROWS, N_SEEDS, TABLES, compared, cycle_gains
 from understudy.cohorts.cohort import Cohort, read_cohort
-from understudy.cohorts.compare import ComparePlan, compare
+from understudy.cohorts.compare import CompareOptions, compare
 from understudy.cohorts.compare_report import ajs_figure, findings_figure
 from understudy.cohorts.methods import GUARANTEE, CohortMetrics, Deep
 from understudy.cohorts.simulate import School
@@ -57,7 +57,7 @@ def measure_compare() -> None:
     for name, cohort in _cohorts():
         # Shadow attacks take most of the time: once on simulated learners, once on real ones.
         n_shadows = N_SHADOWS if name in ("year-1", "moodle") else 0
-        found = compare(cohort, ComparePlan(n_seeds=N_SEEDS, n_shadows=n_shadows))
+        found = compare(cohort, CompareOptions(delta=1e-3, n_seeds=N_SEEDS, n_shadows=n_shadows))
         (TABLES / f"compare-{name}.csv").write_text(results_csv(found.rows), encoding="utf-8")
 
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from reproductions.pages import tables_of
 from reproductions.two_stage.cycles import Gain, gains
-from understudy.cohorts.compare import ComparePlan, Comparison
+from understudy.cohorts.compare import CompareOptions, Comparison
 from understudy.core.files.results_table import read_results
 
 TABLES = tables_of("two_stage")
@@ -45,7 +45,9 @@ def compared(name: str) -> Comparison | None:
     deep = TABLES / f"deep-{name}.csv"
     if deep.exists():
         rows[4 * N_SEEDS : 4 * N_SEEDS] = read_rows(deep)
-    return Comparison(ComparePlan(n_seeds=N_SEEDS), tuple(rows), int(rows[0]["n_learners"]), name != "moodle")
+    return Comparison(
+        CompareOptions(delta=1e-3, n_seeds=N_SEEDS), tuple(rows), int(rows[0]["n_learners"]), name != "moodle"
+    )
 
 
 @lru_cache

@@ -16,7 +16,7 @@ from tests.support.command import run
 from understudy.cohorts.attacks import COHORT_ATTACKS
 from understudy.cohorts.cohort import Cohort
 from understudy.cohorts.compare import (
-    ComparePlan,
+    CompareOptions,
     Comparison,
     check_cohort,
     compare,
@@ -52,7 +52,7 @@ class CountingReporter:
 
 @pytest.fixture(scope="module")
 def found():
-    return compare(COHORT, ComparePlan(n_seeds=2, n_each=60, n_shadows=0))
+    return compare(COHORT, CompareOptions(delta=1e-3, n_seeds=2, per_panelist=60, n_shadows=0))
 
 
 def test_every_method_has_a_row_for_each_seed(found):
@@ -79,7 +79,7 @@ def test_the_ceiling_is_nearest_and_is_found_out(found):
 
 
 def test_the_same_seed_gives_the_same_figures(found):
-    again = compare(COHORT, ComparePlan(n_seeds=2, n_each=60, n_shadows=0))
+    again = compare(COHORT, CompareOptions(delta=1e-3, n_seeds=2, per_panelist=60, n_shadows=0))
     for mine, other in zip(found.rows, again.rows, strict=True):
         assert mine["ajs"] == other["ajs"]
         assert mine["auc_worst"] == other["auc_worst"]
@@ -141,7 +141,9 @@ def risks(aucs, half_width):
 
 @pytest.mark.parametrize("aucs", [(0.69,), (0.6, 0.7), (0.6, 0.6, 0.6, 0.6), (0.5, 0.6, 0.7, 0.8)])
 def test_an_interval_of_a_risk_is_never_narrower_than_that_over_learners(aucs):
-    comparison = Comparison(ComparePlan(n_seeds=len(aucs)), risks(aucs, 0.1), 60, simulated=True)
+    comparison = Comparison(
+        CompareOptions(delta=1e-3, n_seeds=len(aucs)), risks(aucs, 0.1), 60, simulated=True
+    )
     one = comparison.shown("pool", "auc_worst")
     assert one.mean == pytest.approx(np.mean(aucs))
     assert one.low <= one.mean - 0.1 + 1e-9
@@ -152,9 +154,9 @@ def test_an_interval_of_a_risk_is_never_narrower_than_that_over_learners(aucs):
 
 def test_fewer_than_three_seeds_have_no_interval_over_seeds():
     for n in (1, 2, 3):
-        found = Comparison(ComparePlan(n_seeds=n), risks([0.5] * n, 0.1), 60, simulated=True)
+        found = Comparison(CompareOptions(delta=1e-3, n_seeds=n), risks([0.5] * n, 0.1), 60, simulated=True)
         assert (found.shown("pool", "ajs").low is None) == (n < 3)
-        assert (found.to_json()["pool"]["ajs"]["low"] is None) == (n < 3)
+        assert (found.to_json()["methods"]["pool"]["ajs"]["low"] is None) == (n < 3)
 
 
 def test_a_kind_without_findings_has_no_precision(found):
@@ -166,15 +168,16 @@ def test_a_kind_without_findings_has_no_precision(found):
     assert ("trend (0)", "precision") not in [(point["at"], point["series"]) for point in points]
 
 
-def test_the_readme_says_what_the_page_it_links_to_says():
+def test_the_tutorial_says_what_the_page_it_links_to_says():
     root = Path(__file__).parents[2]
     page = (root / "docs/reproductions/two-stage.md").read_text()
     pool, guess = (
         re.search(rf"\| Moodle course \| `{method}` \| (0\.\d\d) .*?\| (0\.\d\d) ", page).groups()
         for method in ("pool", "nobody")
     )
-    text = " ".join((root / "README.md").read_text().split())
-    assert f"the pool's precision is {pool[0]} and that of the guess {guess[0]}" in text
+    text = " ".join((root / "docs/tutorials/cohort.md").read_text().split())
+    assert pool[0] == guess[0]
+    assert f"the pool's precision is {pool[0]}, and so is that of the guess" in text
     assert f"its recall is {pool[1]} against {guess[1]}" in text
 
 
@@ -217,14 +220,14 @@ def test_files_are_for_whoever_made_them(found, tmp_path):
     assert {path.stat().st_mode & 0o777 for path in (tmp_path / "out").iterdir()} == {0o600}
 
 
-QUICK = ComparePlan(n_seeds=1, n_each=30, n_shadows=0)
+QUICK = CompareOptions(delta=1e-3, n_seeds=1, per_panelist=30, n_shadows=0)
 
 
 def test_a_given_cohort_is_judged_and_its_risk_only_with_outsiders():
     """A copy of the learners is nearest to them, and is found out by outsiders of the same school."""
     outsiders = School(n_learners=60).simulate(0, np.random.default_rng(11))
     given = {"copy.csv": COHORT, "other.csv": School(n_learners=60).simulate(0, np.random.default_rng(12))}
-    done = compare(COHORT, QUICK, given=given, outsiders=outsiders)
+    done = compare(COHORT, QUICK, synthetic=given, outsiders=outsiders)
     assert done.given == ("copy.csv", "other.csv")
     assert done.interval("copy.csv", "ajs").mean == 0.0
     assert done.interval("copy.csv", "precision").mean == 1.0
@@ -233,7 +236,7 @@ def test_a_given_cohort_is_judged_and_its_risk_only_with_outsiders():
     assert done.shown("copy.csv", "auc_worst").low > 0.9
     # Made by nobody of either: the interval holds 0.5 (false alarm less than once in 20 times; seeded).
     assert done.shown("other.csv", "auc_worst").low < 0.5
-    alone = compare(COHORT, QUICK, given=given)
+    alone = compare(COHORT, QUICK, synthetic=given)
     assert alone.shown("copy.csv", "auc_worst") is None
     assert alone.shown("copy.csv", "ajs").mean == 0.0
     assert "see its data card" in alone.guarantee("copy.csv")
@@ -242,7 +245,7 @@ def test_a_given_cohort_is_judged_and_its_risk_only_with_outsiders():
 def test_outsiders_who_are_members_are_refused():
     some = COHORT.select(np.arange(5))
     with pytest.raises(DataError, match="5 of the 5 outsiders"):
-        compare(COHORT, QUICK, given={"x.csv": COHORT}, outsiders=some)
+        compare(COHORT, QUICK, synthetic={"x.csv": COHORT}, outsiders=some)
     with pytest.raises(UsageError, match="no synthetic cohort"):
         compare(COHORT, QUICK, outsiders=School(n_learners=9).simulate(0, np.random.default_rng(3)))
 
@@ -281,8 +284,9 @@ def test_the_command_shows_all_methods_and_findings_about_the_outcome(compared):
             "luck alone (AUC)",
             "0.5 is guessing",
         ),
-        *("Internal", "nothing was charged", "Not private, for reference: pool, no noise", "--deep"),
+        *("Internal", "nothing was charged", "Not private, for reference: pool, no noise"),
         "With 1 of your own",
+        "The deep baseline was left out",
     ):
         assert words in done.stdout, words
     assert "my own" in (folder / "shown/report.html").read_text()
@@ -345,7 +349,7 @@ def test_shadows_are_fitted_when_asked():
     small = School(n_learners=30).simulate(0, np.random.default_rng(2))
     reporter = CountingReporter()
     with reported_by(reporter):
-        done = compare(small, ComparePlan(n_seeds=1, n_each=30, n_shadows=8))
+        done = compare(small, CompareOptions(delta=1e-3, n_seeds=1, per_panelist=30, n_shadows=8))
     assert reporter.totals == {"Comparing": 7 + 7 * 8}
     assert reporter.done == 7 + 7 * 8
     assert {row["method"] for row in done.rows if "auc_worst" in row} == set(done.methods)
@@ -358,7 +362,7 @@ def test_cohorts_that_cannot_be_compared_are_refused():
     with pytest.raises(DataError, match="cuts"):
         check_cohort(Cohort(COHORT.values, COHORT.label, cut))
     with pytest.raises(UsageError):
-        ComparePlan(n_seeds=0)
+        CompareOptions(delta=1e-3, n_seeds=0)
 
 
 def test_the_summary_without_noise_is_the_mean_of_noisy_ones():

@@ -156,7 +156,7 @@ def test_a_finding_that_is_misspelled_is_an_error(folder, tmp_path):
     assert "did you mean 'evening'" in wrong.stderr
     assert not (tmp_path / "s.json").exists()
     unchecked = done("cohort", "improve", "feedback.toml", "-o", "s.json", cwd=tmp_path)
-    assert "--schema cohort.toml" in unchecked.stderr
+    assert "were not checked: give the schema, cohort.toml" in unchecked.stderr
 
 
 def test_what_a_model_wrote_is_not_overwritten_and_what_rules_wrote_is(folder, tmp_path):

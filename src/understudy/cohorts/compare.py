@@ -1,4 +1,4 @@
-"""`cohort compare`: panelists, their pool, the deep baseline and references side by side on one cohort.
+"""compare(): panelists, their pool, the deep baseline and references side by side on one cohort.
 
 Internal: everything is measured against the real learners and with seeded noise. Nothing is charged,
 and nothing here may leave.
@@ -9,19 +9,33 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Annotated, Any
 
 import numpy as np
+import polars as pl
 
 from understudy.cohorts.attacks import N_SHADOWS, check_outsiders, membership_risks, risk_of_given
-from understudy.cohorts.cohort import Cohort
-from understudy.cohorts.findings import Analysis, bank
-from understudy.cohorts.methods import GUARANTEES, CohortMetrics, Deep, methods, require_deep
-from understudy.cohorts.panel.panel import N_EACH
+from understudy.cohorts.cohort import Cohort, read_cohort
+from understudy.cohorts.compare_report import (
+    FEWEST_FOR_INTERVAL,
+    LABELS,
+    MEASURES,
+    ajs_figure,
+    floor_sentences,
+    write_comparison,
+)
+from understudy.cohorts.findings import Analysis, bank, read_analyses, run_bank
+from understudy.cohorts.methods import GUARANTEE, GUARANTEES, CohortMetrics, Deep, methods, require_deep
+from understudy.cohorts.panel.panel import N_EACH, check_rows
 from understudy.cohorts.summary.mechanism import refuse_cuts_from_data
 from understudy.core.attacks.intervals import SeedInterval, over_seeds
 from understudy.core.engine import progress
+from understudy.core.files.writing import check_absent, check_parent
+from understudy.core.options import settled
+from understudy.core.pages.notebook import notebook_table
+from understudy.core.privacy.composition import default_delta
 from understudy.errors import DataError, UsageError
 
 
@@ -32,35 +46,25 @@ def finite(values: Sequence[float]) -> list[float]:
 
 Row = dict[str, Any]
 SMALLEST = 20
-# With fewer seeds their spread is not shown: two or three numbers do not make a distribution.
-FEWEST_FOR_INTERVAL = 3
 GIVEN = "not known here: see its data card"
-
-MEASURES = (
-    "ajs",
-    "precision",
-    "recall",
-    "n_synthetic",
-    "auc_worst",
-    "control_auc_worst",
-    "seconds",
-    "outcome_precision",
-    "outcome_recall",
-)
 
 
 @dataclass(frozen=True)
-class ComparePlan:
-    """What is compared, how often, and the epsilon and delta of the private methods."""
+class CompareOptions:
+    """How often each method is tried, and the epsilon and delta of the private ones."""
 
-    epsilon: float = 3.0
-    delta: float = 1e-3
-    n_seeds: int = 5
-    deep: bool = False
-    n_each: int = N_EACH
-    n_shadows: int = N_SHADOWS
-    seed: int = 1
-    deep_rows: int | None = None
+    epsilon: Annotated[float, "Of the private methods."] = 3.0
+    delta: Annotated[
+        float | None,
+        "Of the private methods (default: as of `cohort summarize`, 1e-6, or one over the squared number of learners).",
+    ] = None
+    n_seeds: Annotated[int, "Synthetic cohorts of each method."] = 5
+    deep: Annotated[bool, "Train the deep baseline too (minutes; needs the extra `deep`)."] = False
+    n_shadows: Annotated[
+        int, "Training runs of the membership attack, 8 or more; 0 leaves that attack out."
+    ] = N_SHADOWS
+    per_panelist: Annotated[int, "Rows that each panelist gives for each label."] = N_EACH
+    seed: Annotated[int, "Seed of the noise and of everything else."] = 1
 
     def __post_init__(self) -> None:
         if self.n_seeds < 1 or self.n_shadows < 0:
@@ -69,6 +73,7 @@ class ComparePlan:
                 hint="for example 5 seeds.",
                 settings=("n_seeds", "n_shadows"),
             )
+        check_rows(self.per_panelist)
 
 
 @dataclass(frozen=True)
@@ -89,13 +94,15 @@ class Shown:
 class Comparison:
     """A row per method and seed; `given` are the files that were judged next to the methods."""
 
-    plan: ComparePlan
+    plan: CompareOptions
     rows: tuple[Row, ...]
     n_learners: int
     simulated: bool
     given: tuple[str, ...] = ()
     n_outsiders: int = 0
     analyses: tuple[str, ...] = ()
+    own_analyses: tuple[str, ...] = ()
+    folder: Path | None = None
 
     @property
     def methods(self) -> list[str]:
@@ -186,8 +193,8 @@ class Comparison:
         """The methods that are not private."""
         return [method for method in self.methods if self.guarantee(method) == GUARANTEES["reference"]]
 
-    def to_json(self) -> dict[str, Any]:
-        """Means and intervals for a machine."""
+    def by_method(self) -> dict[str, Any]:
+        """Means and intervals of every method."""
         found: dict[str, Any] = {}
         for method in self.methods:
             intervals = {name: self.shown(method, name) for name in MEASURES}
@@ -205,36 +212,137 @@ class Comparison:
             }
         return found
 
+    def to_json(self) -> dict[str, Any]:
+        """The comparison for machines."""
+        return {
+            "out": None if self.folder is None else str(self.folder),
+            "internal": True,
+            "guarantee": GUARANTEE,
+            "epsilon": self.plan.epsilon,
+            "delta": self.plan.delta,
+            "seed": self.plan.seed,
+            "learners": self.n_learners,
+            "seeds": self.plan.n_seeds,
+            "outsiders": self.n_outsiders,
+            "own_analyses": list(self.own_analyses),
+            "methods": self.by_method(),
+        }
+
+    def lines(self) -> list[str]:
+        """How to read the comparison, and what is remarkable in it."""
+        lines = [
+            f"Not private, for reference: {'; '.join(LABELS.get(name, name) for name in self.references)}.",
+            *_READING,
+            *floor_sentences(self),
+        ]
+        if self.given and not self.n_outsiders:
+            lines.append(
+                f"The risk of {', '.join(self.given)} was not measured: all learners may have made it, and members "
+                "cannot be distinguished from others where there are no others. Name outsiders to have it measured."
+            )
+        if self.own_analyses:
+            lines.append(
+                f"With {len(self.own_analyses)} of your own, {len(self.analyses)} analyses were run."
+            )
+        if not self.plan.deep:
+            lines.append("The deep baseline was left out; it takes minutes, and needs the extra `deep`.")
+        lines.append(
+            f"Guarantee: {GUARANTEE}. Internal: computed from the learners' records; nothing was charged."
+        )
+        return lines if self.folder is None else [*lines, f"Report: {self.folder / 'report.html'}"]
+
+    def to_frame(self) -> pl.DataFrame:
+        """A row per method and seed, as in `results.csv`."""
+        return pl.DataFrame(list(self.rows), infer_schema_length=None)
+
+    def plot(self) -> Any:
+        """How far the habits of each method are from the real ones, as an altair chart."""
+        return ajs_figure(self).chart
+
+    def _repr_html_(self) -> str:
+        shown = [
+            {"method": LABELS.get(method, method)}
+            | {name: None if (mean := self.shown(method, name)) is None else mean.mean for name in MEASURES}
+            for method in self.methods
+        ]
+        return notebook_table("Means over seeds. Internal: computed from real learners.", pl.DataFrame(shown))
+
+
+_READING = (
+    "AJS: how far habits are apart, 0 (alike) to 1. Precision: share of synthetic findings that hold on the real",
+    "learners; recall: share of real findings that are found; outcome: the same for findings about the label.",
+    "AUC: chance that an attack ranks a learner who made the cohort above one who did not, with its 95 % interval;",
+    "0.5 is guessing. Luck alone: the strongest of the same attacks where there is nothing to find.",
+)
+
 
 def compare(
     cohort: Cohort,
-    plan: ComparePlan,
-    given: Mapping[str, Cohort] | None = None,
+    options: CompareOptions = CompareOptions(),  # noqa: B008 (frozen)
+    *,
+    synthetic: Mapping[str, Cohort] | None = None,
     outsiders: Cohort | None = None,
-    analyses: Sequence[Analysis] = (),
+    analyses: Sequence[Analysis] | Path | str = (),
+    out: Path | str | None = None,
+    **settings: Any,
 ) -> Comparison:
-    """Try every method on every seed, and judge the synthetic cohorts that are `given` by name.
+    """Try every method on every seed, and judge the `synthetic` cohorts, which are given by name.
 
     `outsiders` did not make the given cohorts, and all learners of `cohort` may have: only then is their
-    risk measured. `analyses` are run in addition to the bank.
+    risk measured. `analyses` are run in addition to the bank; those of a file run in this process, with all its
+    rights. With `out`, table, figures and report are written to that new folder. The settings of
+    `CompareOptions` may be given as keywords.
     """
+    options = settled(options, settings)
+    folder = None if out is None else Path(out)
+    # What may be wrong is found before minutes of work, not after.
+    if folder is not None:
+        check_absent(folder)
+        check_parent(folder)
     check_cohort(cohort)
-    analyses = (*bank(), *analyses)
-    given = given or {}
+    given = synthetic or {}
     check_given(cohort, given, outsiders)
+    own = read_analyses(Path(analyses)) if isinstance(analyses, Path | str) else tuple(analyses)
+    if own:
+        run_bank(cohort, own)
+    delta = default_delta(cohort.n_learners) if options.delta is None else options.delta
+    found = _compared(cohort, replace(options, delta=delta), delta, given, outsiders, own)
+    if folder is not None:
+        found = replace(found, folder=folder)
+        write_comparison(found, folder)
+    return found
+
+
+def read_synthetic(paths: Sequence[Path], cohort: Cohort) -> dict[str, Cohort]:
+    """Synthetic cohorts of files, by their names; read by the real one's schema, so that bounds and labels agree."""
+    found = {path.name: read_cohort(path, cohort.schema) for path in paths}
+    if len(found) < len(paths):
+        raise UsageError("two synthetic cohorts have the same file name.", hint="rename one of them.")
+    return found
+
+
+def _compared(
+    cohort: Cohort,
+    plan: CompareOptions,
+    delta: float,
+    given: Mapping[str, Cohort],
+    outsiders: Cohort | None,
+    own: Sequence[Analysis],
+) -> Comparison:
+    analyses = (*bank(), *own)
     if plan.deep:
         require_deep()
-    n_methods = len(methods(plan.epsilon, plan.delta, plan.n_each)) + plan.deep
+    n_methods = len(methods(plan.epsilon, delta, plan.per_panelist)) + plan.deep
     steps = n_methods * plan.n_seeds + (n_methods - plan.deep) * plan.n_shadows + plan.deep + len(given)
     with progress.task("Comparing", steps) as step:
         deep, pretraining = None, 0.0
         if plan.deep:
             begun = time.perf_counter()
-            deep = Deep(plan.epsilon, plan.delta, cohort.schema, plan.deep_rows, plan.seed)
+            deep = Deep(plan.epsilon, delta, cohort.schema, seed=plan.seed)
             pretraining = time.perf_counter() - begun
             step.advance()
         rows = []
-        for place, (name, method) in enumerate(methods(plan.epsilon, plan.delta, plan.n_each, deep).items()):
+        for place, (name, method) in enumerate(methods(plan.epsilon, delta, plan.per_panelist, deep).items()):
             is_private = method.kind == "private"
             measured = []
             for seed in range(plan.n_seeds):
@@ -248,7 +356,7 @@ def compare(
                         "seed": seed,
                         "n_learners": cohort.n_learners,
                         "epsilon": plan.epsilon if is_private else math.nan,
-                        "delta": plan.delta if is_private else math.nan,
+                        "delta": delta if is_private else math.nan,
                         "guarantee": method.guarantee,
                         **CohortMetrics.of(cohort, synthetic, analyses).row(),
                         "seconds": seconds,
@@ -281,6 +389,7 @@ def compare(
         tuple(given),
         0 if outsiders is None else outsiders.n_learners,
         tuple(analysis.name for analysis in analyses),
+        tuple(analysis.name for analysis in own),
     )
 
 

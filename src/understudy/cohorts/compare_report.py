@@ -5,9 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from understudy.cohorts.compare import FEWEST_FOR_INTERVAL, MEASURES, Comparison, Shown
 from understudy.cohorts.methods import GUARANTEE
 from understudy.core.files.results_table import results_csv
 from understudy.core.files.writing import new_folder, write_json, write_text
@@ -15,6 +14,22 @@ from understudy.core.pages.charts import Drawing, Look, Point, Words, dots
 from understudy.core.pages.figures import ACCENT, MUTED, WARNING, Figure
 from understudy.core.pages.render import render
 
+if TYPE_CHECKING:
+    from understudy.cohorts.compare import Comparison, Shown
+
+# With fewer seeds their spread is not shown: two or three numbers do not make a distribution.
+FEWEST_FOR_INTERVAL = 3
+MEASURES = (
+    "ajs",
+    "precision",
+    "recall",
+    "n_synthetic",
+    "auc_worst",
+    "control_auc_worst",
+    "seconds",
+    "outcome_precision",
+    "outcome_recall",
+)
 LABELS = {
     "pool": "pool of the three",
     "zero-inflated": "zero-inflated alone",
@@ -153,7 +168,7 @@ def write_comparison(found: Comparison, folder: Path) -> None:
                 "outsiders": found.n_outsiders,
                 "learners": found.n_learners,
                 "analyses": list(found.analyses),
-                "methods": _plain_json(found.to_json()),
+                "methods": _plain_json(found.by_method()),
             },
         )
         write_report(temporary, found)

@@ -1,4 +1,4 @@
-"""Feedback of a cycle: what researchers found on synthetic and on real data becomes suggestions for the next.
+"""improve(): what researchers found on synthetic and on real data becomes suggestions for the next cycle.
 
 By rules: statistics behind findings that did not hold get more of the next budget; effects of habits on the
 label that were validated are kept, those that were not are shrunk. Which statistics a finding rests on is declared
@@ -9,20 +9,25 @@ is a panel: its sentences become part of the prompt; the rules stay beside it.
 from __future__ import annotations
 
 import difflib
+import json
 import math
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
+
+import polars as pl
 
 from understudy.cohorts.findings import Analysis, bank, finding_names
-from understudy.cohorts.schema import Schema
+from understudy.cohorts.panel.providers import ModelPanelist, PanelistError, read_panel
+from understudy.cohorts.schema import SUGGESTIONS_FORMAT, Schema
 from understudy.cohorts.summary.budget import in_words
 from understudy.cohorts.summary.suggestions import (
     LONGEST_SUGGESTION,
     MOST_SUGGESTIONS,
+    PRICE,
     Effect,
     Habit,
     Suggestions,
@@ -30,7 +35,11 @@ from understudy.cohorts.summary.suggestions import (
 )
 from understudy.core.files.documents import ContractError, checked, contract, parse_json, parse_toml
 from understudy.core.files.words import counted
-from understudy.errors import DataError
+from understudy.core.files.writing import check_not_input, check_parent, write_json
+from understudy.core.options import settled
+from understudy.core.pages.charts import Point, dots
+from understudy.core.pages.notebook import notebook_table
+from understudy.errors import DataError, MissingError, UsageError
 
 LONGEST_TEXT = 4000
 MOST_ENTRIES = 500
@@ -140,6 +149,151 @@ class FeedbackFile:
     def findings(self) -> list[ValidatedFinding]:
         """All structured findings."""
         return [finding for entry in self.entries for finding in entry.findings]
+
+
+@dataclass(frozen=True)
+class ImproveOptions:
+    """Who writes the sentences, and the declaration that names are checked by."""
+
+    panel: Annotated[
+        Path | None, "TOML list of language models, of which the first writes the sentences (default: rules)."
+    ] = None
+    schema: Annotated[Path | None, "Declaration of the cohort, to recognise its features in findings."] = None
+
+
+@dataclass(frozen=True)
+class Improvement:
+    """Suggestions for the next cycle: public, as the feedback is that they were made from."""
+
+    suggestions: Suggestions
+    out: Path | None
+    notes: tuple[str, ...]
+
+    def to_json(self) -> dict[str, Any]:
+        """The result for machines."""
+        return {"out": None if self.out is None else str(self.out), **self.suggestions.to_json()}
+
+    def lines(self) -> list[str]:
+        """The result for people."""
+        found = self.suggestions
+        budget = [
+            f"Budget: {'more' if factor > 1 else 'less'} for `{name}` ({in_words(name)}), times {factor:.2f}."
+            for name, factor in found.budget.items()
+            if abs(factor - 1.0) >= 0.05
+        ]
+        return [
+            *(f"- {sentence}" for sentence in found.sentences),
+            *budget,
+            "Privacy: with suggestions the next summary costs its learners the same epsilon as without, which does not "
+            "cover the learners whom this feedback is about; the summary will say so. " + PRICE,
+            "What to expect: in our study of simulated schools feedback alone raised recall a little, last year's "
+            "summary did more (docs/reproductions/two-stage.md, Figure 4).",
+            *([] if self.out is None else [f"Written: {self.out}."]),
+        ]
+
+    def to_frame(self) -> pl.DataFrame:
+        """What each statistic's share of the budget is multiplied by."""
+        budget = self.suggestions.budget
+        return pl.DataFrame(
+            {"statistic": list(budget), "times": [float(factor) for factor in budget.values()]}
+        )
+
+    def plot(self) -> Any:
+        """The same as an altair chart."""
+        points = [Point(name, factor) for name, factor in self.suggestions.budget.items()]
+        return dots(points, "share of the budget, times", reference=1.0).figure("The next budget").chart
+
+    def _repr_html_(self) -> str:
+        return notebook_table(" ".join(self.lines()), self.to_frame())
+
+
+def improve(
+    feedback: FeedbackFile | Path | str,
+    options: ImproveOptions = ImproveOptions(),  # noqa: B008 (frozen)
+    *,
+    out: Path | str | None = None,
+    **settings: Any,
+) -> Improvement:
+    """Turn feedback into suggestions, by rules or by a language model; write them as json if `out` is given.
+
+    The feedback must be public already: no epsilon covers validation on real data. The settings of
+    `ImproveOptions` may be given as keywords.
+    """
+    options = settled(options, settings)
+    out = None if out is None else Path(out)
+    if out is not None:
+        _check_out(out, feedback)
+    given = feedback if isinstance(feedback, FeedbackFile) else read_feedback(Path(feedback))
+    schema = None if options.schema is None else Schema.read(Path(options.schema))
+    notes = _check_findings(given, schema)
+    found = suggest(given, schema) if options.panel is None else _by_model(Path(options.panel), given, schema)
+    if out is not None:
+        write_json(out, found.to_json())
+    return Improvement(found, out, notes)
+
+
+def _check_out(out: Path, feedback: FeedbackFile | Path | str) -> None:
+    """What rules wrote can be written again at no cost; what a model wrote, or anything else, is kept."""
+    if out.suffix != ".json":
+        raise UsageError(f"asked to write {out}; suggestions are written as json.", hint="end it with .json.")
+    check_parent(out)
+    if not isinstance(feedback, FeedbackFile):
+        check_not_input(out, Path(feedback))
+    if not out.exists():
+        return
+    try:
+        there = json.loads(out.read_text(encoding="utf-8"))
+        by_rules = there["format"] == SUGGESTIONS_FORMAT and there["written_by"] == "rules"
+    except (OSError, ValueError, KeyError, TypeError):
+        by_rules = False
+    if not by_rules:
+        raise UsageError(
+            f"asked to write {out}, which is there already and was not written by rules.",
+            hint="choose another name, or move the old file away.",
+            code="already-exists",
+            settings=("out",),
+        )
+
+
+def _check_findings(feedback: FeedbackFile, schema: Schema | None) -> tuple[str, ...]:
+    """A finding whose name is misspelled would be ignored without a word; gives notes on what was not checked."""
+    if not feedback.findings:
+        return ()
+    unknown = check_names(feedback, schema)
+    notes = []
+    if unknown:
+        notes.append(
+            f"Not of the bank, taken for analyses of your own: {', '.join(unknown)}. They move neither the "
+            "budget nor an effect; what did not hold goes into the prompt."
+        )
+    if schema is None:
+        notes.append(
+            "Names of windows in findings were not checked: give the schema, cohort.toml, to have them checked."
+        )
+    return tuple(notes)
+
+
+def _by_model(panel: Path, feedback: FeedbackFile, schema: Schema | None) -> Suggestions:
+    models = [member for member in read_panel(panel) if isinstance(member, ModelPanelist)]
+    if not models:
+        raise DataError(
+            f"{panel.name} names no language model.", hint="without a panel rules do it.", settings=("panel",)
+        )
+    author = models[0]
+    author.ready()
+    try:
+        return suggest_with(
+            lambda conversation: author.write(conversation).text,
+            feedback,
+            schema,
+            f"{author.name} ({author.model})",
+        )
+    except PanelistError as error:
+        raise MissingError(
+            f"{author.name} gave no answer: {error.kind}.",
+            hint="try again, or leave the panel out: then rules do it.",
+            settings=("panel",),
+        ) from None
 
 
 def read_feedback(path: Path) -> FeedbackFile:

@@ -77,6 +77,7 @@ def library() -> Any:
         raise MissingError(
             "the sandbox needs libseccomp and its Python binding, and one of them is missing.",
             hint="install Debian's libseccomp2 (or your system's libseccomp) and 'understudy[sandbox]'.",
+            code="no-seccomp",
         ) from error
 
 

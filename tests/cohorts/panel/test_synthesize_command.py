@@ -243,16 +243,15 @@ def test_a_person_at_a_terminal_sees_at_once_that_it_works(folder):
 
 
 def test_what_is_missing_for_the_sandbox_is_named_with_the_command_that_installs_it(monkeypatch):
-    from understudy import sandbox
-    from understudy.cli.cohort import synthesize
+    from understudy.cohorts.synthesize import panel_sandbox
 
     def missing():
-        raise MissingError("the sandbox needs libseccomp and its Python binding, and one of them is missing.")
+        raise MissingError("one of them is missing.", code="no-seccomp")
 
-    monkeypatch.setattr(sandbox, "require_sandbox", missing)
+    monkeypatch.setattr("understudy.cohorts.synthesize.require_sandbox", missing)
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
     with pytest.raises(MissingError) as raised:
-        synthesize._sandbox()
+        panel_sandbox()
     assert "apt-get install bubblewrap libseccomp2" in raised.value.hint
     assert f"{sys.executable} -m pip install 'understudy[sandbox]'" in raised.value.hint
 

@@ -8,13 +8,13 @@ COMMANDS = {
     "Commands": {
         "build": ("understudy.cli.cohort.summary", "Make the table of a cohort from a log and scores."),
         "summarize": ("understudy.cli.cohort.summary", "Release a private summary of a cohort."),
-        "prompt": ("understudy.cli.cohort.synthesize", "Show the prompt that a panel would get."),
+        "prompt": ("understudy.cli.cohort.synthetic", "Show the prompt that a panel would get."),
         "synthesize": (
-            "understudy.cli.cohort.synthesize",
+            "understudy.cli.cohort.synthetic",
             "Let a panel write generators; draw a cohort.",
         ),
-        "compare": ("understudy.cli.cohort.compare", "Compare synthetic cohorts with the real one."),
-        "improve": ("understudy.cli.cohort.improve", "Turn feedback from validation into suggestions."),
+        "compare": ("understudy.cli.cohort.synthetic", "Compare synthetic cohorts with the real one."),
+        "improve": ("understudy.cli.cohort.synthetic", "Turn feedback from validation into suggestions."),
     },
 }
 

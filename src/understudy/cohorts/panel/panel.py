@@ -44,6 +44,17 @@ Floats = NDArray[np.float64]
 
 # Rows of each label by each panelist (Ito, Hsu and Ogata 2026, section IV-B2).
 N_EACH = 1000
+MOST_EACH = 100_000
+
+
+def check_rows(n_each: int) -> None:
+    """Refuse a number of rows per panelist and label that no table can come from."""
+    if not 2 <= n_each <= MOST_EACH:
+        raise UsageError(
+            f"{n_each:,} rows of each panelist were asked for.",
+            hint=f"choose from 2 to {MOST_EACH:,}; {N_EACH:,} are usual.",
+            settings=("per_panelist",),
+        )
 
 
 def label_shares(summary: PrivateSummary) -> Floats:
