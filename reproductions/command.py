@@ -7,6 +7,8 @@ import sys
 
 import typer
 
+from understudy.cli.terminal import TerminalProgress, complain
+from understudy.core.engine.progress import reported_by
 from understudy.errors import UnderstudyError
 
 
@@ -24,11 +26,10 @@ def new_app(words: str) -> typer.Typer:
 def run(app: typer.Typer) -> None:
     """Run a command; what a user can get wrong is a sentence and an exit code, as in the product."""
     try:
-        app()
+        with reported_by(TerminalProgress()):
+            app()
     except UnderstudyError as error:
-        typer.echo(f"Error: {error.message}", err=True)
-        if error.hint:
-            typer.echo(f"Hint: {error.hint}", err=True)
+        complain(error, as_json=False)
         sys.exit(error.exit_code)
 
 

@@ -20,7 +20,6 @@ from reproductions.dp_rasch.study import (
     write_study,
 )
 from understudy.cli.options import AsJson
-from understudy.cli.progress import progress_bar
 from understudy.cli.terminal import echo_json, print_table
 from understudy.core.files.writing import check_absent, check_parent
 from understudy.errors import UsageError
@@ -60,8 +59,7 @@ def study(
     classes = _read(data or [], quiet=as_json)
     for name, responses in classes.items():
         check_size(name, responses)
-    with progress_bar("Trying classes") as progress:
-        findings = write_study(plan, out, classes, progress)
+    findings = write_study(plan, out, classes)
     if as_json:
         echo_json(
             {

@@ -25,6 +25,7 @@ from scipy.stats import t as student_t
 
 import understudy
 from reproductions.dp_rasch.trials import METHODS, Floats, Measures, Outcome, real_trial, simulated_trial
+from understudy.core.engine import progress
 from understudy.core.engine.tasks import run_tasks
 from understudy.core.files.results_table import results_csv
 from understudy.core.files.writing import new_folder, write_json, write_text
@@ -53,8 +54,6 @@ GUARANTEE = "no formal guarantee (test)"
 
 # Thirds of a class smaller than this are no classes.
 SMALLEST = 6
-
-Progress = Callable[[int], Callable[[], None]]
 
 
 @dataclass(frozen=True)
@@ -141,10 +140,8 @@ def sizes_of(responses: Responses) -> tuple[int, ...]:
     return tuple(math.ceil(n * third / 3) for third in (1, 2, 3))
 
 
-def run_experiments(
-    plan: DifficultyPlan, data: Mapping[str, Responses] | None = None, progress: Progress | None = None
-) -> Findings:
-    """All experiments; `progress` is told the number of repetitions and returns what to call after each."""
+def run_experiments(plan: DifficultyPlan, data: Mapping[str, Responses] | None = None) -> Findings:
+    """All experiments."""
     data = data or {}
     for name, responses in data.items():
         check_size(name, responses)
@@ -156,25 +153,25 @@ def run_experiments(
         for n in sizes_of(responses)
         for r in range(plan.bootstrap)
     ]
-    tick = progress(len(simulated) + len(real)) if progress else lambda: None
-    trials = run_tasks(
-        [
-            partial(simulated_trial, plan.seed, n, plan.n_items, r, plan.methods, epsilons)
-            for n, r in simulated
-        ],
-        tick,
-    )
+    with progress.task("Trying classes", len(simulated) + len(real)) as step:
+        trials = run_tasks(
+            [
+                partial(simulated_trial, plan.seed, n, plan.n_items, r, plan.methods, epsilons)
+                for n, r in simulated
+            ],
+            step.advance,
+        )
+        found = run_tasks(
+            [
+                partial(real_trial, plan.seed, experiment, responses, n, r, REAL_METHODS, REAL_EPSILON)
+                for experiment, _, responses, n, r in real
+            ],
+            step.advance,
+        )
     results: list[Result] = []
     for n in plan.sizes:
         mine = [trial for (size, _), trial in zip(simulated, trials, strict=True) if size == n]
         results += _summaries(mine, SIMULATED_DATA, n, t_interval)
-    found = run_tasks(
-        [
-            partial(real_trial, plan.seed, experiment, responses, n, r, REAL_METHODS, REAL_EPSILON)
-            for experiment, _, responses, n, r in real
-        ],
-        tick,
-    )
     histograms: list[Histogram] = []
     for experiment, name, n in dict.fromkeys((case[0], case[1], case[3]) for case in real):
         mine = [
@@ -202,13 +199,12 @@ def write_study(
     plan: DifficultyPlan,
     folder: Path,
     data: Mapping[str, Responses] | None = None,
-    progress: Progress | None = None,
 ) -> Findings:
     """Run the experiments and write results.csv, figures and report.html into a new folder."""
     from reproductions.dp_rasch.figures import write_report
 
     with new_folder(folder) as temporary:
-        findings = run_experiments(plan, data, progress)
+        findings = run_experiments(plan, data)
         write_text(temporary / "results.csv", table_of(findings.results))
         write_json(
             temporary / "study.json",

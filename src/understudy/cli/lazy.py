@@ -65,6 +65,12 @@ def lazy_group(name: str, text: str, sections: Commands) -> typer.Typer:
     )
 
 
-def command_group() -> typer.Typer:
-    """Where the commands of a module are registered."""
-    return typer.Typer(rich_markup_mode=None, pretty_exceptions_enable=False)
+def command_group(name: str | None = None, text: str | None = None) -> typer.Typer:
+    """Where the commands of a module are registered; with a name they are a group of their own."""
+    return typer.Typer(
+        name=name,
+        help=text,
+        no_args_is_help=name is not None,
+        rich_markup_mode=None,
+        pretty_exceptions_enable=False,
+    )

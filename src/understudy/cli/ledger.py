@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from understudy.cli.lazy import command_group
-from understudy.cli.options import AsJson, LedgerPath
-from understudy.cli.terminal import echo_json
-
-if TYPE_CHECKING:
-    from understudy.core.privacy.ledger import Ledger
-
+from understudy.cli.options import AsJson
+from understudy.cli.terminal import echo_json, print_table
+from understudy.core.privacy.ledger import FILE_NAME, Entry, Ledger, ledger_path
+from understudy.core.privacy.population import (
+    FOLDER_POPULATION,
+    SIMULATED_POPULATION,
+    file_population,
+    normalised,
+)
+from understudy.errors import UsageError
 
 app = command_group()
 
@@ -23,7 +27,9 @@ def ledger(
     file: Annotated[
         Path, typer.Argument(metavar="FILE", help="The data set, or a bundle of simulated data.")
     ],
-    ledger: LedgerPath = None,
+    ledger: Annotated[
+        Path | None, typer.Option(help="Where the ledger is kept, if not beside the data.")
+    ] = None,
     population: Annotated[
         str | None,
         typer.Option(
@@ -36,7 +42,7 @@ def ledger(
     ] = None,
     delta_limit: Annotated[
         float | None,
-        typer.Option(help="Declare what deltas may add up to from now on (1e-4 if nobody does)."),
+        typer.Option(help="Declare what deltas may add up to from now on (default: 1e-4)."),
     ] = None,
     as_json: AsJson = False,
 ) -> None:
@@ -44,32 +50,17 @@ def ledger(
 
     Example: understudy ledger log.csv
     """
-    from understudy.cli.terminal import print_table
-    from understudy.core.privacy.ledger import FILE_NAME, Ledger, ledger_path
-    from understudy.core.privacy.population import FOLDER_POPULATION, SIMULATED_POPULATION
-    from understudy.errors import UsageError
-
-    if not file.exists():
-        raise UsageError(f"there is no {file}.", hint="give the data set whose ledger you want to see.")
-    inside = file / FILE_NAME
-    if ledger is None and file.is_dir() and not inside.exists():
-        raise UsageError(
-            f"{file} holds no ledger; only bundles of simulated data do.",
-            hint="give the data file: its ledger lies beside it, unless --ledger said otherwise.",
-        )
-    path = inside if ledger is None and file.is_dir() else ledger_path(file, ledger)
-    book = Ledger(path)
+    book = Ledger(_path(file, ledger))
     if limit is not None:
         book.set_limit(population or FOLDER_POPULATION, limit)
     if delta_limit is not None:
         book.set_delta_limit(population or FOLDER_POPULATION, delta_limit)
-    population = population or _of_file(book, file)
-    balance = book.balance(population)
-    entries = book.entries(population)
+    population = population or _population(book, file)
+    balance, entries = book.balance(population), book.entries(population)
     if as_json:
         echo_json(
             {
-                "ledger": str(path),
+                "ledger": str(book.path),
                 "population": population,
                 "limit": balance.limit,
                 "epsilon": balance.epsilon,
@@ -80,29 +71,10 @@ def ledger(
             }
         )
         return
-    counted = {entry.population for entry in entries} | {balance.population}
-    others = [name for name in book.populations() if name not in counted]
-    if not entries:
-        typer.echo(f"Nothing has been released about '{population}' according to {path}.")
+    if entries:
+        _print_entries(f"What counts for {population} ({book.path})", entries)
     else:
-        print_table(
-            f"What counts for {population} ({path})",
-            ["when", "who", "about", "what", "method", "epsilon", "delta", "strongest attack (AUC)", "card"],
-            [
-                [
-                    entry.at,
-                    entry.who,
-                    entry.population,
-                    entry.kind,
-                    entry.method,
-                    "no guarantee" if entry.epsilon is None else f"{entry.epsilon:g}",
-                    "" if entry.delta is None else f"{entry.delta:.1e}",
-                    f"{entry.risk['auc_worst']:.3f}" if "auc_worst" in entry.risk else "",
-                    entry.card,
-                ]
-                for entry in entries
-            ],
-        )
+        typer.echo(f"Nothing has been released about '{population}' according to {book.path}.")
     if balance.population == SIMULATED_POPULATION:
         typer.echo("These learners are simulated: no budget was spent, and there is no limit.")
     else:
@@ -110,9 +82,10 @@ def ledger(
             f"Spent: epsilon {balance.epsilon:g} of {balance.limit:g}; remaining {balance.remaining:g}; "
             f"releases without a guarantee: {balance.n_without_guarantee}."
         )
+    counted = {entry.population for entry in entries} | {balance.population}
     if len(counted) > 2 and balance.population == FOLDER_POPULATION:
         typer.echo("Populations hold different learners, so of several the one with the largest sum counts.")
-    if others:
+    if others := [name for name in book.populations() if name not in counted]:
         sums = ", ".join(
             name if name == SIMULATED_POPULATION else f"{name} (epsilon {book.balance(name).epsilon:g})"
             for name in others
@@ -121,21 +94,49 @@ def ledger(
         typer.echo(f"Other populations in this ledger: {sums}.{same}")
 
 
-def _of_file(book: Ledger, file: Path) -> str:
-    """Whose entries to show for a file: its own learners', if the ledger knows them; else everybody's.
+def _path(file: Path, ledger: Path | None) -> Path:
+    if not file.exists():
+        raise UsageError(f"there is no {file}.", hint="give the data set whose ledger you want to see.")
+    if ledger is not None or not file.is_dir():
+        return ledger_path(file, ledger)
+    if not (file / FILE_NAME).exists():
+        raise UsageError(
+            f"{file} holds no ledger; only bundles of simulated data do.",
+            hint="give the data file: its ledger lies beside it, unless it is kept elsewhere.",
+            settings=("ledger",),
+        )
+    return file / FILE_NAME
+
+
+def _population(book: Ledger, file: Path) -> str:
+    """Whose entries to show for a file: those of its learners if the ledger knows them, else all of them.
 
     A ledger in which there are simulated learners only is about them.
     """
-    from understudy.core.privacy.population import (
-        FOLDER_POPULATION,
-        SIMULATED_POPULATION,
-        file_population,
-        normalised,
-    )
-
     known = {entry.population for entry in book.entries()}
     if known == {SIMULATED_POPULATION}:
         return SIMULATED_POPULATION
-    own = file_population(file)
-    linked = {entry.population for entry in book.entries(own)} - {FOLDER_POPULATION}
-    return own if linked or normalised(own) in known else FOLDER_POPULATION
+    population = file_population(file)
+    linked = {entry.population for entry in book.entries(population)} - {FOLDER_POPULATION}
+    return population if linked or normalised(population) in known else FOLDER_POPULATION
+
+
+def _print_entries(title: str, entries: list[Entry]) -> None:
+    print_table(
+        title,
+        ["when", "who", "about", "what", "method", "epsilon", "delta", "strongest attack (AUC)", "card"],
+        [
+            [
+                entry.at,
+                entry.who,
+                entry.population,
+                entry.kind,
+                entry.method,
+                "no guarantee" if entry.epsilon is None else f"{entry.epsilon:g}",
+                "" if entry.delta is None else f"{entry.delta:.1e}",
+                f"{entry.risk['auc_worst']:.3f}" if "auc_worst" in entry.risk else "",
+                entry.card,
+            ]
+            for entry in entries
+        ],
+    )

@@ -13,7 +13,6 @@ import functools
 import inspect
 import typing
 from collections.abc import Callable
-from pathlib import Path
 from typing import Annotated, Any, TypeVar, get_type_hints
 
 import typer
@@ -79,12 +78,3 @@ def _option(name: str, kind: Any) -> Any:
         # The options value takes a text as people type it, whatever else it takes.
         bare = str | None if type(None) in typing.get_args(bare) else str
     return Annotated[bare, typer.Option(*names, help=text)]
-
-
-# Options of commands that are not made from options values yet.
-OptionalSeed = Annotated[
-    int | None, typer.Option(help="Seed of the sampling, for tests; drawn afresh by default.")
-]
-LedgerPath = Annotated[
-    Path | None, typer.Option("--ledger", help="Where the ledger is kept, if not beside the data.")
-]

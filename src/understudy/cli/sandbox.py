@@ -1,18 +1,16 @@
-"""`understudy sandbox check`: whether code nobody here wrote can be run on this machine."""
+"""`understudy sandbox check`: whether code from others can be run on this machine."""
 
 from __future__ import annotations
 
 import typer
 
+from understudy import sandbox
+from understudy.cli.lazy import command_group
 from understudy.cli.options import AsJson
-from understudy.cli.terminal import echo_json
+from understudy.cli.terminal import echo_json, print_table
+from understudy.sandbox.battery import place, refuse, remember
 
-app = typer.Typer(
-    name="sandbox",
-    help="The sandbox that submitted code and panelists' scripts run in.",
-    no_args_is_help=True,
-    rich_markup_mode=None,
-)
+app = command_group("sandbox", "The sandbox that submitted code and panelists' scripts run in.")
 
 
 @app.callback()
@@ -29,20 +27,14 @@ def check(as_json: AsJson = False) -> None:
 
     Example: understudy sandbox check
     """
-    from understudy.sandbox import check as battery
-    from understudy.sandbox import require_sandbox
-    from understudy.sandbox.battery import place, refuse, remember
-
-    require_sandbox()
-    probes = battery()
+    sandbox.require_sandbox()
+    probes = sandbox.check()
     through = [probe for probe in probes if not probe.holds]
     if as_json:
         echo_json(
             {"holds": not through, "probes": [{**vars(probe), "holds": probe.holds} for probe in probes]}
         )
     else:
-        from understudy.cli.terminal import print_table
-
         print_table(
             "Attempts on the sandbox",
             ["attempt", "expected", "found", ""],

@@ -70,53 +70,53 @@ def simulate(
 
     Example: understudy simulate classroom.csv --learners 600
     """
-    if year is not None and shape is not Shape.cohort:
-        raise UsageError(
-            f"--year was given, but the shape {shape.value} has none.", hint="give --shape cohort."
-        )
-    if shape in (Shape.cohort, Shape.typing) and not (actions is None and items is None):
-        what = "a cohort" if shape is Shape.cohort else "a course of typing"
-        raise UsageError(f"{what} has neither actions nor items.", hint="leave --actions and --items out.")
+    _refuse_what_does_not_fit(shape, actions, items, year)
+    check_suffix(out)
+    check_parent(out)
+    check_replaceable(out)
+    rng = np.random.default_rng(seed)
     if shape is Shape.typing:
-        facts = _write_typing(out, learners, _generator(out, seed))
-        said = (
+        facts = _write_typing(out, learners, rng)
+        words = (
             "{keys} keys of {learners} simulated learners over {weeks} weeks; "
             f"who had programmed before: {_labels_path(out)}."
         )
     elif shape is Shape.cohort:
-        facts = _write_cohort(out, learners, year or 0, _generator(out, seed))
-        said = "{learners} simulated learners over {weeks} weeks, year {year}; its schema lies beside it."
+        facts = _write_cohort(out, learners, year or 0, rng)
+        words = "{learners} simulated learners over {weeks} weeks, year {year}; its schema lies beside it."
     elif shape is Shape.exam:
-        if None not in (actions, items) and actions != items:
-            raise UsageError(
-                f"an exam has either {actions} or {items} items.", hint="give --items or --actions, not both."
-            )
-        facts = _write_exam(out, learners, items or actions, _generator(out, seed))
-        said = "answers of {learners} simulated learners to {items} items."
+        facts = _write_exam(out, learners, items or actions, rng)
+        words = "answers of {learners} simulated learners to {items} items."
     else:
-        if items is not None:
-            raise UsageError(
-                f"--items was given, but the shape {shape.value} has actions.",
-                hint="give --actions, or --shape exam.",
-            )
-        facts = _write_log(out, shape, learners, actions, _generator(out, seed))
-        said = "{rows} rows of {learners} simulated learners, {actions} actions."
+        facts = _write_log(out, shape, learners, actions, rng)
+        words = "{rows} rows of {learners} simulated learners, {actions} actions."
     mark_simulated(out)
     if as_json:
         echo_json({"out": str(out), **facts})
     else:
-        typer.echo(f"{out}: " + said.format(**facts))
+        typer.echo(f"{out}: " + words.format(**facts))
+
+
+def _refuse_what_does_not_fit(shape: Shape, actions: int | None, items: int | None, year: int | None) -> None:
+    if year is not None and shape is not Shape.cohort:
+        raise UsageError(f"the shape {shape.value} has no year.", hint="a cohort has.", settings=("shape",))
+    if shape in (Shape.cohort, Shape.typing) and not (actions is None and items is None):
+        raise UsageError(
+            f"the shape {shape.value} has neither actions nor items.",
+            hint="leave them out.",
+            settings=("actions", "items"),
+        )
+    if shape is Shape.exam and None not in (actions, items) and actions != items:
+        raise UsageError(
+            f"an exam has either {actions} or {items} items.", hint="give one of them.", settings=("items",)
+        )
+    if shape.value in SHAPES and items is not None:
+        raise UsageError(
+            f"the shape {shape.value} has actions, not items.", hint="an exam has items.", settings=("shape",)
+        )
 
 
 _KIND = "simulated data: these learners do not exist"
-
-
-def _generator(out: Path, seed: int) -> np.random.Generator:
-    """What everything is drawn with, once it is known that the file can be written."""
-    check_suffix(out)
-    check_parent(out)
-    check_replaceable(out)
-    return np.random.default_rng(seed)
 
 
 def _write_log(

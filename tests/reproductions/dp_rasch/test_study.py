@@ -1,5 +1,6 @@
 """The study of difficulties: measures against brute force, determinism, and the order of methods."""
 
+import contextlib
 import math
 
 import numpy as np
@@ -30,6 +31,7 @@ from reproductions.dp_rasch.trials import (
     real_trial,
 )
 from understudy.core.engine import tasks
+from understudy.core.engine.progress import reported_by
 from understudy.core.privacy.guarantee import Guarantee
 from understudy.core.privacy.noise import seeded_noise
 from understudy.errors import DataError, UsageError
@@ -280,17 +282,28 @@ def test_a_class_without_thirds_is_refused():
         run_experiments(SMALL, {"tiny": tiny})
 
 
+class Counting:
+    """Counts the parts of one task."""
+
+    done = total = 0
+
+    @contextlib.contextmanager
+    def task(self, name, total):
+        self.total += total
+        yield self
+
+    def advance(self, n=1):
+        self.done += n
+
+
 def test_a_study_writes_its_files_for_the_custodian_alone(tmp_path, exam):
-    told = []
     plan = DifficultyPlan(repetitions=2, bootstrap=2, sizes=(40, 80), epsilons=(1.0, 5.0))
     out = tmp_path / "study"
 
-    def progress(n):
-        told.append(n)
-        return lambda: told.append(1)
-
-    write_study(plan, out, {"an exam": exam}, progress)
-    assert told[0] == len(told) - 1 == 2 * 2 + 3 * 2
+    reporter = Counting()
+    with reported_by(reporter):
+        write_study(plan, out, {"an exam": exam})
+    assert reporter.total == reporter.done == 2 * 2 + 3 * 2
     assert out.stat().st_mode & 0o777 == 0o700
     names = {path.name for path in out.iterdir()}
     assert {"results.csv", "report.html", "study.json"} <= names
