@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from understudy.cohorts.cohort import Cohort
-from understudy.cohorts.compare import finite
+from understudy.cohorts.comparison import finite
 from understudy.cohorts.feedback import Feedback, FeedbackFile, ValidatedFinding, Verdict, suggest
 from understudy.cohorts.findings import Finding, Replication
 from understudy.cohorts.methods import CohortMetrics, pooled, seeded_summary

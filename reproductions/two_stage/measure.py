@@ -19,8 +19,8 @@ from reproductions.pages import DATA, ROOT
 from reproductions.two_stage.cycles import MEASURES, CyclesPlan, gains_figure, run_cycles
 from reproductions.two_stage.tables import DATASETS, DEEP_ROWS, N_SEEDS, TABLES, compared, cycle_gains
 from understudy.cohorts.cohort import Cohort, read_cohort
-from understudy.cohorts.compare import CompareOptions, compare
-from understudy.cohorts.compare_report import ajs_figure, findings_figure
+from understudy.cohorts.comparison import CompareOptions, compare
+from understudy.cohorts.comparison_report import ajs_figure, findings_figure
 from understudy.cohorts.methods import GUARANTEE, CohortMetrics, Deep
 from understudy.cohorts.simulate import School
 from understudy.core.files.results_table import results_csv

@@ -39,11 +39,12 @@ _HOMES = {
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 
 # Jobs with several verbs, which are names of their own: `us.keystrokes.sweep(...)`.
-_WINGS = ("keystrokes",)
+_WINGS = {"cohort": "understudy.cohorts", "keystrokes": "understudy.keystrokes"}
 
 __all__ = ["__version__", *sorted((*_HOME_OF, *_WINGS))]
 
 if TYPE_CHECKING:
+    from understudy import cohorts as cohort  # noqa: F401 (the job, by its name)
     from understudy import keystrokes as keystrokes
     from understudy.core.privacy.guarantee import Guarantee as Guarantee
     from understudy.core.privacy.ledger import Ledger as Ledger
@@ -77,7 +78,7 @@ if TYPE_CHECKING:
 
 def __getattr__(name: str) -> Any:
     if name in _WINGS:
-        return import_module(f"understudy.{name}")
+        return import_module(_WINGS[name])
     if name not in _HOME_OF:
         raise AttributeError(f"module 'understudy' has no attribute '{name}'")
     value = getattr(import_module(_HOME_OF[name]), name)

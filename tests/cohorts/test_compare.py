@@ -15,13 +15,13 @@ import pytest
 from tests.support.command import run
 from understudy.cohorts.attacks import COHORT_ATTACKS
 from understudy.cohorts.cohort import Cohort
-from understudy.cohorts.compare import (
+from understudy.cohorts.comparison import (
     CompareOptions,
     Comparison,
     check_cohort,
     compare,
 )
-from understudy.cohorts.compare_report import ATTACKS, figures, floor_sentences, write_comparison
+from understudy.cohorts.comparison_report import ATTACKS, figures, floor_sentences, write_comparison
 from understudy.cohorts.methods import exact_summary, pooled, resample, seeded_summary
 from understudy.cohorts.schema import Schema
 from understudy.cohorts.simulate import School

@@ -137,7 +137,7 @@ class Cohort:
         start = prefix or (REAL_PREFIX if self.real else invented)
         width = len(str(self.n_learners))
         columns = self.schema.columns()
-        flat = self.values.reshape(self.n_learners, -1)
+        flat = self.values.reshape(self.n_learners, len(columns))
         return pl.DataFrame(
             {
                 LEARNER: [f"{start}{number:0{width}}" for number in range(1, self.n_learners + 1)],

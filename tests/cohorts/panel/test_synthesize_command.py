@@ -243,12 +243,12 @@ def test_a_person_at_a_terminal_sees_at_once_that_it_works(folder):
 
 
 def test_what_is_missing_for_the_sandbox_is_named_with_the_command_that_installs_it(monkeypatch):
-    from understudy.cohorts.synthesize import panel_sandbox
+    from understudy.cohorts.synthesis import panel_sandbox
 
     def missing():
         raise MissingError("one of them is missing.", code="no-seccomp")
 
-    monkeypatch.setattr("understudy.cohorts.synthesize.require_sandbox", missing)
+    monkeypatch.setattr("understudy.cohorts.synthesis.require_sandbox", missing)
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
     with pytest.raises(MissingError) as raised:
         panel_sandbox()

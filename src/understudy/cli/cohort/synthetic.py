@@ -12,15 +12,15 @@ from understudy.cli.lazy import command_group
 from understudy.cli.options import AsJson, Quiet, grouped
 from understudy.cli.terminal import print_table, show, tell
 from understudy.cohorts.cohort import read_cohort
-from understudy.cohorts.compare import CompareOptions, Comparison, read_synthetic
-from understudy.cohorts.compare import compare as compare_methods
-from understudy.cohorts.compare_report import LABELS
+from understudy.cohorts.comparison import CompareOptions, Comparison, read_synthetic
+from understudy.cohorts.comparison import compare as compare_methods
+from understudy.cohorts.comparison_report import LABELS
 from understudy.cohorts.feedback import ImproveOptions, prompt_for, read_feedback
 from understudy.cohorts.feedback import improve as improve_cycle
 from understudy.cohorts.panel.providers import ModelPanelist
-from understudy.cohorts.synthesize import SynthesizeOptions, chosen_panelists
-from understudy.cohorts.synthesize import prompt as write_prompt
-from understudy.cohorts.synthesize import synthesize as synthesize_cohort
+from understudy.cohorts.synthesis import SynthesizeOptions, chosen_panelists
+from understudy.cohorts.synthesis import prompt as write_prompt
+from understudy.cohorts.synthesis import synthesize as synthesize_cohort
 from understudy.core.files.words import counted
 from understudy.errors import UsageError
 

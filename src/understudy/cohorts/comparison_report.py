@@ -15,7 +15,7 @@ from understudy.core.pages.figures import ACCENT, MUTED, WARNING, Figure
 from understudy.core.pages.render import render
 
 if TYPE_CHECKING:
-    from understudy.cohorts.compare import Comparison, Shown
+    from understudy.cohorts.comparison import Comparison, Shown
 
 # With fewer seeds their spread is not shown: two or three numbers do not make a distribution.
 FEWEST_FOR_INTERVAL = 3

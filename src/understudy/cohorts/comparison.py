@@ -18,7 +18,7 @@ import polars as pl
 
 from understudy.cohorts.attacks import N_SHADOWS, check_outsiders, membership_risks, risk_of_given
 from understudy.cohorts.cohort import Cohort, read_cohort
-from understudy.cohorts.compare_report import (
+from understudy.cohorts.comparison_report import (
     FEWEST_FOR_INTERVAL,
     LABELS,
     MEASURES,
