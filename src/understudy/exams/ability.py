@@ -174,11 +174,9 @@ class AbilityReport:
         """How blank answers count, and why; empty without any."""
         if not self.n_blank:
             return ""
-        wrong, out = ("count as wrong", "are left out")
-        if self.n_blank == 1:
-            wrong, out = ("counts as wrong", "is left out")
-        blanks = counted(self.n_blank, "missing answer")
-        return f"{blanks} {wrong if self.blanks_are_wrong else out}{self.reason}."
+        wrong, out = ("counts", "is") if self.n_blank == 1 else ("count", "are")
+        verb = f"{wrong} as wrong" if self.blanks_are_wrong else f"{out} left out"
+        return f"{counted(self.n_blank, 'missing answer')} {verb}{self.reason}."
 
     def to_frame(self) -> pl.DataFrame:
         """A row per student, with their names."""
@@ -239,7 +237,7 @@ def ability(
         )
     released = Difficulties.of(difficulties)
     if isinstance(answers, Responses):
-        given = Answers(answers, answers.origin.learners or _numbered(answers.n_learners), layout="wide")
+        given = Answers.of(answers)
     else:
         share = options.pass_share if options.pass_share is not None else pass_share(released) or 0.5
         given = read_answers(Path(answers), share)
@@ -263,10 +261,6 @@ def ability(
         table = report.to_frame()
         write_with(out, lambda temporary: table.write_csv(temporary, float_precision=6))
     return report
-
-
-def _numbered(n_students: int) -> tuple[str, ...]:
-    return ("you",) if n_students == 1 else tuple(str(k + 1) for k in range(n_students))
 
 
 def _blanks(options: AbilityOptions, released: Difficulties, given: Answers) -> tuple[bool, str]:
@@ -409,24 +403,17 @@ def abilities(difficulties: Difficulties, responses: Responses, pass_mark: float
         passing=at_least(right, needed),
     )
     blocks = [tables.judge(correct[k : k + _BLOCK]) for k in range(0, max(1, len(correct)), _BLOCK)]
-    ability, sd, low, high, passing, chances, by_others = (
-        np.concatenate([block[k] for block in blocks]) for k in range(7)
-    )
+    measured = {name: np.concatenate([block[name] for block in blocks]) for name in blocks[0]}
+    by_others = measured["by_others"]
     return Abilities(
         items=tuple(item.name for item in items),
         left_out=tuple(item.name for item in difficulties.items if item.difficulty is None),
         n_answered=np.count_nonzero(correct >= 0, axis=1),
         n_right=np.count_nonzero(correct > 0, axis=1),
-        ability=ability,
-        sd=sd,
-        low=low,
-        high=high,
-        chances=chances,
-        by_others=by_others,
         should_have=(correct == 0) & (by_others > 1 - SURPRISING),
         surprising=(correct == 1) & (by_others < SURPRISING),
-        passing=passing,
         needed=needed,
+        **measured,
     )
 
 
@@ -481,8 +468,8 @@ class _Tables:
     odds: Floats
     passing: Floats
 
-    def judge(self, correct: NDArray[np.int8]) -> tuple[Floats, ...]:
-        """Ability, sd, low, high, passing, chances and chances by the other answers."""
+    def judge(self, correct: NDArray[np.int8]) -> dict[str, Floats]:
+        """What is measured for each student, by its name in `Abilities`."""
         was_right, was_wrong = (correct == 1).astype(np.float64), (correct == 0).astype(np.float64)
         weight = self.log_prior + was_right @ self.log_right.T + was_wrong @ self.log_wrong.T
         weight -= weight.max(axis=1, keepdims=True)
@@ -491,11 +478,17 @@ class _Tables:
         weight /= weight.sum(axis=1, keepdims=True)
         ability = weight @ self.points
         centred = self.points[None, :] - ability[:, None]
-        sd = np.sqrt(np.einsum("sg,sg->s", weight, centred**2))
         low, high = self._limits(weight)
         chances = weight @ self.right
-        by_others = self._by_others(weight, chances, correct)
-        return ability, sd, low, high, weight @ self.passing, chances, by_others
+        return {
+            "ability": ability,
+            "sd": np.sqrt(np.einsum("sg,sg->s", weight, centred**2)),
+            "low": low,
+            "high": high,
+            "passing": weight @ self.passing,
+            "chances": chances,
+            "by_others": self._by_others(weight, chances, correct),
+        }
 
     def _limits(self, weight: Floats) -> tuple[Floats, Floats]:
         """The 2.5 % and 97.5 % points: straight lines between the sums of trapezoids."""

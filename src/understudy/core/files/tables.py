@@ -17,7 +17,7 @@ from understudy.errors import DataError
 SAMPLE_ROWS = 2000
 
 
-class Table(Protocol):
+class Sheet(Protocol):
     """Columns that are read only when asked for, and the place in the file where each row stands."""
 
     @property
@@ -38,6 +38,10 @@ class Table(Protocol):
 
     def read(self, positions: Mapping[str, int]) -> pl.DataFrame:
         """The columns at these positions, under the given names, and `line`."""
+
+
+class Table(Sheet, Protocol):
+    """A sheet whose content can be looked at before it is read."""
 
     def sample(self) -> pl.DataFrame:
         """Some rows of every column as text, columns named by their position."""

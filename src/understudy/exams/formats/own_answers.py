@@ -37,6 +37,17 @@ class Answers:
     notes: tuple[str, ...] = ()
     layout: str = "own"
 
+    @classmethod
+    def of(cls, responses: Responses) -> Answers:
+        """The students of some responses: by name, by number, or as `you`."""
+        origin, n_students = responses.origin, responses.n_learners
+        students, notes = origin.learners or tuple(str(k + 1) for k in range(n_students)), origin.notes
+        if not origin.learners and n_students == 1:
+            students = ("you",)
+        elif not origin.named:
+            notes = (*notes, "No column names the student: each row was taken for one student.")
+        return cls(responses, students, notes, origin.layout)
+
     @property
     def lists_blanks(self) -> bool:
         """Whether a blank is written down: in a list of answers, what is not listed may not have been asked."""
@@ -62,13 +73,7 @@ def read_answers(path: Path, pass_share: float = 0.5) -> Answers:
             raise
         hint = f"{_OWN}. For a class: {error.hint}"
         raise DataError(error.message, hint=hint, code=error.code, settings=error.settings) from None
-    n_students, notes = found.n_learners, list(found.origin.notes)
-    students = found.origin.learners or tuple(str(k + 1) for k in range(n_students))
-    if not found.origin.learners and n_students == 1:
-        students = ("you",)
-    elif not found.origin.named:
-        notes.append("No column names the student: each row was taken for one student.")
-    return Answers(found, students, tuple(notes), found.origin.layout)
+    return Answers.of(found)
 
 
 def _two_columns(text: Text, rows: list[tuple[int, list[str]]]) -> Answers | None:

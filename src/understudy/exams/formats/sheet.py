@@ -6,7 +6,6 @@ import io
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
 
 import numpy as np
 import polars as pl
@@ -16,7 +15,7 @@ from understudy.core.files.columns import Columns
 from understudy.core.files.identifiers import Identifier
 from understudy.core.files.mentions import identifiers_in_actions
 from understudy.core.files.source import Source, keeping_values_inside
-from understudy.core.files.tables import ParquetTable
+from understudy.core.files.tables import ParquetTable, Sheet
 from understudy.core.files.withdrawals import Withdrawn
 from understudy.core.files.words import counted, share_of_points
 from understudy.errors import DataError
@@ -46,29 +45,6 @@ _LIST = (
 _LIST_SETTINGS = ("learner", "item", "outcome")
 # So many cells are read at a time: as text they take about 20 bytes each, typed at most 8.
 _CELLS_AT_A_TIME = 1 << 24
-
-
-class Sheet(Protocol):
-    """What a sheet is read from: a `Table`, or a file that knows the types of its columns."""
-
-    @property
-    def file(self) -> str:
-        """The file's name."""
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """The columns' names in the order of the file."""
-
-    @property
-    def notes(self) -> tuple[str, ...]:
-        """What had to be assumed to read the file."""
-
-    @property
-    def place(self) -> str:
-        """What a row's number counts: "line" or "row"."""
-
-    def read(self, positions: Mapping[str, int]) -> pl.DataFrame:
-        """The columns at these positions, under the given names, and `line`."""
 
 
 @dataclass(frozen=True, repr=False)

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from understudy.core.attacks.estimate import ChanceLevel, RiskEstimate
+from understudy.core.attacks.estimate import ChanceLevel, Risk, RiskEstimate
 from understudy.core.engine import progress
 from understudy.core.engine.tasks import run_tasks
 from understudy.logs.attacks.attribute import AttributeEstimate
@@ -33,40 +33,25 @@ N_HALVES = 3
 
 
 @dataclass(frozen=True)
-class Assessment:
+class Assessment(Risk):
     """Means over the trials on halves. `low` and `high` bound the strongest attack's AUC."""
 
-    estimates: tuple[RiskEstimate, ...]
-    low: float
-    high: float
     chance: ChanceLevel
     attribute: AttributeEstimate
     utility: dict[str, float]
     groups: list[GroupFigures]
     n_learners: int
-    n_set_aside: int
     n_constant: int
     n_halves: int
-
-    @property
-    def worst(self) -> RiskEstimate:
-        """The attack with the highest mean AUC."""
-        return max(self.estimates, key=lambda estimate: estimate.auc)
 
     def to_json(self) -> dict[str, Any]:
         """Everything measured, for a machine."""
         return {
-            "worst_attack": self.worst.attack,
-            "auc_worst": self.worst.auc,
-            "auc_worst_low": self.low,
-            "auc_worst_high": self.high,
-            "tpr_at_1pct": self.worst.tpr_at_1pct,
+            **super().to_json(),
             "chance": dict(vars(self.chance)),
-            "attacks": [estimate.to_json() for estimate in self.estimates],
             "attribute": self.attribute.to_json(),
             "utility": self.utility,
             "groups": [figures.to_json() for figures in self.groups],
-            "learners_set_aside": self.n_set_aside,
             "actions_set_aside": self.n_constant,
             "halves": self.n_halves,
         }
