@@ -281,18 +281,13 @@ def _by_model(panel: Path, feedback: FeedbackFile, schema: Schema | None) -> Sug
         )
     author = models[0]
     author.ready()
+    signed = f"{author.name} ({author.model})"
     try:
-        return suggest_with(
-            lambda conversation: author.write(conversation).text,
-            feedback,
-            schema,
-            f"{author.name} ({author.model})",
-        )
+        return suggest_with(lambda messages: author.write(messages).text, feedback, schema, signed)
     except PanelistError as error:
+        hint = "try again, or leave the panel out: then rules do it."
         raise MissingError(
-            f"{author.name} gave no answer: {error.kind}.",
-            hint="try again, or leave the panel out: then rules do it.",
-            settings=("panel",),
+            f"{author.name} gave no answer: {error.kind}.", hint=hint, settings=("panel",)
         ) from None
 
 
