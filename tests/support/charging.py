@@ -72,9 +72,9 @@ def _events(folder: Path) -> Path:
 
 
 def _build(path: Path, out: Path, **spending: Any) -> Any:
-    from understudy.cohorts.building.build import build
+    import understudy as us
 
-    return build(
+    return us.cohort.build(
         path,
         path.with_name("scores.csv"),
         path.with_name("declared.toml"),
@@ -98,10 +98,9 @@ def _cohort(folder: Path) -> Path:
 
 
 def _summarize(path: Path, out: Path, **spending: Any) -> Any:
-    from understudy.cohorts.cohort import read_cohort
-    from understudy.cohorts.summary.summarize import summarize
+    import understudy as us
 
-    return summarize(read_cohort(path), out=out, epsilon=4, **spending)
+    return us.cohort.summarize(us.cohort.read(path), out=out, epsilon=4, **spending)
 
 
 def _exam(folder: Path) -> Path:
