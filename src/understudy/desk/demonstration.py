@@ -1,7 +1,7 @@
 """A desk to look at: simulated learners, five people, and a request in every state, made by the desk's own verbs.
 
 Requests whose state would not last (such as a run that goes on) are held by the lease of a worker that does not exist,
-for a year: nothing moves them on but somebody who cancels or withdraws.
+for a year: they move on only when a user cancels or withdraws them.
 """
 
 from __future__ import annotations
@@ -96,7 +96,7 @@ _N_STEPS = 8
 
 @dataclass(frozen=True)
 class SignIn:
-    """Who can come in, and how."""
+    """A user of the demonstration, and their password."""
 
     name: str
     email: str
@@ -112,7 +112,7 @@ def fill(
     policy: Policy = POLICY_OF_DEMONSTRATION,
     open_sandbox: OpensSandbox = Sandbox,
 ) -> list[SignIn]:
-    """Make the desk; gives who can sign in. Everything in it is simulated. Takes some minutes."""
+    """Make the desk and return its users. Everything in it is simulated; it takes some minutes."""
     asked = {one.name: one for one in read_examples(analyses)}
     desk, people, signs = _opened(folder, policy)
     with closing(desk), progress.task("Filling the desk", _N_STEPS) as task:
@@ -131,7 +131,7 @@ def fill(
 
 
 class _Lent:
-    """A sandbox that somebody else closes."""
+    """A sandbox that its lender closes."""
 
     def __init__(self, sandbox: RunsJobs) -> None:
         self._sandbox = sandbox
@@ -188,7 +188,7 @@ def _registered(desk: Desk, custodian: Person, folder: Path, n_learners: int, po
 
 
 def _looser(policy: Policy) -> str:
-    """In which ways this is not the desk that `desk init` makes."""
+    """How this desk differs from one that `desk init` makes."""
     usual = Policy()
     return (
         f"A demonstration: its limits are looser than the default (mu {policy.mu_limit:g} instead of "
@@ -200,7 +200,7 @@ def _looser(policy: Policy) -> str:
 
 @dataclass(frozen=True)
 class _Scene:
-    """Who does what, in an order in which every held price is still the price of releasing it."""
+    """The steps of the demonstration, in an order in which every held price is still the price of releasing it."""
 
     desk: Desk
     data: str
@@ -253,7 +253,7 @@ class _Scene:
             self._tried(who, self.asked[name])
 
     def _unfinished(self, rosa: Person) -> None:
-        """Requests in the hands of a worker, who keeps them."""
+        """Requests that a worker holds and never finishes."""
         submitted = self._draft("alan", self.asked["streaks"], STAGED)
         requests.submit(self.desk, self.people["alan"], submitted)
         self._stopped(State.SUBMITTED, submitted)
@@ -280,13 +280,13 @@ class _Scene:
         )
 
     def _shown(self, code: str) -> str:
-        """What its author saw at home, in a sentence."""
+        """What its author saw on the synthetic data, in a sentence."""
         table = data_sets.synthetic_table(self.desk, self.data)
         answer = Analysis.seeded(code).answer(self.sandbox, table.whole())
         if not isinstance(answer, Results):
             return ""
-        told = ", ".join(f"{name}: {value:.3g}" for name, value in list(answer.numbers.items())[1:4])
-        return f"On the synthetic data among others {told}."
+        numbers = ", ".join(f"{name}: {value:.3g}" for name, value in list(answer.numbers.items())[1:4])
+        return f"On the synthetic data, among others: {numbers}."
 
     def _tried(self, who: str, asked: ExampleRequest, remark: str = "") -> str:
         name = self._draft(who, asked, remark)

@@ -154,14 +154,14 @@ def test_passwords_that_are_tried_first_are_refused(password):
 
 def test_a_link_takes_no_easy_password_and_stays(desk, custodian):
     secret = accounts.invite(desk, custodian, "bob@school.example", "Bob", Role.RESEARCHER)
-    with pytest.raises(UsageError, match="12 are the fewest"):
+    with pytest.raises(UsageError, match="at least 12"):
         accounts.accept(desk, secret, "tram")
     assert accounts.accept(desk, secret, PASSWORD).name == "Bob"
 
 
 def test_only_addresses_are_addresses(desk, custodian):
     for email in ("", "bob", "a b@c", "a@b@c", "<x>@y.z", "a@b\nc", "x" * 250 + "@y.zz"):
-        with pytest.raises(UsageError, match="no e-mail address"):
+        with pytest.raises(UsageError, match="not an e-mail address"):
             accounts.invite(desk, custodian, email, "Bob", Role.RESEARCHER)
 
 
@@ -243,9 +243,9 @@ def test_coming_in_forgets_earlier_mistakes(desk, bob):
 
 def test_a_new_password_ends_other_sessions(desk, bob):
     before = _enter(desk).session
-    with pytest.raises(UsageError, match="another"):
+    with pytest.raises(UsageError, match="not your current password"):
         accounts.change_password(desk, bob, "wrong", "green tram eats ten", HOUSE)
-    with pytest.raises(UsageError, match="first that somebody would try"):
+    with pytest.raises(UsageError, match="first that an attacker would try"):
         accounts.change_password(desk, bob, PASSWORD, "Password123456!", HOUSE)
     number = accounts.change_password(desk, bob, PASSWORD, "green tram eats ten", HOUSE)
     assert accounts.current(desk, bob.id, before) is None
@@ -379,7 +379,7 @@ def test_a_person_has_few_tokens(desk, bob):
 def test_single_sign_on_lets_in_who_was_invited_and_then_goes_by_the_subject(desk, custodian):
     link = accounts.invite(desk, custodian, "bob@school.example", "Bob", Role.REVIEWER)
     for subject, email in (("s1", None), ("s1", "nobody@school.example"), ("s1", "")):
-        with pytest.raises(NotAllowedError, match="nobody has invited you"):
+        with pytest.raises(NotAllowedError, match="you have not been invited"):
             accounts.enter_by_subject(desk, subject, email)
     bob = accounts.enter_by_subject(desk, "s1", "Bob@school.example").person
     assert bob.role is Role.REVIEWER

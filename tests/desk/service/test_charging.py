@@ -95,7 +95,7 @@ def test_what_fails_after_the_charge_keeps_it_and_is_handed_out_later_without_an
     assert filled.state(name) == "being released"
     assert shown(filled, name) is None
     if isinstance(error, KeyboardInterrupt):
-        assert "Nobody's budget was spent" in "\n".join(caught.value.__notes__)
+        assert "No budget was spent" in "\n".join(caught.value.__notes__)
     # The policy may have changed in the meantime: what was charged is handed out.
     with filled.desk.database.writing() as session:
         row = data_sets.find(session, filled.data_set)

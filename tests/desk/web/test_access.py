@@ -663,7 +663,7 @@ def test_what_is_too_large_is_refused_with_words(fresh):
             browser = fresh.browsers.get(who) or Browser(fresh.app)
             answer = browser.post(address, content=content, headers=headers)
             assert answer.status_code == 413
-            assert "arger than the desk takes" in answer.text
+            assert "arger than the desk accepts" in answer.text
             _has_headers(answer)
 
 
@@ -705,7 +705,7 @@ def test_a_server_with_a_route_that_nobody_guards_does_not_start(fresh, monkeypa
 
     Careless.router.add_api_route("/secrets", lambda: {})
     monkeypatch.setattr(server, "_MODULES", (*server._MODULES, Careless))
-    with pytest.raises(UnderstudyError, match="nobody guards GET /secrets"):
+    with pytest.raises(UnderstudyError, match="no guard protects GET /secrets"):
         make_app(fresh.desk)
 
 

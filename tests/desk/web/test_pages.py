@@ -181,7 +181,7 @@ def test_others_requests_and_drafts_are_nobodys_business(desks, people):
         ),
         (
             "broken",
-            "The code gave no result on the simulated data that stands for the real data: nothing can be released.",
+            "The code gave no result on the simulated data that stands in for the real data: nothing can be released.",
             False,
         ),
         ("stale", "Run it again before you decide: the price is out of date.", False),
@@ -347,7 +347,7 @@ def test_from_question_to_feedback_by_forms(small_desk):
     _held(make, name, checks=checks(extremes="review"))
     refused = rita.fill_in(f"{address}/release", reason="because")
     assert refused.status_code == 409
-    assert "Some checks ask for a look, and no reason was written." in refused.text
+    assert "Some checks ask for review, and no reason was written." in refused.text
     assert ">because</textarea>" in refused.text
     assert rita.fill_in(f"{address}/release", reason="Thirty learners are behind it.").status_code == 303
     twice = rita.fill_in(f"{address}/release", reason="Thirty learners are behind it.")
@@ -364,7 +364,8 @@ def test_from_question_to_feedback_by_forms(small_desk):
     assert selma.fill_in(f"{address}/report", precision="0.7", words="so so").status_code == 400
     assert selma.fill_in(f"{address}/report", precision="1", words="All as expected.").status_code == 303
     assert (
-        "most was so on the simulated data that stands for the real data (1 of 1)." in selma.get(address).text
+        "most held on the simulated data that stands in for the real data (1 of 1)."
+        in selma.get(address).text
     )
     assert "All as expected." in rita.get(address).text
 

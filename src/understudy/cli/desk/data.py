@@ -79,7 +79,7 @@ def add(
     typer.echo(
         f"Data set {view.name} ({view.title}): {counted(view.n_learners, 'learner')}, "
         f"{counted(len(view.columns), 'column')}"
-        + ("; simulated learners, so nobody's budget is spent." if view.simulated else ".")
+        + ("; the learners are simulated, so no budget is spent." if view.simulated else ".")
     )
 
 

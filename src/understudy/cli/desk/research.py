@@ -82,13 +82,13 @@ def try_(
         Path | None, typer.Option(help="The desk's policy, if you have it (default: our limits).")
     ] = None,
     learner: Annotated[
-        str, typer.Option(help="Column of the synthetic table that says whose row it is.")
+        str, typer.Option(help="Column of the synthetic table that names the learner.")
     ] = "learner",
     as_json: AsJson = False,
 ) -> None:
     """Run an analysis on synthetic data exactly as a desk will, in the sandbox; no account is needed.
 
-    Prints the results, what reading the code shows to a reviewer, and what the checks would say if the synthetic table
+    Prints the results, what a reviewer will see about the code, and what the checks would find if the synthetic table
     were the real one. The price in privacy is about the real learners, and is measured at the desk.
 
     Example: understudy desk try analysis.py synthetic.parquet
@@ -157,14 +157,14 @@ def _tried(code: str, synthetic: Path, learner: str, policy: Policy) -> tuple[Tr
 
 
 def _show_reading(reading: CodeReading) -> None:
-    typer.echo("What reading the code shows to a reviewer:")
+    typer.echo("What a reviewer will see about the code:")
     typer.echo(f"  imports: {', '.join(reading.imports) or 'nothing'}")
     typer.echo(f"  columns named: {', '.join(reading.columns) or 'none'}")
     for finding in reading.findings:
         typer.echo(f"  {finding}")
     for title, passages in (
         ("picks", reading.subsets),
-        ("hangs on single learners", reading.sensitive),
+        ("depends on single learners", reading.sensitive),
         ("look closely", reading.warnings),
     ):
         for one in passages:
@@ -194,7 +194,7 @@ def _show_time(tried: Tried) -> None:
         typer.echo(f"One run took {tried.seconds:.1f} seconds: too long to make the checks here.")
     if tried.desk_minutes > LONG_MINUTES:
         typer.echo(
-            f"At a desk it is run about {tried.n_runs:,} times, which will take some {tried.desk_minutes:.0f} minutes; "
+            f"At a desk it is run about {tried.n_runs:,} times, about {tried.desk_minutes:.0f} minutes; "
             "make it faster if you can."
         )
 
@@ -208,16 +208,16 @@ def submit(
     question: Annotated[str, typer.Option(help="Your research question, in a sentence.")],
     url: Annotated[str, typer.Option(help="Address of the desk.")],
     shown: Annotated[str, typer.Option(help="What the synthetic data showed.")] = "",
-    kind: Annotated[str, typer.Option(help="Of analysis, in a word: regression, causal, ...")] = "",
+    kind: Annotated[str, typer.Option(help="Kind of analysis, in a word: regression, causal, ...")] = "",
     draft: Annotated[
         bool, typer.Option("--draft", help="Keep it as a draft, and submit it on the page.")
     ] = False,
     token_file: TokenFile = None,
     as_json: AsJson = False,
 ) -> None:
-    """Submit an analysis. It is tried on the synthetic data first, then somebody reviews it.
+    """Submit an analysis. It is tried on the synthetic data first, then a reviewer reads it.
 
-    Make a token on the page of your account, and give it by a file or the environment, never on the command line.
+    Make a token on the page of your account, and pass it in a file or in the environment, never on the command line.
 
     Example: understudy desk submit analysis.py --data NAME --question "Do ...?" --url https://desk.school.example
     """
@@ -238,7 +238,7 @@ def submit(
 @app.command()
 def status(
     request: Annotated[
-        str | None, typer.Argument(metavar="[REQUEST]", help="One of your requests (default: all of them).")
+        str | None, typer.Argument(metavar="[REQUEST]", help="One of your requests (default: all).")
     ] = None,
     url: Annotated[
         str | None,
@@ -248,7 +248,7 @@ def status(
     folder: DeskFolder = DEFAULT_FOLDER,
     as_json: AsJson = False,
 ) -> None:
-    """Show where your requests are; or, without --url, how many requests of a desk's folder are in which state.
+    """Show the state of your requests; or, without --url, count the requests of a desk's folder by state.
 
     Example: understudy desk status --url https://desk.school.example
     """
@@ -263,7 +263,7 @@ def status(
         return
     lines = [said] if isinstance(said, dict) else said
     if not lines:
-        typer.echo("You have no requests there.")
+        typer.echo("You have no requests at this desk.")
         return
     print_table(
         "Your requests",
@@ -271,15 +271,16 @@ def status(
         [[one["name"], one["state"], str(one["day"]), one["question"][:80]] for one in lines],
     )
     if isinstance(said, dict) and said.get("note"):
-        typer.echo(f"The reviewer says: {said['note']}")
+        typer.echo(f"Note of the reviewer: {said['note']}")
 
 
 def _inside(folder: Path, request: str | None, as_json: bool) -> None:
     """Counts only: what is inside of a request is for the pages."""
     if request is not None:
         raise UsageError(
-            "a single request is shown to who made it, by --url and their token.",
-            hint="leave its name out to see how many requests are in which state.",
+            "a single request is shown only to its owner, with the desk's address and their token.",
+            hint="leave its name out to count the requests in each state.",
+            settings=("url", "token_file"),
         )
     with opened(folder) as desk:
         from understudy.desk.service.views import counts
@@ -307,7 +308,8 @@ def _client(url: str, token_file: Path | None) -> DeskClient:
     if not token:
         raise UsageError(
             "no token was given.",
-            hint=f"make one on the page of your account; give it by --token-file or {TOKEN} in the environment.",
+            hint=f"make one on the page of your account; put it in a file, or into {TOKEN} in the environment.",
+            settings=("token_file",),
         )
     return DeskClient(url, token)
 
@@ -323,9 +325,9 @@ def certificate(
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Verify a certificate: that nobody changed it after the desk signed it.
+    """Verify that a certificate was not changed after the desk signed it.
 
-    Without --key it is checked against the key that it states itself, which shows damage and not forgery.
+    Without --key it is checked against the key that it states itself, which reveals damage but not forgery.
 
     Example: understudy desk certificate certificate.json --key KEY
     """
@@ -340,7 +342,7 @@ def certificate(
             f"{file.name} is not JSON.", hint="give the json file of a released result."
         ) from None
     if not isinstance(content, dict):
-        raise DataError(f"{file.name} is no certificate.", hint="give the json file of a released result.")
+        raise DataError(f"{file.name} is not a certificate.", hint="give the json file of a released result.")
     verify(content, key)
     by = "the key that was given" if key else "the key that it states"
     if as_json:
@@ -350,7 +352,7 @@ def certificate(
         return
     typer.echo(f"The certificate {content['certificate']} holds, by {by} ({content['key']}).")
     if key is None:
-        typer.echo("Compare this key with the desk's own: anybody can sign with a key of theirs.")
+        typer.echo("Compare this key with the desk's own: anyone can sign with a key of their own.")
     typer.echo(f"Question: {content['question']}")
     typer.echo(
         f"Data: {content['data_set_title']} ({content['data_set']}), released on {content['released_on']}."

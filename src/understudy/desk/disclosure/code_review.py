@@ -1,4 +1,4 @@
-"""Reads submitted code for the reviewer: what it imports, uses, picks out, and which methods hang on single learners.
+"""Reads submitted code for the reviewer: what it imports, uses, picks out, and which methods depend on single learners.
 
 The code is parsed and never run. This is an aid: code can be written so that no reading finds what it does. What
 holds back results are the checks of what it returned.
@@ -50,7 +50,7 @@ _EXTREME = "an extreme is one learner's value"
 _QUANTILE = "a quantile is the value of one or two learners; outer ones are close to extremes"
 _PLAIN_FIT = "a least-squares fit follows learners with unusual values; a robust fit (RLM, HuberRegressor) does so less"
 _NEIGHBOURS = "its predictions can rest on a handful of learners"
-# Methods known to be sensitive to single learners (seed two-stage-sharing, section IV-E, and by how they are defined).
+# Methods known to be sensitive to single learners (Ito et al. 2026, section IV-E, and by how they are defined).
 _SENSITIVE = {
     "DirectLiNGAM": _LINGAM,
     "ICALiNGAM": _LINGAM,
@@ -93,7 +93,7 @@ _CHANCE = {
 
 @dataclass(frozen=True)
 class Passage:
-    """A place in the code and what is to be known about it."""
+    """A place in the code, and what a reviewer should know about it."""
 
     line: int
     code: str

@@ -162,7 +162,7 @@ def differencing(
 def reconstruction(
     columns: InfluenceColumns, policy: Policy, *, n_learners: int, n_new: int, n_released_numbers: int
 ) -> Check:
-    """How many numbers have left for how many learners, and whether all of them together isolate a learner."""
+    """How many numbers have been released per learner, and whether all of them together isolate a learner."""
     check = Check.about("reconstruction")
     n_all = n_new + n_released_numbers
     if n_all > policy.share_of_learners * n_learners:

@@ -23,7 +23,7 @@ from understudy.desk.domain.results import Check, CheckVerdict, Results, worst
 
 @dataclass(frozen=True)
 class Examination:
-    """What the checks said about an answer. For reviewers, except `released`, which leaves if they release it."""
+    """The results of all checks. For reviewers, except `released`, which leaves if they release it."""
 
     checks: tuple[Check, ...]
     released: Results
@@ -64,7 +64,7 @@ class Examination:
 
 @dataclass(frozen=True)
 class Earlier:
-    """Something already released on this data."""
+    """An earlier release on this data."""
 
     request: str
     released: Results
@@ -131,13 +131,13 @@ def examine(
 def _released(earlier: Earlier) -> InfluenceColumns:
     """The columns of what left before, with the units that it was rounded to then."""
     influences = Influences(earlier.probes)
-    # The trial of that request is not kept; it decides only about numbers that nobody moves, which are left out.
+    # The trial of that request is not kept; it decides only about numbers that no learner moves, which are left out.
     units = units_of(influences, Results())
     return InfluenceColumns.of(influences, [units[name] for name in influences.names], earlier.request)
 
 
 def _digits(influences: Influences, answer: Results, units: Mapping[str, float]) -> Check:
-    """Rounding is done, not asked for: the check says what was done, and fails for what could not be."""
+    """Rounding is always done: the check reports it, and fails for numbers that could not be rounded."""
     check = Check.about("digits", influences.shown)
     unmeasured = [name for name in answer.numbers if name not in units]
     if unmeasured:

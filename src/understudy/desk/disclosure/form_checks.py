@@ -60,7 +60,7 @@ def shape(
 
 
 def known_texts(trial: Results, code: str, declared_texts: Sequence[str] = ()) -> set[str]:
-    """What can be said without the real data."""
+    """Texts that are known without the real data."""
     return set(trial.texts) | _texts_of(code) | set(declared_texts)
 
 
@@ -121,7 +121,7 @@ def _depending(influences: Influences, answer: Results, trial: Results, policy: 
     alone = probes.differs[1 : 1 + probes.n_blocks]
     if probes.entries and (n_full_only := int((alone.sum(axis=0) > len(alone) / 2).sum())):
         return check.fails(
-            f"{n_full_only} texts, rows or names are others without most of the learners than with all of them: they "
+            f"{n_full_only} texts, rows or names differ between runs with all learners and without most of them: they "
             "are not a finding, but what the code gives when it sees all learners, or chance.",
         )
     most = min(MAX_DEPENDING_ENTRIES, least - 1)
@@ -138,7 +138,7 @@ def _depending(influences: Influences, answer: Results, trial: Results, policy: 
 
 
 def _n_behind(influences: Influences) -> NDArray[np.int64]:
-    """How many learners change each entry: on their own or, where nobody does, as two or three of them."""
+    """How many learners change each entry: on their own or, where none does, as two or three of them."""
     probes = influences.probes
     one, two = 1 + probes.n_blocks, 1 + probes.n_blocks + len(probes.pairs)
     found = []

@@ -22,7 +22,7 @@ _A_LEARNER = re.compile(r"learner-\d+")
 
 
 def extremes(influences: Influences, policy: Policy) -> Check:
-    """Numbers that stand still except when a learner on their edge goes: maxima, minima, quantiles."""
+    """Numbers that change only when a learner at an edge is left out: maxima, minima, quantiles."""
     check = Check.about("extremes", influences.shown)
     least = policy.minimum_learners
     failed: list[int] = []
@@ -118,10 +118,10 @@ def _moves_up(influences: Influences, members: list[int]) -> bool:
         return False
     full = influences.probes.full[members]
     after = influences.probes.without_one[:, members]
-    # Counts and means come near each other by chance, and are told by what they add up to.
+    # Counts and means come near each other by chance, and are distinguished by what they add up to.
     plain = np.array([influences.kinds[j] == "other" for j in members])
     moved = influences.moved[:, members] & ~np.isnan(after) & plain
-    # An entry that stood the same as its neighbour tells nothing when it becomes the neighbour.
+    # An entry that was the same as its neighbour shows nothing when it becomes the neighbour.
     order = np.unique(full[~np.isnan(full)])
     if len(order) < 3 or not moved.any():
         return False
@@ -139,5 +139,5 @@ def _even_halves(influences: Influences, j: int) -> bool:
         if len(influences.probes.pairs)
         else False
     )
-    # A pair of which both have a part told a mean from a median already.
+    # A pair of which both have a part distinguished a mean from a median already.
     return not both and len(groups) == 2 and groups[0] == groups[1]

@@ -1,4 +1,4 @@
-"""What the probes say about each number: who moves it, how far, and what kind of statistic it behaves like.
+"""What the probes show about each number: who moves it, how far, and what kind of statistic it behaves like.
 
 Notation: T is a number of the full answer, T_i the same without learner i, T_ij without i and j. The step
 T - T_i is the learner's influence. A total is additive (T_ij = T - (T - T_i) - (T - T_j), steps add up to T), a
@@ -23,7 +23,7 @@ MIN_PREDICTIONS = 4
 # So many of the predictions are within what is called their scatter. With a half, a number that jumps for a third of
 # all runs would not scatter at all.
 WITHIN = 80
-# Between the largest and the smallest value that a number takes without somebody: from here on ratios are compared.
+# Between the largest and the smallest value that a number takes without a learner: from here on ratios are compared.
 ORDERS = 3.0
 
 
@@ -105,12 +105,12 @@ NOTHING = 1e-200
 # A learner whose influence is less than this share of the largest is a decoy, not one behind the number.
 LEAST_SHARE = 1e-3
 EXACT = 1e-6
-# A quantile is what it is without somebody below, without somebody above, or without one of its two neighbours.
+# A quantile is what it is without a learner below, without a learner above, or without one of its two neighbours.
 MOST_STEPS = 4
 
 
 class Influences:
-    """Who moves which number (columns) and how far; rows are learners, or blocks of them.
+    """Which learners (rows, or blocks of them) move which number (columns), and how far.
 
     `shown` is what checks call the numbers, where a name itself may carry a learner's value.
     """
@@ -159,7 +159,7 @@ class Influences:
         size = np.abs(self.sized)
         counted = self.gone | (self.moved & (size >= LEAST_SHARE * size.max(axis=0, initial=0.0)))
         n_moved, n_counted = self.moved.sum(axis=0), counted.sum(axis=0)
-        # Of an honest number somebody happens to have next to no influence. Decoys are most of those who move it.
+        # On an honest number a learner may happen to have next to no influence. Decoys are most of those who move it.
         return np.asarray(np.where(2 * n_counted >= n_moved, n_moved, n_counted))
 
     @cached_property
@@ -203,7 +203,7 @@ class Influences:
         return parts is not None and bool((np.abs(parts - parts[0]) < EXACT * np.abs(parts[0])).all())
 
     def in_steps(self, j: int) -> bool:
-        """Whether a number that is no total and no mean takes a few values only, as a quantile does."""
+        """Whether a number that is neither a total nor a mean takes a few values only, as a quantile does."""
         return self.kinds[j] == "other" and 0 < len(self.distinct(j)) <= MOST_STEPS
 
     def _counted(self, j: int) -> NDArray[np.int64]:
@@ -224,9 +224,9 @@ class Influences:
         full, steps = self.probes.full[j], self.steps[:, j]
         size = np.abs(steps).max()
         adds_up = abs(steps.sum() - full) <= EXACT * (abs(full) + size)
-        # A constant may stand beside a total, as in degrees of freedom: then only pairs tell that it is one.
-        told = (self._both(j) & ~np.isnan(self.probes.without_two[:, j])).sum()
-        if (adds_up or told >= 3) and self._additive(j, 1.0, size):
+        # A constant may be added to a total, as in degrees of freedom: then only pairs show that it is one.
+        n_both = (self._both(j) & ~np.isnan(self.probes.without_two[:, j])).sum()
+        if (adds_up or n_both >= 3) and self._additive(j, 1.0, size):
             return "total"
         k = len(movers)
         if k > 2 and abs(steps.sum()) <= EXACT * k * size and self._additive(j, (k - 1) / (k - 2), size):

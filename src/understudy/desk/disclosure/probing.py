@@ -1,7 +1,7 @@
-"""Measures who stands behind each number: the analysis again without each learner, some pairs and triples.
+"""Measures which learners are behind each number: the analysis again without each learner, some pairs and triples.
 
 What code says about its own results is not believed. A number in which a learner has a part moves when
-they are left out; a number that nobody's absence moves was not made from anybody.
+they are left out; a number that no learner's absence moves was made from none of them.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ MOST_PROBED = 2000
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Probes:
-    """What the answers without some learners were. A function of the real data: it stays inside.
+    """The answers without some learners. A function of the real data: it never leaves.
 
     Learners are in the order of their table, which is drawn once per data set, so that the rows of two
     requests' probes are about the same people.
@@ -60,8 +60,8 @@ class Probes:
     """(as forms, entries) whether an answer has something else there than the full answer."""
 
     @classmethod
-    def of_nobody(cls, names: Sequence[str]) -> Probes:
-        """Of an analysis that gives no answer any more: its numbers, and nobody who moves them."""
+    def unmoved(cls, names: Sequence[str]) -> Probes:
+        """Of an analysis that gives no answer any more: its numbers, which no learner moves."""
         d = len(names)
         none, triples = np.empty((0, d)), np.empty((0, 3), dtype=np.int64)
         failed = np.full(1, -1, dtype=np.int64)
@@ -132,7 +132,7 @@ class Probes:
 
 
 def blocks_of(n_learners: int) -> list[NDArray[np.int64]]:
-    """Who is left out together: one learner each, or neighbours of the drawn order when there are many."""
+    """The learners who are left out together: one each, or neighbours of the drawn order when there are many."""
     return np.array_split(np.arange(n_learners), min(n_learners, MOST_BLOCKS))
 
 

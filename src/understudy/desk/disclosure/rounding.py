@@ -25,7 +25,7 @@ SHARE_OF_ERROR = 0.25
 # The unit in errors of prediction, and in what counts as not moved.
 UNIT_IN_ERRORS = 4.0
 UNIT_IN_NOISE = 10.0
-# A number that nobody's absence moves has no standard error. If it is not a constant of the code, so many digits.
+# A number that no learner's absence moves has no standard error. If it is not a constant of the code, so many digits.
 DIGITS_OF_UNMOVED = 3
 
 
@@ -73,7 +73,7 @@ def power_of_ten_above(least: float) -> float:
 def predicted(influences: Influences, answer: Results) -> Results:
     """The answer with every number as answers without one and two learners predict it, where they do.
 
-    Numbers that nobody moves are as they are.
+    Numbers that no learner moves stay as they are.
     """
     moved = np.asarray(influences.moved.any(axis=0))
     values = dict(zip(influences.names, influences.predicted.values.tolist(), strict=True))
@@ -97,7 +97,7 @@ def round_vector(values: Floats, units: Floats) -> Floats:
     fine = np.where((units > 0) & (units < 1), np.rint(1 / np.where(units > 0, units, 1.0)), 1.0)
     fine = np.maximum(fine, 1.0)
     whole = np.rint(values * fine / coarse)
-    # Where the unit is below what a float can tell apart there is nothing to round.
+    # Where the unit is below what a float can distinguish there is nothing to round.
     rounded_off = (units > 0) & (np.abs(whole) < 2**52)
     return np.asarray(np.where(rounded_off, whole * coarse / fine, values) + 0.0)
 

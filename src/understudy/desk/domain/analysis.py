@@ -1,4 +1,4 @@
-"""Runs an analysis in the sandbox, once or on many tables, in an order that nobody can guess."""
+"""Runs an analysis in the sandbox, once or on many tables, in an order that code cannot guess."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Progress = Callable[[int, int], None]
 
 
 class RunsJobs(Protocol):
-    """The sandbox, or what stands in for it in a test."""
+    """The sandbox, or its substitute in a test."""
 
     def run_many(self, jobs: Sequence[Job], progress: Progress | None = None) -> list[Outcome]:
         """Outcomes in the jobs' order."""
@@ -70,9 +70,9 @@ class Analysis:
     def answers(
         self, sandbox: RunsJobs, tables: Sequence[bytes], progress: Progress | None = None
     ) -> list[Answer]:
-        """The answer on each table, in their order. The sandbox sees them in another one.
+        """The answer on each table, in order. The sandbox sees the tables in another order.
 
-        A run sees clocks, and pipes are numbered: the order of runs must not tell which table is the real one.
+        A run sees clocks, and pipes are numbered: the order of runs must not reveal which table is the real one.
         """
         order = list(range(len(tables)))
         secrets.SystemRandom().shuffle(order)
@@ -96,19 +96,19 @@ def answer_of(outcome: Outcome) -> Answer:
 
 
 def of_a_trial(answer: Answer) -> Answer:
-    """What counts as the answer of a trial: one that holds nothing is none, before anybody reviews it."""
+    """What counts as the answer of a trial: an empty one does not count, and is not reviewed."""
     if isinstance(answer, Results) and not answer.tables and answer.values in (None, {}, []):
         return Failure("empty")
     return answer
 
 
 def code_hash(code: str) -> str:
-    """Of submitted code; public, unlike hashes of data."""
+    """The hash of submitted code; public, unlike hashes of data."""
     return hashlib.sha256(code.encode()).hexdigest()
 
 
 def limits_of(policy: Policy) -> Limits:
-    """What one run may use, at the desk and at home. An answer that is a little too large fails by its check."""
+    """What one run may use, at the desk and at home. An answer that is a little too large fails its check."""
     return Limits(
         wall_seconds=policy.run_seconds,
         cpu_seconds=max(1, int(policy.run_seconds)),

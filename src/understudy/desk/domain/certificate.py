@@ -67,7 +67,7 @@ class ReleaseFacts:
 def document(facts: ReleaseFacts, secret: str) -> dict[str, Any]:
     """The certificate of a release, signed with a key that is derived from the desk's secret.
 
-    It leaves the house: it gives the verdicts of the checks without their reasons, which depend on the data, and
+    It leaves the institution: it gives the verdicts of the checks without their reasons, which depend on the data, and
     prices rounded up to one digit, since they depend on the data as well.
     """
     prices = facts.prices or {}
@@ -108,7 +108,7 @@ def document(facts: ReleaseFacts, secret: str) -> dict[str, Any]:
 def verify(content: dict[str, Any], key: str | None = None) -> None:
     """Raise unless the certificate is as the desk with this key signed it (its own key, if none is given).
 
-    With its own key, only that nobody changed it by accident is shown: anybody can sign with a key of their own.
+    Its own key shows only that it was not changed by accident: anyone can sign with a key of their own.
     """
     try:
         if content["format"] != FORMAT:
@@ -137,7 +137,7 @@ def agrees(content: Mapping[str, Any], facts: ReleaseFacts) -> bool:
 
 
 def public_key(secret: str) -> str:
-    """The key by which anybody can verify the desk's certificates."""
+    """The key with which anyone can verify the desk's certificates."""
     return _key(secret).public_key().public_bytes_raw().hex()
 
 

@@ -33,17 +33,17 @@ class LearnerTable:
 
     @property
     def n_learners(self) -> int:
-        """How many people it is about."""
+        """The number of learners."""
         return len(self.starts) - 1
 
     @property
     def columns(self) -> list[str]:
-        """What an analysis finds, the learners' column first."""
+        """The columns that an analysis sees, the learners' column first."""
         return [LEARNER, *self.rows.columns]
 
     @property
     def texts(self) -> list[str]:
-        """Names of columns and labels in them: of the synthetic table, words that may stand in an answer."""
+        """Names of columns and labels in them: of the synthetic table, words that may occur in an answer."""
         import polars as pl
 
         labels = [
@@ -59,7 +59,7 @@ class LearnerTable:
         return self.of(np.arange(self.n_learners))
 
     def without(self, left_out: Sequence[int]) -> bytes:
-        """All but some; the others keep their numbers."""
+        """All learners but some; the others keep their numbers."""
         kept = np.setdiff1d(np.arange(self.n_learners), np.asarray(left_out))
         return self.of(kept, numbers=kept)
 
@@ -82,7 +82,7 @@ class LearnerTable:
 
 
 def read_table(path: Path, source: str = "the table") -> pl.DataFrame:
-    """A csv or Parquet file. Errors name `source`, since the place of real data is nobody's business."""
+    """A csv or Parquet file. Errors name `source`, since the path of the real data stays private."""
     import polars as pl
 
     try:
@@ -108,9 +108,7 @@ def learner_table(
     import polars as pl
 
     if learner not in frame.columns:
-        raise DataError(
-            f"the table has no column '{learner}'.", hint="name the column that says whose row it is."
-        )
+        raise DataError(f"the table has no column '{learner}'.", hint="name the learner column.")
     wanted = [name for name in (columns or frame.columns) if name not in (learner, LEARNER)]
     if missing := [name for name in wanted if name not in frame.columns]:
         raise DataError(
@@ -120,7 +118,7 @@ def learner_table(
     frame = frame.with_columns(pl.col(learner).cast(pl.String).alias("__learner"))
     frame = frame.filter(pl.col("__learner").is_not_null() & ~pl.col("__learner").is_in(list(withdrawn)))
     if frame.height == 0:
-        raise UsageError("no learner is left in the table.", hint="look at the list of who withdrew.")
+        raise UsageError("no learner is left in the table.", hint="check the list of learners who withdrew.")
     names = frame["__learner"].unique().sort()
     drawn = pl.DataFrame({"__learner": names, "__place": rng.permutation(len(names))})
     frame = frame.join(drawn, on="__learner", how="left").sort("__place", maintain_order=True)

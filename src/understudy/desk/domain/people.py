@@ -10,7 +10,7 @@ from understudy.errors import RefusedError, UsageError
 
 
 class Role(StrEnum):
-    """What somebody is here for. A custodian can do what a reviewer can, and manages data and people."""
+    """The role of a user. A custodian can do what a reviewer can, and manages data and people."""
 
     CUSTODIAN = "custodian"
     REVIEWER = "reviewer"
@@ -19,7 +19,7 @@ class Role(StrEnum):
 
 @dataclass(frozen=True)
 class Person:
-    """Somebody with an account, or the desk's own worker."""
+    """A user, or the desk's own worker."""
 
     id: int
     name: str
@@ -31,16 +31,16 @@ class Person:
         return self.role in (Role.REVIEWER, Role.CUSTODIAN)
 
     def may_review(self, owner_id: int) -> bool:
-        """Whether they may look inside this owner's requests; nobody reviews their own."""
+        """Whether they may look inside this owner's requests; reviewers cannot review their own."""
         return self.reviews and self.id != owner_id
 
 
-# Jobs act in this name; nobody can sign in as it.
+# Jobs act in this name; no user can sign in as it.
 WORKER = Person(0, "the desk", None)
 
 
 class NotAllowedError(RefusedError):
-    """This person may not do that, whatever the state of things."""
+    """This person may never do that, whatever the state of the request."""
 
     code = "not-allowed"
 
@@ -55,27 +55,27 @@ def require_role(person: Person, *roles: Role) -> None:
     """Raise unless the person has one of the roles."""
     if person.role not in roles:
         raise NotAllowedError(
-            f"this is for a {' or '.join(role.value for role in roles)}.",
+            f"this is only for a {' or '.join(role.value for role in roles)}.",
             hint="ask the custodian of this desk.",
         )
 
 
 def require_actor(person: Person, actor: Actor, owner_id: int) -> None:
-    """Raise unless the person is who makes this change. Nobody reviews their own request."""
+    """Raise unless the person may make this change. Reviewers cannot review their own requests."""
     if actor is Actor.WORKER:
         if person.role is not None:
             raise NotAllowedError("only the desk itself does that.", hint="wait for its worker.")
     elif actor is Actor.OWNER:
         if person.id != owner_id or person.role is None:
-            raise NotAllowedError("only who made a request may do that.", hint="sign in as its owner.")
+            raise NotAllowedError("only the owner of a request may do that.", hint="sign in as its owner.")
     elif not person.reviews:
         raise NotAllowedError("only a reviewer may do that.", hint="wait for a reviewer.")
     elif person.id == owner_id:
-        raise NotAllowedError("nobody reviews their own request.", hint="ask another reviewer.")
+        raise NotAllowedError("reviewers cannot review their own requests.", hint="ask another reviewer.")
 
 
 def may_see(person: Person, owner_id: int, state: State) -> bool:
-    """Whether a request is shown at all: to its owner, and, once it is no draft, to those who review."""
+    """Whether a request is shown at all: to its owner and, once it is not a draft, to reviewers."""
     if person.role is None or person.id == owner_id:
         return True
     return person.reviews and state is not State.DRAFT

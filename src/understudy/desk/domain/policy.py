@@ -39,11 +39,11 @@ class Policy:
 
     __pydantic_config__: ClassVar = contract()
 
-    minimum_learners: int = _key(10, "Learners (not rows) who have to stand behind every number.")
+    minimum_learners: int = _key(10, "Learners (not rows) who have to be behind every number.")
     dominance_learners: int = _key(2, "The n-k rule: so many learners together ...")
     dominance_share: float = _key(0.5, "... may not make up more than this share of a number.")
     p_percent: float = _key(
-        10.0, "Nobody may work out another learner's part of a total more closely than this, in percent."
+        10.0, "No learner may work out another learner's part of a total more closely than this, in percent."
     )
     minimum_freedom: int = _key(
         10, "Residual degrees of freedom of a model: learners minus estimated numbers."
@@ -63,7 +63,7 @@ class Policy:
     )
     advantage_limit: float = _key(
         0.5,
-        "... and how much better than guessing an attacker may tell whether the worst-placed learner is in the data "
+        "... and how much better than guessing an attacker may know whether the worst-placed learner is in the data "
         "(0: guessing, 1: always right).",
     )
     # By an import statement; against everything else there is the sandbox.
@@ -94,7 +94,7 @@ class Policy:
 
     @classmethod
     def read(cls, path: Path) -> Policy:
-        """From a TOML file; what it does not say is as by default."""
+        """The policy of a TOML file; keys that it leaves out have their defaults."""
         return read_toml(path, cls, hint="`understudy desk init` writes one to start from.")
 
     @classmethod
@@ -148,12 +148,12 @@ class Policy:
 
     @property
     def limits(self) -> dict[str, float]:
-        """Of the price of everything released together, by measure."""
+        """Limits of the price of everything released together, by measure."""
         return {"mu": self.mu_limit, "advantage": self.advantage_limit}
 
 
 class Grounds(StrEnum):
-    """What can be said against the release of an output; also the codes of the refusals."""
+    """The grounds of objections to a release; also the codes of the refusals."""
 
     NO_RESULT = "no-result"
     NOT_PRICED = "not-priced"
@@ -165,7 +165,7 @@ class Grounds(StrEnum):
 
 @dataclass(frozen=True)
 class Objection:
-    """Something that is said against a release; one that is not final can be answered by a written reason."""
+    """An objection to a release; if it is not final, a written reason answers it."""
 
     grounds: Grounds
     name: str = ""
@@ -183,16 +183,16 @@ class Verdict:
 
     @property
     def may_release(self) -> bool:
-        """Whether a reviewer may decide that it leaves."""
+        """Whether a reviewer may release it."""
         return not any(objection.final for objection in self.objections)
 
     @property
     def needs_reason(self) -> bool:
-        """Whether they have to write why."""
+        """Whether the reviewer has to write a reason."""
         return bool(self.objections)
 
     def has(self, grounds: Grounds) -> bool:
-        """Whether something is said against it on these grounds."""
+        """Whether there is an objection on these grounds."""
         return any(objection.grounds is grounds for objection in self.objections)
 
     def names(self, grounds: Grounds, *, final: bool | None = None) -> list[str]:
@@ -210,7 +210,7 @@ class Verdict:
                 raise _refusal(objection)
         if self.needs_reason and len(reason.split()) < 3:
             raise RefusedError(
-                "some checks ask for a look, and no reason was written.",
+                "some checks ask for review, and no reason was written.",
                 hint="write in a sentence why it may leave.",
                 code=Grounds.REVIEW,
             )
@@ -232,8 +232,8 @@ def _refusal(objection: Objection) -> RefusedError:
             "withhold it; a smaller or more robust analysis may cost less.",
         ),
         Grounds.FAILED: (
-            f"the check '{objection.name}' failed, and the policy lets nobody release against it.",
-            "withhold the output and say to the researcher what to change.",
+            f"the check '{objection.name}' failed, and the policy allows no release against it.",
+            "withhold the output, and write to the researcher what to change.",
         ),
         Grounds.OUT_OF_DATE: (
             "since this answer was priced, another was released, a learner withdrew or the code changed: "

@@ -1,9 +1,9 @@
-"""How much of what the synthetic data showed is so on the real data: epistemic precision, counted by the desk.
+"""How much of what the synthetic data showed holds on the real data: epistemic precision, counted by the desk.
 
-Researchers report 0 (nothing was validated), 0.5 (some) or 1 (most) for a request (seed two-stage-sharing,
+Researchers report 0 (nothing was validated), 0.5 (some) or 1 (most) for a request (Ito et al. 2026,
 section IV-D). The desk counts the same from the two answers, as far as numbers can say what was claimed:
 
-- Where an answer has p-values, a finding is what stands beside a p below 0.05 on the synthetic data: in the same
+- Where an answer has p-values, a finding is what is next to a p below 0.05 on the synthetic data: in the same
   row of a table, or in the same dict. It holds if p is below 0.05 on the real data too and every number beside it
   has the same sign.
 - An answer without p-values claims its numbers. One that is not 0 on the synthetic data holds if it has the same
@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from understudy.desk.domain.results import N_ROWS, STEP, Results
 
 ALPHA = 0.05
-# The seed's "most of the findings".
+# "Most of the findings" of Ito et al. (2026).
 MOST = 0.75
 _P = ("p", "p value", "p-value", "p_value", "pvalue")
 _APART = 1.96 * math.sqrt(2.0)
@@ -61,7 +61,7 @@ def precision_of(synthetic: Results, real: Results, errors: Mapping[str, float])
             and all(_sign(synthetic, other) == _sign(real, other) for other in tested[name])
         ]
         return Precision(len(claimed), len(held))
-    # What nobody's absence moves is a constant of the code and claims nothing.
+    # What no learner's absence moves is a constant of the code and claims nothing.
     claimed = [
         name
         for name, value in synthetic.numbers.items()
@@ -77,7 +77,7 @@ def precision_of(synthetic: Results, real: Results, errors: Mapping[str, float])
 
 
 def _beside(name: str, results: Results) -> list[str] | None:
-    """The numbers that a p-value belongs to; None if it is no p-value."""
+    """The numbers that a p-value belongs to; None if it is not a p-value."""
     parts = name.split(STEP)
     for place, part in enumerate(parts):
         if part.lower() in _P:

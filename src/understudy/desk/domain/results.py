@@ -1,6 +1,6 @@
 """What an analysis gave: named numbers, texts and tables, flattened so that two answers can be compared.
 
-Results are written by code that nobody here wrote. Their form was checked by the sandbox; nothing here
+Results are written by code of researchers. Their form was checked by the sandbox; nothing here
 believes what they say about learners.
 """
 
@@ -45,7 +45,7 @@ class Results:
 
     `values` is what is not a table: numbers, texts, lists and dicts of them. Missing numbers (NaN, infinite) are
     None. `numbers` names every number: the way to it through dicts and lists, or table, column and row; a row is
-    named by its first text or by all of them where they tell rows apart, by its place otherwise. How many rows a
+    named by its first text or by all of them where they distinguish rows, by its place otherwise. How many rows a
     table has is a number too. `form` is everything else that an answer says, apart from its order.
     """
 
@@ -54,7 +54,7 @@ class Results:
 
     @classmethod
     def of(cls, outcome: Outcome) -> Results:
-        """Of a run that ended well."""
+        """The results of a run that ended well."""
         tables = {name: _table(content) for name, content in outcome.tables.items()}
         return cls(_plain(outcome.values), tables)
 
@@ -93,7 +93,7 @@ class Results:
 
     @cached_property
     def form(self) -> dict[str, str]:
-        """What stands where, apart from the numbers: a text, or that it is a number or empty; a table row by row."""
+        """The form without the numbers: where each text is, what is a number, what is empty; tables row by row."""
         return dict(self._form())
 
     @cached_property
@@ -148,9 +148,9 @@ class Results:
         )
 
     def ordered_like(self, trial: Results) -> Results:
-        """The same results in an order that tells nothing: the trial's, then what it does not have, sorted.
+        """The same results in an order that reveals nothing: the trial's, then what it does not have, sorted.
 
-        Keys, tables and rows that their texts tell apart are put in order; lists keep theirs. Whether a yes or no is
+        Keys, tables and rows that their texts distinguish are put in order; lists keep theirs. Whether a yes or no is
         written as a number is the trial's choice too.
         """
         return Results(
@@ -347,11 +347,11 @@ class UndecidedCheck:
     numbers: Sequence[str] = ()
 
     def passes(self, reason: str, about: Iterable[int | str] = ()) -> Check:
-        """Nothing speaks against a release."""
+        """The check has no objection to a release."""
         return Check(self.name, "pass", reason, self._named(about))
 
     def asks(self, reason: str, about: Iterable[int | str] = ()) -> Check:
-        """A reviewer has to look, and to write a reason for a release."""
+        """A reviewer has to look at it, and to write a reason for a release."""
         return Check(self.name, "review", reason, self._named(about))
 
     def fails(self, reason: str, about: Iterable[int | str] = ()) -> Check:

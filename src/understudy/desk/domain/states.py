@@ -142,7 +142,7 @@ _FOR_OWNER: dict[str, StateText] = {
     _S.RELEASED: StateText(
         "Released",
         "pass",
-        "The result is below. Tell the desk how it compares with the synthetic data.",
+        "The result is below. Report how it compares with the synthetic data.",
         todo="read the result and report",
         notice="Your result was released.",
     ),
@@ -159,9 +159,9 @@ _FOR_REVIEWER: dict[str, StateText] = {
     _S.SUBMITTED: StateText("Submitted", "moving", "The code runs on the synthetic data first."),
     _S.TRIAL: StateText("Trial run", "moving", "The code runs on the synthetic data now."),
     _S.IN_REVIEW: StateText(
-        "Waits for review",
+        "Waiting for review",
         "waits",
-        "Read the question and the code. Approving lets it run; nothing leaves by that.",
+        "Read the question and the code. Approving lets it run, and releases nothing.",
         todo="read the code",
         notice="A request waits for review.",
     ),
@@ -184,7 +184,7 @@ _FOR_REVIEWER: dict[str, StateText] = {
     _S.FEEDBACK: StateText(
         "Feedback given", "pass", "The researcher compared the result with the synthetic data."
     ),
-    _S.WITHDRAWN: StateText("Withdrawn", "open", "The researcher took it back."),
+    _S.WITHDRAWN: StateText("Withdrawn", "open", "The researcher withdrew it."),
 }
 
 

@@ -1,4 +1,4 @@
-"""A desk over HTTP, with a researcher's token: submits analyses and says where they are."""
+"""A desk over HTTP, with a researcher's token: submits analyses and reports their states."""
 
 from __future__ import annotations
 

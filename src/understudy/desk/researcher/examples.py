@@ -1,4 +1,4 @@
-"""Example requests: analyses in a folder with an index of who asks what, for the demonstration and the desk's study."""
+"""Example requests: analyses in a folder with an index of the questions, for the demonstration and the desk's study."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ FIRST = "first"
 
 @dataclass(frozen=True)
 class ExampleRequest:
-    """A request: who asks what, of which year's data, with which code.
+    """An example request: its researcher, its year of data and its code.
 
     `first` is the code as it was first written, where the desk's checks sent it back and `code` is what the
     researcher made of it.

@@ -1,6 +1,6 @@
-"""Why an analysis gave nothing at home, in words: from the code and the synthetic table, which its author has.
+"""The trial at home: runs an analysis as a desk will, and explains why it gave nothing.
 
-A desk says no more than the type of an error and its line. Here nothing is anybody's, so more can be said.
+A desk says no more than the type of an error and its line. Here no data is real, so more can be said.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _MOST_NAMED = 12
 
 
 def unusable(code: str, name: str) -> tuple[str, str] | None:
-    """What keeps a file from being run at all, and what to do: found without running it."""
+    """Why a file cannot be run at all, and what to do: found without running it."""
     try:
         tree = parse(code)
     except UnparsableError as error:
@@ -79,7 +79,7 @@ def explained(
         )
     return (
         f"{name} gave no result: {failure}.",
-        "at a desk, nobody sees more of an error than this. The data is synthetic: to see all of it, call "
+        "at a desk, errors show no more than this. The data is synthetic: to see all of it, call "
         f"{ENTRY}(pandas.read_parquet(...)) in your own Python.",
     )
 
@@ -105,7 +105,7 @@ def _defined(tree: ast.Module) -> set[str]:
 
 
 def _missing_column(nodes: Sequence[ast.AST], columns: Sequence[str], error_type: str) -> str | None:
-    """What is asked of the table in a line and is not there, if that is what the error is about."""
+    """The column that a line asks for and the table lacks, if that is what the error is about."""
     if error_type == "AttributeError":
         asked = [
             node.attr
@@ -154,7 +154,7 @@ class Tried:
 
     @property
     def desk_minutes(self) -> float:
-        """How long a desk will need, about."""
+        """About how long a desk will need."""
         return self.n_runs * self.seconds / _AT_ONCE / 60
 
 

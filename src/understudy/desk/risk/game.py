@@ -64,10 +64,10 @@ def signed_mu_of(inside: Floats, outside: Floats) -> float:
 
 
 def most_mu(n_shadows: int) -> float:
-    """The largest mu that so many shadows can show: that of an answer that gives somebody away for certain.
+    """The largest mu that so many shadows can show: that of an answer that certainly gives a learner away.
 
     Rates are kept half a shadow away from 0. A learner is exactly once in exp(-1) of the shadows, and half of
-    them are judged: with m of these, mu ends at q(1 - 1 / (2 m)). Beyond it nothing is told apart.
+    them are judged: with m of these, mu ends at q(1 - 1 / (2 m)). Beyond it nothing can be distinguished.
     """
     judged = max(1.0, n_shadows / 2 * math.exp(-1))
     return float(ndtri(1 - 0.5 / judged))
@@ -139,12 +139,12 @@ class Attack:
 
 @dataclass(frozen=True)
 class Price:
-    """What an answer tells about the worst-placed learner, by the strongest of several attackers.
+    """What an answer reveals about the worst-placed learner, by the strongest of several attackers.
 
     `mu` and `advantage` are those of the learner who looks worst on one half of the shadows, estimated on
     the other; the largest of all attackers, each of whom is in `attacks`, with the farthest upper end of all.
     `attacker` reached `mu`. `largest_mu` is the largest of all learners, which chance alone raises:
-    `largest_mu_by_chance` is what it is (median and 95 % point) when nobody's membership matters. `regret` is how
+    `largest_mu_by_chance` is what it is (median and 95 % point) when no learner's membership matters. `regret` is how
     far the curve of the worst learner lies from a Gaussian one; `misses` are its false-negative rates at evenly
     spaced false-positive rates from 0 to 1.
     """
@@ -339,7 +339,7 @@ def _resampled(
 def _mus_by_chance(
     attacker: str, outputs: Floats, bank: ShadowBank, rng: np.random.Generator, sums: NoisySums | None
 ) -> Floats:
-    """Everybody's mu when the answers belong to other shadows than those they were computed from."""
+    """Each learner's mu when the answers belong to other shadows than those they were computed from."""
     order = rng.permutation(bank.n_shadows)
     moved = None if sums is None else NoisySums(sums.values[order], sums.loadings)
     return _signed_mus(cross_fitted(outputs[order], bank, ATTACKERS[attacker], moved), bank)

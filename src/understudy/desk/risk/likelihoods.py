@@ -1,4 +1,4 @@
-"""Who was in? The likelihood ratio of an answer with and without a learner, from shadows.
+"""Membership by the likelihood ratio of an answer with and without a learner, from shadows.
 
 Scores are cross-fitted: the shadows that are judged are not those that the Gaussians were fitted to.
 Fitting and judging on the same shadows finds leaks where there are none (findings, section 5).
@@ -19,7 +19,7 @@ Floats = NDArray[np.float64]
 Flags = NDArray[np.bool_]
 
 # Smallest variance in units of the overall one: an answer that is constant without a learner and moves with
-# them is told for certain, and its likelihood ratio stays finite.
+# them is known for certain, and its likelihood ratio stays finite.
 FLOOR = 1e-6
 # Of a covariance matrix, towards its diagonal; as if so many more shadows had shown independent answers.
 PRIOR_SHADOWS = 20
@@ -84,7 +84,7 @@ def standardised(outputs: Floats) -> Floats:
     """Every column with mean 0 and variance 1 over the shadows; what never moves is left out.
 
     A value that some shadows do not give (the code failed, a group was empty) becomes the mean, and its absence a
-    column of its own, since that also tells who is in; values that are missing together share one.
+    column of its own, since that also reveals who is in; values that are missing together share one.
     """
     missing = ~np.isfinite(outputs)
     present = np.maximum((~missing).sum(axis=0), 1)
@@ -125,7 +125,7 @@ def _distinct(flags: Flags) -> Floats:
 
 
 def independent(fitted: Seen, judged: Seen) -> Floats:
-    """Equation 16 of the seed: a Gaussian for every number of the answer, as if they were independent.
+    """Equation 16 of Ito et al. (2026): a Gaussian for every number of the answer, as if they were independent.
 
     Gives a score for every judged shadow (row) and learner (column).
     """
@@ -153,7 +153,7 @@ def linear(fitted: Seen, judged: Seen) -> Floats:
 
     What learners add is found for all of them at once, by regression: what the others do to an answer is then no
     noise in what one learner does. The covariance is that of a sum of learners plus what is left, so it stays good
-    with as many numbers as learners. Two means that differ by one learner have a direction that nobody else moves.
+    with as many numbers as learners. Two means that differ by one learner have a direction that no other learner moves.
     """
     effects, seen, looked_at = fitted.effects, fitted.outputs, judged.outputs
     rest = seen - seen.mean(axis=0) - (fitted.bank.counts - 1.0) @ effects
@@ -188,7 +188,7 @@ def correlated(fitted: Seen, judged: Seen) -> Floats:
     """Gaussians for the whole answer, with and without the learner; covariances are shrunk to their diagonals.
 
     The numbers of an answer are first turned so that they do not correlate over all shadows. What another release
-    says of the others tells how much of an answer is theirs: its best linear prediction is a number too, beside
+    says of the others shows how much of an answer is theirs: its best linear prediction is a number too, beside
     the guess about the learner. More than `MOST_WHOLE` numbers are left to `linear`.
     """
     shared, judged_shared = fitted.outputs, judged.outputs

@@ -42,7 +42,7 @@ class ShadowAnswers:
     """What a request answers on every shadow (row) for every name (column), rounded like the answer that is released.
 
     Numbers come first, then what says whether a text or another entry of the form is that of the answer.
-    NaN where a shadow does not give a number. `bank` tells banks apart, so that answers on the shadows of other
+    NaN where a shadow does not give a number. `bank` distinguishes banks, so that answers on the shadows of other
     learners are not priced together. About single learners as much as the data is: it never leaves.
     """
 
@@ -80,7 +80,7 @@ class ShadowAnswers:
 
 @dataclass(frozen=True)
 class Published:
-    """The figures that the seed's section IV-E reports. Shown beside the price as `label` says.
+    """The figures that section IV-E of Ito et al. (2026) reports, shown next to the price under `label`.
 
     `requests_mu` takes all numbers of all requests as independent (equation 16). `product_mu` multiplies that
     with stage one's trade-off function (Proposition 9), `corollary_mu` is the square root of the squares of stage one
@@ -137,7 +137,7 @@ def shadow_answers(
 
     First come the numbers in the answer's order. Then, for every text, row and other entry of its form that is not
     the same on all shadows, a column says on which it is that of the answer. Entries that only shadows give are
-    counted in one more column, if there are any: that the answer has none tells something too. A run that fails is a
+    counted in one more column, if there are any: that the answer has none reveals something too. A run that fails is a
     row of NaN: an attacker who was given an answer knows that it did not fail. `progress` hears how many of
     how many runs are done; what it raises ends the runs.
     """
@@ -147,7 +147,7 @@ def shadow_answers(
             hint="draw the shadows of this table.",
         )
     names = tuple(answer.numbers)
-    # Whether a number is there is told by its own column.
+    # Whether a number is there has its own column.
     said = {name: what for name, what in answer.form.items() if name not in answer.numbers}
     values = np.full((bank.n_shadows, len(names)), np.nan)
     same = np.full((bank.n_shadows, len(said)), np.nan)
@@ -156,8 +156,8 @@ def shadow_answers(
     chunk = max(LEAST_CHUNK, min(CHUNK, CHUNK_BYTES // size))
     for start in range(0, bank.n_shadows, chunk):
         shadows = range(start, min(start + chunk, bank.n_shadows))
-        told = None if progress is None else _told_from(progress, start, bank.n_shadows)
-        answers = analysis.answers(sandbox, [table.of(bank.learners(shadow)) for shadow in shadows], told)
+        counted = None if progress is None else _counted_from(progress, start, bank.n_shadows)
+        answers = analysis.answers(sandbox, [table.of(bank.learners(shadow)) for shadow in shadows], counted)
         for shadow, found in zip(shadows, answers, strict=True):
             if isinstance(found, Results):
                 values[shadow] = found.vector(names)
@@ -176,12 +176,12 @@ def _entries(answer: Results) -> set[str]:
     return answer.form.keys() | answer.numbers.keys()
 
 
-def _told_from(progress: Progress, start: int, total: int) -> Progress:
+def _counted_from(progress: Progress, start: int, total: int) -> Progress:
     return lambda done, _: progress(start + done, total)
 
 
 def bank_name(bank: ShadowBank) -> str:
-    """What tells a bank from others."""
+    """What distinguishes a bank from others."""
     return hashlib.sha256(np.ascontiguousarray(bank.counts, dtype="<i2").tobytes()).hexdigest()[:32]
 
 
@@ -202,15 +202,15 @@ def price_of(
     _refuse_other_banks([new, *released], bank)
     total = 2 * N_STEPS
 
-    def told_from(start: int) -> Progress | None:
-        return None if progress is None else _told_from(progress, start, total)
+    def counted_from(start: int) -> Progress | None:
+        return None if progress is None else _counted_from(progress, start, total)
 
-    own = price(new.values, bank, rng, progress=told_from(0))
+    own = price(new.values, bank, rng, progress=counted_from(0))
     everything = np.hstack([new.values, *(one.values for one in released)])
     together = own
     if released or stage_one is not None:
         sums = None if stage_one is None else stage_one.on(bank, rng)
-        joint = price(everything, bank, rng, sums, told_from(N_STEPS))
+        joint = price(everything, bank, rng, sums, counted_from(N_STEPS))
         together = _strongest([joint, own])
     if before is not None:
         together = _strongest([together, before])
@@ -235,7 +235,7 @@ def reach(policy: Policy) -> tuple[Check, ...]:
 
 
 def _strongest(prices: Sequence[Price]) -> Price:
-    """Of several lower bounds the best, as one about what the first is about; upper ends are the farthest of all."""
+    """The best of several lower bounds, as a bound on what the first is about, with the farthest upper end."""
     best = max(prices, key=lambda one: one.mu.value)
     return replace(
         best,

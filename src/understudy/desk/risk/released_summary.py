@@ -1,7 +1,8 @@
 """Stage one in the game: the private summary of a cohort as a mechanism, with fresh noise on every shadow.
 
-The attacker has the summary beside the answers. It tells about the learner in question, and about the others,
-whose part in an answer it helps to take off: why the two stages' prices do not simply add up (findings, section 5).
+The attacker has the summary besides the answers. It reveals something about the learner in question, and about
+the others, whose part in an answer it helps to take off: why the two stages' prices do not simply add up
+(findings, section 5).
 
 What is approximated: `habits` is centred by the noisy levels that were released with it; on shadows it stays centred
 by the same ones. Since its products hold the constant, other centres are nearly a linear map of the same numbers.
@@ -76,8 +77,8 @@ class StageOne:
             )
         centred = self.contributions - self.contributions.mean(axis=0)
         left, strength, _ = np.linalg.svd(centred, full_matrices=False)
-        told = strength > 1e-9 * max(1.0, float(strength.max(initial=0.0)))
-        loadings = left[:, told] * strength[told]
+        kept = strength > 1e-9 * max(1.0, float(strength.max(initial=0.0)))
+        loadings = left[:, kept] * strength[kept]
         noise = rng.normal(size=(bank.n_shadows, loadings.shape[1]))
         return NoisySums((bank.counts - 1.0) @ loadings + noise, loadings)
 
@@ -99,7 +100,7 @@ def _measure(name: str, released: Statistic, summary: PrivateSummary) -> Measure
 
 
 def _cells(added: Floats, products: bool) -> Floats:
-    """A row for each learner. Of a matrix of products the halves have independent noise: sqrt(2) of one of them."""
+    """A row per learner. The halves of a matrix of products have independent noise: sqrt(2) of one of them."""
     if not products:
         return added.reshape(len(added), -1)
     rows, columns = np.triu_indices(added.shape[1])

@@ -28,7 +28,7 @@ MIN_DIFFERENCE_IN_SPREADS = 0.3
 
 
 def parts_differ(answers: Floats, bank: ShadowBank, full: float, without_one: Floats) -> bool:
-    """Whether a learner's part in one number is another one on shadows than in the data.
+    """Whether a learner's part in a number is different on the shadows from that in the data.
 
     `answers` are those on shadows, `full` is the answer on the data and `without_one` those without each learner, or
     without each of so many blocks of neighbours; NaN where there is none. With fewer shadows than two for each block
@@ -110,7 +110,7 @@ def shadow_consistency(
         )
     if other_parts:
         return check.asks(
-            f"A learner's part in '{influences.shown[other_parts[0]]}' is another one on the shadows than in the data, "
+            f"A learner's part in '{influences.shown[other_parts[0]]}' is different on the shadows than in the data, "
             "so that the price may not count it. Statistics that jump or depend on few learners do that, and so does "
             "code that adds something where no learner is in twice: see whether it picks out learners or looks for "
             "equal rows.",

@@ -1,6 +1,6 @@
 """Shadow data sets: the real learners drawn again with replacement, one bank for all of them.
 
-In the game of Definition 5 (seed two-stage-sharing) the attacker knows everything about one learner and
+In the game of Definition 5 (Ito et al. 2026) the attacker knows everything about one learner and
 nothing about the others, who are drawn from the population; the real learners stand in for it. Of a shadow
 that holds a learner exactly once and one that does not hold them, the others are drawn alike: that is the
 game. Shadows that hold them twice or more measure something else (findings, section 5) and are left out.

@@ -1,4 +1,4 @@
-"""Accounts: who may come in, by invitation, and how they show that they are who they say."""
+"""Accounts by invitation, and how users prove who they are."""
 
 from __future__ import annotations
 
@@ -22,7 +22,8 @@ from understudy.errors import RefusedError, UsageError
 SHORTEST = 12
 LONGEST = 1000
 
-# Of lists of leaked passwords, those with at least twelve characters, and what people write when told to write more.
+# Of lists of leaked passwords, those with at least twelve characters, and what people write
+# when they are asked for more.
 # Digits and signs at the end are taken off before comparing, so that each stands for many.
 _LISTED = (
     "passwordpassword password1234 passwort passwortpasswort passphrase password qwertyuiop "
@@ -45,18 +46,18 @@ def check_password(password: str, email: str, name: str) -> None:
     """Raise if a password is too easy to guess."""
     if len(password) < SHORTEST:
         raise UsageError(
-            f"the password has {len(password)} characters, and {SHORTEST} are the fewest.",
+            f"the password has {len(password)} characters, and needs at least {SHORTEST}.",
             hint="a few words that do not belong together are easy to remember.",
         )
     if len(password) > LONGEST:
-        raise UsageError("the password is too long.", hint=f"{LONGEST} characters are the most.")
+        raise UsageError("the password is too long.", hint=f"at most {LONGEST} characters.")
     plain = _letters(password)
     own = {_letters(part) for part in (email, email.partition("@")[0], name, *name.split())}
     repeated = {part * times for part in own if part for times in (1, 2, 3)}
     if plain in repeated or plain in _COMMON or len(set(password.lower())) < 4 or _in_a_row(password):
         raise UsageError(
-            "this password is among the first that somebody would try.",
-            hint="use neither your name nor your address, nor a word that everybody uses.",
+            "this password is among the first that an attacker would try.",
+            hint="use neither your name nor your address, nor a common word.",
         )
 
 
@@ -95,7 +96,7 @@ class SlowDownError(RefusedError):
 
 @dataclass(frozen=True)
 class SignedIn:
-    """Somebody who came in, and the number that their sessions carry until all of them are ended."""
+    """A user who signed in, and the number that their sessions carry until all of them are ended."""
 
     person: Person
     session: int
@@ -111,18 +112,18 @@ class Account:
     role: Role
     active: bool
     invited: bool
-    """Invited, and has not come in yet."""
+    """Invited, and has not signed in yet."""
     made_at: datetime
 
 
 def first_custodian(desk: Desk, email: str, name: str) -> str:
-    """The first account of a desk; gives the secret of its invitation. Only while nobody has come in."""
+    """The first account of a desk; gives the secret of its invitation. Only until a user has signed in."""
     email, name = checked_email(email), _name(name)
     with desk.database.writing() as session:
         rows = session.scalars(select(PersonRow)).all()
         if any(row.password or row.subject for row in rows) or any(row.email != email for row in rows):
             raise RefusedError(
-                "this desk has people already.", hint="a custodian invites others, on the page of people."
+                "this desk has users already.", hint="a custodian invites others, on the page of people."
             )
         row = rows[0] if rows else _new(session, email, name, Role.CUSTODIAN)
         audit_log.append(session, WORKER, "invite", detail={"person": row.id, "role": Role.CUSTODIAN.value})
@@ -137,7 +138,7 @@ def invite(desk: Desk, who: Person, email: str, name: str, role: Role) -> str:
         if session.scalar(select(PersonRow.id).where(PersonRow.email == email)) is not None:
             raise RefusedError(
                 "there is an account with this e-mail address.",
-                hint="make a new link for it on the page of people, or let it in again.",
+                hint="make a new link for it on the page of people, or open it again.",
             )
         row = _new(session, email, name, role)
         audit_log.append(session, who, "invite", detail={"person": row.id, "role": role.value})
@@ -150,7 +151,7 @@ def reset(desk: Desk, who: Person, person_id: int) -> str:
     with desk.database.writing() as session:
         row = _found(session, person_id)
         if not row.active:
-            raise RefusedError("this account is closed.", hint="let it in again first.")
+            raise RefusedError("this account is closed.", hint="open it again first.")
         audit_log.append(session, who, "make link", detail={"person": row.id})
         return _link(desk, session, row)
 
@@ -205,7 +206,7 @@ def sign_in(desk: Desk, email: str, password: str, address: str) -> SignedIn:
 
 
 def enter_by_subject(desk: Desk, subject: str, verified_email: str | None) -> SignedIn:
-    """Come in by single sign-on: only who was invited. The e-mail address tells who it is once, then the subject."""
+    """Sign in by single sign-on, if invited. The e-mail address identifies the user once, then the subject."""
     key = desk.settings.keyed("subject", subject)
     with desk.database.writing() as session:
         row = session.scalar(select(PersonRow).where(PersonRow.subject == key))
@@ -217,7 +218,7 @@ def enter_by_subject(desk: Desk, subject: str, verified_email: str | None) -> Si
             )
         if row is None or not row.active:
             raise NotAllowedError(
-                "nobody has invited you to this desk under this name.",
+                "you have not been invited to this desk under this name.",
                 hint="ask a custodian for an invitation to the e-mail address that you sign on with.",
             )
         bound = row.subject is None
@@ -259,7 +260,7 @@ def sign_out_everywhere(desk: Desk, who: Person) -> None:
 
 
 def change_password(desk: Desk, who: Person, old: str, new: str, address: str) -> int:
-    """A new password; all other sessions end. Gives the number that the session of who asked has to carry now."""
+    """A new password; all other sessions end. Gives the number that the session of the caller has to carry now."""
     keys = (desk.settings.keyed("password of", str(who.id)), desk.settings.keyed("address", address))
     with desk.database.writing() as session:
         _count_attempt(session, keys)
@@ -267,13 +268,13 @@ def change_password(desk: Desk, who: Person, old: str, new: str, address: str) -
         stored, email, name = row.password, row.email, row.name
     if stored is None:
         raise RefusedError(
-            "this account has no password: you come in by single sign-on.",
+            "this account has no password: you sign in by single sign-on.",
             hint="ask a custodian for a link if you want one.",
         )
     with _AT_ONCE:
         right = _HASHES.verify(old[:1000], stored)
     if not right:
-        raise UsageError("the password that you have now is another.", hint="try again.")
+        raise UsageError("this is not your current password.", hint="try again.")
     check_password(new, email, name)
     with _AT_ONCE:
         hashed = _HASHES.hash(new)
@@ -289,7 +290,7 @@ def change_password(desk: Desk, who: Person, old: str, new: str, address: str) -
 
 
 def set_role(desk: Desk, who: Person, person_id: int, role: Role) -> None:
-    """What somebody is here for, from now on."""
+    """Give a user another role."""
     _manages(who)
     with desk.database.writing() as session:
         row = _found(session, person_id)
@@ -335,7 +336,7 @@ def people(desk: Desk, who: Person) -> list[Account]:
 
 
 def own_account(desk: Desk, who: Person) -> Account:
-    """The account of who asks."""
+    """The account of the caller."""
     with desk.database.reading() as session:
         return _account(_found(session, who.id))
 
@@ -379,7 +380,7 @@ def _new(session: Session, email: str, name: str, role: Role) -> PersonRow:
 def _not_the_last(session: Session, row: PersonRow) -> None:
     if row.role != Role.CUSTODIAN.value or not row.active:
         return
-    # Somebody who was invited and never came in cannot look after a desk.
+    # A person who was invited and never signed in cannot look after a desk.
     others = session.scalar(
         select(func.count()).where(
             PersonRow.role == Role.CUSTODIAN.value,
@@ -391,7 +392,7 @@ def _not_the_last(session: Session, row: PersonRow) -> None:
     if not others:
         raise RefusedError(
             "this is the last custodian, and a desk needs one.",
-            hint="make somebody else custodian first; they have to have come in.",
+            hint="make another person custodian first; they must have signed in once.",
         )
 
 
@@ -454,7 +455,7 @@ def checked_email(text: str) -> str:
     """An e-mail address as accounts have it; raises if it is none."""
     text = text.strip().lower()
     if len(text) > 254 or not re.fullmatch(r"[^@\s\x00-\x1f<>\"',;]+@[^@\s\x00-\x1f<>\"',;]+", text):
-        raise UsageError("this is no e-mail address.", hint="write it as name@school.example.")
+        raise UsageError("this is not an e-mail address.", hint="write it as name@school.example.")
     return text
 
 

@@ -107,7 +107,7 @@ class EarlierRelease:
     units: Mapping[str, float]
     """What each of its numbers was rounded to."""
     measured: tuple[Measurement, ...]
-    """By its own run, or on other learners since, if somebody left."""
+    """By its own run, or on other learners since, if one left."""
     together: Price
     """What everything released by then cost."""
 
@@ -194,7 +194,7 @@ def fail_trial(desk: Desk, lease: Lease, origin: AnswerOrigin, failure: Failure)
 
 
 def hold(desk: Desk, lease: Lease, held: HeldAnswer) -> None:
-    """Keep an answer inside until somebody decides."""
+    """Hold an answer until a reviewer decides."""
     with desk.database.writing() as session:
         row = find(session, WORKER, lease.request)
         jobs.finish(session, lease)

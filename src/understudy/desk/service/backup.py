@@ -4,7 +4,7 @@ The database is copied first and the ledgers after it. A release in between is t
 in the copied database: the learners' account shows too much rather than too little, and `desk verify` says so.
 Real and synthetic tables are not in a backup; the school keeps them as it keeps its other records.
 
-What a backup says about itself is not believed: anybody can write an archive. Files have names that a backup has,
+What a backup says about itself is not believed: anyone can write an archive. Files have names that a backup has,
 ledgers are ledgers, and outside of the new folder nothing is written unless the caller was asked.
 """
 
@@ -46,7 +46,7 @@ _SQLITE = b"SQLite format 3\x00"
 def back_up(desk: Desk, target: Path) -> None:
     """Write everything that the desk needs to go on into one new file, for its owner only."""
     if target.exists():
-        raise UsageError(f"{target.name} is there already.", hint="give the name of a new file.")
+        raise UsageError(f"{target.name} exists already.", hint="give the name of a new file.")
     with tempfile.TemporaryDirectory(prefix="understudy-", dir=target.parent) as made:
         folder = Path(made)
         _copy_database(desk, folder)
@@ -113,7 +113,7 @@ def _copy_sqlite(source: Path, target: Path) -> None:
     except sqlite3.DatabaseError as error:
         raise MissingError(
             f"a database of the desk cannot be copied ({type(error).__name__}).",
-            hint="look whether there is room on the disk.",
+            hint="check whether there is room on the disk.",
         ) from None
     target.chmod(0o600)
 
@@ -163,7 +163,7 @@ def _pack(folder: Path, target: Path) -> None:
         half.unlink(missing_ok=True)
         raise MissingError(
             f"the backup cannot be written ({type(error).__name__}).",
-            hint="look whether there is room on the disk.",
+            hint="check whether there is room on the disk.",
         ) from None
 
 
@@ -234,7 +234,7 @@ def _missing_ledgers(unpacked: Path, contents: dict[str, Any], folder: Path) -> 
             or target in missing.values()
         ):
             raise DataError(
-                f"the backup would write {place} as {target}, and that is no ledger.",
+                f"the backup would write {place} as {target}, which is not a ledger.",
                 hint="if the backup is yours, take the ledger out of it with tar and put it there yourself.",
             )
         missing[place] = target
@@ -301,5 +301,5 @@ def _run_postgresql(program: str, url: str, *arguments: str | Path) -> None:
     if done.returncode != 0:
         raise MissingError(
             f"{program} ended with code {done.returncode}.",
-            hint="look whether the database of the settings is there, can be reached and (to restore) is empty.",
+            hint="check that the database of the settings exists, can be reached and (to restore) is empty.",
         )

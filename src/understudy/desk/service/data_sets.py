@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class DataSetView:
-    """What everybody with an account may know about a data set."""
+    """What every user may know about a data set."""
 
     name: str
     title: str
@@ -52,7 +52,7 @@ class DataSetView:
 
 @dataclass(frozen=True, repr=False)
 class RealTable:
-    """The real table as it is now, and a keyed hash that tells whether it is still the same."""
+    """The real table as it is now, and a keyed hash that shows whether it is still the same."""
 
     table: LearnerTable
     hash: str
@@ -161,14 +161,14 @@ def close(desk: Desk, who: Person, name: str) -> None:
 
 
 def withdraw_learner(desk: Desk, who: Person, name: str, learner: str) -> None:
-    """Leave a learner out of every later run. Only a keyed hash of who it is stays."""
+    """Leave a learner out of every later run. Only a keyed hash of their name stays."""
     require_role(who, Role.CUSTODIAN)
     with desk.database.writing() as session:
         row = find(session, name)
         known = _learners(row)
         if learner not in known:
             raise UsageError(
-                "no learner of that name is in the data.", hint="give the name as it stands in the table."
+                "no learner of that name is in the data.", hint="give the name as the table has it."
             )
         digest = desk.settings.keyed("withdrawn", learner)
         there = session.scalar(
@@ -258,7 +258,7 @@ def largest_code_bytes(desk: Desk) -> int:
 
 
 def _ledger_of(desk: Desk, real: Path, simulated: bool) -> Path:
-    # Simulated learners are nobody: their ledger stays with the desk.
+    # Simulated learners do not exist: their ledger stays with the desk.
     return (desk.settings.folder if simulated else real.resolve().parent) / LEDGER
 
 
@@ -270,7 +270,7 @@ def _learners(row: DataSetRow) -> set[str]:
 def _refuse_real_rows(
     real: pl.DataFrame, synthetic: pl.DataFrame, columns: list[str], learner: str, *, simulated: bool
 ) -> None:
-    """Everybody with an account can download the synthetic table: it must not be the real one, given by mistake.
+    """Every user can download the synthetic table: it must not be the real one, given by mistake.
 
     A row of few columns is in both by chance, so rows count where they tell learners apart, and when they are many.
     """

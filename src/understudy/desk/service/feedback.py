@@ -1,4 +1,4 @@
-"""After a release: how much of what the synthetic data showed was so, as researchers say and as the desk counts.
+"""After a release: how much of what the synthetic data showed held, as researchers report and as the desk counts.
 
 What is exported for the next cycle (`understudy cohort improve`) is made from released results alone, and from what
 researchers wrote about them: nothing that stayed inside goes into it.
@@ -25,11 +25,11 @@ from understudy.desk.store.tables import FeedbackRow, MeasurementRow, ReleaseRow
 from understudy.errors import DataError, UsageError
 
 PRECISIONS = (0.0, 0.5, 1.0)
-"""Of the synthetic findings none, some or most were so on the real data (seed two-stage-sharing, section IV-D)."""
+"""None, some or most of the synthetic findings held on the real data (Ito et al. 2026, section IV-D)."""
 MOST_WORDS = 4000
 
 _P = ("p", "p value", "p-value", "p_value", "pvalue")
-# Names of numbers that say which way an effect goes, where several numbers stand beside a p-value.
+# Names of numbers that give the direction of an effect, where several numbers are next to a p-value.
 _EFFECTS = (
     *("rho", "r", "tau", "correlation", "coefficient", "coef", "beta", "slope", "effect", "difference", "estimate"),
     *("d", "t", "z", "direction"),
@@ -46,7 +46,7 @@ def report(desk: Desk, who: Person, name: str, precision: float, words: str = ""
         )
     if len(words) > MOST_WORDS:
         raise UsageError(
-            f"the words on how results differ are too long ({len(words)} characters).",
+            f"the text on how results differ is too long ({len(words)} characters).",
             hint=f"{MOST_WORDS} are the most.",
         )
     with desk.database.writing() as session:
@@ -63,7 +63,7 @@ def report(desk: Desk, who: Person, name: str, precision: float, words: str = ""
 
 
 def own_precision(desk: Desk, who: Person, name: str) -> float | None:
-    """The desk's own count for a released request, for who reviews; None where numbers cannot say."""
+    """The desk's own count for a released request, for reviewers; None where numbers cannot say."""
     require_role(who, Role.REVIEWER, Role.CUSTODIAN)
     with desk.database.reading() as session:
         return _own_precision(session, find(session, who, name))
@@ -146,10 +146,10 @@ def _errors(session: Session, release: ReleaseRow) -> Mapping[str, float]:
 
 def _entry(session: Session, release: ReleaseRow) -> dict[str, Any] | None:
     row = release.request
-    told = session.scalar(select(FeedbackRow).where(FeedbackRow.request_id == row.id))
+    reported = session.scalar(select(FeedbackRow).where(FeedbackRow.request_id == row.id))
     both = _both(session, row, release)
     findings = [] if both is None else findings_of(*both)
-    words = {"synthetic": row.shown, "real": "" if told is None else told.words}
+    words = {"synthetic": row.shown, "real": "" if reported is None else reported.words}
     if not findings and not all(words.values()):
         return None
     entry: dict[str, Any] = {
@@ -166,7 +166,7 @@ def _cut(text: str) -> str:
 
 
 def _test(name: str, results: Results) -> tuple[str, str | None]:
-    """The finding of a p-value and the number that says which way it goes; None if it is no p-value, or unclear."""
+    """The finding of a p-value and the number that says which way it goes; None if it is not a p-value, or unclear."""
     parts = name.split(STEP)
     place = next((at for at, part in enumerate(parts) if part.lower() in _P), None)
     if place is None:

@@ -20,7 +20,7 @@ OLDEST_MAILED = timedelta(days=7)
 
 @dataclass(frozen=True)
 class Notice:
-    """Something that waits or happened; `request` is the name of the request that it is about."""
+    """An event that a user should know about; `request` is the name of the request that it is about."""
 
     at: datetime
     words: str
@@ -37,7 +37,7 @@ class UnmailedNotices:
 
 
 def notify(session: Session, who: Person, row: RequestRow) -> None:
-    """Note for whom something waits in the state that a request has come to by this person."""
+    """Notify everyone for whom a request waits in the state to which this person moved it."""
     if words := state_text(row.state, owner=True).notice:
         session.add(NoticeRow(person_id=row.owner_id, request_id=row.id, words=words))
     if words := state_text(row.state, owner=False).notice:
@@ -62,7 +62,7 @@ def notices(desk: Desk, who: Person, limit: int = 50) -> list[Notice]:
 
 
 def claim_unmailed(desk: Desk) -> list[UnmailedNotices]:
-    """Who has to be mailed, once for all that waits, marked as mailed: two workers do not mail the same."""
+    """Users with unmailed notices, which are marked as mailed: two workers do not mail the same."""
     people: dict[int, PersonRow] = {}
     claimed: dict[int, list[int]] = {}
     with desk.database.writing() as session:

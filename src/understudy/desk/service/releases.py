@@ -134,7 +134,7 @@ def withhold(desk: Desk, who: Person, name: str, note: str = "") -> None:
 
 
 def run_again(desk: Desk, who: Person, name: str) -> None:
-    """Run and price the same code anew."""
+    """Run and price the same code again."""
     with desk.database.writing() as session:
         row = find(session, who, name)
         move(session, who, row, "run again")
@@ -148,7 +148,7 @@ def expire(desk: Desk) -> int:
     with desk.database.writing() as session:
         held = session.scalars(select(RequestRow).where(RequestRow.state == State.HELD.value)).all()
         for row in held:
-            # By days: the minute would tell its owner when the run ended.
+            # By days: the minute would show its owner when the run ended.
             days = (now().date() - row.moved_at.date()).days
             if days > data_sets.policy_of(row.data_set).retention_days:
                 move(session, WORKER, row, "expire")
@@ -254,7 +254,7 @@ def facts_of(desk: Desk, release: ReleaseRow, *, other_releases: bool = False) -
 def _release(session: Session, row: RequestRow) -> ReleaseRow:
     found = session.scalar(select(ReleaseRow).where(ReleaseRow.request_id == row.id))
     if found is None:
-        raise UsageError("nobody decided to release this.", hint="nothing to do.")
+        raise UsageError("no reviewer decided to release this.", hint="nothing to do.")
     return found
 
 

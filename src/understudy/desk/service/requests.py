@@ -49,7 +49,7 @@ def require(who: Person, row: RequestRow, action: str) -> Change:
         shown = shown_state(who, row)
         raise RefusedError(
             f"a request that is {shown} cannot go through '{action}'.",
-            hint="load its page again: somebody may have been faster.",
+            hint="load its page again: another person may have been faster.",
             code="wrong-state",
         )
     require_actor(who, wanted.actor, row.owner_id)
@@ -102,9 +102,9 @@ MOST_WAITING = 500
 def create(
     desk: Desk, who: Person, data_set: str, *, question: str, code: str, shown: str = "", kind: str = ""
 ) -> str:
-    """A draft; gives its name."""
+    """Make a draft, and return its name."""
     if who.role is None:
-        raise UsageError("the desk itself asks nothing.", hint="sign in.")
+        raise UsageError("the desk itself cannot make requests.", hint="sign in.")
     with desk.database.writing() as session:
         data = data_sets.find(session, data_set)
         if data.closed:
@@ -147,7 +147,7 @@ def edit(
 
 
 def submit(desk: Desk, who: Person, name: str) -> None:
-    """Hand a draft in: its trial on the synthetic data is the first thing that happens."""
+    """Submit a draft: it is tried on the synthetic data first."""
     with desk.database.writing() as session:
         row = find(session, who, name)
         if row.data_set.closed:
@@ -162,7 +162,7 @@ def submit(desk: Desk, who: Person, name: str) -> None:
 
 
 def withdraw(desk: Desk, who: Person, name: str) -> None:
-    """Take a request back that nobody has decided."""
+    """Withdraw a request before it is decided."""
     with desk.database.writing() as session:
         row = find(session, who, name)
         move(session, who, row, "withdraw")
@@ -170,7 +170,7 @@ def withdraw(desk: Desk, who: Person, name: str) -> None:
 
 
 def approve(desk: Desk, who: Person, name: str) -> None:
-    """Let the code run on the real data. Nothing leaves by this."""
+    """Let the code run on the real data. This releases nothing."""
     with desk.database.writing() as session:
         row = find(session, who, name)
         move(session, who, row, "approve")
@@ -178,7 +178,7 @@ def approve(desk: Desk, who: Person, name: str) -> None:
 
 
 def send_back(desk: Desk, who: Person, name: str, note: str) -> None:
-    """Return a request with words on what to change. The words are the reviewer's, and reach the researcher."""
+    """Return a request with a note on what to change, which the researcher reads."""
     _decide(desk, who, name, "return", note)
 
 
@@ -197,7 +197,7 @@ def cancel(desk: Desk, who: Person, name: str) -> None:
 
 def _decide(desk: Desk, who: Person, name: str, action: str, note: str) -> None:
     if len(note.split()) < 2:
-        raise UsageError("no words for the researcher were written.", hint="say in a sentence why.")
+        raise UsageError("there is no note for the researcher.", hint="say in a sentence why.")
     if len(note) > MOST_WORDS:
         raise UsageError("the note is too long.", hint=f"{MOST_WORDS} characters are the most.")
     with desk.database.writing() as session:
@@ -227,7 +227,9 @@ def _check(data: DataSetRow, *, question: str, code: str, shown: str, kind: str)
         raise UsageError("a request needs code.", hint="`understudy desk template` prints a start.")
     whole = code + question + shown + kind
     if "\x00" in whole or any("\ud800" <= letter <= "\udfff" for letter in whole):
-        raise UsageError("the request holds a character that is none.", hint="submit plain text.")
+        raise UsageError(
+            "the request contains a character that is not valid text.", hint="submit plain text."
+        )
     most = data_sets.policy_of(data).most_code_bytes
     if len(code.encode("utf-8", "replace")) > most:
         raise UsageError(f"the code is longer than {most} bytes.", hint="leave out what is not needed.")

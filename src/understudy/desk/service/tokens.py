@@ -1,4 +1,4 @@
-"""Secrets that stand for a person where nobody types a password: tokens of the API, and the address of a feed.
+"""Secrets that stand for a user where no password is typed: tokens of the API, and the address of a feed.
 
 Each is shown once and kept as a keyed hash.
 """
@@ -52,7 +52,7 @@ def make_token(desk: Desk, who: Person, name: str) -> str:
 
 
 def revoke_token(desk: Desk, who: Person, token_id: int) -> None:
-    """Make a token worth nothing."""
+    """Revoke a token."""
     with desk.database.writing() as session:
         row = session.get(TokenRow, token_id)
         if row is None or row.person_id != who.id or row.revoked_at is not None:
@@ -76,7 +76,7 @@ def list_tokens(desk: Desk, who: Person) -> list[Token]:
 
 
 def by_token(desk: Desk, token: str) -> Person | None:
-    """Whose token this is, with the rights of a researcher: a lost token never decides, whoever made it."""
+    """The owner of a token, with the rights of a researcher: a lost token cannot decide, whoever made it."""
     key = desk.settings.keyed("token", token)
     found = select(TokenRow).where(TokenRow.token == key, TokenRow.revoked_at.is_(None))
     with desk.database.reading() as session:
@@ -107,7 +107,7 @@ def feed_address(desk: Desk, who: Person) -> str:
 
 
 def by_feed(desk: Desk, secret: str) -> Person | None:
-    """Whose feed this is."""
+    """The owner of a feed."""
     with desk.database.reading() as session:
         row = session.scalar(select(PersonRow).where(PersonRow.feed == desk.settings.keyed("feed", secret)))
         return None if row is None or not row.active else Person(row.id, row.name, Role(row.role))

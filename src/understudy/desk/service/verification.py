@@ -29,7 +29,7 @@ class Verified:
     """Hash of the newest line of the log, to be kept elsewhere."""
     n_releases: int
     key: str
-    """By which anybody can verify the desk's certificates."""
+    """With which anyone can verify the desk's certificates."""
 
 
 def verify(desk: Desk, known: str | None = None) -> Verified:
@@ -37,7 +37,9 @@ def verify(desk: Desk, known: str | None = None) -> Verified:
     with desk.database.reading() as session:
         chain = audit_log.verify(session, known)
         key = certificate.public_key(desk.settings.secret)
-        told = Counter(session.scalars(select(EventRow.request).where(EventRow.action == _HANDED_OUT)).all())
+        handed_out = Counter(
+            session.scalars(select(EventRow.request).where(EventRow.action == _HANDED_OUT)).all()
+        )
         charged = _charged(session)
         releases = session.scalars(select(ReleaseRow).order_by(ReleaseRow.id)).all()
         for release in releases:
@@ -48,7 +50,7 @@ def verify(desk: Desk, known: str | None = None) -> Verified:
                     f"release {release.certificate} is {charged[release.certificate]} times in the ledger.",
                     hint="restore the ledger and the database from the same backup.",
                 )
-            if told[release.request.name] != int(out):
+            if handed_out[release.request.name] != int(out):
                 raise DataError(
                     f"the log and the releases do not agree about request {release.request.name}.",
                     hint="compare with a backup.",
@@ -67,7 +69,7 @@ def verify(desk: Desk, known: str | None = None) -> Verified:
                 f"the ledger holds release {unknown[0]}, and the desk does not know it.",
                 hint="the database may be older than the ledger: compare with a backup.",
             )
-        return Verified(chain.n_events, chain.newest, sum(told.values()), key)
+        return Verified(chain.n_events, chain.newest, sum(handed_out.values()), key)
 
 
 def _charged(session: Session) -> Counter[str]:

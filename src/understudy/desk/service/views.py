@@ -1,4 +1,4 @@
-"""What somebody may see of a request. Researchers never see what depends on the data, except what was released."""
+"""What a user may see of a request. Researchers never see what depends on the data, except what was released."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class Trial:
 
 @dataclass(frozen=True)
 class HeldOutput:
-    """What reviewers decide by."""
+    """The output that reviewers decide about."""
 
     results: Results | None
     failure: Failure | None
@@ -121,7 +121,7 @@ class RequestView(Line):
 
 
 def requests(desk: Desk, who: Person) -> list[Line]:
-    """The requests that somebody may see, newest first: their own, and all for who reviews."""
+    """The requests that a user may see, newest first: their own, and all for reviewers."""
     with desk.database.reading() as session:
         query = select(RequestRow).order_by(RequestRow.id.desc())
         if not who.reviews:
@@ -168,7 +168,7 @@ def request(desk: Desk, who: Person, name: str) -> RequestView:
 
 
 def certificate(desk: Desk, number: str) -> dict[str, Any]:
-    """The certificate of this number, for anybody who has it."""
+    """The certificate of this number, for anyone who has it."""
     with desk.database.reading() as session:
         release = session.scalar(select(ReleaseRow).where(ReleaseRow.certificate == number))
         if release is None or release.document is None:
@@ -185,7 +185,7 @@ class PricedRequest:
     """A request and its price: alone, and together with stage one and all requests before it.
 
     `published_mu` is the square root of the sum of squares of stage one's mu and those of all requests so far,
-    as the seed has it; it is shown beside the measured one and is no bound.
+    as in Ito et al. (2026); it is shown next to the measured one and is not a bound.
     """
 
     label: str
@@ -195,7 +195,7 @@ class PricedRequest:
     n_outputs: int
     """How many numbers its answer has."""
     precision: float | None
-    """0, 0.5 or 1: how much of the synthetic findings held; None when nobody knows."""
+    """0, 0.5 or 1: how much of the synthetic findings held; None when it is unknown."""
     mu: Interval
     advantage: Interval
     together_mu: Interval
@@ -206,7 +206,7 @@ class PricedRequest:
 
 @dataclass(frozen=True)
 class Priced:
-    """What the released requests of a data set cost, for figures; without those of who looks."""
+    """What the released requests of a data set cost, for figures; without the viewer's own."""
 
     requests: tuple[PricedRequest, ...]
     stage_one_mu: float | None
@@ -216,7 +216,7 @@ class Priced:
 
 
 def priced(desk: Desk, who: Person, data_set: str) -> Priced:
-    """The prices of a data set's released requests, in the order of their release, for who reviews."""
+    """The prices of a data set's released requests, in the order of their release, for reviewers."""
     require_role(who, Role.REVIEWER, Role.CUSTODIAN)
     with desk.database.reading() as session:
         data = data_sets.find(session, data_set)
@@ -233,7 +233,7 @@ def priced(desk: Desk, who: Person, data_set: str) -> Priced:
 
 
 def n_released_numbers(desk: Desk, who: Person, data_set: str) -> int:
-    """How many numbers about a data set have left, for who reviews: with many, data may be reconstructed."""
+    """How many numbers about a data set have been released, for reviewers: with many, data may be reconstructed."""
     require_role(who, Role.REVIEWER, Role.CUSTODIAN)
     with desk.database.reading() as session:
         found = releases.released(session, data_sets.find(session, data_set))
@@ -251,7 +251,7 @@ class Counts:
 
 
 def counts(desk: Desk) -> Counts:
-    """For whoever holds the desk's folder: what is inside of a request is for the pages."""
+    """Counts for the owner of the desk's folder; the content of requests is for the pages."""
     with desk.database.reading() as session:
         found = Counter(session.scalars(select(RequestRow.state)))
         n_jobs = session.scalar(select(func.count()).where(JobRow.ended_at.is_(None))) or 0
@@ -260,7 +260,7 @@ def counts(desk: Desk) -> Counts:
 
 def _priced(session: Session, release: ReleaseRow, label: str) -> PricedRequest:
     row, prices = release.request, release.run.prices or {}
-    told = session.scalar(select(FeedbackRow).where(FeedbackRow.request_id == row.id))
+    reported = session.scalar(select(FeedbackRow).where(FeedbackRow.request_id == row.id))
 
     def ends(part: str, measure: str) -> Interval:
         found = prices[part][measure]
@@ -271,7 +271,7 @@ def _priced(session: Session, release: ReleaseRow, label: str) -> PricedRequest:
         row.owner.name,
         row.kind or "other",
         prices["own"]["n_outputs"],
-        None if told is None else told.precision,
+        None if reported is None else reported.precision,
         ends("own", "mu"),
         ends("own", "advantage"),
         ends("together", "mu"),

@@ -1,6 +1,6 @@
-"""The log of what happened: appended in the same transaction as what it tells, each line chained to the last.
+"""The log of what happened: appended in the same transaction as what it records, each line chained to the last.
 
-The chain shows that nobody changed or removed a line in the middle. Who can write the database could write
+The chain shows that no line in the middle was changed or removed. A person who can write the database could write
 the whole chain anew: keep the newest hash elsewhere (`understudy desk verify` prints it).
 """
 
@@ -74,5 +74,5 @@ def verify(session: Session, known: str | None = None) -> Chain:
 
 
 def _hash(line: EventRow) -> str:
-    told = [line.previous, line.at, line.who, line.action, line.request, line.detail]
-    return hashlib.sha256(json.dumps(told, sort_keys=True).encode()).hexdigest()
+    content = [line.previous, line.at, line.who, line.action, line.request, line.detail]
+    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()

@@ -128,7 +128,7 @@ def _explained() -> Iterator[None]:
         if isinstance(error, OperationalError):
             raise MissingError(
                 "the desk's database cannot be used at the moment; nothing was changed.",
-                hint="try again; if it stays so, look whether the database runs and its disk can be written.",
+                hint="try again; if it happens again, check that the database runs and that its disk can be written.",
                 code="database",
             ) from None
         raise

@@ -28,7 +28,7 @@ MOST_ATTEMPTS = 5
 
 
 class LostLeaseError(UnderstudyError):
-    """The job is somebody else's by now, or was cancelled: whatever was done for it is thrown away."""
+    """Another worker has the job by now, or it was cancelled: whatever was done for it is thrown away."""
 
 
 @dataclass(frozen=True)
@@ -57,7 +57,7 @@ def add(session: Session, kind: Kind, request: RequestRow) -> None:
 def take(
     session: Session, lasting: timedelta = LEASE, kinds: Sequence[Kind] = (*QUICK, *RUNS)
 ) -> Lease | None:
-    """The oldest job of these kinds that nobody has, or whose worker went silent."""
+    """The oldest job of these kinds that no worker has, or whose worker went silent."""
     moment = now()
     row = session.scalar(
         select(JobRow)
@@ -86,7 +86,7 @@ def renew_lease(
     total: int = 0,
     stage: str = "",
 ) -> None:
-    """Say that the job goes on, and how far it is; raises if it is not this worker's any more."""
+    """Renew the lease, and note how far the work is; raises if the job is not this worker's any more."""
     changed = session.execute(
         update(JobRow)
         .where(JobRow.id == lease.job_id, JobRow.lease == lease.token, JobRow.ended_at.is_(None))
@@ -113,7 +113,7 @@ def give_back(
         update(JobRow)
         .where(JobRow.id == lease.job_id, JobRow.lease == lease.token, JobRow.ended_at.is_(None))
         .values(
-            # Nobody has this token: the job waits like that of a worker who went silent.
+            # No worker has this token: the job waits like that of a worker who went silent.
             lease=secrets.token_hex(16) if after else None,
             leased_until=now() + after if after else None,
             attempts=JobRow.attempts - (0 if counted else 1),

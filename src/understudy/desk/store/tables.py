@@ -26,7 +26,7 @@ from sqlalchemy.orm import DeclarativeBase, Mapped, Session, mapped_column, rela
 
 
 def now() -> datetime:
-    """This moment."""
+    """The present moment, in UTC."""
     return datetime.now(UTC)
 
 
@@ -57,7 +57,7 @@ class Base(DeclarativeBase):
 
 
 class PersonRow(Base):
-    """Somebody with an account; without a password until the invitation is taken up."""
+    """A user; without a password until the invitation is taken up."""
 
     __tablename__ = "people"
 
@@ -78,7 +78,7 @@ class PersonRow(Base):
 
 
 class InvitationRow(Base):
-    """A link by which somebody sets their password, once."""
+    """A link with which a user sets their password, once."""
 
     __tablename__ = "invitations"
 
@@ -108,7 +108,7 @@ class TokenRow(Base):
 
 
 class AttemptRow(Base):
-    """A sign-in that failed, to slow down who guesses. The key is a hash of address or account."""
+    """A sign-in that failed, to slow down guessing. The key is a hash of address or account."""
 
     __tablename__ = "attempts"
 
@@ -118,7 +118,7 @@ class AttemptRow(Base):
 
 
 class EndedSessionRow(Base):
-    """A session that somebody signed out of before its cookie expired. The key is a hash of its id."""
+    """A session that a user signed out of before its cookie expired. The key is a hash of its id."""
 
     __tablename__ = "ended_sessions"
 
@@ -128,7 +128,7 @@ class EndedSessionRow(Base):
 
 
 class DataSetRow(Base):
-    """A registered data set: the real table, which nobody sees, and its synthetic stand-in."""
+    """A registered data set: the real table, which is never shown, and its synthetic stand-in."""
 
     __tablename__ = "data_sets"
 
@@ -143,7 +143,7 @@ class DataSetRow(Base):
     summary: Mapped[str | None] = mapped_column(Text)
     """Path of stage one's private summary, if there is one."""
     learner: Mapped[str] = mapped_column(String(200), default="learner")
-    """Column that says whose row it is."""
+    """Column that names the learner."""
     columns: Mapped[list[str]] = mapped_column(JSON)
     n_learners: Mapped[int]
     policy: Mapped[dict[str, Any]] = mapped_column(JSON)
@@ -255,7 +255,7 @@ class ReleaseRow(Base):
 
 
 class MeasurementRow(Base):
-    """A release measured again on the learners who are in now, since those of its own run are other ones."""
+    """A release measured again on the learners who are in now, since its own run had other learners."""
 
     __tablename__ = "measurements"
 
@@ -326,7 +326,7 @@ class JobRow(Base):
 
 
 class NoticeRow(Base):
-    """Something waits for somebody. Says nothing that depends on the data."""
+    """Something waits for a user. It says nothing that depends on the data."""
 
     __tablename__ = "notices"
 
@@ -347,7 +347,7 @@ def latest_run(session: Session, request: RequestRow, *, trial: bool) -> RunRow 
 
 
 def forget_runs(session: Session, request: RequestRow, *, trial: bool) -> None:
-    """Delete what trials gave, or what runs on the real data gave and nobody released."""
+    """Delete what trials gave, or what runs on the real data gave and was not released."""
     for run in _kept_runs(session, request, trial):
         run.forget()
 

@@ -27,7 +27,7 @@ class Bar:
 
     @property
     def over(self) -> bool:
-        """Whether what may be reaches over the limit."""
+        """Whether the upper end is over the limit."""
         return self.high > self.limit
 
     def share(self, value: float) -> float:
@@ -37,7 +37,7 @@ class Bar:
 
 @dataclass(frozen=True)
 class Advice:
-    """A shape, a line, what stands behind it, and what a reviewer most likely does next."""
+    """A shape, a line, the reasons for it, and what a reviewer most likely does next."""
 
     shape: str
     line: str
@@ -96,7 +96,7 @@ def advise(held: HeldOutput) -> Advice:
     if over or final:
         reasons = []
         if final:
-            reasons.append(f"{_titles(final)}: the policy lets nobody release against that.")
+            reasons.append(f"{_titles(final)}: the policy allows no release against that.")
         if over:
             reasons.append("Limits of the price are final.")
         return Advice("fail", f"Cannot be released: {checks}; {price}.", tuple(reasons), next="return")

@@ -74,7 +74,7 @@ class Headers:
 
 
 _MODULES = (account, people, requests, data_sets, api, single_sign_on)
-# What anybody may ask for. A route that is not here has to have a guard, or the server does not start.
+# Public routes. A route that is not here has to have a guard, or the server does not start.
 PUBLIC = frozenset(
     {
         ("GET", "/sign-in"),
@@ -131,7 +131,7 @@ def make_app(desk: Desk) -> FastAPI:
 
 
 def _checked(routers: Iterable[APIRouter]) -> Iterator[tuple[str, str]]:
-    """Every route as method and path; raises for one that nobody guards."""
+    """Every route as method and path; raises for one without a guard."""
     for router in routers:
         for route in router.routes:
             if not isinstance(route, APIRoute):
@@ -142,7 +142,7 @@ def _checked(routers: Iterable[APIRouter]) -> Iterator[tuple[str, str]]:
             for method in sorted(route.methods or ()):
                 if (method, route.path) not in PUBLIC and not _guarded(route.dependant):
                     raise UnderstudyError(
-                        f"nobody guards {method} {route.path}.",
+                        f"no guard protects {method} {route.path}.",
                         hint="let it depend on a guard, or put it into the list of public ones.",
                     )
                 yield method, route.path

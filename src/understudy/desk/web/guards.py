@@ -1,4 +1,4 @@
-"""Who gets past: every route asks one of these for a person, or stands in the list of public ones."""
+"""Guards of routes: every route asks one of them for a person, or is in the list of public routes."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _bearer = HTTPBearer(
 
 
 class NotSignedInError(UnderstudyError):
-    """Nobody is signed in; pages send to the sign-in page, the API answers 401."""
+    """The caller is not signed in; pages send to the sign-in page, the API answers 401."""
 
     code = "not-signed-in"
 
@@ -32,8 +32,8 @@ def the_desk(request: Request) -> Desk:
     return desk
 
 
-def somebody(request: Request) -> Person | None:
-    """Who is signed in, if anybody is: for public pages that greet."""
+def user_or_none(request: Request) -> Person | None:
+    """The user who is signed in, if there is one: for public pages that greet them."""
     session = request.state.session
     if session is None:
         return None
@@ -45,8 +45,8 @@ def somebody(request: Request) -> Person | None:
 
 
 def signed_in(request: Request) -> Person:
-    """Who is signed in; nobody else gets further."""
-    person = somebody(request)
+    """The user who is signed in; others are refused."""
+    person = user_or_none(request)
     if person is None:
         raise NotSignedInError("this is for people with an account.", hint="sign in.")
     return person
@@ -67,7 +67,7 @@ def custodian(person: Annotated[Person, Depends(signed_in)]) -> Person:
 def by_token(
     request: Request, credentials: Annotated[HTTPAuthorizationCredentials | None, Depends(_bearer)]
 ) -> Person:
-    """Whose token a program shows. Cookies are not looked at, so no page elsewhere can use somebody's session."""
+    """The owner of the token that a program sends. Cookies are ignored, so no other page can use a session."""
     if credentials is not None:
         person = tokens.by_token(the_desk(request), credentials.credentials)
         if person is not None:
@@ -91,7 +91,7 @@ ByToken = Annotated[Person, Depends(by_token)]
 
 
 def local_address(address: str) -> str:
-    """Where to go next, if it is on this desk; else the beginning."""
+    """Where to go next, if it is on this desk; otherwise the start page."""
     plain = address.startswith("/") and not address.startswith("//") and "\\" not in address
     return address if plain and address.isprintable() and not address.startswith("/sign-") else "/"
 

@@ -1,4 +1,4 @@
-"""Bounds on what anybody may send: the size of a request, and how often somebody knocks."""
+"""Limits on the size of a request and on the rate of sign-ins."""
 
 from __future__ import annotations
 
@@ -73,12 +73,12 @@ class BodySize:
 
 
 def client_address(request: Request) -> str:
-    """Where a request comes from, to slow down who guesses."""
+    """Where a request comes from, to slow down guessing."""
     return request.client.host if request.client is not None else "unknown"
 
 
 class SignInRate:
-    """How often one address may ask to come in, in a minute. Forgotten when the server ends."""
+    """How often an address may try to sign in per minute. Forgotten when the server ends."""
 
     def __init__(self, most: int = 60, seconds: float = 60.0) -> None:
         self._most = most

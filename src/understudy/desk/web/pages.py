@@ -71,7 +71,7 @@ def render(
     simulated: bool = False,
     **context: Any,
 ) -> HTMLResponse:
-    """A page for a person, or for anybody. `problem` is shown above everything else, with what to do about it.
+    """A page for a user, or a public one. `problem` is shown above everything else, with what to do about it.
 
     `simulated`: whether the learners that the page is about are, so that it does not speak of real data.
     """
@@ -135,7 +135,7 @@ def _number(value: float, digits: int = 2) -> str:
 
 
 def _cell(value: Any) -> str:
-    """A number, a text or nothing, as it stands in a table."""
+    """A number, a text or nothing, as a table shows it."""
     if value is None or value != value:
         return "–"
     if isinstance(value, bool):

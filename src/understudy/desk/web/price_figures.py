@@ -1,4 +1,4 @@
-"""Figures of what a project's requests cost: the seed's Figures 5 to 8 (two-stage-sharing, section V-B).
+"""Figures of what a project's requests cost: Figures 5 to 8 of Ito et al. (2026, section V-B).
 
 Prices depend on the data, so these figures are for reviewers and custodians, unless the learners are simulated.
 """

@@ -30,9 +30,9 @@ _STATUS: tuple[tuple[type[UnderstudyError], int], ...] = (
     (MissingError, 503),
 )
 _BY_STATUS = {
-    404: NotFoundError("there is no such page.", hint="go to the beginning, and look from there."),
-    405: UsageError("this address does not take that.", hint="go to the beginning, and look from there."),
-    413: UsageError("this is larger than the desk takes.", hint="leave out what is not needed."),
+    404: NotFoundError("there is no such page.", hint="go to the start page, and look from there."),
+    405: UsageError("this address does not accept that.", hint="go to the start page, and look from there."),
+    413: UsageError("this is larger than the desk accepts.", hint="leave out what is not needed."),
 }
 _TITLES = {
     403: "Not for you",
@@ -45,8 +45,8 @@ _TITLES = {
 }
 _UNREADABLE = UsageError("this request cannot be read.", hint="send plain text.")
 _FAULT = UnderstudyError(
-    "something went wrong that the desk did not foresee; it is not your fault.",
-    hint="try again; if it stays so, tell the custodian of this desk when it was.",
+    "an unexpected error occurred; it is not your fault.",
+    hint="try again; if it happens again, tell the custodian of this desk when it was.",
 )
 
 
@@ -56,7 +56,7 @@ def status_of(error: UnderstudyError) -> int:
 
 
 def headers_of(error: Exception) -> dict[str, str]:
-    """What a program should know beside the status."""
+    """Headers besides the status, for programs."""
     if isinstance(error, NotSignedInError):
         return {"www-authenticate": "Bearer"}
     if isinstance(error, SlowDownError):
@@ -65,13 +65,13 @@ def headers_of(error: Exception) -> dict[str, str]:
 
 
 def answer(request: Request, error: Exception) -> Response:
-    """An error as an answer. Of one that nobody foresaw nothing is told, and its type and place are logged."""
+    """An error as an answer. An unforeseen one is not described; its type and place are logged."""
     if isinstance(error, NotSignedInError) and not request.url.path.startswith(API):
         return RedirectResponse(f"/sign-in{_way_back(request)}", status_code=303)
-    status, told = _told(error)
+    status, described = _as_described(error)
     headers = headers_of(error)
     if request.url.path.startswith(API):
-        content = {"error": told.message, "hint": told.hint, "code": told.code}
+        content = {"error": described.message, "hint": described.hint, "code": described.code}
         return JSONResponse(content, status_code=status, headers=headers)
     try:
         response: Response = pages.render(
@@ -79,12 +79,12 @@ def answer(request: Request, error: Exception) -> Response:
             "error.html",
             person=getattr(request.state, "person", None),
             status=status,
-            problem=told,
+            problem=described,
             title=_TITLES.get(status, "That did not work"),
         )
     except Exception as second:
         _log(second)
-        response = PlainTextResponse(f"{told.message}\n{told.hint}\n", status_code=status)
+        response = PlainTextResponse(f"{described.message}\n{described.hint}\n", status_code=status)
     response.headers.update(headers)
     return response
 
@@ -120,7 +120,7 @@ class Problems:
         _ACCESS.info("%s %s %d", scope["method"], _pattern(scope), status)
 
 
-def _told(error: Exception) -> tuple[int, UnderstudyError]:
+def _as_described(error: Exception) -> tuple[int, UnderstudyError]:
     if isinstance(error, UnderstudyError):
         return status_of(error), error
     if isinstance(error, HTTPException):
@@ -129,7 +129,7 @@ def _told(error: Exception) -> tuple[int, UnderstudyError]:
         # Where, and what is wanted there; never what was sent.
         places = sorted({".".join(str(part) for part in one["loc"][1:]) for one in error.errors()})
         known = ", ".join(place for place in places if place.isprintable())[:200]
-        return 422, UsageError(f"something is missing or not as it has to be: {known}.", hint="correct it.")
+        return 422, UsageError(f"something is missing or not valid: {known}.", hint="correct it.")
     _log(error)
     return 500, _FAULT
 

@@ -1,6 +1,6 @@
 """Results as a page shows them: numbers by name, tables, and plots that were given as numbers.
 
-Beside a number that may leave stands what the trial on synthetic data gave, and how many learners are behind it.
+Next to a number that may leave is what the trial on synthetic data gave, and how many learners are behind it.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class Cell:
 
     @property
     def is_number(self) -> bool:
-        """Numbers stand on the right."""
+        """Whether it is a number, which is aligned on the right."""
         return isinstance(self.value, int | float) and not isinstance(self.value, bool)
 
 

@@ -33,7 +33,7 @@ _SHOWN_SECONDS = 60
 
 @dataclass(frozen=True)
 class BrowserSession:
-    """What the cookie of somebody who signed in says."""
+    """The content of the cookie of a user who signed in."""
 
     person: int
     number: int
@@ -101,7 +101,7 @@ def carry_on(request: Request, response: Response, number: int) -> None:
 
 
 def end(request: Request, response: Response) -> None:
-    """Take the cookie away."""
+    """Delete the cookie."""
     _delete(response, _settings(request), _SESSION)
     request.state.renew = None
 
@@ -123,17 +123,17 @@ def shown_once(request: Request, page: str) -> dict[str, str]:
 
 
 def forget_shown(request: Request, response: Response) -> None:
-    """It was shown."""
+    """Forget the secret once it was shown."""
     _delete(response, _settings(request), _SHOWN)
 
 
 def token_is_right(request: Request, token: object) -> bool:
-    """Whether a form was made for this session."""
+    """Whether a form belongs to this session."""
     return isinstance(token, str) and hmac.compare_digest(token.encode(), request.state.csrf.encode())
 
 
 class Sessions:
-    """Reads the cookies of a request, gives pages their token, and renews the cookie of who is active.
+    """Reads the cookies of a request, gives pages their token, and renews the cookie of an active user.
 
     `request.state.session` is what the cookie says, if it is in force; whether the person still has this session
     is for the guards. `request.state.csrf` is the token that a form of this page has to carry.

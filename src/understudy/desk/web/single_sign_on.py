@@ -167,7 +167,7 @@ def back(
 
 def _provider(request: Request, settings: Settings) -> Provider:
     if not settings.single_sign_on.issuer:
-        raise NotFoundError("there is no such way in at this desk.", hint="sign in with your password.")
+        raise NotFoundError("this desk has no single sign-on.", hint="sign in with your password.")
     found: Provider | None = getattr(request.app.state, "provider", None)
     if found is None or time.monotonic() - found.fetched > _KEPT_SECONDS:
         request.app.state.provider = found = Provider(settings)
@@ -222,8 +222,8 @@ def _explained(*, token: bool = False) -> Iterator[None]:
 
 def _refused() -> NotAllowedError:
     return NotAllowedError(
-        "the single sign-on did not say who you are, or not to this browser.",
-        hint="begin again on the sign-in page.",
+        "the single sign-on did not identify you, or not for this browser.",
+        hint="start again on the sign-in page.",
     )
 
 

@@ -9,13 +9,13 @@ from typing import Any
 from understudy.desk.domain.people import Person, Role
 from understudy.desk.domain.policy import Policy
 
-# What a page says after something was done: only these words, by their code in the address.
+# The sentence that confirms an action, by the code that stands in the address of the page.
 CONFIRMATIONS = {
-    "drafted": "Your draft is kept. Nobody else sees it until you submit it.",
-    "edited": "Your changes are kept.",
+    "drafted": "Your draft is saved. Only you can see it until you submit it.",
+    "edited": "Your changes are saved.",
     "submitted": "Submitted. The code runs on the synthetic data first.",
     "withdrawn": "The request is withdrawn.",
-    "approved": "Approved. The code will run on the real data; nothing leaves by this.",
+    "approved": "Approved. The code will run on the real data; this releases nothing.",
     "returned": "The request went back to its researcher with your note.",
     "refused": "The request is refused, and its researcher can read why.",
     "cancelled": "The run is cancelled. The request waits for review again.",
@@ -26,30 +26,30 @@ CONFIRMATIONS = {
     "signed-out": "You are signed out.",
     "password": "Your password is set.",
     "invited": "The person is invited.",
-    "changed": "The change is kept.",
+    "changed": "The change is saved.",
     "revoked": "The token no longer works.",
 }
 
 
 # What a page calls the data on which code runs, if the learners are simulated.
-_SIMULATED = "the simulated data that stands for the real data"
+_SIMULATED = "the simulated data that stands in for the real data"
 
 
 def of_data(text: str, simulated: bool) -> str:
-    """The same words about simulated learners: nothing about them is real."""
+    """The text as it is said of simulated learners, whose data is not real."""
     return text.replace("the real data", _SIMULATED) if simulated else text
 
 
 @dataclass(frozen=True)
 class CheckText:
-    """A check for a reader: its title, and what is so if it passes."""
+    """A check for a reader: its title, and what holds if it passes."""
 
     title: str
     holds: str
 
 
 CHECKS = {
-    "learners": CheckText("Enough learners", "Enough learners stand behind every number."),
+    "learners": CheckText("Enough learners", "Enough learners are behind every number."),
     "dominance": CheckText("No learner dominates", "No one or two learners make up most of a number."),
     "freedom": CheckText("Degrees of freedom", "There are enough learners for what the model estimates."),
     "extremes": CheckText(
@@ -63,10 +63,10 @@ CHECKS = {
     ),
     "differencing": CheckText(
         "Difference to earlier results",
-        "This and an earlier result do not give a few learners away together.",
+        "This result and an earlier one together do not give a few learners away.",
     ),
     "reconstruction": CheckText(
-        "Numbers released so far", "Not so many numbers have left that data may be worked out from them."
+        "Numbers released so far", "Too few numbers have been released to reconstruct data from them."
     ),
     "shadows": CheckText(
         "Same on drawn data",
@@ -74,7 +74,7 @@ CHECKS = {
     ),
     "price": CheckText("Reach of the price", "Can the price come near the policy's limit at all?"),
     "consistency": CheckText(
-        "Same code for all runs", "The code does not answer otherwise when it sees all learners."
+        "Same code for all runs", "The code does not behave differently when it sees all learners."
     ),
     "others": CheckText("Other releases", "The price leaves out no release about these learners."),
 }
@@ -86,7 +86,7 @@ def check_text(name: str) -> CheckText:
 
 
 def severity(verdict: str) -> int:
-    """The worst first."""
+    """The rank of a verdict, the worst first."""
     return ("fail", "review", "pass").index(verdict)
 
 
@@ -104,7 +104,7 @@ def is_here(path: str, address: str) -> bool:
 
 
 def sentence(text: str) -> str:
-    """With a capital and a full stop, as errors begin small."""
+    """The text with a capital and a full stop: errors begin with a small letter."""
     text = text.strip()
     if not text:
         return text
@@ -117,7 +117,7 @@ def counted(number: int, one: str, many: str = "") -> str:
 
 
 def everything(n_released: int, stage_one: bool) -> str:
-    """What is counted in the price of everything."""
+    """What the price of everything counts."""
     first = "stage one (the private summary that the synthetic data was made from)"
     if not n_released:
         before = (
@@ -154,12 +154,12 @@ def policy_lines(policy: Policy) -> list[tuple[str, str]]:
         (
             "Dominance",
             f"{counted(policy.dominance_learners, 'learner')} together make up at most "
-            f"{policy.dominance_share:.0%} of a number; nobody can work out another's share of a total to within "
+            f"{policy.dominance_share:.0%} of a number; no learner can work out another's share of a total to within "
             f"{policy.p_percent:g} %",
         ),
         (
             "Models",
-            f"at least {policy.minimum_freedom} learners more than numbers that a model estimates",
+            f"at least {policy.minimum_freedom} more learners than numbers that a model estimates",
         ),
         (
             "Size of an answer",
@@ -167,12 +167,12 @@ def policy_lines(policy: Policy) -> list[tuple[str, str]]:
         ),
         (
             "Price of everything released together",
-            f"mu at most {policy.mu_limit:g}, advantage at most {policy.advantage_limit:g}; the upper end of what "
-            "was measured has to stay below",
+            f"mu at most {policy.mu_limit:g}, advantage at most {policy.advantage_limit:g}; the upper end of the "
+            "measured interval has to stay below",
         ),
         (
             "Reconstruction",
-            f"reviewers are warned when more than {policy.share_of_learners:g} numbers for each learner have left",
+            f"reviewers are warned when the released numbers exceed {policy.share_of_learners:g} per learner",
         ),
         ("Libraries", ", ".join(policy.libraries)),
         (
@@ -203,8 +203,8 @@ KINDS = (
     "causal",
 )
 
-# What researchers say after comparing: 0, 0.5 or 1 (seed two-stage-sharing, section IV-D).
-PRECISIONS = (("1", "most was so on the real data"), ("0.5", "some was so"), ("0", "none was so"))
+# What researchers say after comparing: 0, 0.5 or 1 (Ito et al. 2026, section IV-D).
+PRECISIONS = (("1", "most held on the real data"), ("0.5", "some held"), ("0", "none held"))
 
 
 def precision(value: float) -> str:
@@ -229,7 +229,7 @@ def work(kind: str) -> str:
 
 @dataclass(frozen=True)
 class Remark:
-    """Something that the static review aid saw: where, which piece of code, and what is to be known about it."""
+    """A remark of the static review aid: where, on which piece of code, and what a reviewer should know."""
 
     words: str
     line: int | None = None
@@ -238,7 +238,7 @@ class Remark:
 
 @dataclass(frozen=True)
 class Read:
-    """What the aid saw of one sort; `look` if a reviewer should look at it."""
+    """The remarks of one kind; `look` if a reviewer should look at them."""
 
     title: str
     look: bool

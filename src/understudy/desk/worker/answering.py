@@ -143,7 +143,7 @@ def _stage(progress: Progress, stage: str) -> Counted:
 
 
 def _too_large(found: Examination, policy: Policy) -> bool:
-    """Whether nobody could release it for its size: an answer of thousands of numbers takes hours to price."""
+    """Whether it is too large to be released: an answer of thousands of numbers takes hours to price."""
     return found.check("size").verdict == "fail" and "size" not in policy.may_override
 
 
@@ -160,8 +160,8 @@ def _prices(
     rng = _chance(real, work.code, "price")
     # An attacker may leave the new answer aside: everything together is never said to cost less than before.
     before = max((one.together for one in question.earlier), key=lambda one: one.mu.high, default=None)
-    told = _stage(progress, GAME)
-    return price_of(new, [one.shadows for one in earlier], bank, rng, stage_one, told, before)
+    counted = _stage(progress, GAME)
+    return price_of(new, [one.shadows for one in earlier], bank, rng, stage_one, counted, before)
 
 
 def _as_of_now(
@@ -171,8 +171,8 @@ def _as_of_now(
     for one in earlier.measured:
         if one.data_hash == real.hash and one.shadows.bank == bank_name(bank):
             return one
-    analysis, told = Analysis.seeded(earlier.code), _stage(progress, EARLIER)
-    _, probes = probe(analysis, real.table, sandbox, _chance(real, earlier.code, "pairs"), told)
-    shadows = shadow_answers(analysis, real.table, bank, earlier.results, earlier.units, sandbox, told)
+    analysis, counted = Analysis.seeded(earlier.code), _stage(progress, EARLIER)
+    _, probes = probe(analysis, real.table, sandbox, _chance(real, earlier.code, "pairs"), counted)
+    shadows = shadow_answers(analysis, real.table, bank, earlier.results, earlier.units, sandbox, counted)
     # If it gives no answer without those who left, there is nothing to compare: the checks then say so.
-    return Measurement(real.hash, probes or Probes.of_nobody(tuple(earlier.units)), shadows)
+    return Measurement(real.hash, probes or Probes.unmoved(tuple(earlier.units)), shadows)

@@ -1,4 +1,4 @@
-"""E-mail to people for whom something waits. It says that, and where to look, and nothing else.
+"""E-mail to users for whom something waits. It says only that, and where to look.
 
 The worker calls `send_waiting(desk)` every minute. What a mail says must not depend on the data, and mail is read
 on the way: so not even whether a result was released or withheld is in it, only a link to the desk.
@@ -33,7 +33,7 @@ You get this because you have an account there.
 
 
 def send_waiting(desk: Desk) -> int:
-    """Mail everybody who was not told yet, once for all that waits; gives how many mails were taken.
+    """Mail each user who has unmailed notices, once for all of them; gives how many mails were taken.
 
     Without a mail server in the settings nothing happens. A mail that fails is tried again at the next call.
     """

@@ -1,4 +1,4 @@
-"""Workers beside the server: processes of their own, started again when they end by themselves."""
+"""Worker processes next to the server, started again when they end by themselves."""
 
 from __future__ import annotations
 

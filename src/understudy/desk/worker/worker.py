@@ -207,7 +207,7 @@ def _blamed_on_the_request() -> Iterator[None]:
 
 
 class _LeaseKeeper:
-    """Renews a lease from a thread of its own, and tells the work when it is in vain."""
+    """Renews a lease from a thread of its own, and stops the work when it is in vain."""
 
     def __init__(self, desk: Desk, lease: Lease, stop: threading.Event) -> None:
         self._desk, self._lease, self._stop = desk, lease, stop
@@ -229,7 +229,7 @@ class _LeaseKeeper:
         self.check()
 
     def check(self) -> None:
-        """Raise if the job is not this worker's any more, or the worker shall end."""
+        """Raise if the job is not this worker's any more, or the worker has to end."""
         if self._lost.is_set():
             raise LostLeaseError("this job is not this worker's any more.", hint="nothing to do.")
         if self._stop.is_set():

@@ -1,4 +1,4 @@
-"""Coming in, going out, and one's own account."""
+"""Pages for signing in and out, and of the user's own account."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from understudy.desk.domain.people import NotFoundError, Person
 from understudy.desk.service import Desk, accounts, tokens
 from understudy.desk.service.notices import notices
 from understudy.desk.web import pages, sessions
-from understudy.desk.web.guards import Id, SignedIn, Text, TheDesk, local_address, somebody
+from understudy.desk.web.guards import Id, SignedIn, Text, TheDesk, local_address, user_or_none
 from understudy.desk.web.limits import client_address
 from understudy.desk.web.problems import headers_of, status_of
 from understudy.errors import UnderstudyError, UsageError
@@ -30,8 +30,8 @@ def health(desk: TheDesk) -> dict[str, str]:
 
 @router.get("/sign-in")
 def sign_in_page(request: Request, desk: TheDesk, next: Annotated[str, Query()] = "/") -> Response:
-    """Where people come in."""
-    if somebody(request) is not None:
+    """The sign-in page."""
+    if user_or_none(request) is not None:
         return RedirectResponse(local_address(next), status_code=303)
     return _sign_in_page(request, desk, next)
 
@@ -44,7 +44,7 @@ def sign_in(
     password: Text = "",
     next: Text = "/",
 ) -> Response:
-    """Come in by e-mail address and password."""
+    """Sign in by e-mail address and password."""
     try:
         request.app.state.sign_in_rate.check(client_address(request))
         signed_in = accounts.sign_in(desk, email, password, client_address(request))
@@ -57,7 +57,7 @@ def sign_in(
 
 @router.post("/sign-out")
 def sign_out(request: Request, desk: TheDesk, person: SignedIn) -> Response:
-    """Go."""
+    """Sign out."""
     accounts.sign_out(desk, person, request.state.session.id)
     response = RedirectResponse("/sign-in?done=signed-out", status_code=303)
     sessions.end(request, response)
@@ -66,7 +66,7 @@ def sign_out(request: Request, desk: TheDesk, person: SignedIn) -> Response:
 
 @router.get("/invitation/{secret}")
 def invitation_page(request: Request, desk: TheDesk, secret: str) -> Response:
-    """Where somebody who was invited sets a password."""
+    """The page on which an invited person sets a password."""
     invited, email = accounts.invited(desk, secret)
     return pages.render(request, "invitation.html", invited=invited, email=email)
 
@@ -90,7 +90,7 @@ def accept(request: Request, desk: TheDesk, secret: str, password: Text = "", ag
 
 @router.get("/account")
 def account_page(request: Request, desk: TheDesk, person: SignedIn) -> Response:
-    """One's own account."""
+    """The user's own account."""
     shown = sessions.shown_once(request, "account")
     response = _account_page(request, desk, person, token=shown.get("token", ""), feed=shown.get("feed", ""))
     if shown:
@@ -140,14 +140,14 @@ def make_token(request: Request, desk: TheDesk, person: SignedIn, name: Text = "
 
 @router.post("/account/tokens/{token_id}/revoke")
 def revoke_token(desk: TheDesk, person: SignedIn, token_id: Id) -> Response:
-    """Make a token worth nothing."""
+    """Revoke a token."""
     tokens.revoke_token(desk, person, token_id)
     return RedirectResponse("/account?done=revoked", status_code=303)
 
 
 @router.post("/account/feed")
 def make_feed(request: Request, desk: TheDesk, person: SignedIn) -> Response:
-    """A new address for one's feed, shown on the page that follows and never again."""
+    """A new address for the user's feed, shown on the page that follows and never again."""
     secret = tokens.feed_address(desk, person)
     address = f"{desk.settings.address.rstrip('/')}/feed/{secret}.xml"
     return _shown_next(request, feed=address)
@@ -155,7 +155,7 @@ def make_feed(request: Request, desk: TheDesk, person: SignedIn) -> Response:
 
 @router.get("/feed/{secret}.xml")
 def feed(desk: TheDesk, secret: str) -> Response:
-    """What waits for somebody, for a feed reader."""
+    """What waits for a user, for a feed reader."""
     person = tokens.by_feed(desk, secret)
     if person is None:
         raise NotFoundError("there is no such feed.", hint="make a new address on your account's page.")

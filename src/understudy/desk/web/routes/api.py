@@ -1,6 +1,6 @@
 """The API for programs of researchers: what they can do on the pages, with a token instead of a session.
 
-Models name what they take from the views: what is not named here never leaves by this way.
+Models name what they take from the views: what is not named here is never sent.
 """
 
 from __future__ import annotations
@@ -172,7 +172,7 @@ def download_synthetic(desk: TheDesk, person: ByToken, name: str) -> Response:
 
 @router.post("/v1/requests", status_code=201, summary="Ask")
 def create_request(desk: TheDesk, person: ByToken, asked: NewRequest) -> RequestDetail:
-    """Make a draft, and hand it in if `submit` is true. If handing in is refused, the draft is kept."""
+    """Make a draft, and submit it if `submit` is true. If that is refused, the draft is kept."""
     name = requests.create(desk, person, **asked.model_dump(exclude={"submit"}))
     if asked.submit:
         requests.submit(desk, person, name)
@@ -193,28 +193,28 @@ def show_request(desk: TheDesk, person: ByToken, name: str) -> RequestDetail:
 
 @router.post("/v1/requests/{name}/submit", summary="Hand in a draft")
 def submit_request(desk: TheDesk, person: ByToken, name: str) -> RequestDetail:
-    """Its trial on the synthetic data is the first thing that happens."""
+    """Submit a draft. It is tried on the synthetic data first."""
     requests.submit(desk, person, name)
     return _detail(desk, person, name)
 
 
 @router.post("/v1/requests/{name}/withdraw", summary="Take a request back")
 def withdraw_request(desk: TheDesk, person: ByToken, name: str) -> RequestDetail:
-    """While nobody has decided."""
+    """Withdraw a request, until it is decided."""
     requests.withdraw(desk, person, name)
     return _detail(desk, person, name)
 
 
 @router.post("/v1/requests/{name}/feedback", summary="Say how the result compares")
-def report_request(desk: TheDesk, person: ByToken, name: str, told: NewFeedback) -> RequestDetail:
-    """Once, after the release."""
-    feedback.report(desk, person, name, told.precision, told.words)
+def report_request(desk: TheDesk, person: ByToken, name: str, reported: NewFeedback) -> RequestDetail:
+    """Report once, after the release, how the result compares."""
+    feedback.report(desk, person, name, reported.precision, reported.words)
     return _detail(desk, person, name)
 
 
 @router.get("/v1/requests/{name}/result", summary="The released result")
 def show_result(desk: TheDesk, person: ByToken, name: str) -> Result:
-    """409 while there is none."""
+    """The released result; 409 while there is none."""
     view = views.request(desk, person, name)
     if view.released is None:
         raise RefusedError("nothing was released for this request.", hint="look at its state, or wait.")

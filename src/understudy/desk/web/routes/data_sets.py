@@ -19,7 +19,7 @@ from understudy.desk.domain.results import Results
 from understudy.desk.service import data_sets, views
 from understudy.desk.service.views import Priced, PricedRequest
 from understudy.desk.web import pages, price_figures, wording
-from understudy.desk.web.guards import Reviewing, SignedIn, TheDesk, somebody
+from understudy.desk.web.guards import Reviewing, SignedIn, TheDesk, user_or_none
 from understudy.desk.web.result_view import result_groups
 from understudy.errors import DataError
 
@@ -93,13 +93,13 @@ def data_page(request: Request, desk: TheDesk, person: SignedIn, name: str) -> R
 def synthetic(desk: TheDesk, person: SignedIn, name: str) -> Response:
     """The synthetic table: the only file of a data set that is served."""
     path = data_sets.synthetic_file(desk, person, name)
-    # Its name on this machine is nobody's business.
+    # Its name on this machine stays private.
     return FileResponse(path, filename=f"synthetic-{name}{path.suffix.lower()}")
 
 
 @router.get("/figures/{name}")
 def figures_page(request: Request, desk: TheDesk, person: Reviewing, name: str) -> Response:
-    """Figures 5 to 8 of the seed for one data set."""
+    """Figures 5 to 8 of Ito et al. (2026) for one data set."""
     data = data_sets.view(desk, person, name)
     priced = views.priced(desk, person, name)
     drawn = []
@@ -172,7 +172,7 @@ def certificate_page(request: Request, desk: TheDesk, number: str) -> Response:
     return pages.render(
         request,
         "certificate.html",
-        person=somebody(request),
+        person=user_or_none(request),
         simulated=bool(document["simulated"]),
         document=document,
         genuine=genuine,

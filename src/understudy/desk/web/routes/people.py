@@ -19,7 +19,7 @@ _CHANGED = "/people?done=changed"
 
 @router.get("/people")
 def people_page(request: Request, desk: TheDesk, person: Custodian) -> Response:
-    """Everybody with an account."""
+    """All accounts."""
     shown = sessions.shown_once(request, "people")
     response = _page(request, desk, person, link=shown.get("link", ""), whose=shown.get("whose", ""))
     if shown:
@@ -46,7 +46,7 @@ def invite(
 
 @router.post("/people/{person_id}/link")
 def reset(request: Request, desk: TheDesk, person: Custodian, person_id: Id) -> Response:
-    """A new link for somebody, to set a password."""
+    """A new link with which a user sets a password."""
     secret = accounts.reset(desk, person, person_id)
     whose = next(one.name for one in accounts.people(desk, person) if one.id == person_id)
     return _shown_next(request, desk, secret, whose)
@@ -54,7 +54,7 @@ def reset(request: Request, desk: TheDesk, person: Custodian, person_id: Id) -> 
 
 @router.post("/people/{person_id}/role")
 def set_role(desk: TheDesk, person: Custodian, person_id: Id, role: Text = "") -> Response:
-    """What somebody is here for."""
+    """The role of a user."""
     accounts.set_role(desk, person, person_id, _role(role))
     return RedirectResponse(_CHANGED, status_code=303)
 

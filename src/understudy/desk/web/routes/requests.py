@@ -38,7 +38,7 @@ _NOTICES = 8
 
 @dataclass(frozen=True)
 class RequestPage:
-    """Somebody at the page of a request."""
+    """A user at the page of a request."""
 
     request: Request
     desk: Desk
@@ -50,7 +50,7 @@ class RequestPage:
         return self._perform(lambda: verb(self.desk, self.person, self.name), code)
 
     def perform_with_text(self, verb: VerbWithText, code: str, typed: str, opened: str = "") -> Response:
-        """The same with words that somebody typed: if it goes wrong, they are still there."""
+        """The same with a text that the user typed: if it goes wrong, the text is still there."""
         return self._perform(lambda: verb(self.desk, self.person, self.name, typed), code, typed, opened)
 
     def _perform(self, act: Callable[[], None], code: str, typed: str = "", opened: str = "") -> Response:
@@ -103,7 +103,7 @@ def back_to(name: str, code: str) -> Response:
 
 @dataclass(frozen=True)
 class _FilledForm:
-    """The form of a request as somebody sent it."""
+    """The form of a request as the user sent it."""
 
     typed: dict[str, str]
     then: str
@@ -127,7 +127,7 @@ Filled = Annotated[_FilledForm, Depends(_filled)]
 
 @router.get("/")
 def dashboard(request: Request, desk: TheDesk, person: SignedIn) -> Response:
-    """What waits for somebody, then what else is open."""
+    """What waits for the user, then what else is open."""
     lines = views.requests(desk, person)
     waiting = [line for line in reversed(lines) if line.waits_for_me]
     rest = [line for line in lines if not line.waits_for_me]
@@ -151,7 +151,7 @@ def dashboard(request: Request, desk: TheDesk, person: SignedIn) -> Response:
 def request_list(
     request: Request, desk: TheDesk, person: SignedIn, state: Annotated[str, Query()] = ""
 ) -> Response:
-    """All requests that somebody may see, by state."""
+    """All requests that the user may see, by state."""
     lines = views.requests(desk, person)
     counts = Counter(line.state for line in lines)
     return pages.render(
@@ -182,7 +182,7 @@ def create(
     data: Text,
     form: Filled,
 ) -> Response:
-    """A draft, handed in at once if wished."""
+    """Make a draft, and submit it if the user wishes."""
     typed = form.typed
     try:
         typed["code"] = _uploaded(desk, person, data, form.file) or typed["code"]
@@ -198,7 +198,7 @@ def create(
 
 @router.get("/requests/{name}")
 def request_page(here: AtRequest) -> Response:
-    """One request, for its owner or for who reviews it."""
+    """One request, for its owner or for a reviewer."""
     return here.page()
 
 
@@ -237,7 +237,7 @@ def edit(
     name: str,
     form: Filled,
 ) -> Response:
-    """Keep changes, and hand in if wished."""
+    """Save changes, and submit if the user wishes."""
     typed = form.typed
     data = views.request(desk, person, name).data_set
     try:
