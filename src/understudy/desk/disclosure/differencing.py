@@ -17,6 +17,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from understudy.core.files.words import counted
 from understudy.desk.disclosure.individual_values import own_values
 from understudy.desk.disclosure.influences import EXACT, NOISE, Flags, Influences
 from understudy.desk.domain.policy import Policy
@@ -116,7 +117,7 @@ def differencing(
         n_apart, j, k = min(found)
         return check.fails(
             f"'{labels[j]}' and '{labels[k]}' are the same statistic on populations that differ by "
-            f"{n_apart} {'learners' if n_apart > 1 else 'learner'}: their difference gives "
+            f"{counted(n_apart, 'learner')}: their difference gives "
             f"{'them' if n_apart > 1 else 'that learner'} away. At least {least} are asked for.",
             [place for _, *both in sorted(found) for place in both],
         )
@@ -125,8 +126,8 @@ def differencing(
         share, alone = isolation(columns)
         if share.size and (isolated := (share >= MIN_ISOLATED) & (alone < 0.5)).any():
             return check.fails(
-                f"Several numbers together, added and subtracted, leave {int(isolated.sum())} "
-                f"{'learner' if isolated.sum() == 1 else 'learners'} on their own (to {share[isolated].max():.0%}), "
+                f"Several numbers together, added and subtracted, leave "
+                f"{counted(int(isolated.sum()), 'learner')} on their own (to {share[isolated].max():.0%}), "
                 "though no single number does.",
                 labels,
             )
@@ -177,7 +178,7 @@ def reconstruction(
             f"{len(share)} learners or blocks nearly on their own."
         )
     return check.passes(
-        f"With this answer {n_all:,} number{'s' * (n_all != 1)} about {n_learners:,} learners would have left."
+        f"With this answer {counted(n_all, 'number')} about {n_learners:,} learners would have left."
     )
 
 

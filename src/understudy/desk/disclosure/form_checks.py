@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from understudy.core.files.words import counted
 from understudy.desk.disclosure.influences import Influences
 from understudy.desk.domain.policy import Policy
 from understudy.desk.domain.results import Check, Results, Table
@@ -93,7 +94,7 @@ def size(answer: Results, policy: Policy) -> Check:
             f"The answer has {n_bytes:,} bytes; the policy allows {policy.most_output_bytes:,}.",
         )
     return check.passes(
-        f"The answer has {n_numbers:,} number{'s' * (n_numbers != 1)}{rows} and {n_bytes:,} bytes.",
+        f"The answer has {counted(n_numbers, 'number')}{rows} and {n_bytes:,} bytes.",
     )
 
 

@@ -6,9 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from understudy.core.files.words import counted
 from understudy.desk.domain.policy import Grounds, Policy
 from understudy.desk.service.views import HeldOutput
-from understudy.desk.web.wording import check_text, counted
+from understudy.desk.web.wording import check_text
 
 # How far a bar reaches beyond its limit, so that what is over can be seen to be over.
 _BEYOND = 1.25

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from understudy.core.files.words import counted
 from understudy.desk.domain.people import Person, Role
 from understudy.desk.domain.policy import Policy
 
@@ -109,11 +110,6 @@ def sentence(text: str) -> str:
     if not text:
         return text
     return text[0].upper() + text[1:] + ("" if text[-1] in ".!?" else ".")
-
-
-def counted(number: int, one: str, many: str = "") -> str:
-    """`1 check`, `2 checks`."""
-    return f"{number} {one if number == 1 else many or one + 's'}"
 
 
 def everything(n_released: int, stage_one: bool) -> str:
