@@ -106,10 +106,14 @@ def test_the_newest_limit_holds(ledger):
         "DELETE FROM entries",
         "INSERT OR REPLACE INTO entries SELECT id, at, who, population, card, kind, method, 0, 0, 0, '', '' "
         "FROM entries",
+        "INSERT OR REPLACE INTO delta_limits SELECT id, at, who, population, 1 FROM delta_limits",
+        "INSERT OR REPLACE INTO limits SELECT id, at, who, population, 99 FROM limits",
     ],
 )
 def test_rows_can_neither_be_changed_nor_removed(ledger, statement):
     record(ledger, Guarantee(8.0))
+    ledger.set_limit("class of 2026", 10.0)
+    ledger.set_delta_limit("class of 2026", 1e-5)
     with (
         sqlite3.connect(ledger.path) as connection,
         pytest.raises(sqlite3.IntegrityError, match="append-only"),

@@ -93,33 +93,18 @@ CREATE TABLE IF NOT EXISTS declarations (
     fact TEXT NOT NULL,
     how TEXT NOT NULL
 );
-CREATE TRIGGER IF NOT EXISTS entries_stay BEFORE UPDATE ON entries
-    BEGIN SELECT RAISE(ABORT, 'the ledger is append-only'); END;
-CREATE TRIGGER IF NOT EXISTS entries_remain BEFORE DELETE ON entries
-    BEGIN SELECT RAISE(ABORT, 'the ledger is append-only'); END;
-CREATE TRIGGER IF NOT EXISTS entries_append BEFORE INSERT ON entries
-    WHEN EXISTS (SELECT 1 FROM entries WHERE id = NEW.id)
-    BEGIN SELECT RAISE(ABORT, 'the ledger is append-only'); END;
-CREATE TRIGGER IF NOT EXISTS delta_limits_stay BEFORE UPDATE ON delta_limits
-    BEGIN SELECT RAISE(ABORT, 'the ledger is append-only'); END;
-CREATE TRIGGER IF NOT EXISTS delta_limits_remain BEFORE DELETE ON delta_limits
-    BEGIN SELECT RAISE(ABORT, 'the ledger is append-only'); END;
-CREATE TRIGGER IF NOT EXISTS links_stay BEFORE UPDATE ON links
-    BEGIN SELECT RAISE(ABORT, 'the ledger is append-only'); END;
-CREATE TRIGGER IF NOT EXISTS links_remain BEFORE DELETE ON links
-    BEGIN SELECT RAISE(ABORT, 'the ledger is append-only'); END;
-CREATE TRIGGER IF NOT EXISTS declarations_stay BEFORE UPDATE ON declarations
-    BEGIN SELECT RAISE(ABORT, 'the ledger is append-only'); END;
-CREATE TRIGGER IF NOT EXISTS declarations_remain BEFORE DELETE ON declarations
-    BEGIN SELECT RAISE(ABORT, 'the ledger is append-only'); END;
-CREATE TRIGGER IF NOT EXISTS limits_append BEFORE INSERT ON limits
-    WHEN EXISTS (SELECT 1 FROM limits WHERE id = NEW.id)
-    BEGIN SELECT RAISE(ABORT, 'the ledger is append-only'); END;
-CREATE TRIGGER IF NOT EXISTS limits_stay BEFORE UPDATE ON limits
-    BEGIN SELECT RAISE(ABORT, 'the ledger is append-only'); END;
-CREATE TRIGGER IF NOT EXISTS limits_remain BEFORE DELETE ON limits
-    BEGIN SELECT RAISE(ABORT, 'the ledger is append-only'); END;
 """
+# The last one is for INSERT OR REPLACE, which deletes a row without telling.
+_APPEND_ONLY = "".join(
+    f"CREATE TRIGGER IF NOT EXISTS {table}_{name} BEFORE {what} "
+    "BEGIN SELECT RAISE(ABORT, 'the ledger is append-only'); END;\n"
+    for table in ("entries", "limits", "delta_limits", "links", "declarations")
+    for name, what in (
+        ("stay", f"UPDATE ON {table}"),
+        ("remain", f"DELETE ON {table}"),
+        ("append", f"INSERT ON {table} WHEN EXISTS (SELECT 1 FROM {table} WHERE id = NEW.id)"),
+    )
+)
 
 
 @dataclass(frozen=True)
@@ -346,7 +331,7 @@ class Ledger:
                 # Who released what, and what was measured, is for the custodian.
                 self.path.chmod(0o600)
             try:
-                connection.executescript(_SCHEMA)
+                connection.executescript(_SCHEMA + _APPEND_ONLY)
             except BaseException:
                 connection.close()
                 raise
