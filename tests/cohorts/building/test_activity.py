@@ -10,9 +10,10 @@ from datetime import date, datetime
 import numpy as np
 import polars as pl
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.support.fuzz import CANARY, Reader, contents, pieces, quick
 from understudy.cohorts.building.activity import FORMATS, read_activity
 from understudy.cohorts.building.join import even_cuts, join
 from understudy.cohorts.building.scores import Match, match_scores, read_scores
@@ -26,7 +27,6 @@ START = date(2024, 9, 2)
 TERM = Term(START, 3)
 BERLIN = Term(START, 3, "Europe/Berlin")
 SCHEMA = Schema(n_weeks=3, cuts=(40.0, 60.0))
-CANARY = "Zq7canary"
 
 
 def times_of(activity):
@@ -492,55 +492,22 @@ def test_even_cuts():
 
 # --- nobody's name, whatever happens -----------------------------------------------------------
 
-quick = settings(
-    max_examples=60,
-    deadline=None,
-    derandomize=True,
-    suppress_health_check=[HealthCheck.function_scoped_fixture],
+PIECES = pieces(
+    b'learner user time score Time - 9/9/9999 "actor" "timestamp" {"mbox":"m"}',
+    *(b"User full name", b"11 May, 09:44", b'"11 May, 09:44"', b"3/4, 9:44", b"2024-09-03 10:00", b"99:99"),
 )
-PIECES = (
-    *(b"learner user time score Time 1 0 nan a - { } [ ] : null PAR1 PK \xc3\xa9 \xff \x00 1e999".split()),
-    *(
-        b",",
-        b"\t",
-        b"\n",
-        b"\r",
-        b'"',
-        b";",
-        b" ",
-        b"User full name",
-        b"11 May, 09:44",
-        b'"11 May, 09:44"',
-        b"3/4, 9:44",
-    ),
-    *(
-        b"2024-09-03 10:00",
-        b"+01:00",
-        b'"actor"',
-        b'{"mbox":"m"}',
-        b'"timestamp"',
-        b"\\ud800",
-        b"9/9/9999 99:99",
-    ),
-)
-contents = st.one_of(st.binary(max_size=200), st.lists(st.sampled_from(PIECES), max_size=40).map(b"".join))
-
-
-def outcome(read, *arguments, **options):
-    try:
-        return read(*arguments, **options)
-    except UnderstudyError as error:
-        return error
+LOGS = Reader(lambda path, **options: read_activity(path, BERLIN, **options), lambda log: log.notes)
+SCORES_READER = Reader(read_scores, lambda scores: scores.notes)
 
 
 @pytest.mark.parametrize("format", [None, *FORMATS])
-@quick
-@given(content=contents, header=st.sampled_from([b"", b"user,time\n", b'[{"actor":', b"user,score\n"]))
+@quick(60)
+@given(
+    content=contents(PIECES), header=st.sampled_from([b"", b"user,time\n", b'[{"actor":', b"user,score\n"])
+)
 def test_arbitrary_bytes(tmp_path, format, content, header):
-    path = tmp_path / "log"
-    path.write_bytes(header + content)
-    for result in (outcome(read_activity, path, BERLIN, format=format), outcome(read_scores, path)):
-        assert not isinstance(result, UnderstudyError) or result.hint
+    LOGS.outcome(tmp_path / "log", header + content, format=format)
+    SCORES_READER.outcome(tmp_path / "log", header + content)
 
 
 texts = st.text(max_size=12) | st.sampled_from(
@@ -548,15 +515,13 @@ texts = st.text(max_size=12) | st.sampled_from(
 )
 
 
-@quick
+@quick(60)
 @given(rows=st.lists(st.tuples(st.text(max_size=8), texts), min_size=1, max_size=5))
 def test_arbitrary_cells(tmp_path, rows):
-    path = tmp_path / "log.parquet"
-    pl.DataFrame(rows, schema=["user", "time"], orient="row").write_parquet(path)
-    result = outcome(read_activity, path, BERLIN)
-    if isinstance(result, UnderstudyError):
-        assert result.hint
-    else:
+    buffer = io.BytesIO()
+    pl.DataFrame(rows, schema=["user", "time"], orient="row").write_parquet(buffer)
+    result = LOGS.outcome(tmp_path / "log.parquet", buffer.getvalue())
+    if not isinstance(result, UnderstudyError):
         assert result.n_events <= len(rows)
         assert (result.learner < result.n_learners).all()
 
