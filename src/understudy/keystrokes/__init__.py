@@ -5,7 +5,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-# Where each public name stands. No module here has the name of a verb: it would take the verb's place when imported.
+# The home of each public name. No module here has the name of a verb: it would take the verb's place when imported.
 _HOME_OF = {
     "Keystrokes": "keystrokes.Keystrokes",
     "coarsen": "release.coarsen",

@@ -100,7 +100,7 @@ def read_attacks(path: Path, coarsening: Coarsening, n_learners: int) -> list[di
         & (pl.col("way") == name)
         & (pl.col("size").cast(pl.Float64, strict=False) == _size(size))
     )
-    # The strongest first: whoever reads one line reads that one.
+    # The strongest first: a reader of one line reads that one.
     found = found.sort(["k", "value", "name"], descending=[True, True, False])
     if not found.height:
         raise DataError(

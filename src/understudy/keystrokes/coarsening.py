@@ -24,10 +24,10 @@ Floats = NDArray[np.float64]
 Codes = NDArray[np.integer[Any]]
 Random = np.random.Generator
 
-# The length of a pause can be matched with another log of the same hour; above this all are alike.
+# The length of a pause can be matched with another log of the same hour; above this all are equal.
 LONGEST_PAUSE = 5000.0
 # Keys of fewer learners than this point at them: a letter of another language, a text in place of a key.
-FEWEST_LEARNERS = 5
+MIN_LEARNERS_PER_KEY = 5
 
 
 class Coarsening(Protocol):
@@ -55,7 +55,7 @@ class Coarsening(Protocol):
         ...
 
     def typing_range(self, shortest: float = SHORTEST, longest: float = LONGEST) -> tuple[float, float]:
-        """Where latencies between these two may lie afterwards: the range to count in a coarsened file."""
+        """The range of latencies between these two afterwards: what to count in a coarsened file."""
         ...
 
 
@@ -133,7 +133,7 @@ class Bucketing(_EachLatency):
 
 @dataclass(frozen=True)
 class Shifting(_EachLatency):
-    """A random place within the bucket: tells no more than `bucket`, and looks like typing."""
+    """A random place within the bucket: reveals no more than `bucket`, and looks like typing."""
 
     size: float
 
@@ -183,7 +183,7 @@ class Delaying(_EachLatency):
         return f"delay:{self.low:g}-{self.high:g}"
 
     def values(self, milliseconds: Floats, group: Codes, rng: Random | None) -> Floats:
-        """A single latency lies between two delayed events: z + d - d', and never below 0."""
+        """A single latency is between two delayed events: z + d - d', and never below 0."""
         drawn = _needed(rng, self).uniform(self.low, self.high, (2, *milliseconds.shape))
         return np.asarray(np.maximum(milliseconds + drawn[1] - drawn[0], 0.0))
 
@@ -212,8 +212,8 @@ class Delaying(_EachLatency):
 class Classing(_EachLatency):
     """Classes from fast to slow, per digraph, with as many latencies in each; a latency becomes its class's median.
 
-    Thresholds and medians come from the data that is made coarse: they are a function of everybody's
-    latencies, they differ between two releases, and a group of few people tells about these.
+    Thresholds and medians come from the data that is made coarse: they are a function of all learners'
+    latencies, they differ between two releases, and a group of few people reveals something about these.
     Pauses (above 750 ms) are a class of their own.
     """
 
@@ -240,7 +240,7 @@ class Classing(_EachLatency):
         return np.asarray(np.rint(_lower_quantiles(milliseconds, cells, [0.5]))[cells, 0])
 
     def typing_range(self, shortest: float = SHORTEST, longest: float = LONGEST) -> tuple[float, float]:
-        """A class's median lies where its latencies do; editors' own keys may share the fastest class."""
+        """A class's median is in the range of its latencies; editors' own keys may share the fastest class."""
         return 0.0, longest
 
 
@@ -286,7 +286,7 @@ def _check_size(size: float) -> None:
 
 
 def _to_nearest(milliseconds: Floats, size: float) -> Floats:
-    """To the nearest multiple, halves up, as in the thesis's tools (Java's Math.round); size 0 changes nothing."""
+    """To the nearest multiple, halves up, as in Java's Math.round (Leinonen 2016); size 0 changes nothing."""
     return milliseconds if size == 0 else size * np.floor(milliseconds / size + 0.5)
 
 
@@ -313,15 +313,15 @@ def rebuild_times(
     *,
     longest_pause: float = LONGEST_PAUSE,
     running_on: bool = False,
-    fewest: int = FEWEST_LEARNERS,
+    fewest: int = MIN_LEARNERS_PER_KEY,
 ) -> Keystrokes:
     """The same keys at times whose differences are coarse, session after session, each from 0.
 
     A longer pause counts as the longest one, and so does the gap before a key that follows none in its
     session (a paste, rows left out): both are made coarse like latencies. Order holds, since no
-    coarse latency is negative; with a latency of 0 two keys share a time, and the order of the rows tells.
+    coarse latency is negative; with a latency of 0 two keys share a time, and the order of the rows decides.
     With `running_on`, a learner's sessions continue each other's times. A key held for longer counts as held
-    for 750 ms: a key that somebody leant on for two hours points at them.
+    for 750 ms: a key that was held for two hours points at its learner.
     """
     ordered = _by_session(keystrokes)
     learner, n_rows = ordered.learner, ordered.n_rows

@@ -37,10 +37,10 @@ READING = Caveat(
 # A whole learner in steps of the lattice: fine enough that rounding is far below any noise.
 ONE = 2**20
 # What the accounting rests on; both are checked.
-MOST_CELLS = 20_000
-LEAST_SIGMA = 2.0**12
+MAX_CELLS = 20_000
+MIN_SIGMA = 2.0**12
 # A mean divides by a noisy count; below this many standard deviations of its noise it would say nothing.
-CREDIBLE = 3.0
+MIN_SIGNAL = 3.0
 
 
 @dataclass(frozen=True)
@@ -78,10 +78,10 @@ class Declaration:
                 hint="give 1 or more.",
                 settings=("least",),
             )
-        if self.n_cells > MOST_CELLS:
+        if self.n_cells > MAX_CELLS:
             raise UsageError(
                 f"{len(self.digraphs)} digraphs in {len(self.groups)} groups are too many.",
-                hint=f"digraphs times groups may be {MOST_CELLS // 2:,} at most.",
+                hint=f"digraphs times groups may be {MAX_CELLS // 2:,} at most.",
             )
 
     @property
@@ -137,7 +137,7 @@ class Release:
                 hint="choose a smaller delta.",
                 settings=("delta",),
             )
-        if self.noise_sd * ONE < LEAST_SIGMA:
+        if self.noise_sd * ONE < MIN_SIGMA:
             raise UsageError(
                 "the accounting of Gaussian noise does not cover so large an epsilon.",
                 hint="choose an epsilon below 100.",
@@ -147,7 +147,7 @@ class Release:
     @cached_property
     def rho(self) -> float:
         """What all counts and sums spend together."""
-        return analytic_rho(self.epsilon, self.delta, n_cells=self.declaration.n_cells, sigma=LEAST_SIGMA)
+        return analytic_rho(self.epsilon, self.delta, n_cells=self.declaration.n_cells, sigma=MIN_SIGMA)
 
     @property
     def noise_sd(self) -> float:
@@ -163,7 +163,7 @@ class Release:
             self.delta,
             (MECHANISM,),
             n_cells=self.declaration.n_cells,
-            sigma=LEAST_SIGMA,
+            sigma=MIN_SIGMA,
         ).with_caveats(READING)
 
     def expected_error(self, n_typed: float) -> float:
@@ -190,7 +190,7 @@ class DigraphStatistics:
         added to it. Post-processing: costs nothing.
         """
         declared, noise = self.release.declaration, self.release.noise_sd
-        credible = self.count >= CREDIBLE * noise
+        credible = self.count >= MIN_SIGNAL * noise
         count = np.where(credible, self.count, np.nan)
         ratio = np.clip(self.total / count, -1.0, 1.0)
         return declared.middle + declared.half * ratio, declared.half * noise * np.sqrt(1 + ratio**2) / count

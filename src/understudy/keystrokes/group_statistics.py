@@ -23,7 +23,7 @@ from understudy.core.privacy.noise import Noise
 from understudy.core.privacy.spending import Account, Charge, Spending
 from understudy.errors import UsageError
 from understudy.keystrokes.digraph_statistics import (
-    CREDIBLE,
+    MIN_SIGNAL,
     Declaration,
     DigraphStatistics,
     Release,
@@ -88,7 +88,7 @@ class StatisticsPlan:
             f"{len(declared.digraphs)} digraphs in {len(declared.groups)} groups at epsilon {release.epsilon:g}, "
             f"delta {release.delta:.1e}: every count +- {release.noise_sd:.1f} learners; a mean +- "
             f"{release.expected_error(self.typical_group):.0f} ms where {self.typical_group:.0f} learners of a group "
-            f"typed the digraph, and none is given below {CREDIBLE * release.noise_sd:.0f}.",
+            f"typed the digraph, and none is given below {MIN_SIGNAL * release.noise_sd:.0f}.",
             "Fewer digraphs and closer bounds mean less noise. Nothing was spent.",
         ]
 

@@ -17,7 +17,7 @@ from understudy.errors import DataError
 IntArray = NDArray[np.integer[Any]]
 
 NANOSECONDS = 1_000_000  # in a millisecond, the unit in which people speak about typing
-UNKNOWN = -1  # a hold time, a week or a label that the file does not tell
+UNKNOWN = -1  # a hold time, a week or a label that the file does not have
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -50,7 +50,7 @@ class Keystrokes:
         if self.offsets[0] != 0 or self.offsets[-1] != n_rows or (self.lengths < 0).any():
             raise DataError("the offsets of keystrokes do not divide their rows among learners.")
         if n_rows and not (self.key.min() >= 0 and self.key.max() < len(self.keys)):
-            raise DataError("a key code lies outside the list of keys.")
+            raise DataError("a key code is outside the list of keys.")
         first = self.offsets[:-1][self.lengths > 0]
         if self.follows[first].any():
             raise DataError("a learner's first key follows another learner's.")

@@ -1,7 +1,7 @@
 """Latencies of typing, counted and summed by who typed and which keys: all that a profile needs.
 
-Totals are additive, so that a large course can be read in parts. The bounds follow the thesis,
-section 4.1: below 10 ms an editor types, above 750 ms somebody thinks.
+Totals are additive, so that a large course can be read in parts. The bounds follow Leinonen (2016, section 4.1):
+below 10 ms an editor types, above 750 ms the typist thinks.
 """
 
 from __future__ import annotations
@@ -39,8 +39,8 @@ class Kind(StrEnum):
 class Totals:
     """How often each owner typed each feature, and the milliseconds that it took in sum.
 
-    An owner is whoever a profile describes: a learner, or a learner in a stretch of time.
-    `speed_count` and `speed_total` are over all digraphs, also those that are no feature here.
+    An owner is what a profile describes: a learner, or a learner in a stretch of time.
+    `speed_count` and `speed_total` are over all digraphs, also those that are not a feature here.
     """
 
     features: tuple[str, ...]
@@ -66,7 +66,7 @@ class Totals:
         )
 
     def named(self, features: tuple[str, ...]) -> Totals:
-        """The features of these names, in this order; what nobody typed here counts 0."""
+        """The features of these names, in this order; what was not typed here counts 0."""
         place = {name: position for position, name in enumerate(self.features)}
         known = np.array([place.get(name, -1) for name in features], dtype=np.int64)
         found = known >= 0
@@ -96,7 +96,7 @@ def count_latencies(
 ) -> Totals:
     """Totals over the rows whose owner is not negative; a latency belongs to the owner of its last key.
 
-    Both ends of a digraph must have the same owner: nobody's digraph begins in another week.
+    Both ends of a digraph must have the same owner: none begins in another week.
     """
     milliseconds, typed = _typed(keystrokes, owner, shortest, longest)
     speed_count, speed_total = np.zeros((n_owners, 1), np.int64), np.zeros((n_owners, 1))

@@ -26,8 +26,8 @@ from understudy.core.privacy.spending import Account, Charge, Spending
 from understudy.errors import UsageError
 from understudy.keystrokes.card import GUARANTEE, card_content, card_page, read_attacks
 from understudy.keystrokes.coarsening import (
-    FEWEST_LEARNERS,
     LONGEST_PAUSE,
+    MIN_LEARNERS_PER_KEY,
     Bucketing,
     Coarsening,
     Rounding,
@@ -60,7 +60,7 @@ class CoarsenOptions(Spending):
     ] = "classes"
     rare_keys: Annotated[
         int, "Keys of fewer learners than this are given by their class, classes of fewer as other."
-    ] = FEWEST_LEARNERS
+    ] = MIN_LEARNERS_PER_KEY
     longest_pause: Annotated[
         float, "Longer pauses count as this many milliseconds: their lengths match other logs."
     ] = LONGEST_PAUSE

@@ -18,8 +18,8 @@ import polars as pl
 from understudy.core.names import SIMULATED_PREFIX
 from understudy.errors import UsageError
 from understudy.keystrokes.coarsening import (
-    FEWEST_LEARNERS,
     LONGEST_PAUSE,
+    MIN_LEARNERS_PER_KEY,
     Coarsening,
     learners_per_key,
     rebuild_times,
@@ -47,7 +47,7 @@ class ReleasedColumns:
     session: bool = False
     hold: bool = False
     keys: Keys = Keys.classes
-    fewest: int = FEWEST_LEARNERS
+    fewest: int = MIN_LEARNERS_PER_KEY
     longest_pause: float = LONGEST_PAUSE
 
     def __post_init__(self) -> None:
@@ -101,7 +101,7 @@ def coarsen_events(
     the longest pause apart, and their number cannot be read off.
 
     `rng` draws random places and delays, whose results are released. The order comes from `chance`, the
-    operating system unless a test gives another, so that nothing released tells about it.
+    operating system unless a test gives another, so that nothing released reveals it.
     """
     order = list(range(keystrokes.n_learners))
     (chance or random.SystemRandom()).shuffle(order)
@@ -164,7 +164,7 @@ def _with_key_classes(keystrokes: Keystrokes, keys: Keys, fewest: int) -> Keystr
 
 def _renamed(keystrokes: Keystrokes, names: list[str]) -> Keystrokes:
     """Keys by these names, a name per code; equal ones become one key."""
-    # Sorted, so that the list of keys does not tell who came first in the file.
+    # Sorted, so that the list of keys does not show who came first in the file.
     known = tuple(sorted({names[code] for code in np.unique(keystrokes.key)})) or ("",)
     place = {name: position for position, name in enumerate(known)}
     renamed = np.array([place.get(name, 0) for name in names], dtype=np.int32)

@@ -3,7 +3,7 @@
 Every student has a speed and, per pair of keys, a habit that stays; experienced ones are faster on
 the pairs that programs are made of and prose is not. Latencies are log-normal with a tail of
 hesitations, and drift a little from week to week. Effects were set so that the published attack (nearest
-profiles) sees the shape of the thesis's Tables 2 to 4, before any stronger attack was written.
+profiles) sees the shape of Tables 2 to 4 of Leinonen (2016), before any stronger attack was written.
 """
 
 from __future__ import annotations
@@ -88,7 +88,7 @@ class TypingCourse:
         drift = rng.normal(0.0, self.drift, (self.n_learners, self.n_weeks, len(pairs)))
         logarithm = usual[text.learner, pair] + drift[text.learner, text.week, pair]
         logarithm += rng.normal(0.0, self.noise, len(pair))
-        # Hesitating is no habit of the fingers; most of it lies beyond what profiles look at.
+        # Hesitating is not a habit of the fingers; most of it is beyond what profiles look at.
         hesitates = rng.random(len(pair)) < self.hesitation
         logarithm[hesitates] += rng.exponential(1.2, int(hesitates.sum()))
         milliseconds = np.maximum(np.exp(logarithm), 1.0)

@@ -135,7 +135,7 @@ def test_distances_of_distributions_are_scipys(latencies, name):
     for j in range(4):
         for i, a in enumerate(unknown):
             for m, b in enumerate(known):
-                if len(a[j]) >= events.LEAST and len(b[j]) >= events.LEAST:
+                if len(a[j]) >= events.MIN_OCCURRENCES and len(b[j]) >= events.MIN_OCCURRENCES:
                     table[j, i, m] = one(a[j], b[j])
         table[j] /= np.nanmean(table[j])
     attack = {"wasserstein": wasserstein, "kolmogorov": kolmogorov}[name]

@@ -136,7 +136,7 @@ def test_numbers_as_keys(write):
         write("e.csv", events(("a", START, 65), ("a", START + 100, 8), ("a", START + 200, 65)))
     )
     assert source.keystrokes.keys == ("65", "8")
-    assert any("told by numbers" in note for note in source.notes)
+    assert any("given by numbers" in note for note in source.notes)
 
 
 def test_exact_repeats_go_wherever_they_stand(write):
@@ -196,7 +196,7 @@ def test_sessions_and_weeks_from_columns(write):
     assert source.keystrokes.session.tolist() == [0, 1, 1]
     assert source.keystrokes.week.tolist() == [0, 1, -1]
     assert source.keystrokes.follows.tolist() == [False, False, True]
-    with pytest.raises(DataError, match=r"e.csv: a week is no number \(first on line 3, week column\)"):
+    with pytest.raises(DataError, match=r"e.csv: a week is not a number \(first on line 3, week column\)"):
         read_keystrokes(write("e.csv", events(rows[0], ("a", START, "k", "s2", "Zq 7 b"), header=header)))
 
 

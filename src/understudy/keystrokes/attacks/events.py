@@ -25,7 +25,7 @@ N_CLASSES = 8  # as many as the log-likelihood looks at, per digraph; coarse dat
 PRIOR = 20.0
 # Latencies of a digraph after which more of them say little more: habits drift from week to week.
 SATURATION = 60.0
-LEAST = 5  # occurrences on both sides for a digraph's distributions to be compared
+MIN_OCCURRENCES = 5  # occurrences on both sides for a digraph's distributions to be compared
 
 
 def histogram_likelihood(known: Counts, unknown: Counts) -> Floats:
@@ -35,9 +35,9 @@ def histogram_likelihood(known: Counts, unknown: Counts) -> Floats:
     (`PRIOR` imaginary latencies); the unnamed person's latencies get their log-probability, and digraphs are added.
     Many latencies of one digraph count less than their number (`SATURATION`). The distance is the negative
     log-likelihood per latency. Coarse events lose little here: two classes and hundreds of events
-    still tell a share to a few percent, and every further digraph adds to it.
+    still show a share to a few percent, and every further digraph adds to it.
 
-    Count every latency of the coarse data: bounds that drop those rounded to 0 leave counts which tell the
+    Count every latency of the coarse data: bounds that drop those rounded to 0 leave counts which reveal the
     person's speed.
     """
     seen, released = _merged(known, unknown, N_CLASSES)
@@ -90,13 +90,13 @@ def _per_digraph(known: Counts, unknown: Counts, metric: Any) -> Floats:
     n_compared = np.zeros_like(total)
     for j in range(known.shape[1]):
         n_known, n_unknown = known[:, j].sum(axis=1), unknown[:, j].sum(axis=1)
-        both = (n_unknown >= LEAST)[:, None] & (n_known >= LEAST)
+        both = (n_unknown >= MIN_OCCURRENCES)[:, None] & (n_known >= MIN_OCCURRENCES)
         distance = cdist(_cumulative(unknown[:, j]), _cumulative(known[:, j]), metric)
         usual = distance[both].mean() if both.any() else 0.0
         if usual > 0:
             total += np.where(both, distance / usual, 0.0)
         n_compared += both
-    # Whoever shares no digraph is as far as any pair is on average.
+    # Learners who share no digraph are as far apart as pairs are on average.
     return np.asarray(np.where(n_compared > 0, total / np.maximum(n_compared, 1), 1.0))
 
 

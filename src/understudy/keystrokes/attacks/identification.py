@@ -25,7 +25,7 @@ class Identification:
 
     `low` and `high` bound the rate over people with 95 % confidence (Clopper and Pearson's bounds,
     read at the fractional number of hits that fair ties leave). For hits that are 0 or 1 their coverage
-    is a theorem. A hit that is a probability varies less than the coin it stands for, and the bounds only become wider
+    is a theorem. A hit that is a probability varies less than the coin it represents, and the bounds only become wider
     than needed: no proof, but `tests/keystrokes/attacks/test_identification_intervals.py` computes the coverage exactly
     for thousands of distributions of such hits and finds none below 95 %.
 
@@ -58,7 +58,7 @@ def identification(attack: str, distances: Floats, k: int, own: Codes | None = N
     hits = hit_chances(distances, k, own)
     n = len(hits)
     if n == 0:
-        raise UsageError("asked how many are identified, with nobody to identify.")
+        raise UsageError("asked how many are identified, with no learner to identify.")
     rate = float(hits.mean())
     low, high = exact_interval(rate, n)
     return Identification(attack, k, rate, low, high, min(1.0, k / distances.shape[1]), n)
@@ -70,7 +70,7 @@ def hit_chances(distances: Floats, k: int, own: Codes | None = None) -> Floats:
     People at the same distance share their places: with `closer` nearer than the right one and
     `equal` as near as it (itself included), k guesses in random order hit it with chance
     (k - closer) / equal, within 0 and 1 (findings, section 3). Where an attack has nothing to go by (a
-    distance that is no number), it guesses last, in random order.
+    distance that is not a number), it guesses last, in random order.
     """
     if own is None:
         own = np.arange(len(distances))
@@ -113,7 +113,7 @@ class Groups(NamedTuple):
 
 
 def smallest_group(values: Floats) -> Groups:
-    """The size of the smallest group of equal profiles, and the share of profiles that nobody else has.
+    """The size of the smallest group of equal profiles, and the share of profiles that no other learner has.
 
     A group of m hides a person among m for those who look at these profiles only: what is known
     as k-anonymity, no bound on what an attacker with other typing of the same people learns.

@@ -5,7 +5,7 @@ typing without names. For each unnamed person they rank the known ones, and win 
 when the right one is among the first k. k/n is what guessing gives.
 
 What is released is coarse, and the attacker knows how coarse: they coarsen what they know in the same way, so
-both sides of a distance are coarse. Whoever holds the fine typing of the known people can do that
+both sides of a distance are coarse. An attacker who has the fine typing of the known people can do that
 too, and more: `attacks.typing_trained.cell_likelihood`.
 
 All attacks take arrays and return distances, a row per unnamed and a column per known person; this module holds
@@ -28,14 +28,16 @@ Floats = NDArray[np.float64]
 def normalised(*parts: Floats) -> list[Floats]:
     """Every column onto 0 to 1 by its smallest and largest value in all the parts together (equation 1)."""
     together = np.concatenate(parts)
-    low = np.fmin.reduce(together, axis=0)  # these pass over what is no number: somebody who typed nothing
+    low = np.fmin.reduce(
+        together, axis=0
+    )  # these pass over what is not a number: a learner who typed nothing
     width = np.fmax.reduce(together, axis=0) - low
-    # A column in which all are equal tells nothing, and stays so.
+    # A column in which all are equal says nothing, and stays so.
     return [(part - low) / np.where(width > 0, width, 1.0) for part in parts]
 
 
 def euclidean(known: Floats, unknown: Floats) -> Floats:
-    """The thesis's attacker: whose average latencies are nearest to those of the unnamed person?
+    """The attacker of Leinonen (2016): whose average latencies are nearest to those of the unnamed person?
 
     Equations 1 and 2: every feature onto 0 to 1, then Euclid.
     """
@@ -82,7 +84,7 @@ def rank_of_features(known: Floats, unknown: Floats) -> Floats:
     each digraph's mean over people is taken off: otherwise all share the order that the keyboard
     gives. No common factor and no common shift of all latencies changes the order.
     """
-    # What the other side types differently as a whole (a faster week) is nobody's habit, so each has its own mean.
+    # What the other side types differently as a whole (a faster week) is no learner's habit: each has its own mean.
     order = [
         _standardised(rankdata(np.round(part - _mean(part), 9), axis=1, nan_policy="propagate"))
         for part in (known, unknown)

@@ -24,10 +24,10 @@ Codes = NDArray[np.integer[Any]]
 
 N_TREES = 300
 N_DRAWS = 200
-LEAST_STRAY = 0.05  # of a feature within a person, as a share of its spread over all windows
+MIN_SPREAD = 0.05  # of a feature within a person, as a share of its spread over all windows
 N_STRANGERS = 10  # whom each window is shown beside, for every time beside its own person
 BLOCK = 20_000  # pairs judged at a time
-LEAST_CHANCE = 0.1  # of all people together that the trees found in no leaf
+MIN_CHANCE = 0.1  # of all people together that the trees found in no leaf
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -45,7 +45,7 @@ class PersonWindows:
         if len(self.values) != len(self.person):
             raise DataError(f"{len(self.values)} windows need as many owners; got {len(self.person)}.")
         if len(self.person) and not 0 <= self.person.min() <= self.person.max() < self.n_people:
-            raise DataError("the owner of a window lies outside the people.")
+            raise DataError("the owner of a window is outside the people.")
         typed = np.isfinite(self.values).all(axis=1)
         object.__setattr__(self, "values", self.values[typed])
         object.__setattr__(self, "person", self.person[typed])
@@ -71,7 +71,7 @@ class PersonWindows:
 def within_mahalanobis(
     known: PersonWindows, unknown: PersonWindows, rng: np.random.Generator | None = None
 ) -> Floats:
-    """An attacker who knows how much everybody's typing wavers, and in which directions.
+    """An attacker who knows how much each person's typing varies, and in which directions.
 
     Differences of people's mean windows are measured in the pooled covariance of windows about their own
     person's mean, shrunk (Ledoit and Wolf 2004): the best distance there is when people differ normally with a
@@ -111,8 +111,8 @@ def cell_likelihood(
         row = np.repeat(np.arange(n_known), N_DRAWS).reshape(drawn.shape)
         count = np.zeros((n_known, len(cells)))
         np.add.at(count, (row[inside], place[inside]), 1.0)
-        everybody = count.sum(axis=0) + 1.0
-        chance = (count + 2.0 * everybody / everybody.sum()) / (N_DRAWS + 2.0)
+        together = count.sum(axis=0) + 1.0
+        chance = (count + 2.0 * together / together.sum()) / (N_DRAWS + 2.0)
         result -= np.log(chance).T[cell]
     return result
 
@@ -132,7 +132,7 @@ def forest(known: PersonWindows, unknown: PersonWindows, rng: np.random.Generato
     with growing_trees():
         model.fit(known.values, known.person)
         chance[:, model.classes_] = model.predict_proba(unknown.values)
-    return unknown.mean_of(-np.log(chance + LEAST_CHANCE / known.n_people))
+    return unknown.mean_of(-np.log(chance + MIN_CHANCE / known.n_people))
 
 
 def pairs(known: PersonWindows, unknown: PersonWindows, rng: np.random.Generator) -> Floats:
@@ -184,7 +184,7 @@ def _stray(known: PersonWindows) -> Floats:
     freedom = max(len(known.values) - int(np.sum(known.sizes > 0)), 1)
     stray = np.sqrt(np.sum((known.values - known.means[known.person]) ** 2, axis=0) / freedom)
     # Windows that all agree (one each, or very coarse ones) still leave some doubt.
-    return np.asarray(np.maximum(stray, LEAST_STRAY * known.values.std(axis=0)))
+    return np.asarray(np.maximum(stray, MIN_SPREAD * known.values.std(axis=0)))
 
 
 def _within_whitening(known: PersonWindows) -> Floats:

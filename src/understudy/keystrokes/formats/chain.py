@@ -26,7 +26,7 @@ WEEK = 7 * 24 * 60 * MINUTE
 LONGEST_REPEAT = 2_000 * NANOSECONDS
 # On a coarser clock, two equal rows may be two presses.
 COARSEST_FOR_REPEATS = 10 * NANOSECONDS
-# Fewer steps tell little about the clock.
+# Fewer steps say little about the clock.
 ENOUGH_STEPS = 100
 # More steps back than this, and the file is not in the order of time rather than its clock wrong.
 SHARE_OF_STEPS_BACK = 0.01
@@ -147,7 +147,7 @@ def _without_repeats(events: Events, left_out: Counter[str], notes: list[str]) -
         if getattr(some, name) is not None:
             columns[name] = getattr(some, name)
     first = pl.DataFrame(columns).select(pl.struct(pl.all()).is_first_distinct()).to_series().to_numpy()
-    # What is no press may well happen twice at a time; it is counted for what it is.
+    # What is not a press may well happen twice at a time; it is counted as what it is.
     first = first | (some.reason > 0)
     if first.all():
         return events
@@ -296,7 +296,7 @@ def _weeks(events: Events, apart: bool, notes: list[str]) -> Codes:
         least = int(known.min()) if len(known) else 0
         return np.where(events.week >= 0, events.week - least, UNKNOWN).astype(np.int32)
     if apart or not len(events.time):
-        notes.append("The file does not tell weeks.")
+        notes.append("The file has no weeks.")
         return np.full(len(events.time), UNKNOWN, dtype=np.int32)
     notes.append("Weeks are periods of seven days from the earliest key of the whole file.")
     weeks: Codes = ((events.time - events.time.min()) // WEEK).astype(np.int32)

@@ -17,32 +17,32 @@ from understudy.keystrokes.keystrokes import NANOSECONDS, Keystrokes
 # As they stand in a type column, without case, spaces, underscores and hyphens.
 _DOWN = ("keydown", "down", "press", "pressed", "keypressed", "kd", "d", "keystroke", "insert")
 _UP = ("keyup", "up", "release", "released", "keyreleased", "ku", "u")
-# A browser sends it between the two; where it stands alone it is the press.
+# A browser sends it between the two; where it is alone it is the press.
 _PRESS = ("keypress",)
 
 
 def read_events(table: Table, columns: KeystrokeColumns) -> Rows:
-    """The events of a table; its type column, if it has one, tells presses from releases."""
+    """The events of a table; its type column, if it has one, distinguishes presses from releases."""
     chooser = columns.chooser(table)
     chooser.require("learner", "time", "key")
     chooser.allow("session")
     chooser.allow("week")
     if chooser.allow("type"):
-        # Where a key lies does not change when Shift is let go before it.
+        # The place of a key does not change when Shift is let go before it.
         chooser.allow("code")
     elif not chooser.allow("release"):
         chooser.allow("hold")
     chooser.allow("follows")
     rows = Rows.of(table, chooser)
     if "type" in chooser.positions:
-        _tell_releases(rows)
+        _split_releases(rows)
     if "follows" in chooser.positions:
         broken = pl.col("follows").cast(pl.String).str.strip_chars().str.to_lowercase().is_in(["0", "false"])
         rows.frame = rows.frame.with_columns(broken.fill_null(False).alias("broken")).drop("follows")
     return rows
 
 
-def _tell_releases(rows: Rows) -> None:
+def _split_releases(rows: Rows) -> None:
     kinds = rows.frame["type"].cast(pl.String)
     known = kinds.drop_nulls().unique(maintain_order=True)
     words = known.str.to_lowercase().str.replace_all(r"[\s_.\-]+", "")
@@ -51,7 +51,7 @@ def _tell_releases(rows: Rows) -> None:
         rows.frame = rows.frame.drop("type", "code", strict=False)
         rows.columns.pop("type")
         rows.notes.append(
-            "A column looked by its name as if it told key-down from key-up, but does not: "
+            "A column looked by its name as if it distinguished key-down from key-up, but does not: "
             "every row was taken for a press."
         )
         return
@@ -79,7 +79,7 @@ def event_table(keystrokes: Keystrokes, prefix: str | None = None) -> pl.DataFra
     """A row per key press: learner (a number behind a prefix), session, week, time, key, hold.
 
     Times are whole milliseconds where the clock has no finer ones, else nanoseconds; the columns' names
-    say which. `follows` is there only if it tells more than where sessions begin.
+    say which. `follows` is there only if it shows more than where sessions begin.
     """
     begin = prefix or (SIMULATED_PREFIX if keystrokes.simulated else PREFIX)
     numbers = pl.Series(keystrokes.learner).cast(pl.Int64) + 1

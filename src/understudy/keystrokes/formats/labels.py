@@ -18,7 +18,7 @@ from understudy.core.files.words import counted
 from understudy.core.names import natural_order
 from understudy.errors import DataError
 
-MOST_LABELS = 20
+MAX_LABELS = 20
 
 
 @dataclass(frozen=True, repr=False)
@@ -33,7 +33,7 @@ class Labels:
     column: str
 
     def of(self, learners: pl.Series) -> tuple[NDArray[np.int32], list[str]]:
-        """The label of each learner (-1: not told), and sentences with counts."""
+        """The label of each learner (-1: not known), and sentences with counts."""
         place = dict(zip(self.learner, self.code, strict=True))
         found = np.array([place.get(name, -1) for name in learners], dtype=np.int32)
         n_unknown = int((found < 0).sum())
@@ -79,10 +79,10 @@ def read_labels(path: Path, learner: str | None, label: str | None) -> Labels:
         )
     frame = frame.unique("learner", keep="first", maintain_order=True)
     names = natural_order(frame["label"].unique().to_list())
-    if not 2 <= len(names) <= MOST_LABELS:
+    if not 2 <= len(names) <= MAX_LABELS:
         raise DataError(
             f"{table.file}: the label column holds {len(names)} different values; "
-            f"a label parts learners into 2 to {MOST_LABELS} groups.",
+            f"a label parts learners into 2 to {MAX_LABELS} groups.",
             hint="choose another column, or put its values into groups.",
             settings=("label",),
         )

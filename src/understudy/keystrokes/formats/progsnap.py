@@ -78,7 +78,7 @@ def read_progsnap(table: Table, columns: KeystrokeColumns, folder: Path | None) 
 
 
 def _clock(table: Table, plains: dict[str, int]) -> str | None:
-    """The learner's own clock before the server's: a network delays keys; an empty column is no clock."""
+    """The learner's own clock before the server's: a network delays keys; an empty column is not a clock."""
     for name in (*_STAMPS, *_ELAPSED):
         if name in plains:
             values = table.read({"time": plains[name]})["time"]
@@ -108,7 +108,8 @@ def _choose_states(
     raise DataError(
         f"{file}: found neither inserted text nor the code after each edit.",
         hint="the main table needs InsertText or X-CodeState, or CodeStates/CodeStates.csv beside it; "
-        "--key names another column with inserted text.",
+        "or name another column with inserted text.",
+        settings=("key",),
     )
 
 
@@ -122,7 +123,7 @@ def _mark_what_is_not_typed(rows: Rows) -> None:
     if (rows.frame["reason"] > 0).all():
         raise DataError(
             f"{rows.file}: no event is a File.Edit (EventType column).",
-            hint="the data set may hold runs and submissions only, which are no keystrokes.",
+            hint="the data set may hold runs and submissions only, which are not keystrokes.",
         )
     if "edit" in rows.frame.columns:
         rows.mark(~word("edit").is_in(_TYPED), Reason.not_typed)

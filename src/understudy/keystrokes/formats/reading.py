@@ -294,8 +294,10 @@ def _settle(rows: Rows, columns: KeystrokeColumns) -> tuple[Keystrokes, pl.Serie
 
 
 def _counts(left_out: Counter[str]) -> str:
-    said = ", ".join(f"{counted(number, 'row')}: {reason}" for reason, number in left_out.items() if number)
-    return said or "there is no row"
+    reasons = ", ".join(
+        f"{counted(number, 'row')}: {reason}" for reason, number in left_out.items() if number
+    )
+    return reasons or "there is no row"
 
 
 def _events(rows: Rows, columns: KeystrokeColumns) -> tuple[Events, tuple[str, ...], bool, pl.Series]:
@@ -361,12 +363,12 @@ def _keys(rows: Rows) -> tuple[NDArray[np.int32], tuple[str, ...], NDArray[np.ui
     which, texts = coded(rows.frame["key"].cast(pl.String))
     names, against, as_codes = name_keys(texts)
     if as_codes:
-        rows.notes.append("Keys are told by numbers, which were kept as their names.")
+        rows.notes.append("Keys are given by numbers, which were kept as their names.")
     key, keys = regrouped(which, names)
     reason = np.array([*against, REASONS.index(Reason.no_key)], dtype=np.uint8)[which]
     if "reason" in rows.frame.columns:
-        told = rows.frame["reason"].to_numpy()
-        reason = np.where(told > 0, told, reason)
+        marked = rows.frame["reason"].to_numpy()
+        reason = np.where(marked > 0, marked, reason)
     return key, tuple(keys), reason
 
 
@@ -388,7 +390,7 @@ def _weeks(rows: Rows) -> NDArray[np.int32]:
         if number is None:
             row = int((which == at).argmax())
             raise DataError(
-                f"{rows.file}: a week is no number (first on {rows.place} {rows.frame['line'][row]}, week column).",
+                f"{rows.file}: a week is not a number (first on {rows.place} {rows.frame['line'][row]}, week column).",
                 hint="number the weeks, or leave the column out: weeks are then taken from the times.",
             )
         numbers.append(int(number[1] or -1))
@@ -398,7 +400,7 @@ def _weeks(rows: Rows) -> NDArray[np.int32]:
 def _about_clock(resolution: float) -> list[str]:
     if resolution < COARSE:
         return []
-    said = f"The clock steps by {resolution:g} ms: "
+    steps = f"The clock steps by {resolution:g} ms: "
     if resolution >= TOO_COARSE:
-        return [said + "latencies of typing cannot be taken from this file."]
-    return [said + "latencies are multiples of that."]
+        return [steps + "latencies of typing cannot be taken from this file."]
+    return [steps + "latencies are multiples of that."]

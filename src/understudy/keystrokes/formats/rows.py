@@ -18,7 +18,7 @@ from understudy.core.files.tables import Table
 
 
 class Reason(StrEnum):
-    """Why a row is no key press of the record. A row's `reason` is its position here."""
+    """Why a row is not a key press of the record. A row's `reason` is its position here."""
 
     none = ""
     no_key = "no key"
@@ -101,7 +101,7 @@ class KeystrokeColumns:
 class Rows:
     """What a format's reader hands over, in the order of the file.
 
-    `frame` has `learner`, `time`, `key` and `line`; where the file tells them also `reason` (a position
+    `frame` has `learner`, `time`, `key` and `line`; where the file has them also `reason` (a position
     in `REASONS`), `up` (a release, not a press), `code` (the key's place on the keyboard), `hold`,
     `release`, `session`, `week`, and `broken` (the row does not follow the one before).
     """
@@ -154,7 +154,7 @@ _NAMED = re.compile(
     r"|hiragana|katakana|hiraganakatakana|romaji|convert|nonconvert|modechange|accept|cancel|undo|redo|cut|copy"
     r"|paste|find|again|props|select|execute|attn|crsel|exsel|eraseeof|play|zoomin|zoomout|power|wakeup|standby"
     r"|audio\w{2,16}|media\w{2,16}|launch\w{2,16}|browser\w{2,16}|brightness(?:up|down)|eject|lang[1-5]"
-    r"|letter|digit|symbol|other"  # classes that `keystrokes coarsen --keys classes` writes
+    r"|letter|digit|symbol|other"  # classes that a release of coarse events has
     r"|key[a-z]|digit\d|numpad\w{1,10}|soft[1-4]|enter|return|space"
 )
 _SAME = {
@@ -163,14 +163,14 @@ _SAME = {
     **{"\b": "Backspace", "backspace": "Backspace", "delete": "Delete", "del": "Delete", "\x7f": "Delete"},
     "shift": "Shift",
 }
-# What a browser says where it does not tell the key.
+# What a browser sends where it does not know the key.
 _UNTOLD = ("", "unidentified", "process", "undefined", "null", "none", "nan")
 
 
 def name_keys(values: pl.Series) -> tuple[list[str | None], list[int], bool]:
     """What each text of a key column is called here, and the position of the reason against it.
 
-    Several characters that are no key's name are a completion; a column of whole numbers above 9 holds
+    Several characters that are not a key's name are a completion; a column of whole numbers above 9 holds
     codes of keys, which serve as names (then the last result is True).
     """
     as_codes = len(values) > 0 and bool(
@@ -192,7 +192,7 @@ def _against(name: str | None) -> Reason:
 
 
 def _key_name(value: str) -> str | None:
-    """The key's name; empty where none is told, None for text of several characters."""
+    """The key's name; empty where there is none, None for text of several characters."""
     if len(value) == 1 and value not in _SAME:
         return value
     if len(value) == 3 and value[0] == value[2] == "'":  # as pynput writes characters

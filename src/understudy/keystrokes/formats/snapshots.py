@@ -1,7 +1,7 @@
 """Source-code snapshots: texts in the order of time, of which neighbours are compared.
 
 A character that one text has more than the text before was typed, one that it has less was taken
-back. Whatever else changed was pasted, completed or replaced: it is no key press, and none follows it.
+back. Whatever else changed was pasted, completed or replaced: it is not a key press, and none follows it.
 """
 
 from __future__ import annotations
@@ -65,12 +65,12 @@ def compare_texts(rows: Rows) -> None:
         for c, b, n in zip(change.tolist(), begin.tolist(), length.tolist(), strict=True)
     ]
     several = np.where(change == MORE, REASONS.index(Reason.several), 0).astype(np.uint8)
-    told = pl.col("reason") if "reason" in frame.columns else pl.lit(0, pl.UInt8)
+    marked = pl.col("reason") if "reason" in frame.columns else pl.lit(0, pl.UInt8)
     frame = frame.drop("text", "place", "before", "document", strict=False).with_columns(
         pl.Series("key", keys, dtype=pl.String),
-        pl.when(told > 0).then(told).otherwise(pl.Series(several)).alias("reason"),
+        pl.when(marked > 0).then(marked).otherwise(pl.Series(several)).alias("reason"),
     )
-    # A row that changes nothing says nothing; nor does the text that somebody was given.
+    # A row that changes nothing is not a key press; nor is the text that a learner was given.
     for code, what in ((FIRST, FIRST_TEXT), (SAME, UNCHANGED)):
         if number := int((change == code).sum()):
             rows.left_out[what] += number
@@ -96,7 +96,7 @@ def _in_order(frame: pl.DataFrame, document: Sequence[str], notes: list[str]) ->
 def _changes(  # type: ignore[no-untyped-def]
     content: NDArray[np.uint8], starts: NDArray[np.int64], before: NDArray[np.int64]
 ):
-    """What happened to each text since the one before, and where the typed character stands."""
+    """What happened to each text since the one before, and the place of the typed character."""
     n_texts = len(before)
     change = np.zeros(n_texts, dtype=np.int8)
     begin = np.zeros(n_texts, dtype=np.int64)

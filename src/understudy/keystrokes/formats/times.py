@@ -88,7 +88,7 @@ def read_times(values: pl.Series, notation: TimeNotation, column: TimeColumn) ->
         outside = (nanoseconds < FIRST * 10**9) | (nanoseconds > LAST * 10**9)
         if outside.any():
             raise column.wrong(
-                "times lie outside the years 2000 to 2100",
+                "times are outside the years 2000 to 2100",
                 int(outside.argmax()),
                 "correct or remove these rows, or choose another column or unit.",
                 ("time", "unit"),

@@ -54,7 +54,7 @@ class _Scanner:
             elif self.blocks and text.startswith("/*", at):
                 at = self._block(at)
             elif self.blocks and text.startswith("*/", at):
-                # The beginning is missing: what stands before it on the line is a comment's text.
+                # The beginning is missing: what is before it on the line is a comment's text.
                 self._cover(self.line_start, at, "comments")
                 at += 2
             elif mark := next((mark for mark in self.long_marks if text.startswith(mark, at)), ""):
@@ -87,7 +87,7 @@ class _Scanner:
         while end < len(self.text) and not self.text.startswith(mark, end):
             end += 2 if self.text[end] == "\\" else 1
         if end >= len(self.text):
-            # One mark too few or too many: which texts are inside cannot be told.
+            # One mark too few or too many: which texts are inside is unknown.
             self._cover(self.first_long, len(self.text), "strings")
             return len(self.text)
         self.regions.append(Region(at + 3, end, "strings"))

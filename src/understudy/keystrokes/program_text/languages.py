@@ -1,4 +1,4 @@
-"""What a language says by itself: keywords, and names of its library that are nobody's choice.
+"""Words of a language: keywords, and names of its library, which no learner chose.
 
 `fixed` names stay wherever they stand. `members` are methods and parameters of the library: they
 stay behind a dot; a variable of the same name is the learner's, and is replaced. Whatever is not
@@ -295,7 +295,7 @@ def _python_words() -> tuple[frozenset[str], frozenset[str], frozenset[str], fro
             if isinstance(value, type) and module in _PYTHON_CLASSES_OF:
                 members.update(entry for entry in dir(value) if not entry.startswith("_"))
     members.update(("readline", "readlines", "writelines", "read", "write", "close"))
-    # One letter or an underscore in front is no interface that a learner would use by name.
+    # One letter or an underscore in front is not an interface that a learner would use by name.
     members = {entry for entry in members if not (entry.startswith("_") and not entry.endswith("__"))}
     members -= {"owner", "group", "author", "copyright", "credits"}
     fixed |= {entry for entry in members if entry.startswith("__")}

@@ -65,7 +65,7 @@ class People:
     anywhere: frozenset[str] = frozenset()
     words: frozenset[str] = frozenset()
     numbers: frozenset[str] = frozenset()
-    wholes: frozenset[tuple[str, ...]] = frozenset()  # parts that name somebody only together
+    wholes: frozenset[tuple[str, ...]] = frozenset()  # parts that name a person only together
 
     @classmethod
     def of(cls, entries: Iterable[str]) -> People:
@@ -90,7 +90,7 @@ class People:
 
     @classmethod
     def of_ids(cls, ids: Iterable[str]) -> People:
-        """People by the names that a table has for them, each as a whole: `s-17` names nobody else's s."""
+        """People by the names that a table has for them, each as a whole: `s-17` does not make every s a name."""
         entries = {part for entry in ids for part in (entry.lower(), entry.lower().split("@")[0])}
         found = {tuple(re.findall(r"[^\W\d_]+|\d+", fold(entry)[0])) for entry in entries}
         digits = {"".join(parts) for parts in found if all(map(str.isdigit, parts))}
@@ -133,7 +133,7 @@ class People:
         return re.compile("|".join(forms)) if forms else None
 
     def mentions(self, text: str) -> list[Span]:
-        """Where the text names somebody, as spans of the text in order, overlaps merged."""
+        """Where the text names a person, as spans of the text in order, overlaps merged."""
         if not self:
             return []
         folded, places = fold(text)
@@ -149,11 +149,11 @@ class People:
         return merged(found)
 
     def across(self, text: str) -> list[Span]:
-        """Where parts name somebody together, whatever stands between them."""
+        """Where parts name a person together, whatever is between them."""
         return People(wholes=self.wholes).mentions(text) if self.wholes else []
 
     def is_named(self, text: str) -> bool:
-        """Whether the text names somebody."""
+        """Whether the text names a person."""
         return bool(self.mentions(text))
 
 
@@ -218,7 +218,7 @@ class Addresses:
 
     @classmethod
     def in_text(cls, text: str) -> list[tuple[int, int, str]]:
-        """Where each stands and its kind; of two that overlap the first found counts."""
+        """The place of each and its kind; of two that overlap the first found counts."""
         found: list[tuple[int, int, str]] = []
         for kind, form, group in cls._FORMS:
             for match in form.finditer(text):
@@ -243,6 +243,6 @@ def read_people(path: Path) -> People:
         raise DataError(
             f"{path.name}: the list names nobody: no line holds a name of two letters or a number of "
             f"{MIN_DIGITS} digits.",
-            hint="give one person a line: names, or names and student number separated by commas.",
+            hint="give one person per line: names, or names and student number separated by commas.",
         )
     return people

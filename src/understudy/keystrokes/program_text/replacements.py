@@ -8,7 +8,7 @@ comments keep their lengths only: what is letters, digits and the marks between 
 letters with spaces drawn anew, since the lengths of words would find a name in a class list.
 
 A text is replaced unit by unit (a letter, a digit, an escape), and the draw for a unit
-is remembered under all that stands before it on the line. So a text that grows by a letter grows by
+is remembered under all that is before it on the line. So a text that grows by a letter grows by
 a letter after replacement too, and snapshots of typing stay in step, while equal words in different
 places get different letters. Two texts show that they begin alike, no more.
 """
@@ -43,7 +43,7 @@ _MORE = {
     "digit": "",
 }
 _TRIES = 50
-# Between words of a text these are drawn anew: they would tell where a name begins and ends.
+# Between words of a text these are drawn anew: they would show where a name begins and ends.
 _JOINING = " -'’.,_@+:;!?&()=~\u2010\u2011\u2013\u2014\u00a0"
 # A space for one in six, about as in a text.
 _RUNNING = string.ascii_lowercase + " " * 5
@@ -52,7 +52,7 @@ Accept = Callable[[str], bool]
 
 
 def _class(character: str) -> str | None:
-    """What kind of character stands for this one; None if it stays: a space or a punctuation mark."""
+    """The kind of character that replaces this one; None if it stays: a space or a punctuation mark."""
     if character.isascii():
         if character.isalpha():
             return "lower" if character.islower() else "upper"
@@ -62,12 +62,12 @@ def _class(character: str) -> str | None:
         return "digit"
     if category[0] in "PZ" or character in "\x85\u2028\u2029":
         return None
-    # Marks, signs and invisible characters too: they tell a name's accents.
+    # Marks, signs and invisible characters too: they show a name's accents.
     return "upper" if category in ("Lu", "Lt") else "lower"
 
 
 class Replacements:
-    """What stands for the texts, names and numbers of one learner (or of all, if so asked)."""
+    """The replacements of the texts, names and numbers of one learner (or of all, if so asked)."""
 
     def __init__(self, chance: random.Random | None = None, *, keep_shape: bool = True) -> None:
         self.chance = chance if chance is not None else random.SystemRandom()
@@ -97,7 +97,7 @@ class Replacements:
         return self._line(content, "escaped", accept, shape=True)
 
     def name(self, name: str, accept: Accept) -> str:
-        """The replacement of a declared name: never one that is refused or stands for another."""
+        """The replacement of a declared name: never one that is refused or replaces another."""
         key = ("name", name)
         if key not in self._memory:
             if not any(map(_class, name)):
@@ -132,7 +132,7 @@ class Replacements:
             for _ in range(_TRIES):
                 if accept(new):
                     break
-                # A draw that names somebody by chance: this line gets letters of its own.
+                # A draw that names a person by chance: this line gets letters of its own.
                 new = grow(line, {}, mode)
             self._memory[key] = new
         return self._memory[key]
@@ -250,7 +250,7 @@ class Replacements:
         )
 
     def _remember(self, key: tuple[str, str], accept: Accept, numbered: Callable[[int], str]) -> str:
-        """The next number that nobody has, and what it is made into."""
+        """The next number that is free, and what it is made into."""
         if key not in self._memory:
             at = len(self._taken) + 1
             while numbered(at) in self._taken or not accept(numbered(at)):

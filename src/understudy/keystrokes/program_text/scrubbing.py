@@ -27,7 +27,7 @@ KINDS: dict[str, str] = {
     "strings": "string literals",
     "comments": "comments",
     "identifiers": "names in the code that no library has",
-    "uncertain": "pieces whose kind a broken program does not tell",
+    "uncertain": "pieces whose kind a broken program does not show",
 }
 
 
@@ -178,7 +178,7 @@ class _Learner:
         self.beginnings = {name[:end] for name in own - self.forbidden for end in range(1, len(name))}
 
     def title(self, title: str, language: Language) -> str:
-        """What stands for a file's name."""
+        """The replacement of a file's name."""
         if _stays(title, language) or title in _KEPT_FOLDERS:
             return title
         if "identifiers" not in self.wanted and title in self.in_code and self._names_nobody(title):
@@ -352,7 +352,7 @@ def _stays(name: str, language: Language) -> bool:
 
 
 def _joined(content: str, spans: list[Span]) -> list[Span]:
-    """Spans with only a space or mark between made one: a name's words tell it by their lengths."""
+    """Spans with only a space or mark between made one: the lengths of a name's words would reveal it."""
     joined: list[Span] = []
     for start, end in spans:
         if joined and _BETWEEN.fullmatch(content, joined[-1][1], start):

@@ -103,7 +103,7 @@ def parse(text: str, language: Language) -> Program:
 
 
 def _places(data: bytes, n_characters: int) -> list[int] | range:
-    """The character at which each byte stands."""
+    """The position in characters of each byte."""
     if len(data) == n_characters:
         return range(len(data) + 1)
     places, at = [], -1
@@ -228,7 +228,7 @@ def _python_use(steps: list[_Step], language: Language) -> str:
 
 
 def _python_module(steps: list[_Step]) -> str:
-    """The module that the import names in which the last step stands."""
+    """The module named by the import that holds the last step."""
     for step in steps:
         if step.type == "future_import_statement":
             return "__future__"
@@ -245,7 +245,7 @@ def _text(node: Node) -> str:
 
 
 def _below_target(steps: list[_Step]) -> int:
-    """Where on the way the statement stands whose left side leads to the last step, or 0."""
+    """The position on the way of the statement whose left side leads to the last step, or 0."""
     at = len(steps) - 1
     while at > 0 and steps[at - 1].type in _PYTHON_PATTERNS:
         at -= 1

@@ -123,9 +123,9 @@ def _profiles(
 def measure_averages(
     course: Course, options: SweepOptions, fine: Sides, many: Sides, coarseness: Coarseness
 ) -> list[Row]:
-    """The experiment of the thesis: averages are computed finely and then made coarse.
+    """The experiment of Leinonen (2016): averages are computed finely and then made coarse.
 
-    Nearest profiles look at the most common digraphs, as in the thesis. Whoever is given enough averages to
+    Nearest profiles look at the most common digraphs, as published. A reader who is given enough averages to
     infer a label from can attack all of them (`many`).
     """
     size = coarseness.size

@@ -92,7 +92,7 @@ def tradeoff(rows: Sequence[Row], level: str, way: str, k: int) -> Figure:
 
 
 def attacks(rows: Sequence[Row], k: int) -> Figure:
-    """Every attack at the sizes that the thesis recommends, beside none, with intervals."""
+    """Every attack at the sizes that Leinonen (2016) recommends and as typed, with intervals."""
     wanted = [
         (AVERAGES, "bucket", 0.0, "as typed"),
         (AVERAGES, "bucket", 300.0, "averages, 300 ms buckets"),
@@ -121,7 +121,7 @@ def attacks(rows: Sequence[Row], k: int) -> Figure:
     return drawing.figure(title)
 
 
-# Sizes of the thesis's tables.
+# Sizes of the tables of Leinonen (2016).
 TABLE_SIZES = (0.0, 100.0, 200.0, 300.0, 400.0, 500.0, 600.0, 700.0)
 
 
@@ -159,7 +159,7 @@ def write_results(
 
 
 def table(rows: Sequence[Row], level: str, way: str, k: int) -> list[dict[str, Row | float | None]]:
-    """A row per size of the thesis's tables that was fully tried."""
+    """A row per size of the published tables that was fully tried."""
     wanted: dict[str, dict[str, object]] = {
         "strongest": {"measure": IDENTIFICATION, "name": STRONGEST, "k": k},
         "published": {"measure": IDENTIFICATION, "name": PUBLISHED, "k": k},

@@ -7,11 +7,11 @@ from dataclasses import asdict, dataclass, fields
 from typing import Any
 
 STRONGEST = "strongest"
-PUBLISHED = "euclidean"  # the thesis's own attack
+PUBLISHED = "euclidean"  # the attack of Leinonen (2016)
 
 IDENTIFICATION, INFERENCE, PRESERVED, GROUPS = "identification", "inference", "preserved", "equal profiles"
 
-# What was typed, without any time: beside the attacks on latencies, never among them. Its size is a number of digraphs.
+# What was typed, without any time: next to the attacks on latencies, never among them. Its size is in digraphs.
 BY_TEXT = "text"
 
 AVERAGES, EVENTS = "averages", "events"
@@ -21,7 +21,7 @@ AVERAGES, EVENTS = "averages", "events"
 class Row:
     """A row of results.csv: one figure about one coarsening.
 
-    `level` says what was made coarse: a profile's `averages`, as in the thesis, or the `events`, which is
+    `level` says what was made coarse: a profile's `averages`, as in Leinonen (2016), or the `events`, which is
     what a release holds. `baseline` is k/n for an attack, the majority for an inference.
     """
 
@@ -39,7 +39,7 @@ class Row:
 
 
 # Twice what guessing gives must be a small share for "at chance" to mean anything.
-MOST_CHANCE = 0.5
+MAX_CHANCE = 0.5
 
 COLUMNS = tuple(column.name for column in fields(Row))
 
@@ -87,7 +87,7 @@ def advise(rows: Sequence[Row], level: str, way: str, k: int) -> Advice:
     dip = describe_dip(rows, level, way, k)
     if not line:
         return Advice(level, way, k, None, "No coarsening was tried.", dip)
-    if 2 * line[0].baseline > MOST_CHANCE:
+    if 2 * line[0].baseline > MAX_CHANCE:
         because = (
             f"With {line[0].n_learners} learners, guessing alone names {_percent(line[0].baseline)} with "
             f"{_guesses(k)}: too few learners to tell an attack from chance. Ask for fewer guesses."

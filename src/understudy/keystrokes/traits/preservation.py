@@ -18,7 +18,7 @@ from understudy.errors import DataError
 Floats = NDArray[np.float64]
 
 LEVEL = 0.95
-LEAST_LEARNERS = 3  # for a correlation to have an interval
+MIN_LEARNERS = 3  # for a correlation to have an interval
 N_TOGETHER = 500  # learners whose pairs are held in memory at once
 
 
@@ -115,12 +115,12 @@ def _check(before: Floats, after: Floats, speed: Floats, coarse: Floats, outcome
     for name, one in (("speeds before", speed), ("speeds after", coarse), ("outcomes", outcome)):
         if one is not None and one.shape != (len(before),):
             raise DataError(f"there are {one.size} {name} for {len(before)} learners.")
-    if len(before) < LEAST_LEARNERS:
-        raise DataError(f"a comparison of typing needs {LEAST_LEARNERS} learners; found {len(before)}.")
+    if len(before) < MIN_LEARNERS:
+        raise DataError(f"a comparison of typing needs {MIN_LEARNERS} learners; found {len(before)}.")
     if not all(np.isfinite(one).all() for one in (before, after, speed, coarse)):
         raise DataError(
-            "profiles or speeds hold values that are no numbers.",
-            hint="replace missing latencies by the learner's average speed, and leave out who typed nothing.",
+            "profiles or speeds hold values that are not numbers.",
+            hint="replace missing latencies by the learner's average speed, and leave out learners who typed nothing.",
         )
 
 
@@ -165,7 +165,7 @@ def _pearson(x: Floats, y: Floats) -> float:
 
 
 def _pearson_without_each(x: Floats, y: Floats) -> Floats:
-    """Correlation without each learner; x and y are centred, so their sums are 0 with everybody."""
+    """Correlation without each learner; x and y are centred, so their sums over all learners are 0."""
     n = len(x)
     x, y = x - x.mean(), y - y.mean()
     cross = x @ y - x * y * n / (n - 1)
@@ -179,9 +179,9 @@ def _pearson_without_each(x: Floats, y: Floats) -> Floats:
 def _links(
     speed: Floats, coarse: Floats, outcome: Floats
 ) -> tuple[PreservedFigure, PreservedFigure, PreservedFigure]:
-    if len(outcome) < LEAST_LEARNERS:
+    if len(outcome) < MIN_LEARNERS:
         raise DataError(
-            f"a correlation with an outcome needs {LEAST_LEARNERS} learners who have one; found {len(outcome)}."
+            f"a correlation with an outcome needs {MIN_LEARNERS} learners who have one; found {len(outcome)}."
         )
     values = [_pearson(one, outcome) for one in (speed, coarse)]
     without = [_pearson_without_each(one, outcome) for one in (speed, coarse)]
@@ -211,7 +211,7 @@ def _orders(x: Floats, y: Floats) -> tuple[PreservedFigure, PreservedFigure]:
         sign_x, sign_y = np.sign(x[rows, None] - x), np.sign(y[rows, None] - y)
         agree[rows] = (sign_x * sign_y).sum(axis=1)
         apart_x[rows], apart_y[rows] = np.abs(sign_x).sum(axis=1), np.abs(sign_y).sum(axis=1)
-        # Without learner i, whoever was above loses a rank and whoever was equal half of one.
+        # Without learner i, learners above lose a rank and those with the same value half of one.
         left_x, left_y = ranks_x - 0.5 + 0.5 * sign_x, ranks_y - 0.5 + 0.5 * sign_y
         i = np.arange(len(left_x))
         left_x[i, i + start] = left_y[i, i + start] = n / 2  # the mean of the others' ranks: adds nothing
