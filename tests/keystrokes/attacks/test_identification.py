@@ -55,7 +55,7 @@ def test_who_cannot_be_measured_is_guessed_last():
 
 
 def test_nobody_to_identify_is_refused():
-    with pytest.raises(UsageError, match="nobody"):
+    with pytest.raises(UsageError, match="no learner to identify"):
         identification("a", np.empty((0, 3)), 1, np.empty(0, dtype=int))
 
 

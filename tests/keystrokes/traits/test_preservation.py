@@ -76,7 +76,7 @@ def test_many_learners_are_compared_in_blocks():
         ({"speed_coarse": np.ones(4)}, "4 speeds after for 5 learners"),
         ({"outcome": np.ones(6)}, "6 outcomes for 5 learners"),
         ({"outcome": [1.0, 2.0, np.nan, np.nan, np.nan]}, "learners who have one; found 2"),
-        ({"original_profiles": np.full((5, 3), np.nan)}, "no numbers"),
+        ({"original_profiles": np.full((5, 3), np.nan)}, "not numbers"),
     ],
 )
 def test_bad_data_is_refused(change, message):
