@@ -190,6 +190,21 @@ def test_every_command_is_in_the_reference(build):
         assert f"## {words}\n" in text
 
 
+def test_commands_and_options_that_the_documentation_names_exist():
+    reference = (DOCS / "reference/commands.md").read_text(encoding="utf-8")
+    option = r"(?<![\w-])--[a-z][a-z-]+"
+    options = set(re.findall(option, reference))
+    commands = set(re.findall(r"^## understudy (.*)$", reference, re.MULTILINE))
+    for page in (page for page in SOURCES if page.name != "CHANGELOG.md"):
+        text = page.read_text(encoding="utf-8")
+        assert not set(re.findall(option, text)) - options, page.name
+        for named in re.findall(r"`understudy ((?:[a-z][a-z-]* ?)+)", text):
+            words = f"{named.strip()} "
+            assert any(
+                words.startswith(f"{known} ") or f"{known} ".startswith(words) for known in commands
+            ), f"{page.name}: {named}"
+
+
 def test_every_public_name_is_in_the_reference():
     import understudy
 
