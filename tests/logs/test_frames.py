@@ -148,12 +148,12 @@ REFUSED = {
     "mixed zones": (
         {"time": ["2020-01-01T10:00:00Z"] * 3 + ["2020-01-01T10:00:00+01:00"] * 2},
         {"time": "time"},
-        r"'time' mix time zones \(first on line 5\)",
+        "'time' mix time zones",
     ),
     "zone and none": (
         {"time": ["2020-01-01T10:00:00Z"] + ["2020-01-01T10:00:00"] * 4},
         {"time": "time"},
-        r"'time' state a time zone on some rows only \(first on line 3\)",
+        "'time' mix time zones",
     ),
     "unreadable time": ({"time": ["2020-01-01 10:00:00"] * 4 + [CANARY]}, {"time": "time"}, "'time'.*line 6"),
     "no time": ({"time": [1.0, None, 2.0, 3.0, 4.0]}, {"time": "time"}, "'time'.*line 3"),
@@ -195,20 +195,20 @@ def test_one_row_is_a_log():
 
 
 @pytest.mark.parametrize(
-    "times",
+    ("times", "unit"),
     [
-        pytest.param(["20", "5"], id="numbers as text"),
-        pytest.param([1_700_000_000_000_000_002, 1_600_000_000_000_000_001], id="nanoseconds"),
-        pytest.param([0.0009, 0.0001], id="below a millisecond"),
+        pytest.param(["20", "5"], None, id="numbers as text"),
+        pytest.param([1_700_000_000_000_000_002, 1_600_000_000_000_000_001], "ns", id="nanoseconds"),
+        pytest.param([0.0009, 0.0001], None, id="below a millisecond"),
     ],
 )
-def test_unusual_times_keep_their_order(times):
+def test_unusual_times_keep_their_order(times, unit):
     twice = pl.DataFrame({"learner": ["a", "a"], "action": ["x", "y"], "outcome": [0, 0], "time": times})
-    assert rows_of(Interactions.from_frame(twice, time="time")) == [[("y", 0), ("x", 0)]]
+    assert rows_of(Interactions.from_frame(twice, time="time", time_unit=unit)) == [[("y", 0), ("x", 0)]]
 
 
 def test_times_of_day_are_refused():
-    with pytest.raises(DataError, match="times of day"):
+    with pytest.raises(DataError, match="cannot be read as a time"):
         Interactions.from_frame(frame(time=[time(11)] * 5), time="time")
 
 

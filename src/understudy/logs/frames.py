@@ -11,7 +11,7 @@ import polars as pl
 from understudy.core.files.frames import as_polars
 from understudy.core.files.mentions import identifiers_in_actions
 from understudy.core.files.origin import Origin
-from understudy.core.files.times import UnreadableTimesError, guess_notation, parse_times
+from understudy.core.files.times import has_mixed_zones, read_each_time, unit_in_name
 from understudy.core.files.words import FALSE_WORDS, TRUE_WORDS, counted
 from understudy.core.names import natural_order
 from understudy.errors import DataError
@@ -19,7 +19,11 @@ from understudy.logs.interactions import IntArray, Interactions, offsets_of
 
 
 def interactions_from_frame(
-    frame: Any, columns: Mapping[str, str | None], first_line: int, single_rows: bool
+    frame: Any,
+    columns: Mapping[str, str | None],
+    first_line: int,
+    single_rows: bool,
+    time_unit: str | None = None,
 ) -> Interactions:
     """See `Interactions.from_frame`."""
     table = as_polars(frame)
@@ -50,7 +54,7 @@ def interactions_from_frame(
         )
     outcome = parse_outcomes(table["outcome"], columns["outcome"] or "outcome", first_line)
     action, action_names = _codes(table["action"].cast(pl.String), ordered=True)
-    time = _parse_times(table["time"], columns["time"], first_line) if "time" in wanted else None
+    time = _parse_times(table["time"], wanted["time"], first_line, time_unit) if "time" in wanted else None
 
     order = np.argsort(learner, kind="stable") if time is None else np.lexsort((time, learner))
     group, group_names = _group_of_learners(table, learner, n_learners) if "group" in wanted else (None, ())
@@ -114,15 +118,25 @@ def parse_outcomes(values: pl.Series, name: str, first_line: int) -> IntArray:
     return numbers.cast(pl.Int8).to_numpy()
 
 
-def _parse_times(values: pl.Series, name: str | None, first_line: int) -> Any:
-    try:
-        times = parse_times(values, guess_notation(values), one_zone=True)
-    except UnreadableTimesError as error:
+def _parse_times(values: pl.Series, name: str, first_line: int, unit: str | None) -> Any:
+    if has_mixed_zones(values):
         raise DataError(
-            f"the times in column '{name}' {error.reason} (first on line {first_line + error.row}).",
-            hint="write times as 2024-05-31 14:05:09 or as seconds since 1970, in one zone.",
-        ) from None
-    return times.datetimes.to_numpy().astype("datetime64[us]")
+            f"the times in column '{name}' mix time zones.",
+            hint="write them in one zone.",
+            code="mixed-zones",
+        )
+    times = read_each_time(values, unit=unit or unit_in_name(name) or "s", since_start=True)
+    bad = times.is_null()
+    if bad.any():
+        raise DataError(
+            f"column '{name}' holds something that cannot be read as a time: {int(bad.sum())} of {len(bad)} rows, "
+            f"the first on line {first_line + int(bad.arg_max() or 0)}.",
+            hint="give times as dates, as texts such as 2024-05-31 14:05:09, or as seconds; declare "
+            "another unit.",
+            code="not-a-time",
+            settings=("time_unit",),
+        )
+    return times.to_numpy().astype("datetime64[us]")
 
 
 def _reject_missing(values: pl.Series, name: str | None, first_line: int) -> None:

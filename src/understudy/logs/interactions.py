@@ -142,6 +142,7 @@ class Interactions:
         action: str = "action",
         outcome: str = "outcome",
         time: str | None = None,
+        time_unit: str | None = None,
         item: str | None = None,
         group: str | None = None,
         first_line: int = 2,
@@ -150,7 +151,8 @@ class Interactions:
         """A validated log from a polars or pandas frame.
 
         Rows are grouped by learner in order of appearance; within a learner the order of
-        the frame is kept, or the order of `time` when it is given. `first_line` is the
+        the frame is kept, or the order of `time` when it is given; numbers in it count `time_unit` (s, ms, us
+        or ns), which the end of the column's name may state as well (time_ms). `first_line` is the
         line of the file on which the first row stands, so that an error can name a line;
         `single_rows` admits a log in which no learner has two rows (thinned data).
         """
@@ -164,7 +166,7 @@ class Interactions:
             "item": item,
             "group": group,
         }
-        return interactions_from_frame(frame, columns, first_line, single_rows)
+        return interactions_from_frame(frame, columns, first_line, single_rows, time_unit)
 
     def to_polars(self, prefix: str | None = None) -> pl.DataFrame:
         """The log as a polars frame with invented learner names: `prefix` and a number."""
@@ -213,10 +215,10 @@ class Interactions:
             group=None if self.group is None else self.group[chosen],
         )
 
-    def keep_rows(self, keep: NDArray[np.bool_]) -> Interactions:
-        """The log with some rows only; learners left without a row are gone."""
+    def keep_rows(self, keep: NDArray[np.bool_], *, all_learners: bool = False) -> Interactions:
+        """The log with some rows only; learners left without a row are gone unless all are kept."""
         lengths = np.bincount(self.learner[keep], minlength=self.n_learners)
-        present = lengths > 0
+        present = (lengths > 0) | all_learners
         return replace(
             self,
             action=self.action[keep],
@@ -226,6 +228,17 @@ class Interactions:
             time=None if self.time is None else self.time[keep],
             group=None if self.group is None else self.group[present],
         )
+
+    def with_learners(self, n_more: int, groups: Sequence[str] = ()) -> Interactions:
+        """The log with learners of whom no row could be read; `groups` are theirs, where learners have groups."""
+        names = natural_order({*self.groups, *groups})
+        code = {name: number for number, name in enumerate(names)}
+        group = self.group
+        if group is not None:
+            known = np.array([code[name] for name in self.groups], dtype=np.int32)[group]
+            group = np.concatenate([known, np.array([code[name] for name in groups], dtype=np.int32)])
+        offsets = np.concatenate([self.offsets, np.full(n_more, self.offsets[-1])])
+        return replace(self, offsets=offsets, group=group, groups=names if group is not None else ())
 
     def recode(self, actions: Sequence[str]) -> Interactions:
         """The same log with codes of another vocabulary, which has to hold every action that occurs."""

@@ -12,6 +12,7 @@ import pytest
 from tests.support.workbook import workbook
 from understudy.core.events.reading import formats
 from understudy.core.files.columns import Columns
+from understudy.core.files.times import DateOrder
 from understudy.errors import DataError, UsageError
 from understudy.logs.reading import read_log
 
@@ -135,67 +136,75 @@ def test_without_a_header_no_value_is_named(write):
 
 
 @pytest.mark.parametrize(
-    ("first", "second"),
+    ("first", "second", "declared"),
     [
-        ("2024-05-31 14:05:09", "2024-05-31 14:05:10"),
-        ("2024-05-31T14:05:09Z", "2024-05-31T14:05:10Z"),
-        ("2024-05-31T16:05:09.000+02:00", "2024-05-31T16:05:10.000+02:00"),
-        ("2024-05-31T09:05:09-0500", "2024-05-31T09:05:10-0500"),
-        ("2024/5/31 14:05:09", "2024/5/31 14:05:10"),
-        ("31.05.2024 14:05:09", "31.05.2024 14:05:10"),
-        ("5/31/2024 2:05:09 PM", "5/31/2024 2:05:10 PM"),
-        ("31/05/2024 14:05:09", "31/05/2024 14:05:10"),
-        ("2024-05-31 14:05:09 CEST", "2024-05-31 14:05:10 CEST"),
-        ("1717164309", "1717164310"),
-        ("1717164309000", "1717164310000.0"),
+        ("2024-05-31 14:05:09", "2024-05-31 14:05:10", {}),
+        ("2024-05-31T14:05:09Z", "2024-05-31T14:05:10Z", {}),
+        ("2024-05-31T16:05:09.000+02:00", "2024-05-31T16:05:10.000+02:00", {}),
+        ("2024-05-31T09:05:09-0500", "2024-05-31T09:05:10-0500", {}),
+        ("2024/5/31 14:05:09", "2024/5/31 14:05:10", {}),
+        ("31.05.2024 14:05:09", "31.05.2024 14:05:10", {}),
+        ("31 May 2024 14:05:09", "31 May 2024 14:05:10", {}),
+        ("5/31/2024 2:05:09 PM", "5/31/2024 2:05:10 PM", {"date_order": DateOrder.month_first}),
+        ("31/05/2024 14:05:09", "31/05/2024 14:05:10", {"date_order": DateOrder.day_first}),
+        ("2024-05-31 14:05:09 CEST", "2024-05-31 14:05:10 CEST", {}),
+        ("1717164309", "1717164310", {}),
+        ("1717164309000", "1717164310000.0", {"time_unit": "ms"}),
     ],
 )
-def test_times_order_the_rows(write, records, first, second):
+def test_times_order_the_rows(write, records, first, second, declared):
     content = f"user,skill,correct,timestamp\nana,b,1,{second}\nana,a,0,{first}\n"
-    log = read_log(write("log.csv", content))
+    log = read_log(write("log.csv", content), **declared)
     times = ("2024-05-31T14:05:09", "2024-05-31T14:05:10")
     assert records(log) == [[("a", 0, times[0]), ("b", 1, times[1])]]
     assert "The rows of each learner are in the order of column 'timestamp'." in log.origin.notes
 
 
+def test_the_name_of_a_column_states_its_unit(write, records):
+    path = write("log.csv", "user,skill,correct,time_ms\nana,b,1,1717164310000\nana,a,0,1717164309000\n")
+    assert [action for action, *_ in records(read_log(path))[0]] == ["a", "b"]
+
+
 @pytest.mark.parametrize(
-    ("first", "second", "reason"),
+    ("first", "second", "line"),
     [
-        ("soon", "later", "are in no notation that the reader knows"),
-        (
-            "2024-05-31 14:05",
-            "later",
-            "that is not a time, or is not written like the others (first on line 3)",
-        ),
-        (
-            "2024-05-31 14:05",
-            "2024-13-31 14:05",
-            "name a day, month or hour that does not exist (first on line 3)",
-        ),
-        ("3/4/2024", "4/4/2024", "could be day/month or month/day"),
-        ("12", "9", "may be durations"),
-        ("1717164309", "inf", "are not all finite numbers (first on line 3)"),
+        ("soon", "later", 2),
+        ("2024-05-31 14:05", "later", 3),
+        ("2024-05-31 14:05", "2024-13-31 14:05", 3),
+        ("2024-05-31 14:05", "", 3),
+        ("3/4/2024", "4/4/2024", 2),
+        ("31/4/2024", "13/4/2024", 2),
+        ("12", "9", 2),
+        ("1717164309", "inf", 3),
+        ("1717164309", "1717164309000", 3),
     ],
 )
-def test_times_that_cannot_be_read(write, records, first, second, reason):
-    path = write("log.csv", f"user,skill,correct,time\nana,b,1,{first}\nana,a,0,{second}\n")
-    log = read_log(path)
-    assert records(log) == [[("b", 1), ("a", 0)]]
-    assert "time" not in log.origin.columns
-    assert any(reason in note for note in log.origin.notes)
-    asked = Columns(time="time")
-    if reason == "may be durations":
-        assert records(read_log(path, **vars(asked)))[0][0][0] == "a"
-    else:
-        with pytest.raises(DataError, match=r"log.csv: the times in column 'time'"):
-            read_log(path, **vars(asked))
+def test_a_time_that_cannot_be_read_stops_or_concerns_its_own_row(write, records, first, second, line):
+    content = f"user,skill,correct,time\nana,b,1,{first}\nana,a,0,{second}\nben,c,1,2024-05-31\nben,d,1,2024-06-01\n"
+    path = write("log.csv", content)
+    with pytest.raises(DataError, match=f"column 'time' orders the rows.*on line {line} ") as caught:
+        read_log(path)
+    assert caught.value.code == "not-a-time"
+    assert {"time_unit", "date_order", "in_order", "set_aside"} <= set(caught.value.settings)
+    assert records(read_log(path, in_order=True)) == [[("b", 1), ("a", 0)], [("c", 1), ("d", 1)]]
+    log = read_log(path, set_aside=True)
+    # The learner whose times cannot be read is still one of the learners.
+    assert log.n_learners == 2
+    readable = [["b"], ["c", "d"]] if line == 3 else [["c", "d"], []]
+    assert [[action for action, *_ in rows] for rows in records(log)] == readable
+    assert any("set aside" in note for note in log.origin.notes)
+
+
+def test_numbers_of_a_column_that_was_named_may_count_from_any_start(write, records):
+    path = write("log.csv", "user,skill,correct,time\nana,b,1,12\nana,a,0,9\n")
+    assert [action for action, *_ in records(read_log(path, time="time"))[0]] == ["a", "b"]
 
 
 @pytest.mark.parametrize(
     ("first", "second", "reason"),
     [
-        ("2024-05-31 14:05", "2024-05-31 14:05Z", "state a time zone on some rows only (first on line 3)"),
-        ("2024-05-31T14:05:00+02:00", "2024-05-31T14:05:00Z", "mix time zones (first on line 3)"),
+        ("2024-05-31 14:05", "2024-05-31 14:05Z", "mix time zones"),
+        ("2024-05-31T14:05:00+02:00", "2024-05-31T14:05:00Z", "mix time zones"),
     ],
 )
 @pytest.mark.parametrize("asked", [Columns(), Columns(time="time")])

@@ -36,8 +36,8 @@ STATEMENTS = [
     statement({"mbox_sha1sum": "0" * 40}, "q/1", False, "2024-05-31T14:00:00Z"),
 ]
 RECORDS = [
-    [("q/1", 0, "2024-05-31T14:00:00"), ("Second", 1, "2024-05-31T14:00:01")],
-    [("Second", 1, "2024-05-31T14:00:00")],
+    [("q/1", 0, "2024-05-31T14:00:00"), ("Second (q/2)", 1, "2024-05-31T14:00:01")],
+    [("q/2", 1, "2024-05-31T14:00:00")],
     [("q/1", 0, "2024-05-31T14:00:00")],
 ]
 
@@ -68,7 +68,7 @@ def test_statements(write, records, name, content):
     )
 
 
-def test_objects_that_share_a_name_are_told_apart(write, records):
+def test_objects_that_share_a_name_are_distinguished(write, records):
     rows = [statement(BEN, f"quiz/{n}", True, "2024-05-31T14:00:00Z", en="Question 1") for n in (1, 2)]
     log = read_log(write("log.json", json.dumps(rows)))
     assert log.actions == ("Question 1 (quiz/1)", "Question 1 (quiz/2)")
@@ -80,12 +80,14 @@ def test_accounts_of_two_platforms_are_two_learners(write):
     assert read_log(write("log.json", json.dumps(rows))).n_learners == 2
 
 
-def test_without_timestamps_the_order_of_the_file_is_kept(write, records):
+def test_a_statement_without_a_timestamp_stops_or_concerns_its_own_row(write, records):
     rows = [dict(row) for row in STATEMENTS[:2]]
     del rows[0]["timestamp"]
-    log = read_log(write("log.json", json.dumps(rows)))
-    assert records(log) == [[("Second", 1), ("q/1", 0)]]
-    assert "1 statements have no timestamp; the order of the file was kept." in log.origin.notes
+    path = write("log.json", json.dumps(rows))
+    with pytest.raises(DataError, match="column 'timestamp' orders the rows"):
+        read_log(path)
+    assert records(read_log(path, in_order=True)) == [[("Second (q/2)", 1), ("q/1", 0)]]
+    assert records(read_log(path, set_aside=True)) == [[("q/1", 0, "2024-05-31T14:00:00")]]
 
 
 def test_withdrawn_actors_are_known_by_their_account_or_address(write):
@@ -141,5 +143,5 @@ def test_voided_statements_are_left_out(write, records):
         "\n".join(map(json.dumps, [voiding, *rows])),
     ):
         log = read_log(write("log.json", content))
-        assert records(log) == [RECORDS[0], RECORDS[2]]
+        assert records(log) == [RECORDS[0], RECORDS[2], []]
         assert "1 voided statement left out." in log.origin.notes

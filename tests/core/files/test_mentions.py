@@ -221,6 +221,7 @@ def test_names_of_actors_in_statements(write):
             "actor": {"name": "Ana Kestrel", "account": {"homePage": "h", "name": f"a{n % 2}"}},
             "object": {"id": "o", "definition": {"name": {"en": "Peer review of Ana Kestrel"}}},
             "result": {"success": True},
+            "timestamp": "2024-05-31T14:00:00Z",
         }
         for n in range(4)
     ]

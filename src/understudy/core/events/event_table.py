@@ -15,7 +15,7 @@ from understudy.core.files.identifiers import Identifier, NamedPeople, identifie
 from understudy.core.files.mentions import identifiers_in_actions
 from understudy.core.files.origin import Origin
 from understudy.core.files.tables import Table
-from understudy.core.files.times import UnreadableTimesError, guess_notation, parse_times
+from understudy.core.files.times import DateOrder, has_mixed_zones, read_each_time, unit_in_name
 from understudy.core.files.withdrawals import Withdrawn
 from understudy.core.files.words import FALSE_WORDS, TRUE_WORDS, counted
 from understudy.errors import DataError, UsageError
@@ -23,12 +23,20 @@ from understudy.errors import DataError, UsageError
 
 @dataclass(frozen=True, repr=False)
 class ReadOptions:
-    """What the user wants from a file."""
+    """What the user wants from a file.
+
+    `time_unit` and `date_order` say how times are written, `in_order` that the rows are in order whatever
+    their times. With `set_aside`, a row with a cell that cannot be read is left out and counted.
+    """
 
     columns: Columns = field(default_factory=Columns)
     withdrawn: Withdrawn | None = None
     skills: Literal["merge", "keep"] = "merge"
     single_rows: bool = False
+    time_unit: str | None = None
+    date_order: DateOrder | None = None
+    in_order: bool = False
+    set_aside: bool = False
 
     def refuse_columns(self, format: str) -> None:
         """For formats whose columns have no names to choose from."""
@@ -50,6 +58,11 @@ class EventTable:
     `instants` that the format defines every time as an instant, whatever zone it is written in.
     Dropping rows adds a note, so that nothing is lost in silence. `learners` and `people`
     hold whom the file and the list of withdrawals name, to be searched for in the actions.
+
+    How a row is read never depends on other rows: formats, columns and notations are declared or follow
+    from the header, and a cell that cannot be read concerns its own row, or stops the command. So a learner
+    keeps a place in the table (`without_rows`) when all of their rows are dropped: the number of learners is
+    that of the learner column.
     """
 
     file: str
@@ -63,6 +76,7 @@ class EventTable:
     people: list[NamedPeople] = field(default_factory=list)
     n_withdrawn: int = 0
     n_absent: int = 0
+    _everyone: pl.DataFrame = field(default_factory=pl.DataFrame)
 
     def find_people(self, table: Table) -> None:
         """Note which columns of the table identify people, and whom they name."""
@@ -86,6 +100,17 @@ class EventTable:
             self.frame, self.n_withdrawn, self.n_absent = left.frame, left.n_learners, left.n_absent
             self.notes.append(left.note)
         self.learners = pl.concat([names.drop_nulls().unique() for names in known])
+        roles = [role for role in ("learner", "group") if role in self.frame.columns]
+        self._everyone = (
+            self.frame.select(roles)
+            .drop_nulls("learner")
+            .unique("learner", keep="first", maintain_order=True)
+        )
+
+    @property
+    def without_rows(self) -> pl.DataFrame:
+        """Learners of whom no row is left, with their groups."""
+        return self._everyone.join(self.frame.select("learner").unique(), on="learner", how="anti")
 
     def drop(self, unwanted: pl.Expr, reason: str) -> None:
         """Drop rows for a reason that reads on from "n rows"."""
@@ -111,17 +136,84 @@ class EventTable:
         """Check every row: names where they must be, outcomes as 0 and 1, times that can be read."""
         self.require_rows()
         for role in ("learner", "action"):
-            missing = self.frame[role].is_null()
-            if missing.any():
-                raise DataError(
-                    f"{self.file}: column '{self.columns[role]}' has no value {self.at(missing)}.",
-                    hint="remove or repair these rows, or choose another column.",
-                    code="empty-cells",
-                    settings=(role,),
-                )
-        self.frame = self.frame.with_columns(_outcomes(self))
-        _settle_time(self, options)
+            self._settle_cells(
+                role,
+                self.frame[role].is_null(),
+                "has no value",
+                options,
+                hint="remove or repair these rows, or choose another column.",
+                code="empty-cells",
+            )
+        self.frame = self.frame.with_columns(_outcomes(self.frame["outcome"]))
+        self._settle_cells(
+            "outcome",
+            self.frame["outcome"].is_null(),
+            "holds something other than 0 and 1",
+            options,
+            hint="outcomes are 0 or 1 (also true/false, correct/incorrect, yes/no); choose another column.",
+            code="not-an-outcome",
+        )
+        if "time" in self.columns:
+            self._settle_time(options)
+        self.require_rows()
         _refuse_single_rows(self, options)
+
+    def _settle_cells(
+        self,
+        role: str,
+        unreadable: pl.Series,
+        what: str,
+        options: ReadOptions,
+        *,
+        hint: str,
+        code: str,
+        settings: tuple[str, ...] = (),
+    ) -> None:
+        """Stop at cells that cannot be read, or set their rows aside."""
+        if not unreadable.any():
+            return
+        if options.set_aside:
+            reason = f"whose cell in column '{self.columns[role]}' cannot be read"
+            self.notes.append(f"{counted(int(unreadable.sum()), 'row')} {reason} set aside.")
+            self.frame = self.frame.filter(~unreadable)
+            return
+        raise DataError(
+            f"{self.file}: column '{self.columns[role]}' {what} {self.at(unreadable)}.",
+            hint=hint,
+            code=code,
+            settings=(role, *settings, "set_aside"),
+        )
+
+    def _settle_time(self, options: ReadOptions) -> None:
+        """Read the time of each row by itself; it puts the rows of a learner in order."""
+        name, asked = self.columns["time"], options.columns.time is not None
+        if options.in_order and not asked:
+            self.frame = self.frame.drop("time")
+            del self.columns["time"]
+            self.notes.append(f"Column '{name}' is not used: the rows are in order, as declared.")
+            return
+        if not self.instants and has_mixed_zones(self.frame["time"]):
+            raise DataError(
+                f"{self.file}: the times in column '{name}' mix time zones.",
+                hint="write them in one zone, or state that the rows are in order.",
+                code="mixed-zones",
+                settings=("time", "in_order"),
+            )
+        unit = options.time_unit or unit_in_name(name) or "s"
+        times = read_each_time(self.frame["time"], unit=unit, order=options.date_order, since_start=asked)
+        self.frame = self.frame.with_columns(times.alias("time"))
+        self._settle_cells(
+            "time",
+            times.is_null(),
+            "orders the rows, but holds something that cannot be read as a time",
+            options,
+            hint="times are like 2024-05-31 14:05:09, or numbers from 1970 on in seconds unless their unit is "
+            "declared; 3/4/2024 needs the order of day and month. Declare that, repair these rows, or state "
+            "that the rows are in order.",
+            code="not-a-time",
+            settings=("time_unit", "date_order", "in_order"),
+        )
+        self.notes.append(f"The rows of each learner are in the order of column '{name}'.")
 
     def origin(self, path: Path, format: str, names: tuple[str, ...]) -> Origin:
         """Where the events came from; `names` are the actions or items, in which people are searched for."""
@@ -155,55 +247,18 @@ def _refuse_single_rows(events: EventTable, options: ReadOptions) -> None:
         )
 
 
-def _outcomes(events: EventTable) -> pl.Series:
-    values = events.frame["outcome"]
+def _outcomes(values: pl.Series) -> pl.Series:
+    """Outcomes as 0 and 1, null where a cell is neither."""
     if values.dtype == pl.Int8:
         return values
     words = values.cast(pl.String).str.strip_chars().str.to_lowercase()
-    outcomes = pl.select(
+    return pl.select(
         pl.when(words.is_in(TRUE_WORDS))
         .then(pl.lit(1, pl.Int8))
         .when(words.is_in(FALSE_WORDS))
         .then(pl.lit(0, pl.Int8))
         .alias("outcome")
     ).to_series()
-    unknown = outcomes.is_null()
-    if unknown.any():
-        raise DataError(
-            f"{events.file}: column '{events.columns['outcome']}' holds something other than 0 and 1 "
-            f"{events.at(unknown)}.",
-            hint="outcomes are 0 or 1 (also true/false, correct/incorrect, yes/no); choose another column.",
-            code="not-an-outcome",
-            settings=("outcome",),
-        )
-    return outcomes
-
-
-def _settle_time(events: EventTable, options: ReadOptions) -> None:
-    """Use the time column if it can be read; if the user named it, it has to be."""
-    if "time" not in events.columns:
-        return
-    name, asked = events.columns["time"], options.columns.time is not None
-    try:
-        notation = guess_notation(events.frame["time"], refuse_durations=not asked)
-        times = parse_times(events.frame["time"], notation, one_zone=not events.instants)
-    except UnreadableTimesError as error:
-        place = f"{events.place} {events.frame['line'][error.row]}"
-        # Rows in several zones have an order, but not the one in which they stand.
-        if asked or error.code == "mixed-zones":
-            raise DataError(
-                f"{events.file}: the times in column '{name}' {error.reason} (first on {place}).",
-                hint="write times as 2024-05-31 14:05:09 or as seconds since 1970, in one zone.",
-            ) from None
-        del events.columns["time"]
-        events.frame = events.frame.drop("time")
-        events.notes.append(
-            f"Column '{name}' was not used to order the rows: its values {error.reason} (first on {place}). "
-            "The order of the file was kept."
-        )
-        return
-    events.frame = events.frame.with_columns(times.datetimes.alias("time"))
-    events.notes.append(f"The rows of each learner are in the order of column '{name}'.")
 
 
 def used_columns(names: tuple[str, ...], positions: Mapping[str, int]) -> dict[str, str]:

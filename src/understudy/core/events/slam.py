@@ -25,7 +25,9 @@ def read_slam(text: Text, options: ReadOptions) -> EventTable:
     rows = pl.DataFrame({"text": lines, "line": pl.int_range(1, len(lines) + 1, eager=True)})
     rows = rows.with_columns(
         header=pl.col("text").str.starts_with("#"), learner=pl.col("text").str.extract(_USER).forward_fill()
-    ).filter(~pl.col("header") & (pl.col("text") != ""))
+    )
+    users = rows["learner"].drop_nulls().unique(maintain_order=True)
+    rows = rows.filter(~pl.col("header") & (pl.col("text") != ""))
     if rows.height == 0:
         raise DataError(f"{text.name}: the log is empty: there is no token.", hint="check the download.")
     _require(rows, rows["learner"].is_not_null(), "comes before any line with 'user:'", text.name)
@@ -46,11 +48,14 @@ def read_slam(text: Text, options: ReadOptions) -> EventTable:
         "line",
     )
     columns = {"learner": "user", "action": "token", "outcome": "label"}
+    without_tokens = pl.DataFrame({"learner": users}).join(frame, on="learner", how="anti")
+    frame = pl.concat([frame, without_tokens], how="diagonal")
     events = EventTable(text.name, frame, columns, list(text.notes))
     events.notes.append(
         "Label 1 means a mistake, so the outcome is 1 minus the label; tokens are in lower case."
     )
     events.tidy(options)
+    events.drop(pl.col("action").is_null() & pl.col("line").is_null(), "of learners without a token")
     return events
 
 

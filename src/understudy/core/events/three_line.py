@@ -43,22 +43,20 @@ def read_three_line(text: Text, options: ReadOptions) -> EventTable:
     for role, below in (("action", 1), ("outcome", 2)):
         unequal = triples[role].list.len() != triples["length"]
         _check(triples, role, unequal, below, "has not as many values as the length says", text.name)
-    # Attempts in a row of their own; learners without attempts have none.
-    rows = (
-        triples.filter(pl.col("length") > 0)
-        .with_columns(learner=pl.int_range(1, pl.len() + 1).cast(pl.String))
-        .explode("action", "outcome")
-        .select("learner", "action", "outcome", line=pl.col("first_line") + 2)
+    # Attempts in a row of their own; a learner without attempts has an empty one, which is dropped below.
+    learners = triples.with_columns(
+        learner=pl.int_range(1, pl.len() + 1).cast(pl.String), line=pl.col("first_line") + 2
     )
+    attempts = learners.filter(pl.col("length") > 0).explode("action", "outcome")
+    without = learners.filter(pl.col("length") == 0).select("learner", "line")
+    rows = pl.concat([attempts.select("learner", "action", "outcome", "line"), without], how="diagonal")
     columns = {"learner": "learner", "action": "second line", "outcome": "third line"}
     events = EventTable(text.name, rows, columns, list(text.notes))
-    empty = int((triples["length"] == 0).sum())
-    if empty:
-        events.notes.append(f"{empty} learners without an attempt were left out.")
     events.notes.append("Learners have no names in this format; each three lines are one learner.")
     if options.withdrawn is not None:
         events.notes.append("A list of names of learners who withdrew means their number in the file.")
     events.tidy(options)
+    events.drop(pl.col("action").is_null() & pl.col("outcome").is_null(), "of learners without an attempt")
     events.learners = events.learners.clear()  # numbers that we gave: no action can mean them
     return events
 

@@ -62,7 +62,7 @@ _SCHEMA = {
 
 
 def read_xapi(text: Text, options: ReadOptions) -> EventTable:
-    """One row per statement with a success; times in UTC; the action is the object's name, else its id."""
+    """One row per statement with a success; times in UTC; the action is the object's name and id."""
     options.refuse_columns("xapi")
     statements, place = load_records(text)
     actors: Counter[str] = Counter()
@@ -90,13 +90,6 @@ def read_xapi(text: Text, options: ReadOptions) -> EventTable:
     events.drop(pl.col("object").is_null(), "(statements) without an object's id")
     events.require_rows()
     _name_actions(events)
-    missing = events.frame["time"].is_null()
-    if missing.any():
-        events.notes.append(
-            f"{int(missing.sum())} statements have no timestamp; the order of the file was kept."
-        )
-        events.frame = events.frame.drop("time")
-        del events.columns["time"]
     return events
 
 
@@ -161,23 +154,10 @@ def _text(value: Any) -> str | None:
 
 
 def _name_actions(events: EventTable) -> None:
-    """Give each object one name: statements may leave it out, and two objects may share one."""
-    objects = events.frame.group_by("object", maintain_order=True).agg(pl.col("name").drop_nulls().first())
-    shared = pl.col("name").is_not_null() & (pl.len().over("name") > 1)
-    objects = objects.with_columns(
-        pl.when(shared)
-        .then(pl.concat_str("name", pl.lit(" ("), "object", pl.lit(")")))
-        .otherwise(pl.coalesce("name", "object"))
-        .alias("action"),
-        shared.alias("shared"),
-    )
-    if n_shared := int(objects["shared"].sum()):
-        events.notes.append(
-            f"{n_shared} objects share their name with another and are distinguished by their id."
-        )
-    events.frame = events.frame.drop("action", "name").join(
-        objects.select("object", "action"), on="object", how="left", maintain_order="left"
-    )
+    """Name each action by its own statement: no other one decides what it is called."""
+    named = pl.concat_str("name", pl.lit(" ("), "object", pl.lit(")"))
+    action = pl.coalesce(named, "object").alias("action")
+    events.frame = events.frame.with_columns(action).drop("object", "name")
 
 
 def _identifiers(actors: Counter[str]) -> Iterator[Identifier]:

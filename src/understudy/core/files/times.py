@@ -48,6 +48,7 @@ _MONTHS = (
 )
 _MONTH_NUMBERS = {word: number for number, words in enumerate(_MONTHS, 1) for word in words.split()}
 _NAMED_ZONE = r"\d (?:[AaPp][Mm] )?([A-Z]{3,5})$"
+_ZONE_AT_END = r"(\d(?: [AaPp][Mm])?) [A-Z]{3,5}$"
 _NAMED_UNIT = re.compile(
     r"(?:^|[_\s.(\-])(?:(ns|nanoseconds?)|(us|µs|μs|microseconds?)|(ms|millis|milliseconds?)|(s|sec|seconds?))\)?$",
     re.IGNORECASE,
@@ -175,7 +176,9 @@ def parse_times(values: pl.Series, notation: TimeNotation, *, one_zone: bool = F
         offset = _offsets(fields["zone"], notation, one_zone=one_zone)
         return _from_fields(fields, notation, offset)
     if notation.form is Form.words:
-        return _from_fields(_word_fields(text), notation)
+        fields = _word_fields(text)
+        _refuse(fields["day"].is_null(), _NOT_A_TIME, "not-a-time")
+        return _from_fields(fields, notation)
     return _from_fields(_day_and_month(_numeric_fields(text), notation.order), notation)
 
 
@@ -252,6 +255,10 @@ def _offsets(zone: pl.Series, notation: TimeNotation, *, one_zone: bool) -> pl.S
         return None
     if one_zone:
         _refuse(zone != zone[0], "mix time zones", "mixed-zones")
+    return _ahead_of_utc(zone)
+
+
+def _ahead_of_utc(zone: pl.Series) -> pl.Series:
     hours = zone.str.extract(r"^[+-](\d{2})").cast(pl.Int64).fill_null(0)
     minutes = zone.str.extract(r"^[+-]\d{2}:?(\d{2})$").cast(pl.Int64).fill_null(0)
     sign = zone.str.starts_with("-").cast(pl.Int64) * -2 + 1
@@ -263,7 +270,6 @@ def _word_fields(text: pl.Series) -> pl.DataFrame:
     fields = pl.select(
         pl.coalesce(day_first[name], month_first[name]).alias(name) for name in day_first.columns
     )
-    _refuse(fields["day"].is_null(), _NOT_A_TIME, "not-a-time")
     word = pl.col("month").str.to_lowercase()
     # "juin" and "juillet" differ in their fourth letter.
     letters = pl.when(word.str.starts_with("jui")).then(4).otherwise(3)
@@ -294,24 +300,29 @@ def _day_and_month(fields: pl.DataFrame, order: DateOrder) -> pl.DataFrame:
 def _from_fields(
     fields: pl.DataFrame, notation: TimeNotation, offset: pl.Series | None = None
 ) -> ParsedTimes:
-    """Times from their parts; a part that a notation lacks is 0, a year that is not written follows `first_day`."""
+    """Times from their parts; a year that is not written follows `first_day`."""
+    yearless = fields["year"].is_null()
+    if notation.first_day is None:
+        _refuse(yearless, "state no year", "not-a-time")
+    times = _datetimes(fields, notation.first_day)
+    _refuse(times.is_null(), "name a day, month or hour that does not exist", "not-a-time")
+    note = f"{yearless.sum()} times have no year: each was put on the first such day from {notation.first_day} on."
+    return _parsed(times if offset is None else times - offset, notation, (note,) if yearless.any() else ())
+
+
+def _datetimes(fields: pl.DataFrame, first_day: date | None = None) -> pl.Series:
+    """Times from their parts; null for those that do not exist, a part of the clock that is not written is 0."""
     for name in ("half", "fraction"):
         if name not in fields.columns:
             fields = fields.with_columns(pl.lit(None, pl.String).alias(name))
-    yearless = fields["year"].is_null()
-    first_day = notation.first_day or date(1970, 1, 1)
-    if notation.first_day is None:
-        _refuse(yearless, "state no year", "not-a-time")
     numbers = fields.with_columns(
-        pl.col("day", "month", "hour", "minute", "second").cast(pl.Int64), pl.col("year").cast(pl.Int64)
+        pl.col("day", "month", "hour", "minute", "second", "year").cast(pl.Int64, strict=False)
     )
     month, day, hour, year = (pl.col(name) for name in ("month", "day", "hour", "year"))
-    before = (month < first_day.month) | ((month == first_day.month) & (day < first_day.day))
-    full_year = (
-        pl.when(year.is_null())
-        .then(first_day.year + before.cast(pl.Int64))
-        .otherwise(pl.when(year < 100).then(2000 + year).otherwise(year))
-    )
+    full_year = pl.when(year < 100).then(2000 + year).otherwise(year)
+    if first_day is not None:
+        before = (month < first_day.month) | ((month == first_day.month) & (day < first_day.day))
+        full_year = full_year.fill_null(first_day.year + before.cast(pl.Int64))
     late = pl.col("half").str.to_lowercase() == "p"
     full_hour = (
         pl.when(pl.col("half").is_null())
@@ -332,10 +343,87 @@ def _from_fields(
             pl.col("fraction").fill_null("0"),
         )
     ).to_series()
-    times = written.str.to_datetime("%Y-%m-%d %H:%M:%S%.f", time_unit="us", strict=False)
-    _refuse(times.is_null(), "name a day, month or hour that does not exist", "not-a-time")
-    note = f"{yearless.sum()} times have no year: each was put on the first such day from {first_day} on."
-    return _parsed(times if offset is None else times - offset, notation, (note,) if yearless.any() else ())
+    return written.str.to_datetime("%Y-%m-%d %H:%M:%S%.f", time_unit="us", strict=False)
+
+
+# Reading each cell by itself
+
+# Seconds from 1970 to 2100: a number outside is no time of an event.
+_LAST_EPOCH_SECOND = 4_102_444_800
+
+
+def read_each_time(
+    values: pl.Series, *, unit: str = "s", order: DateOrder | None = None, since_start: bool = False
+) -> pl.Series:
+    """The time in each cell, by that cell alone: null where it holds none.
+
+    The rule is fixed, so that no row decides how another one is read: a number counts `unit` from 1970, and
+    lies between 1973 and 2100 unless times may count from another start (`since_start`); a text is ISO 8601,
+    with or without an offset from UTC; a date with the month in words; a date in numbers, by points as
+    day.month.year, by other marks in the declared `order`.
+    """
+    if isinstance(values.dtype, pl.Datetime | pl.Date):
+        return values.cast(pl.Datetime("us"))
+    # The name of a zone moves all times alike (but for the change to summer time): their order stays.
+    text = _clean(values).str.replace(_ZONE_AT_END, "$1")
+    number = text.cast(pl.Float64, strict=False)
+    whole = text.cast(pl.Int64, strict=False)
+    seconds = number * (UNITS[unit] / 1e9)
+    counted = number.is_finite() & (seconds.abs() < 2**43)
+    if not since_start:
+        counted &= seconds.is_between(FIRST_EPOCH_SECOND, _LAST_EPOCH_SECOND)
+    # Whole numbers stay exact; fractions are exact to the microsecond.
+    exact = whole * UNITS[unit] // 1000 if UNITS[unit] >= 1000 else whole // 1000
+    ticks = pl.select(
+        pl.when(counted).then(pl.coalesce(exact, (seconds * 1e6).round().cast(pl.Int64, strict=False)))
+    ).to_series()
+    times = ticks.cast(pl.Datetime("us"))
+    for fill in (_each_iso, _each_in_words, _each_in_numbers):
+        left = (times.is_null() & number.is_null() & text.is_not_null()).arg_true()
+        if not len(left):
+            break
+        times = times.scatter(left, fill(text.gather(left), order))
+    return times
+
+
+def has_mixed_zones(values: pl.Series) -> bool:
+    """Whether some texts state another time zone than others, or none: more often a mistake than meant."""
+    if values.dtype != pl.String:
+        return False
+    zone = _clean(values).str.extract(r"\d ?(Z|[+-]\d{2}:?\d{2}|(?:[AaPp][Mm] )?[A-Z]{3,5})$")
+    return zone.n_unique() > 1 and zone.replace(["Z", "GMT", "UTC", "+0000"], "+00:00").n_unique() > 1
+
+
+def _each_iso(text: pl.Series, order: DateOrder | None) -> pl.Series:
+    quick = pl.select(
+        pl.coalesce(
+            text.str.to_datetime(written, time_unit="us", time_zone="UTC", strict=False)
+            for zones in (False, True)
+            for written in _FAST[zones]
+        ).dt.replace_time_zone(None)
+    ).to_series()
+    rest = quick.is_null().arg_true()
+    if not len(rest):
+        return quick
+    fields = text.gather(rest).str.extract_groups(_ISO).struct.unnest()
+    offset = _ahead_of_utc(fields["zone"].fill_null("Z"))
+    return quick.scatter(rest, _datetimes(fields) - offset)
+
+
+def _each_in_words(text: pl.Series, order: DateOrder | None) -> pl.Series:
+    return _datetimes(_word_fields(text))
+
+
+def _each_in_numbers(text: pl.Series, order: DateOrder | None) -> pl.Series:
+    fields = text.str.extract_groups(_NUMERIC).struct.unnest()
+    points = fields["mark"] == "."
+    day_first = pl.lit(True) if order is DateOrder.day_first else pl.lit(points)
+    month_first = pl.lit(order is DateOrder.month_first)
+    fields = fields.with_columns(
+        pl.when(month_first).then("other").when(day_first).then("first").alias("day"),
+        pl.when(month_first).then("first").when(day_first).then("other").alias("month"),
+    )
+    return _datetimes(fields)
 
 
 # Guessing a notation from the data

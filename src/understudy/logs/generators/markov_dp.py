@@ -25,7 +25,7 @@ from understudy.core.names import natural_order
 from understudy.core.privacy.composition import default_delta
 from understudy.core.privacy.guarantee import Guarantee
 from understudy.core.privacy.noise import Noise
-from understudy.errors import DataError, UsageError
+from understudy.errors import UsageError
 from understudy.logs.generators.budget import (
     Noisy,
     Spending,
@@ -102,8 +102,6 @@ class MarkovDP(Generator):
 
     def _fit(self, log: Interactions, rng: np.random.Generator, noise: Noise) -> None:
         """Release the noisy sums, then make a chain and difficulties of them."""
-        if not log.lengths.all():
-            raise DataError("a learner without rows has no part in a log.", hint="leave such learners out.")
         delta = self.delta or default_delta(log.n_learners)
         # Releasing names needs a delta of its own, d = delta / 2, and a factor 1 / (1 - d) of epsilon's.
         found = not log.declared

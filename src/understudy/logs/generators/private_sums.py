@@ -132,7 +132,8 @@ class WalkStatistics:
 
     def starts(self) -> Total:
         """Learners by first action."""
-        return one_of(self.log.action[self.log.offsets[:-1]], self.log.n_actions)
+        first = self.log.offsets[:-1][self.log.lengths > 0]
+        return one_of(self.log.action[first], self.log.n_actions)
 
     def row_norms(self, edges: IntArray) -> Total:
         """Learners by the norm of their attempts per action."""
@@ -224,7 +225,7 @@ class WalkStatistics:
 def first_rows(log: Interactions, longest: int) -> Interactions:
     """The log with the first `longest` rows of each learner."""
     position = np.arange(log.n_rows) - log.offsets[:-1][log.learner]
-    return log if not (position >= longest).any() else log.keep_rows(position < longest)
+    return log if not (position >= longest).any() else log.keep_rows(position < longest, all_learners=True)
 
 
 def bin_edges(longest: int, n_bins: int = 24) -> IntArray:
