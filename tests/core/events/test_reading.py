@@ -63,7 +63,7 @@ def test_quotation_marks_as_ordinary_characters(write, records):
 def test_latin_text_is_read_with_a_note(write, records):
     log = read_log(write("log.csv", PLAIN.replace("mul", "Brüche").encode("latin-1")))
     assert records(log)[1] == [("add", 0), ("Brüche", 1)]
-    assert "The text was not UTF-8 and was read as Latin-1." in log.origin.notes
+    assert "1 line not UTF-8, read as Windows-1252 (Latin-1)." in log.origin.notes
     windows = read_log(write("log.csv", PLAIN.replace("mul", "“Brüche”").encode("cp1252")))
     assert records(windows)[1] == [("add", 0), ("“Brüche”", 1)]
 

@@ -38,21 +38,11 @@ class Structure:
 def scan(data: bytes, separator: str, file: str) -> Structure:
     """The structure of a text, or an error that names the first line that breaks it.
 
-    Quotation marks that begin a field enclose it. If no field begins with one, or if they
-    enclose nothing consistently in a tab-separated export, as those rarely quote, they are
-    ordinary characters.
+    Quotation marks that begin a field enclose it. Tab-separated exports rarely quote, so there each field
+    is looked at by itself (see `_without_quotes`): a mark in one row must not decide how others are read.
     """
-    if not re.search(rb'(?:^|[\n%s])"' % re.escape(separator).encode(), data):
-        return _scan(data, separator, file, quoted=False)
-    try:
-        return _scan(data, separator, file, quoted=True)
-    except DataError as error:
-        if separator != "\t":
-            raise
-        try:
-            return _scan(data, separator, file, quoted=False)
-        except DataError:
-            raise error from None
+    begins = re.search(rb'(?:^|[\n%s])"' % re.escape(separator).encode(), data) is not None
+    return _scan(data, separator, file, quoted=begins and separator != "\t")
 
 
 def _scan(data: bytes, separator: str, file: str, *, quoted: bool) -> Structure:
@@ -175,7 +165,7 @@ class DelimitedTable:
 
     def _parse(self, body: bytes, positions: Sequence[int]) -> pl.DataFrame:
         with keeping_values_inside(f"{self.file}: {_BROKEN}.", hint="save the file as csv again, in UTF-8."):
-            return pl.read_csv(
+            frame = pl.read_csv(
                 body,
                 has_header=False,
                 separator=self._separator,
@@ -183,6 +173,14 @@ class DelimitedTable:
                 schema={str(at): pl.String for at in range(len(self.names))},
                 columns=list(positions),
             )
+        return frame.with_columns(_without_quotes(pl.all())) if self._separator == "\t" else frame
+
+
+def _without_quotes(field: pl.Expr) -> pl.Expr:
+    """What a field of a tab-separated row holds: quotation marks around the whole of it enclose it."""
+    enclosed = field.str.contains(r'^".*"$')
+    inner = field.str.slice(1, field.str.len_chars() - 2).str.replace_all('""', '"', literal=True)
+    return pl.when(enclosed).then(inner).otherwise(field)
 
 
 def read_delimited(text: Text, separator: str) -> DelimitedTable:
@@ -225,7 +223,7 @@ def header_names(first_line: str, separator: str) -> tuple[str, ...]:
 
 
 def _header(header: str, separator: str, quoted: bool, file: str) -> tuple[str, ...]:
-    names = _split(header, separator, quoted)
+    names = _split(header, separator, quoted or separator == "\t")
     if not names:
         raise DataError(f"{file}: the first line is no header.", hint="begin with the columns' names.")
     return tuple(name.strip() or f"column {position}" for position, name in enumerate(names, start=1))

@@ -10,12 +10,12 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from understudy.core.files.words import counted
 from understudy.errors import DataError, UnderstudyError, UsageError
 
 GZIP_MAGIC = b"\x1f\x8b"
 # Tab, line feed, form feed and carriage return occur in text; these do not.
 CONTROL_BYTES = re.compile(rb"[\x00-\x08\x0b\x0e-\x1f\x7f]")
-WINDOWS_BYTES = re.compile(rb"[\x80-\x9f]")
 
 
 @dataclass(frozen=True, repr=False)
@@ -70,8 +70,9 @@ def open_source(path: Path | str) -> Source:
 def decode(source: Source, *, latin: bool) -> Text:
     """The file as UTF-8 text with line feeds.
 
-    UTF-8 comes first, then UTF-16 if its mark is there; with `latin`, bytes that are not
-    UTF-8 are taken for Latin-1, unless control bytes show that the file is no text at all.
+    UTF-8 comes first, then UTF-16 if its mark is there; with `latin`, a line that is not UTF-8 is taken
+    for Windows-1252, which holds Latin-1: that line only, so that no learner's row decides how others
+    are read. Control bytes show that the file is no text at all.
     """
     data, notes = source.data, []
     if data.startswith((b"\xff\xfe", b"\xfe\xff")):
@@ -129,15 +130,17 @@ def _from_latin(name: str, data: bytes, start: int, *, allowed: bool) -> tuple[b
             f"{name}: line {_line_at(data, start)} holds bytes that are not UTF-8.",
             hint="save the file as UTF-8.",
         )
-    if WINDOWS_BYTES.search(data):
+    lines = data.split(b"\n")
+    other = [number for number, line in enumerate(lines) if _first_bad_byte(line) is not None]
+    for number in other:
         try:
-            return data.decode("cp1252").encode(), "The text was not UTF-8 and was read as Windows-1252."
-        except UnicodeDecodeError as error:
+            lines[number] = lines[number].decode("cp1252").encode()
+        except UnicodeDecodeError:
             raise DataError(
-                f"{name}: line {_line_at(data, error.start)} holds bytes that are neither UTF-8 nor Latin-1.",
+                f"{name}: line {number + 1} holds bytes that are neither UTF-8 nor Latin-1.",
                 hint="save the file as UTF-8.",
             ) from None
-    return data.decode("latin-1").encode(), "The text was not UTF-8 and was read as Latin-1."
+    return b"\n".join(lines), f"{counted(len(other), 'line')} not UTF-8, read as Windows-1252 (Latin-1)."
 
 
 def _no_text(name: str, data: bytes, position: int) -> DataError:
