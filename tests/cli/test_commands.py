@@ -353,7 +353,7 @@ def test_with_json_errors_are_json_too(tmp_path):
 def test_an_error_names_the_options_that_would_help(tmp_path):
     (tmp_path / "log.csv").write_text("learner,action,outcome\n1,x,7\n1,y,0\n2,x,1\n")
     done = run("inspect", "log.csv", cwd=tmp_path)
-    assert "choose another column (--outcome)." in done.stderr
+    assert "choose another column, or set the rows aside (--outcome, --set-aside)." in done.stderr
 
 
 def commands():

@@ -141,7 +141,7 @@ class EventTable:
                 self.frame[role].is_null(),
                 "has no value",
                 options,
-                hint="remove or repair these rows, or choose another column.",
+                hint="repair these rows, choose another column, or set the rows aside.",
                 code="empty-cells",
             )
         self.frame = self.frame.with_columns(_outcomes(self.frame["outcome"]))
@@ -150,7 +150,7 @@ class EventTable:
             self.frame["outcome"].is_null(),
             "holds something other than 0 and 1",
             options,
-            hint="outcomes are 0 or 1 (also true/false, correct/incorrect, yes/no); choose another column.",
+            hint="outcomes are 0 or 1 (also true/false, correct/incorrect, yes/no); choose another column, or set the rows aside.",
             code="not-an-outcome",
         )
         if "time" in self.columns:
@@ -208,8 +208,8 @@ class EventTable:
             "orders the rows, but holds something that cannot be read as a time",
             options,
             hint="times are like 2024-05-31 14:05:09, or numbers from 1970 on in seconds unless their unit is "
-            "declared; 3/4/2024 needs the order of day and month. Declare that, repair these rows, or state "
-            "that the rows are in order.",
+            "declared; 3/4/2024 needs the order of day and month. Declare that, state that the rows are in "
+            "order, or set these rows aside.",
             code="not-a-time",
             settings=("time_unit", "date_order", "in_order"),
         )
