@@ -150,7 +150,8 @@ class EventTable:
             self.frame["outcome"].is_null(),
             "holds something other than 0 and 1",
             options,
-            hint="outcomes are 0 or 1 (also true/false, correct/incorrect, yes/no); choose another column, or set the rows aside.",
+            hint="outcomes are 0 or 1 (also true/false, correct/incorrect, yes/no); choose another column, or set "
+            "the rows aside.",
             code="not-an-outcome",
         )
         if "time" in self.columns:
