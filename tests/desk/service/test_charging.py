@@ -163,3 +163,16 @@ def test_learners_of_a_registered_table_share_the_budget_of_its_population(tmp_p
     with pytest.raises(RefusedError):
         book.check(file_population(real), Guarantee(2.0))
     filled.desk.close()
+
+
+def test_a_file_that_replaced_simulated_learners_is_not_taken_for_them(tmp_path):
+    """The mark of simulated data lifts every limit, so it is looked for at every run and release."""
+    filled = fill(tmp_path, policy=POLICY)
+    with filled.desk.database.reading() as session:
+        real = Path(data_sets.find(session, filled.data_set).real)
+    assert data_sets.real_table(filled.desk, filled.data_set).hash
+    school_frame(7).write_csv(real)
+    with pytest.raises(RefusedError) as caught:
+        data_sets.real_table(filled.desk, filled.data_set)
+    assert caught.value.code == "not-simulated"
+    filled.desk.close()

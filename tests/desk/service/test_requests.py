@@ -213,7 +213,7 @@ def test_data_that_changed_behind_a_price_is_not_released(small):
     releases.decide(small.desk, small.reviewer, name, REASON)
     with small.desk.database.reading() as session:
         real = Path(session.query(DataSetRow.real).scalar())
-    school_frame(99).write_parquet(real) if real.suffix == ".parquet" else school_frame(99).write_csv(real)
+    write_real(school_frame(99), real)
     small.work()
     assert small.state(name) == "output held"
     assert ledger(small) == []

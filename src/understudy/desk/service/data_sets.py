@@ -202,6 +202,14 @@ def real_table(desk: Desk, name: str) -> RealTable:
             row.seed,
             row.version,
         )
+        simulated = row.simulated
+    if simulated and path.is_file() and not is_simulated(path):
+        # Simulated learners have no limits, so the mark is looked for every time, not at registration only.
+        raise RefusedError(
+            "the data set was registered with simulated learners, but its file is not that one any more.",
+            hint="register the new file as a data set of its own.",
+            code="not-simulated",
+        )
     content = desk.settings.keyed("real data", path.read_bytes() if path.is_file() else b"")
     frame = read_table(path, "the real data")
     if learner not in frame.columns:
