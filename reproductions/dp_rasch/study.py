@@ -27,8 +27,7 @@ import understudy
 from reproductions.dp_rasch.trials import METHODS, Floats, Measures, Outcome, real_trial, simulated_trial
 from understudy.core.engine import progress
 from understudy.core.engine.tasks import run_tasks
-from understudy.core.files.results_table import results_csv
-from understudy.core.files.writing import new_folder, write_json, write_text
+from understudy.core.files.writing import new_folder, results_csv, write_json, write_text
 from understudy.errors import DataError, UsageError
 from understudy.exams.responses import Responses
 

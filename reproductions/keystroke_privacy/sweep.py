@@ -23,8 +23,7 @@ from reproductions.keystroke_privacy.knowledge import (
 from reproductions.keystroke_privacy.traits import infer_as_thesis
 from understudy.cli.keystrokes.measure import EventsPath
 from understudy.cli.options import grouped
-from understudy.core.files.results_table import results_csv
-from understudy.core.files.writing import check_absent, check_parent, new_folder, write_text
+from understudy.core.files.writing import check_absent, check_parent, new_folder, results_csv, write_text
 from understudy.keystrokes.formats.reading import read_courses, read_keystrokes
 from understudy.keystrokes.sweeps.course import SweepOptions, prepare
 from understudy.keystrokes.sweeps.report import figures

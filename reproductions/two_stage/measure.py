@@ -23,7 +23,7 @@ from understudy.cohorts.comparison import CompareOptions, compare
 from understudy.cohorts.comparison_report import ajs_figure, findings_figure
 from understudy.cohorts.methods import GUARANTEE, CohortMetrics, Deep
 from understudy.cohorts.simulate import School
-from understudy.core.files.results_table import results_csv
+from understudy.core.files.writing import results_csv
 
 N_SHADOWS = 16
 N_SCHOOLS = 30

@@ -11,7 +11,7 @@ import numpy as np
 from reproductions.pages import tables_of
 from reproductions.two_stage.cycles import Gain, gains
 from understudy.cohorts.comparison import CompareOptions, Comparison
-from understudy.core.files.results_table import read_results
+from understudy.core.files.writing import read_results
 
 TABLES = tables_of("two_stage")
 

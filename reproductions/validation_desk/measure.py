@@ -14,7 +14,7 @@ from reproductions.validation_desk.study import (
     year_of,
 )
 from reproductions.validation_desk.tables import FIRST, TABLES, every, measured, stage_one_mu
-from understudy.core.files.results_table import results_csv
+from understudy.core.files.writing import results_csv
 from understudy.desk.researcher.examples import read_examples
 from understudy.desk.web.price_figures import advantage_by, advantage_by_request, mu_by_request, pairs
 from understudy.sandbox import Sandbox

@@ -33,7 +33,7 @@ _HOMES = {
     "understudy.exams.formats.reading": ("read_responses",),
     "understudy.exams.simulate": ("Exam",),
     "understudy.exams.difficulties": ("difficulties",),
-    "understudy.exams.difficulties_file": ("Difficulties",),
+    "understudy.exams.released_file": ("Difficulties",),
     "understudy.exams.ability": ("ability",),
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
@@ -56,8 +56,8 @@ if TYPE_CHECKING:
     from understudy.errors import UsageError as UsageError
     from understudy.exams.ability import ability as ability
     from understudy.exams.difficulties import difficulties as difficulties
-    from understudy.exams.difficulties_file import Difficulties as Difficulties
     from understudy.exams.formats.reading import read_responses as read_responses
+    from understudy.exams.released_file import Difficulties as Difficulties
     from understudy.exams.responses import Responses as Responses
     from understudy.exams.simulate import Exam as Exam
     from understudy.logs.attacks.plugins import check_attack as check_attack

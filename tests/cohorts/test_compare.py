@@ -26,7 +26,7 @@ from understudy.cohorts.methods import exact_summary, pooled, resample, seeded_s
 from understudy.cohorts.schema import Schema
 from understudy.cohorts.simulate import School
 from understudy.core.engine.progress import reported_by
-from understudy.core.files.results_table import read_results, results_csv
+from understudy.core.files.writing import read_results, results_csv
 from understudy.errors import DataError, UsageError
 
 COHORT = School(n_learners=60).simulate(0, np.random.default_rng(4))

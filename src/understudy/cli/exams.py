@@ -15,9 +15,9 @@ from understudy.exams.ability import AbilityOptions, AbilityReport
 from understudy.exams.ability import ability as find_abilities
 from understudy.exams.difficulties import DifficultiesOptions, plan_for
 from understudy.exams.difficulties import difficulties as find_difficulties
-from understudy.exams.difficulties_file import Difficulties
 from understudy.exams.forecast import forecast
 from understudy.exams.formats.reading import ResponseOptions, read_responses
+from understudy.exams.released_file import Difficulties
 from understudy.exams.responses import Responses
 from understudy.exams.student_page import PageOptions, english_strings
 from understudy.exams.student_page import page as make_page

@@ -19,10 +19,9 @@ from understudy.logs.inspect import Inspection
 from understudy.logs.inspect import inspect as inspect_log
 from understudy.logs.interactions import Interactions
 from understudy.logs.reading import LogOptions, read_log
-from understudy.logs.release.bundle import ReleaseOptions
+from understudy.logs.release.bundle import ROWS_PER_LEARNER, ReleaseOptions, explanation_figure
+from understudy.logs.release.bundle import explain as predict_errors
 from understudy.logs.release.bundle import release as release_log
-from understudy.logs.release.forecast import ROWS_PER_LEARNER, explanation_figure
-from understudy.logs.release.forecast import explain as predict_errors
 from understudy.logs.study import Study, StudyOptions
 from understudy.logs.study import study as study_log
 from understudy.logs.synthesize import SynthesizeOptions

@@ -8,8 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from understudy.cohorts.methods import GUARANTEE
-from understudy.core.files.results_table import results_csv
-from understudy.core.files.writing import new_folder, write_json, write_text
+from understudy.core.files.writing import new_folder, results_csv, write_json, write_text
 from understudy.core.pages.charts import Drawing, Look, Point, Words, dots
 from understudy.core.pages.figures import ACCENT, MUTED, WARNING, Figure
 from understudy.core.pages.render import render

@@ -20,8 +20,8 @@ from understudy.core.pages.charts import Point, dots
 from understudy.core.pages.notebook import notebook_table
 from understudy.core.privacy.guarantee import Guarantee
 from understudy.errors import DataError, UsageError
-from understudy.exams.difficulties_file import Difficulties, Item
 from understudy.exams.formats.own_answers import Answers, read_answers
+from understudy.exams.released_file import Difficulties, Item
 from understudy.exams.responses import Responses
 from understudy.exams.totals_mechanism import Missing
 

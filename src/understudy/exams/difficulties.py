@@ -24,7 +24,6 @@ from understudy.core.privacy.noise import Noise
 from understudy.core.privacy.spending import Account, Spending
 from understudy.errors import DataError, RefusedError, UsageError
 from understudy.exams.ability_spread import estimate_spread
-from understudy.exams.difficulties_file import Ability, Difficulties, Item
 from understudy.exams.estimators.conditional import fit_conditional
 from understudy.exams.estimators.joint import PENALTY, fit_joint
 from understudy.exams.estimators.marginal import fit_marginal
@@ -37,6 +36,7 @@ from understudy.exams.estimators.published import (
     statistics,
 )
 from understudy.exams.ranking import in_words, rank_items
+from understudy.exams.released_file import Ability, Difficulties, Item
 from understudy.exams.responses import Responses
 from understudy.exams.totals_mechanism import Measurement, Missing, choose_measurement
 

@@ -27,7 +27,7 @@ from understudy.exams.ability import (
     slope,
     usable,
 )
-from understudy.exams.difficulties_file import Difficulties
+from understudy.exams.released_file import Difficulties
 
 _TEMPLATES = Path(__file__).parent / "templates"
 _PLACEHOLDER = re.compile(r"\{\w+\}")

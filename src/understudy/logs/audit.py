@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -11,9 +11,12 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from understudy.core.attacks.estimate import Risk, RiskEstimate, judge
+from understudy.core.attacks.estimate import ChanceLevel, Risk, RiskEstimate, judge
 from understudy.core.engine.tasks import n_cores, run_tasks
+from understudy.core.pages.charts import Look, Point, dots
+from understudy.core.pages.figures import ACCENT, MUTED, WARNING, Figure
 from understudy.core.pages.notebook import notebook_table
+from understudy.core.pages.words import GUESSING
 from understudy.errors import DataError
 from understudy.logs.attacks.attribute import AttributeEstimate, attribute_attack
 from understudy.logs.attacks.knowledge import Knowledge
@@ -21,7 +24,6 @@ from understudy.logs.attacks.plugins import plugged_attacks, scores_of
 from understudy.logs.attacks.shadow import N_SHADOWS, Generate, ShadowAttack, fit_shadow
 from understudy.logs.attacks.steps import count_scores, rare_bag_scores, rare_scores, transition_scores
 from understudy.logs.attacks.subsequence import outcome_scores, subsequence_scores
-from understudy.logs.figures import risk_figure
 from understudy.logs.interactions import Interactions, common_vocabulary, joined
 from understudy.logs.utility import Real, measure
 
@@ -182,3 +184,29 @@ def audit(
         utility=measure(Real(members, outsiders), synthetic),
         strange_share=strange_share,
     )
+
+
+def strongest_first(estimates: Sequence[RiskEstimate]) -> list[RiskEstimate]:
+    """The attacks by their AUC."""
+    return sorted(estimates, key=lambda estimate: -estimate.auc)
+
+
+def risk_figure(estimates: Sequence[RiskEstimate], chance: ChanceLevel | None = None) -> Figure:
+    """Every attack with its interval, the strongest first; guessing is at 0.5, and what luck alone gives is last."""
+    ordered = strongest_first(estimates)
+    points = [
+        Point(estimate.attack, estimate.auc, estimate.low, estimate.high, "attack" if place else "strongest")
+        for place, estimate in enumerate(ordered)
+    ]
+    if chance is not None:
+        points.append(Point("luck alone", chance.auc, chance.low, chance.high, "luck"))
+    drawing = dots(
+        points,
+        ["members distinguished (AUC)", "0.5 is guessing, 1 is every time"],
+        looks={"strongest": Look(WARNING), "attack": Look(ACCENT), "luck": Look(MUTED)},
+        domain=[0.4, 1.0],
+        axis=".1f",
+        reference=GUESSING,
+        legend=None,
+    )
+    return drawing.figure("AUC of each attack with its interval", "Guessing is 0.5.")

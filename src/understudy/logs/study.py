@@ -15,8 +15,7 @@ import polars as pl
 from understudy.core.engine import progress
 from understudy.core.engine.cells import FinishedCells
 from understudy.core.engine.tasks import run_tasks
-from understudy.core.files.results_table import results_csv
-from understudy.core.files.writing import check_parent, write_text
+from understudy.core.files.writing import check_parent, results_csv, write_text
 from understudy.core.pages.notebook import notebook_table
 from understudy.errors import UsageError
 from understudy.logs.attacks.plugins import plugged_attacks

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from understudy.core.privacy.guarantee import Guarantee
-from understudy.exams.difficulties_file import Ability, Difficulties, Item
+from understudy.exams.released_file import Ability, Difficulties, Item
 
 PROVED = Guarantee(2.0, 1e-6, mechanisms=("Gaussian mechanism",), rho=0.08)
 

@@ -37,7 +37,7 @@ from understudy.core.privacy.noise import seeded_noise
 from understudy.errors import DataError, UsageError
 from understudy.exams import ability as product
 from understudy.exams.difficulties import DifficultiesOptions, fit_difficulties, plan
-from understudy.exams.difficulties_file import Ability, Difficulties, Item
+from understudy.exams.released_file import Ability, Difficulties, Item
 from understudy.exams.responses import Responses
 from understudy.exams.simulate import Exam
 

@@ -19,7 +19,7 @@ from reproductions.validation_desk.study import (
     run_study,
     year_of,
 )
-from understudy.core.files.results_table import results_csv
+from understudy.core.files.writing import results_csv
 from understudy.desk.disclosure.probing import N_TRIPLES
 from understudy.desk.domain.analysis import Analysis
 from understudy.desk.researcher.examples import ANALYSES, path_of, read_examples

@@ -1,19 +1,24 @@
-"""Writes files so that there is a whole one or none: under a temporary name, then renamed."""
+"""Writes files so that there is a whole one or none (under a temporary name, then renamed), and tables of results."""
 
 from __future__ import annotations
 
 import contextlib
+import csv
+import io
 import json
+import math
 import os
 import shutil
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 
 from understudy.errors import UsageError
+
+Row = dict[str, Any]
 
 
 def write_bytes(path: Path, content: bytes) -> None:
@@ -136,3 +141,29 @@ def write_table(table: pl.DataFrame, path: Path, *, kind: str) -> None:
         write_with(path, lambda temporary: table.write_csv(temporary))
     else:
         write_with(path, lambda temporary: table.write_parquet(temporary, metadata={"understudy": kind}))
+
+
+def results_csv(rows: Iterable[Mapping[str, Any]], columns: Sequence[str] | None = None) -> str:
+    """Rows as CSV text, with these columns or all that occur; what was not measured (also nan) is left empty."""
+    rows = list(rows)
+    if columns is None:
+        columns = list(dict.fromkeys(name for row in rows for name in row))
+    text = io.StringIO()
+    writer = csv.DictWriter(text, columns, lineterminator="\n", restval="", extrasaction="ignore")
+    writer.writeheader()
+    writer.writerows({name: _written(value) for name, value in row.items()} for row in rows)
+    return text.getvalue()
+
+
+def read_results(text: str, words: Collection[str]) -> list[Row]:
+    """The rows of `results_csv`: columns of `words` as text, all others as numbers, nan where empty."""
+    return [
+        {name: value if name in words else float(value or "nan") for name, value in row.items()}
+        for row in csv.DictReader(io.StringIO(text))
+    ]
+
+
+def _written(value: Any) -> Any:
+    if isinstance(value, float):
+        return "" if math.isnan(value) else f"{value:.6g}"
+    return value

@@ -6,8 +6,8 @@ import math
 from typing import Any
 
 from understudy.core.pages.words import in_100, sentence
+from understudy.core.privacy.composition import worst_case
 from understudy.core.privacy.guarantee import Guarantee
-from understudy.core.privacy.trade_off import worst_case
 
 NOT_COVERED = "These figures were computed from the real data, and no guarantee covers them."
 

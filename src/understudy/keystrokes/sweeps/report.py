@@ -6,8 +6,7 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 
-from understudy.core.files.results_table import results_csv
-from understudy.core.files.writing import write_json, write_text
+from understudy.core.files.writing import results_csv, write_json, write_text
 from understudy.core.pages.charts import Look, Point, curves, dots
 from understudy.core.pages.figures import ACCENT, MUTED, WARNING, Figure
 from understudy.core.pages.render import render

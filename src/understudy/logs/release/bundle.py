@@ -20,18 +20,20 @@ from understudy.core.files.writing import (
     write_text,
 )
 from understudy.core.options import settled
+from understudy.core.pages.charts import Look, Point, curves
+from understudy.core.pages.figures import ACCENT, WARNING, Figure
 from understudy.core.pages.notebook import notebook_table
 from understudy.core.privacy.guarantee import Guarantee
 from understudy.core.privacy.noise import Noise
 from understudy.core.privacy.spending import Account, Charge, Spending, SpentError
 from understudy.errors import RefusedError, UsageError
-from understudy.logs.figures import risk_figure
+from understudy.logs.audit import risk_figure
+from understudy.logs.generators.budget import Prediction, predict
 from understudy.logs.generators.generator import Generator
 from understudy.logs.generators.registry import chosen_generator
 from understudy.logs.interactions import Interactions
 from understudy.logs.release.assessment import Assessment, assess
-from understudy.logs.release.card import card_content, card_page
-from understudy.logs.release.codebook import citation, codebook
+from understudy.logs.release.card import card_content, card_page, citation, codebook
 from understudy.logs.release.report import report_page
 from understudy.logs.synthesize import Sampling
 from understudy.logs.trial import check_size
@@ -40,6 +42,10 @@ from understudy.logs.trial import check_size
 RISK_LIMIT = 0.55
 # ...or when fewer learners than this were judged on either side: then an audit shows nothing.
 FEWEST_JUDGED = 50
+# What `explain` predicts for.
+EPSILONS = (0.5, 1.0, 2.0, 4.0, 8.0)
+# Rows that a learner is taken to have: the log's own number is not public.
+ROWS_PER_LEARNER = 20
 
 
 @dataclass(frozen=True)
@@ -265,3 +271,34 @@ def _refusal(generator: Generator, reason: str) -> RefusedError:
         code="risk",
         settings=("method", "accept_risk"),
     )
+
+
+def explain(n_learners: int, n_actions: int) -> list[Prediction]:
+    """The accuracy that each epsilon would buy, from the number of learners and actions, which are public."""
+    return [predict(n_learners, n_actions, ROWS_PER_LEARNER, epsilon) for epsilon in EPSILONS]
+
+
+def explanation_figure(predictions: list[Prediction]) -> Figure:
+    """Expected errors against epsilon."""
+    looks = {"action shares": Look(ACCENT), "difficulty": Look(WARNING, "diamond")}
+    points = [
+        Point(prediction.epsilon, error, series=series)
+        for series, errors in zip(
+            looks,
+            ([p.action_shares for p in predictions], [p.difficulty for p in predictions]),
+            strict=True,
+        )
+        for prediction, error in zip(predictions, errors, strict=True)
+    ]
+    drawing = curves(
+        points,
+        "epsilon: smaller is more private",
+        "expected error: lower is better",
+        looks=looks,
+        domain=[0.0, 1.0],
+        bands=True,
+        logarithmic=True,
+        ticks=EPSILONS,
+        height=260,
+    )
+    return drawing.figure("Expected errors, by epsilon")

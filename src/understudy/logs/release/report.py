@@ -10,8 +10,8 @@ from understudy.core.pages.charts import Look, Point, curves
 from understudy.core.pages.figures import ACCENT, MUTED, Figure, data
 from understudy.core.pages.render import render
 from understudy.core.pages.words import certainty, verdict
+from understudy.logs.audit import risk_figure, strongest_first
 from understudy.logs.description import n_by_one_learner
-from understudy.logs.figures import risk_figure, strongest_first
 from understudy.logs.interactions import Interactions, common_vocabulary
 from understudy.logs.release.assessment import Assessment
 from understudy.logs.utility import METRICS

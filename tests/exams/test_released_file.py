@@ -12,7 +12,7 @@ from tests.exams.support.made_difficulties import PROVED, make_difficulties, wri
 from understudy.core.privacy.guarantee import Guarantee
 from understudy.errors import DataError, UnderstudyError, UsageError
 from understudy.exams.ability import abilities
-from understudy.exams.difficulties_file import Difficulties
+from understudy.exams.released_file import Difficulties
 from understudy.exams.responses import Responses
 
 

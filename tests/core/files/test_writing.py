@@ -2,7 +2,7 @@
 
 import math
 
-from understudy.core.files.results_table import read_results, results_csv
+from understudy.core.files.writing import read_results, results_csv
 
 
 def test_rows_are_read_as_they_were_written():
