@@ -21,25 +21,12 @@ _HOME_OF = {
     "synthesize": "synthesis.synthesize",
 }
 
-__all__ = [
-    "Cohort",
-    "PrivateSummary",
-    "Schema",
-    "School",
-    "build",
-    "compare",
-    "improve",
-    "plan",
-    "prompt",
-    "read",
-    "summarize",
-    "synthesize",
-]
+__all__ = sorted(_HOME_OF)
 
 if TYPE_CHECKING:
     from understudy.cohorts.building.build import build as build
     from understudy.cohorts.cohort import Cohort as Cohort
-    from understudy.cohorts.cohort import read_cohort as read
+    from understudy.cohorts.cohort import read_cohort as read  # noqa: F401 (the verb, by its name)
     from understudy.cohorts.comparison import compare as compare
     from understudy.cohorts.feedback import improve as improve
     from understudy.cohorts.schema import Schema as Schema

@@ -39,7 +39,6 @@ LABELS = {
     "pool-no-noise": "pool, no noise",
     "resample": "real learners, resampled",
 }
-REFERENCES = ("nobody", "pool-no-noise", "resample")
 
 
 def figures(found: Comparison) -> dict[str, Figure]:

@@ -297,7 +297,7 @@ def _synthesized(
     out: Path | None,
 ) -> Synthesized:
     """Have the panel write, draw the cohort, and write everything."""
-    # Post-processing: the seed may be known, and lets anyone repeat what the scripts gave.
+    # Post-processing: this seed may be known, and lets anyone repeat what the scripts gave.
     seed = secrets.randbits(64) if options.seed is None else options.seed
     facts = {
         "understudy": understudy.__version__,

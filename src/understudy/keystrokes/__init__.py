@@ -17,19 +17,10 @@ _HOME_OF = {
     "sweep": "sweeps.sweep.sweep",
 }
 
-__all__ = [
-    "Keystrokes",
-    "coarsen",
-    "plan_statistics",
-    "profile",
-    "read",
-    "scrub",
-    "statistics",
-    "sweep",
-]
+__all__ = sorted(_HOME_OF)
 
 if TYPE_CHECKING:
-    from understudy.keystrokes.formats.reading import read_keystrokes as read
+    from understudy.keystrokes.formats.reading import read_keystrokes as read  # noqa: F401 (the verb, by its name)
     from understudy.keystrokes.group_statistics import plan_statistics as plan_statistics
     from understudy.keystrokes.group_statistics import statistics as statistics
     from understudy.keystrokes.keystrokes import Keystrokes as Keystrokes

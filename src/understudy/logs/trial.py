@@ -260,7 +260,7 @@ def shadow_attack_on(
 
 
 def _sequence(seed: int, purpose: str) -> np.random.SeedSequence:
-    """Randomness that depends on the seed and on what it is for, not on the order of the work."""
+    """Randomness that depends on a seed and on what it is for, not on the order of the work."""
     return np.random.SeedSequence([seed, *purpose.encode()])
 
 

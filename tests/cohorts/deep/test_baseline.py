@@ -17,9 +17,7 @@ from understudy.cohorts.deep.baseline import (
     RoughHabits,
     accounted,
     calibrated,
-    from_script,
     surrogates,
-    tune,
     widened,
 )
 from understudy.cohorts.deep.vae import LatentSettings, SeriesSettings
@@ -156,16 +154,6 @@ def test_a_feature_nobody_uses_stays_empty_when_widened():
     assert not widened(rows, np.random.default_rng(46), activity=2.0, minutes=1.0).values.any()
 
 
-def test_a_panelists_script_is_a_source():
-    def generate(n, label, summary, rng):
-        return {name: np.full(n, summary[label] * place) for place, name in enumerate(SCHEMA.columns())}
-
-    source = from_script(generate, {"low": 1.0, "average": 100.0, "high": 0.0}, SCHEMA)
-    rng = np.random.default_rng(0)
-    np.testing.assert_array_equal(source(2, 0, rng)[1].ravel(), np.arange(10.0))
-    assert source(1, 1, rng)[0].max(axis=1).tolist() == [120.0, 60.0]
-
-
 def test_synthetic_cohort_has_the_schema_the_sizes_zeros_and_bounds(pretrained):
     rng = np.random.default_rng(3)
     baseline = copy.copy(pretrained).fit(cohort(), rng)
@@ -263,12 +251,3 @@ def test_what_is_missing_is_told_before_anything_is_spent(pretrained):
     other.delta = 0.0
     with pytest.raises(UsageError, match="delta above 0"):
         other.fit(cohort(), rng)
-
-
-def test_tuning_orders_settings_by_score(pretrained):
-    rng = np.random.default_rng(13)
-    rows = surrogates(RoughHabits(SCHEMA), SCHEMA, rng, rows=100)
-    scores = iter([0.3, 0.1])
-    other = DeepSettings(TINY.series, TINY.latent, None, 2)
-    found = tune([TINY, other], rows, cohort(), lambda real, synthetic: next(scores), rng)
-    assert found == [(0.1, other), (0.3, TINY)]

@@ -15,9 +15,9 @@ from understudy.cli.desk.options import (
     a_table,
     at_the_machine,
     existing,
-    group,
     opened,
 )
+from understudy.cli.lazy import command_group
 from understudy.cli.options import AsJson, grouped
 from understudy.cli.terminal import echo_json, print_table
 from understudy.core.files.words import counted
@@ -25,7 +25,7 @@ from understudy.desk.domain.policy import Policy
 from understudy.desk.store.settings import POLICY
 from understudy.errors import UsageError
 
-app = group(
+app = command_group(
     "data",
     "Data sets: the real table, which is never shown to anyone, and its stand-in.\n\n"
     'Example: understudy desk data add cohort.parquet synthetic.parquet --title "Autumn term"',

@@ -38,19 +38,6 @@ class TableOptions:
     ledger: Annotated[Path | None, "Where the ledger is kept, if not beside the real table."] = None
 
 
-def group(name: str, words: str) -> typer.Typer:
-    """A group of commands, with the conventions of all others."""
-    return typer.Typer(
-        name=name,
-        help=words,
-        no_args_is_help=True,
-        add_completion=False,
-        pretty_exceptions_enable=False,
-        rich_markup_mode=None,
-        context_settings={"help_option_names": ["-h", "--help"]},
-    )
-
-
 @contextlib.contextmanager
 def opened(folder: Path) -> Iterator[Desk]:
     """The desk of a folder, closed at the end."""

@@ -19,7 +19,6 @@ from understudy.cli.desk.options import (
     a_table,
     at_the_machine,
     existing,
-    group,
     opened,
     require_desk,
 )
@@ -35,7 +34,7 @@ if TYPE_CHECKING:
     from understudy.desk.service import Desk
 
 app = command_group()
-user = group(
+user = command_group(
     "user",
     "People: custodians, reviewers and researchers, by invitation.\n\n"
     "Example: understudy desk user add ada@university.example --role researcher",

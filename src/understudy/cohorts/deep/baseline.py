@@ -35,7 +35,7 @@ from understudy.cohorts.schema import Schema
 from understudy.cohorts.summary.mechanism import refuse_cuts_from_data
 from understudy.core.privacy.composition import mu_to_delta
 from understudy.core.privacy.guarantee import Guarantee
-from understudy.core.privacy.noise import Noise, os_noise, seeded_noise
+from understudy.core.privacy.noise import Noise, os_noise
 from understudy.core.privacy.private_training import LATTICE, PrivateSteps
 from understudy.errors import UsageError
 
@@ -47,7 +47,6 @@ Source = Callable[[int, int, np.random.Generator], Floats]
 # The publication pretrains on 100,000 rows and replays 5,000 from each model; the default number of
 # rows keeps the whole job for 120 learners below 5 minutes on two cores.
 ROWS = 20_000
-SEED_ROWS = 100_000
 REPLAYED = 5_000
 
 # The chance that the comparison of discrete and continuous noise gives up; part of the delta.
@@ -182,22 +181,6 @@ def surrogates(source: Source, schema: Schema, rng: np.random.Generator, rows: i
     return Cohort(np.concatenate(values), labels.astype(np.int8), schema)
 
 
-def from_script(generate: Callable[..., Any], summary: Any, schema: Schema) -> Source:
-    """A panelist's `generate(n, label, summary, rng)` as a source of surrogates.
-
-    A summary of learners is paid for apart from this baseline, and both compose. Only scripts of
-    our own may run in this process; others' tables come from the sandbox.
-    """
-
-    def rows(n: int, label: int, rng: np.random.Generator) -> Floats:
-        table = generate(n, schema.labels[label], summary, rng)
-        columns = [np.asarray(table[name], dtype=np.float64) for name in schema.columns()]
-        values = np.stack(columns, axis=1).reshape(n, schema.n_features, schema.n_weeks)
-        return np.clip(values, 0.0, schema.highs[None, :, None])
-
-    return rows
-
-
 @dataclass(frozen=True)
 class RoughHabits:
     """A source without learners: what is commonly known of their weeks, in round numbers.
@@ -283,7 +266,7 @@ def _even_labels(n: int, n_labels: int) -> NDArray[np.int64]:
 
 @dataclass(frozen=True)
 class DeepSettings:
-    """Both models and the private steps; tuned on surrogates only (`tune`).
+    """Both models and the private steps; tuned on surrogates only.
 
     `private_batch_size` is expected, since each learner takes part on their own (Poisson
     sampling); None means that all take part in every step. The spreads are those of `widened`.
@@ -404,32 +387,3 @@ class DeepBaseline:
     def _check_fitted(self) -> None:
         if not hasattr(self, "latent_"):
             raise UsageError("the deep baseline was not fitted.", hint="call fit with a cohort first.")
-
-
-def tune(
-    candidates: Sequence[DeepSettings],
-    public: Cohort,
-    pretended: Cohort,
-    score: Callable[[Cohort, Cohort], float],
-    rng: np.random.Generator,
-    epsilon: float = 3.0,
-    delta: float = 1e-3,
-) -> list[tuple[float, DeepSettings]]:
-    """Settings by their score (low is good) on surrogates, best first: no learner is looked at.
-
-    `pretended` plays the real cohort and should come from another source than `public`, as
-    learners do. `score` gets the pretended and the synthetic cohort: `understudy.cohorts.habit_distance`.
-    M1 is trained once for all candidates that share its settings.
-    """
-    pretrained: dict[tuple[SeriesSettings, float, float], DeepBaseline] = {}
-    scored = []
-    for settings in candidates:
-        shared = settings.series, settings.activity_spread, settings.minutes_spread
-        if shared not in pretrained:
-            pretrained[shared] = DeepBaseline(epsilon, delta, settings).pretrain(public, rng)
-        baseline = copy.copy(pretrained[shared])
-        baseline.settings = replace(settings)
-        sizes = [int((pretended.label == k).sum()) for k in range(pretended.schema.n_labels)]
-        synthetic = baseline.fit(pretended, rng, seeded_noise(rng)).sample(sizes, rng)
-        scored.append((score(pretended, synthetic), settings))
-    return sorted(scored, key=lambda pair: pair[0])

@@ -56,14 +56,14 @@ Answer = Results | Failure
 
 @dataclass(frozen=True)
 class Analysis:
-    """Submitted code with its entry `analyze(data)`, and the seed that the desk gives it."""
+    """Submitted code with its entry `analyze(data)`, and its seed, which the desk gives it."""
 
     code: str
     seed: int = 0
 
     @classmethod
     def seeded(cls, code: str) -> Analysis:
-        """Code with the seed that the desk gives it: the same for the same code, at the desk and at home."""
+        """Code with its seed, which the desk gives it: the same for the same code, at the desk and at home."""
         # 52 bits of the code's hash: as JSON, every reader takes it for the same number.
         return cls(code, seed=int(code_hash(code)[:13], 16))
 

@@ -7,7 +7,6 @@ import signal
 import subprocess
 import threading
 from collections.abc import Callable, Sequence
-from types import TracebackType
 from typing import Self
 
 # A worker that ends by itself is started again, after a pause that doubles up to this.
@@ -32,9 +31,7 @@ class SupervisedWorker:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.end()
 
     def end(self) -> None:

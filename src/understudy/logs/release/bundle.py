@@ -231,7 +231,7 @@ def _write(
         write_text(share / "card.html", card_page(content))
         write_json(keep / "report.json", report)
         write_text(keep / "report.html", report_page(log, synthetic, assessment, content, report))
-        # The report, its figures and the seed are for the custodian alone.
+        # The report, its figures and its seed are for the custodian alone.
         keep.chmod(0o700)
 
 
