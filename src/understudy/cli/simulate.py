@@ -21,7 +21,7 @@ from understudy.core.files.writing import check_parent, check_suffix, write_tabl
 from understudy.core.names import SIMULATED_PREFIX
 from understudy.errors import UsageError
 from understudy.exams.simulate import Exam
-from understudy.keystrokes.formats.events import write_keystrokes
+from understudy.keystrokes.formats.events import event_table
 from understudy.keystrokes.simulate import EXPERIENCE, TypingCourse
 from understudy.logs.simulate import SHAPES
 
@@ -172,7 +172,7 @@ def _write_typing(out: Path, learners: int | None, rng: np.random.Generator) -> 
             "experience": pl.Series(EXPERIENCE).gather(experience),
         }
     )
-    write_keystrokes(keystrokes, out, kind=_KIND)
+    write_table(event_table(keystrokes), out, kind=_KIND)
     write_table(labels, _labels_path(out), kind=_KIND)
     mark_simulated(_labels_path(out))
     return {"keys": keystrokes.n_rows, "learners": keystrokes.n_learners, "weeks": usual.n_weeks}

@@ -54,8 +54,8 @@ class Coarsening(Protocol):
         """Key presses whose latencies are coarse: times rebuilt, every session from 0 (see `rebuild_times`)."""
         ...
 
-    def typing_range(self, shortest: float = SHORTEST, longest: float = LONGEST) -> tuple[float, float]:
-        """The range of latencies between these two afterwards: what to count in a coarsened file."""
+    def typing_range(self) -> tuple[float, float]:
+        """What latencies of typing become: the range to count in a coarsened file."""
         ...
 
 
@@ -85,9 +85,9 @@ class _EachLatency(ABC):
         """Times rebuilt from coarse latencies."""
         return rebuild_times(keystrokes, self, rng)
 
-    def typing_range(self, shortest: float = SHORTEST, longest: float = LONGEST) -> tuple[float, float]:
+    def typing_range(self) -> tuple[float, float]:
         """The coarse values of both ends."""
-        low, high = self.values(np.array([shortest, longest]), np.zeros(2, np.int64), None)
+        low, high = self.values(np.array([SHORTEST, LONGEST]), np.zeros(2, np.int64), None)
         return float(low), float(high)
 
 
@@ -152,11 +152,11 @@ class Shifting(_EachLatency):
             place = np.ceil(place)
         return np.asarray(self.size * np.floor(milliseconds / self.size) + place)
 
-    def typing_range(self, shortest: float = SHORTEST, longest: float = LONGEST) -> tuple[float, float]:
+    def typing_range(self) -> tuple[float, float]:
         """From the lower end of the first bucket to the upper end of the last."""
         if self.size == 0:
-            return shortest, longest
-        ends = math.floor(shortest / self.size), math.floor(longest / self.size) + 1
+            return SHORTEST, LONGEST
+        ends = math.floor(SHORTEST / self.size), math.floor(LONGEST / self.size) + 1
         return self.size * ends[0], self.size * ends[1]
 
 
@@ -203,9 +203,9 @@ class Delaying(_EachLatency):
         arrival = np.floor(np.maximum.accumulate(arrival) + number)
         return np.where(starts, 0.0, np.diff(arrival, prepend=arrival[:1]))
 
-    def typing_range(self, shortest: float = SHORTEST, longest: float = LONGEST) -> tuple[float, float]:
+    def typing_range(self) -> tuple[float, float]:
         """As far as two delays, and whole milliseconds, can move a latency."""
-        return max(0.0, shortest - self.high + self.low - 1), longest + self.high - self.low + 1
+        return max(0.0, SHORTEST - self.high + self.low - 1), LONGEST + self.high - self.low + 1
 
 
 @dataclass(frozen=True)
@@ -239,9 +239,9 @@ class Classing(_EachLatency):
         cells = np.unique(groups * self.n_classes + np.where(pause, 0, place), return_inverse=True)[1]
         return np.asarray(np.rint(_lower_quantiles(milliseconds, cells, [0.5]))[cells, 0])
 
-    def typing_range(self, shortest: float = SHORTEST, longest: float = LONGEST) -> tuple[float, float]:
+    def typing_range(self) -> tuple[float, float]:
         """A class's median is in the range of its latencies; editors' own keys may share the fastest class."""
-        return 0.0, longest
+        return 0.0, LONGEST
 
 
 def parse_coarsening(text: str) -> Coarsening:

@@ -9,8 +9,9 @@ import polars as pl
 import pytest
 
 from understudy.core.files.simulated import mark_simulated
+from understudy.core.files.writing import write_table
 from understudy.errors import UsageError
-from understudy.keystrokes.formats.events import event_table, write_keystrokes
+from understudy.keystrokes.formats.events import event_table
 from understudy.keystrokes.formats.reading import read_keystrokes
 from understudy.keystrokes.keystrokes import Keystrokes
 from understudy.keystrokes.simulate import TypingCourse
@@ -41,7 +42,7 @@ def same(one: Keystrokes, other: Keystrokes) -> bool:
 @pytest.mark.parametrize("name", ["k.csv", "k.parquet"])
 def test_what_was_written_is_read(tmp_path, name):
     record = course()
-    write_keystrokes(record, tmp_path / name, kind="simulated data")
+    write_table(event_table(record), tmp_path / name, kind="simulated data")
     mark_simulated(tmp_path / name)
     source = read_keystrokes(tmp_path / name)
     assert same(source.keystrokes, record)
@@ -60,7 +61,7 @@ def test_breaks_gaps_and_unknown_values_stay(tmp_path, name):
         record, follows=follows, week=week, hold=hold // 1_000_000 * 1_000_000, time=time, simulated=False
     )
     changed = replace(changed, hold=np.where(hold < 0, -1, changed.hold))
-    write_keystrokes(changed, tmp_path / name, kind="a test")
+    write_table(event_table(changed), tmp_path / name, kind="a test")
     assert same(read_keystrokes(tmp_path / name).keystrokes, changed)
 
 
@@ -86,13 +87,13 @@ def test_keys_that_a_csv_has_to_quote(tmp_path):
         np.zeros(n_keys, dtype=np.int32),
         np.zeros(n_keys, dtype=np.int32),
     )
-    write_keystrokes(record, tmp_path / "k.csv", kind="a test")
+    write_table(event_table(record), tmp_path / "k.csv", kind="a test")
     read = read_keystrokes(tmp_path / "k.csv").keystrokes
     assert [read.keys[code] for code in read.key] == [" ", ",", '"', "Enter", "é", "#", "'", "Enter", "0"]
 
 
 def test_other_extensions_are_refused_and_parquet_says_what_it_is(tmp_path):
-    with pytest.raises(UsageError, match=r"keystrokes are written as \.csv or \.parquet"):
-        write_keystrokes(course(), tmp_path / "k.txt", kind="x")
-    write_keystrokes(course(), tmp_path / "k.parquet", kind="simulated data")
+    with pytest.raises(UsageError, match=r"a table is written as \.csv or \.parquet"):
+        write_table(event_table(course()), tmp_path / "k.txt", kind="x")
+    write_table(event_table(course()), tmp_path / "k.parquet", kind="simulated data")
     assert pl.read_parquet_metadata(tmp_path / "k.parquet")["understudy"] == "simulated data"

@@ -55,11 +55,9 @@ def task(name: str, total: int | None = None) -> Iterator[Task]:
         yield step
 
 
-def each(items: Iterable[T], name: str, total: int | None = None) -> Iterator[T]:
+def each(items: Iterable[T], name: str) -> Iterator[T]:
     """The items one by one, as a task of its own."""
-    if total is None and isinstance(items, Sized):
-        total = len(items)
-    with task(name, total) as step:
+    with task(name, len(items) if isinstance(items, Sized) else None) as step:
         for item in items:
             yield item
             step.advance()

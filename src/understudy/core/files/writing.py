@@ -129,13 +129,13 @@ def check_suffix(path: Path) -> None:
     """Refuse a file name whose extension says neither csv nor parquet."""
     if path.suffix.lower() not in (".csv", ".parquet"):
         raise UsageError(
-            f"asked to write {path.name}; a log is written as .csv or .parquet.",
-            hint="choose one of these by the extension of -o.",
+            f"asked to write {path.name}; a table is written as .csv or .parquet.",
+            hint="choose one of these by its extension.",
         )
 
 
 def write_table(table: pl.DataFrame, path: Path, *, kind: str) -> None:
-    """Write a log whole or not at all; `kind` goes into the metadata."""
+    """Write a table whole or not at all; `kind` says in the metadata of Parquet what it holds."""
     check_suffix(path)
     if path.suffix.lower() == ".csv":
         write_with(path, lambda temporary: table.write_csv(temporary))

@@ -235,11 +235,9 @@ def learners_mu(
     return np.maximum(_signed_mus(cross_fitted(outputs, bank, ATTACKERS[attacker], sums), bank), 0.0)
 
 
-def judged_mu(
-    outputs: Floats, bank: ShadowBank, attacker: str = "independent", sums: NoisySums | None = None
-) -> float:
-    """The mu of the worst-placed learner as in `price`, of one attacker and without its interval."""
-    _, judged, _ = _worst(attacker, outputs, bank, sums)
+def judged_mu(outputs: Floats, bank: ShadowBank) -> float:
+    """The mu of the worst-placed learner as in `price`, of the independent attacker and without its interval."""
+    _, judged, _ = _worst("independent", outputs, bank, None)
     return float(np.mean([mu_of(*sides) for sides in judged]))
 
 

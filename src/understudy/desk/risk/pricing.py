@@ -214,7 +214,7 @@ def price_of(
         together = _strongest([joint, own])
     if before is not None:
         together = _strongest([together, before])
-    published = _published(own, new, released, everything, bank, stage_one)
+    published = _published(own, released, everything, bank, stage_one)
     if progress is not None:
         progress(total, total)
     return Prices(own, together, published)
@@ -252,7 +252,6 @@ def _strongest(prices: Sequence[Price]) -> Price:
 
 def _published(
     own: Price,
-    new: ShadowAnswers,
     released: Sequence[ShadowAnswers],
     everything: Floats,
     bank: ShadowBank,

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import numpy as np
 import polars as pl
 
 from understudy.core.files.tables import Table
-from understudy.core.files.writing import write_with
 from understudy.core.names import SIMULATED_PREFIX
-from understudy.errors import DataError, UsageError
+from understudy.errors import DataError
 from understudy.keystrokes.formats.rows import KeystrokeColumns, Reason, Rows
 from understudy.keystrokes.keystrokes import NANOSECONDS, Keystrokes
 
@@ -72,16 +69,13 @@ def _split_releases(rows: Rows) -> None:
         rows.frame = rows.frame.drop("up", "code", strict=False)
 
 
-PREFIX = "learner-"
-
-
-def event_table(keystrokes: Keystrokes, prefix: str | None = None) -> pl.DataFrame:
+def event_table(keystrokes: Keystrokes) -> pl.DataFrame:
     """A row per key press: learner (a number behind a prefix), session, week, time, key, hold.
 
     Times are whole milliseconds where the clock has no finer ones, else nanoseconds; the columns' names
     say which. `follows` is there only if it shows more than where sessions begin.
     """
-    begin = prefix or (SIMULATED_PREFIX if keystrokes.simulated else PREFIX)
+    prefix = SIMULATED_PREFIX if keystrokes.simulated else "learner-"
     numbers = pl.Series(keystrokes.learner).cast(pl.Int64) + 1
     fine = bool((keystrokes.time % NANOSECONDS).any())
     held = keystrokes.hold
@@ -90,7 +84,7 @@ def event_table(keystrokes: Keystrokes, prefix: str | None = None) -> pl.DataFra
     unit, per_unit = ("ns", 1) if fine else ("ms", NANOSECONDS)
     table = pl.DataFrame(
         {
-            "learner": begin + numbers.cast(pl.String),
+            "learner": prefix + numbers.cast(pl.String),
             "session": keystrokes.session,
             f"time_{unit}": keystrokes.time // per_unit,
             "key": pl.Series(keystrokes.keys, dtype=pl.String).gather(keystrokes.key),
@@ -105,21 +99,6 @@ def event_table(keystrokes: Keystrokes, prefix: str | None = None) -> pl.DataFra
     if not np.array_equal(keystrokes.follows, _same_session(keystrokes)):
         table = table.with_columns(pl.Series("follows", keystrokes.follows.astype(np.int8)))
     return table
-
-
-def write_keystrokes(keystrokes: Keystrokes, path: Path, *, kind: str, prefix: str | None = None) -> None:
-    """Write the events whole or not at all, csv or parquet by the extension; `kind` says what they are."""
-    suffix = path.suffix.lower()
-    if suffix not in (".csv", ".parquet"):
-        raise UsageError(
-            f"asked to write {path.name}; keystrokes are written as .csv or .parquet.",
-            hint="choose one of these by the extension of -o.",
-        )
-    table = event_table(keystrokes, prefix)
-    if suffix == ".csv":
-        write_with(path, lambda temporary: table.write_csv(temporary))
-    else:
-        write_with(path, lambda temporary: table.write_parquet(temporary, metadata={"understudy": kind}))
 
 
 def _same_session(keystrokes: Keystrokes) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
