@@ -36,7 +36,6 @@ from understudy.core.engine.tasks import run_tasks
 from understudy.errors import DataError
 
 Floats = NDArray[np.float64]
-Flags = NDArray[np.bool_]
 
 COHORT_ATTACKS = ("dcr-l1", "dcr-l2", "dcr-max", "dcr-relative", "tracing", "tracing-habits", "shadow")
 FEWEST_SHADOWS = 8

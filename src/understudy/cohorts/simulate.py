@@ -12,12 +12,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from understudy.cohorts.cohort import Cohort
 from understudy.cohorts.schema import Schema
-
-Floats = NDArray[np.float64]
 
 CONTEXT = (
     "Minutes that seventh-grade students spent with an electronic textbook in mathematics, by time of day and "

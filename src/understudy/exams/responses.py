@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 import polars as pl
@@ -16,8 +16,6 @@ from numpy.typing import ArrayLike, NDArray
 from understudy.core.files.origin import Origin
 from understudy.core.names import natural_order
 from understudy.errors import DataError
-
-IntArray = NDArray[np.integer[Any]]
 
 # What stands in the matrix where a learner gave no answer.
 NOT_ANSWERED = -1
