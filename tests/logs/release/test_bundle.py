@@ -13,12 +13,14 @@ from understudy.core.attacks.estimate import RiskEstimate
 from understudy.core.privacy.guarantee import Guarantee
 from understudy.core.privacy.ledger import Ledger
 from understudy.errors import RefusedError, UsageError
-from understudy.logs.generators.baselines import Markov
+from understudy.logs.generators.baselines import Drop, Markov
+from understudy.logs.generators.markov_dp import MarkovDP
 from understudy.logs.interactions import Interactions
 from understudy.logs.release import bundle as bundle_module
 from understudy.logs.release.assessment import assess
 from understudy.logs.release.bundle import ReleaseOptions, refuse_risk, release
 from understudy.logs.simulate import Classroom
+from understudy.logs.synthesize import synthesize
 from understudy.logs.trial import attacker_knowledge
 
 ACCEPTED = ReleaseOptions(accept_risk="a test needs it")
@@ -214,13 +216,9 @@ def test_a_larger_release_is_attacked_at_its_size(log):
 
 
 def test_overspending_is_refused_before_anything_is_computed(log, tmp_path, monkeypatch):
-    class Private(Markov):
-        def guarantee(self, n_learners):
-            return Guarantee(50.0)
-
     monkeypatch.setattr(bundle_module, "assess", lambda *a, **k: pytest.fail("computed"))
     with pytest.raises(RefusedError, match="epsilon 50 was asked") as refusal:
-        release(real(log), tmp_path / "b", Private(), population="a class", ledger=tmp_path / "l")
+        release(real(log), tmp_path / "b", MarkovDP(50.0), population="a class", ledger=tmp_path / "l")
     assert refusal.value.fields["requested"] == 50
     assert not (tmp_path / "l").exists()
 
@@ -293,6 +291,32 @@ def test_groups_are_shown_and_small_ones_pooled():
     assessment = assess(changed, Markov(), n_halves=2, n_shadows=16)
     assert [figures.group for figures in assessment.groups] == ["north", "south", "west"]
     assert all(figures.low <= figures.auc <= figures.high for figures in assessment.groups)
+
+
+class Leak(Drop):
+    """A generator that others wrote: it gives rows out and says that it is proved."""
+
+    name = "leak"
+    keeps_rows = False
+
+    def guarantee(self, n_learners):
+        return Guarantee(0.01)
+
+
+@pytest.mark.parametrize("given", [Leak, Leak(0.5), f"{__name__}:Leak:ratio=0.5"], ids=str)
+def test_a_subclass_of_ours_has_no_guarantee(log, tmp_path, given):
+    account = {"population": "a class", "ledger": tmp_path / "l"}
+    with pytest.raises(RefusedError, match="no formal guarantee"):
+        release(real(log), tmp_path / "b", given, **account)
+    released = release(real(log), tmp_path / "c", given, accept_risk="a test needs it", **account)
+    card = json.loads((tmp_path / "c/share/card.json").read_text())
+    assert card["guarantee"]["formal"] is False
+    assert "which others wrote" in card["guarantee"]["statement"]
+    assert "It is proved" not in (tmp_path / "c/share/card.html").read_text()
+    made = synthesize(real(log), given, **account)
+    assert not made.guarantee.formal
+    assert not made.log.guarantee.formal
+    assert released.charge.balance.epsilon == made.charge.balance.epsilon == 0
 
 
 def test_a_guarantee_of_others_is_the_custodians_word(log, tmp_path):

@@ -24,7 +24,7 @@ class Drop(Generator):
     name: ClassVar[str] = "drop"
     summary: ClassVar[str] = "drops a share of the rows and renumbers the learners (a baseline)"
     # Its parameters are the rows themselves, which is what is wrong with it.
-    keeps_rows: ClassVar[bool] = True
+    keeps_rows: bool = True
 
     def __init__(self, ratio: float = 0.5) -> None:
         if not 0 <= ratio < 1:
@@ -61,7 +61,7 @@ class Markov(Generator):
 
     name: ClassVar[str] = "markov"
     summary: ClassVar[str] = "random walks with the log's transition counts, Rasch outcomes (a baseline)"
-    keeps_rows: ClassVar[bool] = False
+    keeps_rows: bool = False
 
     def guarantee(self, n_learners: int) -> Guarantee:
         """None: the transition counts of the training log can be read off the output."""

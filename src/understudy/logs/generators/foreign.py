@@ -23,14 +23,20 @@ from understudy.logs.interactions import Interactions
 class Adapted(Generator):
     """An object with `fit(log)` and `sample()`; it may return a log or a data frame.
 
-    Nothing is proved here about what it gives out: a guarantee that it declares is its author's word.
+    Nothing is proved here about what it gives out: a guarantee that it declares is its author's word. That
+    goes for a subclass of `Generator`, or of one of ours, as well.
     """
 
     name: ClassVar[str] = "adapted"
 
     def __init__(self, generator: Any) -> None:
         self.generator = generator
-        self.text = str(getattr(generator, "name", type(generator).__name__))
+        self.text = (
+            generator.label
+            if isinstance(generator, Generator)
+            else str(getattr(generator, "name", type(generator).__name__))
+        )
+        self.keeps_rows = bool(getattr(generator, "keeps_rows", False))
 
     def guarantee(self, n_learners: int) -> Guarantee:
         """None of ours."""
@@ -38,7 +44,9 @@ class Adapted(Generator):
 
     def fresh(self) -> Self:
         """A copy of the whole object: what it learns, and where, is not known here."""
-        return type(self)(copy.deepcopy(self.generator))
+        unfitted = type(self)(copy.deepcopy(self.generator))
+        unfitted.text = self.text
+        return unfitted
 
     def _fit(self, log: Interactions, rng: np.random.Generator, noise: Noise) -> None:
         self.actions_ = log.actions

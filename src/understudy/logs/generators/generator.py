@@ -28,7 +28,7 @@ class Generator(ABC):
 
     name: ClassVar[str]
     summary: ClassVar[str] = ""
-    keeps_rows: ClassVar[bool] = False
+    keeps_rows: bool = False
     text: str = ""
     """How the generator was asked for, if it was asked for in words."""
 

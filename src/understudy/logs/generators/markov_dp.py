@@ -80,7 +80,7 @@ class MarkovDP(Generator):
 
     name: ClassVar[str] = "markov-dp"
     summary: ClassVar[str] = "a chain with Rasch outcomes, differentially private for each learner"
-    keeps_rows: ClassVar[bool] = False
+    keeps_rows: bool = False
 
     def __init__(self, epsilon: float = 8.0, delta: float = 0.0, longest: float = 1000.0) -> None:
         if not 0 < epsilon < 100 or not 0 <= delta < 0.1 or not 2 <= longest <= 100_000:
