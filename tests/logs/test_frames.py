@@ -173,6 +173,13 @@ def test_what_is_refused_and_in_which_words(name):
     assert CANARY not in str(caught.value)
 
 
+def test_without_a_header_no_learners_row_is_quoted():
+    headless = pl.DataFrame({CANARY: ["b"], "problem": ["p"], "correct": ["wrong"], "1": ["0"]})
+    with pytest.raises(DataError, match="found 'problem', 'correct' and 2 other columns") as caught:
+        Interactions.from_frame(headless)
+    assert CANARY not in str(caught.value)
+
+
 def test_an_empty_frame_is_refused():
     with pytest.raises(DataError, match="empty") as caught:
         Interactions.from_frame(frame().clear())

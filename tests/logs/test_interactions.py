@@ -132,6 +132,11 @@ def test_to_frame_and_back(learners):
 def test_invented_names_say_what_they_are():
     log = made([[(0, 1), (1, 0)]] * 11)
     assert log.to_polars()["learner"].unique(maintain_order=True).to_list()[:2] == [
+        "learner-01",
+        "learner-02",
+    ]
+    synthetic = replace(log, guarantee=Guarantee.none("a test"))
+    assert synthetic.to_polars()["learner"].unique(maintain_order=True).to_list()[:2] == [
         "synthetic-01",
         "synthetic-02",
     ]

@@ -19,14 +19,12 @@ from understudy.core.files.frames import as_polars
 from understudy.core.files.origin import Origin
 from understudy.core.files.simulated import is_simulated
 from understudy.core.files.writing import check_suffix, write_table, write_text
-from understudy.core.names import SIMULATED_PREFIX, SYNTHETIC_PREFIX
+from understudy.core.names import REAL_PREFIX, SIMULATED_PREFIX, SYNTHETIC_PREFIX
 from understudy.core.pages.notebook import notebook_table
 from understudy.core.privacy.guarantee import Guarantee
 from understudy.errors import DataError, UnderstudyError, UsageError
 
 Floats = NDArray[np.float64]
-
-REAL_PREFIX = "learner-"
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -1,10 +1,12 @@
-"""Names that we give: learners who never existed, and orders of names that do not depend on the data."""
+"""Names that we give: learners under numbers, and orders of names that do not depend on the data."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-# How invented learners are called. That learners are simulated is a declared fact, never read off these names.
+# How learners are called whose own names are not kept, real ones and invented ones. That learners are simulated is
+# a declared fact, never read off these names.
+REAL_PREFIX = "learner-"
 SIMULATED_PREFIX = "simulated-"
 SYNTHETIC_PREFIX = "synthetic-"
 

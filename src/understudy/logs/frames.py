@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from understudy.core.files.columns import describe_columns
 from understudy.core.files.frames import as_polars
 from understudy.core.files.mentions import identifiers_in_actions
 from understudy.core.files.origin import Origin
@@ -31,7 +32,7 @@ def interactions_from_frame(
     missing = [name for name in wanted.values() if name not in table.columns]
     if missing:
         raise DataError(
-            f"asked for column {_listed(missing)}; found {_listed(table.columns) or 'no column at all'}.",
+            f"asked for column {', '.join(map(repr, missing))}; {describe_columns(table.columns)}.",
             hint="name the columns.",
             code="no-such-column",
             settings=("learner", "action", "outcome", "time"),
@@ -174,8 +175,3 @@ def _group_of_learners(
             hint="give a column with one value per learner.",
         )
     return first, names
-
-
-def _listed(names: list[str]) -> str:
-    shown = ", ".join(f"'{name}'" for name in names[:12])
-    return shown + (f" and {len(names) - 12} more" if len(names) > 12 else "")

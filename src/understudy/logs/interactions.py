@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from understudy.core.extras import needs_extra
 from understudy.core.files.origin import Origin
-from understudy.core.names import SIMULATED_PREFIX, SYNTHETIC_PREFIX, natural_order
+from understudy.core.names import REAL_PREFIX, SIMULATED_PREFIX, SYNTHETIC_PREFIX, natural_order
 from understudy.core.pages.notebook import notebook_table
 from understudy.core.privacy.guarantee import Guarantee
 from understudy.errors import DataError
@@ -37,7 +37,8 @@ class Interactions:
     learner i are `offsets[i]:offsets[i + 1]`. `item`, `time` and `group` are optional;
     `group` has one code per learner. `declared` says that the vocabulary is public: it was given
     by the custodian, and does not depend on what the learners did. `origin` is the file or frame
-    that the log was read from. A synthetic log has the `guarantee` of its generator.
+    that the log was read from. A synthetic log has the `guarantee` of its generator, and the `card` under which
+    it was charged.
     """
 
     action: IntArray
@@ -53,6 +54,7 @@ class Interactions:
     declared: bool = False
     origin: Origin = field(default_factory=Origin)
     guarantee: Guarantee | None = None
+    card: str | None = None
     _learner: list[IntArray] = field(default_factory=list, init=False)
 
     def __post_init__(self) -> None:
@@ -83,7 +85,8 @@ class Interactions:
     def __repr__(self) -> str:
         size = f"{self.n_rows} rows, {self.n_learners} learners, {self.n_actions} actions"
         if self.guarantee is not None:
-            return f"<synthetic Interactions: {size}; {self.guarantee}; not charged to a ledger>"
+            charged = "not charged to a ledger" if self.card is None else f"card {self.card}"
+            return f"<synthetic Interactions: {size}; {self.guarantee}; {charged}>"
         return f"<{'simulated ' if self.simulated else ''}Interactions: {size}>"
 
     @property
@@ -172,9 +175,8 @@ class Interactions:
         """The log as a polars frame with invented learner names: `prefix` and a number."""
         from understudy.logs.frames import frame_from_interactions
 
-        return frame_from_interactions(
-            self, prefix or (SIMULATED_PREFIX if self.simulated else SYNTHETIC_PREFIX)
-        )
+        usual = REAL_PREFIX if self.guarantee is None else SYNTHETIC_PREFIX
+        return frame_from_interactions(self, prefix or (SIMULATED_PREFIX if self.simulated else usual))
 
     def to_pandas(self, prefix: str | None = None) -> Any:
         """The same as a pandas frame."""

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import secrets
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from numbers import Integral
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -11,9 +12,11 @@ import numpy as np
 
 from understudy.core.files.writing import check_not_input, check_parent, check_suffix, write_table
 from understudy.core.options import settled
+from understudy.core.privacy.balance import Balance
 from understudy.core.privacy.guarantee import Guarantee
 from understudy.core.privacy.noise import Noise
 from understudy.core.privacy.spending import Account, Charge, Spending
+from understudy.errors import RefusedError, UsageError
 from understudy.logs.generators.generator import Generator
 from understudy.logs.generators.registry import chosen_generator
 from understudy.logs.interactions import Interactions
@@ -25,6 +28,18 @@ class Sampling:
 
     n_learners: Annotated[int | None, "Number of synthetic learners (default: as many as real ones)."] = None
     seed: Annotated[int | None, "Seed of the sampling, for tests; drawn afresh by default."] = None
+
+    def __post_init__(self) -> None:
+        for name, least in (("n_learners", 1), ("seed", 0)):
+            value = getattr(self, name)
+            whole = isinstance(value, Integral) and not isinstance(value, bool)
+            if value is not None and not (whole and value >= least):
+                raise UsageError(
+                    f"the {'number of synthetic learners' if name == 'n_learners' else 'seed'} is a whole number "
+                    f"of at least {least}, not {value}.",
+                    hint="leave it out, or give another.",
+                    settings=(name,),
+                )
 
     def rng(self) -> tuple[int, np.random.Generator]:
         """The seed and its generator. Whoever knows the seed can undo part of the randomness: it is kept back."""
@@ -94,7 +109,7 @@ def synthesize(
     `SynthesizeOptions` may be given as keywords.
     """
     options = settled(options, settings)
-    generator = chosen_generator(generator, epsilon)
+    given, generator = generator, chosen_generator(generator, epsilon)
     out = None if out is None else Path(out)
     if out is not None:
         check_suffix(out)
@@ -104,14 +119,14 @@ def synthesize(
     log.origin.refuse_people("the synthetic file")
     account = Account.open(options, path=log.origin.path, simulated=log.simulated)
     guarantee = generator.guarantee(log.n_learners)
-    account.check(guarantee)
+    check_budget(account, guarantee, given)
     _, rng = options.rng()
     with account.charge("synthesize", generator.label, guarantee, out=out, noise=noise) as charge:
         synthetic = generator.fit(log, rng, charge.noise).sample(options.n_learners, rng)
         if out is not None:
             write_table(synthetic.to_polars("synthetic-"), out, kind=generator.kind)
     return Synthesis(
-        synthetic,
+        replace(synthetic, card=charge.card),
         generator,
         generator.guarantee_,
         charge,
@@ -119,3 +134,13 @@ def synthesize(
         options.seed is not None,
         log.origin.n_withdrawn,
     )
+
+
+def check_budget(account: Account, guarantee: Guarantee, given: Any) -> Balance:
+    """Refuse what passes the budget; a generator that was given has its epsilon and delta as options of its own."""
+    try:
+        return account.check(guarantee)
+    except RefusedError as error:
+        if error.settings == ("delta",) or (error.settings == ("epsilon",) and given is not None):
+            error.settings = ("method",)
+        raise

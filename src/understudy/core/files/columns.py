@@ -82,6 +82,20 @@ def count_known(names: Sequence[str]) -> int:
     return sum(plain(name) in _EVERY_KNOWN_NAME for name in names)
 
 
+def describe_columns(names: Sequence[str], *known: Sequence[str]) -> str:
+    """The columns found, by name only where the name is one of ours, or of the `known` ones as `plain` writes them.
+
+    A file may lack its header, and then a row of data stands where the names should be:
+    one such row is "ana, problem, correct", and "ana" is not for a message.
+    """
+    ours = _EVERY_KNOWN_NAME.union(*known)
+    shown = [f"'{name}'" for name in names if plain(name) in ours]
+    if not shown:
+        return f"found {counted(len(names), 'column')}, none with a name that the reader knows"
+    n_others = len(names) - len(shown)
+    return f"found {', '.join(shown)}" + (f" and {counted(n_others, 'other column')}" if n_others else "")
+
+
 class ColumnChooser:
     """Chooses a column for each role: the one that was asked for, or else the first with a known name.
 
@@ -203,18 +217,7 @@ class ColumnChooser:
         return (self._settings[role],) if role in self._settings else ()
 
     def _describe(self) -> str:
-        """The columns found, by name only where the name is one of ours.
-
-        A file may lack its header, and then a row of data stands where the names should be:
-        one such row is "ana, problem, correct", and "ana" is not for a message.
-        """
-        ours = _EVERY_KNOWN_NAME.union(*self._known.values())
-        known = [name for name in self._names if plain(name) in ours]
-        if not known:
-            return f"found {counted(len(self._names), 'column')}, none with a name that the reader knows"
-        shown = ", ".join(f"'{name}'" for name in known)
-        n_others = len(self._names) - len(known)
-        return f"found {shown}" + (f" and {counted(n_others, 'other column')}" if n_others else "")
+        return describe_columns(self._names, *self._known.values())
 
 
 def choose_columns(

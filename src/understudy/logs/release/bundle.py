@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated, Any
@@ -35,7 +35,7 @@ from understudy.logs.interactions import Interactions
 from understudy.logs.release.assessment import Assessment, assess
 from understudy.logs.release.card import card_content, card_page, citation, codebook
 from understudy.logs.release.report import report_page
-from understudy.logs.synthesize import Sampling
+from understudy.logs.synthesize import Sampling, check_budget
 from understudy.logs.trial import check_size
 
 # Without a guarantee, a release is refused when the strongest attack reaches more than this AUC...
@@ -143,7 +143,7 @@ def release(
     charged; `core.privacy.spending` says what happens when the rest fails.
     """
     options = settled(options, settings)
-    generator = chosen_generator(generator, epsilon)
+    given, generator = generator, chosen_generator(generator, epsilon)
     folder = Path(out)
     check_absent(folder)
     check_parent(folder)
@@ -159,7 +159,7 @@ def release(
     if generator.keeps_rows and not options.accept_risk.strip():
         raise _refusal(generator, "it releases real rows.")
     account = Account.open(options, path=log.origin.path, simulated=log.simulated)
-    earlier = account.check(guarantee).n_without_guarantee
+    earlier = check_budget(account, guarantee, given).n_without_guarantee
     assessment = assess(log, generator, n_learners=options.n_learners)
     risk = {**assessment.to_json(), "figures_published": options.publish_figures}
     try:
@@ -205,7 +205,13 @@ def release(
         }
         _write(folder, log, synthetic, generator, assessment, content, report)
     return Release(
-        folder, synthetic, generator, generator.guarantee_, assessment, charge, log.origin.n_withdrawn
+        folder,
+        replace(synthetic, card=charge.card),
+        generator,
+        generator.guarantee_,
+        assessment,
+        charge,
+        log.origin.n_withdrawn,
     )
 
 

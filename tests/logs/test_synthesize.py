@@ -1,0 +1,76 @@
+"""synthesize(): what it refuses before anything is charged, and what its result says about itself."""
+
+import numpy as np
+import pytest
+
+from tests.support.command import run
+from understudy.core.privacy.ledger import Ledger
+from understudy.errors import RefusedError, UsageError
+from understudy.logs.generators.markov_dp import MarkovDP
+from understudy.logs.interactions import Interactions
+from understudy.logs.release.bundle import release
+from understudy.logs.simulate import Classroom
+from understudy.logs.synthesize import synthesize
+
+
+@pytest.fixture
+def log():
+    """Learners who are not declared to be simulated."""
+    made = Classroom(n_learners=40, n_actions=5).simulate(np.random.default_rng(0))
+    return Interactions(made.action, made.outcome, made.offsets, made.actions)
+
+
+@pytest.fixture
+def account(tmp_path):
+    return {"population": "a class", "ledger": tmp_path / "ledger"}
+
+
+@pytest.mark.parametrize(
+    ("setting", "value"),
+    [("n_learners", 0), ("n_learners", -1), ("n_learners", 2.5), ("n_learners", True), ("seed", -1)],
+)
+def test_a_wrong_size_is_refused_before_anything_is_charged(log, account, tmp_path, setting, value):
+    for verb in (
+        lambda **settings: synthesize(log, "markov", **settings),
+        lambda **settings: release(log, tmp_path / "b", "markov", **settings),
+    ):
+        with pytest.raises(UsageError, match="a whole number of at least") as caught:
+            verb(**account, **{setting: value})
+        assert caught.value.settings == (setting,)
+    assert not account["ledger"].exists()
+
+
+@pytest.mark.parametrize("n_learners", ["0", "-1"])
+@pytest.mark.parametrize("verb", ["synthesize", "release"])
+def test_the_commands_refuse_a_wrong_size(log, tmp_path, verb, n_learners):
+    log.to_polars().write_csv(tmp_path / "log.csv")
+    out = "s.csv" if verb == "synthesize" else "bundle"
+    asked = (verb, "log.csv", "-o", out, "-m", "markov", "--learners", n_learners)
+    refused = run(*asked, cwd=tmp_path)
+    assert refused.returncode == 2
+    assert "--learners" in refused.stderr
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["log.csv"]
+
+
+def test_as_many_learners_as_numpy_counts(log, account):
+    assert synthesize(log, "markov", n_learners=np.int64(3), **account).log.n_learners == 3
+
+
+def test_a_charged_log_names_its_card(log, account):
+    made = synthesize(log, "markov", **account)
+    assert made.log.card == made.charge.card
+    assert "not charged" not in repr(made.log)
+    assert made.charge.card in repr(made.log)
+    assert Ledger(account["ledger"]).has_cards([made.log.card])
+
+
+@pytest.mark.parametrize(
+    ("settings", "helps"),
+    [({"epsilon": 50}, "epsilon"), ({"generator": MarkovDP(50.0)}, "method")],
+)
+def test_a_refusal_for_the_budget_names_the_setting_that_helps(log, account, tmp_path, settings, helps):
+    for verb in (synthesize, lambda log, **given: release(log, tmp_path / "b", **given)):
+        with pytest.raises(RefusedError) as caught:
+            verb(log, **settings, **account)
+        assert caught.value.code == "budget"
+        assert caught.value.settings == (helps,)
