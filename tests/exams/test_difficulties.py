@@ -11,6 +11,7 @@ from understudy.exams.difficulties import (
     METHODS,
     PRIVATE,
     DifficultiesOptions,
+    difficulties,
     fit_difficulties,
     plan,
 )
@@ -127,6 +128,15 @@ def test_a_given_prior_is_used_and_named(sitting):
     found = fit(sitting.responses, epsilon=0.001, prior=Prior(2.0, 0.1))
     assert all(abs(item.difficulty - 2.0) < 0.3 for item in found.items)
     assert found.provenance["difficulties_prior"] == {"mean": 2.0, "sd": 0.1, "source": "given"}
+
+
+def test_people_in_the_items_of_a_matrix_are_refused(tmp_path):
+    responses = Responses.from_matrix([[0, 1], [1, 0], [1, 1]], ["item 1", "ana.kestrel@school.example"])
+    with pytest.raises(DataError, match=r"a name of the items .* e-mail address \(1 of 2") as caught:
+        difficulties(responses, epsilon=1, population="a class", ledger=tmp_path / "l")
+    assert caught.value.code == "names-of-people"
+    assert "kestrel" not in str(caught.value)
+    assert not (tmp_path / "l").exists()
 
 
 def test_answers_of_a_learner_are_limited_where_the_mechanism_needs_it():

@@ -1,11 +1,13 @@
 """synthesize(): what it refuses before anything is charged, and what its result says about itself."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from tests.support.command import run
 from understudy.core.privacy.ledger import Ledger
-from understudy.errors import RefusedError, UsageError
+from understudy.errors import DataError, RefusedError, UsageError
 from understudy.logs.generators.markov_dp import MarkovDP
 from understudy.logs.interactions import Interactions
 from understudy.logs.release.bundle import release
@@ -74,3 +76,28 @@ def test_a_refusal_for_the_budget_names_the_setting_that_helps(log, account, tmp
             verb(log, **settings, **account)
         assert caught.value.code == "budget"
         assert caught.value.settings == (helps,)
+
+
+ADDRESS = "ana.kestrel@school.example"
+
+
+def named(log):
+    return Interactions(log.action, log.outcome, log.offsets, (ADDRESS, *log.actions[1:]))
+
+
+def recoded(log):
+    return replace(log, actions=(ADDRESS, *log.actions[1:]))
+
+
+def sequences(log):
+    return Interactions.from_sequences([[0, 1]] * 20, actions=[ADDRESS, "b"])
+
+
+@pytest.mark.parametrize("made", [named, recoded, sequences])
+def test_people_in_the_names_of_arrays_are_refused(log, account, tmp_path, made):
+    for verb in (synthesize, lambda log, **settings: release(log, tmp_path / "b", **settings)):
+        with pytest.raises(DataError, match=r"points at people: e-mail address \(1 of") as caught:
+            verb(made(log), **account)
+        assert caught.value.code == "names-of-people"
+        assert ADDRESS not in str(caught.value)
+    assert not account["ledger"].exists()

@@ -175,7 +175,7 @@ def release(
     """
     log = _read(file, reading, as_json or quiet)
     if explain:
-        log.origin.refuse_people("the synthetic file")
+        log.origin.refuse_people("the synthetic file", log.actions)
         _explain(log, out, as_json)
     else:
         show(release_log(log, out, method, options), as_json)

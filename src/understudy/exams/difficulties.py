@@ -265,7 +265,7 @@ def plan(options: Estimation, n_items: int, n_learners: int, layout: str = "wide
 
 def plan_for(responses: Responses, options: Estimation) -> DifficultiesPlan:
     """The plan for these responses, after refusing what must not be released; no answer decides about either."""
-    responses.origin.refuse_people("the difficulties", "item")
+    responses.origin.refuse_people("the difficulties", responses.items, "item")
     planned = plan(options, responses.n_items, responses.n_learners, responses.origin.layout)
     if not responses.origin.named:
         raise DataError(

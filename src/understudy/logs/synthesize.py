@@ -116,7 +116,7 @@ def synthesize(
         check_parent(out)
         if log.origin.path is not None:
             check_not_input(out, log.origin.path)
-    log.origin.refuse_people("the synthetic file")
+    log.origin.refuse_people("the synthetic file", log.actions)
     account = Account.open(options, path=log.origin.path, simulated=log.simulated)
     guarantee = generator.guarantee(log.n_learners)
     check_budget(account, guarantee, given)

@@ -230,8 +230,9 @@ def test_names_of_actors_in_statements(write):
 
 def test_people_in_actions_are_refused_and_not_named(write):
     path = write("log.csv", log_of_people("fullname", ["Ana Kestrel", "Ben Lund"], ["for Ana Kestrel", "x"]))
+    log = read_log(path)
     with pytest.raises(DataError, match=r"column 'skill' .* points at people: name \(1 of 2") as caught:
-        read_log(path).origin.refuse_people("the synthetic file")
+        log.origin.refuse_people("the synthetic file", log.actions)
     assert "Kestrel" not in str(caught.value)
 
 

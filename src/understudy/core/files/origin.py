@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import polars as pl
+
 from understudy.core.files.identifiers import Identifier
+from understudy.core.files.mentions import identifiers_in_actions
 from understudy.errors import DataError
 
 
@@ -28,15 +31,20 @@ class Origin:
     n_withdrawn: int = 0
     n_absent: int = 0
 
-    def refuse_people(self, result: str, setting: str = "action") -> None:
+    def refuse_people(self, result: str, names: Sequence[str], setting: str = "action") -> None:
         """Names of actions and items reach every result; names of people must not.
 
-        `result` says what they would reach, `setting` which choice of a column helps.
+        `result` says what they would reach, `setting` which choice of a column helps. A reader compared the
+        file's names with what the file says about people. The `names` of the record itself are looked at as well:
+        it may have been made from arrays, or given others since.
         """
-        for identifier in self.identifiers:
+        series = pl.Series([str(name) for name in names], dtype=pl.String)
+        by_form = identifiers_in_actions("", series, series.clear())
+        for identifier in (*self.identifiers, *by_form):
             if identifier.role == "action":
+                place = f"column '{identifier.column}'" if identifier.column else f"a name of the {setting}s"
                 raise DataError(
-                    f"column '{identifier.column}' would reach {result} and points at people: "
+                    f"{place} would reach {result} and points at people: "
                     f"{identifier.kind} ({identifier.evidence}).",
                     hint="choose another column, or replace these names in the file first.",
                     code="names-of-people",

@@ -147,7 +147,7 @@ def release(
     folder = Path(out)
     check_absent(folder)
     check_parent(folder)
-    log.origin.refuse_people("the synthetic file")
+    log.origin.refuse_people("the synthetic file", log.actions)
     check_size(log)
     guarantee = generator.guarantee(log.n_learners)
     if options.declared_guarantee.strip() and guarantee.formal:
