@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tomllib
+from dataclasses import replace
 
 import numpy as np
 import polars as pl
@@ -13,6 +14,7 @@ from hypothesis import strategies as st
 from tests.support.fuzz import Reader, contents, pieces, quick
 from understudy.cohorts.cohort import Cohort, read_cohort
 from understudy.cohorts.schema import Feature, Schema
+from understudy.core.files.origin import Origin
 from understudy.core.files.simulated import mark_simulated
 from understudy.errors import DataError, UnderstudyError, UsageError
 
@@ -181,6 +183,27 @@ def test_frames_of_pandas_and_columns_in_any_order():
     frame = made.to_polars().select(sorted(made.to_polars().columns)).with_columns(extra=pl.lit("x"))
     for one in (frame, frame.to_pandas()):
         np.testing.assert_allclose(Cohort.from_frame(one, SMALL).values, made.values, atol=0.005)
+
+
+def test_a_joined_cohort_knows_all_its_learners_and_the_worst_of_its_schemas(tmp_path):
+    def part(name, **changes):
+        schema = replace(SMALL, cuts=(40.0, 60.0), data_set=name * 16, **changes)
+        return replace(cohort(3, schema), origin=Origin(tmp_path / f"{name}.csv"))
+
+    whole = Cohort.joined([part("a"), part("b"), part("a")])
+    assert whole.data_sets == ("a" * 16, "b" * 16)
+    assert whole.files == (tmp_path / "a.csv", tmp_path / "b.csv")
+    again = Cohort.joined([whole, part("c")])
+    assert again.data_sets == ("a" * 16, "b" * 16, "c" * 16)
+    assert len(again.files) == 3
+    private = part("b", cuts_source="private", cuts_epsilon=0.5)
+    assert Cohort.joined([part("a"), private]).schema.cuts_epsilon == 0.5
+    data = part("c", cuts_source="data", without_events="dropped")
+    worst = Cohort.joined([part("a"), private, data]).schema
+    assert (worst.cuts_source, worst.cuts_epsilon, worst.without_events) == ("data", None, "dropped")
+    other = replace(part("a"), schema=replace(part("a").schema, cuts=(30.0, 60.0)))
+    with pytest.raises(DataError, match="different schemas"):
+        Cohort.joined([part("a"), other])
 
 
 def test_select_and_join():

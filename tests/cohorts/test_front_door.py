@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 import understudy as us
 from tests.support.command import run
+from understudy.core.files.origin import Origin
 from understudy.core.files.simulated import mark_simulated
 from understudy.core.privacy.noise import seeded_noise
 from understudy.sandbox import require_sandbox
@@ -84,6 +86,19 @@ def test_a_summary_in_memory_is_charged(real, ledger):
     assert "layer" in found.plot().to_dict()
     assert "Charged epsilon 3" in found._repr_html_()
     assert [(entry.kind, entry.epsilon) for entry in ledger.entries()] == [("cohort summarize", 3.0)]
+
+
+def test_a_joined_cohort_is_charged_to_the_learners_of_each(real, ledger, tmp_path):
+    parts = []
+    for name in ("a", "b"):
+        schema = replace(real.schema, data_set=name * 16)
+        parts.append(replace(real, schema=schema, origin=Origin(tmp_path / f"{name}.csv")))
+    first = us.cohort.summarize(parts[0], epsilon=6, population="one", ledger=ledger.path)
+    assert first.charge.balance.epsilon == 6
+    whole = type(real).joined(parts)
+    with pytest.raises(us.RefusedError) as caught:
+        us.cohort.summarize(whole, epsilon=6, population="both", ledger=ledger.path)
+    assert caught.value.code == "budget"
 
 
 def test_seeded_noise_leaves_no_guarantee(real, ledger):

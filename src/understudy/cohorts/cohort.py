@@ -13,7 +13,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import ArrayLike, NDArray
 
-from understudy.cohorts.schema import KINDS, LEARNER, Schema, kind_of_file
+from understudy.cohorts.schema import KINDS, LEARNER, Schema, kind_of_file, worst_schema
 from understudy.core.extras import needs_extra
 from understudy.core.files.frames import as_polars
 from understudy.core.files.origin import Origin
@@ -32,7 +32,8 @@ class Cohort:
     """Learners by features by weeks, and a label each; learners are positions, not names.
 
     `origin` is the file that the cohort was read from or built into. A synthetic cohort has the `guarantee` of the
-    summary that it was made from.
+    summary that it was made from. One that was joined from others has their `data_sets` and `files`, so that
+    whatever is released of it is charged to all of them.
     """
 
     values: Floats
@@ -41,6 +42,8 @@ class Cohort:
     simulated: bool = False
     origin: Origin = field(default_factory=Origin)
     guarantee: Guarantee | None = None
+    data_sets: tuple[str, ...] = ()
+    files: tuple[Path, ...] = ()
 
     def __post_init__(self) -> None:
         shape = (len(self.label), self.schema.n_features, self.schema.n_weeks)
@@ -78,17 +81,28 @@ class Cohort:
 
     @classmethod
     def joined(cls, cohorts: Sequence[Cohort]) -> Cohort:
-        """One cohort of all learners of some with the same schema."""
-        if not cohorts or any(cohort.schema.columns() != cohorts[0].schema.columns() for cohort in cohorts):
+        """One cohort of all learners of some with the same schema; where schemas differ, the worst counts."""
+        schemas = [cohort.schema for cohort in cohorts]
+        if not cohorts or any(
+            (schema.columns(), schema.labels, schema.cuts)
+            != (schemas[0].columns(), schemas[0].labels, schemas[0].cuts)
+            for schema in schemas
+        ):
             raise DataError("cohorts of different schemas cannot be joined.", hint="build them alike.")
-        schema = cohorts[0].schema
-        if len({cohort.schema.data_set for cohort in cohorts}) > 1:
-            schema = replace(schema, data_set="")
+        real = [cohort for cohort in cohorts if not cohort.simulated]
+        named = dict.fromkeys(
+            name for cohort in real for name in (cohort.schema.data_set, *cohort.data_sets) if name
+        )
+        paths = dict.fromkeys(
+            path for cohort in real for path in (cohort.origin.path, *cohort.files) if path is not None
+        )
         return cls(
             np.concatenate([cohort.values for cohort in cohorts]),
             np.concatenate([cohort.label for cohort in cohorts]),
-            schema,
-            simulated=all(cohort.simulated for cohort in cohorts),
+            worst_schema(schemas),
+            simulated=not real,
+            data_sets=tuple(named),
+            files=tuple(paths),
         )
 
     @classmethod

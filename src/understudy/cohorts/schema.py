@@ -8,7 +8,8 @@ from __future__ import annotations
 import json
 import math
 import re
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, ClassVar, Literal, get_args
 
@@ -276,6 +277,23 @@ class Schema:
             raise DataError("no cuts are declared.", hint="see `cuts` in cohort.toml.")
         within = np.clip(np.asarray(scores, dtype=np.float64), *self.score_bounds)
         return np.searchsorted(self.cuts, within, side="right").astype(np.int8)
+
+
+def worst_schema(schemas: Sequence[Schema]) -> Schema:
+    """The first of some schemas with the same columns and cuts, as little private as the least private of them."""
+    sources = [schema.cuts_source for schema in schemas]
+    source = max(sources, key=get_args(CutsSource).index)
+    prices = [schema.cuts_epsilon for schema in schemas if schema.cuts_source == "private"]
+    # Each learner is in one of the tables, or the ledger adds up what was charged for both: the largest price counts.
+    price = None if source != "private" or None in prices else max(p for p in prices if p is not None)
+    return replace(
+        schemas[0],
+        cuts_source=source,
+        cuts_epsilon=price,
+        without_events=max((schema.without_events for schema in schemas), key=get_args(Kept).index),
+        without_score=max((schema.without_score for schema in schemas), key=get_args(Kept).index),
+        data_set=schemas[0].data_set if len({schema.data_set for schema in schemas}) == 1 else "",
+    )
 
 
 Kind = Literal["table", "workbook", "declaration", "summary", "suggestions", "json"]

@@ -311,8 +311,8 @@ class _Job:
 
 def _prepared(cohort: Cohort, options: SummarizeOptions) -> _Job:
     refuse_cuts_from_data(cohort)
-    beside = _schema_beside(cohort)
-    if beside is not None and beside.cuts_source == "data":
+    beside = _schemas_beside(cohort)
+    if any(schema.cuts_source == "data" for schema in beside):
         # Another schema does not undo that the table was cut at the data's own quantiles.
         raise DataError(
             "the schema beside the table says that the cuts between the labels come from the data.",
@@ -335,13 +335,13 @@ def _prepared(cohort: Cohort, options: SummarizeOptions) -> _Job:
     advice = None if options.suggestions is None else read_suggestions(Path(options.suggestions))
     if advice is not None:
         plan = with_budget(plan, advice)
-    data_sets = (
-        [] if cohort.simulated else [cohort.schema.data_set, "" if beside is None else beside.data_set]
-    )
+    declared = [cohort.schema.data_set, *cohort.data_sets, *(schema.data_set for schema in beside)]
+    data_sets = [] if cohort.simulated else declared
     account = Account.open(
         options,
         path=cohort.origin.path,
         simulated=cohort.simulated,
+        files=cohort.files,
         data_sets=[name for name in dict.fromkeys(data_sets) if name],
     )
     # Privately estimated cuts were charged when they were estimated; the file that holds them states the sum.
@@ -384,12 +384,10 @@ def _with_previous(job: _Job, cohort: Cohort, path: Path) -> _Job:
     return replace(job, cost=cost, previous=before, previous_charged=charged, notes=notes)
 
 
-def _schema_beside(cohort: Cohort) -> Schema | None:
-    """The declaration beside the file that a cohort was read from; another one may be in use."""
-    if cohort.origin.path is None:
-        return None
-    place = schema_path(cohort.origin.path)
-    return Schema.read(place) if place.is_file() else None
+def _schemas_beside(cohort: Cohort) -> list[Schema]:
+    """The declarations beside the files that a cohort was read from; another one may be in use."""
+    paths = [path for path in (cohort.origin.path, *cohort.files) if path is not None]
+    return [Schema.read(place) for place in map(schema_path, paths) if place.is_file()]
 
 
 def _doubts(cohort: Cohort, account: Account, options: SummarizeOptions) -> tuple[Doubt, ...]:
