@@ -1,5 +1,7 @@
 """Generators of others: installed ones, classes of a module, and programs in any language."""
 
+import fcntl
+import os
 import sys
 from importlib.metadata import EntryPoint, EntryPoints
 
@@ -129,3 +131,20 @@ def test_the_training_file_is_gone_afterwards(tmp_path, log):
     )
     parse_generator(f"run:{sys.executable} {tmp_path / 'gen.py'} {{train}} {{out}}").fit(log)
     assert not __import__("pathlib").Path(place.read_text()).exists()
+
+
+def test_what_a_killed_run_left_is_removed_by_the_next(tmp_path, log, monkeypatch):
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    (tmp_path / "gen.py").write_text(PROGRAM)
+    command = f"run:{sys.executable} {tmp_path / 'gen.py'} {{train}} {{out}}"
+    folders = {name: tmp_path / f"understudy-run-{name}" for name in ("left", "new", "used")}
+    for name, folder in folders.items():
+        folder.mkdir()
+        (folder / "train.csv").write_text("learner")
+        if name != "new":
+            os.utime(folder, (0, 0))
+    place = os.open(folders["used"], os.O_RDONLY)
+    fcntl.flock(place, fcntl.LOCK_EX)
+    parse_generator(command).fit(log)
+    os.close(place)
+    assert {name for name, folder in folders.items() if folder.exists()} == {"new", "used"}

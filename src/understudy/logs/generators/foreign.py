@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
 import copy
+import fcntl
 import inspect
+import os
 import shlex
+import shutil
 import subprocess
 import tempfile
+import time
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar, Self
@@ -18,6 +24,9 @@ from understudy.core.privacy.noise import Noise
 from understudy.errors import DataError, UsageError
 from understudy.logs.generators.generator import Generator
 from understudy.logs.interactions import Interactions
+
+_PREFIX = "understudy-run-"
+_SECONDS_TO_LOCK = 60
 
 
 class Adapted(Generator):
@@ -82,8 +91,8 @@ class Program(Generator):
         return Guarantee.none("nothing is proved here about a program that others wrote")
 
     def _fit(self, log: Interactions, rng: np.random.Generator, noise: Noise) -> None:
-        with tempfile.TemporaryDirectory(prefix="understudy-run-") as folder:
-            train, out = Path(folder) / "train.csv", Path(folder) / "out.csv"
+        with _own_folder() as folder:
+            train, out = folder / "train.csv", folder / "out.csv"
             log.to_polars("learner-").write_csv(train)
             words = [
                 word.replace("{train}", str(train)).replace("{out}", str(out))
@@ -118,6 +127,32 @@ class Program(Generator):
                 hint="ask for fewer.",
             )
         return self.log_.select(rng.permutation(self.log_.n_learners)[:n_learners])
+
+
+@contextlib.contextmanager
+def _own_folder() -> Iterator[Path]:
+    """A folder that only its owner may read, removed afterwards; one that a killed process left is removed first.
+
+    Its process holds a lock on it, which ends with the process however that ends.
+    """
+    for left in Path(tempfile.gettempdir()).glob(f"{_PREFIX}*"):
+        with contextlib.suppress(OSError):
+            # A younger one may not be locked yet.
+            if time.time() - left.stat().st_mtime > _SECONDS_TO_LOCK:
+                with _locked(left):
+                    shutil.rmtree(left)
+    with tempfile.TemporaryDirectory(prefix=_PREFIX) as folder, _locked(Path(folder)):
+        yield Path(folder)
+
+
+@contextlib.contextmanager
+def _locked(folder: Path) -> Iterator[None]:
+    place = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+    try:
+        fcntl.flock(place, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        yield
+    finally:
+        os.close(place)
 
 
 def _call(function: Any, *arguments: Any, **offered: Any) -> Any:
