@@ -13,6 +13,7 @@ from understudy.core.files.simulated import mark_simulated
 from understudy.core.privacy.balance import TAKEN_BACK
 from understudy.core.privacy.ledger import FILE_NAME, Ledger
 from understudy.core.privacy.population import SIMULATED_POPULATION, file_population, normalised
+from understudy.core.privacy.spending import Account, Spending
 from understudy.errors import DataError, MissingError, RefusedError, UnderstudyError, UsageError
 
 pytestmark = pytest.mark.functional
@@ -168,6 +169,31 @@ def test_who_declares_learners_simulated_is_written_down(call, verb, data, ledge
     assert {(fact, how) for _, fact, how in rows} == {("simulated", "declared by the user")}
 
 
+def test_learners_who_are_known_as_real_cannot_be_declared_simulated(call, verb, data, ledger):
+    call.works(data, data.parent / verb.out)
+    other = data.parent / f"other-{verb.out}"
+    assert call.refuses(RefusedError, data, other, simulated=True) == "known-as-real"
+    assert not other.exists()
+    assert len(ledger.entries()) == 1
+
+
+def test_a_second_ledger_is_refused_where_the_first_knows_the_learners(call, verb, data, ledger, tmp_path):
+    call.works(data, data.parent / verb.out)
+    other, books = data.parent / f"other-{verb.out}", tmp_path / "books.ledger"
+    assert call.refuses(RefusedError, data, other, ledger=books) == "ledger-elsewhere"
+    assert not other.exists()
+    assert not books.exists()
+
+
+def test_what_is_written_says_that_learners_were_declared_to_be_simulated(call, verb, data):
+    if verb.name not in ("release", "cohort summarize", "difficulties", "keystrokes statistics"):
+        pytest.skip("it writes no statement about its learners, or a mark beside the file")
+    call.works(data, data.parent / verb.out, simulated=True)
+    written = data.parent / verb.out
+    content = (written / "share" / "card.json" if written.is_dir() else written).read_text()
+    assert '"simulated": true' in content
+
+
 def test_a_changed_file_is_no_longer_simulated(call, verb, data, ledger):
     mark_simulated(data)
     with data.open("ab") as file:
@@ -234,6 +260,54 @@ def test_without_a_ledger_that_can_be_written_nothing_is_computed(call, verb, da
     damaged = data.parent / "damaged.ledger"
     damaged.write_bytes(b"not a ledger at all, but a file with some length to it")
     assert call.refuses(DataError, data, data.parent / verb.out, ledger=damaged) == "ledger-damaged"
+
+
+def test_an_old_file_is_not_taken_for_the_result(tmp_path):
+    """Interrupted or failing over a file that was there before: what is said is about this release."""
+    log = VERBS[0].make(tmp_path)
+    out = tmp_path / "out.csv"
+    out.write_text("an old file")
+    account = Account.open(Spending(), path=log, simulated=False)
+    with pytest.raises(KeyboardInterrupt) as stop, account.charge("k", "m", _costly(), out=out):
+        raise KeyboardInterrupt
+    assert "nothing was written" in stop.value.__notes__[0]
+    ended = _failing(account, out, SystemExit(143), out)
+    assert "out.csv was written" in ended.__notes__[0]
+    full = _failing(account, (out, tmp_path / "b"), OSError("full"), tmp_path / "b")
+    assert "stays in the ledger" in full.__notes__[0]
+
+
+def _failing(account, out, error, written):
+    """The error, with its notes, of a release that fails once a file was written."""
+    try:
+        with account.charge("k", "m", _costly(), out=out):
+            written.write_text("a new file, half of it")
+            raise error
+    except (SystemExit, OSError) as caught:
+        return caught
+
+
+@pytest.mark.parametrize("wrong", [{"simulated": "no"}, {"simulated": 1}, {"population": 3}])
+def test_settings_of_another_type_are_refused(wrong, tmp_path):
+    with pytest.raises(UsageError):
+        Account.open(Spending(**wrong), path=tmp_path / "log.csv", simulated=False)
+
+
+def test_signs_that_cannot_be_seen_do_not_make_another_population():
+    assert (
+        normalised("klasse \u00e9") == normalised("Klasse e\u0301") == normalised("klasse\u00a0\u200b\u00e9")
+    )
+
+
+def test_opening_a_ledger_leaves_the_mode_of_a_file_alone(tmp_path):
+    file = tmp_path / "a.csv"
+    file.write_text("not a ledger, and long enough to be looked at")
+    file.chmod(0o644)
+    with pytest.raises(DataError):
+        Ledger(file).entries()
+    assert file.stat().st_mode & 0o777 == 0o644
+    Ledger(tmp_path / "new.ledger").set_limit("a", 1.0)
+    assert (tmp_path / "new.ledger").stat().st_mode & 0o777 == 0o600
 
 
 def _spend(arguments, folder, results):

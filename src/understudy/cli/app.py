@@ -85,8 +85,7 @@ def run(arguments: list[str]) -> int:
             code: Any = app(arguments, standalone_mode=False)
         return int(code or 0)
     except UnderstudyError as error:
-        complain(error, as_json)
-        _say_notes(error)
+        complain(error, as_json, _notes(error))
         return error.exit_code
     except CommandLineError as error:
         if as_json:
@@ -94,10 +93,14 @@ def run(arguments: list[str]) -> int:
         else:
             error.show()
         return int(error.exit_code)
-    except (StoppedError, KeyboardInterrupt, typer.Abort) as stop:
-        typer.echo("Stopped.", err=True)
-        _say_notes(stop)
-        return 130
+    except (StoppedError, KeyboardInterrupt, typer.Abort, SystemExit) as stop:
+        code = stop.code if isinstance(stop, SystemExit) else 130  # a polite kill has a code of its own
+        if as_json:
+            complain(UnderstudyError("stopped.", code="stopped"), as_json, _notes(stop))
+        elif code:
+            for line in ("Stopped.", *_notes(stop)):
+                typer.echo(line, err=True)
+        return int(code or 0)
     except BrokenPipeError:
         # The reader of our output went away, as `head` does: not an error of ours.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -113,13 +116,11 @@ def run(arguments: list[str]) -> int:
                 code="unforeseen",
             ),
             as_json,
+            _notes(error),
         )
-        _say_notes(error)
         return 1
 
 
-def _say_notes(error: BaseException) -> None:
+def _notes(error: BaseException) -> list[str]:
     """What the library has to say about a stop: what was charged, and what was written."""
-    for source in (error, error.__cause__):
-        for note in getattr(source, "__notes__", ()):
-            typer.echo(note, err=True)
+    return [note for source in (error, error.__cause__) for note in getattr(source, "__notes__", ())]

@@ -57,6 +57,10 @@ def ledger(
         book.set_delta_limit(population or FOLDER_POPULATION, delta_limit)
     population = population or _population(book, file)
     balance, entries = book.balance(population), book.entries(population)
+    about = normalised(file_population(file))
+    declared = list(
+        {fact["how"]: fact for fact in book.declarations() if fact["population"] == about}.values()
+    )
     if as_json:
         echo_json(
             {
@@ -68,6 +72,7 @@ def ledger(
                 "delta_limit": balance.delta_limit,
                 "remaining": balance.remaining,
                 "entries": [vars(entry) for entry in entries],
+                "declarations": declared,
             }
         )
         return
@@ -81,6 +86,10 @@ def ledger(
         typer.echo(
             f"Spent: epsilon {balance.epsilon:g} of {balance.limit:g}; remaining {balance.remaining:g}; "
             f"releases without a guarantee: {balance.n_without_guarantee}."
+        )
+    for fact in declared:
+        typer.echo(
+            f"Declared: {fact['population']} are {fact['fact']} ({fact['how']}; {fact['who']}, {fact['at']})."
         )
     counted = {entry.population for entry in entries} | {balance.population}
     if len(counted) > 2 and balance.population == FOLDER_POPULATION:

@@ -101,11 +101,11 @@ def wants_json(arguments: Sequence[str]) -> bool:
     return "--json" in arguments
 
 
-def complain(error: UnderstudyError, as_json: bool) -> None:
-    """Print an error with the options that would help."""
+def complain(error: UnderstudyError, as_json: bool, notes: Sequence[str] = ()) -> None:
+    """Print an error with the options that would help, and notes on what was charged and written."""
     options = [option_of(setting) for setting in error.settings]
     if as_json:
-        content = {**error.to_json(), "options": options}
+        content = {**error.to_json(), "options": options, "notes": list(notes)}
         typer.echo(json.dumps({"error": content}, indent=2, ensure_ascii=False, default=str), err=True)
         return
     typer.echo(f"Error: {error.message}", err=True)
@@ -115,6 +115,8 @@ def complain(error: UnderstudyError, as_json: bool) -> None:
         hint = f"{hint.removesuffix('.')} {named}." if hint else f"see {named[1:-1]}."
     if hint:
         typer.echo(f"Hint: {hint}", err=True)
+    for note in notes:
+        typer.echo(note, err=True)
 
 
 class TerminalProgress:

@@ -323,6 +323,7 @@ def difficulties(
         check_new_json(out)
     planned = plan_for(responses, options)
     account = Account.open(options, path=responses.origin.path, simulated=responses.simulated)
+    responses = replace(responses, simulated=bool(account.simulated))
     account.check(planned.guarantee)
     rng = np.random.default_rng(secrets.randbits(128))
     with account.charge("difficulties", planned.method, planned.guarantee, out=out, noise=noise) as charge:

@@ -186,7 +186,9 @@ def statistics(
         group = declared_groups(names, names if source.labels is None else source.label_names, labels)
         found = release_statistics(real, group, release, charge.noise)
         if out is not None:
-            write_json(out, {**found.to_json(), "card": charge.card, "simulated": real.simulated})
+            write_json(
+                out, {**found.to_json(), "card": charge.card, "simulated": bool(plan.account.simulated)}
+            )
     return Statistics(found, charge, out)
 
 

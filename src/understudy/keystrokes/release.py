@@ -191,14 +191,15 @@ def coarsen(
     )
     account.check(GUARANTEE)
     risk = {"attacks": found} if found else None
-    with account.charge("keystrokes coarsen", str(coarsening), GUARANTEE, out=out, risk=risk) as charge:
+    written = None if out is None else _paths(out)
+    with account.charge("keystrokes coarsen", str(coarsening), GUARANTEE, out=written, risk=risk) as charge:
         # A stream for random places and delays alone: order and names come from the operating system.
         coarse = coarsen_events(real, coarsening, columns, np.random.default_rng(secrets.randbits(128)))
         table = released_table(coarse, columns)
         provenance = {
             "card": charge.card,
             "made": datetime.now(UTC).date().isoformat(),
-            "simulated": real.simulated,
+            "simulated": bool(account.simulated),
             "version": understudy.__version__,
         }
         content = card_content(table, coarsening, columns, provenance, found)

@@ -118,6 +118,7 @@ def synthesize(
             check_not_input(out, log.origin.path)
     log.origin.refuse_people("the synthetic file", log.actions)
     account = Account.open(options, path=log.origin.path, simulated=log.simulated)
+    log = replace(log, simulated=bool(account.simulated))
     guarantee = generator.guarantee(log.n_learners)
     check_budget(account, guarantee, given)
     _, rng = options.rng()

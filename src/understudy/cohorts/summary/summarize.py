@@ -278,6 +278,7 @@ def summarize(
     job = _prepared(cohort, options)
     account = job.account
     account.check(job.cost)
+    cohort = replace(cohort, simulated=bool(account.simulated))
     warning = job.plan.warning()
     doubts = (*job.doubts, *([warning] if warning else []))
     with account.charge(

@@ -47,6 +47,8 @@ from understudy.core.privacy.population import (
 from understudy.errors import DataError, MissingError, RefusedError, UsageError
 
 FILE_NAME = "understudy.ledger"
+# How it is known that learners are simulated, if only because a person or a program says so.
+DECLARED = "declared by the user"
 
 
 _SCHEMA = """
@@ -202,6 +204,7 @@ class Ledger:
         *,
         files: Sequence[Path] = (),
         data_sets: Sequence[str] = (),
+        simulated: str = "",
     ) -> Balance:
         """What the balance is now, or a refusal: what `record` would do, without doing it.
 
@@ -210,7 +213,10 @@ class Ledger:
         if not self.path.exists():
             _refuse_unwritable(self.path)
         with self._connection(memory=not self.path.exists()) as connection, _dry_run(connection):
-            _link_all(connection, normalised(population), files, data_sets)
+            if simulated:
+                _declare(connection, files, simulated)
+            else:
+                _link_all(connection, normalised(population), files, data_sets)
             return checked_balance(connection, normalised(population), guarantee)
 
     def record(
@@ -309,6 +315,19 @@ class Ledger:
             (entry.population for entry in self._released(cards) if entry.population in related), None
         )
 
+    def knows_as_real(self, files: Sequence[Path]) -> bool:
+        """Whether something was released about the learners of these files as real ones."""
+        with self._connection() as connection:
+            return any(_known_as_real(connection, file) for file in files)
+
+    def declarations(self) -> list[dict[str, str]]:
+        """What was declared about files: when, by whom, about whose learners, which fact, and how it is known."""
+        if not self.path.exists():
+            return []
+        with self._connection() as connection:
+            rows = connection.execute("SELECT at, who, population, fact, how FROM declarations ORDER BY id")
+            return [dict(row) for row in rows.fetchall()]
+
     def has_cards(self, cards: Sequence[str]) -> bool:
         """Whether all these releases were charged here."""
         return set(cards) <= {entry.card for entry in self._released(cards)}
@@ -324,12 +343,13 @@ class Ledger:
     @contextlib.contextmanager
     def _connection(self, *, memory: bool = False) -> Iterator[sqlite3.Connection]:
         try:
-            place = ":memory:" if memory else self.path
+            if not memory and not self.path.exists():
+                # Who released what, and what was measured, is for the custodian.
+                with contextlib.suppress(FileExistsError):
+                    os.close(os.open(self.path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
+            place = ":memory:" if memory else self.path.absolute()
             connection = sqlite3.connect(place, timeout=30, isolation_level=None)
             connection.row_factory = sqlite3.Row
-            if not memory:
-                # Who released what, and what was measured, is for the custodian.
-                self.path.chmod(0o600)
             try:
                 connection.executescript(_SCHEMA + _APPEND_ONLY)
             except BaseException:
@@ -337,6 +357,8 @@ class Ledger:
                 raise
         except sqlite3.DatabaseError as error:
             raise _explained(self.path, error) from None
+        except OSError as error:
+            raise _cannot_write(self.path, error.strerror or "it cannot be made") from None
         try:
             yield connection
         except sqlite3.DatabaseError as error:
@@ -387,11 +409,25 @@ def _refuse_measured(risk: Mapping[str, Any], at_most: Mapping[str, float]) -> N
 
 def _declare(connection: sqlite3.Connection, files: Sequence[Path], how: str) -> None:
     """Note that the learners of these files are said to be simulated, and how that is known."""
+    for file in files if how == DECLARED else ():
+        if _known_as_real(connection, file):
+            raise RefusedError(
+                f"the learners of {file.name} were declared to be simulated, but the ledger knows releases about "
+                "them as real learners.",
+                hint="leave the declaration out; simulated learners belong in a file of their own.",
+                code="known-as-real",
+                settings=("simulated",),
+            )
     for name in map(normalised, map(file_population, files)):
         connection.execute(
             "INSERT INTO declarations (at, who, population, fact, how) VALUES (?, ?, ?, 'simulated', ?)",
             (_now(), _user(), name, how),
         )
+
+
+def _known_as_real(connection: sqlite3.Connection, file: Path) -> bool:
+    spent = balance_of(connection, normalised(file_population(file)))
+    return spent.n_entries > 0
 
 
 def _link_all(

@@ -9,6 +9,7 @@ the file is called. "Learners of this folder" are everybody the ledger knows.
 from __future__ import annotations
 
 import secrets
+import unicodedata
 from pathlib import Path
 
 from understudy.errors import UsageError
@@ -20,8 +21,10 @@ _DATA_SET_POPULATION = "learners of the data set "
 
 
 def normalised(name: str) -> str:
-    """The name as the ledger keeps it: spaces and capitals do not make other people of the same ones."""
-    return " ".join(name.split()).casefold()
+    """The name as the ledger keeps it: spaces, capitals and invisible signs do not make other people of it."""
+    plain = unicodedata.normalize("NFKC", name)
+    visible = "".join(sign for sign in plain if unicodedata.category(sign) != "Cf")
+    return " ".join(visible.split()).casefold()
 
 
 def file_population(data: Path) -> str:
@@ -51,7 +54,7 @@ def resolve_population(declared: str | None, data: Path | None, *, simulated: bo
             )
         return SIMULATED_POPULATION
     if declared is not None:
-        if not declared.strip():
+        if not normalised(declared):
             raise UsageError(
                 "the name of a population is empty.",
                 hint="say whose data this is, such as '7b, spring 2024'.",

@@ -8,6 +8,9 @@ do, and makes its release inside `account.charge(...)`. What happens then is the
 - what fails before anything was written is taken back: nobody has seen a result. What fails because of the
   noise itself is not (`SpentError`): that it failed says something about the learners;
 - an interruption keeps the charge, and the exception's notes say what was charged and what was written.
+
+Simulated learners have no budget. That they are is known by the mark of the file, or declared: then the
+ledger notes it, and refuses it where it knows the same file as one of real learners.
 """
 
 from __future__ import annotations
@@ -19,13 +22,16 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any
 
+from understudy.core.files.simulated import is_simulated
 from understudy.core.privacy.balance import REFUSED, Balance
 from understudy.core.privacy.confirmation import Doubt, Question, confirmed
 from understudy.core.privacy.guarantee import Guarantee
-from understudy.core.privacy.ledger import Entry, Ledger, ledger_path, new_card_id
+from understudy.core.privacy.ledger import DECLARED, Entry, Ledger, ledger_path, new_card_id
 from understudy.core.privacy.noise import Noise, os_noise
 from understudy.core.privacy.population import FOLDER_POPULATION, SIMULATED_POPULATION, resolve_population
-from understudy.errors import RefusedError
+from understudy.errors import RefusedError, UsageError
+
+MARKED = "marked by simulate"
 
 
 @dataclass(frozen=True)
@@ -62,7 +68,6 @@ class Charge:
     account: Account
     card: str
     guarantee: Guarantee
-    out: Path | None
     noise: Noise = field(default_factory=os_noise)
 
     @property
@@ -122,12 +127,36 @@ class Account:
 
         `files` hold the same learners' data besides `path`, and `data_sets` name it.
         """
-        how = "marked by simulate" if simulated else "declared by the user" if spending.simulated else ""
-        population = resolve_population(spending.population, path, simulated=bool(how))
+        _refuse_other_types(spending)
+        how = MARKED if simulated else DECLARED if spending.simulated else ""
         named = tuple(dict.fromkeys((*((path,) if path is not None else ()), *files)))
-        nowhere = how and path is None and spending.ledger is None
-        ledger = None if nowhere else Ledger(ledger_path(path, spending.ledger))
-        return cls(ledger, population, named, tuple(data_sets), how)
+        if how == MARKED and not all(is_simulated(file) for file in named if file.exists()):
+            how = DECLARED  # by a program: no file says so
+        population = resolve_population(spending.population, path, simulated=bool(how))
+        nowhere = how == MARKED and path is None and spending.ledger is None
+        given = None if spending.ledger is None else Path(spending.ledger)
+        ledger = None if nowhere else Ledger(ledger_path(path, given))
+        account = cls(ledger, population, named, tuple(data_sets), how)
+        if spending.ledger is not None:
+            account._refuse_second_ledger()
+        return account
+
+    def _refuse_second_ledger(self) -> None:
+        """Refuse a ledger elsewhere while the one beside the data knows its learners: nothing would add up."""
+        assert self.ledger is not None
+        for file in self.files:
+            beside = Ledger(ledger_path(file))
+            if beside.path == self.ledger.path.resolve() or not beside.path.exists():
+                continue
+            if beside.knows_as_real([file]):
+                raise RefusedError(
+                    f"the ledger {beside.path} knows what was released about the learners of {file.name}, and "
+                    f"another one was named: what is released about them would not add up.",
+                    hint="leave the ledger out, or name that one.",
+                    code="ledger-elsewhere",
+                    settings=("ledger",),
+                    ledger=str(beside.path),
+                )
 
     def balance(self) -> Balance:
         """What has been spent on these learners."""
@@ -142,8 +171,9 @@ class Account:
         return self.ledger.check(
             self.population,
             guarantee,
-            files=() if self.simulated else self.files,
+            files=self.files,
             data_sets=() if self.simulated else self.data_sets,
+            simulated=self.simulated,
         )
 
     def doubts(self) -> tuple[Doubt, ...]:
@@ -221,7 +251,7 @@ class Account:
         method: str,
         guarantee: Guarantee,
         *,
-        out: Path | None = None,
+        out: Path | Sequence[Path] | None = None,
         card: str = "",
         risk: dict[str, Any] | None = None,
         noise: Noise | None = None,
@@ -231,7 +261,8 @@ class Account:
     ) -> Iterator[Charge]:
         """Charge a release, and make it inside the block; see the module's first lines.
 
-        `out` is what the release writes. Noise that is not secret is for tests, and leaves no guarantee.
+        `out` is what the release writes, one path or several. Noise that is not secret is for tests, and
+        leaves no guarantee.
         A person is asked first if there are doubts: the account's own, and those that the verb has.
         With `once` a charge of the same card is not repeated, and stays whatever happens: the release will
         be tried again.
@@ -239,18 +270,21 @@ class Account:
         if noise is not None and not noise.secret:
             guarantee = Guarantee.seeded(guarantee)
         self._ask(guarantee, doubts)
-        charge = Charge(self, card or new_card_id(), guarantee, out, noise or os_noise())
+        charge = Charge(self, card or new_card_id(), guarantee, noise or os_noise())
+        written = _Written(() if out is None else (out,) if isinstance(out, Path) else tuple(out))
         try:
             self._record(charge.card, kind, method, guarantee, risk, at_most, once=once)
             yield charge
-        except KeyboardInterrupt as stop:
-            stop.add_note(self._after_a_stop(charge))
-            raise
-        except SpentError:
+        except (KeyboardInterrupt, SystemExit) as stop:
+            stop.add_note(self._what_stays(charge, written))
             raise
         except Exception as error:
-            written = out is not None and out.exists()
-            if self.ledger is not None and not once and not written and self.has_charged(charge.card):
+            if once or not self.has_charged(charge.card):
+                raise
+            if isinstance(error, SpentError) or written.now():
+                error.add_note(self._what_stays(charge, written))
+            else:
+                assert self.ledger is not None
                 self.ledger.take_back(charge.card, "nothing was written")
                 error.add_note("Nothing was written, and the charge was taken back.")
             raise
@@ -266,13 +300,46 @@ class Account:
         """Whether the release of this card stands in the ledger."""
         return self.ledger is not None and self.ledger.has_cards([card])
 
-    def _after_a_stop(self, charge: Charge) -> str:
+    def _what_stays(self, charge: Charge, written: _Written) -> str:
         """The truth, from the ledger itself: a stop may fall into the very moment of the charge."""
-        written = charge.out is not None and charge.out.exists()
-        result = f"{charge.out} was written" if written else "nothing was written"
+        found = written.now()
+        result = f"{' and '.join(map(str, found))} was written" if found else "nothing was written"
         if not self.has_charged(charge.card):
             return "Nothing was charged."
         if self.population == SIMULATED_POPULATION:
             return f"No budget was spent; {result}."
         assert self.ledger is not None
         return f"The charge (card {charge.card}) stays in the ledger {self.ledger.path}, and {result}."
+
+
+def _refuse_other_types(spending: Spending) -> None:
+    """From Python anything may come: a text such as "no" would count as true, and lift every limit."""
+    if not isinstance(spending.simulated, bool):
+        raise UsageError(
+            "whether learners are simulated is True or False.",
+            hint="give one of them.",
+            settings=("simulated",),
+        )
+    if not isinstance(spending.population, str | None):
+        raise UsageError(
+            "the name of a population is a text.", hint="such as '7b, spring 2024'.", settings=("population",)
+        )
+
+
+class _Written:
+    """Which of the files or folders that a release writes have changed since it began."""
+
+    def __init__(self, paths: tuple[Path, ...]) -> None:
+        self._before = {path: _state(path) for path in paths}
+
+    def now(self) -> list[Path]:
+        return [path for path, before in self._before.items() if _state(path) not in (before, None)]
+
+
+def _state(path: Path) -> object:
+    """What tells whether a file was written, or a folder filled; None where there is none."""
+    try:
+        found = path.stat()
+        return sorted(path.iterdir()) if path.is_dir() else (found.st_ino, found.st_mtime_ns, found.st_size)
+    except OSError:
+        return None

@@ -15,11 +15,11 @@ from understudy.core.files.simulated import is_simulated
 from understudy.core.privacy.ledger import Ledger
 from understudy.core.privacy.population import (
     FOLDER_POPULATION,
-    SIMULATED_POPULATION,
     new_data_set,
     normalised,
+    resolve_population,
 )
-from understudy.core.privacy.spending import Account
+from understudy.core.privacy.spending import MARKED, Account
 from understudy.desk.domain.learners import LEARNER, LearnerTable, learner_table, read_table
 from understudy.desk.domain.people import NotFoundError, Person, Role, require_role
 from understudy.desk.domain.policy import Policy
@@ -89,7 +89,10 @@ def register(
     if summary is not None:
         # Whether it is about this table is found now, and not with the first request.
         StageOne.of(summary, table)
-    population = population or (SIMULATED_POPULATION if simulated else FOLDER_POPULATION)
+    if population or simulated:
+        population = resolve_population(population, real, simulated=simulated)
+    else:
+        population = FOLDER_POPULATION
     kept = (ledger or _ledger_of(desk, real, simulated)).resolve()
     name = new_data_set()
     with desk.database.writing() as session:
@@ -250,7 +253,7 @@ def account_of(row: DataSetRow) -> Account:
         population=row.population,
         files=(Path(row.real),),
         data_sets=(row.name,),
-        simulated="marked by simulate" if row.population == SIMULATED_POPULATION else "",
+        simulated=MARKED if row.simulated else "",
     )
 
 
