@@ -15,6 +15,7 @@ from understudy.core.files.simulated import is_simulated
 from understudy.core.privacy.ledger import Ledger
 from understudy.core.privacy.population import (
     FOLDER_POPULATION,
+    SIMULATED_POPULATION,
     new_data_set,
     normalised,
     resolve_population,
@@ -89,10 +90,9 @@ def register(
     if summary is not None:
         # Whether it is about this table is found now, and not with the first request.
         StageOne.of(summary, table)
-    if population or simulated:
-        population = resolve_population(population, real, simulated=simulated)
-    else:
-        population = FOLDER_POPULATION
+    if population and not simulated:
+        population = resolve_population(population, real, simulated=False)
+    population = population or (SIMULATED_POPULATION if simulated else FOLDER_POPULATION)
     kept = (ledger or _ledger_of(desk, real, simulated)).resolve()
     name = new_data_set()
     with desk.database.writing() as session:
