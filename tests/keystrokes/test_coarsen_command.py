@@ -202,8 +202,18 @@ DECLARED = (
 )
 
 
-def test_private_statistics_are_charged_and_written(folder):
-    spent = ("--epsilon", "4", "--ledger", "statistics.ledger")
+@pytest.fixture
+def unspent(folder, tmp_path):
+    """The same data in a folder of which the ledger is not made yet."""
+    for path in folder.iterdir():
+        if path.is_file() and path.suffix != ".ledger":
+            shutil.copy(path, tmp_path)
+    return tmp_path
+
+
+def test_private_statistics_are_charged_and_written(unspent):
+    folder = unspent
+    spent = ("--epsilon", "4")
     done = run(
         "keystrokes", "statistics", "events.csv", *DECLARED, *spent, "-o", "statistics.json", cwd=folder
     )
@@ -222,21 +232,17 @@ def test_private_statistics_are_charged_and_written(folder):
         "keystrokes", "statistics", "events.csv", *DECLARED, *spent, "-o", "statistics.json", cwd=folder
     )
     assert again.returncode == 2
-    much = ("--epsilon", "7", "--ledger", "statistics.ledger", "-o", "more.json")
+    much = ("--epsilon", "7", "-o", "more.json")
     refused = run("keystrokes", "statistics", "events.csv", *DECLARED, *much, cwd=folder)
     assert refused.returncode == 4
     assert not (folder / "more.json").exists()
 
 
-def test_explaining_spends_nothing(folder):
-    done = run(
-        *("keystrokes", "statistics", "events.csv", *DECLARED, "--explain", "--json"),
-        *("--ledger", "explained.ledger"),
-        cwd=folder,
-    )
+def test_explaining_spends_nothing(unspent):
+    done = run("keystrokes", "statistics", "events.csv", *DECLARED, "--explain", "--json", cwd=unspent)
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout)["spent"] == 0
-    assert not (folder / "explained.ledger").exists()
+    assert not (unspent / "understudy.ledger").exists()
 
 
 @pytest.mark.parametrize(
@@ -249,23 +255,12 @@ def test_explaining_spends_nothing(folder):
         ([*DECLARED, "--shortest", "800"], "smaller first"),
     ],
 )
-def test_what_is_not_declared_is_refused_before_it_costs(folder, arguments, words):
-    done = run(
-        *(
-            "keystrokes",
-            "statistics",
-            "events.csv",
-            *arguments,
-            "-o",
-            "refused.json",
-            "--ledger",
-            "refused.ledger",
-        ),
-        cwd=folder,
-    )
+def test_what_is_not_declared_is_refused_before_it_costs(unspent, arguments, words):
+    folder = unspent
+    done = run("keystrokes", "statistics", "events.csv", *arguments, "-o", "refused.json", cwd=folder)
     assert done.returncode == 2
     assert words in done.stderr
-    assert not (folder / "refused.ledger").exists()
+    assert not (folder / "understudy.ledger").exists()
     assert not (folder / "refused.json").exists()
 
 
