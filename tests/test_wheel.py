@@ -77,7 +77,10 @@ WORKS = [
     ("cohort", "prompt", "summary.json"),
 ]
 NEEDS = [
-    ("keystrokes", ("keystrokes", "sweep", "course.csv", "-o", "sweep", "--largest", "300", "--step", "300")),
+    (
+        "keystrokes",
+        ("keystrokes", "sweep", "course.csv", "-o", "sweep", "--largest", "300", "--trained-step", "300"),
+    ),
     ("keystrokes", ("keystrokes", "scrub", "program.py", "-o", "scrubbed.py")),
     ("sandbox", ("cohort", "synthesize", "summary.json", "-o", "synthetic.parquet")),
     ("sandbox", ("sandbox", "check")),

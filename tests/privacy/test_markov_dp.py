@@ -10,7 +10,6 @@ import pytest
 from understudy.core.privacy.audit import mu_lower_bound
 from understudy.core.privacy.composition import default_delta
 from understudy.core.privacy.noise import os_noise, seeded_noise
-from understudy.errors import DataError
 from understudy.logs.generators.budget import (
     SHARES,
     Spending,
@@ -19,6 +18,7 @@ from understudy.logs.generators.budget import (
     vocabulary_threshold,
 )
 from understudy.logs.generators.markov_dp import MarkovDP
+from understudy.logs.generators.private_sums import WalkStatistics, bin_edges
 from understudy.logs.generators.registry import as_generator
 from understudy.logs.interactions import POOLED, Interactions
 from understudy.logs.simulate import RARE_PATHS, Classroom
@@ -178,10 +178,34 @@ def test_the_order_of_told_names_does_not_depend_on_untold_ones():
     assert orders[0] == orders[1] == ("2", "10", POOLED)
 
 
-def test_learners_without_rows_are_refused():
-    empty = Interactions.from_sequences([[0, 1], [], [1]], [[1, 0], [], [1]]).declare()
-    with pytest.raises(DataError, match="without rows"):
-        MarkovDP().fit(empty, np.random.default_rng(0), seeded_noise(np.random.default_rng(0)))
+def test_learners_without_rows_count_and_move_a_sum_no_further_than_others():
+    """The number of learners is public: whoever has no readable row is one of them, with nothing to add."""
+    rng = np.random.default_rng(0)
+    sequences = [list(rng.integers(0, 4, 12)) for _ in range(30)]
+    outcomes = [list(rng.integers(0, 2, 12)) for _ in range(30)]
+    full = Interactions.from_sequences(sequences, outcomes, actions=list("abcd")).declare()
+    silent = Interactions.from_sequences(
+        [*sequences[:-1], []], [*outcomes[:-1], []], actions=list("abcd")
+    ).declare()
+    edges = bin_edges(100)
+    for log in (full, silent):
+        fitted = MarkovDP(50.0, longest=10).fit(log, rng, seeded_noise(rng))
+        assert fitted.sample(None, rng).n_learners == 30
+    for statistic in (
+        lambda walks: walks.lengths(edges),
+        lambda walks: walks.length_moments(100),
+        lambda walks: walks.starts(),
+        lambda walks: walks.totals(10.0),
+        lambda walks: walks.row_norms(edges),
+        lambda walks: walks.run_norms(edges),
+        lambda walks: walks.rows(3.0),
+        lambda walks: walks.runs(3.0),
+        lambda walks: walks.jumps(3.0, np.arange(4)),
+        lambda walks: walks.shared_actions(8),
+    ):
+        one, other = (statistic(WalkStatistics(log)) for log in (full, silent))
+        distance = np.linalg.norm((one.values - other.values).astype(float))
+        assert 0 < distance <= one.sensitivity or np.array_equal(one.values, other.values)
 
 
 @pytest.mark.parametrize("sigma", [1.0, 7.0, 50.0])
