@@ -79,8 +79,8 @@ found.plot()
 
 # %% [markdown]
 # `synthesize` and `release` charge the ledger, exactly as the commands do. Data in memory has no folder, so say
-# whose data it is and where its ledger is kept, or that it is simulated.
+# whose data it is, or that it is simulated, and where its ledger is kept.
 
 # %%
-made = us.release(log, "bundle", epsilon=8, simulated=True)
+made = us.release(log, "bundle", epsilon=8, simulated=True, ledger="simulated.ledger")
 made
