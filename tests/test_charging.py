@@ -287,7 +287,9 @@ def _failing(account, out, error, written):
         return caught
 
 
-@pytest.mark.parametrize("wrong", [{"simulated": "no"}, {"simulated": 1}, {"population": 3}])
+@pytest.mark.parametrize(
+    "wrong", [{"simulated": "no"}, {"simulated": 1}, {"population": 3}, {"ledger": Ledger}]
+)
 def test_settings_of_another_type_are_refused(wrong, tmp_path):
     with pytest.raises(UsageError):
         Account.open(Spending(**wrong), path=tmp_path / "log.csv", simulated=False)

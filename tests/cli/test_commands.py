@@ -144,6 +144,26 @@ def test_a_stopped_release_leaves_nothing_behind(room, tmp_path, number):
         assert "nothing was written" in done.stderr
 
 
+def test_a_polite_kill_inside_a_callback_of_python_is_not_lost(tmp_path):
+    """Python drops what is raised inside a weak reference's callback, as imports have them."""
+    code = (
+        "import os, signal, sys, time, weakref\n"
+        "from understudy.cli import main\n"
+        "def killed(reference):\n"
+        "    os.kill(os.getpid(), signal.SIGTERM)\n"
+        "    time.sleep(0)\n"
+        "def run(arguments):\n"
+        "    thing = {1}\n"
+        "    reference = weakref.ref(thing, killed)\n"
+        "    del thing\n"
+        "    time.sleep(30)\n"
+        "sys.modules['understudy.cli.app'].run = run\n"
+        "main()"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=tmp_path)
+    assert (done.returncode, done.stderr) == (143, "")
+
+
 def test_what_a_killed_release_left_is_removed_by_the_next(tmp_path):
     from understudy.core.files.writing import new_folder
 

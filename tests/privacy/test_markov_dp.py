@@ -18,7 +18,7 @@ from understudy.logs.generators.budget import (
     vocabulary_threshold,
 )
 from understudy.logs.generators.markov_dp import MarkovDP
-from understudy.logs.generators.private_sums import WalkStatistics, bin_edges
+from understudy.logs.generators.private_sums import WalkStatistics, bin_edges, first_rows
 from understudy.logs.generators.registry import as_generator
 from understudy.logs.interactions import POOLED, Interactions
 from understudy.logs.simulate import RARE_PATHS, Classroom
@@ -191,6 +191,7 @@ def test_learners_without_rows_count_and_move_a_sum_no_further_than_others():
     for log in (full, silent):
         fitted = MarkovDP(50.0, longest=10).fit(log, rng, seeded_noise(rng))
         assert fitted.sample(None, rng).n_learners == 30
+    assert first_rows(silent, 10).n_learners == 30
     for statistic in (
         lambda walks: walks.lengths(edges),
         lambda walks: walks.length_moments(100),

@@ -71,10 +71,24 @@ def _options(
 
 def main() -> None:
     """Run a command; print what went wrong as a sentence, never with a learner's value."""
-    # A closed terminal or a polite kill ends like an error does: with temporary files removed.
-    for number in (signal.SIGTERM, getattr(signal, "SIGHUP", signal.SIGTERM)):
-        signal.signal(number, lambda *_: sys.exit(143))
+    _end_politely()
     sys.exit(run(sys.argv[1:]))
+
+
+def _end_politely() -> None:
+    """Let a closed terminal or a polite kill end like an error does: with temporary files removed."""
+    for name in ("SIGTERM", "SIGHUP", "SIGALRM"):
+        if hasattr(signal, name):
+            signal.signal(getattr(signal, name), lambda *_: sys.exit(143))
+
+    def once_more(lost: sys.UnraisableHookArgs) -> None:
+        # Python drops an exit that is raised inside a callback of its own, such as the import lock's.
+        if isinstance(lost.exc_value, SystemExit) and hasattr(signal, "setitimer"):
+            signal.setitimer(signal.ITIMER_REAL, 0.01)
+        else:
+            sys.__unraisablehook__(lost)
+
+    sys.unraisablehook = once_more
 
 
 def run(arguments: list[str]) -> int:

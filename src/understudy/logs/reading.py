@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
-from understudy.core.events.event_table import ReadOptions
+from understudy.core.events.event_table import ReadOptions, RowOptions
 from understudy.core.events.reading import read_events
 from understudy.core.files.columns import Columns
 from understudy.core.files.simulated import is_simulated
-from understudy.core.files.times import DateOrder
 from understudy.core.files.withdrawals import read_withdrawn
 from understudy.core.options import settled
 from understudy.errors import DataError, UsageError
@@ -18,7 +17,7 @@ from understudy.logs.interactions import Interactions
 
 
 @dataclass(frozen=True)
-class LogOptions(Columns):
+class LogOptions(Columns, RowOptions):
     """How a log is read from a file."""
 
     format: Annotated[
@@ -37,16 +36,6 @@ class LogOptions(Columns):
         Path | None, "File with the public names of actions, one per line; others are pooled."
     ] = None
     single_rows: Annotated[bool, "Admit a log in which no learner has two rows."] = False
-    time_unit: Annotated[
-        Literal["s", "ms", "us", "ns"] | None,
-        "What numbers in the time column count, from 1970 on; without it what the column's name says "
-        "(time_ms), else s.",
-    ] = None
-    date_order: Annotated[DateOrder | None, "What comes first in a date such as 3/4/2024."] = None
-    in_order: Annotated[bool, "The rows are in order: a time column is used only if it is named."] = False
-    set_aside: Annotated[
-        bool, "Set rows with a cell that cannot be read aside, and count them, instead of stopping."
-    ] = False
 
 
 def read_log(
@@ -66,10 +55,7 @@ def read_log(
         None if options.exclude is None else read_withdrawn(options.exclude),
         "keep" if options.keep_skills else "merge",
         options.single_rows,
-        options.time_unit,
-        options.date_order,
-        options.in_order,
-        options.set_aside,
+        options.rows(),
     )
     events, format = read_events(path, wanted, options.format)
     time, item, group = (role if role in events.columns else None for role in ("time", "item", "group"))

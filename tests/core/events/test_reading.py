@@ -63,7 +63,7 @@ def test_quotation_marks_as_ordinary_characters(write, records):
 def test_latin_text_is_read_with_a_note(write, records):
     log = read_log(write("log.csv", PLAIN.replace("mul", "Brüche").encode("latin-1")))
     assert records(log)[1] == [("add", 0), ("Brüche", 1)]
-    assert "1 line not UTF-8, read as Windows-1252 (Latin-1)." in log.origin.notes
+    assert "Read as Windows-1252 (Latin-1): 1 line not in UTF-8." in log.origin.notes
     windows = read_log(write("log.csv", PLAIN.replace("mul", "“Brüche”").encode("cp1252")))
     assert records(windows)[1] == [("add", 0), ("“Brüche”", 1)]
 
@@ -192,7 +192,7 @@ def test_a_time_that_cannot_be_read_stops_or_concerns_its_own_row(write, records
     assert log.n_learners == 2
     readable = [["b"], ["c", "d"]] if line == 3 else [["c", "d"], []]
     assert [[action for action, *_ in rows] for rows in records(log)] == readable
-    assert any("set aside" in note for note in log.origin.notes)
+    assert any(note.startswith("Set aside: ") for note in log.origin.notes)
 
 
 def test_numbers_of_a_column_that_was_named_may_count_from_any_start(write, records):

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
-from typing import Literal
+from typing import Annotated, Literal
 
 import polars as pl
 
@@ -21,22 +21,35 @@ from understudy.core.files.words import FALSE_WORDS, TRUE_WORDS, counted
 from understudy.errors import DataError, UsageError
 
 
+@dataclass(frozen=True)
+class RowOptions:
+    """How the rows of a log are read, whatever is learned from them: declared, so that no row decides for others."""
+
+    time_unit: Annotated[
+        Literal["s", "ms", "us", "ns"] | None,
+        "What numbers in the time column count, from 1970 on; without it what the column's name says "
+        "(time_ms), else s.",
+    ] = None
+    date_order: Annotated[DateOrder | None, "What comes first in a date such as 3/4/2024."] = None
+    in_order: Annotated[bool, "The rows are in order: a time column is used only if it is named."] = False
+    set_aside: Annotated[
+        bool, "Set rows with a cell that cannot be read aside, and count them, instead of stopping."
+    ] = False
+
+    def rows(self) -> RowOptions:
+        """These settings alone, without those that a verb adds."""
+        return RowOptions(**{name: getattr(self, name) for name in RowOptions.__dataclass_fields__})
+
+
 @dataclass(frozen=True, repr=False)
 class ReadOptions:
-    """What the user wants from a file.
-
-    `time_unit` and `date_order` say how times are written, `in_order` that the rows are in order whatever
-    their times. With `set_aside`, a row with a cell that cannot be read is left out and counted.
-    """
+    """What the user wants from a file."""
 
     columns: Columns = field(default_factory=Columns)
     withdrawn: Withdrawn | None = None
     skills: Literal["merge", "keep"] = "merge"
     single_rows: bool = False
-    time_unit: str | None = None
-    date_order: DateOrder | None = None
-    in_order: bool = False
-    set_aside: bool = False
+    rows: RowOptions = field(default_factory=RowOptions)
 
     def refuse_columns(self, format: str) -> None:
         """For formats whose columns have no names to choose from."""
@@ -173,9 +186,9 @@ class EventTable:
         """Stop at cells that cannot be read, or set their rows aside."""
         if not unreadable.any():
             return
-        if options.set_aside:
+        if options.rows.set_aside:
             reason = f"whose cell in column '{self.columns[role]}' cannot be read"
-            self.notes.append(f"{counted(int(unreadable.sum()), 'row')} {reason} set aside.")
+            self.notes.append(f"Set aside: {counted(int(unreadable.sum()), 'row')} {reason}.")
             self.frame = self.frame.filter(~unreadable)
             return
         raise DataError(
@@ -188,7 +201,7 @@ class EventTable:
     def _settle_time(self, options: ReadOptions) -> None:
         """Read the time of each row by itself; it puts the rows of a learner in order."""
         name, asked = self.columns["time"], options.columns.time is not None
-        if options.in_order and not asked:
+        if options.rows.in_order and not asked:
             self.frame = self.frame.drop("time")
             del self.columns["time"]
             self.notes.append(f"Column '{name}' is not used: the rows are in order, as declared.")
@@ -200,8 +213,10 @@ class EventTable:
                 code="mixed-zones",
                 settings=("time", "in_order"),
             )
-        unit = options.time_unit or unit_in_name(name) or "s"
-        times = read_each_time(self.frame["time"], unit=unit, order=options.date_order, since_start=asked)
+        unit = options.rows.time_unit or unit_in_name(name) or "s"
+        times = read_each_time(
+            self.frame["time"], unit=unit, order=options.rows.date_order, since_start=asked
+        )
         self.frame = self.frame.with_columns(times.alias("time"))
         self._settle_cells(
             "time",

@@ -140,7 +140,7 @@ def _from_latin(name: str, data: bytes, start: int, *, allowed: bool) -> tuple[b
                 f"{name}: line {number + 1} holds bytes that are neither UTF-8 nor Latin-1.",
                 hint="save the file as UTF-8.",
             ) from None
-    return b"\n".join(lines), f"{counted(len(other), 'line')} not UTF-8, read as Windows-1252 (Latin-1)."
+    return b"\n".join(lines), f"Read as Windows-1252 (Latin-1): {counted(len(other), 'line')} not in UTF-8."
 
 
 def _no_text(name: str, data: bytes, position: int) -> DataError:

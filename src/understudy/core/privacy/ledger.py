@@ -213,11 +213,7 @@ class Ledger:
         if not self.path.exists():
             _refuse_unwritable(self.path)
         with self._connection(memory=not self.path.exists()) as connection, _dry_run(connection):
-            if simulated:
-                _declare(connection, files, simulated)
-            else:
-                _link_all(connection, normalised(population), files, data_sets)
-            return checked_balance(connection, normalised(population), guarantee)
+            return _prepared(connection, population, guarantee, files, data_sets, simulated)
 
     def record(
         self,
@@ -250,11 +246,7 @@ class Ledger:
         with self._connection() as connection, _writing(connection):
             if once and _known_card(connection, card):
                 return
-            if population == SIMULATED_POPULATION:
-                _declare(connection, files, simulated)
-            else:
-                _link_all(connection, population, files, data_sets)
-            checked_balance(connection, population, guarantee)
+            _prepared(connection, population, guarantee, files, data_sets, simulated)
             _refuse_measured(risk or {}, at_most or {})
             connection.execute(
                 "INSERT INTO entries (at, who, population, card, kind, method, epsilon, delta, mu, "
@@ -405,6 +397,23 @@ def _refuse_measured(risk: Mapping[str, Any], at_most: Mapping[str, float]) -> N
                 f"{name.replace('_', ' ')} would be {risk[name]:.2f}, and the limit is {limit:.2f}.",
                 hint="nothing was released; a smaller or more robust analysis may cost less.",
             )
+
+
+def _prepared(
+    connection: sqlite3.Connection,
+    population: str,
+    guarantee: Guarantee,
+    files: Sequence[Path],
+    data_sets: Sequence[str],
+    simulated: str,
+) -> Balance:
+    """Note whose data this is, and check that the release can be charged; the same for a dry run."""
+    population = normalised(population)
+    if population == SIMULATED_POPULATION:
+        _declare(connection, files, simulated)
+    else:
+        _link_all(connection, population, files, data_sets)
+    return checked_balance(connection, population, guarantee)
 
 
 def _declare(connection: sqlite3.Connection, files: Sequence[Path], how: str) -> None:

@@ -172,7 +172,7 @@ class Account:
             self.population,
             guarantee,
             files=self.files,
-            data_sets=() if self.simulated else self.data_sets,
+            data_sets=self.data_sets,
             simulated=self.simulated,
         )
 
@@ -238,7 +238,7 @@ class Account:
                 guarantee=guarantee,
                 risk=risk,
                 files=self.files,
-                data_sets=() if self.simulated else self.data_sets,
+                data_sets=self.data_sets,
                 simulated=self.simulated,
                 at_most=at_most,
                 once=once,
@@ -303,7 +303,8 @@ class Account:
     def _what_stays(self, charge: Charge, written: _Written) -> str:
         """The truth, from the ledger itself: a stop may fall into the very moment of the charge."""
         found = written.now()
-        result = f"{' and '.join(map(str, found))} was written" if found else "nothing was written"
+        were = "was" if len(found) == 1 else "were"
+        result = f"{' and '.join(map(str, found))} {were} written" if found else "nothing was written"
         if not self.has_charged(charge.card):
             return "Nothing was charged."
         if self.population == SIMULATED_POPULATION:
@@ -320,6 +321,8 @@ def _refuse_other_types(spending: Spending) -> None:
             hint="give one of them.",
             settings=("simulated",),
         )
+    if not isinstance(spending.ledger, Path | str | None):
+        raise UsageError("the ledger is named by its path.", hint="give the path.", settings=("ledger",))
     if not isinstance(spending.population, str | None):
         raise UsageError(
             "the name of a population is a text.", hint="such as '7b, spring 2024'.", settings=("population",)

@@ -12,7 +12,6 @@ import polars as pl
 from understudy.core.events.event_table import EventTable, ReadOptions, used_columns
 from understudy.core.files.columns import KNOWN_NAMES, Columns, choose_columns, plain, reject_duplicates
 from understudy.core.files.tables import Table
-from understudy.core.files.withdrawals import Withdrawn
 from understudy.core.files.words import counted
 from understudy.core.names import natural_order
 from understudy.errors import DataError
@@ -37,12 +36,10 @@ def looks_long(names: Sequence[str], columns: Columns) -> bool:
     )
 
 
-def read_long(
-    table: Table, columns: Columns, withdrawn: Withdrawn | None, attempt: Attempt | None, *, keep_names: bool
-) -> Responses:
+def read_long(table: Table, options: ReadOptions, attempt: Attempt | None, *, keep_names: bool) -> Responses:
     """The responses in a table; a repeated answer is an error unless `attempt` says which one counts."""
     reject_duplicates(table.names, table.file)
-    positions = _choose(table, columns, ordered=attempt in ("first", "last"))
+    positions = _choose(table, options.columns, ordered=attempt in ("first", "last"))
     events = EventTable(
         table.file,
         table.read(positions),
@@ -50,7 +47,6 @@ def read_long(
         list(table.notes),
         table.place,
     )
-    options = ReadOptions(columns, withdrawn, single_rows=True)
     events.find_people(table)
     events.tidy(options)
     learners = events.frame["learner"].drop_nulls().unique(maintain_order=True)
@@ -81,6 +77,12 @@ def responses_of(events: EventTable, attempt: Attempt) -> tuple[Responses, tuple
     do_not = "does not" if n_repeats == 1 else "do not"
     which = f"{counted(n_repeats, 'repeated attempt')} {do_not} count: the {attempt} one at each item does."
     return responses, (which,) if n_repeats else ()
+
+
+def with_silent_learners(responses: Responses, events: EventTable) -> Responses:
+    """The responses with a row for each learner of whom no answer could be read: the number of learners is public."""
+    nothing = np.full((events.without_rows.height, responses.n_items), NOT_ANSWERED, dtype=np.int8)
+    return replace(responses, correct=np.concatenate([responses.correct, nothing]))
 
 
 def _choose(table: Table, columns: Columns, *, ordered: bool) -> dict[str, int]:

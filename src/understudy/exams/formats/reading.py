@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from understudy.core.events.event_table import ReadOptions
+from understudy.core.events.event_table import ReadOptions, RowOptions
 from understudy.core.events.reading import check_format, read_events, sniff
 from understudy.core.files.columns import Columns
 from understudy.core.files.delimited import guess_separator, read_delimited, refuse_title, refuse_title_line
@@ -17,7 +17,12 @@ from understudy.core.files.tables import ParquetTable, Table, read_parquet, read
 from understudy.core.files.withdrawals import Withdrawn, read_withdrawn
 from understudy.core.options import settled
 from understudy.errors import DataError, UsageError
-from understudy.exams.formats.answer_list import looks_long, read_long, responses_of
+from understudy.exams.formats.answer_list import (
+    looks_long,
+    read_long,
+    responses_of,
+    with_silent_learners,
+)
 from understudy.exams.formats.sheet import read_wide, typed_parquet
 from understudy.exams.responses import Attempt, ExamOrigin, Responses
 
@@ -29,7 +34,7 @@ _ALSO_TABLES = {"assistments": "csv", "user-item-skill": "csv", "datashop": "tsv
 
 
 @dataclass(frozen=True)
-class ResponseOptions:
+class ResponseOptions(RowOptions):
     """How responses are read from a file; wrong choices are refused before it is opened."""
 
     learner: Annotated[str | None, "Column that names the learner."] = None
@@ -158,8 +163,15 @@ def _read(path: Path, options: ResponseOptions, keep_names: bool) -> Responses:
     if layout is None:
         layout = "long" if looks_long(table.names, options.columns) else "wide"
     if layout == "long":
-        found = read_long(table, options.columns, withdrawn, options.attempts, keep_names=keep_names)
+        wanted = ReadOptions(options.columns, withdrawn, single_rows=True, rows=options.rows())
+        found = read_long(table, wanted, options.attempts, keep_names=keep_names)
     else:
+        if options.rows() != RowOptions():
+            raise UsageError(
+                "it was declared how rows of answers are read, but a sheet with one row per learner has none.",
+                hint="leave that out.",
+                settings=tuple(RowOptions.__dataclass_fields__),
+            )
         if options.attempts is not None:
             raise UsageError(
                 f"the {options.attempts} attempt was asked for, but a sheet with one row per learner has one answer "
@@ -205,9 +217,10 @@ def _table(source: Source, format: str, *, known: bool) -> Table:
 
 
 def _from_log(path: Path, options: ResponseOptions, keep_names: bool) -> Responses:
-    wanted = ReadOptions(options.columns, options.withdrawn(), single_rows=True)
+    wanted = ReadOptions(options.columns, options.withdrawn(), single_rows=True, rows=options.rows())
     events, format = read_events(path, wanted, options.format)
     responses, repeats = responses_of(events, options.attempts or "first")
+    responses = with_silent_learners(responses, events)
     origin = events.origin(path, format, responses.items)
     notes = [*origin.notes, f"The items are the log's actions, from '{origin.columns['action']}'.", *repeats]
     if keep_names:
