@@ -19,6 +19,7 @@ from understudy.core.pages.notebook import notebook_table
 from understudy.core.pages.words import GUESSING
 from understudy.errors import DataError
 from understudy.logs.attacks.attribute import AttributeEstimate, attribute_attack
+from understudy.logs.attacks.joint import joint_scores
 from understudy.logs.attacks.knowledge import Knowledge
 from understudy.logs.attacks.plugins import plugged_attacks, scores_of
 from understudy.logs.attacks.shadow import N_SHADOWS, Generate, ShadowAttack, fit_shadow
@@ -37,6 +38,7 @@ MEMBERSHIP_ATTACKS = (
     "counts",
     "rare",
     "rare-bags",
+    "joint",
     "shadow",
 )
 
@@ -68,6 +70,7 @@ def membership_scores(
     scores["counts"] = count_scores(knowledge, synthetic)
     scores["rare"] = rare_scores(knowledge, synthetic)
     scores["rare-bags"] = rare_bag_scores(knowledge, synthetic)
+    scores["joint"] = joint_scores(knowledge, synthetic)
     if shadow is not None:
         scores["shadow"] = shadow.scores(synthetic)
     for name, plugged in plugged_attacks().items():

@@ -10,6 +10,7 @@ ATTACK_STORIES = {
     "counts": "Asks whether each step is as frequent as it should be with this learner counted in, or without.",
     "rare": "Looks for steps that hardly anybody but this learner made.",
     "rare-bags": "Looks for mixes of actions that hardly anybody but this learner went through.",
+    "joint": "Weighs whole groups of learners: which of them together explain the steps of the synthetic log?",
     "shadow": "Plays the custodian many times, with the learner and without, and asks which fits better.",
 }
 
