@@ -164,7 +164,7 @@ def test_a_result_in_tiny_pieces_takes_no_more_than_its_size():
     reading, writing = os.pipe2(os.O_CLOEXEC | os.O_DIRECT)  # every write is a packet, and a read takes one
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     watching = object.__new__(process.Worker)
-    watching._limits = Limits(output_bytes=output_bytes, wall_seconds=600.0)
+    limits = Limits(output_bytes=output_bytes, wall_seconds=600.0)
     watching._control, watching._started, watching._warm = ours, time.monotonic(), os.getpid()
 
     def write():
@@ -178,7 +178,7 @@ def test_a_result_in_tiny_pieces_takes_no_more_than_its_size():
         tracemalloc.start()
         thread.start()
         try:
-            reason, ended, result, _ = watching._watch(reading)
+            reason, ended, result, _ = watching._watch(reading, limits)
             _, most = tracemalloc.get_traced_memory()
         finally:
             tracemalloc.stop()

@@ -20,6 +20,7 @@ class Limits:
     """What one run may use; a run that wants more is ended."""
 
     wall_seconds: float = 20.0
+    """Without what it waits for a processor on a busy machine; with it, at most ten times as long."""
     cpu_seconds: int = 20
     memory_bytes: int = 2048 * MEBIBYTE
     """On top of the warm process; for each process, and for the sum over all processes of a run."""

@@ -23,11 +23,15 @@ from understudy.sandbox.outcome import FALSE_RESULT, read_result
 _HERE = Path(__file__).parent
 INSIDE = _HERE / "inside.py"
 LAUNCHER = _HERE / "launcher.py"
-_START_SECONDS = 120.0
-_GRACE_SECONDS = 5.0
+# For a process that hangs: one that ends is noticed at once, and a busy machine needs minutes to start one.
+_START_SECONDS = 600.0
+_GRACE_SECONDS = 30.0
+# The longest that a run is waited for on a busy machine, as a multiple of its limit.
+_MOST_PATIENCE = 10.0
 _WATCH_SECONDS = 0.02
 _PIPE_BYTES = 1 << 20
 _REHEARSALS = 2
+_REHEARSAL_LIMITS = Limits(wall_seconds=120.0)
 
 
 class GoneError(Exception):
@@ -38,7 +42,7 @@ class Worker:
     """A sandbox with one warm process; one run at a time."""
 
     def __init__(self, limits: Limits) -> None:
-        self._limits = limits
+        self.limits = limits
         self._started = 0.0
         self._control: socket.socket
         self._process: subprocess.Popen[bytes]
@@ -134,7 +138,7 @@ class Worker:
         # The first runs leave traces in the warm process, of code that it had never used; later ones do not.
         try:
             for _ in range(_REHEARSALS):
-                self.run(Job("def nothing(): pass", "nothing"))
+                self._run(Job("def nothing(): pass", "nothing"), _REHEARSAL_LIMITS)
         except GoneError as error:
             raise _does_not_start() from error
         if self.stopped:
@@ -142,7 +146,9 @@ class Worker:
 
     def run(self, job: Job) -> Outcome:
         """Run one job; raises GoneError when the warm process has to be replaced and the job was not run."""
-        limits = self._limits
+        return self._run(job, self.limits)
+
+    def _run(self, job: Job, limits: Limits) -> Outcome:
         order = {
             "cpu_seconds": limits.cpu_seconds,
             "address_bytes": self._address_bytes + limits.memory_bytes,
@@ -162,7 +168,7 @@ class Worker:
             finally:
                 os.close(content)
                 os.close(writing)
-            reason, ended, result, cpu_seconds = self._watch(reading)
+            reason, ended, result, cpu_seconds = self._watch(reading, limits)
         finally:
             os.close(reading)
         seconds = time.monotonic() - self._started
@@ -178,7 +184,7 @@ class Worker:
             outcome = Outcome("time")
         return replace(outcome, seconds=seconds)
 
-    def _watch(self, reading: int) -> tuple[Status | None, bool, bytearray, float]:
+    def _watch(self, reading: int, limits: Limits) -> tuple[Status | None, bool, bytearray, float]:
         """Collect the result, end the run at its limits: why, whether it has ended, result, processor time.
 
         One buffer and never more than the limit and a byte: a result in tiny pieces would else take many
@@ -188,10 +194,12 @@ class Worker:
         poll = select.poll()
         poll.register(reading, select.POLLIN)
         poll.register(self._control.fileno(), select.POLLIN)
-        deadline = self._started + self._limits.wall_seconds
+        deadline = self._started + limits.wall_seconds
+        # What the run waited for a processor is the machine's doing, and does not count as the run's time.
+        waited = 0.0
         reason: Status | None = None
         result = bytearray()
-        most = self._limits.output_bytes
+        most = limits.output_bytes
         cpu_seconds = 0.0
         ended = False
         reads = True
@@ -218,13 +226,14 @@ class Worker:
             found: Status | None = None
             if len(result) > most:
                 found = "output"
-            elif now > deadline:
+            elif now > deadline + waited:
                 found = "time"
             elif now > next_look and not ended:
                 next_look = now + _WATCH_SECONDS
                 used = self._used()
                 cpu_seconds = max(cpu_seconds, used.cpu_seconds)
-                if used.own_bytes > self._limits.memory_bytes:
+                waited = min(max(waited, used.waited_seconds), (_MOST_PATIENCE - 1) * limits.wall_seconds)
+                if used.own_bytes > limits.memory_bytes:
                     found = "memory"
             if found is not None and reason is None:
                 reason = found
@@ -244,6 +253,7 @@ class Worker:
         return _Used(
             own_bytes=sum(max(0, used.own_bytes - warm.own_bytes) for used in processes) if warm else 0,
             cpu_seconds=sum(used.cpu_seconds for used in processes),
+            waited_seconds=max((used.waited_seconds for used in processes), default=0.0),
         )
 
     def _kill_run(self) -> None:
@@ -300,6 +310,8 @@ class _Used:
 
     own_bytes: int = 0
     cpu_seconds: float = 0.0
+    waited_seconds: float = 0.0
+    """Ready to run, while others had the processors."""
     address_bytes: int = 0
 
 
@@ -320,8 +332,16 @@ def _used(process: int) -> _Used | None:
     return _Used(
         own_bytes=sizes.get("RssAnon", 0) + sizes.get("RssShmem", 0),
         cpu_seconds=(int(counters[11]) + int(counters[12])) / os.sysconf("SC_CLK_TCK"),
+        waited_seconds=_waited(process),
         address_bytes=sizes["VmSize"],
     )
+
+
+def _waited(process: int) -> float:
+    try:
+        return int(Path(f"/proc/{process}/schedstat").read_text().split()[1]) / 1e9
+    except (OSError, IndexError):  # a kernel that does not count it
+        return 0.0
 
 
 def _descendants(process: int) -> list[int]:
