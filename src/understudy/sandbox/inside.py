@@ -25,6 +25,8 @@ import warnings
 from base64 import b64decode
 from importlib import import_module
 from importlib.abc import MetaPathFinder
+from importlib.machinery import ModuleSpec, PathFinder
+from importlib.util import LazyLoader
 from typing import Any
 
 SCRATCH = "/scratch"
@@ -49,12 +51,21 @@ class _Program(ctypes.Structure):
     _fields_ = (("length", ctypes.c_ushort), ("instructions", ctypes.c_char_p))
 
 
-class _Absent(MetaPathFinder):
-    """Hides polars: a library of formulas would import it, and it starts threads, which no fork survives."""
+class _Hindrance(MetaPathFinder):
+    """Hides polars: a library of formulas would import it, and it starts threads, which no fork survives.
 
-    def find_spec(self, fullname: str, path: object, target: object = None) -> None:
+    Puts off semopy, with the algebra system below it a quarter of all imports: one function of lingam uses it.
+    """
+
+    def find_spec(self, fullname: str, path: Any, target: Any = None) -> ModuleSpec | None:
         if fullname == "polars":
             raise ModuleNotFoundError("polars is not in the sandbox", name=fullname)
+        if fullname != "semopy":
+            return None
+        spec = PathFinder.find_spec(fullname, path)
+        if spec is not None and spec.loader is not None:
+            spec.loader = LazyLoader(spec.loader)
+        return spec
 
 
 class _TooMuch(Exception):
@@ -163,7 +174,7 @@ def _only_descriptor(number: int) -> socket.socket:
 
 def _import_everything() -> None:
     warnings.simplefilter("ignore")
-    sys.meta_path.insert(0, _Absent())
+    sys.meta_path.insert(0, _Hindrance())
     import numpy as np
     import pandas as pd
 
