@@ -74,11 +74,14 @@ def bounded_sum(value: Floats, most: float) -> Total:
 def moments_of(value: Floats, most: float) -> Total:
     """Sums of one number per learner, cut to [-most, most], and of its square.
 
-    In units of most and most^2 a learner's pair lies in [-1, 1] x [0, 1]: it moves by sqrt(2^2 + 1^2).
+    In units of most and most^2 a learner's pair is (v, v^2) with v in [-1, 1]. Two of them are apart
+    by d^2 (1 + s^2), squared, d = v - w and s = v + w; |d| <= 2 - |s|, and (2 - s)^2 (1 + s^2) falls
+    from 4 at s = 0. So replacing a learner moves the pair by 2, and rounding by less than 1 in each.
     """
     cut = np.clip(value, -most, most) / most
     lattice = np.trunc(np.stack([cut, cut**2]) * RESOLUTION).sum(axis=1)
-    return Total(lattice.astype(np.int64), sqrt(5.0) * RESOLUTION, np.array([most, most**2]) / RESOLUTION)
+    sensitivity = 2.0 * RESOLUTION + sqrt(2.0)
+    return Total(lattice.astype(np.int64), sensitivity, np.array([most, most**2]) / RESOLUTION)
 
 
 def clip_factors(learner: IntArray, entry: Floats, n_learners: int, norm: float) -> Floats:
@@ -146,8 +149,8 @@ class WalkStatistics:
     def totals(self, longest: float) -> Total:
         """(runs, successes, failures) of all learners, those with more than `longest` rows scaled down.
 
-        Successes and failures of a learner add up to their rows and there are no more runs than
-        rows, so the norm of the three is at most sqrt(2) longest; nothing is negative.
+        In units of `longest`, runs lie in [0, 1], and successes and failures are not negative and add
+        up to 1 at most: replacing a learner moves the first by 1 and the other two by sqrt(2).
         """
         log = self.log
         learner, _, runs = self._runs
@@ -161,7 +164,7 @@ class WalkStatistics:
         )
         factor = np.minimum(1.0, longest / np.maximum(log.lengths, 1)) / longest
         lattice = np.trunc(per_learner * factor[:, None] * RESOLUTION * (1 - 1e-9))
-        return Total(lattice.sum(axis=0).astype(np.int64), 2.0 * RESOLUTION, longest / RESOLUTION)
+        return Total(lattice.sum(axis=0).astype(np.int64), sqrt(3.0) * RESOLUTION, longest / RESOLUTION)
 
     def rows(self, norm: float) -> Total:
         """Attempts per action."""
