@@ -81,7 +81,8 @@ def rows_from(first: int, frame: pl.DataFrame) -> pl.Series:
 def _as_text(values: pl.Series, file: str) -> pl.Series:
     """Numbers and names as text; times keep their type. A whole number is written without a point.
 
-    Excel and pandas turn whole numbers into 1.0 when a cell of the column is empty.
+    pandas turns whole numbers into 1.0 when a cell of the column is empty. Each cell is written by itself: a 1.5
+    in another learner's row must not make a 1 into a 1.0.
     """
     with keeping_values_inside(
         f"{file}: a column of type {values.dtype.base_type()} cannot be read as text.",
@@ -91,8 +92,10 @@ def _as_text(values: pl.Series, file: str) -> pl.Series:
             return values
         if values.dtype.is_float():
             whole = values.cast(pl.Int64, strict=False)
-            if (whole.cast(values.dtype) == values).fill_null(True).all():
-                values = whole
+            is_whole = whole.cast(values.dtype) == values
+            return pl.select(
+                pl.when(is_whole).then(whole.cast(pl.String)).otherwise(values.cast(pl.String))
+            ).to_series()
         return values.cast(pl.String)
 
 
@@ -146,7 +149,7 @@ MAGICS = (b"PK\x03\x04", b"\xd0\xcf\x11\xe0")
 
 
 def read_workbook(source: Source) -> FrameTable:
-    """The first sheet, whose first row holds the columns' names."""
+    """The first sheet, whose first row holds the columns' names, every cell as text."""
     import fastexcel
 
     with keeping_values_inside(
@@ -156,8 +159,9 @@ def read_workbook(source: Source) -> FrameTable:
         workbook = fastexcel.read_excel(source.data)
         sheets = workbook.sheet_names
         header = workbook.load_sheet(0, header_row=None, n_rows=1).to_polars()
+        # As text, a date as 2024-05-31 14:05:09: a type for a whole column would depend on every row of it.
         frame = workbook.load_sheet(
-            0, header_row=None, skip_rows=1, schema_sample_rows=None, whitespace_as_null=True
+            0, header_row=None, skip_rows=1, dtypes="string", whitespace_as_null=True
         ).to_polars()
     if header.height == 0 or header.width < 2:
         raise DataError(f"{source.name}: the first sheet has no table.", hint="put the table on sheet 1.")

@@ -28,7 +28,6 @@ _FOOTERS = (
     *("overall average", "group average", "average", "mean", "gesamtdurchschnitt", "gruppendurchschnitt"),
     *("durchschnitt", "mittelwert", "moyenne globale", "moyenne", "promedio general", "promedio"),
 )
-_FOOTER_ROWS = 2
 # A row of points that can be reached. "Max" alone may be a learner's name.
 _MAXIMA = (
     *("maximum", "max points", "maximum points", "max score", "maximum score", "out of", "points possible"),
@@ -180,13 +179,14 @@ class _Rows:
         frame = sheet.read(wanted)
         n_rows, notes = frame.height, []
         row_of = pl.int_range(n_rows, eager=True)
-        if n_footers := _count_footers(frame):
-            frame, row_of = frame.head(n_rows - n_footers), row_of.head(n_rows - n_footers)
-            notes.append(_left_out(n_footers, "of averages below the learners"))
-        maxima = _rows_of_maxima(frame, sheet)
-        if maxima.any():
-            frame, row_of = frame.filter(~maxima), row_of.filter(~maxima)
-            notes.append(_left_out(int(maxima.sum()), "of maxima"))
+        _refuse_max(frame, sheet)
+        for words, what in ((_FOOTERS, "of averages below the learners"), (_MAXIMA, "of maxima")):
+            not_learners = _rows_named(frame, words, None if learner is None else str(learner.position))
+            if not_learners.any():
+                if learner is None:
+                    raise _not_a_learner(sheet, int(frame["line"][int(not_learners.arg_max() or 0)]), what)
+                frame, row_of = frame.filter(~not_learners), row_of.filter(~not_learners)
+                notes.append(_left_out(int(not_learners.sum()), what))
         if learner is None and withdrawn is not None:
             raise DataError(
                 f"{sheet.file}: a list of learners who withdrew was given, but no column names the learners.",
@@ -237,35 +237,43 @@ def _settle_learners(
     return names, matrix, notes
 
 
-def _count_footers(frame: pl.DataFrame) -> int:
-    """How many rows at the end are averages; Moodle writes them below the learners."""
-    last = frame.drop("line").tail(_FOOTER_ROWS)
-    texts = last.select(
-        pl.col(pl.String).str.strip_chars().str.to_lowercase().is_in(_FOOTERS).fill_null(False)
+def _words(frame: pl.DataFrame) -> pl.DataFrame:
+    """The cells of the columns of text, as they are compared."""
+    return frame.drop("line").select(
+        pl.col(pl.String).str.strip_chars().str.to_lowercase().str.strip_chars_end(":.").fill_null("")
     )
-    if not texts.width:
-        return 0
-    footer = texts.select(pl.any_horizontal(pl.all())).to_series().to_list()
-    return next((n for n, is_footer in enumerate(reversed(footer)) if not is_footer), len(footer))
 
 
-def _rows_of_maxima(frame: pl.DataFrame, sheet: Sheet) -> pl.Series:
-    """Whether a row, the first or the last, holds the points that can be reached instead of answers."""
-    named = pl.Series([False] * frame.height, dtype=pl.Boolean)
-    for at in {0, frame.height - 1} if frame.height else ():
-        cells = [cell.strip().casefold() for cell in frame.drop("line").row(at) if isinstance(cell, str)]
-        # A learner whose first name it is has other names, too.
-        words = [cell.rstrip(":.") for cell in cells if not _NUMBER.fullmatch(cell)]
-        if len(set(words)) != 1:
-            continue
-        if words[0] == "max":
-            raise DataError(
-                f"{sheet.file}: {sheet.place} {frame['line'][at]} is named like a row of maxima.",
-                hint="delete it and write the maxima into the header, as in 'Q1 (15 points)'; if it is a learner, "
-                "write their name in full.",
-            )
-        named[at] = words[0] in _MAXIMA
-    return named
+def _rows_named(frame: pl.DataFrame, names: tuple[str, ...], learner: str | None) -> pl.Series:
+    """Which rows are called so, each by itself, wherever it stands.
+
+    A row that names a learner is that learner's, whatever its other cells hold: the number of learners is that of
+    the learner column.
+    """
+    words = _words(frame)
+    nobody = pl.col(learner).is_in(("", *names)) if learner in words.columns else pl.lit(learner is None)
+    return (
+        frame.select("line")
+        .with_columns(words)
+        .select(pl.any_horizontal(pl.lit(False), pl.col(words.columns).is_in(names)) & nobody)
+        .to_series()
+    )
+
+
+def _refuse_max(frame: pl.DataFrame, sheet: Sheet) -> None:
+    """Refuse a first or last row that "max" alone names: it may be a row of maxima as well as a learner."""
+    words = _words(frame)
+    for at in {0, frame.height - 1} if words.height else ():
+        if {word for word in words.row(at) if not _NUMBER.fullmatch(word)} == {"max"}:
+            raise _not_a_learner(sheet, int(frame["line"][at]), "of maxima")
+
+
+def _not_a_learner(sheet: Sheet, line: int, what: str) -> DataError:
+    return DataError(
+        f"{sheet.file}: {sheet.place} {line} is named like a row {what}.",
+        hint="delete it, and write maxima into the header, as in 'Q1 (15 points)'; if it is a learner, write their "
+        "name in full.",
+    )
 
 
 def _left_out(n_rows: int, which: str) -> str:

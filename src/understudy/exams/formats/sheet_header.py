@@ -136,6 +136,9 @@ def read_header(names: Sequence[str], columns: Columns, file: str) -> Header:
             kind = "total"
         elif position in asked.values() or (maximum is None and _is_not_an_item(title)):
             kind = "other"
+        elif _UNNAMED.match(names[position]):
+            # Separators at the ends of lines, or one cell beside a table: what is in the cells must not decide.
+            kind = "other"
         # In a file without a header the "names" are a learner's values, which no message may hold.
         named = (trusted or likely[position]) and not _is_value(title)
         shown = f"'{title}'" if named else str(position + 1)

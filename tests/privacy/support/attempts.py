@@ -1,0 +1,85 @@
+"""Files of attempts in every format that a log or an exam is read from."""
+
+from __future__ import annotations
+
+import json
+
+from tests.privacy.support.neighbours import delimited, excel, latin, parquet
+from understudy.core.files.times import DateOrder
+
+HEADER = ["learner", "action", "outcome", "timestamp"]
+
+
+def attempts(rng, name):
+    """The rows of a learner: learner, action, outcome, time."""
+    clock = 1_600_000_000 + rng.randrange(10**7)
+    rows = []
+    for _ in range(rng.randint(1, 8)):
+        clock += rng.randrange(1, 5000)
+        rows.append([name, str(rng.randrange(10, 15)), str(rng.randrange(2)), str(clock)])
+    rng.shuffle(rows)
+    return rows
+
+
+def assistments(rows):
+    table = [[str(n), user, skill, correct] for n, (user, skill, correct, _) in enumerate(rows)]
+    return delimited(",", ["order_id", "user_id", "skill_name", "correct"])(table)
+
+
+def datashop(rows):
+    words = {"0": "INCORRECT", "1": "CORRECT"}
+    table = [[user, skill, words.get(correct, correct), time] for user, skill, correct, time in rows]
+    return delimited("\t", ["Anon Student Id", "KC (Default)", "Outcome", "Time"])(table)
+
+
+def xapi(rows):
+    words = {"0": False, "1": True}
+    return "\n".join(
+        json.dumps(
+            {
+                "actor": {"account": {"homePage": "h", "name": user}},
+                "object": {"id": action, "definition": {"name": {"en": f"Task {action}"}}},
+                "result": {"success": words[correct]} if correct in words else {},
+                "timestamp": f"2024-05-31T10:00:{int(time) % 60:02}Z"
+                if time.isdecimal() and time.isascii()
+                else time,
+            }
+        )
+        for user, action, correct, time in rows
+    ).encode()
+
+
+def slam(rows):
+    # A blank would end a field, and every label that is not 0 or 1 is refused.
+    return "\n".join(
+        f"# user:{user}  days:1\nid {'_'.join(action.split()) or '_'} PRON x nsubj 4 {int(correct == '1')}\n"
+        for user, action, correct, _ in rows
+    ).encode()
+
+
+def three_line(rows):
+    learners = {}
+    for user, action, correct, _ in rows:
+        learners.setdefault(user, []).append((action, correct))
+    return "\n".join(
+        f"{len(tries)}\n{','.join(a for a, _ in tries)}\n{','.join(c for _, c in tries)}"
+        for tries in learners.values()
+    ).encode()
+
+
+FORMATS = {
+    "csv": (delimited(",", HEADER), {}),
+    "csv by semicolons": (delimited(";", HEADER), {}),
+    "csv in latin": (latin(HEADER), {}),
+    "csv with dates in numbers": (delimited(",", HEADER), {"date_order": DateOrder.day_first}),
+    "csv, time asked for": (delimited(",", HEADER), {"time": "timestamp"}),
+    "csv in order": (delimited(",", HEADER), {"in_order": True}),
+    "tsv": (delimited("\t", HEADER), {}),
+    "parquet": (parquet(HEADER), {}),
+    "excel": (excel(HEADER), {}),
+    "assistments": (assistments, {}),
+    "datashop": (datashop, {}),
+    "xapi": (xapi, {}),
+    "slam": (slam, {"format": "slam"}),
+    "three-line": (three_line, {"format": "three-line"}),
+}

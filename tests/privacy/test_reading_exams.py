@@ -1,0 +1,96 @@
+"""Reading an exam is part of the guarantee: no learner's cells decide how those of other learners are read."""
+
+import random
+
+import pytest
+
+from tests.privacy.support.attempts import FORMATS, attempts
+from tests.privacy.support.neighbours import (
+    N_LEARNERS,
+    NASTY,
+    NUMBERS,
+    check_others,
+    delimited,
+    excel,
+    latin,
+    neighbours,
+    parquet,
+)
+from understudy.exams.difficulties import DifficultiesOptions, plan_for
+from understudy.exams.formats.reading import read_responses
+
+# A header with a column that is no item, one without a name, and items with and without points.
+SHEET = ["student", "comment", "", "Q1", "Q2 (2 points)", "Q3", "Total"]
+ITEMS = [str(number) for number in range(10, 15)]
+
+
+@pytest.fixture(autouse=True)
+def _without_search_for_people(monkeypatch):
+    """A search that only ever refuses takes most of the time of reading a tiny file."""
+    monkeypatch.setattr("understudy.core.events.event_table.identifiers_in_actions", lambda *names: [])
+    monkeypatch.setattr("understudy.exams.formats.sheet.identifiers_in_actions", lambda *names: [])
+
+
+def sheets():
+    """The rows of a sheet, and of neighbours in which one learner's row has a nasty cell in columns of each kind."""
+    rng = random.Random(3)
+
+    def answers(number):
+        right = [rng.randrange(2), rng.randrange(3), rng.randrange(2)]
+        return [f"u{number}", "", "", *map(str, right), str(sum(right))]
+
+    sheet = [answers(number) for number in range(N_LEARNERS)]
+    yield sheet
+    for number, cell in enumerate(NASTY):
+        place = rng.choice([0, 1, N_LEARNERS - 1])
+        row = answers(place)
+        for column in (1, 2, 6) if number % 3 else (3 + number % 3,):
+            row[column] = cell
+        yield [*sheet[:place], row, *sheet[place + 1 :]]
+
+
+def read(path, **options):
+    """What a mechanism takes, once all that is refused before the charge is refused."""
+    responses = read_responses(path, **options)
+    plan_for(responses, DifficultiesOptions(epsilon=1.0))
+    return [tuple(zip(responses.items, row, strict=True)) for row in responses.correct.tolist()]
+
+
+WRITERS = {
+    "csv": delimited(",", SHEET),
+    "csv by semicolons": delimited(";", SHEET),
+    "csv in latin": latin(SHEET),
+    "tsv": delimited("\t", SHEET),
+    "excel": excel(SHEET),
+    "parquet": parquet([*SHEET[:2], "column 3", *SHEET[3:]]),
+}
+
+
+@pytest.mark.parametrize("name", WRITERS)
+def test_other_rows_of_a_sheet_are_read_alike(tmp_path, name):
+    check_others(tmp_path / "sheet", sheets(), WRITERS[name], read)
+
+
+@pytest.mark.parametrize(
+    ("name", "attempts_counted", "set_aside"),
+    [
+        *(("csv", "first", False), ("csv", "first", True), ("csv", "last", True), ("csv", "best", True)),
+        ("excel", "last", False),
+    ],
+)
+def test_other_answers_of_a_list_are_read_alike(tmp_path, name, attempts_counted, set_aside):
+    write, options = FORMATS[name]
+    files = neighbours(attempts) if set_aside else neighbours(attempts, NUMBERS, n_files=15)
+    check_others(
+        tmp_path / "list",
+        files,
+        write,
+        lambda path: read(path, items=ITEMS, attempts=attempts_counted, set_aside=set_aside, **options),
+    )
+
+
+@pytest.mark.parametrize("name", ["assistments", "datashop", "xapi", "slam", "three-line"])
+def test_other_attempts_of_a_log_are_read_alike(tmp_path, name):
+    write, options = FORMATS[name]
+    read_log = lambda path: read(path, items=ITEMS, set_aside=True, **options)  # noqa: E731
+    check_others(tmp_path / "log", neighbours(attempts), write, read_log)
