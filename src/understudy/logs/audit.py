@@ -22,7 +22,7 @@ from understudy.logs.attacks.attribute import AttributeEstimate, attribute_attac
 from understudy.logs.attacks.joint import joint_scores
 from understudy.logs.attacks.knowledge import Knowledge
 from understudy.logs.attacks.plugins import plugged_attacks, scores_of
-from understudy.logs.attacks.shadow import N_SHADOWS, Generate, ShadowAttack, fit_shadow
+from understudy.logs.attacks.shadow import N_SHADOWS, Generate, ShadowAttack, fit_shadow, joint_linear_scores
 from understudy.logs.attacks.steps import count_scores, rare_bag_scores, rare_scores, transition_scores
 from understudy.logs.attacks.subsequence import outcome_scores, subsequence_scores
 from understudy.logs.interactions import Interactions, common_vocabulary, joined
@@ -39,6 +39,7 @@ MEMBERSHIP_ATTACKS = (
     "rare",
     "rare-bags",
     "joint",
+    "joint-linear",
     "shadow",
 )
 
@@ -71,8 +72,10 @@ def membership_scores(
     scores["rare"] = rare_scores(knowledge, synthetic)
     scores["rare-bags"] = rare_bag_scores(knowledge, synthetic)
     scores["joint"] = joint_scores(knowledge, synthetic)
-    if shadow is not None:
-        scores["shadow"] = shadow.scores(synthetic)
+    if shadow is None:
+        scores["joint-linear"] = joint_linear_scores(knowledge, synthetic)
+    else:
+        scores.update(shadow.scores(synthetic))
     for name, plugged in plugged_attacks().items():
         scores[name] = scores_of(name, plugged, knowledge, synthetic)
     return scores

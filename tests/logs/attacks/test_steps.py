@@ -195,6 +195,7 @@ def test_no_score_depends_on_where_a_learner_stands(scene):
         "rare",
         "rare-bags",
         "joint",
+        "joint-linear",
     }
     for name in before:
         np.testing.assert_allclose(before[name][order], after[name], atol=1e-9, err_msg=name)

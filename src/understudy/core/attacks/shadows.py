@@ -25,10 +25,14 @@ Flags = NDArray[np.bool_]
 
 @dataclass(frozen=True)
 class Shadow:
-    """One refit: which learners were in the part, and the scores of all (learners x scores)."""
+    """One refit: which learners were in the part, the scores of all (learners x scores), and what the refit released.
+
+    `statistics` are numbers read off its synthetic data, for attacks that judge all learners together.
+    """
 
     member: Flags
     scores: Floats
+    statistics: Floats | None = None
 
 
 class ShadowCalibration:

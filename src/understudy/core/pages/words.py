@@ -11,6 +11,7 @@ ATTACK_STORIES = {
     "rare": "Looks for steps that hardly anybody but this learner made.",
     "rare-bags": "Looks for mixes of actions that hardly anybody but this learner went through.",
     "joint": "Weighs whole groups of learners: which of them together explain the steps of the synthetic log?",
+    "joint-linear": "Weighs all learners at once: whose presence moved shares, lengths, jumps and success rates?",
     "shadow": "Plays the custodian many times, with the learner and without, and asks which fits better.",
 }
 

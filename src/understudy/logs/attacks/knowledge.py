@@ -13,6 +13,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from understudy.logs.attacks.statistics import LogStatistics
 from understudy.logs.interactions import IntArray, Interactions, totals
 from understudy.logs.models.markov import TransitionCounts, steps_of
 
@@ -61,6 +62,11 @@ class Knowledge:
     def steps(self) -> StepTable:
         """Who made which step how often."""
         return StepTable(self.population)
+
+    @cached_property
+    def statistics(self) -> LogStatistics:
+        """What each learner adds to the statistics of a log."""
+        return LogStatistics(self.population, self.training_share)
 
     @cached_property
     def bags(self) -> BagTable:
