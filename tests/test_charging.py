@@ -185,6 +185,26 @@ def test_a_second_ledger_is_refused_where_the_first_knows_the_learners(call, ver
     assert not books.exists()
 
 
+def test_a_copy_under_another_name_is_known_as_the_same_learners(call, verb, data, ledger, tmp_path):
+    call.works(data, data.parent / verb.out)
+    copy, out = data.with_name(f"copy{data.suffix}"), data.parent / f"other-{verb.out}"
+    shutil.copy(data, copy)
+    if data.with_suffix(".toml").exists():
+        shutil.copy(data.with_suffix(".toml"), copy.with_suffix(".toml"))
+    ledger.set_limit("learners of this folder", (verb.epsilon or 0.0) * 1.5)
+    # A cohort is linked to its learners by the list of scores as well: there it adds up without a question.
+    code = "budget" if verb.name == "cohort build" else "known-learners"
+    assert call.refuses(RefusedError, copy, out) == code
+    assert call.refuses(RefusedError, copy, out, population="other people") == code
+    assert call.refuses(RefusedError, copy, out, simulated=True) == "known-as-real"
+    assert call.refuses(RefusedError, copy, out, ledger=tmp_path / "books") == "ledger-elsewhere"
+    if verb.epsilon is not None:
+        known = file_population(verb.charged(data, data.parent / verb.out))
+        assert call.refuses(RefusedError, copy, out, population=known) == "budget"
+    assert not out.exists()
+    assert len(ledger.entries()) == 1
+
+
 def test_what_is_written_says_that_learners_were_declared_to_be_simulated(call, verb, data):
     if verb.name not in ("release", "cohort summarize", "difficulties", "keystrokes statistics"):
         pytest.skip("it writes no statement about its learners, or a mark beside the file")

@@ -322,7 +322,12 @@ def difficulties(
     if out is not None:
         check_new_json(out)
     planned = plan_for(responses, options)
-    account = Account.open(options, path=responses.origin.path, simulated=responses.simulated)
+    account = Account.open(
+        options,
+        path=responses.origin.path,
+        simulated=responses.simulated,
+        learners=responses.origin.digests,
+    )
     responses = replace(responses, simulated=bool(account.simulated))
     account.check(planned.guarantee)
     rng = np.random.default_rng(secrets.randbits(128))

@@ -213,9 +213,9 @@ def plan_statistics(
     n_learners = source.keystrokes.n_learners
     delta = default_delta(n_learners) if options.delta is None else options.delta
     release = Release(declaration, n_learners, options.epsilon, delta)
-    return StatisticsPlan(
-        release, Account.open(options, path=source.path, simulated=source.keystrokes.simulated)
-    )
+    simulated = source.keystrokes.simulated
+    account = Account.open(options, path=source.path, simulated=simulated, learners=source.digests)
+    return StatisticsPlan(release, account)
 
 
 def _groups(groups: str | None, labelled: bool) -> tuple[str, ...]:

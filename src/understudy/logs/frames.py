@@ -10,6 +10,7 @@ import polars as pl
 
 from understudy.core.files.columns import describe_columns
 from understudy.core.files.frames import as_polars
+from understudy.core.files.learner_ids import digests_of_names
 from understudy.core.files.mentions import identifiers_in_actions
 from understudy.core.files.origin import Origin
 from understudy.core.files.times import has_mixed_zones, read_each_time, unit_in_name
@@ -81,6 +82,7 @@ def interactions_from_frame(
                     pl.Series(learner_names, dtype=pl.String),
                 )
             ),
+            digests=digests_of_names(pl.Series(learner_names, dtype=pl.String)),
         ),
     )
 

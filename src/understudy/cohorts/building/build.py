@@ -17,6 +17,7 @@ from understudy.cohorts.cohort import Cohort, check_replaceable, schema_path, wr
 from understudy.cohorts.cuts import cuts_guarantee, private_cuts, rank_error
 from understudy.cohorts.schema import Schema
 from understudy.core.engine import progress
+from understudy.core.files.learner_ids import Digests, digests_of_names
 from understudy.core.files.origin import Origin
 from understudy.core.files.simulated import is_simulated, mark_simulated
 from understudy.core.files.times import DateOrder
@@ -245,7 +246,8 @@ def build(
     term = Term(_day(term_start), declared.n_weeks, options.time_zone)
     rule = Rule(options.gap, options.last_event)
     activity, listed, joined = _read(events, scores, declared, term, rule, options)
-    account, about_ledger = _account(joined, out, (scores, events), options)
+    learners = digests_of_names(pl.concat([activity.names.cast(pl.String), listed.names.cast(pl.String)]))
+    account, about_ledger = _account(joined, learners, out, (scores, events), options)
     origin = Origin(
         out,
         format=activity.format,
@@ -410,7 +412,7 @@ def _add_to_declaration(path: Path, schema: Schema) -> None:
 
 
 def _account(
-    joined: Joined, out: Path, sources: tuple[Path, ...], options: BuildOptions
+    joined: Joined, learners: Digests, out: Path, sources: tuple[Path, ...], options: BuildOptions
 ) -> tuple[Account, tuple[str, ...]]:
     """The ledger is kept with the cohort: from now on that is the data, and what follows adds up there."""
     account = Account.open(
@@ -419,6 +421,7 @@ def _account(
         simulated=joined.simulated,
         files=sources,
         data_sets=() if joined.simulated else (joined.schema.data_set,),
+        learners=learners,
     )
     if account.simulated:
         return account, ()

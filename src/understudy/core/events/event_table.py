@@ -12,6 +12,7 @@ import polars as pl
 
 from understudy.core.files.columns import Columns
 from understudy.core.files.identifiers import Identifier, NamedPeople, identifiers_in
+from understudy.core.files.learner_ids import digests_of_names
 from understudy.core.files.mentions import identifiers_in_actions
 from understudy.core.files.origin import Origin
 from understudy.core.files.tables import Table
@@ -248,6 +249,8 @@ class EventTable:
             (*by_column, *mentioned),
             n_withdrawn=self.n_withdrawn,
             n_absent=self.n_absent,
+            # Numbers that the reader gave would be the same ones in every file.
+            digests=digests_of_names(self._everyone["learner"]) if len(self.learners) else None,
         )
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 import polars as pl
 
 from understudy.core.files.identifiers import Identifier
+from understudy.core.files.learner_ids import Digests
 from understudy.core.files.mentions import identifiers_in_actions
 from understudy.errors import DataError
 
@@ -20,7 +21,7 @@ class Origin:
     `path` is None for a frame in memory. `columns` maps a role to the column that plays it; `notes` are
     sentences with counts, on what was dropped, merged or assumed; `identifiers` are columns that identify
     people. `n_withdrawn` learners were left out because a list says so; `n_absent` names of that list are
-    not in the file.
+    not in the file. `digests` are those of the learners' ids, for the ledger alone; None where no ids are known.
     """
 
     path: Path | None = None
@@ -30,6 +31,7 @@ class Origin:
     identifiers: tuple[Identifier, ...] = ()
     n_withdrawn: int = 0
     n_absent: int = 0
+    digests: Digests | None = field(default=None, compare=False)
 
     def refuse_people(self, result: str, names: Sequence[str], setting: str = "action") -> None:
         """Names of actions and items reach every result; names of people must not.

@@ -94,16 +94,16 @@ def balance_of(connection: sqlite3.Connection, population: str) -> Balance:
     learners unless a file links them, so everybody bears at most what the group of linked
     populations with the largest sum bears.
     """
-    everybody = _spent(connection, {FOLDER_POPULATION})
+    everybody = spent_on(connection, {FOLDER_POPULATION})
     if population == FOLDER_POPULATION:
-        groups = [_spent(connection, names) for names in _groups(connection)]
+        groups = [spent_on(connection, names) for names in _groups(connection)]
     elif population == SIMULATED_POPULATION:
-        everybody = _spent(connection, set())
-        groups = [_spent(connection, {population})]
+        everybody = spent_on(connection, set())
+        groups = [spent_on(connection, {population})]
     else:
-        groups = [_spent(connection, _linked_with(connection, population))]
+        groups = [spent_on(connection, linked_with(connection, population))]
     # Of linked populations the strictest declaration holds for all: they share learners.
-    linked = _linked_with(connection, population)
+    linked = linked_with(connection, population)
     limit = _strictest(_limit(connection, name) for name in linked)
     delta_limit = _strictest(_limit(connection, name, "delta_limits", "delta") for name in linked)
     if population != SIMULATED_POPULATION:
@@ -136,7 +136,8 @@ def _groups(connection: sqlite3.Connection) -> list[set[str]]:
     return groups
 
 
-def _linked_with(connection: sqlite3.Connection, population: str) -> set[str]:
+def linked_with(connection: sqlite3.Connection, population: str) -> set[str]:
+    """The population and those that share learners with it through files."""
     return next((names for names in _groups(connection) if population in names), {population})
 
 
@@ -146,10 +147,10 @@ def counted_with(connection: sqlite3.Connection, population: str) -> set[str]:
         return {population}
     if population == FOLDER_POPULATION:
         return {population}.union(*_groups(connection))
-    return {FOLDER_POPULATION} | _linked_with(connection, population)
+    return {FOLDER_POPULATION} | linked_with(connection, population)
 
 
-def _spent(connection: sqlite3.Connection, names: set[str]) -> Balance:
+def spent_on(connection: sqlite3.Connection, names: set[str]) -> Balance:
     """What the entries of some names add up to, without those that were refused or taken back."""
     rows = connection.execute(
         "SELECT population, card, epsilon, delta FROM entries WHERE kind NOT IN (?, ?) "

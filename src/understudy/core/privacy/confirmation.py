@@ -34,13 +34,14 @@ class Question:
 
 
 Asker = Callable[[Question], bool]
-_asker: ContextVar[Asker | None] = ContextVar("asker", default=None)
+Present = Callable[[], bool]
+_asker: ContextVar[tuple[Asker, Present] | None] = ContextVar("asker", default=None)
 
 
 @contextlib.contextmanager
-def asked_by(asker: Asker) -> Iterator[None]:
-    """Let a person confirm the doubtful charges of the block."""
-    token = _asker.set(asker)
+def asked_by(asker: Asker, present: Present) -> Iterator[None]:
+    """Let a person confirm the doubtful charges of the block, if one is present."""
+    token = _asker.set((asker, present))
     try:
         yield
     finally:
@@ -49,5 +50,11 @@ def asked_by(asker: Asker) -> Iterator[None]:
 
 def confirmed(question: Question) -> bool:
     """Whether a person agrees, if one can be asked."""
-    asker = _asker.get()
-    return asker is None or asker(question)
+    found = _asker.get()
+    return found is None or found[0](question)
+
+
+def can_ask() -> bool:
+    """Whether a person would answer: some charges are refused where none does."""
+    found = _asker.get()
+    return found is not None and found[1]()

@@ -6,24 +6,21 @@ re-export is the same people, and everything about the same learners adds up. Wh
 
 Rows are only ever appended (triggers refuse changes; they guard against accidents, not against the owner
 of the file), and spending happens inside one write transaction, so that two processes cannot spend the
-same budget. A charge that is taken back, because nothing was released for it, is another row. A copy of
-the data elsewhere has a ledger of its own: declare one place for both.
+same budget. A charge that is taken back, because nothing was released for it, is another row. Learners are
+known again under other names (`rosters.py`), but a copy of the data in another folder has a ledger of its own:
+declare one place for both.
 
 Commands and Python functions do not write here themselves: `spending.py` is the one place that charges.
 """
 
 from __future__ import annotations
 
-import contextlib
-import getpass
 import json
 import math
-import os
 import secrets
 import sqlite3
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -37,6 +34,7 @@ from understudy.core.privacy.balance import (
     counted_with,
 )
 from understudy.core.privacy.guarantee import Guarantee
+from understudy.core.privacy.ledger_file import connected, dry_run, now, refuse_unwritable, user, writing
 from understudy.core.privacy.population import (
     FOLDER_POPULATION,
     SIMULATED_POPULATION,
@@ -44,69 +42,12 @@ from understudy.core.privacy.population import (
     file_population,
     normalised,
 )
-from understudy.errors import DataError, MissingError, RefusedError, UsageError
+from understudy.core.privacy.rosters import Roster, keep_roster, known_as
+from understudy.errors import RefusedError, UsageError
 
 FILE_NAME = "understudy.ledger"
 # How it is known that learners are simulated, if only because a person or a program says so.
 DECLARED = "declared by the user"
-
-
-_SCHEMA = """
-CREATE TABLE IF NOT EXISTS entries (
-    id INTEGER PRIMARY KEY,
-    at TEXT NOT NULL,
-    who TEXT NOT NULL,
-    population TEXT NOT NULL,
-    card TEXT NOT NULL,
-    kind TEXT NOT NULL,
-    method TEXT NOT NULL,
-    epsilon REAL,
-    delta REAL,
-    mu REAL,
-    statement TEXT NOT NULL,
-    risk TEXT NOT NULL
-);
-CREATE TABLE IF NOT EXISTS limits (
-    id INTEGER PRIMARY KEY,
-    at TEXT NOT NULL,
-    who TEXT NOT NULL,
-    population TEXT NOT NULL,
-    epsilon REAL NOT NULL
-);
-CREATE TABLE IF NOT EXISTS delta_limits (
-    id INTEGER PRIMARY KEY,
-    at TEXT NOT NULL,
-    who TEXT NOT NULL,
-    population TEXT NOT NULL,
-    delta REAL NOT NULL
-);
-CREATE TABLE IF NOT EXISTS links (
-    id INTEGER PRIMARY KEY,
-    at TEXT NOT NULL,
-    who TEXT NOT NULL,
-    population TEXT NOT NULL,
-    file TEXT NOT NULL
-);
-CREATE TABLE IF NOT EXISTS declarations (
-    id INTEGER PRIMARY KEY,
-    at TEXT NOT NULL,
-    who TEXT NOT NULL,
-    population TEXT NOT NULL,
-    fact TEXT NOT NULL,
-    how TEXT NOT NULL
-);
-"""
-# The last one is for INSERT OR REPLACE, which deletes a row without telling.
-_APPEND_ONLY = "".join(
-    f"CREATE TRIGGER IF NOT EXISTS {table}_{name} BEFORE {what} "
-    "BEGIN SELECT RAISE(ABORT, 'the ledger is append-only'); END;\n"
-    for table in ("entries", "limits", "delta_limits", "links", "declarations")
-    for name, what in (
-        ("stay", f"UPDATE ON {table}"),
-        ("remain", f"DELETE ON {table}"),
-        ("append", f"INSERT ON {table} WHEN EXISTS (SELECT 1 FROM {table} WHERE id = NEW.id)"),
-    )
-)
 
 
 @dataclass(frozen=True)
@@ -155,7 +96,7 @@ class Ledger:
         """All entries, oldest first; if a population is given, those that count for its learners."""
         if not self.path.exists():
             return []
-        with self._connection() as connection:
+        with connected(self.path) as connection:
             rows = connection.execute(
                 "SELECT at, who, population, card, kind, method, epsilon, delta, mu, statement, risk "
                 "FROM entries ORDER BY id"
@@ -174,27 +115,27 @@ class Ledger:
         population = normalised(population)
         if not self.path.exists():
             return Balance(population, DEFAULT_LIMIT, 0.0, 0.0, 0, 0)
-        with self._connection() as connection:
+        with connected(self.path) as connection:
             return balance_of(connection, population)
 
     def set_delta_limit(self, population: str, delta: float) -> None:
         """Declare what the deltas of a population may add up to; the newest declaration holds."""
         if not 0 <= delta < 1:
             raise UsageError(f"a limit of delta lies in [0, 1), not {delta}.", hint="for example 1e-4.")
-        with self._connection() as connection, _writing(connection):
+        with connected(self.path) as connection, writing(connection):
             connection.execute(
                 "INSERT INTO delta_limits (at, who, population, delta) VALUES (?, ?, ?, ?)",
-                (_now(), _user(), normalised(population), delta),
+                (now(), user(), normalised(population), delta),
             )
 
     def set_limit(self, population: str, epsilon: float) -> None:
         """Declare how much may be spent on a population; the newest declaration holds."""
         if not math.isfinite(epsilon) or epsilon < 0:
             raise UsageError(f"a limit is a number of at least 0, not {epsilon}.", hint="for example 10.")
-        with self._connection() as connection, _writing(connection):
+        with connected(self.path) as connection, writing(connection):
             connection.execute(
                 "INSERT INTO limits (at, who, population, epsilon) VALUES (?, ?, ?, ?)",
-                (_now(), _user(), normalised(population), epsilon),
+                (now(), user(), normalised(population), epsilon),
             )
 
     def check(
@@ -205,15 +146,17 @@ class Ledger:
         files: Sequence[Path] = (),
         data_sets: Sequence[str] = (),
         simulated: str = "",
+        roster: Roster | None = None,
+        others: Sequence[str] = (),
     ) -> Balance:
         """What the balance is now, or a refusal: what `record` would do, without doing it.
 
         Nothing is written, and a ledger that does not exist yet is not made; that it could be is checked.
         """
         if not self.path.exists():
-            _refuse_unwritable(self.path)
-        with self._connection(memory=not self.path.exists()) as connection, _dry_run(connection):
-            return _prepared(connection, population, guarantee, files, data_sets, simulated)
+            refuse_unwritable(self.path)
+        with connected(self.path, memory=not self.path.exists()) as connection, dry_run(connection):
+            return _prepared(connection, population, guarantee, files, data_sets, simulated, roster, others)
 
     def record(
         self,
@@ -227,6 +170,8 @@ class Ledger:
         files: Sequence[Path] = (),
         data_sets: Sequence[str] = (),
         simulated: str = "",
+        roster: Roster | None = None,
+        others: Sequence[str] = (),
         at_most: Mapping[str, float] | None = None,
         once: bool = False,
     ) -> None:
@@ -237,23 +182,25 @@ class Ledger:
 
         `files` hold the data of this population, and so do `data_sets`, by their names: whatever was or will
         be charged to the learners of those is charged to it as well. Of simulated learners, who have no
-        limit, `simulated` says how that is known.
+        limit, `simulated` says how that is known. `roster` are the learners themselves: if they are known under
+        another population, what was released would not add up, so that is refused, but for `others`, populations
+        of which a person said that they hold other learners.
 
         Call it before anything is released: what is computed from a charge that failed must not
         exist.
         """
         population = normalised(population)
-        with self._connection() as connection, _writing(connection):
+        with connected(self.path) as connection, writing(connection):
             if once and _known_card(connection, card):
                 return
-            _prepared(connection, population, guarantee, files, data_sets, simulated)
+            _prepared(connection, population, guarantee, files, data_sets, simulated, roster, others)
             _refuse_measured(risk or {}, at_most or {})
             connection.execute(
                 "INSERT INTO entries (at, who, population, card, kind, method, epsilon, delta, mu, "
                 "statement, risk) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
                 (
-                    _now(),
-                    _user(),
+                    now(),
+                    user(),
                     population,
                     card,
                     kind,
@@ -268,24 +215,45 @@ class Ledger:
 
     def take_back(self, card: str, reason: str) -> None:
         """Take back the charge of a release of which nothing was shown; both entries stay."""
-        with self._connection() as connection, _writing(connection):
+        with connected(self.path) as connection, writing(connection):
             connection.execute(
                 "INSERT INTO entries (at, who, population, card, kind, method, epsilon, delta, mu, statement, risk) "
                 "SELECT ?, ?, population, card, ?, method, NULL, NULL, NULL, ?, '{}' FROM entries WHERE card = ?",
-                (_now(), _user(), TAKEN_BACK, reason, card),
+                (now(), user(), TAKEN_BACK, reason, card),
             )
 
-    def link(self, population: str, files: Sequence[Path], data_sets: Sequence[str] = ()) -> None:
+    def link(
+        self,
+        population: str,
+        files: Sequence[Path],
+        data_sets: Sequence[str] = (),
+        roster: Roster | None = None,
+    ) -> None:
         """Note that files or data sets hold the data of a population; nothing is spent, and all add up from now on."""
-        with self._connection() as connection, _writing(connection):
+        with connected(self.path) as connection, writing(connection):
             _link_all(connection, normalised(population), files, data_sets)
+            keep_roster(connection, normalised(population), roster, now(), user())
+
+    def known_as(
+        self,
+        population: str,
+        roster: Roster | None,
+        files: Sequence[Path] = (),
+        data_sets: Sequence[str] = (),
+    ) -> tuple[str, ...]:
+        """Other populations with releases about learners of this roster, which no file links to it."""
+        if roster is None or not self.path.exists():
+            return ()
+        with connected(self.path) as connection, dry_run(connection):
+            _link_all(connection, normalised(population), files, data_sets)
+            return known_as(connection, normalised(population), roster)
 
     def related(self, population: str, files: Sequence[Path] = (), data_sets: Sequence[str] = ()) -> set[str]:
         """Every name whose entries count for a population, for its files or for its data sets."""
         names = (population, *map(file_population, files), *map(data_set_population, data_sets))
         if not self.path.exists():
             return set(map(normalised, names))
-        with self._connection() as connection:
+        with connected(self.path) as connection:
             return set().union(*(counted_with(connection, normalised(name)) for name in names))
 
     def unrelated_populations(
@@ -307,16 +275,17 @@ class Ledger:
             (entry.population for entry in self._released(cards) if entry.population in related), None
         )
 
-    def knows_as_real(self, files: Sequence[Path]) -> bool:
-        """Whether something was released about the learners of these files as real ones."""
-        with self._connection() as connection:
-            return any(_known_as_real(connection, file) for file in files)
+    def knows_as_real(self, files: Sequence[Path], roster: Roster | None = None) -> bool:
+        """Whether something was released about the learners of these files, or of the roster, as real ones."""
+        with connected(self.path) as connection:
+            named = any(_known_as_real(connection, file) for file in files)
+            return named or bool(known_as(connection, SIMULATED_POPULATION, roster))
 
     def declarations(self) -> list[dict[str, str]]:
         """What was declared about files: when, by whom, about whose learners, which fact, and how it is known."""
         if not self.path.exists():
             return []
-        with self._connection() as connection:
+        with connected(self.path) as connection:
             rows = connection.execute("SELECT at, who, population, fact, how FROM declarations ORDER BY id")
             return [dict(row) for row in rows.fetchall()]
 
@@ -331,59 +300,6 @@ class Ledger:
             for entry in self.entries()
             if entry.card in cards and entry.card not in gone and entry.kind != REFUSED
         ]
-
-    @contextlib.contextmanager
-    def _connection(self, *, memory: bool = False) -> Iterator[sqlite3.Connection]:
-        try:
-            if not memory and not self.path.exists():
-                # Who released what, and what was measured, is for the custodian.
-                with contextlib.suppress(FileExistsError):
-                    os.close(os.open(self.path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
-            place = ":memory:" if memory else self.path.absolute()
-            connection = sqlite3.connect(place, timeout=30, isolation_level=None)
-            connection.row_factory = sqlite3.Row
-            try:
-                connection.executescript(_SCHEMA + _APPEND_ONLY)
-            except BaseException:
-                connection.close()
-                raise
-        except sqlite3.DatabaseError as error:
-            raise _explained(self.path, error) from None
-        except OSError as error:
-            raise _cannot_write(self.path, error.strerror or "it cannot be made") from None
-        try:
-            yield connection
-        except sqlite3.DatabaseError as error:
-            raise _explained(self.path, error) from None
-        finally:
-            connection.close()
-
-
-@contextlib.contextmanager
-def _writing(connection: sqlite3.Connection) -> Iterator[None]:
-    """One write transaction: the balance read inside it cannot change until it ends."""
-    connection.execute("BEGIN IMMEDIATE")
-    try:
-        yield
-    except BaseException:
-        connection.execute("ROLLBACK")
-        raise
-    connection.execute("COMMIT")
-
-
-@contextlib.contextmanager
-def _dry_run(connection: sqlite3.Connection) -> Iterator[None]:
-    """One write transaction of which nothing stays; it also finds out whether one could be made."""
-    connection.execute("BEGIN IMMEDIATE")
-    try:
-        yield
-    finally:
-        connection.execute("ROLLBACK")
-
-
-def _refuse_unwritable(path: Path) -> None:
-    if not path.parent.is_dir() or not os.access(path.parent, os.W_OK):
-        raise _cannot_write(path, "its folder is missing or cannot be written")
 
 
 def _known_card(connection: sqlite3.Connection, card: str) -> bool:
@@ -406,32 +322,58 @@ def _prepared(
     files: Sequence[Path],
     data_sets: Sequence[str],
     simulated: str,
+    roster: Roster | None,
+    others: Sequence[str],
 ) -> Balance:
     """Note whose data this is, and check that the release can be charged; the same for a dry run."""
     population = normalised(population)
     if population == SIMULATED_POPULATION:
-        _declare(connection, files, simulated)
+        # A mark is bound to the file's content, so it is believed; a person may be mistaken.
+        doubtful = simulated == DECLARED
+        known = known_as(connection, population, roster) if doubtful else ()
+        if set(known) - set(others) or any(_known_as_real(connection, file) for file in files if doubtful):
+            raise _known_as_real_error()
+        for name in map(normalised, map(file_population, files)):
+            _declare(connection, name, "simulated", simulated)
     else:
         _link_all(connection, population, files, data_sets)
+        known = known_as(connection, population, roster)
+        if unsettled := [name for name in known if name not in others]:
+            raise _known_learners(population, unsettled)
+        keep_roster(connection, population, roster, now(), user())
+    for name in known:
+        _declare(connection, population, f"other learners than {name}", DECLARED)
     return checked_balance(connection, population, guarantee)
 
 
-def _declare(connection: sqlite3.Connection, files: Sequence[Path], how: str) -> None:
-    """Note that the learners of these files are said to be simulated, and how that is known."""
-    for file in files if how == DECLARED else ():
-        if _known_as_real(connection, file):
-            raise RefusedError(
-                f"the learners of {file.name} were declared to be simulated, but the ledger knows releases about "
-                "them as real learners.",
-                hint="leave the declaration out; simulated learners belong in a file of their own.",
-                code="known-as-real",
-                settings=("simulated",),
-            )
-    for name in map(normalised, map(file_population, files)):
-        connection.execute(
-            "INSERT INTO declarations (at, who, population, fact, how) VALUES (?, ?, ?, 'simulated', ?)",
-            (_now(), _user(), name, how),
-        )
+def _known_as_real_error() -> RefusedError:
+    return RefusedError(
+        "these learners were declared to be simulated, but the ledger knows releases about them as real learners.",
+        hint="leave the declaration out; simulated learners belong in a file of their own, under names of their own.",
+        code="known-as-real",
+        settings=("simulated",),
+    )
+
+
+def _known_learners(population: str, names: Sequence[str]) -> RefusedError:
+    known = " and ".join(f"'{name}'" for name in names)
+    return RefusedError(
+        f"the ledger knows these learners, or many of them, as {known}, and this would be charged to '{population}': "
+        "what is released about them would not add up.",
+        hint="charge it to the population that they are known as; if they are other learners of the same names, "
+        "declare that.",
+        code="known-learners",
+        settings=("population", "other_learners"),
+        populations=list(names),
+    )
+
+
+def _declare(connection: sqlite3.Connection, population: str, fact: str, how: str) -> None:
+    """Note what is said about the learners of a population, and how that is known."""
+    connection.execute(
+        "INSERT INTO declarations (at, who, population, fact, how) VALUES (?, ?, ?, ?, ?)",
+        (now(), user(), population, fact, how),
+    )
 
 
 def _known_as_real(connection: sqlite3.Connection, file: Path) -> bool:
@@ -455,35 +397,5 @@ def _link(connection: sqlite3.Connection, population: str, file: str) -> None:
     if known is None:
         connection.execute(
             "INSERT INTO links (at, who, population, file) VALUES (?, ?, ?, ?)",
-            (_now(), _user(), population, file),
+            (now(), user(), population, file),
         )
-
-
-def _cannot_write(path: Path, why: str) -> MissingError:
-    return MissingError(
-        f"the ledger {path} cannot be opened or written ({why}).",
-        hint="keep it elsewhere, always in the same place for the same learners.",
-        code="ledger-unwritable",
-        settings=("ledger",),
-    )
-
-
-def _explained(path: Path, error: sqlite3.DatabaseError) -> Exception:
-    if isinstance(error, sqlite3.OperationalError):
-        return _cannot_write(path, str(error))
-    return DataError(
-        f"the ledger {path} is damaged or not a ledger ({error}).",
-        hint="restore it from a backup: without it nobody knows what was spent.",
-        code="ledger-damaged",
-    )
-
-
-def _now() -> str:
-    return datetime.now(UTC).isoformat(timespec="seconds")
-
-
-def _user() -> str:
-    try:
-        return getpass.getuser()
-    except (KeyError, OSError):
-        return "unknown"

@@ -22,13 +22,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any
 
+from understudy.core.files.learner_ids import Digests
 from understudy.core.files.simulated import is_simulated
 from understudy.core.privacy.balance import REFUSED, Balance
-from understudy.core.privacy.confirmation import Doubt, Question, confirmed
+from understudy.core.privacy.confirmation import Doubt, Question, can_ask, confirmed
 from understudy.core.privacy.guarantee import Guarantee
 from understudy.core.privacy.ledger import DECLARED, Entry, Ledger, ledger_path, new_card_id
 from understudy.core.privacy.noise import Noise, os_noise
 from understudy.core.privacy.population import FOLDER_POPULATION, SIMULATED_POPULATION, resolve_population
+from understudy.core.privacy.rosters import Roster
 from understudy.errors import RefusedError, UsageError
 
 MARKED = "marked by simulate"
@@ -46,6 +48,10 @@ class Spending:
     simulated: Annotated[
         bool,
         "Declare that these learners are simulated: no budget is spent. The ledger notes who said so.",
+    ] = False
+    other_learners: Annotated[
+        bool,
+        "Declare that these are other learners than those of the same names in the ledger, which notes who said so.",
     ] = False
 
 
@@ -112,6 +118,10 @@ class Account:
     data_sets: tuple[str, ...]
     simulated: str
     """How it is known that the learners are simulated; empty for real ones."""
+    roster: Roster | None = None
+    """The learners by digests of their ids, where ids are known."""
+    other_learners: bool = False
+    """Whether it was declared that learners of the same names are others."""
 
     @classmethod
     def open(
@@ -122,10 +132,12 @@ class Account:
         simulated: bool,
         files: Sequence[Path] = (),
         data_sets: Sequence[str] = (),
+        learners: Digests | None = None,
     ) -> Account:
         """The account of data that was read from `path`, or of a frame in memory.
 
-        `files` hold the same learners' data besides `path`, and `data_sets` name it.
+        `files` hold the same learners' data besides `path`, and `data_sets` name it; `learners` are digests of
+        their ids.
         """
         _refuse_other_types(spending)
         how = MARKED if simulated else DECLARED if spending.simulated else ""
@@ -136,7 +148,8 @@ class Account:
         nowhere = how == MARKED and path is None and spending.ledger is None
         given = None if spending.ledger is None else Path(spending.ledger)
         ledger = None if nowhere else Ledger(ledger_path(path, given))
-        account = cls(ledger, population, named, tuple(data_sets), how)
+        roster = None if learners is None else Roster(learners)
+        account = cls(ledger, population, named, tuple(data_sets), how, roster, spending.other_learners)
         if spending.ledger is not None:
             account._refuse_second_ledger()
         return account
@@ -148,7 +161,7 @@ class Account:
             beside = Ledger(ledger_path(file))
             if beside.path == self.ledger.path.resolve() or not beside.path.exists():
                 continue
-            if beside.knows_as_real([file]):
+            if beside.knows_as_real([file], self.roster):
                 raise RefusedError(
                     f"the ledger {beside.path} knows what was released about the learners of {file.name}, and "
                     f"another one was named: what is released about them would not add up.",
@@ -168,23 +181,39 @@ class Account:
         """Refuse what could not be charged, before anything is computed; nothing is written."""
         if self.ledger is None:
             return self.balance()
+        # A person is asked about known learners when they are charged, if one can be.
+        settled = self.other_learners or (can_ask() and not self.simulated)
         return self.ledger.check(
             self.population,
             guarantee,
             files=self.files,
             data_sets=self.data_sets,
             simulated=self.simulated,
+            roster=self.roster,
+            others=self.known_as() if settled else (),
         )
+
+    def known_as(self) -> tuple[str, ...]:
+        """Other populations as which the ledger knows these learners."""
+        if self.ledger is None:
+            return ()
+        return self.ledger.known_as(self.population, self.roster, self.files, self.data_sets)
 
     def doubts(self) -> tuple[Doubt, ...]:
         """Why the ledger may not know these learners, for the custodian."""
         if self.ledger is None or self.simulated or self.population == FOLDER_POPULATION:
             return ()
-        others = self.ledger.unrelated_populations(self.population, self.files, self.data_sets)
+        known = self._known_doubts()
+        others = [
+            name
+            for name in self.ledger.unrelated_populations(self.population, self.files, self.data_sets)
+            if name not in self.known_as()
+        ]
         if not others:
-            return ()
+            return known
         named = "; ".join(f"'{name}'" for name in others[:5]) + (" and others" if len(others) > 5 else "")
         return (
+            *known,
             Doubt(
                 f"This is charged to '{self.population}'. The ledger {self.ledger.path} also knows {named}: if these "
                 "are the same learners, declare one population for both, so that everything adds up.",
@@ -212,11 +241,12 @@ class Account:
     def link(self) -> None:
         """Note whose learners the files hold; nothing is spent, and everything about them adds up from now on."""
         if self.ledger is not None and not self.simulated:
-            self.ledger.link(self.population, self.files, self.data_sets)
+            self.ledger.link(self.population, self.files, self.data_sets, self.roster)
 
     def note_refusal(self, kind: str, method: str, guarantee: Guarantee, risk: dict[str, Any]) -> None:
         """Note that a release was refused after looking at the data; it costs nothing, and leaves a trace."""
-        self._record(new_card_id(), REFUSED, method, guarantee, {**risk, "refused": kind})
+        note = {**risk, "refused": kind}
+        self._record(new_card_id(), REFUSED, method, guarantee, note, others=self.known_as())
 
     def _record(
         self,
@@ -228,6 +258,7 @@ class Account:
         at_most: Mapping[str, float] | None = None,
         *,
         once: bool = False,
+        others: Sequence[str] = (),
     ) -> None:
         if self.ledger is not None:
             self.ledger.record(
@@ -240,6 +271,8 @@ class Account:
                 files=self.files,
                 data_sets=self.data_sets,
                 simulated=self.simulated,
+                roster=self.roster,
+                others=others,
                 at_most=at_most,
                 once=once,
             )
@@ -269,11 +302,11 @@ class Account:
         """
         if noise is not None and not noise.secret:
             guarantee = Guarantee.seeded(guarantee)
-        self._ask(guarantee, doubts)
+        others = self._ask(guarantee, doubts)
         charge = Charge(self, card or new_card_id(), guarantee, noise or os_noise())
         written = _Written(() if out is None else (out,) if isinstance(out, Path) else tuple(out))
         try:
-            self._record(charge.card, kind, method, guarantee, risk, at_most, once=once)
+            self._record(charge.card, kind, method, guarantee, risk, at_most, once=once, others=others)
             yield charge
         except (KeyboardInterrupt, SystemExit) as stop:
             stop.add_note(self._what_stays(charge, written))
@@ -289,12 +322,28 @@ class Account:
                 error.add_note("Nothing was written, and the charge was taken back.")
             raise
 
-    def _ask(self, guarantee: Guarantee, more: Sequence[Doubt]) -> None:
-        if self.simulated or not guarantee.formal:
-            return
-        doubts = (*self.doubts(), *more)
+    def _ask(self, guarantee: Guarantee, more: Sequence[Doubt]) -> tuple[str, ...]:
+        """Ask a person about doubts; the populations that hold other learners, as a person said now or declared."""
+        known = self.known_as()
+        if self.simulated:
+            return known if self.other_learners else ()
+        doubts = (*self.doubts(), *more) if guarantee.formal else self._known_doubts()
         if doubts and not confirmed(Question(doubts, guarantee, self.check(guarantee))):
             raise NotConfirmedError("nothing was charged.")
+        return known if self.other_learners or can_ask() else ()
+
+    def _known_doubts(self) -> tuple[Doubt, ...]:
+        if self.other_learners or self.ledger is None or not (names := self.known_as()):
+            return ()
+        known = "; ".join(f"'{name}'" for name in names)
+        return (
+            Doubt(
+                f"The ledger {self.ledger.path} knows these learners, or many of them, as {known}, and this would be "
+                f"charged to '{self.population}': it would not add up. Go on only if they are other learners of the "
+                "same names; the ledger notes that you said so.",
+                ("population",),
+            ),
+        )
 
     def has_charged(self, card: str) -> bool:
         """Whether the release of this card stands in the ledger."""

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from understudy.core.files.columns import Columns
 from understudy.core.files.identifiers import Identifier
+from understudy.core.files.learner_ids import digests_of_names
 from understudy.core.files.mentions import identifiers_in_actions
 from understudy.core.files.source import Source, keeping_values_inside
 from understudy.core.files.tables import ParquetTable, Sheet
@@ -119,6 +120,7 @@ def _read(
         identifiers=_people_in(items, names),
         n_withdrawn=rows.n_withdrawn,
         n_absent=rows.n_absent,
+        digests=None if names is None else digests_of_names(names),
         learners=tuple(names) if keep_names and names is not None else (),
         named=names is not None,
         dropped=tuple(heading.shown for heading in dropped),

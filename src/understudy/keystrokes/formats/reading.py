@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from understudy.core.files.columns import plain, reject_duplicates
 from understudy.core.files.delimited import SEPARATORS, guess_separator, header_names, read_delimited
 from understudy.core.files.json_records import json_table
+from understudy.core.files.learner_ids import Digests, digests_of_names
 from understudy.core.files.simulated import is_simulated
 from understudy.core.files.source import Source, decode, first_lines, keeping_values_inside, open_source
 from understudy.core.files.tables import MAGIC as PARQUET_MAGIC
@@ -78,7 +79,7 @@ class KeystrokeSource:
     `path` is the file itself, of a ProgSnap2 folder its main table. `labels` holds, per learner, a position in
     `label_names` or -1; `label` is the name of their column. `left_out` counts rows by the reason why they are
     not a keystroke: facts about learners, for the custodian only. `resolution_ms` is the finest step of the
-    file's clock: 1000 for whole seconds.
+    file's clock: 1000 for whole seconds. `digests` are those of the learners' ids, for the ledger alone.
     """
 
     keystrokes: Keystrokes
@@ -90,6 +91,7 @@ class KeystrokeSource:
     resolution_ms: float
     path: Path
     label: str | None = None
+    digests: Digests | None = None
 
     def __repr__(self) -> str:
         return f"<KeystrokeSource: {self.format}, {self.keystrokes!r}>"
@@ -211,6 +213,7 @@ def _read(
         resolution,
         main_table(path) if path.is_dir() else path,
         None if labelled is None else labelled.column,
+        digests_of_names(names),
     )
     return source, names
 

@@ -158,7 +158,9 @@ def release(
         )
     if generator.keeps_rows and not options.accept_risk.strip():
         raise _refusal(generator, "it releases real rows.")
-    account = Account.open(options, path=log.origin.path, simulated=log.simulated)
+    account = Account.open(
+        options, path=log.origin.path, simulated=log.simulated, learners=log.origin.digests
+    )
     log = replace(log, simulated=bool(account.simulated))
     earlier = check_budget(account, guarantee, given).n_without_guarantee
     assessment = assess(log, generator, n_learners=options.n_learners)
