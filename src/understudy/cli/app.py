@@ -10,14 +10,9 @@ from typing import Annotated, Any
 import typer
 
 import understudy
+from understudy.cli import terminal
 from understudy.cli.lazy import StoppedError, lazy_group
-from understudy.cli.terminal import (
-    TerminalProgress,
-    ask_before_charge,
-    complain,
-    somebody_is_there,
-    wants_json,
-)
+from understudy.cli.terminal import TerminalProgress, ask_before_charge, complain, wants_json
 from understudy.core.engine.progress import reported_by
 from understudy.core.privacy.confirmation import asked_by
 from understudy.errors import UnderstudyError, UsageError, safe_location
@@ -102,7 +97,7 @@ def run(arguments: list[str]) -> int:
     as_json = wants_json(arguments)
     try:
         with (
-            asked_by(ask_before_charge, somebody_is_there),
+            asked_by(ask_before_charge, terminal.somebody_is_there),
             reported_by(TerminalProgress(quiet="--quiet" in arguments)),
         ):
             code: Any = app(arguments, standalone_mode=False)

@@ -357,7 +357,11 @@ def test_a_table_without_a_name_beside_others_is_said_before_the_charge(room, mo
     first = summarize(room, "-o", "summary.json", epsilon=6)
     assert "has no `data_set`" not in first.stderr
     assert "has no `data_set`" not in summarize(room, "-o", "again.json", epsilon=1).stderr
-    done = copied(room)
+    known = copied(room)
+    assert known.returncode == 4
+    assert "knows these learners, or many of them, as 'learners of the file cohort.parquet'" in known.stderr
+    another_year(room, "next", 5)
+    done = next_year(room)
     assert done.returncode == 0, done.stderr
     assert "The schema has no `data_set`" in done.stderr
     assert "learners of the file cohort.parquet" in done.stderr

@@ -400,8 +400,8 @@ def _doubts(cohort: Cohort, account: Account, options: SummarizeOptions) -> tupl
     if options.population is None and not account.data_sets and account.doubts():
         doubts.append(
             Doubt(
-                "The schema has no `data_set`, the name that `understudy cohort build` gives to learners, so a copy of "
-                "a table that was charged before is taken for other learners.",
+                "The schema has no `data_set`, the name that `understudy cohort build` gives to learners, so the "
+                "same learners in a table of other weeks or features are taken for others.",
                 ("population",),
             )
         )
