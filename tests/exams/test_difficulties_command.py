@@ -7,6 +7,8 @@ import numpy as np
 import pytest
 
 from tests.support.command import run
+from understudy.core.privacy.ledger import Ledger
+from understudy.exams.released_file import Difficulties
 from understudy.exams.simulate import Exam
 
 pytestmark = pytest.mark.functional
@@ -175,12 +177,41 @@ def test_missing_answers_count_as_wrong_in_a_sheet_unless_told_otherwise(tmp_pat
     assert second["b"] < first["b"]
 
 
+def other_class(exam):
+    """The same exam, sat by other learners."""
+    sheet = (exam / "exam.csv").read_text()
+    (exam / "last year.csv").write_text(sheet.replace("canary-", "canary-before-"))
+    return "last year.csv"
+
+
 def test_a_prior_from_an_earlier_exam(exam):
-    assert difficulties(exam, "exam.csv", "--epsilon", 2, "-o", "earlier.json").returncode == 0
-    done = difficulties(exam, "exam.csv", "--epsilon", 2, "-o", "d.json", "--prior", "earlier.json")
+    assert difficulties(exam, other_class(exam), "--epsilon", 2, "-o", "earlier.json").returncode == 0
+    arguments = ("exam.csv", "--epsilon", 2, "--prior", "earlier.json")
+    done = difficulties(exam, *arguments, "-o", "d.json")
     assert done.returncode == 0, done.stderr
-    prior = json.loads((exam / "d.json").read_text())["provenance"]["difficulties_prior"]
-    assert prior["source"] == "given"
+    content = json.loads((exam / "d.json").read_text())
+    assert content["provenance"]["difficulties_prior"]["source"] == "given"
+    assert content["guarantee"]["caveats"] == ["earlier-exam"]
+    assert "whoever is in both bears both" in done.stdout
+    assert Difficulties.read(exam / "d.json").guarantee.caveats
+    # A ledger that does not know the earlier exam has to believe its user.
+    (exam / "understudy.ledger").unlink()
+    assert difficulties(exam, *arguments, "-o", "e.json").returncode == 0
+    claimed = json.loads((exam / "e.json").read_text())
+    assert claimed["guarantee"]["caveats"] == ["earlier-exam-claimed"]
+
+
+def test_a_prior_from_the_same_learners_is_refused(exam):
+    assert difficulties(exam, "exam.csv", "--epsilon", 2, "-o", "earlier.json").returncode == 0
+    for population in ((), ("--population", "7b")):
+        done = difficulties(
+            exam, "exam.csv", "--epsilon", 1, "-o", "d.json", "--prior", "earlier.json", *population, "--json"
+        )
+        assert done.returncode == 4
+        error = json.loads(done.stderr)["error"]
+        assert (error["code"], error["options"]) == ("same-learners", ["--prior"])
+    assert not (exam / "d.json").exists()
+    assert len(Ledger(exam / "understudy.ledger").entries()) == 1
 
 
 def test_a_log_is_accepted(tmp_path):
@@ -193,7 +224,7 @@ def test_a_log_is_accepted(tmp_path):
 
 
 def test_a_prior_that_is_not_private_is_refused_unless_it_is_public(exam):
-    assert difficulties(exam, "exam.csv", "-o", "plain.json").returncode == 0
+    assert difficulties(exam, other_class(exam), "-o", "plain.json").returncode == 0
     arguments = ("exam.csv", "--epsilon", 1, "-o", "d.json", "--prior", "plain.json")
     done = difficulties(exam, *arguments)
     assert done.returncode == 4

@@ -172,14 +172,17 @@ class Estimation:
             )
 
     @cached_property
+    def earlier(self) -> Difficulties | None:
+        """The earlier exam whose difficulties are the prior."""
+        given = self.prior
+        numbers = isinstance(given, str) and not given.endswith(".json")
+        return None if given is None or isinstance(given, Prior) or numbers else Difficulties.of(given)
+
+    @cached_property
     def expected(self) -> Prior | None:
         """The prior of the difficulties; an earlier exam without a guarantee must not reach a private release."""
-        given = self.prior
-        if isinstance(given, str) and not given.endswith(".json"):
-            return Prior.parse(given)
-        if given is None or isinstance(given, Prior):
-            return given
-        given = Difficulties.of(given)
+        if (given := self.earlier) is None:
+            return self.prior if isinstance(self.prior, Prior | None) else Prior.parse(str(self.prior))
         private = given.guarantee.formal or given.provenance.get("simulated") is True
         if self.epsilon is not None and not private and not self.public_prior:
             # What it shows of its learners would leave with a guarantee that does not cover it.
@@ -322,13 +325,12 @@ def difficulties(
     if out is not None:
         check_new_json(out)
     planned = plan_for(responses, options)
-    account = Account.open(
-        options,
-        path=responses.origin.path,
-        simulated=responses.simulated,
-        learners=responses.origin.digests,
-    )
+    path, digests = responses.origin.path, responses.origin.digests
+    account = Account.open(options, path=path, simulated=responses.simulated, learners=digests)
     responses = replace(responses, simulated=bool(account.simulated))
+    if options.earlier is not None and planned.guarantee.formal and not account.simulated:
+        guarantee = planned.guarantee.with_caveats(options.earlier.caveat_as_prior(account))
+        planned = replace(planned, guarantee=guarantee)
     account.check(planned.guarantee)
     rng = np.random.default_rng(secrets.randbits(128))
     with account.charge("difficulties", planned.method, planned.guarantee, out=out, noise=noise) as charge:

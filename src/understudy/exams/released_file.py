@@ -15,13 +15,25 @@ from annotated_types import Interval, MinLen
 from understudy.core.files.documents import ContractError, checked, contract, parse_json
 from understudy.core.pages.charts import Point, dots
 from understudy.core.pages.notebook import notebook_table
-from understudy.core.privacy.guarantee import Guarantee
-from understudy.core.privacy.spending import Charge
-from understudy.errors import DataError
+from understudy.core.privacy.guarantee import Caveat, Guarantee
+from understudy.core.privacy.spending import Account, Charge
+from understudy.errors import DataError, RefusedError
 from understudy.exams.estimators.noisy_totals import Prior
 
 FORMAT = "understudy difficulties"
 VERSION = 1
+
+# Of an earlier exam that went into the difficulties: one that this ledger charged, and one that it does not know.
+EARLIER_EXAM = Caveat(
+    "earlier-exam",
+    "this epsilon covers these learners, through this exam only; the difficulties also hold those of an earlier exam, "
+    "whose learners were charged for it, and whoever is in both bears both",
+)
+EARLIER_EXAM_CLAIMED = Caveat(
+    "earlier-exam-claimed",
+    "this epsilon covers these learners, through this exam only; the difficulties also hold those of an earlier exam, "
+    "which no ledger here knows: that its learners were other ones is as its user claims",
+)
 
 # No item has log-odds beyond these: a chance of e^-100 never happens. They also bound the work of
 # integrating over abilities.
@@ -179,6 +191,24 @@ class Difficulties:
         spread = statistics.pvariance(values) + (error if self.guarantee.formal else -error)
         return Prior(statistics.fmean(values), math.sqrt(max(spread, 0.01)))
 
+    def caveat_as_prior(self, account: Account) -> Caveat:
+        """What is stated with difficulties that these go into; refused if they are about the same learners.
+
+        Both releases are charged, but the new file would state the epsilon of one of them and hold both.
+        """
+        card = self.provenance.get("card")
+        cards = [card] if isinstance(card, str) else []
+        if (same := account.same_learners(cards)) is not None:
+            raise RefusedError(
+                f"the earlier exam is about the same learners, according to the ledger: it was charged to '{same}', "
+                f"and this would be charged to '{account.population}'. The difficulties would hold both and state the "
+                "epsilon of one.",
+                hint="leave the earlier exam out: what to expect is then found from the noisy totals, at no cost.",
+                code="same-learners",
+                settings=("prior",),
+            )
+        return EARLIER_EXAM if cards and account.has_cards(cards) else EARLIER_EXAM_CLAIMED
+
     @classmethod
     def of(cls, given: Difficulties | Path | str) -> Difficulties:
         """The difficulties themselves, or those of a file."""
@@ -209,7 +239,9 @@ class Difficulties:
             # Text cannot hold a lone surrogate, and JSON no infinite number: neither could be written again.
             json.dumps(content, ensure_ascii=False, allow_nan=False).encode("utf-8")
             file = checked(content, _File, source, text)
-            guarantee = Guarantee.from_json(file.guarantee, source)
+            guarantee = Guarantee.from_json(
+                file.guarantee, source, caveats=(EARLIER_EXAM, EARLIER_EXAM_CLAIMED)
+            )
         except ContractError as error:
             raise DataError(error.message, hint=_ASK_AGAIN, code=_DAMAGED, **error.fields) from None
         except (ValueError, RecursionError):
