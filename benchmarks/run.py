@@ -12,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 
-from understudy.logs.attacks.subsequence import _strings, common_lengths
+from understudy.logs.attacks.subsequence import as_strings, common_lengths
 from understudy.logs.interactions import Interactions
 from understudy.logs.models.markov import AliasTables, TransitionCounts, sample_walks
 from understudy.logs.models.rasch import fit_rasch
@@ -67,7 +67,7 @@ def matcher(log: Interactions) -> None:
     import pylcs
 
     some = log.select(np.argsort(-log.lengths)[100:300])
-    texts = _strings(some.action, some.offsets)
+    texts = as_strings(some.action, some.offsets)
     ours = best_seconds(lambda: common_lengths(texts, texts))
     exact = common_lengths(texts, texts)
     began = time.perf_counter()

@@ -27,6 +27,7 @@ from understudy.logs.inspect import inspect
 from understudy.logs.interactions import Interactions
 from understudy.logs.release.assessment import Assessment
 from understudy.logs.release.card import card_content, card_page
+from understudy.logs.release.levels import risk_levels
 from understudy.logs.release.report import report_page
 from understudy.logs.simulate import Classroom
 from understudy.logs.study_report import name_places, write_report
@@ -54,6 +55,7 @@ def assessment() -> Assessment:
         low=LOW,
         high=HIGH,
         chance=ChanceLevel(0.5312, 0.4477, 0.6161),
+        white_box=RiskEstimate("transcript", 0.7714, 0.7228, 0.8136, 0.2591, 300, 300),
         attribute=AttributeEstimate(0.6836, 0.6926, -0.009, -0.073, 0.0551, 284),
         utility={metric.name: LOST for metric in METRICS},
         groups=[
@@ -103,7 +105,7 @@ def content_of(
     )
 
 
-def report_of(card: dict[str, Any], text: str = "plain") -> str:
+def report_of(card: dict[str, Any], text: str = "plain", guarantee: Guarantee = NONE) -> str:
     log = small_log(simulated=card["provenance"]["simulated"])
     report = {
         **card["provenance"],
@@ -114,7 +116,7 @@ def report_of(card: dict[str, Any], text: str = "plain") -> str:
         "reading": [text],
         "measured": assessment().to_json(),
     }
-    return report_page(log, log, assessment(), card, report)
+    return report_page(log, log, assessment(), guarantee, card, report)
 
 
 def study_of(folder: Path, text: str) -> str:
@@ -155,7 +157,7 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
         "card with a guarantee": card_page(proved),
         "card of kept rows": card_page(kept),
         "report without a guarantee": report_of(unproved, text),
-        "report with a guarantee": report_of(proved, text),
+        "report with a guarantee": report_of(proved, text, FORMAL),
         "study": study_of(tmp_path_factory.mktemp("study"), text),
         "inspection": inspection_of(text),
     }
@@ -248,7 +250,9 @@ def test_simulated_data_is_called_so_at_the_top() -> None:
 
 
 def test_a_card_holds_no_measured_figure_unless_published() -> None:
-    figures = (AUC, LOW, HIGH, FOUND, LOST)
+    white = assessment().white_box
+    assert white is not None
+    figures = (AUC, LOW, HIGH, FOUND, LOST, white.auc, white.low, white.high)
     spellings = {f"{f:.{digits}f}" for f in figures for digits in (2, 3, 4)}
     spellings |= {f"{100 * f:.{digits}f} %" for f in figures for digits in (0, 1)}
     spellings |= {f"{round(100 * f)} times" for f in figures}
@@ -290,12 +294,37 @@ def test_a_report_of_attacks_that_only_guess_does_not_cry_wolf() -> None:
     report = {**card["provenance"], "seed": 1, "population": "p", "accepted_risk": "", "reading": []}
     report["guarantee"] = card["guarantee"]
     guessing = replace(assessment(), low=0.45, high=0.54, groups=[])
-    assert "was not shown to beat guessing" in words_of(report_page(log, log, guessing, card, report))
+    assert "was not shown to beat guessing" in words_of(report_page(log, log, guessing, NONE, card, report))
     too_few = replace(assessment(), low=0.45, high=0.9, groups=[])
-    words = words_of(report_page(log, log, too_few, card, report))
+    words = words_of(report_page(log, log, too_few, NONE, card, report))
     assert "was not shown to beat guessing" not in words
     assert "may do better or worse than it looks" in words
     assert "Does every group fare the same?" not in words
+
+
+THREE = (
+    "Proved, whatever the data and whatever an attacker knows: at most 87 times in 100.",
+    "by an attacker who sees the noisy sums behind the synthetic log: 77 times in 100 (interval 72 to 81).",
+    "by the strongest attack on the synthetic log that we ran (shadow): 74 times in 100 (interval 61 to 83).",
+)
+
+
+def test_proof_white_box_and_strongest_attack_stand_side_by_side() -> None:
+    report = words_of(report_of(content_of(FORMAL), guarantee=FORMAL))
+    published = words_of(card_page(content_of(FORMAL, publish=True)))
+    for sentence in THREE:
+        assert sentence in report
+        assert sentence in published
+    silent = words_of(card_page(content_of(FORMAL)))
+    assert "at most 87 times in 100" in silent
+    assert not [sentence for sentence in THREE[1:] if sentence in silent]
+
+
+def test_where_nothing_is_proved_or_no_sums_are_noisy_the_words_say_so() -> None:
+    plain = risk_levels(NONE, replace(assessment(), white_box=None))
+    assert [level.auc for level in plain] == [None, None, 0.74]
+    assert "Nothing is proved" in plain[0].sentence
+    assert "rests on no noisy sums" in plain[1].sentence
 
 
 def test_every_attack_has_a_story() -> None:

@@ -25,6 +25,7 @@ from understudy.logs.attacks.plugins import plugged_attacks, scores_of
 from understudy.logs.attacks.shadow import N_SHADOWS, Generate, ShadowAttack, fit_shadow, joint_linear_scores
 from understudy.logs.attacks.steps import count_scores, rare_bag_scores, rare_scores, transition_scores
 from understudy.logs.attacks.subsequence import outcome_scores, subsequence_scores
+from understudy.logs.attacks.tracing import tracing_scores
 from understudy.logs.interactions import Interactions, common_vocabulary, joined
 from understudy.logs.utility import Real, measure
 
@@ -32,12 +33,15 @@ Floats = NDArray[np.float64]
 
 MEMBERSHIP_ATTACKS = (
     "lcs",
+    "lcs-published",
     "lcs-expected",
     "lcs-outcomes",
     "transitions",
     "counts",
     "rare",
     "rare-bags",
+    "tracing",
+    "tracing-outcomes",
     "joint",
     "joint-linear",
     "shadow",
@@ -71,6 +75,7 @@ def membership_scores(
     scores["counts"] = count_scores(knowledge, synthetic)
     scores["rare"] = rare_scores(knowledge, synthetic)
     scores["rare-bags"] = rare_bag_scores(knowledge, synthetic)
+    scores.update(tracing_scores(knowledge, synthetic))
     scores["joint"] = joint_scores(knowledge, synthetic)
     if shadow is None:
         scores["joint-linear"] = joint_linear_scores(knowledge, synthetic)

@@ -38,6 +38,7 @@ _AFTER = (
     "auc_chance",
     "auc_chance_low",
     "auc_chance_high",
+    "auc_transcript",
     "worst_attack",
     "tpr_at_1pct",
     "auc_attribute",

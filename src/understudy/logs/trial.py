@@ -16,13 +16,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from understudy.core.attacks.estimate import ChanceLevel, Risk, auc_with_interval, chance_level
+from understudy.core.attacks.estimate import ChanceLevel, Risk, RiskEstimate, auc_with_interval, chance_level
 from understudy.core.privacy.guarantee import Guarantee
 from understudy.core.privacy.noise import seeded_noise
 from understudy.errors import DataError
 from understudy.logs.attacks.attribute import AttributeEstimate, attribute_attack
 from understudy.logs.attacks.knowledge import Knowledge
 from understudy.logs.attacks.shadow import ShadowAttack
+from understudy.logs.attacks.transcript import transcript_scores
 from understudy.logs.audit import judged_risk, membership_scores, train_shadow_attack
 from understudy.logs.generators.generator import Generator
 from understudy.logs.interactions import Interactions
@@ -123,7 +124,11 @@ def averaged(trials: Iterable[list[GroupFigures]]) -> list[GroupFigures]:
 
 @dataclass(frozen=True)
 class Trial:
-    """What one trial found; `chance` is what the strongest attack would reach by luck alone."""
+    """What one trial found.
+
+    `chance` is what the strongest attack would reach by luck alone, `white_box` what the best one on the noisy sums
+    of the fit reaches: no attack on the synthetic log, but a ceiling for them.
+    """
 
     generator: str
     seed: int
@@ -132,6 +137,7 @@ class Trial:
     utility: dict[str, float]
     risk: Risk
     chance: ChanceLevel
+    white_box: RiskEstimate | None
     attribute: AttributeEstimate
     groups: list[GroupFigures]
     guarantee: Guarantee
@@ -153,6 +159,7 @@ class Trial:
             "auc_chance": self.chance.auc,
             "auc_chance_low": self.chance.low,
             "auc_chance_high": self.chance.high,
+            "auc_transcript": None if self.white_box is None else self.white_box.auc,
             "worst_attack": self.risk.worst.attack,
             "tpr_at_1pct": self.risk.worst.tpr_at_1pct,
             "auc_attribute": self.attribute.auc,
@@ -200,6 +207,10 @@ class Split:
         scores = membership_scores(self.knowledge, synthetic, shadow, workers)
         risk = judged_risk(self.knowledge, self.member, scores, rng)
         judged = self.knowledge.judged
+        seen = transcript_scores(self.knowledge, fitted)
+        white_box = (
+            None if seen is None else judged_risk(self.knowledge, self.member, {"transcript": seen}, rng)
+        )
         return Trial(
             generator=generator.label,
             seed=self.seed,
@@ -210,6 +221,7 @@ class Split:
             chance=chance_level(
                 {name: values[judged] for name, values in scores.items()}, self.member[judged], rng
             ),
+            white_box=None if white_box is None else white_box.worst,
             attribute=attribute_attack(self.real.training, self.real.held_out, synthetic, rng),
             groups=group_figures(
                 self.log,

@@ -16,11 +16,6 @@ from understudy.logs.interactions import Interactions
 pytestmark = pytest.mark.oracle
 
 
-@pytest.fixture(autouse=True)
-def fewer_bootstraps(monkeypatch):
-    monkeypatch.setattr(attribute, "N_BOOTSTRAPS", 200)
-
-
 def rows_of(log, i):
     part = slice(log.offsets[i], log.offsets[i + 1])
     return list(zip(log.action[part].tolist(), log.outcome[part].tolist(), strict=True))

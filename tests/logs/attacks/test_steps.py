@@ -188,12 +188,15 @@ def test_no_score_depends_on_where_a_learner_stands(scene):
     before, after = (membership_scores(k, release, None) for k in (knowledge, moved))
     assert set(before) == {
         "lcs",
+        "lcs-published",
         "lcs-expected",
         "lcs-outcomes",
         "transitions",
         "counts",
         "rare",
         "rare-bags",
+        "tracing",
+        "tracing-outcomes",
         "joint",
         "joint-linear",
     }

@@ -74,8 +74,9 @@ def test_large_vocabularies_step_over_reserved_characters():
 def test_contained_means_contained():
     rng = np.random.default_rng(2)
     originals, fakes = drawn(rng, np.arange(3), 30), drawn(rng, np.arange(3), 30, longest=6)
-    ((rows, contained),) = subsequence.contained_lengths(strings(originals), strings(fakes), 1)
+    ((rows, common),) = subsequence.blocks_of_common_lengths(strings(originals), strings(fakes), 1)
     assert rows == slice(0, 30)
+    contained = common == [len(fake) for fake in fakes]
     assert contained.tolist() == [[contains(a, b) for b in fakes] for a in originals]
     assert 0.1 < contained.mean() < 0.9
 
@@ -151,3 +152,16 @@ def test_nothing_matches_an_empty_release(make_log):
     assert set(subsequence_scores(knowledge, empty)["lcs"]) == {0.0}
     assert set(subsequence_scores(knowledge, empty)["lcs-expected"]) == {NO_MATCH}
     assert set(outcome_scores(knowledge, empty)) == {NO_MATCH}
+
+
+def test_the_published_score_is_that_of_the_authors_program():
+    rng = np.random.default_rng(5)
+    originals, fakes = drawn(rng, np.arange(4)), [s for s in drawn(rng, np.arange(4)) if s]
+    names = [str(code) for code in range(4)]
+    population = Interactions.from_sequences(originals, actions=names)
+    found = subsequence_scores(Knowledge(population, 6), Interactions.from_sequences(fakes, actions=names))
+    wanted = [
+        max(lcs(own, fake) / (max(len(own), 1) ** 0.03 * len(fake) ** 0.97) for fake in fakes)
+        for own in originals
+    ]
+    np.testing.assert_allclose(found["lcs-published"], wanted)

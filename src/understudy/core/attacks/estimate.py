@@ -127,7 +127,7 @@ def judge(
         )
         for name, area, low, high in zip(names, areas, lows, highs, strict=True)
     )
-    resampled = _bootstrapped_areas([scores[name] for name in names], member, rng)
+    resampled = bootstrapped_areas([scores[name] for name in names], member, rng)
     largest = np.max(np.abs(resampled - areas) / errors, axis=1)
     critical = max(float(np.quantile(largest, LEVEL)), z)
     lows, highs = _bands(areas, errors, critical, member)
@@ -188,7 +188,8 @@ def true_positive_rate(score: Floats, member: Flags, false_positive_rate: float)
     return float(np.mean(score[member] > threshold))
 
 
-def _bootstrapped_areas(scores: list[Floats], member: Flags, rng: np.random.Generator) -> Floats:
+def bootstrapped_areas(scores: list[Floats], member: Flags, rng: np.random.Generator) -> Floats:
+    """The AUC of each score on resampled members and outsiders: resamples x scores."""
     inside, outside = np.flatnonzero(member), np.flatnonzero(~member)
     result = np.empty((N_BOOTSTRAPS, len(scores)))
     # The rank of a score among the distinct ones; ties share a rank.

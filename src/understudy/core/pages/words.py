@@ -4,12 +4,15 @@ from __future__ import annotations
 
 ATTACK_STORIES = {
     "lcs": "Looks for the longest synthetic sequence contained in what the learner did (as published).",
+    "lcs-published": "Looks for the synthetic sequence nearest to what the learner did (as the authors compute it).",
     "lcs-expected": "Looks for a contained sequence just as long as leaving rows out would have made it.",
     "lcs-outcomes": "Looks for a contained sequence with the learner's own successes and failures.",
     "transitions": "Asks whether the synthetic learners make this learner's steps a little too often.",
     "counts": "Asks whether each step is as frequent as it should be with this learner counted in, or without.",
     "rare": "Looks for steps that hardly anybody but this learner made.",
     "rare-bags": "Looks for mixes of actions that hardly anybody but this learner went through.",
+    "tracing": "Asks whether the shares of actions lean towards what this learner did more than others.",
+    "tracing-outcomes": "Asks whether success rates lean towards where this learner did better than expected.",
     "joint": "Weighs whole groups of learners: which of them together explain the steps of the synthetic log?",
     "joint-linear": "Weighs all learners at once: whose presence moved shares, lengths, jumps and success rates?",
     "shadow": "Plays the custodian many times, with the learner and without, and asks which fits better.",

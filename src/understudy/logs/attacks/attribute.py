@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csc_array, csr_array
 from scipy.stats import norm
 
-from understudy.core.attacks.estimate import LEVEL, N_BOOTSTRAPS, auc_with_error
+from understudy.core.attacks.estimate import LEVEL, auc_with_error, bootstrapped_areas
 from understudy.logs.interactions import IntArray, Interactions
 
 Floats = NDArray[np.float64]
@@ -56,14 +56,7 @@ def attribute_attack(
     if truth.all() or not truth.any() or len(truth) < 4:
         return AttributeEstimate(0.5, 0.5, 0.0, -0.5, 0.5, len(truth))
     auc, baseline = auc_with_error(guess, truth)[0], auc_with_error(baseline_guess, truth)[0]
-    right, wrong = np.flatnonzero(truth), np.flatnonzero(~truth)
-    differences = np.empty(N_BOOTSTRAPS)
-    for b in range(N_BOOTSTRAPS):
-        drawn = np.concatenate([rng.choice(right, len(right)), rng.choice(wrong, len(wrong))])
-        differences[b] = (
-            auc_with_error(guess[drawn], truth[drawn])[0]
-            - auc_with_error(baseline_guess[drawn], truth[drawn])[0]
-        )
+    differences = np.diff(bootstrapped_areas([baseline_guess, guess], truth, rng), axis=1)
     # A normal interval with the bootstrap's error: percentiles would be degenerate at AUC 1.
     half = norm.ppf(0.5 + LEVEL / 2) * max(float(differences.std()), 1e-3)
     advantage = auc - baseline

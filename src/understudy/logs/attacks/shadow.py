@@ -16,13 +16,14 @@ from understudy.core.attacks.linear import LinearPosterior
 from understudy.core.attacks.shadows import Shadow, ShadowCalibration
 from understudy.logs.attacks.knowledge import Knowledge
 from understudy.logs.attacks.steps import count_scores, rare_bag_scores, rare_scores, transition_scores
+from understudy.logs.attacks.tracing import tracing_scores
 from understudy.logs.interactions import Interactions
 
 Floats = NDArray[np.float64]
 
 N_SHADOWS = 64
 
-# The statistics of the other attacks that are cheap to recompute.
+# The scores of the other attacks that are cheap to recompute; those of tracing come on top.
 CHEAP = (transition_scores, count_scores, rare_scores, rare_bag_scores)
 
 # Makes a synthetic log from the log of some learners.
@@ -40,7 +41,8 @@ def fit_shadow(knowledge: Knowledge, generate: Generate, rng: np.random.Generato
 
 def cheap_scores(knowledge: Knowledge, synthetic: Interactions) -> Floats:
     """One column per cheap attack."""
-    return np.stack([score(knowledge, synthetic) for score in CHEAP], axis=1)
+    tracing = tracing_scores(knowledge, synthetic)
+    return np.column_stack([*(score(knowledge, synthetic) for score in CHEAP), *tracing.values()])
 
 
 class ShadowAttack:
@@ -75,7 +77,7 @@ def joint_linear_scores(knowledge: Knowledge, synthetic: Interactions) -> Floats
         statistics.spread,
         statistics.kind,
         knowledge.training_share,
-        statistics.of(knowledge.population),
+        statistics.real,
         released,
     )
     return posterior.scores(released)

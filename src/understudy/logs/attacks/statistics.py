@@ -8,6 +8,7 @@ how common they are, since generators keep common things better.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -21,6 +22,7 @@ from understudy.logs.models.rasch import fit_rasch
 
 Floats = NDArray[np.float64]
 
+KINDS = ("rows", "runs", "starts", "lengths", "jumps", "successes")
 # Jumps that are looked at: rare ones are too many, and each says next to nothing.
 MOST_JUMPS = 2000
 N_LENGTHS = 24
@@ -60,6 +62,11 @@ class LogStatistics:
         self.kind: NDArray[np.int64] = np.concatenate([N_BANDS * k + bands for k, bands in enumerate(kinds)])
         self.contributions, squares = self._contributions(parts, max(share, 1e-9))
         self.spread: Floats = share * (1.0 - share) * squares
+
+    @cached_property
+    def real(self) -> Floats:
+        """The statistics of the whole population."""
+        return self.of(self._population)
 
     def of(self, log: Interactions) -> Floats:
         """The statistics of a log."""

@@ -1,15 +1,17 @@
-"""`lcs`, `lcs-expected`, `lcs-outcomes`: is a synthetic sequence contained in the learner's own?
+"""`lcs`, `lcs-published`, `lcs-expected`, `lcs-outcomes`: is a synthetic sequence contained in the learner's own?
 
 The attacker's story: if rows were only left out, what remains of Ada is a subsequence of what
 Ada did. The attacker compares her sequence with each synthetic one by their longest common
 subsequence and looks at those that are contained in hers whole.
 
-Three scores, from the published one to the strongest we know:
+Four scores, from the published one to the strongest we know:
 
 - `lcs` (Vie, Rigaux and Minn 2022, section 5.3): length of the longest contained sequence, over the learner's
   length. Read literally, the paper divides by the length of the synthetic sequence, which
   gives every learner 1 as soon as there is a synthetic sequence of length 1; this reading
   reproduces its figures (findings, section 1).
+- `lcs-published`: what the authors' own program computes, which is neither: the largest length of a common
+  subsequence over (own length^0.03 x synthetic length^0.97).
 - `lcs-expected`: a learner of length n whose rows were kept with probability q leaves about
   q n of them. The score is the best log-probability of the contained length under that
   binomial law, with a bonus of 2 log(length), since long matches are rarely a coincidence.
@@ -37,23 +39,28 @@ Floats = NDArray[np.float64]
 
 BLOCK_CELLS = 4_000_000
 SURPRISE_SHARE = 0.2
+# By which power of the learner's own length the authors' program divides; the rest is the synthetic one's.
+OWN_POWER = 0.03
 NO_MATCH = -np.inf
 
 
 def subsequence_scores(knowledge: Knowledge, synthetic: Interactions, workers: int = 1) -> dict[str, Floats]:
-    """The scores `lcs` and `lcs-expected` of each learner, by actions alone."""
+    """The scores `lcs`, `lcs-published` and `lcs-expected` of each learner, by actions alone."""
     log = knowledge.population
     kept = _kept_share(knowledge, synthetic)
-    share = np.zeros(log.n_learners)
+    share, published = np.zeros(log.n_learners), np.zeros(log.n_learners)
     expected = np.full(log.n_learners, NO_MATCH)
     fakes = as_strings(synthetic.action, synthetic.offsets)
     bonus = 2.0 * np.log(np.maximum(synthetic.lengths, 1))
-    for rows, contained in contained_lengths(as_strings(log.action, log.offsets), fakes, workers):
-        lengths = log.lengths[rows]
+    fake_power = np.maximum(synthetic.lengths, 1) ** (1.0 - OWN_POWER)
+    for rows, common in blocks_of_common_lengths(as_strings(log.action, log.offsets), fakes, workers):
+        lengths, contained = log.lengths[rows], common == synthetic.lengths
+        nearest = (common / fake_power).max(axis=1, initial=0.0)
+        published[rows] = nearest / np.maximum(lengths, 1) ** OWN_POWER
         match = np.where(contained, synthetic.lengths, 0)
         share[rows] = match.max(axis=1, initial=0) / np.maximum(lengths, 1)
         expected[rows] = _best(contained, lengths, synthetic.lengths, kept, bonus)
-    return {"lcs": share, "lcs-expected": expected}
+    return {"lcs": share, "lcs-published": published, "lcs-expected": expected}
 
 
 def outcome_scores(knowledge: Knowledge, synthetic: Interactions, workers: int = 1) -> Floats:
@@ -63,10 +70,9 @@ def outcome_scores(knowledge: Knowledge, synthetic: Interactions, workers: int =
     best = np.full(log.n_learners, NO_MATCH)
     fakes = as_strings(2 * synthetic.action + synthetic.outcome, synthetic.offsets)
     bonus = SURPRISE_SHARE * _surprise(synthetic)
-    for rows, contained in contained_lengths(
-        as_strings(2 * log.action + log.outcome, log.offsets), fakes, workers
-    ):
-        best[rows] = _best(contained, log.lengths[rows], synthetic.lengths, kept, bonus)
+    originals = as_strings(2 * log.action + log.outcome, log.offsets)
+    for rows, common in blocks_of_common_lengths(originals, fakes, workers):
+        best[rows] = _best(common == synthetic.lengths, log.lengths[rows], synthetic.lengths, kept, bonus)
     return best
 
 
@@ -75,16 +81,15 @@ def common_lengths(originals: list[str], fakes: list[str], workers: int = 1) -> 
     return process.cdist(originals, fakes, scorer=LCSseq.similarity, workers=workers, dtype=np.int32)
 
 
-def contained_lengths(
+def blocks_of_common_lengths(
     originals: list[str], fakes: list[str], workers: int
-) -> Iterator[tuple[slice, NDArray[np.bool_]]]:
-    """Blocks of originals, and which fakes each of them contains; memory stays bounded."""
-    lengths = np.array([len(fake) for fake in fakes])
+) -> Iterator[tuple[slice, NDArray[np.int32]]]:
+    """Blocks of originals, and their common lengths with all fakes; memory stays bounded."""
     block = max(1, BLOCK_CELLS // max(len(fakes), 1))
     for begin in range(0, len(originals), block):
         rows = slice(begin, min(begin + block, len(originals)))
         if fakes:
-            yield rows, common_lengths(originals[rows], fakes, workers) == lengths
+            yield rows, common_lengths(originals[rows], fakes, workers)
 
 
 def _best(

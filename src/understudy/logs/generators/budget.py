@@ -8,14 +8,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import lru_cache
 from math import log, sqrt
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import csr_array, hstack
 
 from understudy.core.privacy.composition import analytic_rho, default_delta, from_gaussians
 from understudy.core.privacy.guarantee import Guarantee
 from understudy.core.privacy.mechanisms import gaussian
-from understudy.core.privacy.noise import Noise
+from understudy.core.privacy.noise import Noise, os_noise
 from understudy.logs.generators.private_sums import Total
 
 Floats = NDArray[np.float64]
@@ -73,6 +75,7 @@ class Spending:
 
     def __init__(self, rho: float, noise: Noise, *, vocabulary: bool) -> None:
         self.rho = rho
+        self.released: dict[str, Noisy] = {}
         self._noise = noise
         self._n_cells = 0
         rest = 1.0 - VOCABULARY_SHARE if vocabulary else 1.0
@@ -90,19 +93,63 @@ class Spending:
         rho = self.rho_of(name) / len(totals)
         del self._shares[name]
         released = []
-        for total in totals:
+        for number, total in enumerate(totals):
             self._n_cells += total.values.size
             if self._n_cells > MOST_CELLS or total.sensitivity / sqrt(2.0 * rho) < LEAST_SIGMA:
                 raise ValueError("the accounting does not cover so many cells or so fine a noise")
             noisy = gaussian(total.values, sensitivity=total.sensitivity, rho=rho, noise=self._noise)
             sigma = total.step * (total.sensitivity / sqrt(2.0 * rho))
             released.append(Noisy(noisy.astype(np.float64) * total.step, sigma))
+            self.released[f"{name} {number}"] = released[-1]
         return released
 
     @property
     def unspent(self) -> list[str]:
         """Statistics that were not paid for yet."""
         return list(self._shares)
+
+
+class Replay(Spending):
+    """Spends nothing: gives out noisy sums that were released, and notes what each learner of another log adds to them.
+
+    It is what an attacker does who saw the noisy sums.
+    """
+
+    def __init__(self, rho: float, released: dict[str, Noisy], *, vocabulary: bool) -> None:
+        super().__init__(rho, os_noise(), vocabulary=vocabulary)
+        self.released = released
+        self._added: dict[str, Total] = {}
+
+    def spend(self, name: str, *totals: Total) -> list[Noisy]:
+        """The noisy sums of before."""
+        names = [f"{name} {number}" for number in range(len(totals))]
+        del self._shares[name]
+        self._added.update(zip(names, totals, strict=True))
+        return [self.released[each] for each in names]
+
+    def skip(self, name: str) -> None:
+        """Leave a statistic out: it is known otherwise."""
+        del self._shares[name]
+
+    def learner_sums(self, n_learners: int) -> LearnerSums:
+        """What each learner adds, and what was released, both in units of the noise."""
+        added, released = [], []
+        for name, total in self._added.items():
+            assert total.parts is not None
+            noisy = self.released[name]
+            unit = np.broadcast_to(total.step / noisy.sigma, total.values.shape)
+            learner, column, lattice = total.parts
+            added.append(csr_array((lattice * unit[column], (learner, column)), (n_learners, len(unit))))
+            released.append(noisy.values / noisy.sigma)
+        return LearnerSums(csr_array(hstack(added)), np.concatenate(released))
+
+
+@dataclass(frozen=True)
+class LearnerSums:
+    """Noisy sums over learners and what each learner would add: learners x sums, noise of variance 1 in each."""
+
+    added: Any
+    released: Floats
 
 
 def choose_norm(sizes: Floats, learners: Floats, mass: float, n_columns: int, rho: float) -> float:

@@ -13,6 +13,7 @@ import numpy as np
 from understudy.core.privacy.guarantee import Guarantee
 from understudy.core.privacy.noise import Noise, os_noise
 from understudy.errors import UsageError
+from understudy.logs.generators.budget import LearnerSums
 from understudy.logs.interactions import Interactions
 
 
@@ -63,6 +64,10 @@ class Generator(ABC):
             )
         drawn = self._sample(n_learners, rng or np.random.default_rng())
         return replace(drawn, simulated=self.simulated_, guarantee=self.guarantee_)
+
+    def learner_sums(self, log: Interactions) -> LearnerSums | None:
+        """Where a fit rests on noisy sums over learners: what each learner of a log would have added to them."""
+        return None
 
     @abstractmethod
     def _fit(self, log: Interactions, rng: np.random.Generator, noise: Noise) -> None:

@@ -27,7 +27,9 @@ from understudy.core.privacy.guarantee import Guarantee
 from understudy.core.privacy.noise import Noise
 from understudy.errors import UsageError
 from understudy.logs.generators.budget import (
+    LearnerSums,
     Noisy,
+    Replay,
     Spending,
     budget,
     choose_norm,
@@ -102,20 +104,45 @@ class MarkovDP(Generator):
 
     def _fit(self, log: Interactions, rng: np.random.Generator, noise: Noise) -> None:
         """Release the noisy sums, then make a chain and difficulties of them."""
-        delta = self.delta or default_delta(log.n_learners)
-        # Releasing names needs a delta of its own, d = delta / 2, and a factor 1 / (1 - d) of epsilon's.
         found = not log.declared
-        rho = budget(self.epsilon + log1p(-delta / 2), delta / 2) if found else budget(self.epsilon, delta)
-        spending = Spending(rho, noise, vocabulary=found)
+        spending = Spending(self._rho(vocabulary=found), noise, vocabulary=found)
         log = first_rows(log, self.longest)
         if found:
-            log = _with_private_vocabulary(log, spending, delta / 2)
+            log = _with_private_vocabulary(log, spending, self._delta / 2)
+        self._fit_sums(log, spending)
+        # Noisy, so it may be kept like everything that is computed from it.
+        self.transcript_ = spending.released
+
+    @property
+    def _delta(self) -> float:
+        return self.delta or default_delta(self.n_learners_)
+
+    def _rho(self, *, vocabulary: bool) -> float:
+        """The budget: releasing names needs a delta of its own, d = delta / 2, and 1 / (1 - d) of e^epsilon."""
+        if vocabulary:
+            return budget(self.epsilon + log1p(-self._delta / 2), self._delta / 2)
+        return budget(self.epsilon, self._delta)
+
+    def _fit_sums(self, log: Interactions, spending: Spending) -> None:
         self.actions_ = log.actions
         self.signal_: dict[str, float] = {}
         self._fit_chain(log, spending)
         self._fit_outcomes(log, spending)
         if spending.unspent:
             raise ValueError(f"the budget of {spending.unspent} was not spent")
+
+    def learner_sums(self, log: Interactions) -> LearnerSums:
+        """What each learner of a log would have added to the sums that this fit released; names aside."""
+        found = "vocabulary 0" in self.transcript_
+        replay = Replay(self._rho(vocabulary=found), self.transcript_, vocabulary=found)
+        log = first_rows(log, self.longest)
+        if found:
+            log = log.with_vocabulary(self.actions_)
+            replay.skip("vocabulary")
+        again = self.fresh()
+        again.n_learners_ = self.n_learners_
+        again._fit_sums(log, replay)
+        return replay.learner_sums(log.n_learners)
 
     def _sample(self, n_learners: int | None, rng: np.random.Generator) -> Interactions:
         """Walks of invented learners."""
@@ -126,7 +153,7 @@ class MarkovDP(Generator):
         return Interactions(action, outcome, offsets, self.actions_)
 
     def _fit_chain(self, log: Interactions, spending: Spending) -> None:
-        n_learners, n_actions = log.n_learners, log.n_actions
+        n_learners, n_actions = self.n_learners_, log.n_actions
         walks, edges = WalkStatistics(log), bin_edges(self.longest)
         (moments,) = spending.spend("length moments", walks.length_moments(self.longest))
         (lengths,) = spending.spend("lengths", walks.lengths(edges))
@@ -208,7 +235,7 @@ class MarkovDP(Generator):
         (moments,) = spending.spend(
             "abilities", moments_of(unexplained(pairs, easiness).ability, MOST_ABILITY)
         )
-        mean, square = moments.values / log.n_learners
+        mean, square = moments.values / self.n_learners_
         self.ability_mean_ = float(np.clip(mean, -2.0, 2.0))
         self.ability_spread_ = float(np.sqrt(np.clip(square - mean**2, 0.05, 4.0)))
 

@@ -23,30 +23,40 @@ class Total:
     """A sum over learners on the lattice.
 
     `sensitivity` is the L2 distance, in lattice steps, by which replacing one learner can move
-    it; `step` is what one lattice step is worth (a number, or one per entry).
+    it; `step` is what one lattice step is worth (a number, or one per entry). `parts` is what the sum is of: learner,
+    column and lattice steps. No mechanism looks at them; the audit does that knows the noisy sums.
     """
 
     values: NDArray[np.int64]
     sensitivity: float
     step: float | Floats
+    parts: Entries | None = None
 
     def __add__(self, other: Total) -> Total:
         return Total(self.values + other.values, self.sensitivity, self.step)
 
 
-def one_of(code: IntArray, n_codes: int) -> Total:
-    """How many learners have each code. A learner has one: (1, 0, ...) becomes (0, 1, ...)."""
+def one_of(code: IntArray, n_codes: int, learner: IntArray | None = None) -> Total:
+    """How many learners have each code. A learner has one: (1, 0, ...) becomes (0, 1, ...).
+
+    `learner` are the learners who have one; all of them by default.
+    """
     learners = np.bincount(code, minlength=n_codes).astype(np.int64)
+    parts = (
+        np.arange(len(code)) if learner is None else learner,
+        code,
+        np.full(len(code), float(RESOLUTION)),
+    )
     # On the fine lattice like all others, where discrete noise is next to continuous.
-    return Total(learners * RESOLUTION, sqrt(2.0) * RESOLUTION, 1.0 / RESOLUTION)
+    return Total(learners * RESOLUTION, sqrt(2.0) * RESOLUTION, 1.0 / RESOLUTION, parts)
 
 
 def clipped_counts(
     learner: IntArray, column: IntArray, count: Floats, shape: tuple[int, int], norm: float
 ) -> Total:
     """Sum of learners' vectors of non-negative entries, each scaled down to L2 norm `norm`."""
-    values = _clipped_sum(learner, column, count, np.ones(shape[1]), shape, norm)
-    return Total(values, sqrt(2.0) * RESOLUTION, norm / RESOLUTION)
+    values, parts = _clipped_sum(learner, column, count, np.ones(shape[1]), shape, norm)
+    return Total(values, sqrt(2.0) * RESOLUTION, norm / RESOLUTION, parts)
 
 
 def clipped_slopes(
@@ -61,14 +71,15 @@ def clipped_slopes(
 
     Columns with a large weight get little noise in their own units: `step` is norm / weight.
     """
-    values = _clipped_sum(learner, column, slope, weight, shape, norm)
-    return Total(values, 2.0 * RESOLUTION, norm / RESOLUTION / weight)
+    values, parts = _clipped_sum(learner, column, slope, weight, shape, norm)
+    return Total(values, 2.0 * RESOLUTION, norm / RESOLUTION / weight, parts)
 
 
 def bounded_sum(value: Floats, most: float) -> Total:
     """Sum of one non-negative number per learner, each cut at `most`: it moves by `most` at the most."""
     lattice = np.trunc(np.clip(value, 0.0, most) * (RESOLUTION / most))
-    return Total(np.array([lattice.sum()]).astype(np.int64), float(RESOLUTION), most / RESOLUTION)
+    total = np.array([lattice.sum()]).astype(np.int64)
+    return Total(total, float(RESOLUTION), most / RESOLUTION, _columns(lattice[:, None]))
 
 
 def moments_of(value: Floats, most: float) -> Total:
@@ -79,9 +90,10 @@ def moments_of(value: Floats, most: float) -> Total:
     from 4 at s = 0. So replacing a learner moves the pair by 2, and rounding by less than 1 in each.
     """
     cut = np.clip(value, -most, most) / most
-    lattice = np.trunc(np.stack([cut, cut**2]) * RESOLUTION).sum(axis=1)
+    lattice = np.trunc(np.stack([cut, cut**2]) * RESOLUTION)
     sensitivity = 2.0 * RESOLUTION + sqrt(2.0)
-    return Total(lattice.astype(np.int64), sensitivity, np.array([most, most**2]) / RESOLUTION)
+    step = np.array([most, most**2]) / RESOLUTION
+    return Total(lattice.sum(axis=1).astype(np.int64), sensitivity, step, _columns(lattice.T))
 
 
 def clip_factors(learner: IntArray, entry: Floats, n_learners: int, norm: float) -> Floats:
@@ -98,8 +110,8 @@ def _clipped_sum(
     weight: Floats,
     shape: tuple[int, int],
     norm: float,
-) -> NDArray[np.int64]:
-    """Entries are (learner, column) pairs that occur once each."""
+) -> tuple[NDArray[np.int64], Entries]:
+    """Entries are (learner, column) pairs that occur once each; the sum, and its parts."""
     n_learners, n_columns = shape
     weighted = entry * weight[column]
     factor = clip_factors(learner, weighted, n_learners, norm)
@@ -107,7 +119,13 @@ def _clipped_sum(
     # rounding towards zero only shortens it.
     lattice = np.trunc(weighted * factor[learner] * (RESOLUTION / norm) * (1 - 1e-9))
     # Sums of integers below 2^53 are exact in floats.
-    return totals(column, lattice, n_columns).astype(np.int64)
+    return totals(column, lattice, n_columns).astype(np.int64), (learner, column, lattice)
+
+
+def _columns(lattice: Floats) -> Entries:
+    """The entries of a table of learners x columns."""
+    learner, column = np.divmod(np.arange(lattice.size), lattice.shape[1])
+    return learner, column, lattice.ravel()
 
 
 Floats = NDArray[np.float64]
@@ -130,13 +148,14 @@ class WalkStatistics:
         Both entries of a learner lie in [0, 1], so replacing one moves the pair by sqrt(2) at most.
         """
         share = np.log(np.clip(self.log.lengths, 1, longest)) / np.log(longest)
-        lattice = np.trunc(np.stack([share, share**2]) * RESOLUTION).sum(axis=1)
-        return Total(lattice.astype(np.int64), np.sqrt(2.0) * RESOLUTION, 1.0 / RESOLUTION)
+        lattice = np.trunc(np.stack([share, share**2]) * RESOLUTION)
+        total = lattice.sum(axis=1).astype(np.int64)
+        return Total(total, np.sqrt(2.0) * RESOLUTION, 1.0 / RESOLUTION, _columns(lattice.T))
 
     def starts(self) -> Total:
         """Learners by first action."""
-        first = self.log.offsets[:-1][self.log.lengths > 0]
-        return one_of(self.log.action[first], self.log.n_actions)
+        some = np.flatnonzero(self.log.lengths)
+        return one_of(self.log.action[self.log.offsets[some]], self.log.n_actions, some)
 
     def row_norms(self, edges: IntArray) -> Total:
         """Learners by the norm of their attempts per action."""
@@ -164,7 +183,8 @@ class WalkStatistics:
         )
         factor = np.minimum(1.0, longest / np.maximum(log.lengths, 1)) / longest
         lattice = np.trunc(per_learner * factor[:, None] * RESOLUTION * (1 - 1e-9))
-        return Total(lattice.sum(axis=0).astype(np.int64), sqrt(3.0) * RESOLUTION, longest / RESOLUTION)
+        total = lattice.sum(axis=0).astype(np.int64)
+        return Total(total, sqrt(3.0) * RESOLUTION, longest / RESOLUTION, _columns(lattice))
 
     def rows(self, norm: float) -> Total:
         """Attempts per action."""

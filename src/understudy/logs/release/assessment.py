@@ -8,7 +8,8 @@ of the real data, covered by no guarantee, and stay with the custodian unless pu
 from __future__ import annotations
 
 import statistics
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -37,6 +38,7 @@ class Assessment(Risk):
     """Means over the trials on halves. `low` and `high` bound the strongest attack's AUC."""
 
     chance: ChanceLevel
+    white_box: RiskEstimate | None
     attribute: AttributeEstimate
     utility: dict[str, float]
     groups: list[GroupFigures]
@@ -49,6 +51,7 @@ class Assessment(Risk):
         return {
             **super().to_json(),
             "chance": dict(vars(self.chance)),
+            "white_box": None if self.white_box is None else self.white_box.to_json(),
             "attribute": self.attribute.to_json(),
             "utility": self.utility,
             "groups": [figures.to_json() for figures in self.groups],
@@ -90,17 +93,9 @@ def _mean(trials: list[Trial], log: Interactions) -> Assessment:
     attributes = [trial.attribute for trial in trials]
     return Assessment(
         estimates=tuple(
-            RiskEstimate(
-                attack=same[0].attack,
-                auc=mean(e.auc for e in same),
-                low=mean(e.low for e in same),
-                high=mean(e.high for e in same),
-                tpr_at_1pct=mean(e.tpr_at_1pct for e in same),
-                n_members=same[0].n_members,
-                n_outsiders=same[0].n_outsiders,
-            )
-            for same in zip(*(trial.risk.estimates for trial in trials), strict=True)
+            _mean_estimate(same) for same in zip(*(trial.risk.estimates for trial in trials), strict=True)
         ),
+        white_box=_mean_estimate(white) if (white := [t.white_box for t in trials if t.white_box]) else None,
         low=mean(trial.risk.low for trial in trials),
         high=mean(trial.risk.high for trial in trials),
         chance=ChanceLevel(
@@ -123,3 +118,12 @@ def _mean(trials: list[Trial], log: Interactions) -> Assessment:
         n_constant=int(log.constant_actions().sum()),
         n_halves=len(trials),
     )
+
+
+def _mean_estimate(estimates: Sequence[RiskEstimate]) -> RiskEstimate:
+    """The mean of one attack's estimates over trials."""
+    figures: dict[str, Any] = {
+        name: statistics.fmean(getattr(estimate, name) for estimate in estimates)
+        for name in ("auc", "low", "high", "tpr_at_1pct")
+    }
+    return replace(estimates[0], **figures)

@@ -23,6 +23,7 @@ from understudy.core.options import settled
 from understudy.core.pages.charts import Look, Point, curves
 from understudy.core.pages.figures import ACCENT, WARNING, Figure
 from understudy.core.pages.notebook import notebook_table
+from understudy.core.privacy.composition import worst_case
 from understudy.core.privacy.guarantee import Guarantee
 from understudy.core.privacy.noise import Noise
 from understudy.core.privacy.spending import Account, Charge, Spending, SpentError
@@ -107,12 +108,22 @@ class Release:
             f"{self.log.n_rows} rows of {self.log.n_learners} {who} learners.",
             f"Guarantee: {self.guarantee}.",
             f"Strongest attack: {worst.attack}, AUC {worst.auc:.2f} "
-            f"(interval {assessment.low:.2f} to {assessment.high:.2f}; 0.5 is guessing).",
+            f"(interval {assessment.low:.2f} to {assessment.high:.2f}; 0.5 is guessing).{self._limits()}",
             self.charge.sentence(),
             f"To share: {self.folder / 'share'}",
             f"To keep inside: {self.report}",
             f"Card: {self.card}",
         ]
+
+    def _limits(self) -> str:
+        """What stands above the strongest attack: the optimum on the noisy sums, and the proof."""
+        white = self.assessment.white_box
+        if white is None or not self.guarantee.formal:
+            return ""
+        return (
+            f" If the noisy sums were seen: AUC {white.auc:.2f} on this data; "
+            f"proved for any data: at most {worst_case(self.guarantee)['auc']:.2f}."
+        )
 
     def to_frame(self) -> pl.DataFrame:
         """The attacks that were measured, a row each; they stay inside."""
@@ -239,7 +250,10 @@ def _write(
         write_json(share / "card.json", content)
         write_text(share / "card.html", card_page(content))
         write_json(keep / "report.json", report)
-        write_text(keep / "report.html", report_page(log, synthetic, assessment, content, report))
+        write_text(
+            keep / "report.html",
+            report_page(log, synthetic, assessment, generator.guarantee_, content, report),
+        )
         # The report, its figures and its seed are for the custodian alone.
         keep.chmod(0o700)
 

@@ -22,6 +22,7 @@ from understudy.logs.generators.budget import predict
 from understudy.logs.generators.generator import Generator
 from understudy.logs.interactions import Interactions
 from understudy.logs.release.assessment import Assessment
+from understudy.logs.release.levels import levels_figure, risk_levels
 from understudy.logs.utility import METRICS
 
 N_EXAMPLE_ROWS = 8
@@ -57,7 +58,7 @@ def card_content(
         "accuracy": sampling_accuracy(synthetic),
         "columns": list(csv.DictReader(io.StringIO(codebook(synthetic, generator.keeps_rows)))),
         "examples": synthetic.to_polars("synthetic-").head(N_EXAMPLE_ROWS).to_dicts(),
-        "measured": published(assessment) if publish_figures else None,
+        "measured": published(assessment, guarantee) if publish_figures else None,
         "measured_note": NOT_COVERED if publish_figures else NOT_PUBLISHED,
     }
 
@@ -160,7 +161,7 @@ def _uncertainty(synthetic: Interactions, action: int) -> float:
     return float(min(0.5, 1.96 * error))
 
 
-def published(assessment: Assessment) -> dict[str, Any]:
+def published(assessment: Assessment, guarantee: Guarantee) -> dict[str, Any]:
     """Measured figures, rounded to two digits, for a card."""
     worst = assessment.worst
     auc, low, high, tpr = (
@@ -170,6 +171,7 @@ def published(assessment: Assessment) -> dict[str, Any]:
         "statement": NOT_COVERED,
         "verdict": verdict(worst.attack, auc, low, high),
         "certainty": certainty(low, high, tpr),
+        "levels": [dict(vars(level)) for level in risk_levels(guarantee, assessment)],
         "strongest_attack": worst.attack,
         "auc": auc,
         "auc_low": low,
@@ -184,7 +186,9 @@ def published(assessment: Assessment) -> dict[str, Any]:
 
 def card_page(content: dict[str, Any]) -> str:
     """The card as a page."""
-    return render("logs/release/card.html", card=content)
+    measured = content["measured"]
+    figure = None if measured is None else levels_figure(measured["levels"])
+    return render("logs/release/card.html", card=content, levels_figure=figure)
 
 
 def codebook(synthetic: Interactions, keeps_rows: bool) -> str:

@@ -10,10 +10,12 @@ from understudy.core.pages.charts import Look, Point, curves
 from understudy.core.pages.figures import ACCENT, MUTED, Figure, data
 from understudy.core.pages.render import render
 from understudy.core.pages.words import certainty, verdict
+from understudy.core.privacy.guarantee import Guarantee
 from understudy.logs.audit import risk_figure, strongest_first
 from understudy.logs.description import n_by_one_learner
 from understudy.logs.interactions import Interactions, common_vocabulary
 from understudy.logs.release.assessment import Assessment
+from understudy.logs.release.levels import levels_figure, risk_levels
 from understudy.logs.utility import METRICS
 
 # More would not be legible in the figure of shares.
@@ -24,12 +26,14 @@ def report_page(
     log: Interactions,
     synthetic: Interactions,
     assessment: Assessment,
+    guarantee: Guarantee,
     card: dict[str, Any],
     report: dict[str, Any],
 ) -> str:
     """The report as a page."""
     log, synthetic = common_vocabulary(log, synthetic)
     worst = assessment.worst
+    levels = [dict(vars(level)) for level in risk_levels(guarantee, assessment)]
     return render(
         "logs/release/report.html",
         card=card,
@@ -40,6 +44,8 @@ def report_page(
         n_single=n_by_one_learner(log),
         verdict=verdict(worst.attack, worst.auc, assessment.low, assessment.high),
         certainty=certainty(assessment.low, assessment.high, worst.tpr_at_1pct),
+        levels=levels,
+        levels_figure=levels_figure(levels),
         strongest_first=strongest_first(assessment.estimates),
         attacks_figure=risk_figure(assessment.estimates, assessment.chance),
         actions_figure=shares_figure(log, synthetic),

@@ -1,0 +1,31 @@
+"""`transcript`: what an attacker finds who sees the noisy sums themselves, and not only the log made of them.
+
+The attacker's story: a private generator adds noise to sums over learners and computes all else from these. Bob has
+stolen the noisy sums. He knows what each learner would add to each of them and how large the noise is, so he can weigh
+all memberships together (`core/attacks/linear.py`), with no model of the generator between him and the sums.
+Whatever can be found out from the synthetic log is found out from the noisy sums as well. So this is a ceiling
+for attacks on the log, on this data, and it lies below the proved worst case, which holds for any data.
+
+The prior of memberships is normal there instead of 0 or 1; with many learners in each sum that makes no difference.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from understudy.core.attacks.linear import LinearPosterior
+from understudy.logs.attacks.knowledge import Knowledge
+from understudy.logs.generators.generator import Generator
+
+Floats = NDArray[np.float64]
+
+
+def transcript_scores(knowledge: Knowledge, fitted: Generator) -> Floats | None:
+    """The posterior mean of each membership given the noisy sums; None where the fit rests on no such sums."""
+    sums = fitted.learner_sums(knowledge.population)
+    if sums is None:
+        return None
+    share, ones = knowledge.training_share, np.ones(len(sums.released))
+    expected = share * np.asarray(sums.added.sum(axis=0)).ravel()
+    return LinearPosterior(sums.added, share, expected, ones, ones).scores(sums.released)

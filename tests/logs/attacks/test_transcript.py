@@ -1,0 +1,70 @@
+"""`transcript`: the sums it rests on are those that were released; what it finds lies between proof and black box."""
+
+import numpy as np
+import pytest
+
+from understudy.core.attacks.estimate import auc_with_error
+from understudy.core.privacy.composition import worst_case
+from understudy.core.privacy.noise import seeded_noise
+from understudy.logs.attacks.knowledge import Knowledge
+from understudy.logs.attacks.transcript import transcript_scores
+from understudy.logs.generators.baselines import Markov
+from understudy.logs.generators.markov_dp import MarkovDP
+from understudy.logs.simulate import Classroom
+
+pytestmark = pytest.mark.oracle
+
+
+class NoNoise:
+    """The sums as they are."""
+
+    secret = False
+
+    def discrete_gaussian(self, values, sigma):
+        return values.copy()
+
+
+@pytest.fixture(scope="module")
+def log():
+    return Classroom(n_learners=240, n_actions=15).simulate(np.random.default_rng(0))
+
+
+@pytest.mark.parametrize("declared", [True, False])
+def test_the_learners_add_up_to_what_was_released(log, declared):
+    """Without noise exactly, whatever the population; names that are not told are pooled in both."""
+    log = log.declare() if declared else log
+    member = np.random.default_rng(1).random(240) < 0.5
+    fitted = MarkovDP(epsilon=8.0).fit(log.select(member), np.random.default_rng(0), NoNoise())
+    sums = fitted.learner_sums(log)
+    assert sums.added.shape == (240, len(sums.released))
+    np.testing.assert_allclose(sums.added.T @ member, sums.released, rtol=1e-9, atol=1e-9)
+
+
+def test_what_is_left_is_noise_of_variance_one(log):
+    member = np.random.default_rng(1).random(240) < 0.5
+    rng = np.random.default_rng(2)
+    fitted = MarkovDP(epsilon=8.0).fit(log.declare().select(member), rng, seeded_noise(rng))
+    sums = fitted.learner_sums(log.declare())
+    left = sums.released - sums.added.T @ member
+    # Some 400 draws: the variance has a standard error of 0.07.
+    assert left.std() == pytest.approx(1.0, abs=0.15)
+    assert abs(left.mean()) < 0.25
+
+
+def test_it_finds_more_than_guessing_and_no_more_than_the_proof_allows(log):
+    """Twelve halves; each area has a standard error of 0.04."""
+    found, control = [], []
+    log = log.declare()
+    for seed in range(12):
+        rng = np.random.default_rng(seed)
+        member = rng.permutation(240) < 120
+        fitted = MarkovDP(epsilon=8.0).fit(log.select(member), rng, seeded_noise(rng))
+        scores = transcript_scores(Knowledge(log, 120), fitted)
+        found.append(auc_with_error(scores, member)[0])
+        control.append(auc_with_error(scores, rng.permutation(member))[0])
+    assert 0.55 < np.mean(found) < worst_case(MarkovDP(epsilon=8.0).guarantee(120))["auc"]
+    assert np.mean(control) == pytest.approx(0.5, abs=4 * 0.04 / np.sqrt(12))
+
+
+def test_a_generator_without_noisy_sums_has_no_transcript(log):
+    assert transcript_scores(Knowledge(log, 120), Markov().fit(log.select(np.arange(120)))) is None
