@@ -152,6 +152,9 @@ def test_attacks_of_a_sweep_stand_on_the_card(folder):
     assert done.returncode == 0, done.stderr
     card = json.loads((folder / "tried.card.json").read_text())
     assert [one["rate"] for one in card["attacks"]] == [0.88]
+    assert card["guarantee"]["caveats"] == ["figures-published"]
+    headline = "No formal guarantee; figures measured on the real learners are published here without one"
+    assert f"<h2>{headline}</h2>" in (folder / "tried.card.html").read_text()
     assert "88" in (folder / "tried.card.html").read_text()
     assert "no guarantee covers them" in card["attacks_note"]
     assert "14 of 15 learners" in card["attacks_note"]
@@ -315,9 +318,10 @@ def test_a_copy_under_another_name_is_asked_about(folder, tmp_path):
 
     assert "also knows" not in charged("events.csv", "one.json").stderr
     copy = charged("copy.csv", "two.json", "--explain")
-    assert "also knows 'learners of the file events.csv'" in copy.stderr
+    assert "knows these learners, or many of them, as 'learners of the file events.csv'" in copy.stderr
+    assert charged("copy.csv", "two.json").returncode == 4
     named = charged("copy.csv", "two.json", "--population", "learners of the file events.csv", "--json")
-    assert "also knows" not in named.stderr
+    assert "knows" not in named.stderr
     assert json.loads(named.stdout)["spent"] == 4.0
 
 

@@ -216,7 +216,11 @@ def test_every_figure_has_words_and_a_drawing_for_telephones(pages: dict[str, st
 
 def test_a_card_without_a_guarantee_says_so_and_why() -> None:
     words = words_of(card_page(content_of(NONE, accept_risk="a pilot")))
-    assert "No formal guarantee Why: transition counts of the training log are released." in words
+    assert (
+        "No formal guarantee; the custodian accepted the risk "
+        "Why: transition counts of the training log are released." in words
+    )
+    assert "risk-accepted" in content_of(NONE, accept_risk="a pilot")["guarantee"]["caveats"]
     assert "could partly be recognised" in words
     assert "gave this reason a pilot" in words
     assert "It is proved" not in words
@@ -232,6 +236,17 @@ def test_a_card_with_a_guarantee_explains_epsilon_and_the_worst_case() -> None:
     assert "at most 22 of 100 learners" in words
     assert "No formal guarantee" not in words
     assert "accepted the risk" not in words
+
+
+def test_published_figures_are_in_the_headline_and_in_the_guarantee() -> None:
+    content = content_of(FORMAL, publish=True, accept_risk="needless")
+    assert content["protection"]["headline"] == (
+        "Formal guarantee: epsilon 8, delta 1.00e-06; figures measured on the real learners are published here "
+        "without one"
+    )
+    assert content["guarantee"]["caveats"] == ["figures-published"]
+    assert "no guarantee covers them" in content["guarantee"]["statement"]
+    assert content_of(FORMAL)["protection"]["headline"] == "Formal guarantee: epsilon 8, delta 1.00e-06"
 
 
 def test_kept_rows_are_not_called_invented_learners() -> None:

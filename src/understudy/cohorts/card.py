@@ -108,13 +108,7 @@ def _protection(guarantee: Guarantee) -> dict[str, Any]:
             "What was declared and is taken as public: the number of learners, the features with their bounds, the "
             "labels, and the custodian's own description.",
         ]
-    beside = [f"To be stated with it: {caveat}." for caveat in guarantee.caveats]
-    return {
-        **words,
-        "explanation": [*words["explanation"], *beside],
-        "protects": protects,
-        "does_not_protect": lacks,
-    }
+    return {**words, "protects": protects, "does_not_protect": lacks}
 
 
 def expected_errors(summary: PrivateSummary, cohort: Cohort) -> list[dict[str, Any]]:

@@ -8,6 +8,7 @@ from typing import Any
 
 import polars as pl
 
+from understudy.core.pages.card import FIGURES_PUBLISHED, guarantee_in_words
 from understudy.core.pages.render import render
 from understudy.core.privacy.guarantee import Guarantee
 from understudy.errors import DataError, UsageError
@@ -48,6 +49,7 @@ def card_content(
     the table does not.
     """
     low, high = coarsening.typing_range()
+    guarantee = guarantee_of(attacks)
     n_learners = table["learner"].n_unique()
     return {
         "title": f"Coarsened keystrokes {provenance['card'][:6]}",
@@ -58,7 +60,8 @@ def card_content(
         "typing_range_ms": [low, high],
         "longest_pause_ms": columns.longest_pause,
         "keys": str(columns.keys),
-        "guarantee": GUARANTEE.to_json(),
+        "guarantee": guarantee.to_json(),
+        "headline": guarantee_in_words(guarantee)["headline"],
         "made": _made(coarsening, columns),
         "does_not_hide": _does_not_hide(coarsening, columns),
         "how_to_count": f"Count latencies from {low:g} to {high:g} ms as typing: here the 10 to 750 ms of the "
@@ -68,6 +71,11 @@ def card_content(
         "attacks": [_rounded(attack) for attack in attacks],
         "attacks_note": _attacks_note(attacks, columns, n_learners),
     }
+
+
+def guarantee_of(attacks: Sequence[dict[str, Any]]) -> Guarantee:
+    """What is proved about coarsened events: nothing; and whether measured figures are published with them."""
+    return GUARANTEE.with_caveats(FIGURES_PUBLISHED) if attacks else GUARANTEE
 
 
 def card_page(content: dict[str, Any]) -> str:

@@ -24,7 +24,7 @@ from understudy.core.options import settled
 from understudy.core.pages.notebook import notebook_table
 from understudy.core.privacy.spending import Account, Charge, Spending
 from understudy.errors import UsageError
-from understudy.keystrokes.card import GUARANTEE, card_content, card_page, read_attacks
+from understudy.keystrokes.card import card_content, card_page, guarantee_of, read_attacks
 from understudy.keystrokes.coarsening import (
     LONGEST_PAUSE,
     MIN_LEARNERS_PER_KEY,
@@ -136,7 +136,7 @@ class CoarseEvents:
             "learners": self.card["n_learners"],
             "columns": self.table.columns,
             "left_out": self.left_out,
-            "guarantee": GUARANTEE.to_json(),
+            "guarantee": self.charge.guarantee.to_json(),
         }
 
     def lines(self) -> list[str]:
@@ -145,7 +145,7 @@ class CoarseEvents:
         lines = [
             f"{where}{self.table.height:,} keys of {self.card['n_learners']} learners under new names, "
             f"{self.card['coarsening']}.",
-            f"Guarantee: {GUARANTEE}.",
+            f"Guarantee: {self.charge.guarantee}.",
         ]
         if not self.card["attacks"]:
             lines.append("No attack was run on it: a sweep measures who can still be identified.")
@@ -189,10 +189,11 @@ def coarsen(
     found = (
         [] if options.attacks is None else read_attacks(Path(options.attacks), coarsening, real.n_learners)
     )
-    account.check(GUARANTEE)
+    guarantee = guarantee_of(found)
+    account.check(guarantee)
     risk = {"attacks": found} if found else None
     written = None if out is None else _paths(out)
-    with account.charge("keystrokes coarsen", str(coarsening), GUARANTEE, out=written, risk=risk) as charge:
+    with account.charge("keystrokes coarsen", str(coarsening), guarantee, out=written, risk=risk) as charge:
         # A stream for random places and delays alone: order and names come from the operating system.
         coarse = coarsen_events(real, coarsening, columns, np.random.default_rng(secrets.randbits(128)))
         table = released_table(coarse, columns)

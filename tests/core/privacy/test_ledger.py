@@ -358,3 +358,15 @@ def test_several_files_of_a_release_bear_its_cost(ledger, tmp_path):
     files = [tmp_path / "a.csv", tmp_path / "b.csv"]
     ledger.record(population="class 7", card="c", kind="k", method="m", guarantee=Guarantee(2.0), files=files)
     assert [ledger.balance(file_population(file)).epsilon for file in files] == [2, 2]
+
+
+def test_a_release_that_has_to_be_alone_is_checked_when_it_is_charged(ledger):
+    """Two at once may both have seen no other release without a guarantee: the second is refused."""
+    record(ledger, NONE)
+    with pytest.raises(RefusedError, match="risks add up") as refusal:
+        ledger.record(
+            population="class of 2026", card="d", kind="release", method="markov", guarantee=NONE, alone=True
+        )
+    assert refusal.value.code == "risk"
+    assert len(ledger.entries()) == 1
+    ledger.record(population="others", card="e", kind="release", method="markov", guarantee=NONE, alone=True)

@@ -97,7 +97,10 @@ def test_the_release_is_listed_in_the_ledger_with_its_risk(bundle):
 
 
 def test_published_figures_are_rounded_and_say_that_nothing_covers_them(log, tmp_path):
-    release(log, tmp_path / "b", "markov", accept_risk="test", publish_figures=True)
+    made = release(log, tmp_path / "b", "markov", accept_risk="test", publish_figures=True)
+    assert "accepted the risk" in str(made.charge.guarantee)
+    assert "published with it" in str(made.charge.guarantee)
+    assert [caveat.code for caveat in made.guarantee.caveats] == ["risk-accepted", "figures-published"]
     card = json.loads((tmp_path / "b/share/card.json").read_text())
     assert card["measured"]["statement"].endswith("no guarantee covers them.")
     assert card["measured"]["auc"] == round(card["measured"]["auc"], 2)

@@ -12,36 +12,43 @@ PREVIOUS = Caveat(
     "earlier-summary",
     "this epsilon covers this year's learners, through this measurement only; the numbers also hold an earlier "
     "summary, whose learners were charged in their own year, and whoever is in both bears both",
+    "for this year's learners only; an earlier summary is in it",
 )
 PREVIOUS_CLAIMED = Caveat(
     "earlier-summary-claimed",
     "this epsilon covers this year's learners, through this measurement only; the numbers also hold an earlier "
     "summary, which no ledger here knows: that its learners were charged, and were other ones, is as its file claims",
+    "for this year's learners only; an earlier summary that no ledger here knows is in it",
 )
 FEEDBACK = Caveat(
     "feedback",
     "suggestions from validation were used: that feedback came from real data without noise, and no epsilon covers "
     "the learners it is about",
+    "feedback from validation is in it without one",
 )
 DROPPED = Caveat(
     "learners-without-events-dropped",
     "learners without an event were dropped before: the number of learners, which is public, therefore says how many "
     "had one, and this epsilon does not cover it",
+    "how many learners had an event is not covered",
 )
 UNSCORED = Caveat(
     "learners-without-score-dropped",
     "learners listed without a score were left out before: the number of learners, which is public, therefore says how "
     "many had one, and this epsilon does not cover it",
+    "how many learners had a score is not covered",
 )
 # Of a guarantee that was read: that the numbers were noisy cannot be seen on them.
 FROM_FILE = Caveat(
     "from-file",
     "as the file claims (that its stated noise is enough for this was checked; that it was drawn cannot be)",
+    "as the file claims",
 )
 EARLIER_FROM_FILE = Caveat(
     "earlier-summary-from-file",
     "of the earlier summary: as its file claims (that its stated noise is enough was checked; that it was drawn cannot "
     "be)",
+    "of the earlier summary: as its file claims",
 )
 
 KNOWN = (PREVIOUS, PREVIOUS_CLAIMED, EARLIER_FROM_FILE, FEEDBACK, DROPPED, UNSCORED, FROM_FILE)

@@ -7,9 +7,21 @@ from typing import Any
 
 from understudy.core.pages.words import in_100, sentence
 from understudy.core.privacy.composition import worst_case
-from understudy.core.privacy.guarantee import Guarantee
+from understudy.core.privacy.guarantee import Caveat, Guarantee
 
 NOT_COVERED = "These figures were computed from the real data, and no guarantee covers them."
+
+# Parts of the guarantee itself, so that they are in a card's headline and in the ledger, not in a footnote.
+FIGURES_PUBLISHED = Caveat(
+    "figures-published",
+    "figures that were measured on the real learners are published with it, and no guarantee covers them",
+    "figures measured on the real learners are published here without one",
+)
+RISK_ACCEPTED = Caveat(
+    "risk-accepted",
+    "the custodian accepted the risk and gave the reason on the card",
+    "the custodian accepted the risk",
+)
 
 NOT_PUBLISHED = "Figures measured on the real data are with the custodian and are not on this card."
 
@@ -30,9 +42,10 @@ MISUSES = (
 
 def guarantee_in_words(guarantee: Guarantee) -> dict[str, Any]:
     """The card's headline and explanation of a guarantee, and the most that any attack can reach under it."""
+    beside = [f"To be stated with it: {caveat}." for caveat in guarantee.caveats]
     if not guarantee.formal:
         return {
-            "headline": "No formal guarantee",
+            "headline": _headline("No formal guarantee", guarantee),
             "explanation": [
                 sentence(
                     f"Why: {guarantee.reason}" if guarantee.reason else "Why: none was claimed by the method"
@@ -40,21 +53,28 @@ def guarantee_in_words(guarantee: Guarantee) -> dict[str, Any]:
                 "This means that nothing is proved about how well this data hides the learners behind it. "
                 "They could partly be recognised: somebody who knows much of what a learner did may find out "
                 "whether that learner's record was used, and perhaps more.",
+                *beside,
             ],
             "worst_case": None,
         }
     bound = worst_case(guarantee)
     delta = f", delta {guarantee.delta:.2e}" if guarantee.delta else ""
     return {
-        "headline": f"Formal guarantee: epsilon {guarantee.epsilon:g}{delta}",
+        "headline": _headline(f"Formal guarantee: epsilon {guarantee.epsilon:g}{delta}", guarantee),
         "explanation": [
             "It is proved that any one learner could change this data only within limits. This holds for "
             f"{guarantee.unit}, whatever a reader of the data knows already or finds out later.",
             _epsilon_in_words(guarantee),
             _worst_case_in_words(bound),
+            *beside,
         ],
         "worst_case": bound,
     }
+
+
+def _headline(claim: str, guarantee: Guarantee) -> str:
+    """The claim with what it does not cover: who reads one line reads that too."""
+    return "; ".join((claim, *(caveat.headline or str(caveat) for caveat in guarantee.caveats)))
 
 
 def _epsilon_in_words(guarantee: Guarantee) -> str:

@@ -18,10 +18,14 @@ _NOTHING_PROVED = "no formal guarantee"
 
 @dataclass(frozen=True)
 class Caveat:
-    """Something that went into a release beside what is guaranteed: a code for programs, a sentence for people."""
+    """Something that went into a release beside what is guaranteed: a code for programs, a sentence for people.
+
+    `headline` is a short form for the first line of a card.
+    """
 
     code: str
     sentence: str
+    headline: str = ""
 
     def __str__(self) -> str:
         return self.sentence
@@ -84,7 +88,8 @@ class Guarantee:
 
     def __str__(self) -> str:
         if not self.formal:
-            return f"{_NOTHING_PROVED} ({self.reason})" if self.reason else _NOTHING_PROVED
+            nothing = f"{_NOTHING_PROVED} ({self.reason})" if self.reason else _NOTHING_PROVED
+            return "; ".join((nothing, *map(str, self.caveats)))
         delta = f", delta {self.delta:.2e}" if self.delta else ""
         how = f"; {', '.join(self.mechanisms)}" if self.mechanisms else ""
         proved = f"epsilon {self.epsilon:g}{delta} for {self.unit} ({self.adjacency}{how})"

@@ -24,6 +24,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from understudy.core.files.words import counted
 from understudy.core.privacy.balance import (
     DEFAULT_LIMIT,
     REFUSED,
@@ -174,11 +175,13 @@ class Ledger:
         others: Sequence[str] = (),
         at_most: Mapping[str, float] | None = None,
         once: bool = False,
+        alone: bool = False,
     ) -> None:
         """Append an entry, or refuse it when it would pass the limit.
 
         `at_most` limits figures of `risk`, such as the measured mu of everything released together. With
         `once`, a card that is in the ledger already is not charged again: what was interrupted may call it again.
+        With `alone` it is refused if a release without a guarantee counts for the same learners.
 
         `files` hold the data of this population, and so do `data_sets`, by their names: whatever was or will
         be charged to the learners of those is charged to it as well. Of simulated learners, who have no
@@ -193,7 +196,11 @@ class Ledger:
         with connected(self.path) as connection, writing(connection):
             if once and _known_card(connection, card):
                 return
-            _prepared(connection, population, guarantee, files, data_sets, simulated, roster, others)
+            balance = _prepared(
+                connection, population, guarantee, files, data_sets, simulated, roster, others
+            )
+            if alone and balance.n_without_guarantee:
+                raise _not_alone(balance.n_without_guarantee)
             _refuse_measured(risk or {}, at_most or {})
             connection.execute(
                 "INSERT INTO entries (at, who, population, card, kind, method, epsilon, delta, mu, "
@@ -304,6 +311,16 @@ class Ledger:
 
 def _known_card(connection: sqlite3.Connection, card: str) -> bool:
     return connection.execute("SELECT 1 FROM entries WHERE card = ?", (card,)).fetchone() is not None
+
+
+def _not_alone(n_others: int) -> RefusedError:
+    return RefusedError(
+        f"{counted(n_others, 'release')} without a guarantee about these learners exist, and their risks add up "
+        "unmeasured.",
+        hint="use a generator with a guarantee, or accept the risk with a reason.",
+        code="risk",
+        settings=("method", "accept_risk"),
+    )
 
 
 def _refuse_measured(risk: Mapping[str, Any], at_most: Mapping[str, float]) -> None:

@@ -258,6 +258,7 @@ class Account:
         at_most: Mapping[str, float] | None = None,
         *,
         once: bool = False,
+        alone: bool = False,
         others: Sequence[str] = (),
     ) -> None:
         if self.ledger is not None:
@@ -275,6 +276,7 @@ class Account:
                 others=others,
                 at_most=at_most,
                 once=once,
+                alone=alone,
             )
 
     @contextlib.contextmanager
@@ -290,6 +292,7 @@ class Account:
         noise: Noise | None = None,
         at_most: Mapping[str, float] | None = None,
         once: bool = False,
+        alone: bool = False,
         doubts: Sequence[Doubt] = (),
     ) -> Iterator[Charge]:
         """Charge a release, and make it inside the block; see the module's first lines.
@@ -298,7 +301,7 @@ class Account:
         leaves no guarantee.
         A person is asked first if there are doubts: the account's own, and those that the verb has.
         With `once` a charge of the same card is not repeated, and stays whatever happens: the release will
-        be tried again.
+        be tried again. With `alone` it is refused if a release without a guarantee counts for these learners.
         """
         if noise is not None and not noise.secret:
             guarantee = Guarantee.seeded(guarantee)
@@ -306,7 +309,9 @@ class Account:
         charge = Charge(self, card or new_card_id(), guarantee, noise or os_noise())
         written = _Written(() if out is None else (out,) if isinstance(out, Path) else tuple(out))
         try:
-            self._record(charge.card, kind, method, guarantee, risk, at_most, once=once, others=others)
+            self._record(
+                charge.card, kind, method, guarantee, risk, at_most, once=once, alone=alone, others=others
+            )
             yield charge
         except (KeyboardInterrupt, SystemExit) as stop:
             stop.add_note(self._what_stays(charge, written))

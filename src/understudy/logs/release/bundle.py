@@ -34,7 +34,7 @@ from understudy.logs.generators.generator import Generator
 from understudy.logs.generators.registry import chosen_generator
 from understudy.logs.interactions import Interactions
 from understudy.logs.release.assessment import Assessment, assess
-from understudy.logs.release.card import card_content, card_page, citation, codebook
+from understudy.logs.release.card import card_content, card_page, citation, codebook, with_decisions
 from understudy.logs.release.report import report_page
 from understudy.logs.synthesize import Sampling, check_budget
 from understudy.logs.trial import check_size
@@ -160,14 +160,15 @@ def release(
     check_parent(folder)
     log.origin.refuse_people("the synthetic file", log.actions)
     check_size(log)
-    guarantee = generator.guarantee(log.n_learners)
+    accepted, figures = options.accept_risk.strip(), options.publish_figures
+    guarantee = with_decisions(generator.guarantee(log.n_learners), accepted, figures)
     if options.declared_guarantee.strip() and guarantee.formal:
         raise UsageError(
             f"a guarantee was declared, but {generator.label} has one that is proved.",
             hint="leave it out.",
             settings=("declared_guarantee",),
         )
-    if generator.keeps_rows and not options.accept_risk.strip():
+    if generator.keeps_rows and not accepted:
         raise _refusal(generator, "it releases real rows.")
     account = Account.open(
         options, path=log.origin.path, simulated=log.simulated, learners=log.origin.digests
@@ -175,7 +176,7 @@ def release(
     log = replace(log, simulated=bool(account.simulated))
     earlier = check_budget(account, guarantee, given).n_without_guarantee
     assessment = assess(log, generator, n_learners=options.n_learners)
-    risk = {**assessment.to_json(), "figures_published": options.publish_figures}
+    risk = {**assessment.to_json(), "figures_published": figures}
     try:
         refuse_risk(assessment, guarantee, generator, options, 0 if account.simulated else earlier)
     except RefusedError:
@@ -183,7 +184,11 @@ def release(
         account.note_refusal("release", generator.label, guarantee, risk)
         raise
     seed, rng = options.rng()
-    with account.charge("release", generator.label, guarantee, out=folder, risk=risk, noise=noise) as charge:
+    # Two releases at once may both have found that there is no other: the ledger looks again when it charges.
+    alone = not (guarantee.formal or accepted or account.simulated)
+    with account.charge(
+        "release", generator.label, guarantee, out=folder, risk=risk, noise=noise, alone=alone
+    ) as charge:
         synthetic = generator.fit(log, rng, charge.noise).sample(options.n_learners, rng)
         if not synthetic.n_rows:
             raise SpentError(
@@ -204,16 +209,17 @@ def release(
             assessment,
             provenance,
             title=options.title,
-            accepted_risk=options.accept_risk.strip(),
+            accepted_risk=accepted,
             declared=options.declared_guarantee.strip(),
-            publish_figures=options.publish_figures,
+            publish_figures=figures,
         )
+        stated = with_decisions(generator.guarantee_, accepted, figures)
         report = {
             **provenance,
             "seed": seed,
             "population": account.population,
-            "accepted_risk": options.accept_risk.strip(),
-            "guarantee": generator.guarantee_.to_json(),
+            "accepted_risk": accepted,
+            "guarantee": stated.to_json(),
             "reading": list(log.origin.notes),
             "measured": assessment.to_json(),
         }
@@ -222,7 +228,7 @@ def release(
         folder,
         replace(synthetic, card=charge.card),
         generator,
-        generator.guarantee_,
+        stated,
         assessment,
         charge,
         log.origin.n_withdrawn,

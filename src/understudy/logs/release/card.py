@@ -14,7 +14,15 @@ from typing import Any
 
 import numpy as np
 
-from understudy.core.pages.card import MISUSES, NOT_COVERED, NOT_PUBLISHED, USES, guarantee_in_words
+from understudy.core.pages.card import (
+    FIGURES_PUBLISHED,
+    MISUSES,
+    NOT_COVERED,
+    NOT_PUBLISHED,
+    RISK_ACCEPTED,
+    USES,
+    guarantee_in_words,
+)
 from understudy.core.pages.render import render
 from understudy.core.pages.words import certainty, verdict
 from understudy.core.privacy.guarantee import Guarantee
@@ -40,7 +48,7 @@ def card_content(
     publish_figures: bool,
 ) -> dict[str, Any]:
     """Everything on the card."""
-    guarantee = generator.guarantee_
+    guarantee = with_decisions(generator.guarantee_, accepted_risk, publish_figures)
     return {
         "title": title or f"Synthetic log of learners' actions {provenance['card'][:6]}",
         "what": what_it_is(synthetic, generator.keeps_rows),
@@ -61,6 +69,15 @@ def card_content(
         "measured": published(assessment, guarantee) if publish_figures else None,
         "measured_note": NOT_COVERED if publish_figures else NOT_PUBLISHED,
     }
+
+
+def with_decisions(guarantee: Guarantee, accepted_risk: str, publish_figures: bool) -> Guarantee:
+    """The guarantee with what the custodian decided beside it; a proved one needs no risk accepted."""
+    decided = (
+        (RISK_ACCEPTED, bool(accepted_risk) and not guarantee.formal),
+        (FIGURES_PUBLISHED, publish_figures),
+    )
+    return guarantee.with_caveats(*(caveat for caveat, holds in decided if holds))
 
 
 def what_it_is(synthetic: Interactions, keeps_rows: bool) -> str:
