@@ -56,6 +56,7 @@ def assessment() -> Assessment:
         high=HIGH,
         chance=ChanceLevel(0.5312, 0.4477, 0.6161),
         white_box=RiskEstimate("transcript", 0.7714, 0.7228, 0.8136, 0.2591, 300, 300),
+        exposed_share=0.0417,
         attribute=AttributeEstimate(0.6836, 0.6926, -0.009, -0.073, 0.0551, 284),
         utility={metric.name: LOST for metric in METRICS},
         groups=[
@@ -330,6 +331,8 @@ def test_proof_white_box_and_strongest_attack_stand_side_by_side() -> None:
     for sentence in THREE:
         assert sentence in report
         assert sentence in published
+    assert "25 of the 600 learners (4.2 %) are exposed" in report
+    assert "exposed" not in published
     silent = words_of(card_page(content_of(FORMAL)))
     assert "at most 87 times in 100" in silent
     assert not [sentence for sentence in THREE[1:] if sentence in silent]

@@ -23,7 +23,7 @@ from understudy.errors import DataError
 from understudy.logs.attacks.attribute import AttributeEstimate, attribute_attack
 from understudy.logs.attacks.knowledge import Knowledge
 from understudy.logs.attacks.shadow import ShadowAttack
-from understudy.logs.attacks.transcript import transcript_scores
+from understudy.logs.attacks.transcript import WhiteBox, white_box
 from understudy.logs.audit import judged_risk, membership_scores, train_shadow_attack
 from understudy.logs.generators.generator import Generator
 from understudy.logs.interactions import Interactions
@@ -127,7 +127,8 @@ class Trial:
     """What one trial found.
 
     `chance` is what the strongest attack would reach by luck alone, `white_box` what the best one on the noisy sums
-    of the fit reaches: no attack on the synthetic log, but a ceiling for them.
+    of the fit reaches: no attack on the synthetic log, but a ceiling for them. `exposed_share` is the share of learners
+    whom these sums could give away (see `WhiteBox`).
     """
 
     generator: str
@@ -138,6 +139,7 @@ class Trial:
     risk: Risk
     chance: ChanceLevel
     white_box: RiskEstimate | None
+    exposed_share: float | None
     attribute: AttributeEstimate
     groups: list[GroupFigures]
     guarantee: Guarantee
@@ -207,10 +209,7 @@ class Split:
         scores = membership_scores(self.knowledge, synthetic, shadow, workers)
         risk = judged_risk(self.knowledge, self.member, scores, rng)
         judged = self.knowledge.judged
-        seen = transcript_scores(self.knowledge, fitted)
-        white_box = (
-            None if seen is None else judged_risk(self.knowledge, self.member, {"transcript": seen}, rng)
-        )
+        seen = white_box(self.knowledge, fitted)
         return Trial(
             generator=generator.label,
             seed=self.seed,
@@ -221,7 +220,8 @@ class Split:
             chance=chance_level(
                 {name: values[judged] for name, values in scores.items()}, self.member[judged], rng
             ),
-            white_box=None if white_box is None else white_box.worst,
+            white_box=None if seen is None else self._judged(seen, rng),
+            exposed_share=None if seen is None else seen.exposed_share,
             attribute=attribute_attack(self.real.training, self.real.held_out, synthetic, rng),
             groups=group_figures(
                 self.log,
@@ -235,6 +235,9 @@ class Split:
             fit_seconds=learned - began,
             sample_seconds=sampled - learned,
         )
+
+    def _judged(self, seen: WhiteBox, rng: np.random.Generator) -> RiskEstimate:
+        return judged_risk(self.knowledge, self.member, {"transcript": seen.scores}, rng).worst
 
 
 def check_size(log: Interactions) -> None:

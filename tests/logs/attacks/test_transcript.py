@@ -7,7 +7,7 @@ from understudy.core.attacks.estimate import auc_with_error
 from understudy.core.privacy.composition import worst_case
 from understudy.core.privacy.noise import seeded_noise
 from understudy.logs.attacks.knowledge import Knowledge
-from understudy.logs.attacks.transcript import transcript_scores
+from understudy.logs.attacks.transcript import white_box
 from understudy.logs.generators.baselines import Markov
 from understudy.logs.generators.markov_dp import MarkovDP
 from understudy.logs.simulate import Classroom
@@ -53,18 +53,37 @@ def test_what_is_left_is_noise_of_variance_one(log):
 
 def test_it_finds_more_than_guessing_and_no_more_than_the_proof_allows(log):
     """Twelve halves; each area has a standard error of 0.04."""
-    found, control = [], []
+    found, control, reach = [], [], []
     log = log.declare()
     for seed in range(12):
         rng = np.random.default_rng(seed)
         member = rng.permutation(240) < 120
         fitted = MarkovDP(epsilon=8.0).fit(log.select(member), rng, seeded_noise(rng))
-        scores = transcript_scores(Knowledge(log, 120), fitted)
+        seen = white_box(Knowledge(log, 120), fitted)
+        scores = seen.scores
+        reach.append(seen.reach)
         found.append(auc_with_error(scores, member)[0])
         control.append(auc_with_error(scores, rng.permutation(member))[0])
-    assert 0.55 < np.mean(found) < worst_case(MarkovDP(epsilon=8.0).guarantee(120))["auc"]
+    bound = worst_case(MarkovDP(epsilon=8.0).guarantee(120))["auc"]
+    assert 0.55 < np.mean(found) < bound
+    # No learner can be picked out further than is proved; knowing all others helps.
+    assert np.max(reach) <= bound
+    assert np.mean(found) < np.mean(reach)
     assert np.mean(control) == pytest.approx(0.5, abs=4 * 0.04 / np.sqrt(12))
 
 
 def test_a_generator_without_noisy_sums_has_no_transcript(log):
-    assert transcript_scores(Knowledge(log, 120), Markov().fit(log.select(np.arange(120)))) is None
+    assert white_box(Knowledge(log, 120), Markov().fit(log.select(np.arange(120)))) is None
+
+
+def test_reach_is_that_of_two_normal_laws(log):
+    """A learner who is in or not, all others known: the likelihood ratio's AUC, by simulation."""
+    log = log.declare()
+    rng = np.random.default_rng(3)
+    fitted = MarkovDP(epsilon=8.0).fit(log, rng, seeded_noise(rng))
+    added = fitted.learner_sums(log).added[[7]].toarray()[0]
+    noise = rng.normal(size=(2, 4000, len(added)))
+    ratio_in, ratio_out = ((noise[0] + added) @ added, noise[1] @ added)
+    member = np.arange(8000) < 4000
+    area = auc_with_error(np.concatenate([ratio_in, ratio_out]), member)[0]
+    assert white_box(Knowledge(log, 120), fitted).reach[7] == pytest.approx(area, abs=0.025)

@@ -44,7 +44,7 @@ class LinearPosterior:
         self._spread = np.sqrt(variance)
         self._weights = slope / self._spread
         self._contributions = aslinearoperator(contributions)
-        self._prior = share * (1.0 - share)
+        self._prior = max(share * (1.0 - share), 1e-6)
 
     @classmethod
     def from_shadows(

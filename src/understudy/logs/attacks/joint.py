@@ -11,8 +11,8 @@ steps out of s follow a multinomial law whose chances are in proportion to the t
 
 up to a constant: exact for a Markov chain's output, an approximation for other generators. Gibbs sampling draws each
 membership in turn given all others; a sweep is linear in the number of different steps of the learners. A learner's
-score is the posterior log-odds, from the mean of their conditional chances over the sweeps (findings of 2026: AUC 0.74
-on ASSISTments 2009 where the best score of single learners reaches 0.70).
+score is the posterior log-odds, from the mean of their conditional chances over the sweeps. How much more that finds
+than scores of single learners is in docs/explanation/attacks.md.
 """
 
 from __future__ import annotations

@@ -11,8 +11,11 @@ The prior of memberships is normal there instead of 0 or 1; with many learners i
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import ndtr
 
 from understudy.core.attacks.linear import LinearPosterior
 from understudy.logs.attacks.knowledge import Knowledge
@@ -21,11 +24,36 @@ from understudy.logs.generators.generator import Generator
 Floats = NDArray[np.float64]
 
 
-def transcript_scores(knowledge: Knowledge, fitted: Generator) -> Floats | None:
-    """The posterior mean of each membership given the noisy sums; None where the fit rests on no such sums."""
+# A learner whom an attacker could pick more often than this, in the worst case for that learner, is exposed.
+EXPOSED = 0.75
+
+
+@dataclass(frozen=True)
+class WhiteBox:
+    """The scores of an attacker who sees the noisy sums, and how far each learner could be picked out at all.
+
+    `reach` is the AUC of the best test of one learner for an attacker who knows all others too: what the learner adds
+    to the sums, in units of their noise, is the distance between two normal laws.
+    """
+
+    scores: Floats
+    reach: Floats
+
+    @property
+    def exposed_share(self) -> float:
+        """The share of learners who are exposed. Who they are is nobody's business."""
+        return float(np.mean(self.reach > EXPOSED))
+
+
+def white_box(knowledge: Knowledge, fitted: Generator) -> WhiteBox | None:
+    """What the noisy sums of a fit say about each learner; None where the fit rests on no such sums."""
     sums = fitted.learner_sums(knowledge.population)
     if sums is None:
         return None
     share, ones = knowledge.training_share, np.ones(len(sums.released))
     expected = share * np.asarray(sums.added.sum(axis=0)).ravel()
-    return LinearPosterior(sums.added, share, expected, ones, ones).scores(sums.released)
+    distance = np.sqrt(np.asarray(sums.added.multiply(sums.added).sum(axis=1)).ravel())
+    return WhiteBox(
+        scores=LinearPosterior(sums.added, share, expected, ones, ones).scores(sums.released),
+        reach=ndtr(distance / np.sqrt(2.0)),
+    )

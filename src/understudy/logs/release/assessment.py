@@ -18,6 +18,7 @@ from understudy.core.engine import progress
 from understudy.core.engine.tasks import run_tasks
 from understudy.logs.attacks.attribute import AttributeEstimate
 from understudy.logs.attacks.shadow import N_SHADOWS
+from understudy.logs.attacks.transcript import EXPOSED
 from understudy.logs.generators.generator import Generator
 from understudy.logs.interactions import POOLED, Interactions
 from understudy.logs.trial import (
@@ -39,6 +40,7 @@ class Assessment(Risk):
 
     chance: ChanceLevel
     white_box: RiskEstimate | None
+    exposed_share: float | None
     attribute: AttributeEstimate
     utility: dict[str, float]
     groups: list[GroupFigures]
@@ -52,6 +54,9 @@ class Assessment(Risk):
             **super().to_json(),
             "chance": dict(vars(self.chance)),
             "white_box": None if self.white_box is None else self.white_box.to_json(),
+            "exposed": None
+            if self.exposed_share is None
+            else {"share": self.exposed_share, "above_auc": EXPOSED},
             "attribute": self.attribute.to_json(),
             "utility": self.utility,
             "groups": [figures.to_json() for figures in self.groups],
@@ -96,6 +101,7 @@ def _mean(trials: list[Trial], log: Interactions) -> Assessment:
             _mean_estimate(same) for same in zip(*(trial.risk.estimates for trial in trials), strict=True)
         ),
         white_box=_mean_estimate(white) if (white := [t.white_box for t in trials if t.white_box]) else None,
+        exposed_share=mean(t.exposed_share for t in trials) if white else None,
         low=mean(trial.risk.low for trial in trials),
         high=mean(trial.risk.high for trial in trials),
         chance=ChanceLevel(

@@ -11,6 +11,7 @@ from understudy.core.pages.figures import ACCENT, MUTED, Figure, data
 from understudy.core.pages.render import render
 from understudy.core.pages.words import certainty, verdict
 from understudy.core.privacy.guarantee import Guarantee
+from understudy.logs.attacks.transcript import EXPOSED
 from understudy.logs.audit import risk_figure, strongest_first
 from understudy.logs.description import n_by_one_learner
 from understudy.logs.interactions import Interactions, common_vocabulary
@@ -45,6 +46,7 @@ def report_page(
         verdict=verdict(worst.attack, worst.auc, assessment.low, assessment.high),
         certainty=certainty(assessment.low, assessment.high, worst.tpr_at_1pct),
         levels=levels,
+        exposed=EXPOSED,
         levels_figure=levels_figure(levels),
         strongest_first=strongest_first(assessment.estimates),
         attacks_figure=risk_figure(assessment.estimates, assessment.chance),
