@@ -19,8 +19,8 @@ from understudy.core.attacks.estimate import ChanceLevel, RiskEstimate
 from understudy.core.files.identifiers import Identifier
 from understudy.core.files.origin import Origin
 from understudy.core.pages.words import ATTACK_STORIES
-from understudy.core.privacy.composition import worst_case
 from understudy.core.privacy.guarantee import Guarantee
+from understudy.core.privacy.risk import worst_case
 from understudy.logs.attacks.attribute import AttributeEstimate
 from understudy.logs.audit import MEMBERSHIP_ATTACKS
 from understudy.logs.inspect import inspect

@@ -284,16 +284,27 @@ def _explain(log: Interactions, out: Path, as_json: bool) -> None:
     print_table(
         f"Expected errors for {log.n_learners:,} learners, {log.n_actions:,} actions and "
         f"{ROWS_PER_LEARNER} rows per learner (a guess: the real number is not public); nothing was spent",
-        ["epsilon", "delta", "action shares off by", "difficulty of a typical action off by"],
+        [
+            "epsilon",
+            "delta",
+            "members found at most",
+            "action shares off by",
+            "difficulty of a typical action off by",
+        ],
         [
             [
                 f"{p.epsilon:g}",
                 f"{p.delta:.1e}",
+                f"{100 * p.found:.0f} in 100",
                 f"{100 * p.action_shares:.0f} %",
                 f"{p.difficulty:.2f} log-odds",
             ]
             for p in predictions
         ],
+    )
+    typer.echo(
+        "Members found at most: by an attacker who knows everything else and accuses one outsider in 100; guessing "
+        "finds 1. State it with --risk in place of an epsilon."
     )
     if log.declared:
         typer.echo(f"Figure: {folder / (out.name + '-explained.svg')}")

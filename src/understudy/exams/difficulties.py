@@ -21,6 +21,7 @@ from understudy.core.options import settled
 from understudy.core.privacy.composition import default_delta
 from understudy.core.privacy.guarantee import Guarantee
 from understudy.core.privacy.noise import Noise
+from understudy.core.privacy.risk import ByRisk
 from understudy.core.privacy.spending import Account, Spending
 from understudy.errors import DataError, RefusedError, UsageError
 from understudy.exams.ability_spread import estimate_spread
@@ -66,7 +67,7 @@ class _Default(str):
 
 
 @dataclass(frozen=True)
-class Estimation:
+class Estimation(ByRisk):
     """How difficulties are estimated; wrong choices are refused before a file is read.
 
     Texts are taken as people type them: `ability_sd` may be "1.5", `prior` "0,2" or the name of a file.
@@ -107,7 +108,7 @@ class Estimation:
 
     def __post_init__(self) -> None:
         if self.method is None or isinstance(self.method, _Default):
-            object.__setattr__(self, "method", _Default("marginal" if self.epsilon is None else "knorm"))
+            object.__setattr__(self, "method", _Default("knorm" if self._private else "marginal"))
         object.__setattr__(self, "ability_sd", _spread_of(self.ability_sd))
         self._check_method()
         if self.delta is not None and not 0 < self.delta < 1:
@@ -137,6 +138,10 @@ class Estimation:
         # Refuses an earlier exam that must not be used.
         self.expected  # noqa: B018
 
+    @property
+    def _private(self) -> bool:
+        return self.epsilon is not None or bool(self.risk)
+
     def _check_method(self) -> None:
         method = self.method
         if method not in METHODS:
@@ -152,13 +157,13 @@ class Estimation:
                 hint="1 is a good start.",
                 settings=("epsilon",),
             )
-        if method in NOT_PRIVATE and self.epsilon is not None:
+        if method in NOT_PRIVATE and self._private:
             raise UsageError(
                 f"epsilon was given, but the method {method} adds no noise.",
                 hint="leave epsilon out, or choose the method knorm or gaussian.",
                 settings=("epsilon", "method"),
             )
-        if method not in NOT_PRIVATE and self.epsilon is None:
+        if method not in NOT_PRIVATE and not self._private:
             raise UsageError(
                 f"the method {method} needs an epsilon.",
                 hint="1 is a good start.",
@@ -269,7 +274,8 @@ def plan(options: Estimation, n_items: int, n_learners: int, layout: str = "wide
 def plan_for(responses: Responses, options: Estimation) -> DifficultiesPlan:
     """The plan for these responses, after refusing what must not be released; no answer decides about either."""
     responses.origin.refuse_people("the difficulties", responses.items, "item")
-    planned = plan(options, responses.n_items, responses.n_learners, responses.origin.layout)
+    size = responses.n_items, responses.n_learners, responses.origin.layout
+    planned = plan(options.by_risk(lambda tried: plan(tried, *size).guarantee), *size)
     if not responses.origin.named:
         raise DataError(
             "no column of the sheet names the learners, so it may be that its columns are learners, or that it has no "

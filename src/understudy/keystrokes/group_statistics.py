@@ -20,6 +20,7 @@ from understudy.core.pages.notebook import notebook_table
 from understudy.core.privacy.composition import default_delta
 from understudy.core.privacy.guarantee import Guarantee
 from understudy.core.privacy.noise import Noise
+from understudy.core.privacy.risk import ByRisk
 from understudy.core.privacy.spending import Account, Charge, Spending
 from understudy.errors import UsageError
 from understudy.keystrokes.digraph_statistics import (
@@ -37,7 +38,7 @@ COLOURS = (ACCENT, WARNING, MUTED)
 
 
 @dataclass(frozen=True)
-class StatisticsOptions(Spending):
+class StatisticsOptions(ByRisk, Spending):
     """What is declared about digraph statistics, and how they are charged."""
 
     groups: Annotated[
@@ -212,6 +213,7 @@ def plan_statistics(
     declaration = Declaration(named, groups, options.shortest, options.longest, options.least)
     n_learners = source.keystrokes.n_learners
     delta = default_delta(n_learners) if options.delta is None else options.delta
+    options = options.by_risk(lambda tried: Release(declaration, n_learners, tried.epsilon, delta).guarantee)
     release = Release(declaration, n_learners, options.epsilon, delta)
     simulated = source.keystrokes.simulated
     account = Account.open(options, path=source.path, simulated=simulated, learners=source.digests)

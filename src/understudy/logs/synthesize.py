@@ -15,10 +15,11 @@ from understudy.core.options import settled
 from understudy.core.privacy.balance import Balance
 from understudy.core.privacy.guarantee import Guarantee
 from understudy.core.privacy.noise import Noise
+from understudy.core.privacy.risk import ByRisk
 from understudy.core.privacy.spending import Account, Charge, Spending
 from understudy.errors import RefusedError, UsageError
 from understudy.logs.generators.generator import Generator
-from understudy.logs.generators.registry import chosen_generator
+from understudy.logs.generators.registry import chosen_generator, within_risk
 from understudy.logs.interactions import Interactions
 
 
@@ -48,7 +49,7 @@ class Sampling:
 
 
 @dataclass(frozen=True)
-class SynthesizeOptions(Sampling, Spending):
+class SynthesizeOptions(Sampling, ByRisk, Spending):
     """How a synthetic log is drawn and charged."""
 
 
@@ -110,6 +111,7 @@ def synthesize(
     """
     options = settled(options, settings)
     given, generator = generator, chosen_generator(generator, epsilon)
+    generator = within_risk(generator, options.risk, log.n_learners)
     out = None if out is None else Path(out)
     if out is not None:
         check_suffix(out)

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from understudy.core.attacks.estimate import auc_with_error
-from understudy.core.privacy.composition import worst_case
 from understudy.core.privacy.noise import seeded_noise
+from understudy.core.privacy.risk import worst_case
 from understudy.logs.attacks.knowledge import Knowledge
 from understudy.logs.attacks.transcript import white_box
 from understudy.logs.generators.baselines import Markov

@@ -31,6 +31,7 @@ from understudy.core.privacy.composition import default_delta
 from understudy.core.privacy.confirmation import Doubt
 from understudy.core.privacy.guarantee import Guarantee
 from understudy.core.privacy.noise import Noise
+from understudy.core.privacy.risk import ByRisk
 from understudy.core.privacy.spending import Account, Charge, Spending
 from understudy.errors import DataError, RefusedError, UsageError
 
@@ -38,7 +39,7 @@ OTHER_EPSILONS = (0.5, 1.0, 2.0, 3.0, 5.0, 8.0)
 
 
 @dataclass(frozen=True)
-class SummarizeOptions(Spending):
+class SummarizeOptions(ByRisk, Spending):
     """What a summary measures, at which price."""
 
     epsilon: Annotated[float, "The privacy loss allowed."] = 3.0
@@ -325,17 +326,21 @@ def _prepared(cohort: Cohort, options: SummarizeOptions) -> _Job:
             hint="give the table that `understudy cohort build` made.",
             code="too-few-learners",
         )
-    plan = propose(
-        cohort.schema,
-        cohort.n_learners,
-        options.epsilon,
-        default_delta(cohort.n_learners) if options.delta is None else options.delta,
-        analyses=options.analyses or (),
-        statistics=options.statistics or (),
-    )
     advice = None if options.suggestions is None else read_suggestions(Path(options.suggestions))
-    if advice is not None:
-        plan = with_budget(plan, advice)
+
+    def planned(options: SummarizeOptions) -> Plan:
+        plan = propose(
+            cohort.schema,
+            cohort.n_learners,
+            options.epsilon,
+            default_delta(cohort.n_learners) if options.delta is None else options.delta,
+            analyses=options.analyses or (),
+            statistics=options.statistics or (),
+        )
+        return plan if advice is None else with_budget(plan, advice)
+
+    options = options.by_risk(lambda tried: planned(tried).guarantee)
+    plan = planned(options)
     declared = [cohort.schema.data_set, *cohort.data_sets, *(schema.data_set for schema in beside)]
     data_sets = [] if cohort.simulated else declared
     account = Account.open(

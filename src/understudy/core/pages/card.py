@@ -6,8 +6,8 @@ import math
 from typing import Any
 
 from understudy.core.pages.words import in_100, sentence
-from understudy.core.privacy.composition import worst_case
 from understudy.core.privacy.guarantee import Caveat, Guarantee
+from understudy.core.privacy.risk import worst_case
 
 NOT_COVERED = "These figures were computed from the real data, and no guarantee covers them."
 
@@ -108,5 +108,6 @@ def _worst_case_in_words(bound: dict[str, float]) -> str:
         "In the worst case an attacker knows the method, all other learners, and all about one learner except "
         "whether the record was used. Shown data made with the learner and data made without, this attacker picks "
         f"the right one at most {in_100(auc)}; guessing gives 50. Allowed one false alarm in 100, the attacker "
-        f"is right about at most {found} of 100 learners; guessing gives one. {strength}"
+        f"is right about at most {found} of 100 learners; guessing gives one. A fact about that learner that would be "
+        f"a coin flip without the data is guessed right at most {in_100(bound['guessed_from_half'])}. {strength}"
     )

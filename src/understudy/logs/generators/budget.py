@@ -18,6 +18,7 @@ from understudy.core.privacy.composition import analytic_rho, default_delta, fro
 from understudy.core.privacy.guarantee import Guarantee
 from understudy.core.privacy.mechanisms import gaussian
 from understudy.core.privacy.noise import Noise, os_noise
+from understudy.core.privacy.risk import worst_case
 from understudy.logs.generators.private_sums import Total
 
 Floats = NDArray[np.float64]
@@ -182,6 +183,8 @@ class Prediction:
 
     epsilon: float
     delta: float
+    found: float
+    """Members found at most, by whoever accuses one outsider in 100."""
     action_shares: float
     difficulty: float
 
@@ -210,4 +213,5 @@ def predict(n_learners: int, n_actions: int, rows_per_learner: float, epsilon: f
     # a finite log and the model's own error come on top.
     drawing = 1.0 / sqrt(max(0.2 * n_rows / n_actions, 1.0))
     difficulty = sqrt(noise**2 / (1.0 + noise**2) + drawing**2 + 0.1**2)
-    return Prediction(epsilon, delta, action_shares, difficulty)
+    found = worst_case(stated(epsilon, delta, ""))["tpr_at_1pct"]
+    return Prediction(epsilon, delta, found, action_shares, difficulty)

@@ -11,6 +11,7 @@ from importlib import import_module
 from importlib.metadata import entry_points
 from typing import Any, cast
 
+from understudy.core.privacy.risk import RiskLimit, two_epsilons
 from understudy.errors import UsageError
 from understudy.logs.generators.baselines import Drop, Markov
 from understudy.logs.generators.foreign import Adapted, Program
@@ -61,6 +62,26 @@ def chosen_generator(given: Any, epsilon: float | None) -> Generator:
             settings=("epsilon", "method"),
         )
     return as_generator(given).fresh()
+
+
+def within_risk(generator: Generator, risk: str, n_learners: int) -> Generator:
+    """The generator with as little noise as keeps to a stated risk; unchanged if none is stated."""
+    if not risk:
+        return generator
+    if not isinstance(generator, MarkovDP):
+        raise UsageError(
+            f"a risk was stated, but {generator.label} adds no noise that could be set by it.",
+            hint="use markov-dp, or leave the risk out: a release measures it.",
+            code="no-guarantee",
+            settings=("risk", "method"),
+        )
+    if generator.epsilon != MarkovDP().epsilon:
+        raise two_epsilons("method")
+
+    def at(epsilon: float) -> MarkovDP:
+        return MarkovDP(epsilon, generator.delta, generator.longest)
+
+    return at(RiskLimit.parse(risk).epsilon(lambda epsilon: at(epsilon).guarantee(n_learners)))
 
 
 def parse_generator(text: str) -> Generator:

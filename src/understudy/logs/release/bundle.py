@@ -23,15 +23,16 @@ from understudy.core.options import settled
 from understudy.core.pages.charts import Look, Point, curves
 from understudy.core.pages.figures import ACCENT, WARNING, Figure
 from understudy.core.pages.notebook import notebook_table
-from understudy.core.privacy.composition import worst_case
 from understudy.core.privacy.guarantee import Guarantee
 from understudy.core.privacy.noise import Noise
+from understudy.core.privacy.risk import ByRisk, RiskLimit, worst_case
 from understudy.core.privacy.spending import Account, Charge, Spending, SpentError
 from understudy.errors import RefusedError, UsageError
 from understudy.logs.audit import risk_figure
 from understudy.logs.generators.budget import Prediction, predict
 from understudy.logs.generators.generator import Generator
-from understudy.logs.generators.registry import chosen_generator
+from understudy.logs.generators.markov_dp import MarkovDP
+from understudy.logs.generators.registry import chosen_generator, within_risk
 from understudy.logs.interactions import Interactions
 from understudy.logs.release.assessment import Assessment, assess
 from understudy.logs.release.card import card_content, card_page, citation, codebook, with_decisions
@@ -45,12 +46,13 @@ RISK_LIMIT = 0.55
 FEWEST_JUDGED = 50
 # What `explain` predicts for.
 EPSILONS = (0.5, 1.0, 2.0, 4.0, 8.0)
+RISKS = ("2 in 100", "5 in 100", "10 in 100", "20 in 100")
 # Rows that a learner is taken to have: the log's own number is not public.
 ROWS_PER_LEARNER = 20
 
 
 @dataclass(frozen=True)
-class ReleaseOptions(Sampling, Spending):
+class ReleaseOptions(Sampling, ByRisk, Spending):
     """What the custodian decided about a release."""
 
     accept_risk: Annotated[
@@ -155,6 +157,7 @@ def release(
     """
     options = settled(options, settings)
     given, generator = generator, chosen_generator(generator, epsilon)
+    generator = within_risk(generator, options.risk, log.n_learners)
     folder = Path(out)
     check_absent(folder)
     check_parent(folder)
@@ -303,8 +306,11 @@ def _refusal(generator: Generator, reason: str) -> RefusedError:
 
 
 def explain(n_learners: int, n_actions: int) -> list[Prediction]:
-    """The accuracy that each epsilon would buy, from the number of learners and actions, which are public."""
-    return [predict(n_learners, n_actions, ROWS_PER_LEARNER, epsilon) for epsilon in EPSILONS]
+    """The accuracy that each risk and each epsilon would buy, from the public numbers of learners and actions."""
+    by_risk = [RiskLimit.parse(risk).epsilon(lambda e: MarkovDP(e).guarantee(n_learners)) for risk in RISKS]
+    return [
+        predict(n_learners, n_actions, ROWS_PER_LEARNER, epsilon) for epsilon in sorted((*EPSILONS, *by_risk))
+    ]
 
 
 def explanation_figure(predictions: list[Prediction]) -> Figure:

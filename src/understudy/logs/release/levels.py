@@ -13,8 +13,8 @@ from typing import Any
 from understudy.core.pages.charts import Look, Point, dots
 from understudy.core.pages.figures import ACCENT, INK, WARNING, Figure
 from understudy.core.pages.words import GUESSING, in_100
-from understudy.core.privacy.composition import worst_case
 from understudy.core.privacy.guarantee import Guarantee
+from understudy.core.privacy.risk import worst_case
 from understudy.logs.release.assessment import Assessment
 
 PROVED, SEEN, STRONGEST = "proved limit", "noisy sums seen", "strongest attack"

@@ -1,0 +1,180 @@
+"""Risk: what an attacker can reach at most under a guarantee, and the epsilon that keeps to a stated limit.
+
+An attacker who tests one learner against another in their place is right about `power(guarantee, alpha)`
+of the members at most, when a share alpha of outsiders is accused too. Everything here is read off that
+curve: learners found, the AUC, how often one learner's value is guessed.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, fields, replace
+from typing import Annotated, Any, Self
+
+import numpy as np
+import numpy.typing as npt
+from scipy.special import ndtr, ndtri
+
+from understudy.core.privacy.guarantee import Guarantee
+from understudy.errors import UsageError
+
+FloatArray = npt.NDArray[np.float64]
+
+FALSE_ALARMS = 0.01
+_STEPS = 10_000
+
+
+def power(guarantee: Guarantee, alpha: npt.ArrayLike) -> FloatArray:
+    """The largest share of members that a test finds at false-alarm rate `alpha`.
+
+    (epsilon, delta) allows 1 - f(alpha) with f(alpha) = max(0, 1 - delta - e^epsilon alpha,
+    e^-epsilon (1 - delta - alpha)) (Wasserman and Zhou 2010; Kairouz et al. 2015), and mu allows
+    Phi(Phi^-1(alpha) + mu) (Dong et al. 2022). Where a mechanism is Gaussian up to a factor e^slack, it is
+    at most e^slack Phi(Phi^-1(e^slack alpha) + mu) + delta with mu = sqrt(2 rho); the proof's far tail is
+    part of delta, since the curve is concave. All that is known holds, so the smallest does.
+    """
+    alpha = np.asarray(alpha, dtype=np.float64)
+    if not guarantee.formal:
+        return np.ones_like(alpha)
+    # In terms of e^-epsilon, which a large epsilon does not overflow.
+    found = 1.0 - np.exp(-guarantee.epsilon) * (1.0 - guarantee.delta - alpha)
+    if guarantee.epsilon < 50:
+        found = np.minimum(found, math.exp(guarantee.epsilon) * alpha + guarantee.delta)
+    if guarantee.mu is not None:
+        found = np.minimum(found, ndtr(ndtri(alpha) + guarantee.mu))
+    if guarantee.rho is not None and guarantee.slack is not None:
+        mu, factor = math.sqrt(2.0 * guarantee.rho), math.exp(guarantee.slack)
+        near = factor * ndtr(ndtri(np.minimum(1.0, factor * alpha)) + mu) + guarantee.delta
+        found = np.minimum(found, near)
+    bounded: FloatArray = np.clip(found, 0.0, 1.0)
+    return bounded
+
+
+def area(guarantee: Guarantee) -> float:
+    """The largest AUC that a test of one learner reaches."""
+    # Right ends of ten thousand steps: the power grows with alpha, so the sum is above the area.
+    steps = float(power(guarantee, np.arange(1, _STEPS + 1) / _STEPS).mean())
+    if not guarantee.formal:
+        return steps
+    shrink = math.exp(-guarantee.epsilon)
+    exact = 1.0 - (1.0 - guarantee.delta) ** 2 * shrink / (1.0 + shrink)
+    if guarantee.mu is not None:
+        exact = min(exact, float(ndtr(guarantee.mu / math.sqrt(2))))
+    return min(steps, exact)
+
+
+def guessed(guarantee: Guarantee, baseline: float) -> float:
+    """How often a value of one learner is guessed at most, that is guessed with chance `baseline` without the data.
+
+    It bounds singling somebody out as well: `baseline` is then the share of people who fit the
+    description. A guess that is right with the learner's record, made without it, is a test with that
+    false-alarm rate, so its success is at most the power there (Kulynych et al. 2025, "Unifying
+    re-identification, attribute inference, and data reconstruction risks").
+    """
+    return float(power(guarantee, baseline))
+
+
+def worst_case(guarantee: Guarantee) -> dict[str, float]:
+    """The most that any attack on one learner can reach under a guarantee, rounded up to percents."""
+    return {
+        "auc": _rounded_up(area(guarantee)),
+        "tpr_at_1pct": _rounded_up(float(power(guarantee, FALSE_ALARMS))),
+        "guessed_from_half": _rounded_up(guessed(guarantee, 0.5)),
+        "singled_out_from_1_in_1000": _rounded_up(guessed(guarantee, 0.001)),
+    }
+
+
+def _rounded_up(share: float) -> float:
+    # A bound may not shrink by rounding; the allowance is for 0.57 * 100 = 56.99999999999999 and its like.
+    return min(1.0, math.ceil(100 * share - 1e-9) / 100)
+
+
+@dataclass(frozen=True)
+class ByRisk:
+    """A release's noise by what an attacker may reach, in place of an epsilon."""
+
+    risk: Annotated[
+        str,
+        "In place of epsilon, what an attacker may reach at most: '5 in 100' (members found by whoever accuses one "
+        "outsider in 100) or 'auc 0.55'.",
+    ] = ""
+
+    def by_risk(self, guarantee_of: Callable[[Any], Guarantee]) -> Self:
+        """These options with the epsilon that keeps to their risk; `guarantee_of(options)` is what they give."""
+        if not self.risk:
+            return self
+        usual = next(field.default for field in fields(self) if field.name == "epsilon")
+        if getattr(self, "epsilon", usual) != usual:
+            raise two_epsilons("epsilon")
+        limit, plain = RiskLimit.parse(self.risk), replace(self, risk="")
+
+        def at(epsilon: float) -> Any:
+            changed: dict[str, Any] = {"epsilon": epsilon}
+            return replace(plain, **changed)
+
+        found: Self = at(limit.epsilon(lambda epsilon: guarantee_of(at(epsilon))))
+        return found
+
+
+def two_epsilons(setting: str) -> UsageError:
+    """The error of an epsilon beside a risk; `setting` is where the epsilon was given."""
+    return UsageError(
+        "an epsilon and a risk were given.",
+        hint="give one of them: the risk decides the epsilon.",
+        code="two-epsilons",
+        settings=("risk", setting),
+    )
+
+
+@dataclass(frozen=True)
+class RiskLimit:
+    """What an attacker may reach at most: members found at one false alarm in a hundred, or an AUC."""
+
+    most: float
+    auc: bool = False
+
+    @classmethod
+    def parse(cls, text: str) -> RiskLimit:
+        """The limit in words: `5 in 100`, or `auc 0.55`."""
+        found = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s+in\s+(\d+)\s*", text)
+        area = re.fullmatch(r"\s*auc\s+(0?\.\d+)\s*", text, flags=re.IGNORECASE)
+        if area and 0.5 < float(area[1]) < 1:
+            return cls(float(area[1]), auc=True)
+        if found and int(found[2]) and FALSE_ALARMS < float(found[1]) / int(found[2]) < 1:
+            return cls(float(found[1]) / int(found[2]))
+        raise UsageError(
+            f"a risk is written like '5 in 100' or 'auc 0.55', not '{text}'.",
+            hint="'5 in 100': whoever accuses one outsider in 100 finds at most 5 of 100 members; guessing finds 1. "
+            "'auc 0.55': told a member and an outsider, at most 55 of 100 guesses are right; blind ones are 50.",
+            code="not-a-risk",
+            settings=("risk",),
+        )
+
+    def __str__(self) -> str:
+        return f"an AUC of {self.most:g}" if self.auc else f"{100 * self.most:g} in 100 members found"
+
+    def reached(self, guarantee: Guarantee) -> float:
+        """What an attacker can reach under a guarantee, in the limit's own measure."""
+        return area(guarantee) if self.auc else float(power(guarantee, FALSE_ALARMS))
+
+    def epsilon(self, guarantee_of: Callable[[float], Guarantee]) -> float:
+        """The largest epsilon, rounded down to three digits, whose guarantee keeps to the limit.
+
+        The limit is compared with the mechanism's own trade-off curve, which allows more than its epsilon
+        and delta alone would.
+        """
+        low, high = 1e-3, 50.0
+        if self.reached(guarantee_of(low)) > self.most:
+            raise UsageError(
+                f"no noise of this method keeps to {self}.",
+                hint="state a larger risk, or a smaller delta.",
+                code="risk-too-small",
+                settings=("risk",),
+            )
+        while high / low > 1 + 1e-4:
+            middle = math.sqrt(low * high)
+            low, high = (middle, high) if self.reached(guarantee_of(middle)) <= self.most else (low, middle)
+        scale = 10.0 ** (2 - math.floor(math.log10(low)))
+        return math.floor(low * scale) / scale

@@ -1,0 +1,92 @@
+"""What an attacker can reach under a guarantee, against closed forms; and the epsilon for a stated limit."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+from scipy.stats import norm
+
+from understudy.core.privacy.guarantee import Guarantee
+from understudy.core.privacy.risk import ByRisk, RiskLimit, area, guessed, power
+from understudy.errors import UsageError
+from understudy.logs.generators.budget import stated
+
+ALPHAS = np.array([0.0, 0.001, 0.01, 0.2, 0.5, 0.9, 1.0])
+
+
+@pytest.mark.oracle
+def test_the_power_under_epsilon_is_that_of_randomised_response():
+    """A coin that tells the truth with chance e^epsilon / (1 + e^epsilon) has exactly this curve."""
+    epsilon = 1.3
+    truth = np.exp(epsilon) / (1 + np.exp(epsilon))
+    # The best test at a false-alarm rate below 1 - truth accuses some of those whose coin says yes.
+    lying = 1 - truth
+    expected = np.where(lying >= ALPHAS, ALPHAS * truth / lying, truth + (ALPHAS - lying) / truth * lying)
+    np.testing.assert_allclose(power(Guarantee(epsilon), ALPHAS), expected)
+
+
+@pytest.mark.oracle
+def test_the_power_under_mu_is_that_of_two_normal_laws():
+    mu = 0.8
+    found = power(Guarantee(20.0, 1e-9, mu=mu), ALPHAS)
+    np.testing.assert_allclose(found, norm.sf(norm.isf(ALPHAS) - mu), atol=1e-8)
+    assert area(Guarantee(20.0, 1e-9, mu=mu)) == pytest.approx(norm.cdf(mu / np.sqrt(2)), abs=1e-6)
+
+
+@pytest.mark.oracle
+def test_a_guess_from_a_gaussian_sum_stays_below_the_bound_and_comes_near_it():
+    """One learner's bit in a noisy sum: the best guess is right Phi(mu / 2) of the time."""
+    for mu in (0.3, 1.0, 2.0):
+        best = norm.cdf(mu / 2)
+        bound = guessed(Guarantee(20.0, 1e-9, mu=mu), 0.5)
+        assert best <= bound <= norm.cdf(mu) + 1e-9
+
+
+def test_without_a_guarantee_everything_may_be_found():
+    nothing = Guarantee.none("a test")
+    assert (power(nothing, ALPHAS) == 1).all()
+    assert area(nothing) == 1
+
+
+@pytest.mark.parametrize("text", ["2 in 100", "5 in 100", "1 in 3", "auc 0.55", "AUC .7"])
+@pytest.mark.parametrize(
+    "guarantee_of", [Guarantee, lambda epsilon: stated(epsilon, 1e-6, "noise")], ids=["pure", "gaussian"]
+)
+def test_the_epsilon_of_a_risk_keeps_to_it_and_no_larger_one_does(text, guarantee_of):
+    limit = RiskLimit.parse(text)
+    epsilon = limit.epsilon(guarantee_of)
+    assert limit.reached(guarantee_of(epsilon)) <= limit.most
+    assert limit.reached(guarantee_of(1.02 * epsilon)) > limit.most
+
+
+def test_the_curve_of_noise_allows_more_than_its_epsilon():
+    """Five in a hundred: epsilon 1.6 if nothing else is known, and twice as much for Gaussian noise."""
+    limit = RiskLimit.parse("5 in 100")
+    assert limit.epsilon(Guarantee) == pytest.approx(np.log(5), abs=0.01)
+    assert limit.epsilon(lambda epsilon: stated(epsilon, 1e-6, "noise")) > 3
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "5", "5 of 100", "1 in 100", "0 in 100", "100 in 100", "5 in 0", "auc 0.5", "auc 1", "auc 2", "e"],
+)
+def test_what_is_no_risk_is_refused(text):
+    with pytest.raises(UsageError, match="5 in 100"):
+        RiskLimit.parse(text)
+
+
+def test_no_noise_keeps_to_a_risk_below_delta():
+    with pytest.raises(UsageError, match="no noise"):
+        RiskLimit.parse("2 in 100").epsilon(lambda epsilon: Guarantee(epsilon, 0.05))
+
+
+@dataclass(frozen=True)
+class Options(ByRisk):
+    epsilon: float = 3.0
+
+
+def test_options_take_the_epsilon_of_their_risk():
+    assert Options().by_risk(lambda options: Guarantee(options.epsilon)) == Options()
+    assert Options(risk="5 in 100").by_risk(lambda options: Guarantee(options.epsilon)).epsilon == 1.6
+    with pytest.raises(UsageError, match="an epsilon and a risk"):
+        Options(epsilon=1.0, risk="5 in 100").by_risk(lambda options: Guarantee(options.epsilon))
