@@ -56,7 +56,8 @@ class Figure:
     @classmethod
     def of(cls, chart: Any, description: str) -> Figure:
         """From an altair chart."""
-        return cls({**chart.to_dict(), **_THEME}, description)
+        # Altair has checked each part already; the whole again would take as long as drawing it.
+        return cls({**chart.to_dict(validate=False), **_THEME}, description)
 
     @property
     def chart(self) -> Any:

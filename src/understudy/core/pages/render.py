@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,12 @@ def render(template: str, **context: Any) -> str:
     The template lies in `templates` of that folder.
     """
     package, _, name = template.rpartition("/")
+    page = _environment(package).get_template(name)
+    return page.render(style=_style(), version=understudy.__version__, **context)
+
+
+@lru_cache
+def _environment(package: str) -> jinja2.Environment:
     environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(
             [_PACKAGE / package / "templates", _PACKAGE / "core" / "pages" / "templates"]
@@ -35,8 +42,12 @@ def render(template: str, **context: Any) -> str:
     environment.filters["story"] = words.story
     environment.filters["sentence"] = words.sentence
     environment.filters["in_100"] = words.in_100
-    style = (_PACKAGE / "core" / "pages" / "templates" / "style.css").read_text(encoding="utf-8")
-    return environment.get_template(name).render(style=style, version=understudy.__version__, **context)
+    return environment
+
+
+@lru_cache
+def _style() -> str:
+    return (_PACKAGE / "core" / "pages" / "templates" / "style.css").read_text(encoding="utf-8")
 
 
 def number(value: float | None, digits: int = 3) -> str:

@@ -6,6 +6,7 @@ Everything here sees noisy totals and known noise scales, never a learner.
 from __future__ import annotations
 
 import numpy as np
+from numba import njit
 from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
@@ -100,18 +101,20 @@ def match_popularity(
     return matched
 
 
-def _visits(start: Floats, stay: Floats, chain: Floats, survival: Floats) -> Floats:
-    step = chain * (1.0 - stay)[:, None]
-    step[np.diag_indices(len(stay))] += stay
+@njit(cache=True, nogil=True)
+def _visits(start, stay, chain, survival):  # type: ignore[no-untyped-def]
+    """The share of rows that each action gets."""
+    step = chain * (1.0 - stay).reshape(-1, 1)
+    for i in range(len(stay)):
+        step[i, i] += stay[i]
     here = start.copy()
     visits = np.zeros(len(stay))
-    for t, share in enumerate(survival):
-        visits += share * here
+    for t in range(len(survival)):
+        visits += survival[t] * here
         following = here @ step
-        if share < 1e-3 or np.abs(following - here).sum() < 1e-4:
+        if survival[t] < 1e-3 or np.abs(following - here).sum() < 1e-4:
             # Long walks have settled: the remaining rows are like this one.
             visits += survival[t + 1 :].sum() * following
             break
         here = following
-    total: Floats = visits / visits.sum()
-    return total
+    return visits / visits.sum()
