@@ -105,6 +105,7 @@ def test_seeded_noise_leaves_no_guarantee(source, ledger):
     assert not found.guarantee.formal
 
 
+@pytest.mark.usefixtures("small_forests")
 def test_a_sweep_in_memory(source):
     found = us.keystrokes.sweep(
         source, largest=300, step=300, trained_step=300, guesses="5", min_characters=200

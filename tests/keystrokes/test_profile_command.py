@@ -67,6 +67,7 @@ def test_an_unknown_kind_is_said_before_the_file_is_read(tmp_path):
     assert "trigraph" in done.stderr
 
 
+@pytest.mark.usefixtures("small_forests")
 def test_a_sweep_writes_table_figures_and_advice(folder, tmp_path):
     done = run(
         *("keystrokes", "sweep", folder / "course.csv", "--labels", folder / "course-labels.csv"),

@@ -141,6 +141,7 @@ def test_a_dip_is_described_and_a_fall_is_not():
     assert describe_dip(line([1.0, 0.8, 0.5, 0.2], name=PUBLISHED), EVENTS, "round", 10) is None
 
 
+@pytest.mark.usefixtures("small_forests")
 def test_an_interrupted_sweep_goes_on(course, tmp_path):
     folder = tmp_path / "unfinished"
     without = replace(course, labels=None)
@@ -161,6 +162,7 @@ def test_an_interrupted_sweep_goes_on(course, tmp_path):
     )
 
 
+@pytest.mark.usefixtures("small_forests")
 def test_other_options_do_not_go_on_with_an_unfinished_sweep(course, tmp_path):
     folder = tmp_path / "unfinished"
     small = SweepOptions(largest=100.0, step=100.0, trained_step=100.0, guesses="1", min_characters=200)
@@ -188,6 +190,7 @@ def test_one_week_only_is_said():
         prepare(keystrokes, None, OPTIONS)
 
 
+@pytest.mark.usefixtures("small_forests")
 def test_the_report_holds_every_figure_and_no_row(course, rows, tmp_path):
     write_results(tmp_path, rows, course, OPTIONS, "experience")
     page = (tmp_path / "report.html").read_text()
