@@ -91,7 +91,7 @@ def _rounded_up(share: float) -> float:
     return min(1.0, math.ceil(100 * share - 1e-9) / 100)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class ByRisk:
     """A release's noise by what an attacker may reach, in place of an epsilon."""
 
