@@ -10,7 +10,7 @@ import numpy as np
 import understudy as us
 
 rng = np.random.default_rng(1)
-classroom = us.Classroom(n_learners=120, n_actions=12)
+classroom = us.Classroom(n_learners=60, n_actions=8)
 log = classroom.simulate(rng)
 log
 
@@ -39,7 +39,7 @@ fake.to_pandas().head()
 
 # %%
 half = rng.permutation(log.n_learners)
-members, outsiders = log.select(half[:60]), log.select(half[60:])
+members, outsiders = log.select(half[:30]), log.select(half[30:])
 report = us.audit(members, outsiders, us.Markov().fit(members).sample())
 report
 

@@ -18,11 +18,13 @@ from reproductions.keystroke_privacy.knowledge import (
 )
 from tests.support.command import run
 from understudy.errors import UsageError
+from understudy.keystrokes.attacks import trained
 from understudy.keystrokes.attacks.identification import identification
 from understudy.keystrokes.attacks.profiles import euclidean
 from understudy.keystrokes.simulate import TypingCourse
 from understudy.keystrokes.sweeps.course import SweepOptions, prepare
 from understudy.keystrokes.sweeps.results import PUBLISHED, select
+from understudy.keystrokes.traits import inference
 
 OPTIONS = SweepOptions(largest=600.0, step=100.0, trained_step=300.0, guesses="1,5", min_characters=200)
 
@@ -85,9 +87,11 @@ def test_a_person_is_named_by_another_course(course):
 
 
 @pytest.mark.functional
-def test_the_command_of_the_repository_writes_table_and_figures(tmp_path):
-    """The same file as the other course: everybody types there as here."""
-    made = run("simulate", "course.csv", "--shape", "typing", "--learners", "24", cwd=tmp_path)
+def test_the_command_of_the_repository_writes_table_and_figures(tmp_path, monkeypatch):
+    """The same file as the other course: everybody types there as here. Small forests are enough for that."""
+    for module in (inference, trained):
+        monkeypatch.setattr(module, "N_TREES", 10)
+    made = run("simulate", "course.csv", "--shape", "typing", "--learners", "12", cwd=tmp_path)
     assert made.returncode == 0, made.stderr
     course = str(tmp_path / "course.csv")
     options = ("--largest", "300", "--step", "300", "--trained-step", "300", "--guesses", "5")

@@ -48,7 +48,7 @@ def test_labels_of_a_coin_look_predictable_only_if_features_were_selected_outsid
     inside, outside, alarms_inside, alarms_outside = [], [], 0, 0
     rng = np.random.default_rng(3)
     for _ in range(30):
-        result = infer_as_thesis(*typing_of(100, 1000, 0.0, rng), rng, classifiers=BAYES)
+        result = infer_as_thesis(*typing_of(100, 1000, 0.0, rng), rng, classifiers=BAYES, n_folds=5)
         honest, optimistic = (result[f"naive-bayes, selected {way}"] for way in ("inside", "outside"))
         inside.append(honest.balanced_accuracy)
         outside.append(optimistic.balanced_accuracy)

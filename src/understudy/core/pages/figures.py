@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -68,6 +69,14 @@ class Figure:
 
     def svg(self, width: int = WIDE) -> str:
         """The figure as SVG text, `width` pixels wide with its axes."""
+        return self._wide if width == WIDE else self._drawn(width)
+
+    @cached_property
+    def _wide(self) -> str:
+        """Shown on a page and saved beside it, drawn once."""
+        return self._drawn(WIDE)
+
+    def _drawn(self, width: int) -> str:
         import vl_convert
 
         text: str = vl_convert.vegalite_to_svg(self._at(width))
