@@ -3,7 +3,7 @@
 import pytest
 from sqlalchemy import select
 
-from tests.desk.support.fixtures import InProcess
+from tests.desk.support.fixtures import InProcess, make_rough
 from understudy.desk.demonstration import SIGN_INS, fill
 from understudy.desk.domain.people import Role
 from understudy.desk.domain.policy import Grounds, Policy
@@ -34,7 +34,9 @@ LENIENT = Policy(
 @pytest.fixture(scope="module")
 def shown(tmp_path_factory):
     folder = tmp_path_factory.mktemp("demonstration") / "desk"
-    signs = fill(folder, n_learners=30, policy=LENIENT, open_sandbox=InProcess)
+    with pytest.MonkeyPatch.context() as patch:
+        make_rough(patch.setattr)
+        signs = fill(folder, n_learners=30, policy=LENIENT, open_sandbox=InProcess)
     desk = Desk.open(folder)
     yield desk, signs, folder
     desk.close()

@@ -15,8 +15,10 @@ import pytest
 from tests.desk.support.postgresql import Cluster, find_postgresql, without_rights
 from understudy.cohorts.simulate import School
 from understudy.core.files.simulated import mark_simulated
+from understudy.desk.disclosure import probing
 from understudy.desk.domain.people import Person, Role
 from understudy.desk.domain.policy import LIBRARIES, Policy
+from understudy.desk.risk import game
 from understudy.desk.service import Desk, data_sets, releases, requests
 from understudy.desk.store.settings import Settings
 from understudy.desk.store.tables import PersonRow, RequestRow
@@ -29,7 +31,7 @@ POLICY = Policy(
     minimum_freedom=4,
     mu_limit=20.0,
     advantage_limit=1.0,
-    n_shadows=200,
+    n_shadows=60,
     share_of_learners=3.0,
     libraries=(*LIBRARIES, "hashlib", "json", "os", "random", "socket", "sys", "time", "zlib"),
     may_override=("learners", "dominance", "freedom", "extremes", "consistency", "differencing"),
@@ -263,6 +265,18 @@ def small(tmp_path):
     made = fill(tmp_path)
     yield made
     made.desk.close()
+
+
+def make_rough(change):
+    """Prices and checks with few repetitions: how exact they are does not matter. `change` is setattr, or a test's."""
+    change(game, "N_BOOTSTRAPS", 5)
+    change(probing, "N_TRIPLES", 2)
+
+
+@pytest.fixture(autouse=True)
+def rough_prices(monkeypatch):
+    """Everywhere at the desk but in tests/desk/risk, which is about prices."""
+    make_rough(monkeypatch.setattr)
 
 
 @contextmanager

@@ -44,22 +44,13 @@ class Points:
         return self._line
 
 
-def quick(change):
-    """Fewer repetitions: how exact a price is does not matter here. `change` is setattr, or a test's."""
-    from understudy.desk.disclosure import probing
-    from understudy.desk.risk import game
-
-    change(game, "N_BOOTSTRAPS", 5)
-    change(probing, "N_TRIPLES", 2)
-
-
 def life(folder, strike_at, number, told):
     """One job of a desk; how many points there were is written down at the end."""
-    from tests.desk.support.fixtures import InProcess
+    from tests.desk.support.fixtures import InProcess, make_rough
     from understudy.desk.service import Desk
     from understudy.desk.worker.worker import Worker
 
-    quick(setattr)
+    make_rough(setattr)
     desk = Desk.open(Path(folder))
     points = Points(strike_at, number)
     with Worker(desk, open_sandbox=InProcess, lasting=LEASE) as worker:

@@ -9,7 +9,8 @@ import pytest
 from tests.desk.support.fixtures import MEAN, OTHER, POLICY, InProcess, fill, school_frame
 from understudy.cohorts.methods import seeded_summary
 from understudy.cohorts.simulate import School
-from understudy.desk.disclosure.probing import N_TRIPLES, Probes
+from understudy.desk.disclosure import probing
+from understudy.desk.disclosure.probing import Probes
 from understudy.desk.domain.analysis import code_hash
 from understudy.desk.risk.pricing import ShadowAnswers
 from understudy.desk.service import data_sets, feedback, releases, requests, views
@@ -45,7 +46,7 @@ def test_the_same_request_gives_the_same_answer(small):
         assert getattr(first, part) == getattr(second, part), part
     np.testing.assert_array_equal(_shadows(first), _shadows(second))
     # Once on all, without each, without triples and their pairs, and on every shadow.
-    assert n_runs == 1 + 36 + 4 * N_TRIPLES + POLICY.n_shadows
+    assert n_runs == 1 + 36 + 4 * probing.N_TRIPLES + POLICY.n_shadows
     assert list(dict.fromkeys(stage for stage, *_ in told)) == [
         answering.CHECKING,
         answering.PRICING,
@@ -81,8 +82,8 @@ def test_released_requests_are_measured_again_when_a_learner_left(small):
     same, n_runs, _ = answered(small, name, OTHER)
     data_sets.withdraw_learner(small.desk, small.custodian, small.data_set, "simulated-07")
     without, n_more, told = answered(small, name, OTHER)
-    assert n_runs == 1 + 36 + 4 * N_TRIPLES + POLICY.n_shadows
-    assert n_more == 2 * (1 + 35 + 4 * N_TRIPLES + POLICY.n_shadows)
+    assert n_runs == 1 + 36 + 4 * probing.N_TRIPLES + POLICY.n_shadows
+    assert n_more == 2 * (1 + 35 + 4 * probing.N_TRIPLES + POLICY.n_shadows)
     assert answering.EARLIER in {stage for stage, *_ in told}
     assert same.basis == without.basis == (first,)
     for held, n_learners in ((same, 36), (without, 35)):
@@ -94,7 +95,7 @@ def test_released_requests_are_measured_again_when_a_learner_left(small):
 def test_a_release_is_measured_once_on_other_learners(filled):
     filled.released()
     data_sets.withdraw_learner(filled.desk, filled.custodian, filled.data_set, "simulated-07")
-    once = 1 + 35 + 4 * N_TRIPLES + POLICY.n_shadows
+    once = 1 + 35 + 4 * probing.N_TRIPLES + POLICY.n_shadows
     counted = []
     for code in (OTHER, DRAWS):
         name = filled.in_review(code)
@@ -161,7 +162,7 @@ def test_of_a_run_with_somebody_who_left_no_influences_stay(filled):
     # It can be measured once more, and the desk still counts for itself.
     data_sets.withdraw_learner(filled.desk, filled.custodian, filled.data_set, "simulated-08")
     held, n_runs, _ = answered(filled, filled.in_review(OTHER), OTHER)
-    assert n_runs == 2 * (1 + 34 + 4 * N_TRIPLES + POLICY.n_shadows)
+    assert n_runs == 2 * (1 + 34 + 4 * probing.N_TRIPLES + POLICY.n_shadows)
     assert held.prices["together"]["n_outputs"] == 2
     assert feedback.own_precision(filled.desk, filled.reviewer, name) in (0.0, 1.0)
 

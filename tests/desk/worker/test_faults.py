@@ -42,11 +42,6 @@ LENIENT = replace(
 )
 
 
-@pytest.fixture(autouse=True)
-def _quick(monkeypatch):
-    killed.quick(monkeypatch.setattr)
-
-
 @pytest.fixture
 def lenient(tmp_path, database_url):
     made = fill(

@@ -12,7 +12,6 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from tests.desk.support import killed
 from tests.desk.support.fixtures import POLICY, REASON, fill, school_frame
 from understudy.desk.service import releases, requests, views
 from understudy.desk.service.verification import verify
@@ -87,7 +86,6 @@ def desk(tmp_path_factory):
 @pytest.mark.sandbox
 def test_nothing_of_a_learner_leaves(desk, monkeypatch, tmp_path, caplog, capfd):
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
-    killed.quick(monkeypatch.setattr)
     caplog.set_level("DEBUG")
     names = {way: desk.submitted(FINDS + code) for way, code in HOSTILE.items()}
     plain = desk.submitted(
