@@ -270,6 +270,7 @@ def small(tmp_path):
 def make_rough(change):
     """Prices and checks with few repetitions: how exact they are does not matter. `change` is setattr, or a test's."""
     change(game, "N_BOOTSTRAPS", 5)
+    change(game, "N_NULLS", 1)
     change(probing, "N_TRIPLES", 2)
 
 
