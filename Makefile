@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 TESTS ?= tests
 
-.PHONY: setup demo desk test faults check benchmarks docs clean
+.PHONY: setup demo desk test faults mutants check benchmarks docs clean
 
 setup: $(VENV)/.installed $(VENV)/.sandbox
 	@command -v bwrap >/dev/null || echo "understudy cohort synthesize and understudy desk run code in a sandbox, which needs Linux and: sudo apt-get install bubblewrap libseccomp2"
@@ -60,6 +60,11 @@ test: $(VENV)/.tools $(VENV)/.browser $(VENV)/.sandbox $(VENV)/.postgres
 # The desk's worker is killed at a hundred points instead of ten.
 faults: $(VENV)/.tools $(VENV)/.postgres
 	@UNDERSTUDY_KILL_POINTS=100 $(BIN)/python -m pytest tests/desk/worker/test_faults.py
+
+# Each of some hundred small changes that break a guarantee has to be noticed by a test; make mutants ONLY=cohorts
+# takes those with this word. The list is tests/privacy/mutants.toml.
+mutants: $(VENV)/.tools
+	@$(BIN)/python -m tests.privacy.mutants --only '$(ONLY)'
 
 check: $(VENV)/.tools
 	@$(BIN)/ruff check .

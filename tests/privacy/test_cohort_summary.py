@@ -1,8 +1,6 @@
 """The private summary of a cohort: sensitivities by brute force, transcripts of neighbours, the guarantee.
 
-Every draw goes through one object. Here it is replaced by one that writes down what it was given, on a
-cohort and on its neighbours; the loss that each draw allows follows from how far its input moved and
-from the scale of its noise, and all of them together must stay within the claim.
+See `support/transcripts.py` for what all draws together cost.
 """
 
 import itertools
@@ -11,6 +9,7 @@ import math
 import numpy as np
 import pytest
 
+from tests.privacy.support.transcripts import costs, total, transcripts
 from understudy.cohorts.cohort import Cohort
 from understudy.cohorts.schema import Feature, Schema
 from understudy.cohorts.simulate import School
@@ -114,33 +113,12 @@ def test_the_bound_holds_for_any_vectors_not_only_for_those_of_learners(name):
     assert 0.7 * measure.sensitivity < worst <= measure.sensitivity
 
 
-class Transcript:
-    """Noise that keeps its inputs and always says the same, so that neighbours stay comparable."""
-
-    secret = False
-
-    def __init__(self):
-        self.draws = []
-
-    def discrete_gaussian(self, values, sigma):
-        self.draws.append((np.array(values, dtype=np.float64), sigma))
-        return np.full(np.shape(values), 12345, dtype=np.int64)
-
-
 PLANS = {
     "default": {},
     "one analysis": {"analyses": ["habits by time of day against outcome"]},
     "everything": {"statistics": list(MEASURES)},
     "the seed's": {"statistics": ["zeros"]},
 }
-
-
-def squared_mu(first, second):
-    assert [sigma for _, sigma in first] == [sigma for _, sigma in second]
-    return sum(
-        float(((one - other) ** 2).sum()) / sigma**2
-        for (one, sigma), (other, _) in zip(first, second, strict=True)
-    )
 
 
 @pytest.mark.parametrize("schema", SCHEMAS)
@@ -150,14 +128,11 @@ def test_all_draws_together_stay_within_the_claim(plan, schema):
     declared = SCHEMAS[schema]
     rest = some_cohort(declared, rng)
     settled = propose(declared, rest.n_learners + 1, 3.0, 1e-3, **PLANS[plan])
-    transcripts = []
-    for learner in extreme_learners(declared, rng, n_random=4):
-        noise = Transcript()
-        noisy_summary(with_last(rest, learner), settled, noise)
-        transcripts.append(noise.draws)
-    worst = max(squared_mu(a, b) for a, b in itertools.combinations(transcripts, 2))
-    assert worst / 2 <= settled.rho * (1 + 1e-9)
-    assert worst / 2 > 0.1 * settled.rho
+    cohorts = [with_last(rest, learner) for learner in extreme_learners(declared, rng, n_random=4)]
+    found = transcripts(lambda cohort, noise: noisy_summary(cohort, settled, noise).statistics, cohorts)
+    worst = max(total(costs(one, other)).rho for one, other in itertools.combinations(found, 2))
+    assert worst <= settled.rho * (1 + 1e-9)
+    assert worst > 0.1 * settled.rho
     # And the rho is worth what is claimed, by the analytic formula for Gaussians.
     assert mu_to_delta(math.sqrt(2 * settled.rho), 3.0) <= 1e-3
     assert settled.guarantee.epsilon == 3.0
@@ -175,18 +150,6 @@ def test_a_planted_bug_is_seen(monkeypatch):
     monkeypatch.setattr(statistics, "_cut", lambda vectors, bound: vectors)
     measure = MEASURES["sketch"](schema, {})
     assert largest_move(measure, schema, np.random.default_rng(1)) > 1.3 * measure.sensitivity
-
-
-def test_habits_are_centred_by_what_was_released_and_by_nothing_else():
-    """Two cohorts with the same noisy levels get the same centres, however different they are."""
-    rng = np.random.default_rng(2)
-    schema = SCHEMAS["four windows"]
-    plan = propose(schema, 6, 3.0, 1e-3)
-    contexts = [
-        dict(noisy_summary(some_cohort(schema, rng), plan, Transcript()).statistics["habits"].context)
-        for _ in range(2)
-    ]
-    assert contexts[0] == contexts[1]
 
 
 def test_the_noise_has_the_scale_that_stands_beside_the_values():

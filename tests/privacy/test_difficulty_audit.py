@@ -11,7 +11,7 @@ import math
 
 import numpy as np
 import pytest
-from scipy import integrate, stats
+from scipy import stats
 
 from reproductions.dp_rasch import audit
 from reproductions.dp_rasch.audit import (
@@ -38,7 +38,7 @@ from understudy.exams.estimators.joint import fit_joint
 
 FALSE_ALARM = 1e-6
 CONFIDENCE = 1 - FALSE_ALARM
-N_RUNS = 12_000
+N_RUNS = 6000
 
 
 def noise(seed=3):
@@ -75,13 +75,16 @@ def test_the_jacobian_agrees_with_finite_differences():
 @pytest.mark.parametrize("responses", [[[1.0]], [[1.0], [0.0], [1.0]]])
 def test_the_density_of_one_difficulty_integrates_to_one(responses):
     data = np.array(responses)
-
-    def density(difficulty):
-        return math.exp(log_density(np.array([[difficulty]]), data, 1.0, 0.5)[0])
-
-    # The Laplace's peak is where b = 0: the integral is split there.
+    node, weight = np.polynomial.legendre.leggauss(20)
+    # The Laplace's peak is where b = 0: the integral is split there, and each part into panels.
     ends = [-80.0, *sorted({-10.0, float(peak(data, 0.5)), 10.0}), 80.0]
-    total = sum(integrate.quad(density, a, b, limit=200)[0] for a, b in itertools.pairwise(ends))
+    total = 0.0
+    for low, high in itertools.pairwise(ends):
+        edges = np.linspace(low, high, 101)
+        half = np.diff(edges)[:, None] / 2
+        difficulty = (edges[:-1, None] + half * (node + 1)).reshape(-1, 1)
+        density = np.exp(log_density(difficulty, data, 1.0, 0.5)).reshape(100, 20)
+        total += float((half * weight * density).sum())
     assert total == pytest.approx(1, abs=1e-6)
 
 
@@ -234,9 +237,8 @@ def test_the_statistics_spend_twice_epsilon():
 
 
 @pytest.mark.parametrize("mechanism", ["cube", "hexagon", "gaussian"])
-@pytest.mark.parametrize("n_items", [1, 5])
-def test_the_mechanisms_stay_below_their_claims_and_come_near(mechanism, n_items):
-    audited = empirical_audit(mechanism, n_items=n_items, n_runs=N_RUNS, confidence=CONFIDENCE, noise=noise())
+def test_the_mechanisms_stay_below_their_claims_and_come_near(mechanism):
+    audited = empirical_audit(mechanism, n_items=5, n_runs=N_RUNS, confidence=CONFIDENCE, noise=noise())
     assert not audited.breaks
     assert audited.mu.lower < audited.claimed_mu
     assert audited.found > 0.6 * audited.claimed

@@ -1,19 +1,19 @@
 """The whole private generator: what it really spends on the worst neighbours, and its vocabulary.
 
-A release is computed from noisy sums. So its privacy loss on two neighbouring logs is known without
-chance: fit one, fit the other on the same noisy sums, and see how far apart the true sums are. Gaussian
-noise of standard deviation sigma on sums that are d apart loses d^2 / (2 sigma^2), in rho; all of it
-together is an exact mu, which no attack on this pair can exceed (Neyman and Pearson).
+A release is computed from noisy sums, so its privacy loss on two neighbouring logs is known without chance: see
+`support/transcripts.py`. Gaussian noise of standard deviation sigma on sums that are d apart loses
+d^2 / (2 sigma^2), in rho; all of it together is an exact mu.
 """
-
-from dataclasses import fields, is_dataclass
 
 import numpy as np
 import pytest
 
+from tests.privacy.support.transcripts import Recording, costs, transcripts
+from tests.privacy.support.worst_pairs import logs, released_log
 from understudy.core.privacy.composition import default_delta
 from understudy.core.privacy.noise import os_noise, seeded_noise
 from understudy.logs.generators.budget import (
+    MOST_CELLS,
     SHARES,
     VOCABULARY_SHARE,
     Spending,
@@ -22,7 +22,7 @@ from understudy.logs.generators.budget import (
     vocabulary_threshold,
 )
 from understudy.logs.generators.markov_dp import MarkovDP
-from understudy.logs.generators.private_sums import WalkStatistics, bin_edges, first_rows
+from understudy.logs.generators.private_sums import Total, WalkStatistics, bin_edges, first_rows
 from understudy.logs.generators.registry import as_generator
 from understudy.logs.interactions import POOLED, Interactions
 from understudy.logs.simulate import RARE_PATHS, Classroom
@@ -35,26 +35,6 @@ DRAWS = (
     "first slopes", "first curvature", "second slopes", "second curvature", "abilities",
 )  # fmt: skip
 LONGEST = 1000
-
-
-def worst_pair():
-    """Neighbours on which nearly every sum moves as far as it can, at the same time.
-
-    Four thousand learners have one row each, on one of four actions: norms are clipped at about 1. The
-    last learner either fails at two of these actions in turn and succeeds at a rare one (8 rows), or
-    succeeds at the two others as long as possible and fails at the rare one (1,000 rows). So starts,
-    lengths, norms, rows, runs and jumps have nothing in common; slopes are opposite, since the rare
-    action's weight is the largest.
-    """
-    sequences = [[i % 4] for i in range(4000)]
-    outcomes = [[i // 4 % 2] for i in range(4000)]
-    short = ([0, 1, 0, 1, 0, 1, 0, 4], [0] * 7 + [1])
-    long = ([2, 3] * 10 + [2] * 977 + [4] * 3, [1] * 997 + [0] * 3)
-    actions = [f"action {i}" for i in range(100)]
-    return [
-        Interactions.from_sequences([*sequences, walk], [*outcomes, results], actions=actions)
-        for walk, results in (short, long)
-    ]
 
 
 def random_pair(rng):
@@ -72,65 +52,12 @@ def random_pair(rng):
     ]
 
 
-class Recording:
-    """Notes every sum, its noise and its noisy value: the transcript that a release is computed from."""
-
-    secret = False
-
-    def __init__(self, rng, factor=1.0):
-        self._noise, self._factor, self.transcript = seeded_noise(rng), factor, []
-
-    def discrete_gaussian(self, values, sigma):
-        noisy = self._noise.discrete_gaussian(values, sigma * self._factor)
-        self.transcript.append((values, noisy, sigma * self._factor))
-        return noisy
-
-
-class Replaying:
-    """Gives out a transcript's noisy values again and notes what the sums of another log would have been."""
-
-    secret = False
-
-    def __init__(self, transcript):
-        self._noisy = iter([noisy for _, noisy, _ in transcript])
-        self.values = []
-
-    def discrete_gaussian(self, values, sigma):
-        self.values.append(values)
-        return next(self._noisy)
-
-
-def assert_same(before, after):
-    """The same down to the last number, whatever it is."""
-    assert type(before) is type(after)
-    if is_dataclass(before):
-        for field in fields(before):
-            assert_same(getattr(before, field.name), getattr(after, field.name))
-    elif isinstance(before, dict):
-        assert before.keys() == after.keys()
-        for key, value in before.items():
-            assert_same(value, after[key])
-    else:
-        np.testing.assert_array_equal(before, after)
-
-
-def losses(pair, epsilon=8.0, delta=1e-6, seed=0, factor=1.0):
-    """What each draw loses on a pair, in rho; everything else about the two releases is the same."""
-    noise = Recording(np.random.default_rng(seed), factor)
-    released = []
-    for log in pair:
-        fitted = MarkovDP(epsilon, delta=delta, longest=LONGEST).fit(log, np.random.default_rng(seed), noise)
-        released.append((vars(fitted).copy(), fitted.sample(20, np.random.default_rng(seed))))
-        if len(released) == 1:
-            transcript, noise = noise.transcript, Replaying(noise.transcript)
-    # The same noisy sums give the same release: nothing of a log goes past the noise.
-    assert_same(released[0][0], released[1][0])
-    for name in ("action", "outcome", "offsets", "actions"):
-        assert_same(getattr(released[0][1], name), getattr(released[1][1], name))
-    return [
-        float((((own - theirs) / sigma) ** 2).sum() / 2)
-        for (own, _, sigma), theirs in zip(transcript, noise.values, strict=True)
-    ]
+def losses(pair, *, seed=0, factor=1.0, **options):
+    """What each draw loses on a pair, in rho."""
+    found = transcripts(
+        lambda log, noise: released_log(log, noise, **options), pair, seed=seed, factor=factor
+    )
+    return [cost.rho for cost in costs(*found)]
 
 
 def allowed(rho):
@@ -141,7 +68,7 @@ def allowed(rho):
 @pytest.mark.parametrize("epsilon", [1.0, 8.0])
 def test_no_sum_loses_more_than_its_share_and_all_of_them_nearly_that(epsilon):
     rho = budget(epsilon, 1e-6)
-    found = np.array(losses([log.declare() for log in worst_pair()], epsilon))
+    found = np.array(losses([log.declare() for log in logs()], epsilon=epsilon))
     assert (found <= allowed(rho)).all()
     claimed, measured = np.sqrt(2 * rho), np.sqrt(2 * found.sum())
     assert 0.95 * claimed < measured <= claimed
@@ -156,14 +83,14 @@ def test_no_pair_that_was_drawn_loses_more():
 
 
 def test_halved_noise_breaks_the_claim():
-    found = losses([log.declare() for log in worst_pair()], factor=0.5)
+    found = losses([log.declare() for log in logs()], factor=0.5)
     assert sum(found) > 3 * budget(8.0, 1e-6)
 
 
 def test_a_vocabulary_is_paid_for_by_all_others():
     """With names that are not public: a tenth of rho, from a budget for half of delta."""
     epsilon, delta = 8.0, 1e-6
-    found = np.array(losses(worst_pair(), epsilon, delta))
+    found = np.array(losses(logs(), epsilon=epsilon, delta=delta))
     rho = budget(epsilon + np.log1p(-delta / 2), delta / 2)
     assert (found <= np.array([VOCABULARY_SHARE * rho, *((1 - VOCABULARY_SHARE) * allowed(rho))])).all()
     assert found.sum() < rho
@@ -186,7 +113,7 @@ class Fixed:
 
 def test_a_name_of_one_learner_is_told_with_no_more_than_half_of_delta():
     """The threshold, found from outside by halving, keeps every learner's own names below delta / 2."""
-    delta, log = 1e-6, worst_pair()[0]
+    delta, log = 1e-6, logs()[0]
 
     def told(count):
         noise = Fixed(count)
@@ -207,12 +134,38 @@ def test_a_name_of_one_learner_is_told_with_no_more_than_half_of_delta():
 def test_the_budget_is_spent_whole_and_once():
     rng = np.random.default_rng(0)
     noise = Recording(rng)
-    MarkovDP(2.0, longest=100).fit(worst_pair()[0].declare(), rng, noise)
-    assert len(noise.transcript) == len(DRAWS)
+    MarkovDP(2.0, longest=100).fit(logs()[0].declare(), rng, noise)
+    assert len(noise.draws) == len(DRAWS)
     assert set(DRAWS) == set(SHARES)
     for vocabulary in (True, False):
         spending = Spending(1.0, seeded_noise(rng), vocabulary=vocabulary)
         assert sum(spending.rho_of(name) for name in spending.unspent) == pytest.approx(1.0)
+
+
+def test_with_more_actions_than_jumps_are_counted_for_nothing_passes_the_noise():
+    """Jumps are counted between the most popular actions: which ones these are comes from the noisy counts."""
+    # Of 320 actions 20 are left out. By real counts, the last learner would decide which, and so where the jumps of
+    # all others stand in the matrix.
+    walks = [list(range(150, 160)) for _ in range(40)]
+    actions = [f"action {i}" for i in range(320)]
+    pair = [
+        Interactions.from_sequences(
+            [*walks, last], [[i % 2 for i in range(len(one))] for one in (*walks, last)], actions=actions
+        ).declare()
+        for last in (list(range(150)), list(range(160, 310)))
+    ]
+    assert (np.array(losses(pair)) <= allowed(budget(8.0, 1e-6))).all()
+
+
+def test_what_the_accounting_does_not_cover_is_refused():
+    noise = seeded_noise(np.random.default_rng(0))
+    few, many = (Total(np.zeros(n, dtype=np.int64), 2.0**30, 1.0) for n in (1, MOST_CELLS))
+    spending = Spending(1.0, noise, vocabulary=False)
+    spending.spend("rows", few)
+    with pytest.raises(ValueError, match="does not cover"):
+        spending.spend("jumps", many)
+    with pytest.raises(ValueError, match="does not cover"):
+        Spending(1.0, noise, vocabulary=False).spend("rows", Total(few.values, 1.0, 1.0))
 
 
 def test_the_guarantee_is_what_was_asked():

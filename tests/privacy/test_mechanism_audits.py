@@ -4,6 +4,11 @@ The real noise has no seed, so tests that draw it can fail by chance: every asse
 correct mechanism has a false-alarm rate of at most FALSE_ALARM, and there are fewer than 100 of
 them, so this file fails by chance less than once in 100,000 runs. What uses seeded noise fails
 always or never; over seeds it has the same rate.
+
+What draws can miss: with 6,000 of the cube or the hexagon an epsilon that is off by a fifth is seen with near
+certainty, one that is off by a twentieth is not; with 3,000 of the exponential mechanism, one that is off by a third.
+Smaller mistakes of scale are seen without chance: OpenDP's own accounting is compared with each scale
+(tests/core/privacy), losses are enumerated below, and tests/privacy/test_audits.py has what worst neighbours cost.
 """
 
 import itertools
@@ -28,7 +33,8 @@ from understudy.core.privacy.noise import (
 
 FALSE_ALARM = 1e-7
 CONFIDENCE = 1 - FALSE_ALARM
-N_RUNS = 20_000
+N_RUNS = 20_000  # of draws that are made all at once
+N_SINGLE = 6000  # of draws that are made one by one
 
 NOISES = ["os", "seeded"]
 
@@ -141,15 +147,15 @@ def test_the_cube_has_its_distribution(kind, n_cells, epsilon):
     # P(z) proportional to exp(-epsilon max|z|): all (2m+1)^I - (2m-1)^I points at distance m alike.
     noise = source(kind)
     zeros = np.zeros(n_cells, dtype=np.int64)
-    points = np.array([mechanisms.knorm_cube(zeros, epsilon=epsilon, noise=noise) for _ in range(N_RUNS)])
+    points = np.array([mechanisms.knorm_cube(zeros, epsilon=epsilon, noise=noise) for _ in range(N_SINGLE)])
     distance = np.abs(points).max(axis=1)
     m = np.arange(400)
     shell = (2 * m + 1.0) ** n_cells - np.where(m > 0, (2 * m - 1.0) ** n_cells, 0)
     weights = shell * np.exp(-epsilon * m)
     pmf = weights / weights.sum()
-    n = int(np.sum(pmf * N_RUNS >= 10))
+    n = int(np.sum(pmf * N_SINGLE >= 10))
     observed = np.append(np.bincount(distance, minlength=400)[:n], np.sum(distance >= n))
-    expected = np.append(pmf[:n], pmf[n:].sum()) * N_RUNS
+    expected = np.append(pmf[:n], pmf[n:].sum()) * N_SINGLE
     assert stats.chisquare(observed, expected).pvalue > FALSE_ALARM
     # Alike in every direction too: each cell and sign reaches the distance equally often.
     for cell in range(n_cells):
@@ -157,7 +163,7 @@ def test_the_cube_has_its_distribution(kind, n_cells, epsilon):
         assert stats.binomtest(int(above), int(above + below)).pvalue > FALSE_ALARM
     if n_cells > 1:
         outer = [int(np.sum(np.abs(points[:, cell]) == distance)) for cell in range(n_cells)]
-        assert max(outer) - min(outer) < 5.4 * math.sqrt(2 * N_RUNS)
+        assert max(outer) - min(outer) < 5.4 * math.sqrt(2 * N_SINGLE)
 
 
 @pytest.mark.parametrize(("n_cells", "epsilon"), [(1, 1.0), (20, 1.0), (20, 8.0), (100, 0.5)])
@@ -203,22 +209,23 @@ def test_the_hexagon_has_its_distribution_at_every_point(kind, n_items, epsilon,
     # Every point of the lattice is a cell of the chi-square where 10 draws or more are expected.
     noise = source(kind)
     zeros = np.zeros((n_items, 2), dtype=np.int64)
-    drawn = np.array([mechanisms.knorm_hexagon(zeros, epsilon=epsilon, noise=noise) for _ in range(N_RUNS)])
+    drawn = np.array([mechanisms.knorm_hexagon(zeros, epsilon=epsilon, noise=noise) for _ in range(N_SINGLE)])
     points = all_pairs(n_items, reach)
     weights = np.exp(-epsilon * norm(points))
     shells = np.arange(400)
     inside = (3.0 * shells**2 + 3 * shells + 1) ** n_items
     total = (inside * np.exp(-epsilon * shells)).sum() * (1 - math.exp(-epsilon))
-    expected = N_RUNS * weights / total
+    expected = N_SINGLE * weights / total
     place = np.ravel_multi_index(
-        tuple((np.clip(drawn, -reach, reach) + reach).reshape(N_RUNS, -1).T), [2 * reach + 1] * (2 * n_items)
+        tuple((np.clip(drawn, -reach, reach) + reach).reshape(N_SINGLE, -1).T),
+        [2 * reach + 1] * (2 * n_items),
     )
     within = np.abs(drawn).max(axis=(1, 2)) <= reach
     observed = np.bincount(place[within], minlength=len(points))
     keep = expected >= 10
     assert keep.sum() >= 19
-    observed = np.append(observed[keep], N_RUNS - observed[keep].sum())
-    expected = np.append(expected[keep], N_RUNS - expected[keep].sum())
+    observed = np.append(observed[keep], N_SINGLE - observed[keep].sum())
+    expected = np.append(expected[keep], N_SINGLE - expected[keep].sum())
     assert stats.chisquare(observed, expected).pvalue > FALSE_ALARM
 
 
@@ -312,15 +319,15 @@ def test_a_radius_that_is_none(n_items, epsilon):
 @pytest.mark.parametrize("kind", NOISES)
 def test_the_exponential_mechanism_has_its_probabilities(kind):
     scores, sensitivity, epsilon = np.array([0.0, 1.0, 1.5, 4.0, -30.0]), 2.0, 3.0
-    noise = source(kind)
+    noise, n = source(kind), 3000
     drawn = [
         mechanisms.exponential(scores, sensitivity=sensitivity, epsilon=epsilon, noise=noise)
-        for _ in range(N_RUNS)
+        for _ in range(n)
     ]
     weights = np.exp(epsilon * scores / (2 * sensitivity))[:4]  # the fifth: 1e-11, never seen
     observed = np.bincount(drawn, minlength=5)
     assert observed[4] == 0
-    assert stats.chisquare(observed[:4], N_RUNS * weights / weights.sum()).pvalue > FALSE_ALARM
+    assert stats.chisquare(observed[:4], n * weights / weights.sum()).pvalue > FALSE_ALARM
 
 
 # ---- exact privacy loss on small lattices
@@ -440,16 +447,14 @@ CLAIM_RHO = 0.5
 CLAIM_MU = math.sqrt(2 * CLAIM_RHO)
 
 
-@pytest.mark.parametrize("kind", NOISES)
-def test_the_audit_stays_below_the_gaussians_claim_and_close_to_it(kind):
-    estimate = audit_mu(gaussian_run(kind, sensitivity=2.0, rho=CLAIM_RHO), N_RUNS, CONFIDENCE)
+def test_the_audit_stays_below_the_gaussians_claim_and_close_to_it():
+    estimate = audit_mu(gaussian_run("seeded", sensitivity=2.0, rho=CLAIM_RHO), N_RUNS, CONFIDENCE)
     assert 0.7 * CLAIM_MU < estimate.lower < CLAIM_MU
 
 
 @pytest.mark.parametrize("epsilon", [0.5, 2.0, 8.0])
-@pytest.mark.parametrize("kind", NOISES)
-def test_the_audit_stays_below_the_laplaces_claim(kind, epsilon):
-    noise = source(kind)
+def test_the_audit_stays_below_the_laplaces_claim(epsilon):
+    noise = source("seeded")
 
     def run(changed, n):
         return mechanisms.laplace(
@@ -457,47 +462,6 @@ def test_the_audit_stays_below_the_laplaces_claim(kind, epsilon):
         )
 
     estimate = audit_mu(run, N_RUNS, CONFIDENCE)
-    assert 0.3 * mu_from_pure(epsilon) < estimate.lower < mu_from_pure(epsilon)
-
-
-def cube_run(kind, epsilon, *, noise_factor=1.0, n_cells=5):
-    noise = source(kind)
-    base = np.zeros(n_cells, dtype=np.int64)
-
-    def run(changed, n):
-        values = base + int(changed)  # a learner with everything right for one with everything wrong
-        drawn = [mechanisms.knorm_cube(values, epsilon=epsilon / noise_factor, noise=noise) for _ in range(n)]
-        # The likelihood ratio of the two data sets: the best score there is.
-        points = np.array(drawn)
-        return np.abs(points).max(axis=1) - np.abs(points - 1).max(axis=1)
-
-    return run
-
-
-@pytest.mark.parametrize("epsilon", [1.0, 4.0])
-def test_the_audit_stays_below_the_cubes_claim(epsilon):
-    estimate = audit_mu(cube_run("seeded", epsilon), N_RUNS, CONFIDENCE)
-    assert 0.4 * mu_from_pure(epsilon) < estimate.lower < mu_from_pure(epsilon)
-
-
-def test_the_audit_stays_below_the_cubes_claim_with_real_noise():
-    estimate = audit_mu(cube_run("os", 2.0), N_RUNS, CONFIDENCE)
-    assert 0.4 * mu_from_pure(2.0) < estimate.lower < mu_from_pure(2.0)
-
-
-@pytest.mark.parametrize("kind", NOISES)
-def test_the_audit_stays_below_the_exponential_mechanisms_claim(kind):
-    epsilon, noise = 2.0, source(kind)
-
-    def run(changed, n):
-        scores = np.array([1.0, -1.0]) * (0.5 if changed else -0.5)
-        drawn = [
-            mechanisms.exponential(scores, sensitivity=1, epsilon=epsilon, noise=noise) for _ in range(n)
-        ]
-        return np.array(drawn)
-
-    estimate = audit_mu(run, 5000, CONFIDENCE)
-    # Two scores in opposite directions: randomised response with log odds epsilon/2 each way.
     assert 0.3 * mu_from_pure(epsilon) < estimate.lower < mu_from_pure(epsilon)
 
 
@@ -535,15 +499,9 @@ def test_scores_that_cannot_be_audited(one, two):
 # ---- planted bugs: each has to be caught, by an audit above the claim
 
 
-@pytest.mark.parametrize("kind", NOISES)
-def test_halved_noise_is_caught(kind):
-    run = gaussian_run(kind, sensitivity=2.0, rho=CLAIM_RHO, noise_factor=0.5)
+def test_halved_noise_is_caught():
+    run = gaussian_run("seeded", sensitivity=2.0, rho=CLAIM_RHO, noise_factor=0.5)
     assert audit_mu(run, N_RUNS, CONFIDENCE).lower > 1.5 * CLAIM_MU
-
-
-def test_halved_noise_of_the_cube_is_caught():
-    estimate = audit_mu(cube_run("seeded", 1.0, noise_factor=0.5, n_cells=1), N_RUNS, CONFIDENCE)
-    assert estimate.lower > mu_from_pure(1.0)
 
 
 def test_noise_a_tenth_too_small_is_caught_by_its_variance():

@@ -242,6 +242,42 @@ def test_clipping_norm_and_noise_reach_the_optimizer():
     assert abs(np.std(drawn) / 0.75 - 1) < 5 / np.sqrt(2 * len(drawn))
 
 
+class Silence:
+    """No noise, from a source that passes for secret."""
+
+    secret = True
+
+    def discrete_gaussian(self, values, sigma):
+        return values
+
+
+def test_only_those_who_take_part_are_in_the_sum():
+    parts = torch.nn.Linear(1, 1, bias=False)
+    optimizer = private_training.lattice_optimizer_class()(
+        torch.optim.SGD(parts.parameters(), lr=1.0),
+        noise_multiplier=1.0,
+        max_grad_norm=10.0,
+        expected_batch_size=1,
+        noise=Silence(),
+    )
+    optimizer.taking_part = np.array([True, False, True])
+    parts.weight.grad_sample = torch.tensor([1.0, 2.0, 4.0]).reshape(3, 1, 1)
+    optimizer.pre_step()
+    assert float(parts.weight.grad) == pytest.approx(5.0, abs=1e-4)
+
+
+def test_who_takes_part_is_as_secret_as_the_noise():
+    """All that the seed governs is the same in both fits; who is sampled of 40 learners differs (but for 2^-120)."""
+    private = latents(40, np.random.default_rng(14))
+    one, two = (fitted(private, np.random.default_rng(15), Silence()).parts_.state_dict() for _ in range(2))
+    assert any((one[name] != two[name]).any() for name in one)
+    one, two = (
+        fitted(private, np.random.default_rng(15), seeded_noise(np.random.default_rng(1))).parts_.state_dict()
+        for _ in range(2)
+    )
+    assert all((one[name] == two[name]).all() for name in one)
+
+
 def test_everybody_takes_part_with_the_rate():
     taken = np.array([private_training.poisson_sample(1000, 0.3) for _ in range(40)])
     assert abs(taken.mean() - 0.3) < 5 * np.sqrt(0.21 / taken.size)

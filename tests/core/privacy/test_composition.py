@@ -168,6 +168,14 @@ def test_a_coarse_lattice_is_charged_for():
         analytic_delta(0.01, 1.0, n_cells=1, sigma=0.5)
 
 
+def test_the_slack_of_the_lattice_is_that_of_the_proof():
+    """c1 + c2 of `analytic_delta`, written out once more."""
+    n, sigma, epsilon = 400, 64.0, 2.0
+    found = from_gaussians(0.01, epsilon, 1e-3, ("test",), n_cells=n, sigma=sigma)
+    radius = math.sqrt(n) * (1 + 1 / (2 * sigma)) + math.sqrt(2 * (epsilon + 20 * math.log(10)))
+    assert found.slack == pytest.approx((n + radius**2) / (24 * sigma**2), rel=1e-12)
+
+
 def test_on_a_lattice_too_coarse_for_epsilon_zcdp_is_what_is_proved():
     lattice = {"n_cells": 10_000_000, "sigma": 2.0**13}
     for epsilon in (1e-4, 0.01, 0.1, 1.0):

@@ -2,6 +2,7 @@
 
 import math
 import multiprocessing
+import random
 import subprocess
 import sys
 from fractions import Fraction
@@ -157,15 +158,40 @@ def test_two_draws_of_the_real_noise_differ():
     assert not vars(source)  # nothing stored that could draw the noise again
 
 
-def test_no_seed_reaches_the_real_noise():
-    import random
+def test_no_part_of_the_real_noise_is_used_twice(monkeypatch):
+    """Cells that are drawn in several parts: no value comes twice, and no part looks like another.
 
-    draws = []
-    for _ in range(2):
-        random.seed(7)
-        np.random.seed(7)  # noqa: NPY002 - the global generator is what is tested
-        draws.append(draw(os_noise()))
-    assert all((a != b).any() for a, b in zip(*draws, strict=True))
+    False alarms: below 1e-8 that two of 2,000 draws of this size are equal, and for the correlations.
+    """
+    monkeypatch.setattr(noise, "_CHUNK", 500)
+    n_cells = 2000
+    drawn = os_noise().discrete_gaussian(np.zeros(n_cells, dtype=np.int64), 2.0**55)
+    assert len(np.unique(drawn)) == n_cells
+    scaled = drawn / drawn.std()
+    at_lag = np.fft.irfft(np.abs(np.fft.rfft(scaled)) ** 2)[1 : n_cells // 2] / math.sqrt(n_cells)
+    assert np.abs(at_lag).max() < 7
+    # Of 100 cells that are uniform on some 2,000 places, a few are equal by chance.
+    zeros = np.zeros(100, dtype=np.int64)
+    assert len(np.unique(os_noise().cube(zeros, 0.1))) > 80
+    assert len(np.unique(os_noise().hexagon(zeros.reshape(50, 2), 0.1), axis=0)) > 40
+
+
+def test_no_seed_reaches_the_real_noise(monkeypatch):
+    """Generators that can be seeded are not even asked."""
+
+    def forbidden(*_, **__):
+        raise AssertionError("a generator with a seed was asked")
+
+    for module, kinds in ((random, random.Random), (np.random, np.random.RandomState)):
+        for name, function in list(vars(module).items()):
+            if type(getattr(function, "__self__", None)) is kinds:
+                monkeypatch.setattr(module, name, forbidden)
+    monkeypatch.setattr(np.random, "default_rng", forbidden)
+    with pytest.raises(AssertionError):
+        random.getrandbits(8)
+    with pytest.raises(AssertionError):
+        np.random.normal()  # noqa: NPY002 - the global generator is what is tested
+    draw(os_noise())
 
 
 def test_no_environment_reaches_the_real_noise():

@@ -1,0 +1,299 @@
+"""The worst neighbours known for every mechanism, and what telling them apart costs: exactly, without chance.
+
+Claimed and measured stand in the table of docs/explanation/audits.md; `tests/privacy/test_audits.py` compares them.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from dp_accounting import NeighboringRelation
+from dp_accounting.pld import privacy_loss_distribution as PrivacyLossDistribution
+from scipy.optimize import brentq
+
+from tests.privacy.support.transcripts import costs, total, transcripts
+from understudy.cohorts.cohort import Cohort
+from understudy.cohorts.cuts import private_cuts
+from understudy.cohorts.deep.baseline import calibrated
+from understudy.cohorts.schema import Schema
+from understudy.cohorts.summary.budget import propose
+from understudy.cohorts.summary.mechanism import noisy_summary
+from understudy.core.privacy.composition import mu_to_delta
+from understudy.core.privacy.private_training import LATTICE, lattice_contributions
+from understudy.exams.difficulties import DifficultiesOptions as Options
+from understudy.exams.difficulties import fit_difficulties, plan
+from understudy.exams.responses import Responses
+from understudy.keystrokes.digraph_statistics import Declaration, Release, release_statistics
+from understudy.keystrokes.keystrokes import Keystrokes
+from understudy.logs.generators.budget import budget
+from understudy.logs.generators.markov_dp import MarkovDP
+from understudy.logs.interactions import Interactions
+
+Pair = list[Any]
+
+
+@dataclass(frozen=True)
+class Audited:
+    """A mechanism, and what its worst neighbours show of what it claims: mu, or the epsilon of a pure one."""
+
+    mechanism: str
+    measure: str
+    claimed: float
+    measured: float
+    """On the worst neighbours that are known."""
+
+    @property
+    def share(self) -> float:
+        """How much of the claim is seen."""
+        return self.measured / self.claimed
+
+
+# ---- logs
+
+
+def logs(longest: int = 1000) -> Pair:
+    """Neighbouring logs on which nearly every sum moves as far as it can, at the same time.
+
+    Four thousand learners have one row each, on one of four actions: norms are clipped at about 1. The
+    last learner either fails at two of these actions in turn and succeeds at a rare one (8 rows), or
+    succeeds at the two others as long as possible and fails at the rare one. So starts, lengths, norms, rows, runs
+    and jumps have nothing in common; slopes are opposite, since the rare action's weight is the largest.
+    """
+    sequences = [[i % 4] for i in range(4000)]
+    outcomes = [[i // 4 % 2] for i in range(4000)]
+    short = ([0, 1, 0, 1, 0, 1, 0, 4], [0] * 7 + [1])
+    long = ([2, 3] * 10 + [2] * (longest - 23) + [4] * 3, [1] * (longest - 3) + [0] * 3)
+    actions = [f"action {i}" for i in range(100)]
+    return [
+        Interactions.from_sequences([*sequences, walk], [*outcomes, results], actions=actions)
+        for walk, results in (short, long)
+    ]
+
+
+def released_log(
+    log: Interactions, noise: Any, *, epsilon: float = 8.0, delta: float = 1e-6, longest: int = 1000
+) -> Any:
+    """Everything that a fit of `markov-dp` keeps, and a sample of it."""
+    rng = np.random.default_rng(0)
+    fitted = MarkovDP(epsilon, delta=delta, longest=longest).fit(log, rng, noise)
+    drawn = fitted.sample(20, np.random.default_rng(0))
+    return vars(fitted).copy(), drawn.action, drawn.outcome, drawn.offsets, drawn.actions
+
+
+def _markov_dp(epsilon: float, declared: bool) -> Audited:
+    delta = 1e-6
+    pair = [log.declare() if declared else log for log in logs()]
+    found = transcripts(lambda log, noise: released_log(log, noise, epsilon=epsilon), pair)
+    names = "names public" if declared else "names found"
+    return Audited(
+        f"`markov-dp`, epsilon {epsilon:g}, {names}",
+        "mu",
+        # Finding the names takes half of delta, and its share of epsilon.
+        math.sqrt(
+            2 * (budget(epsilon, delta) if declared else budget(epsilon + math.log1p(-delta / 2), delta / 2))
+        ),
+        math.sqrt(2 * total(costs(*found)).rho),
+    )
+
+
+# ---- exams
+
+
+def _difficulties(name: str, request: Options, *rows: list[int], n_learners: int = 10) -> Audited:
+    """Learners with some answers right, and one more who is replaced."""
+    rest = np.arange((n_learners - 1) * len(rows[0])).reshape(n_learners - 1, -1) % 2
+    settled = plan(request, len(rows[0]), n_learners)
+
+    def release(matrix: Any, noise: Any) -> Any:
+        responses = Responses(matrix, tuple(f"q{i}" for i in range(matrix.shape[1])), declared=True)
+        return fit_difficulties(responses, settled, noise, np.random.default_rng(7)).content()
+
+    pair = [np.vstack([rest, row]).astype(np.int8) for row in rows]
+    cost = total(costs(*transcripts(release, pair)))
+    if request.method == "gaussian":
+        assert settled.measurement is not None
+        rho = settled.measurement.guarantee.rho
+        assert rho is not None
+        return Audited(name, "mu", math.sqrt(2 * rho), math.sqrt(2 * cost.rho))
+    return Audited(name, "epsilon", settled.guarantee.epsilon, cost.epsilon)
+
+
+# ---- cohorts
+
+# Shares of the bound on the scale of the logarithm, a row per window of the day and a column per week: found by
+# search, so that labels, levels, sketch, rhythm, persistence, spread and habits are all far apart.
+ONE_LEARNER = np.array(
+    [
+        [0, 0, 0, 0, 0, 0, 0, 0],
+        [0, 0.21, 0, 0.26, 0, 0.25, 0, 0.23],
+        [1, 1, 0, 1, 1, 1, 1, 1],
+        [0, 0, 0, 0.1, 0.75, 0.37, 0.05, 0.03],
+    ]
+)
+OTHER_LEARNER = np.array(
+    [
+        [0.44, 1, 1, 1, 1, 1, 1, 1],
+        [0.03, 0.05, 0.01, 0, 0, 0, 0, 0],
+        [0, 0, 0.13, 0, 0, 0, 0, 0],
+        [0.21, 0, 0.21, 0, 0.21, 0, 0.21, 0],
+    ]
+)
+
+
+def cohorts() -> Pair:
+    """Three hundred learners who are active every other week, and the two learners above with different labels."""
+    schema = Schema(n_weeks=ONE_LEARNER.shape[1])
+    usual = np.where(np.arange(schema.n_weeks) % 2, 0.6, 0.0) * np.ones((schema.n_features, 1))
+    label = np.append(np.arange(299) % schema.n_labels, 0)
+    found = []
+    for last, code in ((ONE_LEARNER, 0), (OTHER_LEARNER, schema.n_labels - 1)):
+        share = np.stack([*([usual] * 299), last])
+        values = np.expm1(share * np.log1p(schema.highs)[None, :, None])
+        label[-1] = code
+        found.append(Cohort(values, label.astype(np.int8), schema))
+    return found
+
+
+def _summary() -> Audited:
+    pair = cohorts()
+    settled = propose(pair[0].schema, pair[0].n_learners, 3.0, 1e-3)
+    found = transcripts(lambda cohort, noise: noisy_summary(cohort, settled, noise).statistics, pair)
+    return Audited(
+        "summary of a cohort, all default statistics",
+        "mu",
+        math.sqrt(2 * settled.rho),
+        math.sqrt(2 * total(costs(*found)).rho),
+    )
+
+
+def _cuts() -> Audited:
+    """Two learners just below the last cut; the third moves from below all cuts to above."""
+    pair = [np.array([99.2, 99.2, score]) for score in (0.0, 100.0)]
+    release = lambda scores, noise: private_cuts(scores, (0.0, 100.0), 3, epsilon=1.0, noise=noise)  # noqa: E731
+    return Audited(
+        "cuts between labels (exponential mechanism)",
+        "epsilon",
+        1.0,
+        total(costs(*transcripts(release, pair))).epsilon,
+    )
+
+
+# ---- the deep baseline
+
+
+def _private_steps(rate: float) -> Audited:
+    """Two learners with opposite gradients beyond the clipping norm, in every step that they take part in."""
+    epsilon, delta, n_steps = 3.0, 1e-3, 20
+    steps = calibrated(epsilon, delta, rate, n_steps, 1.0, n_parameters=300)
+    cells = lattice_contributions(np.array([[5.0] * 300, [-5.0] * 300]), steps.clip).astype(np.float64)
+    half = float(np.linalg.norm(cells[0] - cells[1])) / LATTICE / 2
+    if rate >= 1:
+        claimed = brentq(lambda mu: mu_to_delta(mu, epsilon) - delta, 1e-3, 10.0)
+        measured = 2 * half * math.sqrt(n_steps) / steps.noise_multiplier
+        return Audited("deep baseline, all learners in every step", "mu", claimed, measured)
+    losses = PrivacyLossDistribution.from_gaussian_mechanism(
+        steps.noise_multiplier,
+        sensitivity=half,
+        pessimistic_estimate=False,
+        value_discretization_interval=1e-3,
+        sampling_prob=rate,
+        use_connect_dots=False,
+        neighboring_relation=NeighboringRelation.REPLACE_ONE,
+    ).self_compose(n_steps)
+    found = float(losses.get_epsilon_for_delta(delta))
+    return Audited("deep baseline, learners sampled", "epsilon", epsilon, found)
+
+
+# ---- keystrokes
+
+LOW, HIGH = 100.0, 300.0
+FAST = [("a", "a", LOW)] * 2 + [("a", "b", LOW)] * 2
+SLOW = [("a", "a", HIGH)] * 2 + [("a", "b", HIGH)] * 2
+
+
+def keystrokes_of(*learners: list[tuple[str, str, float]]) -> Keystrokes:
+    """Each learner is a list of (pair of keys, latency in ms), each pair typed on its own."""
+    pairs = [pair for learner in learners for pair in learner]
+    key = ["abc".index(sign) for first, second, _ in pairs for sign in (first, second)]
+    time = [moment for *_, latency in pairs for moment in (0.0, latency)]
+    zero = np.zeros(len(key), dtype=np.int32)
+    return Keystrokes(
+        np.array(key, dtype=np.int32),
+        (np.array(time, dtype=np.float64) * 1_000_000).astype(np.int64),
+        np.array([False, True] * len(pairs), dtype=bool),
+        np.concatenate([[0], np.cumsum([2 * len(learner) for learner in learners])]),
+        ("a", "b", "c"),
+        zero,
+        zero,
+    )
+
+
+def typing() -> Pair:
+    """A fast learner of one group, or a slow one of another, beside one who stays."""
+    other = [("a", "b", 150.0)] * 3
+    return [(keystrokes_of(other, FAST), np.array([0, 0])), (keystrokes_of(other, SLOW), np.array([0, 1]))]
+
+
+def _digraphs() -> Audited:
+    declared = Declaration(("a → a", "a → b"), ("A", "B"), LOW, HIGH, 2)
+    release = Release(declared, 2, 8.0, 1e-6)
+    found = transcripts(lambda data, noise: release_statistics(*data, release, noise).to_json(), typing())
+    return Audited(
+        "digraph statistics", "mu", math.sqrt(2 * release.rho), math.sqrt(2 * total(costs(*found)).rho)
+    )
+
+
+# ---- all of them
+
+AUDITS: dict[str, Callable[[], Audited]] = {
+    "markov-dp, 1": lambda: _markov_dp(1.0, declared=True),
+    "markov-dp, 8": lambda: _markov_dp(8.0, declared=True),
+    "markov-dp, names found": lambda: _markov_dp(8.0, declared=False),
+    "cube": lambda: _difficulties("difficulties: cube", Options(epsilon=1.0), [0, 0, 0], [1, 1, 1]),
+    "hexagon": lambda: _difficulties(
+        "difficulties: hexagon", Options(epsilon=1.0, missing="skipped"), [-1, -1, -1], [1, 1, 1]
+    ),
+    "laplace": lambda: _difficulties(
+        "difficulties: Laplace, one answer of many items",
+        Options(epsilon=1.0, missing="skipped", at_most=1),
+        [1, *([-1] * 19)],
+        [-1, 0, *([-1] * 18)],
+    ),
+    "gaussian": lambda: _difficulties(
+        "difficulties: Gaussian", Options("gaussian", 1.0, 1e-6), [0, 0, 0], [1, 1, 1]
+    ),
+    "gaussian, skipped": lambda: _difficulties(
+        "difficulties: Gaussian, two answers",
+        Options("gaussian", 1.0, 1e-6, missing="skipped", at_most=2),
+        [0, 0, -1],
+        [1, 1, -1],
+    ),
+    "spread": lambda: _difficulties(
+        "difficulties: cube, spread of abilities estimated (Laplace)",
+        Options(epsilon=1.0, ability_sd="estimate"),
+        [1, 1, 1, 1],
+        [1, 1, 0, 0],
+    ),
+    "choice": lambda: _difficulties(
+        "difficulties: cube, spread of abilities chosen (exponential mechanism)",
+        Options(epsilon=1.0, ability_sd="choose"),
+        [0, 0, 0],
+        [1, 1, 1],
+        n_learners=60,
+    ),
+    "summary": _summary,
+    "cuts": _cuts,
+    "deep": lambda: _private_steps(1.0),
+    "deep, sampled": lambda: _private_steps(0.5),
+    "digraphs": _digraphs,
+}
+
+
+def audits() -> Iterator[Audited]:
+    """What is claimed and measured, mechanism by mechanism."""
+    for audited in AUDITS.values():
+        yield audited()

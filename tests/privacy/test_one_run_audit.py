@@ -1,0 +1,51 @@
+"""One-run audits of every generator of logs with a hundred canary learners: a cheap gate for whoever adds a generator.
+
+A correct generator is called broken with a chance of 1e-3 over seeds, and the seeds are fixed. What the gate misses:
+with 80 guesses it can refute claims up to epsilon 2.4, and noise that is a tenth of what it should be stays unseen
+here; `support/worst_pairs.py` has the exact audits.
+"""
+
+import numpy as np
+import pytest
+from scipy.stats import binom
+
+from tests.privacy.support.canaries import N_CANARIES, epsilon_from_one_run, least_epsilon, log_with
+from understudy.core.privacy.composition import default_delta
+from understudy.core.privacy.noise import seeded_noise
+from understudy.logs.generators.registry import GENERATORS, as_generator
+
+N_LEARNERS = log_with(np.zeros(N_CANARIES)).n_learners
+# As strict a claim as a generator can make.
+ASKED = {"markov-dp": "markov-dp:epsilon=1"}
+
+
+@pytest.mark.parametrize("name", GENERATORS)
+def test_no_generator_shows_more_of_its_canaries_than_it_claims(name):
+    generator, rng = as_generator(ASKED.get(name, name)), np.random.default_rng(1)
+    claim = generator.guarantee(N_LEARNERS)
+    found = epsilon_from_one_run(generator, rng, noise=seeded_noise(rng), delta=claim.delta)
+    assert found <= claim.epsilon
+    if not claim.formal:
+        assert found > 2  # the auditor is no straw man: without a guarantee nearly every canary is found
+
+
+class Silence:
+    """Noise that is none."""
+
+    secret = False
+
+    def discrete_gaussian(self, values, sigma):
+        return np.asarray(values)
+
+
+def test_a_generator_without_its_noise_is_caught():
+    generator, rng = as_generator("markov-dp:epsilon=1"), np.random.default_rng(2)
+    assert epsilon_from_one_run(generator, rng, noise=Silence(), delta=default_delta(N_LEARNERS)) > 2
+
+
+@pytest.mark.parametrize(("n_right", "n_guesses"), [(80, 80), (70, 80), (18, 20)])
+def test_the_bound_is_where_so_many_right_guesses_have_the_chance_of_the_error(n_right, n_guesses):
+    epsilon = least_epsilon(n_right, n_guesses, 1e-2)
+    chance = 1 / (1 + np.exp(-epsilon))
+    assert binom.sf(n_right - 1, n_guesses, chance) == pytest.approx(1e-2)
+    assert least_epsilon(n_guesses // 2, n_guesses, 1e-2) == 0
