@@ -43,3 +43,13 @@ def test_a_reader_that_breaks_the_rule_is_found(tmp_path, records, monkeypatch):
     monkeypatch.setattr(settle, forget)
     with pytest.raises(AssertionError):
         test_other_learners_are_read_alike(tmp_path, records, "csv", set_aside=True)
+
+
+@pytest.mark.parametrize("cell", ["", "not an outcome"])
+def test_a_learner_without_a_readable_row_is_still_a_learner(tmp_path, cell):
+    """The number of learners is public: it may not depend on whether a learner's rows can be read."""
+    path = tmp_path / "log.csv"
+    rows = ["u1,a,1", "u1,b,0", "u2,a,0", "u2,b,1", f"u3,a,{cell}"]
+    path.write_text("\n".join(["learner,action,outcome", *rows]) + "\n")
+    log = read_log(path, set_aside=True)
+    assert (log.n_learners, log.n_rows) == (3, 4)
