@@ -200,7 +200,7 @@ def read_cohort(path: Path | str, schema: Path | str | Schema | None = None) -> 
         frame = (
             pl.read_parquet(path)
             if path.suffix.lower() == ".parquet"
-            else pl.read_csv(path, infer_schema_length=None)
+            else pl.read_csv(path, infer_schema=False)  # each cell by itself: no row decides a column's type
         )
     except (pl.exceptions.PolarsError, OSError) as error:
         raise DataError(
@@ -210,6 +210,12 @@ def read_cohort(path: Path | str, schema: Path | str | Schema | None = None) -> 
         ) from None
     # An empty line at the end of a csv file is not a learner.
     frame = frame.filter(~pl.all_horizontal(pl.all().is_null()))
+    if LEARNER in frame.columns and frame[LEARNER].drop_nulls().is_duplicated().any():
+        raise DataError(
+            f"{path.name}: column '{LEARNER}' names a learner for a second time.",
+            hint="a cohort has one row per learner.",
+            code="learner-twice",
+        )
     cohort = Cohort.from_frame(frame, declared, source=path.name)
     return replace(cohort, simulated=is_simulated(path), origin=Origin(path, format=path.suffix.lower()[1:]))
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import date
 from pathlib import Path
 
 import numpy as np
@@ -10,6 +11,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from understudy.cohorts.building.sessions import Term
+from understudy.core.events.event_table import CellOptions
 from understudy.core.events.reading import sniff
 from understudy.core.events.xapi import Voiding, learner_of
 from understudy.core.files.columns import KNOWN_NAMES, ColumnChooser, plain
@@ -17,13 +19,7 @@ from understudy.core.files.delimited import guess_separator, header_names, read_
 from understudy.core.files.json_records import load_records
 from understudy.core.files.source import Source, decode, first_lines, keeping_values_inside, open_source
 from understudy.core.files.tables import Table, read_parquet, read_workbook
-from understudy.core.files.times import (
-    DateOrder,
-    TimeKind,
-    UnreadableTimesError,
-    guess_notation,
-    parse_times,
-)
+from understudy.core.files.times import has_mixed_zones, read_each_time, states_instant, unit_in_name
 from understudy.core.files.words import counted
 from understudy.errors import DataError, UsageError
 
@@ -40,15 +36,6 @@ _KNOWN = {
     "time": KNOWN_NAMES["time"],
 }
 _NO_VALUE = ("", "-", "–")
-# What to do about times that cannot be read, by the code of the error, and the settings that help.
-_TIME_HINTS: dict[str, tuple[str, tuple[str, ...]]] = {
-    "mixed": ("export the log again, with all dates written in one way.", ()),
-    "mixed-zones": ("export the log again, with all times in one zone.", ()),
-    "too-large": ("check the column of times.", ("time",)),
-    "ambiguous-order": ("declare whether they are written day-first or month-first.", ("dates",)),
-    "not-a-time": ("correct or remove that row, or choose another column.", ("time",)),
-    "unknown-notation": ("write times as 2024-05-31 14:05:09, or choose another column.", ("time",)),
-}
 
 
 @dataclass(frozen=True, repr=False)
@@ -83,17 +70,17 @@ class Activity:
 def read_activity(
     path: Path | str,
     term: Term,
+    cells: CellOptions = CellOptions(),  # noqa: B008 (frozen)
     *,
     format: str | None = None,
     learner: str | None = None,
     time: str | None = None,
-    order: DateOrder | None = None,
 ) -> Activity:
     """The events of a log.
 
-    The format is found from the content unless it is named. `learner` and `time` name columns,
-    and `order` is the order of day and month in dates such as 3/4. Times that state a zone, or are seconds since
-    1970, need the `term` to have one: on the learners' clock, or windows of the day mean nothing.
+    The format is found from the content unless it is named; `learner` and `time` name columns. Each time is read by
+    itself (`read_each_time`). Times that state a zone, or are numbers, need the `term` to have one: on the learners'
+    clock, or windows of the day mean nothing.
     """
     if format is not None and format not in FORMATS:
         raise UsageError(
@@ -106,75 +93,108 @@ def read_activity(
         notes.append(f"Read as {format}: {why}.")
     if format == "xapi":
         frame, place = _statements(source, learner, time, notes)
+        name = "timestamp"
     else:
         table = _table(source, format)
         notes += table.notes
-        frame, place = _rows(table, learner, time, notes), table.place
-    return _settle(source.name, frame, place, format, term, order, notes)
-
-
-def _settle(
-    file: str,
-    frame: pl.DataFrame,
-    place: str,
-    format: str,
-    term: Term,
-    order: DateOrder | None,
-    notes: list[str],
-) -> Activity:
+        frame, name = _rows(table, learner, time, notes)
+        place = table.place
     nameless = frame["learner"].is_null() | frame["learner"].is_in(_NO_VALUE)
     missing = ~nameless & frame["time"].is_null()
     for dropped, what in ((nameless, "no learner"), (missing, "no time")):
         if n_dropped := int(dropped.sum()):
             notes.append(f"{counted(n_dropped, 'event')} with {what} dropped.")
     frame = frame.filter(~(nameless | missing))
+    if frame.height:
+        frame = _read_times(source.name, frame, place, name, term, cells, notes)
     if not frame.height:
         raise DataError(
-            f"{file}: no event is left to read.", hint="check the export, and the columns chosen."
+            f"{source.name}: no event is left to read.", hint="check the export, and the columns chosen."
         )
-    try:
-        notation = guess_notation(frame["time"], order=order, first_day=term.start)
-        parsed = parse_times(frame["time"], notation)
-    except UnreadableTimesError as error:
+    instants = _instants(source.name, frame, format, term, notes)
+    people = frame.select("learner", "alias").unique("learner", keep="first", maintain_order=True)
+    with keeping_values_inside(
+        f"{source.name}: a learner's name is not valid text.", hint="save the file as UTF-8."
+    ):
+        codes = frame["learner"].cast(pl.Enum(people["learner"])).to_physical()
+    return Activity(
+        codes.cast(pl.Int64).to_numpy(),
+        instants.cast(pl.Int64).to_numpy(),
+        people["learner"],
+        people["alias"],
+        format,
+        tuple(notes),
+    )
+
+
+def _read_times(
+    file: str, frame: pl.DataFrame, place: str, name: str, term: Term, cells: CellOptions, notes: list[str]
+) -> pl.DataFrame:
+    """The rows with the time in each cell and whether it is an instant; stops at a cell that holds none."""
+    unit = cells.time_unit or unit_in_name(name) or "s"
+
+    def read(values: pl.Series, first_day: date | None) -> pl.Series:
+        return read_each_time(values, unit=unit, order=cells.date_order, first_day=first_day)
+
+    written = frame["time"]
+    frame = frame.with_columns(
+        read(written, term.start).alias("time"),
+        states_instant(written).alias("instant"),
+        written.cast(pl.String).alias("written"),
+    )
+    unreadable = frame["time"].is_null()
+    if unreadable.any():
+        if not cells.set_aside:
+            line = frame["line"][int(unreadable.arg_max() or 0)]
+            raise DataError(
+                f"{file}: a time cannot be read (first on {place} {line}; "
+                f"{counted(int(unreadable.sum()), 'such row')}).",
+                hint="times are like 2024-05-31 14:05:09, or numbers from 1970 on in seconds unless their unit is "
+                "declared; 3/4/2024 needs the order of day and month. Declare that, choose another column, or set "
+                "these rows aside.",
+                code="unreadable-times",
+                settings=("time_unit", "date_order", "time", "set_aside"),
+            )
+        notes.append(f"Set aside: {counted(int(unreadable.sum()), 'event')} whose time cannot be read.")
+        frame = frame.filter(~unreadable)
+    yearless = frame["written"].filter(~frame["written"].str.contains(r"\d{4}"))
+    if n_yearless := read(yearless, None).null_count():
+        notes.append(
+            f"{n_yearless} times have no year: each was put on the first such day from {term.start} on."
+        )
+    return frame
+
+
+def _instants(file: str, frame: pl.DataFrame, format: str, term: Term, notes: list[str]) -> pl.Series:
+    """The times as instants, by the zone of the term where they are those of a clock."""
+    times, instant = frame["time"], frame["instant"]
+    if format == "xapi":
+        if n_without := int((~instant).sum()):
+            notes.append(f"{counted(n_without, 'time')} without a zone read as UTC, as xAPI does.")
+    elif has_mixed_zones(frame["written"].filter(~instant)) or (instant.any() and not instant.all()):
         raise DataError(
-            f"{file}: the times {error.reason} (first on {place} {frame['line'][error.row]}).",
-            hint=_TIME_HINTS[error.code][0],
-            code="unreadable-times",
-            settings=_TIME_HINTS[error.code][1],
-        ) from None
-    notes += parsed.notes
-    times, instants = parsed.datetimes, parsed.kind is TimeKind.instant
-    if instants or format == "xapi":
+            f"{file}: the times state a time zone on some rows only, or different ones by name.",
+            hint="export the log again, with all times written in one way.",
+            code="mixed-zones",
+        )
+    if format == "xapi" or instant.all():
         if term.time_zone is None:
             raise UsageError(
                 f"{file}: the times are instants, and it is not known what time it was where the learners are.",
                 hint="name the time zone, such as Europe/Berlin.",
                 settings=("time_zone",),
             )
-        if not instants:
-            notes.append("The times state no zone and were read as UTC, as xAPI does.")
-    elif term.time_zone is None:
+        return times
+    if term.time_zone is None:
         notes.append("No time zone was given: times are as written, and changes of the clock are not seen.")
-    else:
-        times, n_unclear = term.instants(times)
-        if n_unclear:
-            notes.append(
-                f"{n_unclear} events lie in an hour that the change of the clock skips or repeats: "
-                "a repeated one was taken for the first."
-            )
-    people = frame.select("learner", "alias").unique("learner", keep="first", maintain_order=True)
-    with keeping_values_inside(
-        f"{file}: a learner's name is not valid text.", hint="save the file as UTF-8."
-    ):
-        codes = frame["learner"].cast(pl.Enum(people["learner"])).to_physical()
-    return Activity(
-        codes.cast(pl.Int64).to_numpy(),
-        times.cast(pl.Int64).to_numpy(),
-        people["learner"],
-        people["alias"],
-        format,
-        tuple(notes),
-    )
+        return times
+    times, n_unclear = term.instants(times)
+    if n_unclear:
+        notes.append(
+            f"{n_unclear} events lie in an hour that the change of the clock skips or repeats: "
+            "a repeated one was taken for the first."
+        )
+    return times
 
 
 def _sniff(source: Source) -> tuple[str, str]:
@@ -203,7 +223,8 @@ def _table(source: Source, format: str) -> Table:
     return read_delimited(text, separator)
 
 
-def _rows(table: Table, learner: str | None, time: str | None, notes: list[str]) -> pl.DataFrame:
+def _rows(table: Table, learner: str | None, time: str | None, notes: list[str]) -> tuple[pl.DataFrame, str]:
+    """The rows of a table, and the name of its column of times."""
     chooser = ColumnChooser(table.names, table.file, {"learner": learner, "time": time}, _KNOWN)
     chooser.require("learner", "time")
     notes += chooser.notes
@@ -211,7 +232,7 @@ def _rows(table: Table, learner: str | None, time: str | None, notes: list[str])
     name = pl.col("learner").cast(pl.String).str.strip_chars()
     if frame["time"].dtype == pl.String:
         frame = frame.with_columns(pl.col("time").replace(dict.fromkeys(_NO_VALUE)))
-    return frame.with_columns(name, name.alias("alias"))
+    return frame.with_columns(name, name.alias("alias")), chooser.columns["time"]
 
 
 def _statements(

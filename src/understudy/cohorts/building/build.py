@@ -17,10 +17,10 @@ from understudy.cohorts.cohort import Cohort, check_replaceable, schema_path, wr
 from understudy.cohorts.cuts import cuts_guarantee, private_cuts, rank_error
 from understudy.cohorts.schema import Schema
 from understudy.core.engine import progress
+from understudy.core.events.event_table import CellOptions
 from understudy.core.files.learner_ids import Digests, digests_of_names
 from understudy.core.files.origin import Origin
 from understudy.core.files.simulated import is_simulated, mark_simulated
-from understudy.core.files.times import DateOrder
 from understudy.core.files.withdrawals import read_withdrawn
 from understudy.core.files.words import counted
 from understudy.core.files.writing import check_not_input, check_parent, check_suffix, write_text
@@ -37,7 +37,7 @@ Cuts = Literal["declared", "private", "even"]
 
 
 @dataclass(frozen=True)
-class BuildOptions(Spending):
+class BuildOptions(Spending, CellOptions):
     """How events and scores become a cohort, and what its cuts cost."""
 
     time_zone: Annotated[str | None, "Where the learners' clocks were: Europe/Berlin."] = None
@@ -46,10 +46,6 @@ class BuildOptions(Spending):
     ] = None
     learner: Annotated[str | None, "The log's column that names the learner."] = None
     time: Annotated[str | None, "The log's column with the time."] = None
-    dates: Annotated[
-        Literal["day-first", "month-first"] | None,
-        "What comes first in dates such as 3/4, when the log does not show it.",
-    ] = None
     scores_learner: Annotated[str | None, "The scores' column that names the learner."] = None
     score: Annotated[str | None, "The scores' column with the score."] = None
     match: Annotated[
@@ -287,10 +283,10 @@ def _read(
         activity = read_activity(
             events,
             term,
+            options,
             format=options.format,
             learner=options.learner,
             time=options.time,
-            order=None if options.dates is None else DateOrder(options.dates),
         )
         step.advance()
         joined = join(

@@ -23,8 +23,8 @@ from understudy.errors import DataError, UsageError
 
 
 @dataclass(frozen=True)
-class RowOptions:
-    """How the rows of a log are read, whatever is learned from them: declared, so that no row decides for others."""
+class CellOptions:
+    """How cells are read: declared, so that no learner's row decides for others."""
 
     time_unit: Annotated[
         Literal["s", "ms", "us", "ns"] | None,
@@ -32,10 +32,16 @@ class RowOptions:
         "(time_ms), else s.",
     ] = None
     date_order: Annotated[DateOrder | None, "What comes first in a date such as 3/4/2024."] = None
-    in_order: Annotated[bool, "The rows are in order: a time column is used only if it is named."] = False
     set_aside: Annotated[
         bool, "Set rows with a cell that cannot be read aside, and count them, instead of stopping."
     ] = False
+
+
+@dataclass(frozen=True)
+class RowOptions(CellOptions):
+    """How the rows of a log are read, whatever is learned from them."""
+
+    in_order: Annotated[bool, "The rows are in order: a time column is used only if it is named."] = False
 
     def rows(self) -> RowOptions:
         """These settings alone, without those that a verb adds."""

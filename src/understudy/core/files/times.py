@@ -353,14 +353,20 @@ _LAST_EPOCH_SECOND = 4_102_444_800
 
 
 def read_each_time(
-    values: pl.Series, *, unit: str = "s", order: DateOrder | None = None, since_start: bool = False
+    values: pl.Series,
+    *,
+    unit: str = "s",
+    order: DateOrder | None = None,
+    since_start: bool = False,
+    first_day: date | None = None,
 ) -> pl.Series:
     """The time in each cell, by that cell alone: null where it holds none.
 
     The rule is fixed, so that no row decides how another one is read: a number counts `unit` from 1970, and
     lies between 1973 and 2100 unless times may count from another start (`since_start`); a text is ISO 8601,
     with or without an offset from UTC; a date with the month in words; a date in numbers, by points as
-    day.month.year, by other marks in the declared `order`.
+    day.month.year, by other marks in the declared `order`. A date without a year is the first such day from
+    `first_day` on, if that is given.
     """
     if isinstance(values.dtype, pl.Datetime | pl.Date):
         return values.cast(pl.Datetime("us"))
@@ -382,8 +388,19 @@ def read_each_time(
         left = (times.is_null() & number.is_null() & text.is_not_null()).arg_true()
         if not len(left):
             break
-        times = times.scatter(left, fill(text.gather(left), order))
+        times = times.scatter(left, fill(text.gather(left), order, first_day))
     return times
+
+
+def states_instant(values: pl.Series) -> pl.Series:
+    """Whether the time in each cell is an instant: a number from 1970, or a text that states its offset from UTC."""
+    if isinstance(values.dtype, pl.Datetime | pl.Date):
+        aware = isinstance(values.dtype, pl.Datetime) and values.dtype.time_zone is not None
+        return pl.repeat(aware, len(values), dtype=pl.Boolean, eager=True)
+    text = _clean(values)
+    number = text.cast(pl.Float64, strict=False)
+    zone = text.str.extract(r":\d{2}(?:[.,]\d+)? ?(?:[AaPp]\.?[Mm]\.? )?(Z|UTC|GMT|[+-]\d{2}(?::?\d{2})?)$")
+    return number.is_not_null() | zone.is_not_null()
 
 
 def has_mixed_zones(values: pl.Series) -> bool:
@@ -394,7 +411,7 @@ def has_mixed_zones(values: pl.Series) -> bool:
     return zone.n_unique() > 1 and zone.replace(["Z", "GMT", "UTC", "+0000"], "+00:00").n_unique() > 1
 
 
-def _each_iso(text: pl.Series, order: DateOrder | None) -> pl.Series:
+def _each_iso(text: pl.Series, order: DateOrder | None, first_day: date | None) -> pl.Series:
     quick = pl.select(
         pl.coalesce(
             text.str.to_datetime(written, time_unit="us", time_zone="UTC", strict=False)
@@ -410,20 +427,22 @@ def _each_iso(text: pl.Series, order: DateOrder | None) -> pl.Series:
     return quick.scatter(rest, _datetimes(fields) - offset)
 
 
-def _each_in_words(text: pl.Series, order: DateOrder | None) -> pl.Series:
-    return _datetimes(_word_fields(text))
+def _each_in_words(text: pl.Series, order: DateOrder | None, first_day: date | None) -> pl.Series:
+    return _datetimes(_word_fields(text), first_day)
 
 
-def _each_in_numbers(text: pl.Series, order: DateOrder | None) -> pl.Series:
+def _each_in_numbers(text: pl.Series, order: DateOrder | None, first_day: date | None) -> pl.Series:
     fields = text.str.extract_groups(_NUMERIC).struct.unnest()
+    # "3/4" alone is a fraction as likely as a day.
+    whole = pl.col("year").is_not_null() | pl.col("hour").is_not_null()
     points = fields["mark"] == "."
-    day_first = pl.lit(True) if order is DateOrder.day_first else pl.lit(points)
-    month_first = pl.lit(order is DateOrder.month_first)
+    day_first = whole & (pl.lit(True) if order is DateOrder.day_first else pl.lit(points))
+    month_first = whole & pl.lit(order is DateOrder.month_first)
     fields = fields.with_columns(
         pl.when(month_first).then("other").when(day_first).then("first").alias("day"),
         pl.when(month_first).then("first").when(day_first).then("other").alias("month"),
     )
-    return _datetimes(fields)
+    return _datetimes(fields, first_day)
 
 
 # Guessing a notation from the data
