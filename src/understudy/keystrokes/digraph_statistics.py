@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from understudy.core.privacy.composition import analytic_rho, from_gaussians
-from understudy.core.privacy.guarantee import Caveat, Guarantee
+from understudy.core.privacy.guarantee import Guarantee
 from understudy.core.privacy.mechanisms import gaussian
 from understudy.core.privacy.noise import Noise
 from understudy.errors import DataError, UsageError
@@ -28,11 +28,6 @@ Ints = NDArray[np.int64]
 
 KIND = "understudy keystroke statistics"
 MECHANISM = "discrete Gaussian mechanism on counts and sums over learners"
-READING = Caveat(
-    "reading-is-public",
-    "what reading decides by looking at the whole file (its format and unit of time, whether rows are in order, "
-    "what counts as a repeated row) is taken as public, and so is the number of learners",
-)
 
 # A whole learner in steps of the lattice: fine enough that rounding is far below any noise.
 ONE = 2**20
@@ -164,7 +159,7 @@ class Release:
             (MECHANISM,),
             n_cells=self.declaration.n_cells,
             sigma=MIN_SIGMA,
-        ).with_caveats(READING)
+        )
 
     def expected_error(self, n_typed: float) -> float:
         """The noise of a mean (milliseconds) when so many learners of a group typed the digraph."""
@@ -238,10 +233,11 @@ def release_statistics(
 ) -> DigraphStatistics:
     """Noisy counts and sums; `group` is each learner's position in the declared groups, or -1 for none of them.
 
+    Learners who typed nothing may be missing among the keystrokes: they add nothing, and count as learners.
     Adjacency: one learner with all their keystrokes and their group is replaced. With seeded noise nothing is
     guaranteed.
     """
-    if len(group) != keystrokes.n_learners or release.n_learners != keystrokes.n_learners:
+    if len(group) != keystrokes.n_learners or release.n_learners < keystrokes.n_learners:
         raise DataError("statistics need a group, or none, for every learner of the file.")
     exact = lattice_sums(
         contributions(keystrokes, release.declaration), group, len(release.declaration.groups)

@@ -211,7 +211,7 @@ def plan_statistics(
     named = read_digraphs(Path(digraphs)) if isinstance(digraphs, Path | str) else parse_digraphs(digraphs)
     groups = _groups(options.groups, source.labels is not None)
     declaration = Declaration(named, groups, options.shortest, options.longest, options.least)
-    n_learners = source.keystrokes.n_learners
+    n_learners = source.n_learners
     delta = default_delta(n_learners) if options.delta is None else options.delta
     options = options.by_risk(lambda tried: Release(declaration, n_learners, tried.epsilon, delta).guarantee)
     release = Release(declaration, n_learners, options.epsilon, delta)

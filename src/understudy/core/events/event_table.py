@@ -14,7 +14,7 @@ from understudy.core.files.columns import Columns
 from understudy.core.files.identifiers import Identifier, NamedPeople, identifiers_in
 from understudy.core.files.learner_ids import digests_of_names
 from understudy.core.files.mentions import identifiers_in_actions
-from understudy.core.files.origin import Origin
+from understudy.core.files.origin import Guess, Origin
 from understudy.core.files.tables import Table
 from understudy.core.files.times import DateOrder, has_mixed_zones, read_each_time, unit_in_name
 from understudy.core.files.withdrawals import Withdrawn
@@ -96,6 +96,7 @@ class EventTable:
     people: list[NamedPeople] = field(default_factory=list)
     n_withdrawn: int = 0
     n_absent: int = 0
+    guesses: tuple[Guess, ...] = ()
     _everyone: pl.DataFrame = field(default_factory=pl.DataFrame)
 
     def find_people(self, table: Table) -> None:
@@ -257,6 +258,7 @@ class EventTable:
             n_absent=self.n_absent,
             # Numbers that the reader gave would be the same ones in every file.
             digests=digests_of_names(self._everyone["learner"]) if len(self.learners) else None,
+            guesses=self.guesses,
         )
 
 

@@ -13,12 +13,15 @@ from understudy.core.events.three_line import looks_like_three_lines, read_three
 from understudy.core.events.xapi import read_xapi
 from understudy.core.files.columns import Columns, choose_columns, plain, reject_duplicates
 from understudy.core.files.delimited import SEPARATORS, guess_separator, header_names, read_delimited
+from understudy.core.files.origin import Guess
 from understudy.core.files.source import Source, Text, decode, first_lines, open_source
 from understudy.core.files.tables import MAGIC as PARQUET_MAGIC
 from understudy.core.files.tables import MAGICS as EXCEL_MAGICS
 from understudy.core.files.tables import Table, read_parquet, read_workbook
 from understudy.errors import DataError, UsageError
 
+# What these files begin with is a learner's.
+_WITHOUT_HEADER = ("slam", "three-line")
 # In these files an item trains a skill, and the skill is what is learned.
 USER_ITEM_SKILL = Columns(learner="user", action="skill", outcome="correct", item="item")
 
@@ -83,12 +86,16 @@ def read_events(
     """
     check_format(format)
     source = open_source(path)
+    guesses: tuple[Guess, ...] = ()
     if format is None:
         format, why = sniff(source)
         note = f"Read as {format}: {why}."
+        if format in _WITHOUT_HEADER:
+            guesses = (Guess(f"from a learner's rows that the format is {format}", ("format",)),)
     else:
         note = f"Read as {format}, as asked."
     events = _READERS[format](source, options)
+    events.guesses = guesses
     events.settle(options)
     events.notes.insert(0, note)
     return events, format

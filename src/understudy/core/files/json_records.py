@@ -80,6 +80,10 @@ class JsonTable:
             .rename({name: str(at) for name, at in every.items()})
         )
 
+    def all_alike(self) -> bool:
+        """Whether every object has the same fields: then they are a header, and no row's own."""
+        return all(record.keys() == set(self.names) for _, record in load_records(self._text)[0])
+
     def _parse(self, wanted: dict[str, Any]) -> pl.DataFrame | None:
         """All lines at once; None where something is wrong, which the slow way finds and names."""
         try:

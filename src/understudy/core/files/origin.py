@@ -14,6 +14,18 @@ from understudy.core.files.mentions import identifiers_in_actions
 from understudy.errors import DataError
 
 
+@dataclass(frozen=True)
+class Guess:
+    """Something about a file that a reader decided by looking at learners' rows.
+
+    `what` reads on from "it was guessed"; `settings` declare it instead, or `hint` says what to change in the file.
+    """
+
+    what: str
+    settings: tuple[str, ...] = ()
+    hint: str = ""
+
+
 @dataclass(frozen=True, repr=False)
 class Origin:
     """Where a record came from.
@@ -22,6 +34,8 @@ class Origin:
     sentences with counts, on what was dropped, merged or assumed; `identifiers` are columns that identify
     people. `n_withdrawn` learners were left out because a list says so; `n_absent` names of that list are
     not in the file. `digests` are those of the learners' ids, for the ledger alone; None where no ids are known.
+    `guesses` is what reading decided by looking at learners' rows: none of it may be there for a
+    guarantee, whose neighbours differ in one learner's rows and have to be read alike.
     """
 
     path: Path | None = None
@@ -32,6 +46,7 @@ class Origin:
     n_withdrawn: int = 0
     n_absent: int = 0
     digests: Digests | None = field(default=None, compare=False)
+    guesses: tuple[Guess, ...] = ()
 
     def refuse_people(self, result: str, names: Sequence[str], setting: str = "action") -> None:
         """Names of actions and items reach every result; names of people must not.

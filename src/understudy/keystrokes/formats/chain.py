@@ -2,6 +2,9 @@
 
 A row follows the one before if both are the same learner's in the same session, neighbours in the file,
 with nothing left out between them and no step back of the clock.
+
+Whatever is found out about a clock or an order is about one learner, and concerns that learner's rows only: a
+guarantee needs that. Weeks and the clock's resolution are about the whole file, and no mechanism takes them.
 """
 
 from __future__ import annotations
@@ -28,9 +31,9 @@ LONGEST_REPEAT = 2_000 * NANOSECONDS
 COARSEST_FOR_REPEATS = 10 * NANOSECONDS
 # Fewer steps say little about the clock.
 ENOUGH_STEPS = 100
-# More steps back than this, and the file is not in the order of time rather than its clock wrong.
+# More steps back than this, and a learner's rows are not in the order of time rather than the clock wrong.
 SHARE_OF_STEPS_BACK = 0.01
-FEW_STEPS_BACK = 10
+FEW_STEPS_BACK = 3
 
 Ints = NDArray[np.int64]
 Codes = NDArray[np.int32]
@@ -127,16 +130,24 @@ def _steps(events: Events) -> tuple[Flags, Ints]:
     return same, np.diff(events.time, prepend=events.time[:1])
 
 
+def _per_learner(events: Events, flags: Flags) -> Ints:
+    """How many rows of each learner are flagged."""
+    return np.bincount(events.learner[flags], minlength=int(events.learner.max(initial=-1)) + 1)
+
+
 def _without_repeats(events: Events, left_out: Counter[str], notes: list[str]) -> Events:
     """Equal rows once, wherever they stand: an export that was appended to itself repeats far away."""
     same, step = _steps(events)
     if not (same & (step <= 0)).any():
         return events
-    if _clock_step(np.abs(step[same & (step != 0)])) > COARSEST_FOR_REPEATS:
-        notes.append("The clock is coarse, so that equal rows may be two presses: exact repeats were kept.")
+    coarse = _clock_steps(events, same, step) > COARSEST_FOR_REPEATS
+    if (coarse[events.learner] & same & (step <= 0)).any():
+        notes.append("Where the clock is coarse, equal rows may be two presses: exact repeats were kept.")
+    same &= ~coarse[events.learner]
+    if not (same & (step <= 0)).any():
         return events
     if (same & (step < 0)).any():
-        candidates = np.arange(len(step))
+        candidates = np.flatnonzero(~coarse[events.learner])
     else:
         again = same & (step == 0)
         again[:-1] |= again[1:]
@@ -157,22 +168,25 @@ def _without_repeats(events: Events, left_out: Counter[str], notes: list[str]) -
     return events.take(keep)
 
 
-def is_unordered(n_back: int, n_steps: int) -> bool:
-    """Whether so many steps go back that the file is in another order than that of time."""
-    return n_back > SHARE_OF_STEPS_BACK * n_steps and (n_back > FEW_STEPS_BACK or 2 * n_back > n_steps)
+def is_unordered(n_back: Any, n_steps: Any) -> Any:
+    """Whether so many of a learner's steps go back that the rows are in another order than that of time."""
+    return (n_back > SHARE_OF_STEPS_BACK * n_steps) & ((n_back > FEW_STEPS_BACK) | (2 * n_back > n_steps))
 
 
 def _ordered(events: Events, left_out: Counter[str], notes: list[str]) -> tuple[Events, Flags]:
     """Rows in an order in which presses follow each other, and where the clock stepped back."""
     same, step = _steps(events)
     backwards = same & (step < 0)
-    n_back, n_steps = int(backwards.sum()), int(same.sum())
-    if is_unordered(n_back, n_steps):
-        notes.append("The rows were not in the order of time and were sorted.")
-        return events.take(np.lexsort((events.time, events.group))), np.zeros_like(backwards)
-    if n_back:
+    unordered = is_unordered(_per_learner(events, backwards), _per_learner(events, same))[events.learner]
+    backwards &= ~unordered
+    if n_back := int(backwards.sum()):
         left_out[rows_of.BACKWARDS] += n_back
-    return events, backwards
+    if not unordered.any():
+        return events, backwards
+    notes.append("The rows were not in the order of time and were sorted.")
+    place = np.where(unordered, events.time, np.arange(len(backwards)))
+    order = np.lexsort((place, events.group))
+    return events.take(order), backwards[order]
 
 
 def _releases(events: Events, left_out: Counter[str]) -> tuple[Ints | None, Flags]:
@@ -189,7 +203,8 @@ def _releases(events: Events, left_out: Counter[str]) -> tuple[Ints | None, Flag
     unmatched = _pair(
         events.group, events.time, events.up, place, np.full(n_keys, -1), LONGEST_REPEAT, held, repeat
     )
-    repeat &= events.reason == 0
+    # A learner without any release may well press a key twice.
+    repeat &= (events.reason == 0) & (_per_learner(events, events.up) > 0)[events.learner]
     if unmatched:
         left_out[rows_of.NEVER_PRESSED] += int(unmatched)
     if repeat.any():
@@ -237,17 +252,20 @@ def _one_after_the_other(events: Events, relative: bool, notes: list[str]) -> tu
     start = np.minimum.reduceat(events.time, first)
     end = np.maximum.reduceat(events.time, first)
     learner = events.learner[first]
-    if not ((learner[1:] == learner[:-1]) & (start[1:] <= end[:-1])).any():
+    overlap = (learner[1:] == learner[:-1]) & (start[1:] <= end[:-1])
+    if not overlap.any():
         return events, False
     notes.append(
         "The clock begins anew in every session: sessions were laid one after the other, an hour apart, "
         "in the order of the file."
     )
+    anew = np.isin(learner, learner[1:][overlap])
     length = end - start + 2 * SESSION_GAP
     begin = np.cumsum(length) - length
     opens = np.flatnonzero(np.diff(learner, prepend=-1))
     begin -= np.repeat(begin[opens], np.diff(np.append(opens, len(first))))
-    return replace(events, time=events.time + np.repeat(begin - start, last - first)), True
+    moved = np.where(anew, begin - start, 0)
+    return replace(events, time=events.time + np.repeat(moved, last - first)), True
 
 
 def _by_time(events: Events, follows: Flags) -> tuple[Events, Flags]:
@@ -303,23 +321,25 @@ def _weeks(events: Events, apart: bool, notes: list[str]) -> Codes:
     return weeks
 
 
-def _clock_step(differences: Ints) -> int:
-    """The largest time of which all differences are multiples: the step of the clock.
+def _clock_steps(events: Events, same: Flags, step: Ints) -> Ints:
+    """The step of each learner's clock: the largest time of which all differences are multiples.
 
     Of few differences it would be a coincidence; a thousandfold of a nanosecond is taken then.
     """
-    found = 0
-    for begin in range(0, len(differences), 1 << 20):
-        found = int(np.gcd(found, np.gcd.reduce(differences[begin : begin + (1 << 20)])))
-        if found == 1:
-            break
-    if len(differences) >= ENOUGH_STEPS:
-        return found
-    return next(step for step in (10**9, 10**6, 10**3, 1) if found % step == 0)
+    used = same & (step != 0)
+    found = np.zeros(int(events.learner.max(initial=-1)) + 1, dtype=np.int64)
+    np.gcd.at(found, events.learner[used], np.abs(step[used]))
+    rounded = np.select([found % size == 0 for size in (10**9, 10**6, 10**3)], [10**9, 10**6, 10**3], 1)
+    return np.where(_per_learner(events, used) >= ENOUGH_STEPS, found, rounded)
 
 
 def _resolution(record: Keystrokes) -> float:
     """The finest step of the clock in milliseconds."""
     latencies = record.latencies[record.follows]
     latencies = latencies[latencies > 0]
-    return _clock_step(latencies if len(latencies) else np.abs(record.time[:1])) / NANOSECONDS
+    if not len(latencies):
+        latencies = np.abs(record.time[:1])
+    found = int(np.gcd.reduce(latencies)) if len(latencies) else 0
+    if len(latencies) < ENOUGH_STEPS:
+        found = next(step for step in (10**9, 10**6, 10**3, 1) if found % step == 0)
+    return found / NANOSECONDS

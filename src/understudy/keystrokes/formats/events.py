@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import polars as pl
 
+from understudy.core.files.origin import Guess
 from understudy.core.files.tables import Table
 from understudy.core.names import SIMULATED_PREFIX
 from understudy.errors import DataError
@@ -16,6 +17,7 @@ _DOWN = ("keydown", "down", "press", "pressed", "keypressed", "kd", "d", "keystr
 _UP = ("keyup", "up", "release", "released", "keyreleased", "ku", "u")
 # A browser sends it between the two; where it is alone it is the press.
 _PRESS = ("keypress",)
+_KINDS = "call presses keydown and releases keyup, or leave the column out."
 
 
 def read_events(table: Table, columns: KeystrokeColumns) -> Rows:
@@ -47,6 +49,7 @@ def _split_releases(rows: Rows) -> None:
     if not (down | up | press).any():
         rows.frame = rows.frame.drop("type", "code", strict=False)
         rows.columns.pop("type")
+        rows.guesses.append(Guess("that every row is a press, since no row says that it is one", hint=_KINDS))
         rows.notes.append(
             "A column looked by its name as if it distinguished key-down from key-up, but does not: "
             "every row was taken for a press."
@@ -59,6 +62,7 @@ def _split_releases(rows: Rows) -> None:
         )
     if not down.any():
         down = press
+        rows.guesses.append(Guess("that a keypress is a press, since there is no keydown", hint=_KINDS))
     is_up = kinds.is_in(known.filter(up).implode()).fill_null(False)
     is_down = kinds.is_in(known.filter(down).implode()).fill_null(False)
     rows.left_out[str(Reason.other_event)] += int((~(is_up | is_down)).sum())

@@ -8,6 +8,7 @@ import polars as pl
 
 from understudy.core.files.columns import ColumnChooser, plain
 from understudy.core.files.delimited import guess_separator, read_delimited
+from understudy.core.files.origin import Guess
 from understudy.core.files.source import decode, first_lines, open_source
 from understudy.core.files.tables import Table
 from understudy.errors import DataError, UsageError
@@ -44,12 +45,9 @@ def read_progsnap(table: Table, columns: KeystrokeColumns, folder: Path | None) 
             hint="choose another format.",
             settings=("format",),
         )
-    chooser = columns.chooser(
-        table,
-        "inserted",
-        learner="SubjectID" if "subjectid" in plains else None,
-        time=None if columns.time else _clock(table, plains),
-    )
+    clock, passed_over = (None, False) if columns.time else _clock(table, plains)
+    learner = "SubjectID" if "subjectid" in plains else None
+    chooser = columns.chooser(table, "inserted", learner=learner, time=clock)
     chooser.require("learner", "time")
     for role, name in _ROLES.items():
         chooser.allow(role, known=(name,))
@@ -62,6 +60,8 @@ def read_progsnap(table: Table, columns: KeystrokeColumns, folder: Path | None) 
     if "assignmentid" in plains and (elapsed or texts is not None):
         chooser.positions["document"] = plains["assignmentid"]
     rows = Rows.of(table, chooser)
+    if passed_over:
+        rows.guesses.append(Guess("which column has the times, since another one is empty", ("time",)))
     if elapsed and "document" in chooser.positions and "session" not in chooser.positions:
         rows.frame = rows.frame.with_columns(pl.col("document").alias("session"))
         rows.notes.append(
@@ -77,14 +77,14 @@ def read_progsnap(table: Table, columns: KeystrokeColumns, folder: Path | None) 
     return rows
 
 
-def _clock(table: Table, plains: dict[str, int]) -> str | None:
-    """The learner's own clock before the server's: a network delays keys; an empty column is not a clock."""
-    for name in (*_STAMPS, *_ELAPSED):
-        if name in plains:
-            values = table.read({"time": plains[name]})["time"]
-            if values.null_count() < len(values):
-                return table.names[plains[name]]
-    return None
+def _clock(table: Table, plains: dict[str, int]) -> tuple[str | None, bool]:
+    """The learner's own clock before the server's: a network delays keys; and whether an empty one was passed over."""
+    named = [plains[name] for name in (*_STAMPS, *_ELAPSED) if name in plains]
+    for place, at in enumerate(named):
+        values = table.read({"time": at})["time"]
+        if values.null_count() < len(values):
+            return table.names[at], place > 0
+    return None, False
 
 
 def _choose_states(
@@ -104,7 +104,12 @@ def _choose_states(
                 within = ColumnChooser(states.names, states.file, known={**NAMES, "state": ("codestateid",)})
                 within.require("state", "text")
                 frame = states.read(within.positions)
-                return frame.select("state", "text").unique("state", keep="first", maintain_order=True)
+                found = frame.select("state", "text").unique(maintain_order=True)
+                if found["state"].is_duplicated().any():
+                    raise DataError(
+                        f"{states.file}: one state of the code has two texts.", hint="check the export."
+                    )
+                return found
     raise DataError(
         f"{file}: found neither inserted text nor the code after each edit.",
         hint="the main table needs InsertText or X-CodeState, or CodeStates/CodeStates.csv beside it; "

@@ -18,13 +18,13 @@ from numpy.typing import NDArray
 
 from understudy.core.files.columns import plain, reject_duplicates
 from understudy.core.files.delimited import SEPARATORS, guess_separator, header_names, read_delimited
-from understudy.core.files.json_records import json_table
-from understudy.core.files.learner_ids import Digests, digests_of_names
+from understudy.core.files.json_records import JsonTable, json_table
+from understudy.core.files.learner_ids import digests_of_names
+from understudy.core.files.origin import Guess, Origin
 from understudy.core.files.simulated import is_simulated
 from understudy.core.files.source import Source, decode, first_lines, keeping_values_inside, open_source
 from understudy.core.files.tables import MAGIC as PARQUET_MAGIC
 from understudy.core.files.tables import Table, read_parquet
-from understudy.core.files.times import TimeKind
 from understudy.core.files.words import counted
 from understudy.core.options import settled
 from understudy.errors import DataError, UsageError
@@ -41,14 +41,16 @@ from understudy.keystrokes.formats.rows import (
     Reason,
     Rows,
     coded,
+    look_like_codes,
     name_keys,
+    names_codes,
     regrouped,
 )
 from understudy.keystrokes.formats.snapshots import read_snapshots
 from understudy.keystrokes.formats.times import (
     TimeColumn,
     check_unit,
-    guess_typing_notation,
+    find_clock,
     read_holds,
     read_releases,
     read_times,
@@ -76,25 +78,40 @@ class KeystrokeOptions(KeystrokeColumns):
 class KeystrokeSource:
     """The keystrokes of a file, and what is known about it.
 
-    `path` is the file itself, of a ProgSnap2 folder its main table. `labels` holds, per learner, a position in
-    `label_names` or -1; `label` is the name of their column. `left_out` counts rows by the reason why they are
-    not a keystroke: facts about learners, for the custodian only. `resolution_ms` is the finest step of the
-    file's clock: 1000 for whole seconds. `digests` are those of the learners' ids, for the ledger alone.
+    `n_learners` is the number of the learner column, of whom some may have no keystroke. The path of the `origin` is
+    the file itself, of a ProgSnap2 folder its main table. `labels` holds, per learner, a position in `label_names`
+    or -1; `label` is the name of their column. `left_out` counts rows by the reason why they are not a keystroke:
+    facts about learners, for the custodian only. `resolution_ms` is the finest step of the file's clock: 1000 for
+    whole seconds.
     """
 
     keystrokes: Keystrokes
+    n_learners: int
     labels: NDArray[np.int32] | None
     label_names: tuple[str, ...]
-    format: str
     left_out: dict[str, int]
-    notes: tuple[str, ...]
     resolution_ms: float
-    path: Path
+    origin: Origin
     label: str | None = None
-    digests: Digests | None = None
 
     def __repr__(self) -> str:
         return f"<KeystrokeSource: {self.format}, {self.keystrokes!r}>"
+
+    @property
+    def path(self) -> Path:
+        """The file."""
+        assert self.origin.path is not None
+        return self.origin.path
+
+    @property
+    def format(self) -> str:
+        """The name of the file's format."""
+        return self.origin.format
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """How the file was read."""
+        return self.origin.notes
 
     @property
     def messages(self) -> tuple[str, ...]:
@@ -172,8 +189,9 @@ def _only(source: KeystrokeSource, chosen: NDArray[np.int64]) -> KeystrokeSource
         source,
         keystrokes=keystrokes,
         labels=None if source.labels is None else source.labels[chosen],
+        n_learners=len(chosen),
         left_out=left_out,
-        notes=notes,
+        origin=replace(source.origin, notes=notes),
     )
 
 
@@ -203,17 +221,23 @@ def _read(
     if labelled is not None:
         codes, about_labels = labelled.of(names)
         notes += about_labels
+    origin = Origin(
+        main_table(path) if path.is_dir() else path,
+        format,
+        rows.columns,
+        tuple(notes),
+        digests=digests_of_names(names),
+        guesses=tuple(rows.guesses),
+    )
     source = KeystrokeSource(
         keystrokes,
+        rows.n_learners,
         codes,
         () if labelled is None else labelled.names,
-        format,
         dict(rows.left_out),
-        tuple(notes),
         resolution,
-        main_table(path) if path.is_dir() else path,
+        origin,
         None if labelled is None else labelled.column,
-        digests_of_names(names),
     )
     return source, names
 
@@ -229,30 +253,35 @@ def _rows(path: Path, options: KeystrokeOptions) -> tuple[Rows, str, str]:
         folder, why = path.parent, "" if format else "it is a folder with a main table"
         format = "progsnap2"
     source = open_source(path)
-    table, is_json = _table(source)
+    table = _table(source)
     reject_duplicates(table.names, table.file)
     if format is None:
-        format, why = _sniff(table, is_json, options)
-    if format == "lines" and not is_json:
+        format, why = _sniff(table, options)
+    if format == "lines" and not isinstance(table, JsonTable):
         raise DataError(
             f"{source.name}: this is not JSON.",
             hint="leave the format out, or name another.",
             settings=("format",),
         )
     if format == "progsnap2":
-        return read_progsnap(table, options, folder), format, why
-    if format == "snapshots":
-        return read_snapshots(table, options), format, why
-    return read_events(table, options), format, why
+        rows = read_progsnap(table, options, folder)
+    elif format == "snapshots":
+        rows = read_snapshots(table, options)
+    else:
+        rows = read_events(table, options)
+    if isinstance(table, JsonTable) and not table.all_alike():
+        fields = "write every field into every object, null where there is none."
+        rows.guesses.append(Guess("which fields there are, from the first objects", hint=fields))
+    return rows, format, why
 
 
-def _table(source: Source) -> tuple[Table, bool]:
+def _table(source: Source) -> Table:
     if source.data.startswith(PARQUET_MAGIC):
-        return read_parquet(source), False
+        return read_parquet(source)
     text = decode(source, latin=True)
     first = first_lines(text, 1)[0]
     if first.lstrip().startswith(("{", "[")):
-        return json_table(text), True
+        return json_table(text)
     separator = guess_separator(first)
     if len(header_names(first, separator)) < 2:
         raise DataError(
@@ -261,17 +290,17 @@ def _table(source: Source) -> tuple[Table, bool]:
             + ", ".join(SEPARATORS.values())
             + ", or is JSON.",
         )
-    return read_delimited(text, separator), False
+    return read_delimited(text, separator)
 
 
-def _sniff(table: Table, is_json: bool, columns: KeystrokeColumns) -> tuple[str, str]:
+def _sniff(table: Table, columns: KeystrokeColumns) -> tuple[str, str]:
     names = {plain(name) for name in table.names}
     if "eventtype" in names and names & {"subjectid", "codestateid", "edittype", "inserttext"}:
         return "progsnap2", "its header has the columns of a ProgSnap2 main table"
     texts = columns.key is None or plain(columns.key) in NAMES["text"]
     if texts and names.isdisjoint(NAMES["key"]) and not names.isdisjoint(NAMES["text"]):
         return "snapshots", "it has a column of texts and none of keys"
-    if is_json:
+    if isinstance(table, JsonTable):
         return "lines", "it begins like JSON"
     return "events", "it has a row per key event"
 
@@ -323,14 +352,15 @@ def _events(rows: Rows, columns: KeystrokeColumns) -> tuple[Events, tuple[str, .
             pl.Series(),
         )
     column = TimeColumn(rows.file, rows.place, frame["line"], rows.columns["time"])
-    notation = guess_typing_notation(frame["time"], learner, columns.unit, column)
-    times = read_times(frame["time"], notation, column)
-    time = times.nanoseconds
-    rows.notes += times.notes
+    clock = find_clock(frame["time"], learner, columns.unit, column)
+    if clock.guessed:
+        rows.guesses.append(Guess("what times count, from how fast people type", ("unit",)))
+    time = read_times(frame["time"], clock, column)
+    rows.notes.append(clock.note)
     key, keys, reason = _keys(rows)
     events = Events(learner, time, key, reason)
     if "session" in frame.columns:
-        events = replace(events, session=coded(frame["session"].cast(pl.String).str.strip_chars())[0])
+        events = replace(events, session=_sessions(frame["session"], learner))
     if "week" in frame.columns:
         events = replace(events, week=_weeks(rows))
     if "up" in frame.columns:
@@ -338,10 +368,10 @@ def _events(rows: Rows, columns: KeystrokeColumns) -> tuple[Events, tuple[str, .
     if "broken" in frame.columns:
         events = replace(events, broken=frame["broken"].to_numpy())
     if "release" in frame.columns:
-        events = replace(events, hold=read_releases(frame["release"], time, notation, column))
+        events = replace(events, hold=read_releases(frame["release"], time, clock, column))
     elif "hold" in frame.columns:
         events = replace(events, hold=read_holds(frame["hold"], rows.columns["hold"]))
-    return events, keys, times.kind is TimeKind.since_start, pl.Series(names, dtype=pl.String)
+    return events, keys, clock.since_start, pl.Series(names, dtype=pl.String)
 
 
 def _drop_without_time(rows: Rows, learner: NDArray[np.int32]) -> None:
@@ -364,15 +394,27 @@ def _drop_without_time(rows: Rows, learner: NDArray[np.int32]) -> None:
 
 def _keys(rows: Rows) -> tuple[NDArray[np.int32], tuple[str, ...], NDArray[np.uint8]]:
     which, texts = coded(rows.frame["key"].cast(pl.String))
-    names, against, as_codes = name_keys(texts)
-    if as_codes:
+    codes = names_codes(rows.columns.get("key", ""))
+    if not codes and look_like_codes(texts):
+        codes = True
         rows.notes.append("Keys are given by numbers, which were kept as their names.")
+        rows.guesses.append(Guess("that numbers are those of keys", hint="call the column keycode."))
+    names, against = name_keys(texts, codes=codes)
     key, keys = regrouped(which, names)
     reason = np.array([*against, REASONS.index(Reason.no_key)], dtype=np.uint8)[which]
     if "reason" in rows.frame.columns:
         marked = rows.frame["reason"].to_numpy()
         reason = np.where(marked > 0, marked, reason)
     return key, tuple(keys), reason
+
+
+def _sessions(values: pl.Series, learner: NDArray[np.int32]) -> NDArray[np.int32]:
+    """Each learner's sessions as codes, in the order of that learner's rows; a missing one is -1."""
+    session, names = coded(values.cast(pl.String).str.strip_chars())
+    pair = learner.astype(np.int64) * (len(names) + 1) + session
+    _, first, which = np.unique(pair, return_index=True, return_inverse=True)
+    rank = np.argsort(np.argsort(first))
+    return np.where(session >= 0, rank[which], -1).astype(np.int32)
 
 
 def _places(frame: pl.DataFrame) -> NDArray[np.int32]:

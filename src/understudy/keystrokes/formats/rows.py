@@ -13,7 +13,8 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from understudy.core.files.columns import KNOWN_NAMES, ColumnChooser
+from understudy.core.files.columns import KNOWN_NAMES, ColumnChooser, plain
+from understudy.core.files.origin import Guess
 from understudy.core.files.tables import Table
 
 
@@ -103,7 +104,8 @@ class Rows:
 
     `frame` has `learner`, `time`, `key` and `line`; where the file has them also `reason` (a position
     in `REASONS`), `up` (a release, not a press), `code` (the key's place on the keyboard), `hold`,
-    `release`, `session`, `week`, and `broken` (the row does not follow the one before).
+    `release`, `session`, `week`, and `broken` (the row does not follow the one before). `guesses` is what was
+    decided by looking at learners' rows.
     """
 
     file: str
@@ -112,12 +114,19 @@ class Rows:
     columns: dict[str, str]
     notes: list[str] = field(default_factory=list)
     left_out: Counter[str] = field(default_factory=Counter)
+    guesses: list[Guess] = field(default_factory=list)
+    n_learners: int = 0
 
     @classmethod
     def of(cls, table: Table, chooser: ColumnChooser) -> Rows:
         """The rows of a table, with the columns that were chosen."""
+        frame = table.read(chooser.positions)
+        # Of the learner column, whatever is left out later: this number is public.
+        n_learners = (
+            frame["learner"].cast(pl.String).str.strip_chars().replace("", None).drop_nulls().n_unique()
+        )
         notes = [*table.notes, *chooser.notes]
-        return cls(table.file, table.place, table.read(chooser.positions), chooser.columns, notes)
+        return cls(table.file, table.place, frame, chooser.columns, notes, n_learners=n_learners)
 
     def mark(self, where: pl.Expr, reason: Reason) -> None:
         """Give the reason to rows that have none yet."""
@@ -163,26 +172,35 @@ _SAME = {
     **{"\b": "Backspace", "backspace": "Backspace", "delete": "Delete", "del": "Delete", "\x7f": "Delete"},
     "shift": "Shift",
 }
+_CODE = re.compile(r"[0-9]{1,5}")
 # What a browser sends where it does not know the key.
 _UNTOLD = ("", "unidentified", "process", "undefined", "null", "none", "nan")
 
 
-def name_keys(values: pl.Series) -> tuple[list[str | None], list[int], bool]:
-    """What each text of a key column is called here, and the position of the reason against it.
+def names_codes(column: str) -> bool:
+    """Whether a column of this name holds numbers of keys, which serve as their names."""
+    return plain(column) in ("keycode", "scancode")
 
-    Several characters that are not a key's name are a completion; a column of whole numbers above 9 holds
-    codes of keys, which serve as names (then the last result is True).
-    """
-    as_codes = len(values) > 0 and bool(
+
+def look_like_codes(values: pl.Series) -> bool:
+    """Whether all texts are whole numbers, and some above 9, so that they seem to be numbers of keys."""
+    return len(values) > 0 and bool(
         values.str.contains(r"^\d{1,5}$").all() and values.str.contains(r"^\d{2,5}$").any()
     )
+
+
+def name_keys(values: pl.Series, *, codes: bool) -> tuple[list[str | None], list[int]]:
+    """What each text of a key column is called here, and the position of the reason against it.
+
+    Several characters that are not a key's name are a completion, and so are numbers unless they are `codes`.
+    """
     names: list[str | None] = []
     reasons: list[int] = []
     for value in values:
-        name = value if as_codes else _key_name(value)
+        name = value if codes and _CODE.fullmatch(value) else _key_name(value)
         names.append(name or None)
         reasons.append(REASONS.index(_against(name)))
-    return names, reasons, as_codes
+    return names, reasons
 
 
 def _against(name: str | None) -> Reason:

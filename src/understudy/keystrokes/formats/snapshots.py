@@ -14,6 +14,7 @@ from numba import njit
 from numpy.typing import NDArray
 
 from understudy.core.files.tables import Table
+from understudy.core.files.times import read_each_time
 from understudy.keystrokes.formats.chain import is_unordered
 from understudy.keystrokes.formats.rows import (
     FIRST_TEXT,
@@ -78,18 +79,21 @@ def compare_texts(rows: Rows) -> None:
 
 
 def _in_order(frame: pl.DataFrame, document: Sequence[str], notes: list[str]) -> pl.DataFrame:
-    """The rows by time if many of them go back; a few are a clock's fault, and the file knows better."""
-    number = (
-        frame["time"].cast(pl.Float64, strict=False) if frame["time"].dtype == pl.String else frame["time"]
+    """A learner's rows by time if many of them go back; a few are a clock's fault, and the file knows better."""
+    number = frame["time"].cast(pl.String).cast(pl.Float64, strict=False)
+    moment = read_each_time(frame["time"]).cast(pl.Int64).cast(pl.Float64)
+    back = (pl.col("when") < pl.col("when").shift(1).over(document)).fill_null(False)
+    unordered = is_unordered(back.sum().over("learner"), pl.len().over("learner"))
+    frame = (
+        frame.with_columns(pl.select(pl.coalesce(number, moment)).to_series().alias("when"))
+        .with_row_index("place")
+        .with_columns(unordered.alias("unordered"), pl.col("place").min().over("learner").alias("first"))
     )
-    when = (number if number.null_count() == 0 else frame["time"]).alias("when")
-    back = (pl.col("when") < pl.col("when").shift(1).over(document)).sum()
-    frame = frame.with_columns(when)
-    n_back = int(frame.select(back).item())
-    if is_unordered(n_back, frame.height):
+    if frame["unordered"].any():
         notes.append("The texts were not in the order of time and were sorted.")
-        frame = frame.sort("when", maintain_order=True)
-    return frame.drop("when")
+        place = pl.when("unordered").then("when").otherwise(pl.col("place").cast(pl.Float64))
+        frame = frame.sort("first", place, maintain_order=True)
+    return frame.drop("when", "place", "unordered", "first")
 
 
 @njit(cache=True)

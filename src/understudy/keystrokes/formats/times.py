@@ -1,6 +1,8 @@
-"""Times of keystrokes: how a file seems to write them, guessed from typing, and how long keys were down.
+"""Times of keystrokes: numbers in one unit, or dates; and how long keys were down.
 
-What is guessed here depends on learners' rows; a release with a formal guarantee has to declare it instead.
+Every time of a file has to be written in one way, or the file is refused. So nothing is guessed about numbers that
+count from 1970 (which unit they are in shows on each of them), dates, or a unit that is declared or in the column's
+name. What else is guessed from typing is said (`Clock.guessed`): with a guarantee it has to be declared.
 """
 
 from __future__ import annotations
@@ -13,18 +15,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from understudy.core.files.source import keeping_values_inside
-from understudy.core.files.times import (
-    UNITS,
-    Form,
-    ParsedTimes,
-    TimeKind,
-    TimeNotation,
-    UnreadableTimesError,
-    as_numbers,
-    guess_notation,
-    parse_times,
-    unit_in_name,
-)
+from understudy.core.files.times import UNITS, has_mixed_zones, read_each_time, states_instant, unit_in_name
 from understudy.errors import DataError, UsageError
 
 WORDS = {"s": "seconds", "ms": "milliseconds", "us": "microseconds", "ns": "nanoseconds"}
@@ -73,19 +64,30 @@ def check_unit(unit: str | None) -> str | None:
     return short
 
 
-def read_times(values: pl.Series, notation: TimeNotation, column: TimeColumn) -> ParsedTimes:
-    """The times of all rows, none of which is missing, by a notation that was declared or guessed."""
+@dataclass(frozen=True)
+class Clock:
+    """How the times of a file are written: numbers that count `unit`, from 1970 or a start of their own; else dates.
+
+    `note` is a sentence on it, and `guessed` says that the unit was found from how fast people type.
+    """
+
+    note: str
+    unit: str | None = None
+    since_start: bool = False
+    guessed: bool = False
+
+
+def read_times(values: pl.Series, clock: Clock, column: TimeColumn) -> NDArray[np.int64]:
+    """The times of all rows, none of which is missing, in nanoseconds."""
     with keeping_values_inside(
         f"{column.file}: the times cannot be read ({column.role} column).",
         hint="write them as 2024-05-31T14:05:09.123.",
     ):
-        try:
-            times = parse_times(values, notation)
-            nanoseconds = times.nanoseconds
-        except UnreadableTimesError as error:
-            raise _unreadable(error, column) from None
-    if times.kind is not TimeKind.since_start:
-        outside = (nanoseconds < FIRST * 10**9) | (nanoseconds > LAST * 10**9)
+        times = (
+            _from_dates(values, column) if clock.unit is None else _from_numbers(values, clock.unit, column)
+        )
+    if not clock.since_start:
+        outside = (times < FIRST * 10**9) | (times > LAST * 10**9)
         if outside.any():
             raise column.wrong(
                 "times are outside the years 2000 to 2100",
@@ -96,12 +98,59 @@ def read_times(values: pl.Series, notation: TimeNotation, column: TimeColumn) ->
     return times
 
 
-def guess_typing_notation(
-    values: pl.Series, learner: NDArray[np.int32], unit: str | None, column: TimeColumn
-) -> TimeNotation:
-    """How the times seem to be written. `unit` is declared by the user; else the column's name may state it."""
-    numbers = as_numbers(values) if not values.dtype.is_temporal() else values.clear(len(values))
-    missing = numbers.is_null()
+def _from_dates(values: pl.Series, column: TimeColumn) -> NDArray[np.int64]:
+    times, instant = read_each_time(values), states_instant(values)
+    if times.null_count():
+        raise column.wrong(
+            "the times are in no notation that the reader knows",
+            int(times.is_null().arg_max() or 0),
+            "write times as 2024-05-31T14:05:09.123, or choose another column.",
+            ("time",),
+        )
+    if instant.any() and not instant.all():
+        other = instant != instant[0]
+        raise column.wrong(
+            "the times state a time zone on some rows only",
+            int(other.arg_max() or 0),
+            "write all times in one way.",
+        )
+    if has_mixed_zones(values.filter(~instant)):
+        raise column.wrong("the times mix time zones", 0, "write all times in one zone.")
+    return times.cast(pl.Int64).to_numpy() * 1000
+
+
+def _from_numbers(values: pl.Series, unit: str, column: TimeColumn) -> NDArray[np.int64]:
+    number, whole = _numbers(values)
+    wrong = ~number.is_finite().fill_null(False)
+    if wrong.any():
+        raise column.wrong(
+            "times are not all finite numbers", int(wrong.arg_max() or 0), "correct these rows."
+        )
+    large = number.abs() * UNITS[unit] >= 2**63 / 1.01
+    if large.any():
+        raise column.wrong(
+            "times are too large",
+            int(large.arg_max() or 0),
+            "check the column and the unit.",
+            ("time", "unit"),
+        )
+    # A double of today's seconds is exact to a quarter of a microsecond: finer digits are noise. Whole numbers stay
+    # exact, each by itself.
+    step = 1 if unit == "ns" else 1000
+    rounded = (number * (UNITS[unit] / step)).round().cast(pl.Int64, strict=False) * step
+    return pl.select(pl.coalesce(whole * UNITS[unit], rounded)).to_series().to_numpy()
+
+
+def _numbers(values: pl.Series) -> tuple[pl.Series, pl.Series]:
+    """The number in each cell, and the same where it is whole; null where there is none."""
+    text = values.cast(pl.String).str.strip_chars()
+    return text.cast(pl.Float64, strict=False), text.cast(pl.Int64, strict=False)
+
+
+def find_clock(values: pl.Series, learner: NDArray[np.int32], unit: str | None, column: TimeColumn) -> Clock:
+    """How the times are written. `unit` is declared by the user; else the column's name may state it."""
+    number = values.clear(len(values)) if values.dtype.is_temporal() else _numbers(values)[0]
+    missing = number.is_null()
     if missing.all():
         if unit is not None:
             raise UsageError(
@@ -109,11 +158,7 @@ def guess_typing_notation(
                 hint="leave the unit out, or choose another column.",
                 settings=("unit", "time"),
             )
-        try:
-            notation = guess_notation(values)
-        except UnreadableTimesError as error:
-            raise _unreadable(error, column) from None
-        return TimeNotation(**{**vars(notation), "why": "Times were read as dates."})
+        return Clock("Times were read as dates.")
     if missing.any():
         # The first row of the other kind than row 0: a number among dates, or what is not a number.
         other = ~missing if missing[0] else missing
@@ -122,8 +167,8 @@ def guess_typing_notation(
             int(other.arg_max() or 0),
             "write all times in one notation, in one unit.",
         )
-    raw = numbers.to_numpy()
-    if raw.dtype.kind == "f" and not np.isfinite(raw).all():
+    raw = number.to_numpy()
+    if not np.isfinite(raw).all():
         raise column.wrong(
             "times are not all finite numbers", int((~np.isfinite(raw)).argmax()), "correct these rows."
         )
@@ -132,27 +177,13 @@ def guess_typing_notation(
         unit, how = named, "as the column's name says"
     since_1970 = _unit_since_1970(raw, unit, column)
     if since_1970 is not None:
-        return TimeNotation(
-            Form.numbers, since_1970, why=f"Times were read as {WORDS[since_1970]} since 1970 ({how})."
-        )
+        return Clock(f"Times were read as {WORDS[since_1970]} since 1970 ({how}).", since_1970)
+    guessed = unit is None
     if unit is None:
         unit, how = _usual_unit(raw, learner, column), "from the usual step"
     _refuse_two_units(raw, learner, column)
-    why = f"Times were read as {WORDS[unit]} from a start of their own ({how})."
-    return TimeNotation(Form.numbers, unit, since_start=True, why=why)
-
-
-def _unreadable(error: UnreadableTimesError, column: TimeColumn) -> DataError:
-    if error.code == "too-large":
-        return column.wrong(
-            "times are too large", error.row, "check the column and the unit.", ("time", "unit")
-        )
-    return column.wrong(
-        f"the times {error.reason}",
-        error.row,
-        "write times as 2024-05-31T14:05:09.123, or choose another column.",
-        ("time",),
-    )
+    note = f"Times were read as {WORDS[unit]} from a start of their own ({how})."
+    return Clock(note, unit, since_start=True, guessed=guessed)
 
 
 def _unit_since_1970(raw: NDArray[Any], unit: str | None, column: TimeColumn) -> str | None:
@@ -257,12 +288,12 @@ def _usual_hold_unit(held: NDArray[np.float64]) -> str:
 
 
 def read_releases(
-    values: pl.Series, pressed: NDArray[np.int64], notation: TimeNotation, column: TimeColumn
+    values: pl.Series, pressed: NDArray[np.int64], clock: Clock, column: TimeColumn
 ) -> NDArray[np.int64]:
-    """How long keys were down, from the time of their release in the notation of the presses; -1 where missing."""
+    """How long keys were down, from the time of their release on the clock of the presses; -1 where missing."""
     known = (values.is_not_null() & (values.cast(pl.String).str.strip_chars() != "")).to_numpy()
     held = np.full(len(values), -1, dtype=np.int64)
     if known.any():
         there = TimeColumn(column.file, column.place, column.lines.filter(known), column.name, "release")
-        held[known] = read_times(values.filter(known), notation, there).nanoseconds - pressed[known]
+        held[known] = read_times(values.filter(known), clock, there) - pressed[known]
     return np.maximum(held, -1)
