@@ -9,8 +9,10 @@ import pytest
 
 from tests.support.charging import VERBS
 from tests.support.command import run
+from understudy.core.files.origin import Guess, Origin
 from understudy.core.files.simulated import mark_simulated
 from understudy.core.privacy.balance import TAKEN_BACK
+from understudy.core.privacy.guarantee import Guarantee
 from understudy.core.privacy.ledger import FILE_NAME, Ledger
 from understudy.core.privacy.population import SIMULATED_POPULATION, file_population, normalised
 from understudy.core.privacy.spending import Account, Spending
@@ -287,7 +289,7 @@ def test_an_old_file_is_not_taken_for_the_result(tmp_path):
     log = VERBS[0].make(tmp_path)
     out = tmp_path / "out.csv"
     out.write_text("an old file")
-    account = Account.open(Spending(), path=log, simulated=False)
+    account = Account.open(Spending(), Origin(log), simulated=False)
     with pytest.raises(KeyboardInterrupt) as stop, account.charge("k", "m", _costly(), out=out):
         raise KeyboardInterrupt
     assert "nothing was written" in stop.value.__notes__[0]
@@ -312,7 +314,19 @@ def _failing(account, out, error, written):
 )
 def test_settings_of_another_type_are_refused(wrong, tmp_path):
     with pytest.raises(UsageError):
-        Account.open(Spending(**wrong), path=tmp_path / "log.csv", simulated=False)
+        Account.open(Spending(**wrong), Origin(tmp_path / "log.csv"), simulated=False)
+
+
+def test_a_guarantee_takes_nothing_that_was_guessed_from_learners_rows(tmp_path):
+    """Every verb opens its account with the origin of its data, so one check is for all of them."""
+    guesses = (Guess("what times count", ("unit",)),)
+    account = Account.open(Spending(), Origin(tmp_path / "log.csv", guesses=guesses), simulated=False)
+    for use in (account.check, lambda guarantee: account.charge("k", "m", guarantee).__enter__()):
+        with pytest.raises(UsageError) as refused:
+            use(_costly())
+        assert (refused.value.code, refused.value.settings) == ("guessed", ("unit",))
+    with account.charge("k", "m", Guarantee.none("nothing is claimed")):
+        pass
 
 
 def test_signs_that_cannot_be_seen_do_not_make_another_population():
@@ -367,6 +381,4 @@ def _break(monkeypatch, place, error):
 
 
 def _costly():
-    from understudy.core.privacy.guarantee import Guarantee
-
     return Guarantee(1.0)

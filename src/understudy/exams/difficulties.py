@@ -331,8 +331,7 @@ def difficulties(
     if out is not None:
         check_new_json(out)
     planned = plan_for(responses, options)
-    path, digests = responses.origin.path, responses.origin.digests
-    account = Account.open(options, path=path, simulated=responses.simulated, learners=digests)
+    account = Account.open(options, responses.origin, simulated=responses.simulated)
     responses = replace(responses, simulated=bool(account.simulated))
     if options.earlier is not None and planned.guarantee.formal and not account.simulated:
         guarantee = planned.guarantee.with_caveats(options.earlier.caveat_as_prior(account))

@@ -215,9 +215,9 @@ def plan_statistics(
     delta = default_delta(n_learners) if options.delta is None else options.delta
     options = options.by_risk(lambda tried: Release(declaration, n_learners, tried.epsilon, delta).guarantee)
     release = Release(declaration, n_learners, options.epsilon, delta)
-    simulated = source.keystrokes.simulated
-    account = Account.open(options, path=source.path, simulated=simulated, learners=source.digests)
-    return StatisticsPlan(release, account)
+    return StatisticsPlan(
+        release, Account.open(options, source.origin, simulated=source.keystrokes.simulated)
+    )
 
 
 def _groups(groups: str | None, labelled: bool) -> tuple[str, ...]:

@@ -185,7 +185,7 @@ def coarsen(
         _check_output(out, source.path, options)
     real = source.keystrokes
     columns.check_hold(real)
-    account = Account.open(options, path=source.path, simulated=real.simulated, learners=source.digests)
+    account = Account.open(options, source.origin, simulated=real.simulated)
     found = (
         [] if options.attacks is None else read_attacks(Path(options.attacks), coarsening, real.n_learners)
     )

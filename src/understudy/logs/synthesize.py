@@ -119,9 +119,7 @@ def synthesize(
         if log.origin.path is not None:
             check_not_input(out, log.origin.path)
     log.origin.refuse_people("the synthetic file", log.actions)
-    account = Account.open(
-        options, path=log.origin.path, simulated=log.simulated, learners=log.origin.digests
-    )
+    account = Account.open(options, log.origin, simulated=log.simulated)
     log = replace(log, simulated=bool(account.simulated))
     guarantee = generator.guarantee(log.n_learners)
     check_budget(account, guarantee, given)

@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from understudy.core.files.learner_ids import digests_of_names
+from understudy.core.files.origin import Origin
 from understudy.core.privacy import rosters
 from understudy.core.privacy.confirmation import asked_by
 from understudy.core.privacy.guarantee import Guarantee
@@ -30,9 +31,11 @@ def roster(names):
 def account(folder, names, file="log.csv", **spending):
     return Account.open(
         Spending(**spending),
-        path=folder / file,
+        Origin(
+            folder / file,
+            digests=digests_of_names(pl.Series([str(name) for name in names], dtype=pl.String)),
+        ),
         simulated=False,
-        learners=digests_of_names(pl.Series([str(name) for name in names], dtype=pl.String)),
     )
 
 

@@ -413,11 +413,10 @@ def _account(
     """The ledger is kept with the cohort: from now on that is the data, and what follows adds up there."""
     account = Account.open(
         options,
-        path=out,
+        Origin(out, digests=learners),
         simulated=joined.simulated,
         files=sources,
         data_sets=() if joined.simulated else (joined.schema.data_set,),
-        learners=learners,
     )
     if account.simulated:
         return account, ()

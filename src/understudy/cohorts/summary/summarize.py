@@ -345,11 +345,10 @@ def _prepared(cohort: Cohort, options: SummarizeOptions) -> _Job:
     data_sets = [] if cohort.simulated else declared
     account = Account.open(
         options,
-        path=cohort.origin.path,
+        replace(cohort.origin, digests=cohort.digests()),
         simulated=cohort.simulated,
         files=cohort.files,
         data_sets=[name for name in dict.fromkeys(data_sets) if name],
-        learners=cohort.digests(),
     )
     # Privately estimated cuts were charged when they were estimated; the file that holds them states the sum.
     job = _Job(plan, account, plan.charge, advice, None, False, _doubts(cohort, account, options), ())

@@ -22,7 +22,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any
 
-from understudy.core.files.learner_ids import Digests
+from understudy.core.files.origin import Guess, Origin
 from understudy.core.files.simulated import is_simulated
 from understudy.core.privacy.balance import REFUSED, Balance
 from understudy.core.privacy.confirmation import Doubt, Question, can_ask, confirmed
@@ -122,24 +122,25 @@ class Account:
     """The learners by digests of their ids, where ids are known."""
     other_learners: bool = False
     """Whether it was declared that learners of the same names are others."""
+    guesses: tuple[Guess, ...] = ()
+    """What was decided by looking at the learners' rows when they were read."""
 
     @classmethod
     def open(
         cls,
         spending: Spending,
+        origin: Origin,
         *,
-        path: Path | None,
         simulated: bool,
         files: Sequence[Path] = (),
         data_sets: Sequence[str] = (),
-        learners: Digests | None = None,
     ) -> Account:
-        """The account of data that was read from `path`, or of a frame in memory.
+        """The account of data that was read from a file, or of a frame in memory.
 
-        `files` hold the same learners' data besides `path`, and `data_sets` name it; `learners` are digests of
-        their ids.
+        `files` hold the same learners' data besides that file, and `data_sets` name it.
         """
         _refuse_other_types(spending)
+        path = origin.path
         how = MARKED if simulated else DECLARED if spending.simulated else ""
         named = tuple(dict.fromkeys((*((path,) if path is not None else ()), *files)))
         if how == MARKED and not all(is_simulated(file) for file in named if file.exists()):
@@ -148,8 +149,10 @@ class Account:
         nowhere = how == MARKED and path is None and spending.ledger is None
         given = None if spending.ledger is None else Path(spending.ledger)
         ledger = None if nowhere else Ledger(ledger_path(path, given))
-        roster = None if learners is None else Roster(learners)
-        account = cls(ledger, population, named, tuple(data_sets), how, roster, spending.other_learners)
+        roster = None if origin.digests is None else Roster(origin.digests)
+        account = cls(
+            ledger, population, named, tuple(data_sets), how, roster, spending.other_learners, origin.guesses
+        )
         if spending.ledger is not None:
             account._refuse_second_ledger()
         return account
@@ -179,6 +182,7 @@ class Account:
 
     def check(self, guarantee: Guarantee) -> Balance:
         """Refuse what could not be charged, before anything is computed; nothing is written."""
+        self._refuse_guesses(guarantee)
         if self.ledger is None:
             return self.balance()
         # A person is asked about known learners when they are charged, if one can be.
@@ -192,6 +196,17 @@ class Account:
             roster=self.roster,
             others=self.known_as() if settled else (),
         )
+
+    def _refuse_guesses(self, guarantee: Guarantee) -> None:
+        """Reading is part of the guarantee: what one learner's rows decide would change how all others are read."""
+        if guarantee.formal and self.guesses:
+            guess = self.guesses[0]
+            raise UsageError(
+                f"it was guessed {guess.what}; a guarantee holds only if no learner's rows decide how a file is read.",
+                hint=guess.hint or "declare it.",
+                code="guessed",
+                settings=guess.settings,
+            )
 
     def known_as(self) -> tuple[str, ...]:
         """Other populations as which the ledger knows these learners."""
@@ -305,6 +320,7 @@ class Account:
         """
         if noise is not None and not noise.secret:
             guarantee = Guarantee.seeded(guarantee)
+        self._refuse_guesses(guarantee)
         others = self._ask(guarantee, doubts)
         charge = Charge(self, card or new_card_id(), guarantee, noise or os_noise())
         written = _Written(() if out is None else (out,) if isinstance(out, Path) else tuple(out))

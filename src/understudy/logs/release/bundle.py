@@ -173,9 +173,7 @@ def release(
         )
     if generator.keeps_rows and not accepted:
         raise _refusal(generator, "it releases real rows.")
-    account = Account.open(
-        options, path=log.origin.path, simulated=log.simulated, learners=log.origin.digests
-    )
+    account = Account.open(options, log.origin, simulated=log.simulated)
     log = replace(log, simulated=bool(account.simulated))
     earlier = check_budget(account, guarantee, given).n_without_guarantee
     assessment = assess(log, generator, n_learners=options.n_learners)
