@@ -83,7 +83,10 @@ class KeystrokeColumns:
     key: Annotated[str | None, "Column with the key or the inserted text."] = None
     session: Annotated[str | None, "Column with the session; otherwise 30 idle minutes end one."] = None
     week: Annotated[str | None, "Column with the week; otherwise 7 days each from the first key."] = None
-    unit: Annotated[str | None, "Unit of the times (ns, us, ms, s), when they do not show it."] = None
+    unit: Annotated[
+        str | None,
+        "Unit of the times (ns, us, ms, s), if the column's name does not state it; a guarantee needs one of the two.",
+    ] = None
 
     def chooser(self, table: Table, key_role: str = "key", **own: str | None) -> ColumnChooser:
         """Chooses a table's columns; `key` names the column of `key_role`, `own` are the format's own names."""
