@@ -393,3 +393,38 @@ def test_the_list_of_commands_says_what_each_says_itself(name, module, sentence)
     group = typer.main.get_group(importlib.import_module(module).app)
     if name in group.commands:
         assert " ".join(group.commands[name].help.split("\n\n")[0].split()) == sentence
+
+
+@pytest.mark.parametrize(
+    ("file", "content", "command"),
+    [
+        (
+            "log.csv",
+            "user,skill,correct\na,x,1\na,y,0\nb,x,1\n",
+            ("synthesize", "-m", "markov", "-o", "o.csv"),
+        ),
+        (
+            "exam.csv",
+            "user,task,correct\na,x,1\na,y,0\nb,x,1\n",
+            ("difficulties", "--epsilon", "1", "--public-items", "-o", "o.json"),
+        ),
+        (
+            "typing.csv",
+            "user,time_ms,letter\na,0,i\na,90,n\n",
+            ("keystrokes", "coarsen", "--bucket", "300", "-o", "o.csv"),
+        ),
+    ],
+)
+def test_what_was_recognised_is_said_with_the_options_that_declare_it(tmp_path, file, content, command):
+    (tmp_path / file).write_text(content)
+    n_words = 2 if command[0] == "keystrokes" else 1
+    call = (*command[:n_words], file, *command[n_words:])
+    found = run(*call, cwd=tmp_path)
+    assert found.returncode == 0, found.stderr
+    declared = re.search(r"^Recognised; to declare it: (.*)$", found.stderr, re.MULTILINE)[1].split()
+    assert {"--format", "--learner", "user"} <= set(declared)
+    for path in tmp_path.glob("o.*"):
+        path.unlink()
+    again = run(*call, *declared, cwd=tmp_path)
+    assert again.returncode == 0, again.stderr
+    assert "Recognised" not in again.stderr

@@ -9,7 +9,7 @@ import typer
 
 from understudy.cli.lazy import command_group
 from understudy.cli.options import AsJson, Quiet, grouped
-from understudy.cli.terminal import echo_json, print_table, show, tell
+from understudy.cli.terminal import echo_json, print_table, show, tell, tell_reading
 from understudy.errors import UsageError
 from understudy.exams.ability import AbilityOptions, AbilityReport
 from understudy.exams.ability import ability as find_abilities
@@ -63,7 +63,7 @@ def difficulties(
             "no file to write was given.", hint="give a name that ends in .json.", settings=("out",)
         )
     responses = read_responses(file, reading)
-    tell(responses.origin.notes, as_json or quiet)
+    tell_reading(responses.origin, reading, as_json or quiet)
     if explain:
         _explain(responses, options, as_json)
         return

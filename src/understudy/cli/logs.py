@@ -11,7 +11,7 @@ import typer
 
 from understudy.cli.lazy import command_group
 from understudy.cli.options import AsJson, Quiet, Seed, grouped
-from understudy.cli.terminal import echo_json, finite, print_table, show, tell
+from understudy.cli.terminal import echo_json, finite, print_table, show, tell, tell_reading
 from understudy.core.files.writing import check_not_input, write_text
 from understudy.logs.audit import Audit
 from understudy.logs.audit import audit as audit_logs
@@ -183,7 +183,7 @@ def release(
 
 def _read(file: Path, options: LogOptions, quiet: bool) -> Interactions:
     log = read_log(file, options)
-    tell(log.origin.notes, quiet)
+    tell_reading(log.origin, options, quiet)
     return log
 
 

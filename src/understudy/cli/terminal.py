@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import math
+import shlex
 import sys
 import time
 from collections.abc import Iterator, Sequence
@@ -17,6 +18,7 @@ from understudy.errors import UnderstudyError
 
 if TYPE_CHECKING:
     from understudy.core.engine.progress import Task
+    from understudy.core.files.origin import Origin
     from understudy.core.privacy.confirmation import Question
 
 # Settings of the library that the command line calls otherwise.
@@ -33,6 +35,9 @@ OPTION_NAMES: dict[str, tuple[str, ...]] = {
     "pass_share": ("--pass",),
     "keep_shape": ("--keep-shape/--no-keep-shape",),
 }
+
+# Formats whose columns have no names to choose from.
+WITHOUT_COLUMNS = ("slam", "three-line", "xapi")
 
 
 def option_of(setting: str) -> str:
@@ -94,6 +99,23 @@ def tell(notes: Sequence[str], quiet: bool) -> None:
     if not quiet:
         for note in notes:
             typer.echo(note, err=True)
+
+
+def tell_reading(origin: Origin, options: Any, quiet: bool) -> None:
+    """Notes on how a file was read, and the options that declare what was recognised by names."""
+    tell(origin.notes, quiet)
+    found = {"format": origin.format}
+    if origin.format not in WITHOUT_COLUMNS:
+        found |= origin.columns
+    if not hasattr(options, "action") and "action" in found:
+        found["item"] = found.pop("action")
+    named = [
+        f"{option_of(setting)} {shlex.quote(name)}"
+        for setting, name in found.items()
+        if hasattr(options, setting) and getattr(options, setting) is None
+    ]
+    if named:
+        tell([f"Recognised; to declare it: {' '.join(named)}"], quiet)
 
 
 def wants_json(arguments: Sequence[str]) -> bool:

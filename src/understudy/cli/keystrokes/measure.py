@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -9,7 +10,7 @@ import typer
 
 from understudy.cli.lazy import command_group
 from understudy.cli.options import AsJson, Quiet, grouped
-from understudy.cli.terminal import print_table, show, tell
+from understudy.cli.terminal import print_table, show, tell, tell_reading
 from understudy.keystrokes.formats.reading import KeystrokeOptions, KeystrokeSource, read_keystrokes
 from understudy.keystrokes.profiles import ProfileOptions
 from understudy.keystrokes.profiles import profile as profile_learners
@@ -33,7 +34,7 @@ def read(
 ) -> KeystrokeSource:
     """The keystrokes of a file, with notes on how it was read."""
     source = read_keystrokes(file, options, labels=labels, label=label)
-    tell(source.messages, quiet)
+    tell_reading(replace(source.origin, notes=source.messages), options, quiet)
     return source
 
 
