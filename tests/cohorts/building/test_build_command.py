@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 import stat
 
@@ -98,6 +99,9 @@ def test_what_lies_in_another_folder_is_said(room):
     done = build(room, out="inside/cohort.parquet")
     assert done.returncode == 0, done.stderr
     assert "scores.csv and log.csv: not in the folder of the ledger" in done.stderr
+    assert re.search(
+        r"to declare it: --format csv --learner \w+ --time \w+ --scores-learner \w+ --score", done.stderr
+    )
     assert "--ledger" not in build(room, "--ledger", "understudy.ledger", out="again.parquet").stderr
 
 

@@ -11,7 +11,7 @@ import typer
 
 from understudy.cli.lazy import command_group
 from understudy.cli.options import AsJson, Quiet, grouped
-from understudy.cli.terminal import print_table, show, tell
+from understudy.cli.terminal import print_table, show, tell, tell_reading
 from understudy.cohorts.building.build import BuildOptions
 from understudy.cohorts.building.build import build as build_cohort
 from understudy.cohorts.cohort import read_cohort
@@ -61,7 +61,7 @@ def build(
     """
     found = build_cohort(events, scores, schema, out, options, term_start=term_start)
     if not as_json:
-        tell(found.notes, quiet)
+        tell_reading(found.cohort.origin, options, quiet)
         print_table(
             f"{found.cohort.n_learners} learners over {found.cohort.schema.n_weeks} weeks",
             ["window", "minutes", "weeks without"],

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from datetime import date
 from pathlib import Path
 
@@ -52,6 +53,7 @@ class Activity:
     aliases: pl.Series
     format: str
     notes: tuple[str, ...] = ()
+    columns: Mapping[str, str] = field(default_factory=dict)
 
     def __repr__(self) -> str:
         return f"<Activity: {self.format}, {self.n_events} events, {self.n_learners} learners>"
@@ -93,11 +95,11 @@ def read_activity(
         notes.append(f"Read as {format}: {why}.")
     if format == "xapi":
         frame, place = _statements(source, learner, time, notes)
-        name = "timestamp"
+        columns = {"learner": "actor", "time": "timestamp"}
     else:
         table = _table(source, format)
         notes += table.notes
-        frame, name = _rows(table, learner, time, notes)
+        frame, columns = _rows(table, learner, time, notes)
         place = table.place
     nameless = frame["learner"].is_null() | frame["learner"].is_in(_NO_VALUE)
     missing = ~nameless & frame["time"].is_null()
@@ -106,7 +108,7 @@ def read_activity(
             notes.append(f"{counted(n_dropped, 'event')} with {what} dropped.")
     frame = frame.filter(~(nameless | missing))
     if frame.height:
-        frame = _read_times(source.name, frame, place, name, term, cells, notes)
+        frame = _read_times(source.name, frame, place, columns["time"], term, cells, notes)
     if not frame.height:
         raise DataError(
             f"{source.name}: no event is left to read.", hint="check the export, and the columns chosen."
@@ -124,6 +126,7 @@ def read_activity(
         people["alias"],
         format,
         tuple(notes),
+        columns,
     )
 
 
@@ -223,8 +226,10 @@ def _table(source: Source, format: str) -> Table:
     return read_delimited(text, separator)
 
 
-def _rows(table: Table, learner: str | None, time: str | None, notes: list[str]) -> tuple[pl.DataFrame, str]:
-    """The rows of a table, and the name of its column of times."""
+def _rows(
+    table: Table, learner: str | None, time: str | None, notes: list[str]
+) -> tuple[pl.DataFrame, dict[str, str]]:
+    """The rows of a table, and the names of the columns."""
     chooser = ColumnChooser(table.names, table.file, {"learner": learner, "time": time}, _KNOWN)
     chooser.require("learner", "time")
     notes += chooser.notes
@@ -232,7 +237,7 @@ def _rows(table: Table, learner: str | None, time: str | None, notes: list[str])
     name = pl.col("learner").cast(pl.String).str.strip_chars()
     if frame["time"].dtype == pl.String:
         frame = frame.with_columns(pl.col("time").replace(dict.fromkeys(_NO_VALUE)))
-    return frame.with_columns(name, name.alias("alias")), chooser.columns["time"]
+    return frame.with_columns(name, name.alias("alias")), chooser.columns
 
 
 def _statements(

@@ -247,6 +247,7 @@ def build(
     origin = Origin(
         out,
         format=activity.format,
+        columns={**activity.columns, **listed.columns},
         notes=(*activity.notes, *listed.notes, *joined.notes, *about_ledger),
         n_withdrawn=joined.counts.withdrawn,
     )

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from enum import Enum
 from pathlib import Path
 
@@ -48,6 +49,7 @@ class Scores:
     unscored: pl.Series
     notes: tuple[str, ...] = ()
     places: tuple[str, ...] = ()
+    columns: Mapping[str, str] = field(default_factory=dict)
 
     def __repr__(self) -> str:
         return f"<Scores: {len(self.values)} learners>"
@@ -125,6 +127,7 @@ def read_scores(path: Path | str, *, learner: str | None = None, score: str | No
         listed.filter(~listed.is_in(scored["learner"].to_list())),
         tuple(notes),
         tuple(f"{table.place} {line} of {table.file}" for line in scored["line"]),
+        {"scores_learner": chooser.columns["learner"], "score": chooser.columns["score"]},
     )
 
 
