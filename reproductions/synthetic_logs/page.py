@@ -35,7 +35,7 @@ PUBLISHED = {
 
 def page() -> str:
     """The page from its template."""
-    markov, long = _table("assistments")["markov"], _table("duolingo-shape")
+    markov, long, private = _table("assistments")["markov"], _table("duolingo-shape"), _table("private")
     return fill(
         "synthetic_logs",
         {
@@ -47,7 +47,10 @@ def page() -> str:
             "markov_lcs": markov["auc_lcs"],
             "markov_worst": markov["auc_worst"],
             "markov_found": f"{100 * float(markov['tpr_at_1pct']):.0f}",
+            "joint_worst": private["markov"]["auc_worst"],
+            "joint_found": f"{100 * float(private['markov']['tpr_at_1pct']):.0f}",
             "private": _private(),
+            "private_worst": f"{100 * float(private['markov-dp:epsilon=8']['auc_worst']):.0f}",
             "rare": _rare(),
             "long_drop": long["drop:0.75"]["auc_worst"],
             "long_markov": long["markov"]["auc_worst"],
@@ -97,18 +100,24 @@ def _private() -> str:
     header = ["method", "weighted RMSE, centred", "actions: total variation", "transitions: total variation"]
     columns = ("wrmse_centred", "action_tv", "transition_tv")
     return markdown_table(
-        [*header, "strongest attack: AUC", "interval"],
+        [*header, "strongest attack: AUC", "interval", "which", "noisy sums seen: AUC"],
         [
-            [f"`{method}`", *(row[name] for name in columns), f"**{row['auc_worst']}**", _interval(row)]
+            [
+                f"`{method}`",
+                *(row[name] for name in columns),
+                f"**{row['auc_worst']}**",
+                _interval(row),
+                row["strongest"],
+                row["auc_transcript"] or "–",
+            ]
             for method, row in _table("private").items()
-            if not method.startswith("control:")
         ],
     )
 
 
 def _rare() -> str:
     return markdown_table(
-        ["method", "attack with the highest mean", "mean AUC of 10 seeds"],
+        ["method", "attack with the highest mean", "mean AUC of 5 seeds"],
         [
             [f"`{method}`", row["attack"], f"**{row['mean_auc']}**"]
             for method, row in _table("rare-paths").items()
