@@ -52,7 +52,11 @@ def measure_private() -> None:
 
 def _strongest(summary: dict[str, object]) -> tuple[str, str]:
     """The attack with the highest mean over the seeds (not the mean of the highest), and that mean."""
-    areas = {name.removeprefix("auc_").replace("_", "-"): area for name, area in summary.items() if name.startswith("auc_")}
+    areas = {
+        name.removeprefix("auc_").replace("_", "-"): area
+        for name, area in summary.items()
+        if name.startswith("auc_")
+    }
     attacks = {
         name: float(area)  # type: ignore[arg-type]
         for name, area in areas.items()
