@@ -49,6 +49,8 @@ LEAST_SIGMA = 2.0**15
 
 # Clipping moves less mass than it takes: learners who are clipped do much the same as others.
 CLIPPED_MATTERS = 0.35
+# By how much the success rate of rows past a limit differs from that of the others, at most as a rule.
+LONG_ARE_OTHER = 0.15
 
 
 @dataclass(frozen=True)
@@ -164,6 +166,22 @@ def choose_norm(sizes: Floats, learners: Floats, mass: float, n_columns: int, rh
     lost = (learners * np.maximum(sizes - norms[:, None], 0.0)).sum(axis=1) / size
     noise = 0.4 * n_columns * norms / sqrt(rho) / max(mass, 1.0)
     return float(norms[np.argmin(CLIPPED_MATTERS * lost + noise)])
+
+
+def choose_most_rows(length_law: Floats, n_learners: int, rho: float) -> tuple[float, float]:
+    """The number of rows up to which a learner counts in the totals, and how far the success rate is then off.
+
+    More rows need more noise; fewer leave long sequences out, whose learners succeed at other rates. The
+    error is two standard deviations of the noise, and what is left out times `LONG_ARE_OTHER`.
+    """
+    rows = np.arange(1, len(length_law) + 1)
+    most = np.unique(np.geomspace(1, len(length_law), 60).astype(np.int64))
+    counted = np.array([length_law @ np.minimum(rows, limit) for limit in most])
+    # The rate r of s successes and f failures moves by ((1 - r) ds - r df) / (s + f), whatever r is.
+    noise = most * sqrt(3.0 / (2.0 * rho)) / (n_learners * counted)
+    error = 2.0 * noise + LONG_ARE_OTHER * (1.0 - counted / counted[-1])
+    best = int(np.argmin(error))
+    return float(most[best]), float(min(error[best], 1.0))
 
 
 def vocabulary_threshold(sigma: float, delta: float, most: int) -> float:

@@ -17,8 +17,10 @@ from math import log1p
 from typing import ClassVar
 
 import numpy as np
+from numpy.polynomial.hermite_e import hermegauss
 from numpy.typing import NDArray
-from scipy.special import logit
+from scipy.optimize import brentq
+from scipy.special import expit, logit
 from scipy.stats import norm
 
 from understudy.core.names import natural_order
@@ -32,6 +34,7 @@ from understudy.logs.generators.budget import (
     Replay,
     Spending,
     budget,
+    choose_most_rows,
     choose_norm,
     stated,
     vocabulary_threshold,
@@ -160,9 +163,8 @@ class MarkovDP(Generator):
         (starts,) = spending.spend("starts", walks.starts())
         usual_lengths = _usual_lengths(moments.values / n_learners, edges, self.longest)
         self.length_law_ = _length_law(_outstanding(lengths, n_learners, usual_lengths), edges)
-        # Rates need no long sequences: nine learners of ten count in full, the others as much as they.
-        usual = 1 + float(np.searchsorted(np.cumsum(self.length_law_), 0.9))
-        (overall,) = spending.spend("totals", walks.totals(usual))
+        most, self.success_error_ = choose_most_rows(self.length_law_, n_learners, spending.rho_of("totals"))
+        (overall,) = spending.spend("totals", walks.totals(most))
         n_runs, successes, failures = np.maximum(overall.values, 1.0)
         self.success_rate_ = float(np.clip(successes / (successes + failures), 0.02, 0.98))
         stay_share = float(np.clip(1.0 - n_runs / (successes + failures), 0.0, 0.98))
@@ -238,6 +240,18 @@ class MarkovDP(Generator):
         mean, square = moments.values / self.n_learners_
         self.ability_mean_ = float(np.clip(mean, -2.0, 2.0))
         self.ability_spread_ = float(np.sqrt(np.clip(square - mean**2, 0.05, 4.0)))
+        self.easiness_ = easiness + self._shift_to_success_rate()
+
+    def _shift_to_success_rate(self) -> float:
+        """By how much all actions have to be easier for the model to succeed as often as the learners did."""
+        nodes, weights = hermegauss(21)
+        ability = self.ability_mean_ + self.ability_spread_ * nodes
+
+        def excess(shift: float) -> float:
+            chance = expit(self.easiness_[:, None] + ability + shift) @ weights / weights.sum()
+            return float(self.popularity_ @ chance) - self.success_rate_
+
+        return float(brentq(excess, -20.0, 20.0))
 
 
 def _with_private_vocabulary(log: Interactions, spending: Spending, delta: float) -> Interactions:

@@ -28,12 +28,14 @@ from understudy.core.pages.words import certainty, verdict
 from understudy.core.privacy.guarantee import Guarantee
 from understudy.logs.generators.budget import predict
 from understudy.logs.generators.generator import Generator
-from understudy.logs.interactions import Interactions
+from understudy.logs.interactions import POOLED, Interactions
 from understudy.logs.release.assessment import Assessment
 from understudy.logs.release.levels import levels_figure, risk_levels
 from understudy.logs.utility import METRICS
 
 N_EXAMPLE_ROWS = 8
+# From this share of attempts on, the card's first sentence says that names are not told.
+MUCH_POOLED = 0.05
 
 
 def card_content(
@@ -89,7 +91,13 @@ def what_it_is(synthetic: Interactions, keeps_rows: bool) -> str:
     )
     if keeps_rows:
         return f"What is left of a log of {source}: {size} under new numbers. No row was invented."
-    return f"A synthetic log, made to resemble a log of {source}: {size} who do not exist."
+    what = f"A synthetic log, made to resemble a log of {source}: {size} who do not exist."
+    if (pooled := pooled_share(synthetic)) > MUCH_POOLED:
+        what += (
+            f" For {100 * pooled:.0f} % of the attempts the data does not tell at which action: too few learners share "
+            f"these actions, which are pooled as '{POOLED}'."
+        )
+    return what
 
 
 def protection(guarantee: Guarantee, keeps_rows: bool) -> dict[str, Any]:
@@ -127,6 +135,13 @@ def protection(guarantee: Guarantee, keeps_rows: bool) -> dict[str, Any]:
     return {**guarantee_in_words(guarantee), "protects": protects, "does_not_protect": lacks}
 
 
+def pooled_share(synthetic: Interactions) -> float:
+    """The share of attempts at actions whose names are not told."""
+    if POOLED not in synthetic.actions or not synthetic.n_rows:
+        return 0.0
+    return float(np.mean(synthetic.action == synthetic.actions.index(POOLED)))
+
+
 def expected_errors(
     synthetic: Interactions, generator: Generator, guarantee: Guarantee
 ) -> dict[str, Any] | None:
@@ -141,9 +156,13 @@ def expected_errors(
     n_learners: int = getattr(generator, "n_learners_", synthetic.n_learners)
     prediction = predict(n_learners, n_occurring(synthetic), rows, guarantee.epsilon)
     signal: dict[str, float] = getattr(generator, "signal_", {})
+    pooled = pooled_share(synthetic)
     return {
-        "action_shares": prediction.action_shares,
-        "difficulty": prediction.difficulty,
+        # A pooled attempt is not at the action it should be at.
+        "action_shares": min(1.0, pooled + prediction.action_shares),
+        # Of what is pooled no action's difficulty is known, so there is no figure for the whole file.
+        "difficulty": None if pooled > MUCH_POOLED else prediction.difficulty,
+        "success_rate": getattr(generator, "success_error_", None),
         "signal": {name: round(share, 2) for name, share in signal.items()},
     }
 
@@ -156,7 +175,11 @@ def sampling_accuracy(synthetic: Interactions) -> list[dict[str, Any]]:
     the list by popularity stands for a typical one.
     """
     rows = np.bincount(synthetic.action, minlength=synthetic.n_actions)
-    popular = np.argsort(-rows)[: int((rows > 0).sum())]
+    # What is pooled is no action whose success rate anybody could ask for.
+    told = np.flatnonzero([name != POOLED for name in synthetic.actions])
+    popular = told[np.argsort(-rows[told])][: int((rows[told] > 0).sum())]
+    if not len(popular):
+        return []
     picks = (("the most frequent action", popular[0]), ("a typical action", popular[len(popular) // 2]))
     return [
         {
