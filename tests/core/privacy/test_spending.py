@@ -2,6 +2,7 @@
 
 import pytest
 
+from understudy.core.files.origin import Origin
 from understudy.core.privacy.guarantee import Guarantee
 from understudy.core.privacy.spending import Account, Spending, SpentError
 
@@ -11,7 +12,7 @@ def test_a_noisy_result_that_cannot_be_used_stays_charged(tmp_path, error, spent
     """That it cannot be used says something about the learners; other faults before anything is written do not."""
     data = tmp_path / "exam.csv"
     data.write_text("learner,item,correct\n")
-    account = Account.open(Spending(), path=data, simulated=False)
+    account = Account.open(Spending(), Origin(data), simulated=False)
     with (
         pytest.raises(error),
         account.charge("test", "test", Guarantee(2.0), out=tmp_path / "out.json"),
