@@ -85,12 +85,19 @@ def test_the_same_seed_gives_the_same_figures(found):
         assert mine["auc_worst"] == other["auc_worst"]
 
 
-def test_results_are_written_and_hold_no_learner(found, tmp_path):
-    write_comparison(found, tmp_path / "out")
-    names = {path.name for path in (tmp_path / "out").iterdir()}
+@pytest.fixture(scope="module")
+def written(found, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("comparison") / "out"
+    write_comparison(found, folder)
+    return folder
+
+
+def test_results_are_written_for_whoever_made_them_and_hold_no_learner(found, written):
+    assert {path.stat().st_mode & 0o777 for path in written.iterdir()} == {0o600}
+    names = {path.name for path in written.iterdir()}
     pictures = {f"{name}.{kind}" for name in ("ajs", "findings", "kinds", "risk") for kind in ("svg", "png")}
     assert names == {"results.csv", "study.json", "report.html", *pictures}
-    with open(tmp_path / "out" / "results.csv", newline="") as file:
+    with open(written / "results.csv", newline="") as file:
         rows = list(csv.DictReader(file))
     assert len(rows) == len(found.rows)
     assert {
@@ -103,10 +110,10 @@ def test_results_are_written_and_hold_no_learner(found, tmp_path):
         "control_auc_worst",
         "seconds",
     } <= set(rows[0])
-    page = (tmp_path / "out" / "report.html").read_text()
+    page = (written / "report.html").read_text()
     assert "no formal guarantee (test" in page
     assert "Simulated data." in page
-    json.loads((tmp_path / "out" / "study.json").read_text())
+    json.loads((written / "study.json").read_text())
     for word in ("anonymous", "cannot be re-identified", "safe "):
         assert word not in page.lower()
 
@@ -194,9 +201,8 @@ def test_the_report_says_when_the_pool_lies_under_the_floor(found, tmp_path):
     assert "Not better than a guess" in (tmp_path / "out" / "report.html").read_text()
 
 
-def test_what_was_left_out_is_not_spoken_of_and_attacks_are_told_in_words(found, tmp_path):
-    write_comparison(found, tmp_path / "out")
-    page = (tmp_path / "out" / "report.html").read_text()
+def test_what_was_left_out_is_not_spoken_of_and_attacks_are_told_in_words(found, written, tmp_path):
+    page = (written / "report.html").read_text()
     for word in (
         "The deep baseline was attacked",
         "shadows of the attack",
@@ -213,11 +219,6 @@ def test_what_was_left_out_is_not_spoken_of_and_attacks_are_told_in_words(found,
     page = (tmp_path / "one" / "report.html").read_text()
     assert "made one synthetic cohort of" in page
     assert "bootstrap interval" not in page
-
-
-def test_files_are_for_whoever_made_them(found, tmp_path):
-    write_comparison(found, tmp_path / "out")
-    assert {path.stat().st_mode & 0o777 for path in (tmp_path / "out").iterdir()} == {0o600}
 
 
 QUICK = CompareOptions(delta=1e-3, n_seeds=1, per_panelist=30, n_shadows=0)

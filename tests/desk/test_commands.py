@@ -561,7 +561,7 @@ def test_from_a_submission_to_a_review_by_commands(tmp_path):
         workers = _patiently(lambda: _others(_children(server.pid), worker))
     finally:
         server.send_signal(signal.SIGINT)
-        server.wait(60)
+        server.wait(600)
     assert not any(_lives(one) for one in workers)
     assert token not in (tmp_path / "log").read_text()
     assert "Traceback" not in (tmp_path / "log").read_text()
@@ -576,7 +576,7 @@ def _free_port():
         return one.getsockname()[1]
 
 
-def _patiently(ask, seconds=120):
+def _patiently(ask, seconds=600):
     """Until it works: processes start when they start."""
     end = time.monotonic() + seconds
     while True:

@@ -202,11 +202,13 @@ def test_the_same_seed_gives_the_same_table_in_another_process(summary):
         "t[0] = [ord(one[0]) for one in set(c)]\n"
         "return pd.DataFrame(t, columns=c).sample(frac=1.0)"
     )
-    cohorts = []
-    for _ in range(2):
-        with Sandbox(LIMITS, workers=1) as one:
-            script = Scripted("one", one_script(body))
-            cohorts.append(run(summary, [script], one, static_checks=False).cohort)
+    # Open at the same time, so that they do not share a process.
+    with Sandbox(LIMITS, workers=1) as first, Sandbox(LIMITS, workers=1) as second:
+        assert first._workers[0] is not second._workers[0]
+        cohorts = [
+            run(summary, [Scripted("one", one_script(body))], one, static_checks=False).cohort
+            for one in (first, second)
+        ]
     assert np.array_equal(cohorts[0].values, cohorts[1].values)
 
 
@@ -263,7 +265,14 @@ def test_panelists_of_every_character_at_a_server(summary, sandbox):
     }
     with ChatServer(replies) as server:
         panelists = [
-            ModelPanelist(name, "openai", name, base_url=server.url + "/v1", timeout=6.0, pause=0.01)
+            ModelPanelist(
+                name,
+                "openai",
+                name,
+                base_url=server.url + "/v1",
+                timeout=0.5 if name == "slow" else 120.0,
+                pause=0.01,
+            )
             for name in replies
         ]
         result = run(summary, panelists, sandbox)
@@ -281,7 +290,7 @@ def test_panelists_of_every_character_at_a_server(summary, sandbox):
         "learning": "repaired",
     }
     assert found["down"].failures == ("HTTP 500",)
-    assert found["slow"].failures == ("no answer within 6 seconds",)
+    assert found["slow"].failures == ("no answer within 0.5 seconds",)
     assert found["refusing"].failures == ("NoScript", "NoScript")
     assert found["garbage"].failures == ("SyntaxError in line 1", "SyntaxError in line 1")
     assert found["good"].tokens == Tokens(1000, 200)

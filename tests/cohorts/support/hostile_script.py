@@ -30,12 +30,12 @@ def look(path):
 
 def carry(data):
     try:
-        socket.create_connection(("127.0.0.1", PORT), timeout=1).sendall(data)
+        socket.create_connection(("127.0.0.1", PORT), timeout=60).sendall(data)
         escapes.append("socket")
     except Exception:
         pass
     try:
-        subprocess.run(["/bin/sh", "-c", "echo stolen > FOLDER/by-a-shell"], timeout=2, check=True)
+        subprocess.run(["/bin/sh", "-c", "echo stolen > FOLDER/by-a-shell"], timeout=60, check=True)
         escapes.append("shell")
     except Exception:
         pass

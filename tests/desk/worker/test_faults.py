@@ -80,7 +80,7 @@ def finish(filled, name, state):
     crew = [threading.Thread(target=work, args=(done,)) for _ in range(2)]
     for one in crew:
         one.start()
-    deadline = time.monotonic() + 120
+    deadline = time.monotonic() + 600
     while filled.state(name) != state and time.monotonic() < deadline:
         time.sleep(0.05)
     done.set()

@@ -76,7 +76,7 @@ def test_a_cancelled_run_is_stopped_and_thrown_away(filled):
 
     def cancel():
         requests.cancel(filled.desk, filled.reviewer, name)
-        stopped.append(threading.Event().wait(0.3))
+        stopped.append(threading.Event().wait(1.0))
 
     made = []
 
