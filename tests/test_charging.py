@@ -193,7 +193,7 @@ def test_a_copy_under_another_name_is_known_as_the_same_learners(call, verb, dat
     shutil.copy(data, copy)
     if data.with_suffix(".toml").exists():
         shutil.copy(data.with_suffix(".toml"), copy.with_suffix(".toml"))
-    ledger.set_limit("learners of this folder", (verb.epsilon or 0.0) * 1.5)
+    ledger.set_limit("learners of this folder", (verb.epsilon or 0.0) * 1.2)
     # A cohort is linked to its learners by the list of scores as well: there it adds up without a question.
     code = "budget" if verb.name == "cohort build" else "known-learners"
     assert call.refuses(RefusedError, copy, out) == code
@@ -356,7 +356,7 @@ def _spend(arguments, folder, results):
 
 @with_a_price
 def test_two_at_once_cannot_spend_the_same_budget(verb, data, ledger):
-    ledger.set_limit(normalised(file_population(data)), verb.epsilon * 1.5)
+    ledger.set_limit(normalised(file_population(data)), verb.epsilon * 1.2)
     context = multiprocessing.get_context("spawn")
     results = context.Queue()
     outs = [(data.parent / verb.out).with_name(f"{number}-{verb.out}") for number in range(2)]

@@ -93,11 +93,11 @@ def test_a_joined_cohort_is_charged_to_the_learners_of_each(real, ledger, tmp_pa
     for name in ("a", "b"):
         schema = replace(real.schema, data_set=name * 16)
         parts.append(replace(real, schema=schema, origin=Origin(tmp_path / f"{name}.csv")))
-    first = us.cohort.summarize(parts[0], epsilon=6, population="one", ledger=ledger.path)
-    assert first.charge.balance.epsilon == 6
+    first = us.cohort.summarize(parts[0], epsilon=8, population="one", ledger=ledger.path)
+    assert first.charge.balance.epsilon == 8
     whole = type(real).joined(parts)
     with pytest.raises(us.RefusedError) as caught:
-        us.cohort.summarize(whole, epsilon=6, population="both", ledger=ledger.path)
+        us.cohort.summarize(whole, epsilon=8, population="both", ledger=ledger.path)
     assert caught.value.code == "budget"
 
 

@@ -68,6 +68,7 @@ def ledger(
                 "population": population,
                 "limit": balance.limit,
                 "epsilon": balance.epsilon,
+                "counted": balance.counted,
                 "delta": balance.delta,
                 "delta_limit": balance.delta_limit,
                 "remaining": balance.remaining,
@@ -84,9 +85,11 @@ def ledger(
         typer.echo("These learners are simulated: no budget was spent, and there is no limit.")
     else:
         typer.echo(
-            f"Spent: epsilon {balance.epsilon:g} of {balance.limit:g}; remaining {balance.remaining:g}; "
+            f"Spent: epsilon {balance.counted:.4g} of {balance.limit:g}; remaining {balance.remaining:.4g}; "
             f"releases without a guarantee: {balance.n_without_guarantee}."
         )
+        if balance.counted < balance.epsilon * (1 - 1e-6):
+            typer.echo(f"The epsilons add up to {balance.epsilon:.4g}. Gaussian noise composes to less.")
     for fact in declared:
         typer.echo(
             f"Declared: {fact['population']} are {fact['fact']} ({fact['how']}; {fact['who']}, {fact['at']})."

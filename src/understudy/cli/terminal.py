@@ -211,7 +211,11 @@ def ask_before_charge(question: Question) -> bool:
     for doubt in question.doubts:
         options = ", ".join(map(option_of, doubt.settings))
         typer.echo(f"{doubt} ({options})" if options else str(doubt), err=True)
-    return not somebody_is_there() or typer.confirm("Charge it all the same?", err=True)
+    if not somebody_is_there():
+        return True
+    if question.guarantee.formal:
+        typer.echo(f"Asked: epsilon {question.guarantee.epsilon:g}. So far {question.balance}.", err=True)
+    return typer.confirm("Charge it all the same?", err=True)
 
 
 def file_named(text: str) -> Path:

@@ -121,7 +121,7 @@ def synthesize(
     log.origin.refuse_people("the synthetic file", log.actions)
     account = Account.open(options, log.origin, simulated=log.simulated)
     log = replace(log, simulated=bool(account.simulated))
-    guarantee = generator.guarantee(log.n_learners)
+    guarantee = generator.guarantee_for(log)
     check_budget(account, guarantee, given)
     _, rng = options.rng()
     with account.charge("synthesize", generator.label, guarantee, out=out, noise=noise) as charge:

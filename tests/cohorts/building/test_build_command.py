@@ -201,7 +201,7 @@ def test_every_table_has_a_random_name_by_which_the_ledger_knows_its_learners(ro
     assert named(room, "next") not in ("", name)
     for kind in (".parquet", ".toml"):
         shutil.copyfile(room / f"cohort{kind}", room / f"copy{kind}")
-    for table, epsilon, code in (("cohort", 6, 0), ("copy", 6, 4), ("copy", 4, 0)):
+    for table, epsilon, code in (("cohort", 8, 0), ("copy", 8, 4), ("copy", 2, 0)):
         done = run(
             *("cohort", "summarize", f"{table}.parquet", "--epsilon", epsilon, "--delta", "1e-6"),
             *("-o", f"{table}.json"),
@@ -321,12 +321,15 @@ def test_the_same_learners_under_two_names_add_up(room):
             cwd=room,
         )
         assert done.returncode == 0, done.stderr
-    assert json.loads(done.stdout)["spent"] == 4
+    assert json.loads(done.stdout)["sum"] == 4
     for name in ("one.parquet", "two.parquet", "log.csv", "scores.csv"):
-        assert json.loads(run("ledger", name, "--json", cwd=room).stdout)["epsilon"] == 4
-        assert "Spent: epsilon 4 of 10; remaining 6" in run("ledger", name, cwd=room).stdout
+        shown = json.loads(run("ledger", name, "--json", cwd=room).stdout)
+        assert (shown["epsilon"], round(shown["counted"], 2)) == (4, 2.83)
+        assert "Spent: epsilon 2.835 of 10; remaining 7.165" in run("ledger", name, cwd=room).stdout
+        assert "The epsilons add up to 4." in run("ledger", name, cwd=room).stdout
+    run("ledger", "two.parquet", "--limit", 3, cwd=room)
     refused = run(
-        *("cohort", "summarize", "one.parquet", "--epsilon", 7, "--delta", "1e-6", "-o", "three.json"),
+        *("cohort", "summarize", "one.parquet", "--epsilon", 2, "--delta", "1e-6", "-o", "three.json"),
         cwd=room,
     )
     assert refused.returncode == 4

@@ -2,10 +2,12 @@
 
 import multiprocessing
 import sqlite3
+from dataclasses import replace
 
 import pytest
 
 from understudy.core.privacy.balance import DEFAULT_LIMIT
+from understudy.core.privacy.composition import Cost, analytic_rho, from_gaussians, total_epsilon
 from understudy.core.privacy.guarantee import Guarantee
 from understudy.core.privacy.ledger import Ledger, ledger_path, new_card_id
 from understudy.core.privacy.population import FOLDER_POPULATION, SIMULATED_POPULATION, file_population
@@ -370,3 +372,63 @@ def test_a_release_that_has_to_be_alone_is_checked_when_it_is_charged(ledger):
     assert refusal.value.code == "risk"
     assert len(ledger.entries()) == 1
     ledger.record(population="others", card="e", kind="release", method="markov", guarantee=NONE, alone=True)
+
+
+def nearly_gaussian(epsilon=1.0, extra=0.0):
+    rho = analytic_rho(epsilon, 1e-6, n_cells=1000, sigma=2.0**15)
+    claim = from_gaussians(rho, epsilon, 1e-6, ("Gaussian",), n_cells=1000, sigma=2.0**15)
+    return replace(claim, extra_delta=extra)
+
+
+def test_gaussian_releases_count_as_they_compose_and_the_sum_stands_beside(ledger):
+    for _ in range(10):
+        record(ledger, nearly_gaussian())
+    balance = ledger.balance("class of 2026")
+    assert balance.epsilon == pytest.approx(10.0)
+    assert balance.counted == pytest.approx(3.14, abs=0.005)
+    assert balance.remaining == pytest.approx(10 - balance.counted)
+    assert str(balance) == "3.14 of 10 is spent, 6.86 remains (the epsilons add up to 10)"
+    record(ledger, nearly_gaussian(extra=5e-7))
+    *_, found = ledger.entries()
+    assert (found.extra_delta, found.rho > 0, found.slack > 0) == (5e-7, True, True)
+
+
+def test_the_limit_is_about_the_count_and_nothing_is_written_past_it(ledger):
+    ledger.set_limit("class of 2026", 2.0)
+    for _ in range(4):  # by their sum 2 would be allowed
+        record(ledger, nearly_gaussian())
+    assert ledger.balance("class of 2026").counted <= 2.0
+    with pytest.raises(RefusedError, match=r"is missing") as refusal:
+        record(ledger, nearly_gaussian())
+    assert refusal.value.fields["spent"] <= 2.0 < refusal.value.fields["sum"]
+    assert len(ledger.entries()) == 4
+
+
+def test_what_is_about_everybody_composes_with_each_group(ledger):
+    record(ledger, nearly_gaussian(), FOLDER_POPULATION)
+    for _ in range(3):
+        record(ledger, nearly_gaussian(), "north")
+    record(ledger, nearly_gaussian(), "south")
+    four, two = ([Cost.of(nearly_gaussian())] * n for n in (4, 2))
+    assert ledger.balance("north").counted == total_epsilon(four)
+    assert ledger.balance("south").counted == total_epsilon(two)
+    assert ledger.balance().counted == total_epsilon(four)
+
+
+def test_entries_of_before_open_and_count_by_their_epsilon(ledger):
+    for _ in range(3):
+        record(ledger, nearly_gaussian())
+    with sqlite3.connect(ledger.path) as book:
+        book.execute("DROP TABLE gaussian_costs")
+    assert ledger.balance("class of 2026").counted == 3.0
+    assert ledger.entries()[0].rho is None
+    for _ in range(10):
+        record(ledger, nearly_gaussian())
+    assert ledger.balance("class of 2026").counted == pytest.approx(3 + 3.14, abs=0.005)
+
+
+def test_a_charge_that_is_taken_back_does_not_count(ledger):
+    for card in ("a", "b"):
+        ledger.record(population="x", card=card, kind="k", method="m", guarantee=nearly_gaussian())
+    ledger.take_back("b", "nothing was written")
+    assert ledger.balance("x").counted == 1.0

@@ -150,7 +150,9 @@ class Forecast:
         left = f"Budget of '{self.account.population}': epsilon {self.remaining:g} of {self.limit:g} is left"
         if self.refused:
             return f"{left}. This summary WOULD BE REFUSED: {self.refused}"
-        return f"{left}; after this summary {max(self.remaining - self.plan.epsilon, 0.0):g} would be."
+        return (
+            f"{left}; after this summary at least {max(self.remaining - self.plan.epsilon, 0.0):g} would be."
+        )
 
     def _about_previous(self) -> list[str]:
         gain = self.noise_left()

@@ -6,7 +6,9 @@ import math
 import sqlite3
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import cached_property
 
+from understudy.core.privacy.composition import Cost, total_epsilon
 from understudy.core.privacy.guarantee import Guarantee
 from understudy.core.privacy.population import FOLDER_POPULATION, SIMULATED_POPULATION
 from understudy.errors import RefusedError
@@ -24,7 +26,11 @@ TAKEN_BACK = "taken back"
 
 @dataclass(frozen=True)
 class Balance:
-    """What has been spent on a population, and by which cards; entries without a guarantee are counted apart."""
+    """What has been spent on a population, and by which cards; entries without a guarantee are counted apart.
+
+    `epsilon` is the sum of epsilons. `counted` is what the limit is about: the epsilon of everything together,
+    composed as tightly as is proved (`total_epsilon`), which is never more than the sum.
+    """
 
     population: str
     limit: float
@@ -34,27 +40,39 @@ class Balance:
     n_without_guarantee: int
     delta_limit: float = DELTA_LIMIT
     cards: tuple[str, ...] = ()
+    costs: tuple[Cost, ...] = ()
+
+    @cached_property
+    def counted(self) -> float:
+        """The epsilon of everything together, at the sum of all deltas."""
+        return total_epsilon(self.costs)
 
     @property
     def remaining(self) -> float:
-        """Epsilon that may still be spent."""
-        return max(0.0, self.limit - self.epsilon)
+        """Epsilon that may still be spent, at least: what is composed costs less than its sum."""
+        return max(0.0, self.limit - self.counted)
+
+    def __str__(self) -> str:
+        composed = self.counted < self.epsilon * (1 - 1e-6)
+        total = f" (the epsilons add up to {self.epsilon:.4g})" if composed else ""
+        return f"{self.counted:.4g} of {self.limit:.4g} is spent, {self.remaining:.4g} remains{total}"
 
 
 def _refuse_overspending(balance: Balance, guarantee: Guarantee) -> None:
     if not guarantee.formal:
         return
-    if balance.epsilon + guarantee.epsilon > balance.limit * (1 + 1e-9):
+    together = total_epsilon((*balance.costs, Cost.of(guarantee)))
+    if together > balance.limit * (1 + 1e-9):
         raise RefusedError(
-            f"epsilon {guarantee.epsilon:g} was asked for '{balance.population}'; "
-            f"{balance.epsilon:g} of {balance.limit:g} is spent, {balance.remaining:g} remains, "
-            f"{guarantee.epsilon - balance.remaining:g} is missing.",
+            f"epsilon {guarantee.epsilon:g} was asked for '{balance.population}'; {balance}, "
+            f"{together - balance.limit:.4g} is missing.",
             hint="ask for a smaller epsilon; the ledger shows what was spent.",
             code="budget",
             settings=("epsilon",),
             population=balance.population,
             requested=guarantee.epsilon,
-            spent=balance.epsilon,
+            spent=balance.counted,
+            sum=balance.epsilon,
             limit=balance.limit,
             cards=list(balance.cards),
         )
@@ -88,7 +106,7 @@ def checked_balance(connection: sqlite3.Connection, population: str, guarantee: 
 
 
 def balance_of(connection: sqlite3.Connection, population: str) -> Balance:
-    """Epsilons and deltas add up (basic composition, which holds for any mechanisms).
+    """What counts for a population: epsilons and deltas add up, and `Balance.counted` composes them.
 
     What was released about everybody is about each population as well. Populations hold different
     learners unless a file links them, so everybody bears at most what the group of linked
@@ -110,6 +128,7 @@ def balance_of(connection: sqlite3.Connection, population: str) -> Balance:
         limit = _limit(connection, FOLDER_POPULATION) if limit is None else limit
         if delta_limit is None:
             delta_limit = _limit(connection, FOLDER_POPULATION, "delta_limits", "delta")
+    together = [everybody.costs + group.costs for group in groups] or [everybody.costs]
     return Balance(
         population=population,
         limit=DEFAULT_LIMIT if limit is None else limit,
@@ -120,6 +139,7 @@ def balance_of(connection: sqlite3.Connection, population: str) -> Balance:
         + sum(group.n_without_guarantee for group in groups),
         delta_limit=DELTA_LIMIT if delta_limit is None else delta_limit,
         cards=everybody.cards + tuple(card for group in groups for card in group.cards),
+        costs=max(together, key=total_epsilon),
     )
 
 
@@ -153,20 +173,26 @@ def counted_with(connection: sqlite3.Connection, population: str) -> set[str]:
 def spent_on(connection: sqlite3.Connection, names: set[str]) -> Balance:
     """What the entries of some names add up to, without those that were refused or taken back."""
     rows = connection.execute(
-        "SELECT population, card, epsilon, delta FROM entries WHERE kind NOT IN (?, ?) "
+        "SELECT population, card, epsilon, delta, rho, slack, extra_delta FROM entries "
+        "LEFT JOIN gaussian_costs ON gaussian_costs.entry = entries.id WHERE kind NOT IN (?, ?) "
         "AND card NOT IN (SELECT card FROM entries WHERE kind = ?)",
         (REFUSED, TAKEN_BACK, TAKEN_BACK),
     ).fetchall()
     counted = [row for row in rows if row["population"] in names]
-    costs = [(row["epsilon"], row["delta"]) for row in counted]
+    costs = tuple(
+        Cost(row["epsilon"], row["delta"] or 0.0, row["rho"], row["slack"] or 0.0, row["extra_delta"] or 0.0)
+        for row in counted
+        if row["epsilon"] is not None
+    )
     return Balance(
         population="",
         limit=0.0,
-        epsilon=math.fsum(epsilon for epsilon, _ in costs if epsilon is not None),
-        delta=math.fsum(delta for _, delta in costs if delta is not None),
-        n_entries=len(costs),
-        n_without_guarantee=sum(epsilon is None for epsilon, _ in costs),
+        epsilon=math.fsum(cost.epsilon for cost in costs),
+        delta=math.fsum(cost.delta for cost in costs),
+        n_entries=len(counted),
+        n_without_guarantee=len(counted) - len(costs),
         cards=tuple(row["card"] for row in counted if row["epsilon"] is not None),
+        costs=costs,
     )
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from scipy.special import log_ndtr, ndtr, ndtri
@@ -162,39 +163,67 @@ def default_delta(n_learners: int) -> float:
     return min(1e-6, 1.0 / max(n_learners, 1) ** 2)
 
 
-def compose(guarantees: Sequence[Guarantee], delta: float) -> Guarantee:
-    """One guarantee for everything that was released about the same learners.
+@dataclass(frozen=True)
+class Cost:
+    """What a release spends: (epsilon, delta), and where it is nearly Gaussian what composes better.
 
-    Basic composition (epsilons and deltas add up) always holds. Where every guarantee is zCDP
-    (rho is known, or it is pure: epsilon-DP is epsilon^2/2-zCDP, Bun and Steinke 2016) the
-    rhos add up too; the smaller epsilon is stated. `delta` is what zCDP is stated at.
+    With `rho`, on events of probability 1 - `extra_delta` on either side its probabilities are those of a
+    sqrt(2 rho)-Gaussian-DP mechanism up to a factor e^`slack`, as `analytic_delta` proves, and `delta` is what
+    (epsilon, delta) was stated at.
     """
-    if not guarantees:
-        raise ValueError("there is nothing to compose")
-    if not all(guarantee.formal for guarantee in guarantees):
-        return Guarantee.none("composed with a release that has no formal guarantee")
-    names = tuple(dict.fromkeys(name for guarantee in guarantees for name in guarantee.mechanisms))
-    basic = Guarantee(
-        math.fsum(guarantee.epsilon for guarantee in guarantees),
-        math.fsum(guarantee.delta for guarantee in guarantees),
-        mechanisms=names,
-    )
-    rhos = [_rho(guarantee) for guarantee in guarantees]
-    known = [rho for rho in rhos if rho is not None]
-    if len(known) < len(rhos):
-        return basic
-    rho = math.fsum(known)
-    epsilon = epsilon_for(rho, delta)
-    if epsilon < basic.epsilon or delta < basic.delta:
-        return from_zcdp(rho, epsilon, delta, names)
-    return basic
+
+    epsilon: float
+    delta: float = 0.0
+    rho: float | None = None
+    slack: float = 0.0
+    extra_delta: float = 0.0
+
+    @classmethod
+    def of(cls, guarantee: Guarantee) -> Cost:
+        """The cost of a formal guarantee. One that is zCDP only, or pure, composes by its epsilon."""
+        if guarantee.rho is None or guarantee.slack is None:
+            return cls(guarantee.epsilon, guarantee.delta)
+        return cls(guarantee.epsilon, guarantee.delta, guarantee.rho, guarantee.slack, guarantee.extra_delta)
 
 
-def _rho(guarantee: Guarantee) -> float | None:
-    # With slack, delta may cover more than the tails of Gaussians: rho is not all that was spent.
-    if guarantee.rho is not None and guarantee.slack is None:
-        return guarantee.rho
-    return guarantee.epsilon**2 / 2 if guarantee.delta == 0 else None
+def total_epsilon(costs: Sequence[Cost]) -> float:
+    """An epsilon with: everything together is (epsilon, sum of all deltas)-DP. Never more than the sum of epsilons.
+
+    Each release may be chosen by what the earlier ones showed, while its cost must not be.
+
+    Proof. By Kairouz, Oh and Viswanath 2015 an (epsilon_i, delta_i)-DP release is epsilon_i-DP on events of
+    probability 1 - delta_i on either side, and a nearly Gaussian one is as `Cost` says on events of probability
+    1 - extra_i (events that are larger on one side are thinned at random). All these events together fail with
+    at most A = sum of delta_i over the first kind and D = sum of extra_i over the second. Given them, densities
+    of the whole are products of conditional densities, so the constants c1 and c2 of `analytic_delta` add up to
+    at most S = sum of slacks, and its n far tails to at most 2 n `_TAIL` (tau is `_TAIL` e^-epsilon_i, or where
+    names were found `_TAIL` e^-epsilon_i / (1 - extra_i)). The rounded Gaussians compose to mu-Gaussian DP with
+    mu^2 = sum of 2 rho_i, also when chosen by earlier results (the composition theorem of Dong, Roth and Su
+    2022), and releases of the first kind shift epsilon by their sum E. So for every e, the whole is
+    (E + S + e, delta)-DP with
+
+        delta = A + D + e^S (mu_to_delta(mu, e) + 2 n _TAIL e^e).
+
+    The smallest e for which this is at most the sum of all deltas is taken.
+    """
+    plain = math.fsum(cost.epsilon for cost in costs)
+    gaussian = [cost for cost in costs if cost.rho is not None]
+    if len(gaussian) < 2:
+        return plain  # one alone is as it was stated
+    slack = math.fsum(cost.slack for cost in gaussian)
+    shift = slack + math.fsum(cost.epsilon for cost in costs if cost.rho is None)
+    high = plain - shift
+    tails = 2 * len(gaussian) * _TAIL * math.exp(min(high, 700.0))
+    delta = math.exp(-slack) * math.fsum(cost.delta - cost.extra_delta for cost in gaussian) - tails
+    mu = math.sqrt(2 * math.fsum(cost.rho or 0.0 for cost in gaussian))
+    if high <= 0 or delta <= 0 or mu_to_delta(mu, high) > delta:
+        return plain
+    low = 0.0
+    while high - low > 1e-12 * high:
+        # What is returned is always proved: rounding is on the private side.
+        middle = (low + high) / 2
+        low, high = (low, middle) if mu_to_delta(mu, middle) <= delta else (middle, high)
+    return min(plain, shift + high)
 
 
 def _largest_rho(proved: Callable[[float], bool], high: float) -> float:

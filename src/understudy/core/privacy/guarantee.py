@@ -43,7 +43,8 @@ class Guarantee:
     discrete Gaussian has a rho and no mu: it is zCDP, and not exactly Gaussian DP. (epsilon,
     delta) alone implies neither. `slack` says how close to Gaussian it is: with mu = sqrt(2 rho),
     probabilities differ from those of a mu-Gaussian-DP mechanism by a factor of at most
-    e^slack, and by delta; `rho` alone is then no zCDP claim for the whole.
+    e^slack, and by delta; `rho` alone is then no zCDP claim for the whole. `extra_delta` is the part of delta
+    that is not for the tails of Gaussians, such as for the names of actions.
 
     `caveats` are part of the statement.
     """
@@ -58,6 +59,7 @@ class Guarantee:
     rho: float | None = None
     slack: float | None = None
     caveats: tuple[Caveat, ...] = ()
+    extra_delta: float = 0.0
 
     def __post_init__(self) -> None:
         if not self.epsilon > 0 or not 0 <= self.delta < 1:
@@ -104,6 +106,7 @@ class Guarantee:
             "mu": self.mu,
             "rho": self.rho,
             "slack": self.slack,
+            **({"extra_delta": self.extra_delta} if self.extra_delta else {}),
             "mechanisms": list(self.mechanisms),
             "unit": self.unit,
             "adjacency": self.adjacency,
@@ -139,6 +142,7 @@ class Guarantee:
             form.rho,
             form.slack,
             tuple(known[name] for name in form.caveats),
+            form.extra_delta,
         )
 
 
@@ -160,6 +164,7 @@ class _Form:
     slack: float | None = None
     reason: str = ""
     caveats: tuple[str, ...] = ()
+    extra_delta: float = 0.0
 
     def __post_init__(self) -> None:
         if self.formal != (self.epsilon is not None):

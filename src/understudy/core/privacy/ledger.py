@@ -34,6 +34,7 @@ from understudy.core.privacy.balance import (
     checked_balance,
     counted_with,
 )
+from understudy.core.privacy.composition import Cost
 from understudy.core.privacy.guarantee import Guarantee
 from understudy.core.privacy.ledger_file import connected, dry_run, now, refuse_unwritable, user, writing
 from understudy.core.privacy.population import (
@@ -53,7 +54,10 @@ DECLARED = "declared by the user"
 
 @dataclass(frozen=True)
 class Entry:
-    """One release. `epsilon` is None where nothing is proved; `risk` is what was measured."""
+    """One release. `epsilon` is None where nothing is proved; `risk` is what was measured.
+
+    `rho`, `slack` and `extra_delta` are kept where they compose better than epsilon: see `Cost`.
+    """
 
     at: str
     who: str
@@ -66,6 +70,9 @@ class Entry:
     mu: float | None
     statement: str
     risk: dict[str, Any]
+    rho: float | None = None
+    slack: float | None = None
+    extra_delta: float | None = None
 
 
 def ledger_path(data: Path | None, given: Path | None = None) -> Path:
@@ -99,8 +106,9 @@ class Ledger:
             return []
         with connected(self.path) as connection:
             rows = connection.execute(
-                "SELECT at, who, population, card, kind, method, epsilon, delta, mu, statement, risk "
-                "FROM entries ORDER BY id"
+                "SELECT at, who, population, card, kind, method, epsilon, delta, mu, statement, risk, rho, slack, "
+                "extra_delta FROM entries LEFT JOIN gaussian_costs ON gaussian_costs.entry = entries.id "
+                "ORDER BY entries.id"
             ).fetchall()
             if population is not None:
                 names = counted_with(connection, normalised(population))
@@ -202,7 +210,7 @@ class Ledger:
             if alone and balance.n_without_guarantee:
                 raise _not_alone(balance.n_without_guarantee)
             _refuse_measured(risk or {}, at_most or {})
-            connection.execute(
+            entry = connection.execute(
                 "INSERT INTO entries (at, who, population, card, kind, method, epsilon, delta, mu, "
                 "statement, risk) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
                 (
@@ -219,6 +227,12 @@ class Ledger:
                     json.dumps(risk or {}),
                 ),
             )
+            cost = Cost.of(guarantee)
+            if guarantee.formal and cost.rho is not None:
+                connection.execute(
+                    "INSERT INTO gaussian_costs (entry, rho, slack, extra_delta) VALUES (?, ?, ?, ?)",
+                    (entry.lastrowid, cost.rho, cost.slack, cost.extra_delta),
+                )
 
     def take_back(self, card: str, reason: str) -> None:
         """Take back the charge of a release of which nothing was shown; both entries stay."""

@@ -28,6 +28,13 @@ CREATE TABLE IF NOT EXISTS entries (
     statement TEXT NOT NULL,
     risk TEXT NOT NULL
 );
+CREATE TABLE IF NOT EXISTS gaussian_costs (
+    id INTEGER PRIMARY KEY,
+    entry INTEGER NOT NULL,
+    rho REAL NOT NULL,
+    slack REAL NOT NULL,
+    extra_delta REAL NOT NULL
+);
 CREATE TABLE IF NOT EXISTS limits (
     id INTEGER PRIMARY KEY,
     at TEXT NOT NULL,
@@ -62,7 +69,16 @@ CREATE TABLE IF NOT EXISTS declarations (
 _APPEND_ONLY = "".join(
     f"CREATE TRIGGER IF NOT EXISTS {table}_{name} BEFORE {what} "
     "BEGIN SELECT RAISE(ABORT, 'the ledger is append-only'); END;\n"
-    for table in ("entries", "limits", "delta_limits", "links", "declarations", "rosters", "roster_keys")
+    for table in (
+        "entries",
+        "gaussian_costs",
+        "limits",
+        "delta_limits",
+        "links",
+        "declarations",
+        "rosters",
+        "roster_keys",
+    )
     for name, what in (
         ("stay", f"UPDATE ON {table}"),
         ("remain", f"DELETE ON {table}"),

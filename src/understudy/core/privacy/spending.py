@@ -89,7 +89,8 @@ class Charge:
             "population": self.account.population,
             "ledger": None if self.account.ledger is None else str(self.account.ledger.path),
             "epsilon": self.guarantee.epsilon if self.guarantee.formal else None,
-            "spent": balance.epsilon,
+            "spent": balance.counted,
+            "sum": balance.epsilon,
             "limit": None if self.account.simulated else balance.limit,
             "remaining": None if self.account.simulated else balance.remaining,
         }
@@ -101,10 +102,8 @@ class Charge:
         balance = self.balance
         if not self.guarantee.formal:
             return f"Noted in the ledger for '{self.account.population}' (card {self.card}); it has no epsilon to add."
-        return (
-            f"Charged epsilon {self.guarantee.epsilon:g} to '{self.account.population}' (card {self.card}): "
-            f"{balance.epsilon:g} of {balance.limit:g} is spent, {balance.remaining:g} remains."
-        )
+        whom = f"'{self.account.population}' (card {self.card})"
+        return f"Charged epsilon {self.guarantee.epsilon:g} to {whom}: {balance}."
 
 
 @dataclass(frozen=True)

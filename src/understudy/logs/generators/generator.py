@@ -41,6 +41,10 @@ class Generator(ABC):
         """What is proved about everything this generator gives out; the number of learners is public."""
         return Guarantee.none(f"nothing is proved about {self.label}")
 
+    def guarantee_for(self, log: Interactions) -> Guarantee:
+        """The same for one log: what is declared about it, such as the names of actions, may leave more to spend."""
+        return self.guarantee(log.n_learners)
+
     def fit(
         self, log: Interactions, rng: np.random.Generator | None = None, noise: Noise | None = None
     ) -> Self:
@@ -51,7 +55,7 @@ class Generator(ABC):
         """
         noise = noise or os_noise()
         self.n_learners_, self.simulated_ = log.n_learners, log.simulated
-        claim = self.guarantee(log.n_learners)
+        claim = self.guarantee_for(log)
         self.guarantee_ = claim if noise.secret else Guarantee.seeded(claim)
         self._fit(log, rng or np.random.default_rng(), noise)
         return self

@@ -101,9 +101,15 @@ class MarkovDP(Generator):
         self.longest = int(longest)
 
     def guarantee(self, n_learners: int) -> Guarantee:
-        """Proved for the sums below and for whatever is computed from them."""
+        """Proved for the sums below and for whatever is computed from them; half of delta is for names."""
         delta = self.delta or default_delta(n_learners)
-        return stated(self.epsilon, delta, "discrete Gaussian mechanism on clipped sums over learners")
+        claim = stated(self.epsilon, delta, "discrete Gaussian mechanism on clipped sums over learners")
+        return replace(claim, extra_delta=delta / 2)
+
+    def guarantee_for(self, log: Interactions) -> Guarantee:
+        """Where names are declared, all of delta is for the sums."""
+        claim = super().guarantee_for(log)
+        return replace(claim, extra_delta=0.0) if log.declared else claim
 
     def _fit(self, log: Interactions, rng: np.random.Generator, noise: Noise) -> None:
         """Release the noisy sums, then make a chain and difficulties of them."""

@@ -164,7 +164,7 @@ def release(
     log.origin.refuse_people("the synthetic file", log.actions)
     check_size(log)
     accepted, figures = options.accept_risk.strip(), options.publish_figures
-    guarantee = with_decisions(generator.guarantee(log.n_learners), accepted, figures)
+    guarantee = with_decisions(generator.guarantee_for(log), accepted, figures)
     if options.declared_guarantee.strip() and guarantee.formal:
         raise UsageError(
             f"a guarantee was declared, but {generator.label} has one that is proved.",
