@@ -40,7 +40,7 @@ def test_noise_from_a_seed_leaves_no_guarantee(generator):
 
 def test_a_fit_and_its_sample_carry_the_guarantee_and_are_not_charged(generator):
     fitted = generator.fit(example_log().declare())
-    claim = fitted.guarantee(61)
+    claim = fitted.guarantee_for(example_log().declare())
     assert fitted.guarantee_ == fitted.sample().guarantee == claim
     assert "not charged to a ledger" in repr(fitted)
 
