@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from scipy.stats import norm
 
+from understudy.core.privacy.composition import from_gaussians
 from understudy.core.privacy.guarantee import Guarantee
 from understudy.core.privacy.risk import ByRisk, RiskLimit, area, guessed, power
 from understudy.errors import UsageError
@@ -90,3 +91,12 @@ def test_options_take_the_epsilon_of_their_risk():
     assert Options(risk="5 in 100").by_risk(lambda options: Guarantee(options.epsilon)).epsilon == 1.6
     with pytest.raises(UsageError, match="an epsilon and a risk"):
         Options(epsilon=1.0, risk="5 in 100").by_risk(lambda options: Guarantee(options.epsilon))
+
+
+@pytest.mark.oracle
+def test_the_power_under_gaussians_on_a_lattice_is_that_of_two_normal_laws_and_no_less():
+    """A guarantee by `from_gaussians` states rho and slack: mu is sqrt(2 rho), and the lattice adds next to nothing."""
+    guarantee = from_gaussians(0.5, 8.0, 1e-5, ("test",), n_cells=100, sigma=2.0**12)
+    found, exact = power(guarantee, ALPHAS), norm.sf(norm.isf(ALPHAS) - 1.0)
+    assert (found >= exact).all()
+    np.testing.assert_allclose(found, exact, atol=1e-4)
