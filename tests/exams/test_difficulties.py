@@ -85,6 +85,12 @@ def test_an_item_that_nobody_answered_is_kept(method):
     json.dumps(found.to_json(), allow_nan=False)
 
 
+@pytest.mark.parametrize("method", ["marginal", "conditional"])
+def test_answers_that_tell_no_spread_are_refused_in_words(method):
+    with pytest.raises(DataError, match="how much abilities differ"):
+        fit(Responses.from_matrix(np.array([[1, 0], [1, -1]])), method=method, missing="skipped")
+
+
 def test_one_learner_is_no_class():
     with pytest.raises(DataError, match="describe a class"):
         fit(Responses.from_matrix(np.ones((1, 3), dtype=int)), epsilon=1.0)

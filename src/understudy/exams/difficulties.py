@@ -404,7 +404,7 @@ def _private(responses: Responses, plan: DifficultiesPlan, noise: Noise, rng: np
 
 def _marginal(responses: Responses, plan: DifficultiesPlan, noise: Noise, rng: np.random.Generator) -> _Fit:
     fit = fit_marginal(_counted(responses, plan).correct, sd=None)
-    return _Fit(fit.difficulty, fit.standard_error, Ability(0.0, fit.sd, "estimated without noise"))
+    return _Fit(fit.difficulty, fit.standard_error, _ability(0.0, fit.sd))
 
 
 def _conditional(
@@ -418,7 +418,19 @@ def _conditional(
     bounded = np.isfinite(fit.difficulty) & np.isfinite(other.difficulty)
     shift = fit.difficulty[bounded] - other.difficulty[bounded]
     mean = float(shift.mean()) if bounded.any() else 0.0
-    return _Fit(fit.difficulty, fit.standard_error, Ability(mean, other.sd, "estimated without noise"))
+    return _Fit(fit.difficulty, fit.standard_error, _ability(mean, other.sd))
+
+
+def _ability(mean: float, sd: float) -> Ability:
+    if not math.isfinite(sd):
+        raise DataError(
+            "these answers do not tell how much abilities differ: no item was solved by some learners and not by "
+            "others.",
+            hint="give the answers of more learners, or release difficulties with an epsilon.",
+            code="no-spread",
+            settings=("epsilon",),
+        )
+    return Ability(mean, sd, "estimated without noise")
 
 
 def _joint(responses: Responses, plan: DifficultiesPlan, noise: Noise, rng: np.random.Generator) -> _Fit:
