@@ -249,8 +249,8 @@ def test_a_private_release_needs_no_accepted_risk(log, tmp_path, declared):
     assert card["guarantee"]["epsilon"] == 4
     assert 0 < card["expected"]["action_shares"] <= 1
     assert card["protection"]["worst_case"]["auc"] < 0.8
-    with pytest.raises(RefusedError, match="epsilon 8 was asked"):
-        release(source, tmp_path / "c", "markov-dp:epsilon=8", **account)
+    with pytest.raises(RefusedError, match="epsilon 9.9 was asked"):
+        release(source, tmp_path / "c", "markov-dp:epsilon=9.9", **account)
 
 
 def test_what_stays_inside_is_readable_by_its_owner_only(bundle):
