@@ -29,12 +29,10 @@ def roster(names):
 
 
 def account(folder, names, file="log.csv", **spending):
+    names = [name if isinstance(name, str) else f"student {name}" for name in names]
     return Account.open(
         Spending(**spending),
-        Origin(
-            folder / file,
-            digests=digests_of_names(pl.Series([str(name) for name in names], dtype=pl.String)),
-        ),
+        Origin(folder / file, digests=digests_of_names(pl.Series(names, dtype=pl.String))),
         simulated=False,
     )
 
@@ -111,6 +109,24 @@ def test_other_learners_are_not_asked_about(tmp_path):
     charge(account(tmp_path, range(100, 140), "b.csv"))
     charge(account(tmp_path, [*range(38, 40), *range(200, 238)], "two of them.csv"))
     assert account(tmp_path, range(40)).balance().epsilon == 1.0
+
+
+@pytest.mark.parametrize("names", [range(30), range(1, 31), [*range(1, 7), *range(8, 31)]])
+def test_learners_who_are_only_numbered_are_known_by_their_file(tmp_path, names):
+    names = [str(name) for name in names]
+    for file, content in (("7a.csv", "a"), ("7b.csv", "b"), ("copy of 7a.csv", "a")):
+        (tmp_path / file).write_text(content)
+    charge(account(tmp_path, names, "7a.csv"))
+    charge(account(tmp_path, names, "7b.csv"))  # another class has a learner 1 as well
+    with pytest.raises(RefusedError) as refusal:
+        charge(account(tmp_path, names, "copy of 7a.csv"))
+    assert refusal.value.code == "known-learners"
+
+
+def test_numbers_of_students_are_names(tmp_path):
+    charge(account(tmp_path, [str(number) for number in range(104_200, 104_230)]))
+    with pytest.raises(RefusedError):
+        charge(account(tmp_path, [str(number) for number in range(104_210, 104_240)], "other.csv"))
 
 
 def test_other_learners_of_the_same_names_are_declared_and_that_is_noted(tmp_path):

@@ -14,10 +14,11 @@ from __future__ import annotations
 import secrets
 import sqlite3
 from hashlib import blake2b
+from pathlib import Path
 
 import numpy as np
 
-from understudy.core.files.learner_ids import DIGEST_BYTES, Digests
+from understudy.core.files.learner_ids import DIGEST_BYTES, Digests, are_only_numbered, within_file
 from understudy.core.privacy.balance import counted_with, linked_with, spent_on
 from understudy.core.privacy.population import FOLDER_POPULATION, SIMULATED_POPULATION
 
@@ -49,6 +50,16 @@ class Roster:
     def __init__(self, learners: Digests) -> None:
         self._learners = learners
         self._sketches: dict[bytes, Digests] = {}
+
+    @classmethod
+    def of(cls, learners: Digests | None, path: Path | None) -> Roster | None:
+        """The learners of a file; None where nothing tells them from others.
+
+        Every class has a learner 1: who is only numbered is known by the number and the bytes of the file.
+        """
+        if learners is None or not are_only_numbered(learners):
+            return None if learners is None else cls(learners)
+        return cls(within_file(learners, path)) if path is not None and path.is_file() else None
 
     def __len__(self) -> int:
         return len(self._learners)

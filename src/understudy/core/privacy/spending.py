@@ -148,7 +148,7 @@ class Account:
         nowhere = how == MARKED and path is None and spending.ledger is None
         given = None if spending.ledger is None else Path(spending.ledger)
         ledger = None if nowhere else Ledger(ledger_path(path, given))
-        roster = None if origin.digests is None else Roster(origin.digests)
+        roster = Roster.of(origin.digests, path)
         account = cls(
             ledger, population, named, tuple(data_sets), how, roster, spending.other_learners, origin.guesses
         )
