@@ -24,9 +24,7 @@ app = command_group()
 
 @app.command()
 def ledger(
-    file: Annotated[
-        Path, typer.Argument(metavar="FILE", help="The data set, or a bundle of simulated data.")
-    ],
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="The data set.")],
     ledger: Annotated[
         Path | None, typer.Option(help="Where the ledger is kept, if not beside the data.")
     ] = None,
