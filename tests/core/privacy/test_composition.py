@@ -16,6 +16,7 @@ from understudy.core.privacy.composition import (
     Cost,
     analytic_delta,
     analytic_rho,
+    counted_epsilon,
     epsilon_for,
     from_gaussians,
     from_zcdp,
@@ -278,6 +279,15 @@ def test_pure_and_gaussian_releases_count_no_less_than_their_privacy_loss(n_pure
             pld.from_randomized_response(2 * flip, 2, value_discretization_interval=1e-4)
         )
     assert together.get_delta_for_epsilon(found) <= 6e-5 * 1.001
+
+
+def test_the_count_never_falls_when_a_release_adds_much_delta_and_little_epsilon():
+    costs = [gaussian_cost(8.0), gaussian_cost(3.0), *[gaussian_cost(0.05, delta=1e-5)] * 3]
+    totals = [total_epsilon(costs[:n]) for n in range(1, 6)]
+    counts = [counted_epsilon(costs[:n]) for n in range(1, 6)]
+    assert totals[4] < totals[1]
+    assert counts == sorted(counts)
+    assert all(count >= total for count, total in zip(counts, totals, strict=True))
 
 
 def test_what_is_not_nearly_gaussian_adds_up():

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 
-from understudy.core.privacy.composition import Cost, total_epsilon
+from understudy.core.privacy.composition import Cost, counted_epsilon
 from understudy.core.privacy.guarantee import Guarantee
 from understudy.core.privacy.population import FOLDER_POPULATION, SIMULATED_POPULATION
 from understudy.errors import RefusedError
@@ -29,7 +29,7 @@ class Balance:
     """What has been spent on a population, and by which cards; entries without a guarantee are counted apart.
 
     `epsilon` is the sum of epsilons. `counted` is what the limit is about: the epsilon of everything together,
-    composed as tightly as is proved (`total_epsilon`), which is never more than the sum.
+    composed as tightly as is proved (`counted_epsilon`), which is never more than the sum.
     """
 
     population: str
@@ -45,7 +45,7 @@ class Balance:
     @cached_property
     def counted(self) -> float:
         """The epsilon of everything together, at the sum of all deltas."""
-        return total_epsilon(self.costs)
+        return counted_epsilon(self.costs)
 
     @property
     def remaining(self) -> float:
@@ -61,7 +61,7 @@ class Balance:
 def _refuse_overspending(balance: Balance, guarantee: Guarantee) -> None:
     if not guarantee.formal:
         return
-    together = total_epsilon((*balance.costs, Cost.of(guarantee)))
+    together = counted_epsilon((*balance.costs, Cost.of(guarantee)))
     if together > balance.limit * (1 + 1e-9):
         raise RefusedError(
             f"epsilon {guarantee.epsilon:g} was asked for '{balance.population}'; {balance}, "
@@ -139,7 +139,7 @@ def balance_of(connection: sqlite3.Connection, population: str) -> Balance:
         + sum(group.n_without_guarantee for group in groups),
         delta_limit=DELTA_LIMIT if delta_limit is None else delta_limit,
         cards=everybody.cards + tuple(card for group in groups for card in group.cards),
-        costs=max(together, key=total_epsilon),
+        costs=max(together, key=counted_epsilon),
     )
 
 

@@ -226,6 +226,15 @@ def total_epsilon(costs: Sequence[Cost]) -> float:
     return min(plain, shift + high)
 
 
+def counted_epsilon(costs: Sequence[Cost]) -> float:
+    """What releases, in the order in which they were made, count as: a total that never falls.
+
+    `total_epsilon` is stated at the sum of all deltas, so a release that adds much delta and little epsilon would
+    lower it. The largest total so far holds as well, and nobody can take for a refund what is none.
+    """
+    return max((total_epsilon(costs[: n + 1]) for n in range(len(costs))), default=0.0)
+
+
 def _largest_rho(proved: Callable[[float], bool], high: float) -> float:
     """Bisection that keeps `proved` true at what it returns, so that rounding is on the private side."""
     low = 0.0
