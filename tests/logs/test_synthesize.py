@@ -7,6 +7,7 @@ import pytest
 
 from tests.support.command import run
 from understudy.core.privacy.ledger import Ledger
+from understudy.core.privacy.risk import power
 from understudy.errors import DataError, RefusedError, UsageError
 from understudy.logs.generators.markov_dp import MarkovDP
 from understudy.logs.interactions import Interactions
@@ -100,4 +101,31 @@ def test_people_in_the_names_of_arrays_are_refused(log, account, tmp_path, made)
             verb(made(log), **account)
         assert caught.value.code == "names-of-people"
         assert ADDRESS not in str(caught.value)
+    assert not account["ledger"].exists()
+
+
+@pytest.mark.parametrize("given", [None, "markov-dp", "markov-dp:longest=200"])
+def test_a_stated_risk_decides_the_epsilon_that_is_charged(log, account, given):
+    made = synthesize(log.declare(), given, risk="5 in 100", **account)
+    assert power(made.guarantee, 0.01) <= 0.05
+    assert 3 < made.guarantee.epsilon < 3.3
+    assert made.generator.longest == (200 if given and "longest" in given else MarkovDP().longest)
+    assert Ledger(account["ledger"]).balance("a class").epsilon == made.guarantee.epsilon
+
+
+@pytest.mark.parametrize(
+    ("given", "settings", "code"),
+    [
+        ("markov-dp:epsilon=8", {}, "two-epsilons"),
+        ("markov-dp:8", {}, "two-epsilons"),
+        (MarkovDP(epsilon=8), {}, "two-epsilons"),
+        (None, {"epsilon": 8.0}, "two-epsilons"),
+        ("markov", {}, "no-guarantee"),
+    ],
+)
+def test_a_risk_beside_an_epsilon_or_without_noise_is_refused(log, account, given, settings, code):
+    """Also where the epsilon is the usual one: a risk could allow a larger one than was asked for."""
+    with pytest.raises(UsageError) as refusal:
+        synthesize(log.declare(), given, risk="50 in 100", **settings, **account)
+    assert refusal.value.code == code
     assert not account["ledger"].exists()

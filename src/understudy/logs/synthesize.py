@@ -19,7 +19,7 @@ from understudy.core.privacy.risk import ByRisk
 from understudy.core.privacy.spending import Account, Charge, Spending
 from understudy.errors import RefusedError, UsageError
 from understudy.logs.generators.generator import Generator
-from understudy.logs.generators.registry import chosen_generator, within_risk
+from understudy.logs.generators.registry import chosen_generator
 from understudy.logs.interactions import Interactions
 
 
@@ -110,8 +110,8 @@ def synthesize(
     `SynthesizeOptions` may be given as keywords.
     """
     options = settled(options, settings)
-    given, generator = generator, chosen_generator(generator, epsilon)
-    generator = within_risk(generator, options.risk, log.n_learners)
+    given = generator
+    generator = chosen_generator(given, epsilon, options.risk, log.n_learners)
     out = None if out is None else Path(out)
     if out is not None:
         check_suffix(out)

@@ -27,6 +27,7 @@ from understudy.core.names import natural_order
 from understudy.core.privacy.composition import default_delta
 from understudy.core.privacy.guarantee import Guarantee
 from understudy.core.privacy.noise import Noise
+from understudy.core.privacy.risk import RiskLimit
 from understudy.errors import UsageError
 from understudy.logs.generators.budget import (
     LearnerSums,
@@ -105,6 +106,14 @@ class MarkovDP(Generator):
         delta = self.delta or default_delta(n_learners)
         claim = stated(self.epsilon, delta, "discrete Gaussian mechanism on clipped sums over learners")
         return replace(claim, extra_delta=delta / 2)
+
+    def within(self, limit: RiskLimit, n_learners: int) -> MarkovDP:
+        """The same generator with as little noise as keeps to a risk."""
+
+        def at(epsilon: float) -> MarkovDP:
+            return MarkovDP(epsilon, self.delta, self.longest)
+
+        return at(limit.epsilon(lambda epsilon: at(epsilon).guarantee(n_learners)))
 
     def guarantee_for(self, log: Interactions) -> Guarantee:
         """Where names are declared, all of delta is for the sums."""
@@ -257,7 +266,8 @@ class MarkovDP(Generator):
             chance = expit(self.easiness_[:, None] + ability + shift) @ weights / weights.sum()
             return float(self.popularity_ @ chance) - self.success_rate_
 
-        return float(brentq(excess, -20.0, 20.0))
+        reach = 20.0 + float(np.abs(self.easiness_).max())
+        return float(brentq(excess, -reach, reach))
 
 
 def _with_private_vocabulary(log: Interactions, spending: Spending, delta: float) -> Interactions:

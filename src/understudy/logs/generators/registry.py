@@ -50,22 +50,19 @@ def as_generator(given: Any) -> Generator:
     )
 
 
-def chosen_generator(given: Any, epsilon: float | None) -> Generator:
-    """The generator of a release: the one given, else the default with this epsilon."""
-    if given is None:
-        return MarkovDP() if epsilon is None else MarkovDP(epsilon=epsilon)
-    if epsilon is not None:
+def chosen_generator(given: Any, epsilon: float | None, risk: str, n_learners: int) -> Generator:
+    """The generator of a release: the one given, else the default; with this epsilon, or with that of this risk."""
+    if given is not None and epsilon is not None:
         raise UsageError(
             "an epsilon was given beside a generator.",
             hint="give the epsilon to the generator, as in markov-dp:epsilon=2.",
             code="two-epsilons",
             settings=("epsilon", "method"),
         )
-    return as_generator(given).fresh()
-
-
-def within_risk(generator: Generator, risk: str, n_learners: int) -> Generator:
-    """The generator with as little noise as keeps to a stated risk; unchanged if none is stated."""
+    if given is None:
+        generator: Generator = MarkovDP() if epsilon is None else MarkovDP(epsilon=epsilon)
+    else:
+        generator = as_generator(given).fresh()
     if not risk:
         return generator
     if not isinstance(generator, MarkovDP):
@@ -75,13 +72,15 @@ def within_risk(generator: Generator, risk: str, n_learners: int) -> Generator:
             code="no-guarantee",
             settings=("risk", "method"),
         )
-    if generator.epsilon != MarkovDP().epsilon:
+    if epsilon is not None or not (given is None or _leaves_epsilon_open(given)):
         raise two_epsilons("method")
+    return generator.within(RiskLimit.parse(risk), n_learners)
 
-    def at(epsilon: float) -> MarkovDP:
-        return MarkovDP(epsilon, generator.delta, generator.longest)
 
-    return at(RiskLimit.parse(risk).epsilon(lambda epsilon: at(epsilon).guarantee(n_learners)))
+def _leaves_epsilon_open(given: Any) -> bool:
+    """Whether a generator was asked for in words that name no epsilon, which would be its first option."""
+    options = given.split(":")[1:] if isinstance(given, str) else ["an object has one"]
+    return all("=" in option and not option.startswith("epsilon=") for option in options)
 
 
 def parse_generator(text: str) -> Generator:

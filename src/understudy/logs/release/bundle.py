@@ -32,7 +32,7 @@ from understudy.logs.audit import risk_figure
 from understudy.logs.generators.budget import Prediction, predict
 from understudy.logs.generators.generator import Generator
 from understudy.logs.generators.markov_dp import MarkovDP
-from understudy.logs.generators.registry import chosen_generator, within_risk
+from understudy.logs.generators.registry import chosen_generator
 from understudy.logs.interactions import Interactions
 from understudy.logs.release.assessment import Assessment, assess
 from understudy.logs.release.card import card_content, card_page, citation, codebook, with_decisions
@@ -156,8 +156,8 @@ def release(
     charged; `core.privacy.spending` says what happens when the rest fails.
     """
     options = settled(options, settings)
-    given, generator = generator, chosen_generator(generator, epsilon)
-    generator = within_risk(generator, options.risk, log.n_learners)
+    given = generator
+    generator = chosen_generator(given, epsilon, options.risk, log.n_learners)
     folder = Path(out)
     check_absent(folder)
     check_parent(folder)
@@ -305,7 +305,7 @@ def _refusal(generator: Generator, reason: str) -> RefusedError:
 
 def explain(n_learners: int, n_actions: int) -> list[Prediction]:
     """The accuracy that each risk and each epsilon would buy, from the public numbers of learners and actions."""
-    by_risk = [RiskLimit.parse(risk).epsilon(lambda e: MarkovDP(e).guarantee(n_learners)) for risk in RISKS]
+    by_risk = [MarkovDP().within(RiskLimit.parse(risk), n_learners).epsilon for risk in RISKS]
     return [
         predict(n_learners, n_actions, ROWS_PER_LEARNER, epsilon) for epsilon in sorted((*EPSILONS, *by_risk))
     ]
