@@ -18,6 +18,7 @@ from scipy.stats import norm
 from understudy.core.attacks.estimate import ChanceLevel, RiskEstimate
 from understudy.core.files.identifiers import Identifier
 from understudy.core.files.origin import Origin
+from understudy.core.pages.levels import risk_levels
 from understudy.core.pages.words import ATTACK_STORIES
 from understudy.core.privacy.guarantee import Guarantee
 from understudy.core.privacy.risk import worst_case
@@ -27,7 +28,6 @@ from understudy.logs.inspect import inspect
 from understudy.logs.interactions import Interactions
 from understudy.logs.release.assessment import Assessment
 from understudy.logs.release.card import card_content, card_page
-from understudy.logs.release.levels import risk_levels
 from understudy.logs.release.report import report_page
 from understudy.logs.simulate import Classroom
 from understudy.logs.study_report import name_places, write_report
@@ -339,7 +339,7 @@ def test_proof_white_box_and_strongest_attack_stand_side_by_side() -> None:
 
 
 def test_where_nothing_is_proved_or_no_sums_are_noisy_the_words_say_so() -> None:
-    plain = risk_levels(NONE, replace(assessment(), white_box=None))
+    plain = risk_levels(NONE, assessment().strongest, None)
     assert [level.auc for level in plain] == [None, None, 0.74]
     assert "Nothing is proved" in plain[0].sentence
     assert "rests on no noisy sums" in plain[1].sentence

@@ -17,13 +17,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from understudy.core.attacks.estimate import ChanceLevel, Risk, RiskEstimate, auc_with_interval, chance_level
+from understudy.core.attacks.transcript import WhiteBox
 from understudy.core.privacy.guarantee import Guarantee
 from understudy.core.privacy.noise import seeded_noise
 from understudy.errors import DataError
 from understudy.logs.attacks.attribute import AttributeEstimate, attribute_attack
 from understudy.logs.attacks.knowledge import Knowledge
 from understudy.logs.attacks.shadow import ShadowAttack
-from understudy.logs.attacks.transcript import WhiteBox, white_box
+from understudy.logs.attacks.transcript import white_box
 from understudy.logs.audit import judged_risk, membership_scores, train_shadow_attack
 from understudy.logs.generators.generator import Generator
 from understudy.logs.interactions import Interactions

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -60,6 +60,11 @@ class Risk:
     def worst(self) -> RiskEstimate:
         """The attack with the highest AUC."""
         return max(self.estimates, key=lambda estimate: estimate.auc)
+
+    @property
+    def strongest(self) -> RiskEstimate:
+        """The same with the simultaneous interval, which allows for having picked it."""
+        return replace(self.worst, low=self.low, high=self.high)
 
     def to_json(self) -> dict[str, Any]:
         """The risk for a machine."""

@@ -1,59 +1,13 @@
-"""`transcript`: what an attacker finds who sees the noisy sums themselves, and not only the log made of them.
-
-The attacker's story: a private generator adds noise to sums over learners and computes all else from these. Bob has
-stolen the noisy sums. He knows what each learner would add to each of them and how large the noise is, so he can weigh
-all memberships together (`core/attacks/linear.py`), with no model of the generator between him and the sums.
-Whatever can be found out from the synthetic log is found out from the noisy sums as well. So this is a ceiling
-for attacks on the log, on this data, and it lies below the proved worst case, which holds for any data.
-
-The prior of memberships is normal there instead of 0 or 1; with many learners in each sum that makes no difference.
-"""
+"""`transcript` on logs: the noisy sums of a private generator, in place of the log that is made of them."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
-import numpy as np
-from numpy.typing import NDArray
-from scipy.special import ndtr
-
-from understudy.core.attacks.linear import LinearPosterior
+from understudy.core.attacks import transcript
 from understudy.logs.attacks.knowledge import Knowledge
 from understudy.logs.generators.generator import Generator
 
-Floats = NDArray[np.float64]
 
-
-# A learner whom an attacker could pick more often than this, in the worst case for that learner, is exposed.
-EXPOSED = 0.75
-
-
-@dataclass(frozen=True)
-class WhiteBox:
-    """The scores of an attacker who sees the noisy sums, and how far each learner could be picked out at all.
-
-    `reach` is the AUC of the best test of one learner for an attacker who knows all others too: what the learner adds
-    to the sums, in units of their noise, is the distance between two normal laws.
-    """
-
-    scores: Floats
-    reach: Floats
-
-    @property
-    def exposed_share(self) -> float:
-        """The share of learners who are exposed. Who they are is nobody's business."""
-        return float(np.mean(self.reach > EXPOSED))
-
-
-def white_box(knowledge: Knowledge, fitted: Generator) -> WhiteBox | None:
+def white_box(knowledge: Knowledge, fitted: Generator) -> transcript.WhiteBox | None:
     """What the noisy sums of a fit say about each learner; None where the fit rests on no such sums."""
     sums = fitted.learner_sums(knowledge.population)
-    if sums is None:
-        return None
-    share, ones = knowledge.training_share, np.ones(len(sums.released))
-    expected = share * np.asarray(sums.added.sum(axis=0)).ravel()
-    distance = np.sqrt(np.asarray(sums.added.multiply(sums.added).sum(axis=1)).ravel())
-    return WhiteBox(
-        scores=LinearPosterior(sums.added, share, expected, ones, ones).scores(sums.released),
-        reach=ndtr(distance / np.sqrt(2.0)),
-    )
+    return None if sums is None else transcript.white_box(sums, knowledge.training_share)

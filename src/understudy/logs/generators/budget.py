@@ -8,12 +8,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import lru_cache
 from math import log, sqrt
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array, hstack
 
+from understudy.core.attacks.transcript import LearnerSums
 from understudy.core.privacy.composition import analytic_rho, default_delta, from_gaussians
 from understudy.core.privacy.guarantee import Guarantee
 from understudy.core.privacy.mechanisms import gaussian
@@ -146,14 +146,6 @@ class Replay(Spending):
             added.append(csr_array((lattice * unit[column], (learner, column)), (n_learners, len(unit))))
             released.append(noisy.values / noisy.sigma)
         return LearnerSums(csr_array(hstack(added)), np.concatenate(released))
-
-
-@dataclass(frozen=True)
-class LearnerSums:
-    """Noisy sums over learners and what each learner would add: learners x sums, noise of variance 1 in each."""
-
-    added: Any
-    released: Floats
 
 
 def choose_norm(sizes: Floats, learners: Floats, mass: float, n_columns: int, rho: float) -> float:

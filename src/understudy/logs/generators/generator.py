@@ -10,10 +10,10 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
+from understudy.core.attacks.transcript import LearnerSums
 from understudy.core.privacy.guarantee import Guarantee
 from understudy.core.privacy.noise import Noise, os_noise
 from understudy.errors import UsageError
-from understudy.logs.generators.budget import LearnerSums
 from understudy.logs.interactions import Interactions
 
 

@@ -23,6 +23,7 @@ from scipy.optimize import brentq
 from scipy.special import expit, logit
 from scipy.stats import norm
 
+from understudy.core.attacks.transcript import LearnerSums
 from understudy.core.names import natural_order
 from understudy.core.privacy.composition import default_delta
 from understudy.core.privacy.guarantee import Guarantee
@@ -30,7 +31,6 @@ from understudy.core.privacy.noise import Noise
 from understudy.core.privacy.risk import RiskLimit
 from understudy.errors import UsageError
 from understudy.logs.generators.budget import (
-    LearnerSums,
     Noisy,
     Replay,
     Spending,

@@ -14,11 +14,11 @@ from functools import partial
 from typing import Any
 
 from understudy.core.attacks.estimate import ChanceLevel, Risk, RiskEstimate
+from understudy.core.attacks.transcript import EXPOSED
 from understudy.core.engine import progress
 from understudy.core.engine.tasks import run_tasks
 from understudy.logs.attacks.attribute import AttributeEstimate
 from understudy.logs.attacks.shadow import N_SHADOWS
-from understudy.logs.attacks.transcript import EXPOSED
 from understudy.logs.generators.generator import Generator
 from understudy.logs.interactions import POOLED, Interactions
 from understudy.logs.trial import (

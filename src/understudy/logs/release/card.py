@@ -23,6 +23,7 @@ from understudy.core.pages.card import (
     USES,
     guarantee_in_words,
 )
+from understudy.core.pages.levels import levels_figure, risk_levels
 from understudy.core.pages.render import render
 from understudy.core.pages.words import certainty, verdict
 from understudy.core.privacy.guarantee import Guarantee
@@ -30,7 +31,6 @@ from understudy.logs.generators.budget import predict
 from understudy.logs.generators.generator import Generator
 from understudy.logs.interactions import POOLED, Interactions
 from understudy.logs.release.assessment import Assessment
-from understudy.logs.release.levels import levels_figure, risk_levels
 from understudy.logs.utility import METRICS
 
 N_EXAMPLE_ROWS = 8
@@ -211,7 +211,9 @@ def published(assessment: Assessment, guarantee: Guarantee) -> dict[str, Any]:
         "statement": NOT_COVERED,
         "verdict": verdict(worst.attack, auc, low, high),
         "certainty": certainty(low, high, tpr),
-        "levels": [dict(vars(level)) for level in risk_levels(guarantee, assessment)],
+        "levels": [
+            dict(vars(level)) for level in risk_levels(guarantee, assessment.strongest, assessment.white_box)
+        ],
         "strongest_attack": worst.attack,
         "auc": auc,
         "auc_low": low,

@@ -6,17 +6,17 @@ from typing import Any
 
 import numpy as np
 
+from understudy.core.attacks.transcript import EXPOSED
 from understudy.core.pages.charts import Look, Point, curves
 from understudy.core.pages.figures import ACCENT, MUTED, Figure, data
+from understudy.core.pages.levels import levels_figure, risk_levels
 from understudy.core.pages.render import render
 from understudy.core.pages.words import certainty, verdict
 from understudy.core.privacy.guarantee import Guarantee
-from understudy.logs.attacks.transcript import EXPOSED
 from understudy.logs.audit import risk_figure, strongest_first
 from understudy.logs.description import n_by_one_learner
 from understudy.logs.interactions import Interactions, common_vocabulary
 from understudy.logs.release.assessment import Assessment
-from understudy.logs.release.levels import levels_figure, risk_levels
 from understudy.logs.utility import METRICS
 
 # More would not be legible in the figure of shares.
@@ -34,7 +34,9 @@ def report_page(
     """The report as a page."""
     log, synthetic = common_vocabulary(log, synthetic)
     worst = assessment.worst
-    levels = [dict(vars(level)) for level in risk_levels(guarantee, assessment)]
+    levels = [
+        dict(vars(level)) for level in risk_levels(guarantee, assessment.strongest, assessment.white_box)
+    ]
     return render(
         "logs/release/report.html",
         card=card,

@@ -2,7 +2,7 @@
 
 They answer three questions about one game: shown a member and an outsider, how often does an attacker pick the member?
 The first holds for any data and any attacker, the second for these learners and an attacker who sees the noisy sums,
-the third for these learners and the attacks on the synthetic log that were run.
+the third for these learners and the attacks that were run on what was made of the sums.
 """
 
 from __future__ import annotations
@@ -10,12 +10,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from understudy.core.attacks.estimate import RiskEstimate
 from understudy.core.pages.charts import Look, Point, dots
 from understudy.core.pages.figures import ACCENT, INK, WARNING, Figure
 from understudy.core.pages.words import GUESSING, in_100
 from understudy.core.privacy.guarantee import Guarantee
 from understudy.core.privacy.risk import worst_case
-from understudy.logs.release.assessment import Assessment
 
 PROVED, SEEN, STRONGEST = "proved limit", "noisy sums seen", "strongest attack"
 
@@ -31,15 +31,20 @@ class RiskLevel:
     high: float | None = None
 
 
-def risk_levels(guarantee: Guarantee, assessment: Assessment, *, digits: int = 2) -> list[RiskLevel]:
-    """The three numbers, rounded for people."""
+def risk_levels(
+    guarantee: Guarantee,
+    strongest: RiskEstimate,
+    white_box: RiskEstimate | None,
+    *,
+    made: str = "synthetic log",
+) -> list[RiskLevel]:
+    """The three numbers, rounded to two digits; `made` is what the strongest attack looks at."""
 
     def rounded(name: str, words: str, auc: float, low: float, high: float) -> RiskLevel:
-        auc, low, high = (round(value, digits) for value in (auc, low, high))
+        auc, low, high = (round(value, 2) for value in (auc, low, high))
         interval = f"interval {100 * low:.0f} to {100 * high:.0f}"
         return RiskLevel(name, f"{words}: {in_100(auc)} ({interval}).", auc, low, high)
 
-    worst, white = assessment.worst, assessment.white_box
     if guarantee.formal:
         bound = worst_case(guarantee)["auc"]
         proved = RiskLevel(
@@ -49,17 +54,15 @@ def risk_levels(guarantee: Guarantee, assessment: Assessment, *, digits: int = 2
         )
     else:
         proved = RiskLevel(PROVED, "Nothing is proved: no number limits what an attacker can reach.")
-    if white is None:
+    if white_box is None:
         seen = RiskLevel(
             SEEN, "The method rests on no noisy sums, so there is no optimum between proof and attack."
         )
     else:
-        words = (
-            "Measured, for these learners, by an attacker who sees the noisy sums behind the synthetic log"
-        )
-        seen = rounded(SEEN, words, white.auc, white.low, white.high)
-    words = f"Measured, for these learners, by the strongest attack on the synthetic log that we ran ({worst.attack})"
-    return [proved, seen, rounded(STRONGEST, words, worst.auc, assessment.low, assessment.high)]
+        words = f"Measured, for these learners, by an attacker who sees the noisy sums behind the {made}"
+        seen = rounded(SEEN, words, white_box.auc, white_box.low, white_box.high)
+    words = f"Measured, for these learners, by the strongest attack on the {made} that we ran ({strongest.attack})"
+    return [proved, seen, rounded(STRONGEST, words, strongest.auc, strongest.low, strongest.high)]
 
 
 def levels_figure(levels: list[dict[str, Any]]) -> Figure:
