@@ -18,12 +18,11 @@ from scipy.optimize import brentq
 from tests.privacy.support.transcripts import costs, total, transcripts
 from understudy.cohorts.cohort import Cohort
 from understudy.cohorts.cuts import private_cuts
-from understudy.cohorts.deep.baseline import calibrated
 from understudy.cohorts.schema import Schema
 from understudy.cohorts.summary.budget import propose
 from understudy.cohorts.summary.mechanism import noisy_summary
 from understudy.core.privacy.composition import mu_to_delta
-from understudy.core.privacy.private_training import LATTICE, lattice_contributions
+from understudy.core.privacy.private_training import LATTICE, calibrated, lattice_contributions
 from understudy.exams.difficulties import DifficultiesOptions as Options
 from understudy.exams.difficulties import fit_difficulties, plan
 from understudy.exams.responses import Responses

@@ -14,11 +14,9 @@ Gaussian of a Mersenne Twister, and the result would have no formal guarantee.
 from __future__ import annotations
 
 import copy
-import functools
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,10 +31,9 @@ from understudy.cohorts.deep.vae import (
 )
 from understudy.cohorts.schema import Schema
 from understudy.cohorts.summary.mechanism import refuse_cuts_from_data
-from understudy.core.privacy.composition import mu_to_delta
 from understudy.core.privacy.guarantee import Guarantee
 from understudy.core.privacy.noise import Noise, os_noise
-from understudy.core.privacy.private_training import LATTICE, PrivateSteps
+from understudy.core.privacy.private_training import PrivateSteps, calibrated
 from understudy.errors import UsageError
 
 Floats = NDArray[np.float64]
@@ -48,127 +45,6 @@ Source = Callable[[int, int, np.random.Generator], Floats]
 # rows keeps the whole job for 120 learners below 5 minutes on two cores.
 ROWS = 20_000
 REPLAYED = 5_000
-
-# The chance that the comparison of discrete and continuous noise gives up; part of the delta.
-_TAIL = 1e-20
-
-
-# --- accounting ----------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class Accounted:
-    """What the private steps spend, for replacing one learner.
-
-    `epsilon` at `delta` is proved by privacy-loss distributions (the object that Opacus' PRV
-    accountant approximates); `epsilon_renyi` is what Renyi DP proves at the same delta.
-    """
-
-    epsilon: float
-    delta: float
-    epsilon_renyi: float
-    steps: PrivateSteps
-
-
-def accounted(steps: PrivateSteps, delta: float, n_parameters: int) -> Accounted:
-    """The epsilon of `steps` at `delta`, for replacing one learner, by both accountants."""
-    of_pld = _smallest_epsilon(lambda e: _delta_discrete(steps, e, n_parameters), delta)
-    return Accounted(of_pld, delta, _epsilon_renyi(steps, delta), steps)
-
-
-def calibrated(
-    epsilon: float, delta: float, rate: float, n_steps: int, clip: float, n_parameters: int
-) -> PrivateSteps:
-    """The steps with the least noise that are (epsilon, delta)-DP for replacing one learner."""
-    return PrivateSteps(rate, n_steps, clip, _noise_multiplier(epsilon, delta, rate, n_steps, n_parameters))
-
-
-@functools.cache
-def _noise_multiplier(epsilon: float, delta: float, rate: float, n_steps: int, n_parameters: int) -> float:
-    def enough(multiplier: float) -> bool:
-        return _delta_discrete(PrivateSteps(rate, n_steps, 1.0, multiplier), epsilon, n_parameters) <= delta
-
-    low, high = 0.3, 1.0
-    while not enough(high):
-        low, high = high, 2 * high
-        if high > 1e5:
-            raise UsageError(
-                f"epsilon {epsilon:g} at delta {delta:.1e} is too small for {n_steps} private steps.",
-                hint="take a larger epsilon, or fewer steps.",
-            )
-    while high - low > 1e-3 * high:
-        middle = 0.5 * (low + high)
-        low, high = (low, middle) if enough(middle) else (middle, high)
-    return high
-
-
-def _delta_replacing(steps: PrivateSteps, epsilon: float) -> float:
-    """delta at `epsilon` for replacing one learner, with continuous noise of the same scale.
-
-    The accountant knows: one learner's contribution becomes zero or comes from zero. Replacing is
-    one after the other, which is (2 e, (1 + exp(e)) d)-DP where one of them is (e, d)-DP. When
-    all learners take part in each step there is no sampling, and the gradient moves by at most
-    2 `clip`: mu doubles.
-    """
-    if steps.rate >= 1:
-        return mu_to_delta(2 * math.sqrt(steps.n_steps) / steps.noise_multiplier, epsilon)
-    losses = _losses(steps.rate, steps.noise_multiplier, steps.n_steps)
-    return (1 + math.exp(epsilon / 2)) * float(losses.get_delta(epsilon / 2))
-
-
-@functools.lru_cache(maxsize=8)
-def _losses(rate: float, noise_multiplier: float, n_steps: int) -> Any:
-    """The privacy losses of all steps when a learner's contribution becomes zero, or comes from it."""
-    from dp_accounting import GaussianDpEvent, PoissonSampledDpEvent
-    from dp_accounting.pld import PLDAccountant
-
-    accountant = PLDAccountant(value_discretization_interval=1e-3)
-    accountant.compose(PoissonSampledDpEvent(rate, GaussianDpEvent(noise_multiplier)), n_steps)
-    return accountant
-
-
-def _epsilon_renyi(steps: PrivateSteps, delta: float) -> float:
-    from dp_accounting import GaussianDpEvent, PoissonSampledDpEvent
-    from dp_accounting.rdp import RdpAccountant
-
-    # Whole orders from 2 on: the others' series does not always converge.
-    accountant = RdpAccountant([*range(2, 128), 160, 192, 256, 512])
-    if steps.rate >= 1:
-        accountant.compose(GaussianDpEvent(steps.noise_multiplier / 2), steps.n_steps)
-        return float(accountant.get_epsilon(delta))
-    event = PoissonSampledDpEvent(steps.rate, GaussianDpEvent(steps.noise_multiplier))
-    accountant.compose(event, steps.n_steps)
-    return _smallest_epsilon(lambda e: (1 + math.exp(e / 2)) * float(accountant.get_delta(e / 2)), delta)
-
-
-def _smallest_epsilon(delta_at: Callable[[float], float], delta: float) -> float:
-    low, high = 1e-3, 1.0
-    while delta_at(high) > delta:
-        low, high = high, 2 * high
-        if high > 40:
-            return math.inf
-    while high - low > 1e-4 * high:
-        middle = 0.5 * (low + high)
-        low, high = (low, middle) if delta_at(middle) <= delta else (middle, high)
-    return high
-
-
-def _delta_discrete(steps: PrivateSteps, epsilon: float, n_parameters: int) -> float:
-    """delta at `epsilon` for replacing one learner, with the discrete noise that is drawn.
-
-    The proof is that of `privacy.composition.analytic_delta`, c being its c1 + c2 and _TAIL its
-    tau; it compares the distributions of the noise alone, cell by cell, so it holds for any
-    adaptive composition and with sampling. With 2^20 units of the lattice c is below 1e-6 (and
-    its term from Poisson's summation below the smallest number).
-    """
-    epsilon = min(epsilon, 40.0)  # what holds for a smaller one holds; beyond it the tail would count
-    sigma = steps.noise_multiplier * LATTICE
-    n_cells = n_parameters * steps.n_steps
-    radius = math.sqrt(n_cells) * (1 + 1 / (2 * sigma)) + math.sqrt(-2 * math.log(_TAIL))
-    c = (n_cells + radius**2) / (24 * sigma**2)
-    if c >= epsilon:
-        return 1.0
-    return math.exp(c) * (_delta_replacing(steps, epsilon - c) + math.exp(epsilon) * _TAIL)
 
 
 # --- surrogates ----------------------------------------------------------------------------------
@@ -328,7 +204,7 @@ class DeepBaseline:
         latent = LatentVae(self.settings.series.latent, self.schema_.n_labels, self.settings.latent)
         steps = self._steps(cohort.n_learners, latent.n_parameters)
         self.latent_ = latent.fit(self.public_, self._latents(cohort), steps, rng, chosen)
-        self.accounted_ = accounted(steps, self.delta, latent.n_parameters)
+        self.steps_ = steps
         mechanism = (
             f"DP-Adam of {steps.n_steps} steps with discrete Gaussian noise of {steps.noise_multiplier:.3g} "
             f"clipping norms, each learner in a step with probability {steps.rate:.3g}"

@@ -89,12 +89,25 @@ def analytic_delta(rho: float, epsilon: float, *, n_cells: int, sigma: float) ->
     P(S) <= e^c1 G(S) <= e^c1 (e^e0 G'(S) + delta0) <= e^c1 (e^e0 (e^c2 P'(S) + tau) + delta0):
     epsilon = e0 + c1 + c2, delta = e^c1 (delta0 + e^e0 tau), with delta0 = mu_to_delta(mu, e0).
     """
-    if n_cells < 1 or not (sigma >= 1 and rho >= 0 and epsilon >= 0):
-        raise ValueError(f"no proof for {n_cells} cells, sigma {sigma}, rho {rho}, epsilon {epsilon}")
+    if not rho >= 0:
+        raise ValueError(f"rho has to be at least 0, not {rho}")
+    return lattice_delta(lambda e: mu_to_delta(math.sqrt(2 * rho), e), epsilon, n_cells=n_cells, sigma=sigma)
+
+
+def lattice_delta(
+    continuous: Callable[[float], float], epsilon: float, *, n_cells: int, sigma: float
+) -> float:
+    """The delta of discrete Gaussians at `epsilon`, from the one that `continuous` noise of that scale has.
+
+    By (1) to (3) of `analytic_delta`: they compare the noise alone, cell by cell, so they hold for whatever
+    it is added to, also where learners are sampled.
+    """
+    if n_cells < 1 or not (sigma >= 1 and epsilon >= 0):
+        raise ValueError(f"no proof for {n_cells} cells, sigma {sigma}, epsilon {epsilon}")
     first, second = _lattice_slack(epsilon, n_cells, sigma)
     if first + second >= epsilon:
         return 1.0
-    return min(1.0, math.exp(first) * (mu_to_delta(math.sqrt(2 * rho), epsilon - first - second) + _TAIL))
+    return min(1.0, math.exp(first) * (continuous(epsilon - first - second) + _TAIL))
 
 
 def _lattice_slack(epsilon: float, n_cells: int, sigma: float) -> tuple[float, float]:
