@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from tests.support.command import run
-from understudy.cohorts.attacks import COHORT_ATTACKS
+from understudy.cohorts.attacks.membership import COHORT_ATTACKS
 from understudy.cohorts.cohort import Cohort
 from understudy.cohorts.comparison import (
     CompareOptions,
@@ -25,8 +25,10 @@ from understudy.cohorts.comparison_report import ATTACKS, figures, floor_sentenc
 from understudy.cohorts.methods import exact_summary, pooled, resample, seeded_summary
 from understudy.cohorts.schema import Schema
 from understudy.cohorts.simulate import School
+from understudy.cohorts.summary.budget import propose
 from understudy.core.engine.progress import reported_by
 from understudy.core.files.writing import read_results, results_csv
+from understudy.core.privacy.risk import worst_case
 from understudy.errors import DataError, UsageError
 
 COHORT = School(n_learners=60).simulate(0, np.random.default_rng(4))
@@ -95,7 +97,9 @@ def written(found, tmp_path_factory):
 def test_results_are_written_for_whoever_made_them_and_hold_no_learner(found, written):
     assert {path.stat().st_mode & 0o777 for path in written.iterdir()} == {0o600}
     names = {path.name for path in written.iterdir()}
-    pictures = {f"{name}.{kind}" for name in ("ajs", "findings", "kinds", "risk") for kind in ("svg", "png")}
+    pictures = {
+        f"{name}.{kind}" for name in ("ajs", "findings", "kinds", "risk", "levels") for kind in ("svg", "png")
+    }
     assert names == {"results.csv", "study.json", "report.html", *pictures}
     with open(written / "results.csv", newline="") as file:
         rows = list(csv.DictReader(file))
@@ -116,6 +120,26 @@ def test_results_are_written_for_whoever_made_them_and_hold_no_learner(found, wr
     json.loads((written / "study.json").read_text())
     for word in ("anonymous", "cannot be re-identified", "safe "):
         assert word not in page.lower()
+
+
+def test_proof_white_box_and_strongest_attack_stand_side_by_side(found, written):
+    proved, seen, strongest = found.levels()
+    assert proved.auc == worst_case(propose(COHORT.schema, 60, 3.0, 1e-3).guarantee)["auc"]
+    assert seen.auc == round(found.interval("pool", "auc_transcript").mean, 2) < proved.auc
+    assert strongest.auc == round(found.interval("pool", "auc_worst").mean, 2)
+    page = (written / "report.html").read_text()
+    for level in (proved, seen, strongest):
+        assert level.sentence in page
+        assert f"Pool: {level.sentence}" in found.lines()
+    assert found.exposed_share() == 0.0
+    assert "0 of the 60 learners (0.0\u00a0%) are exposed" in page
+    assert [level["name"] for level in found.to_json()["levels"]] == [
+        *("proved limit", "noisy sums seen", "strongest attack")
+    ]
+    # A method that works from no noisy sums has no such number.
+    assert found.shown("resample", "auc_transcript") is None
+    without = replace(found, rows=tuple({**row, "auc_transcript": math.nan} for row in found.rows))
+    assert without.levels() == []
 
 
 def test_real_learners_make_an_internal_page(found, tmp_path):

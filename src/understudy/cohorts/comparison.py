@@ -16,7 +16,12 @@ from typing import Annotated, Any
 import numpy as np
 import polars as pl
 
-from understudy.cohorts.attacks import N_SHADOWS, check_outsiders, membership_risks, risk_of_given
+from understudy.cohorts.attacks.membership import (
+    N_SHADOWS,
+    check_outsiders,
+    membership_risks,
+    risk_of_given,
+)
 from understudy.cohorts.cohort import Cohort, read_cohort
 from understudy.cohorts.comparison_report import (
     FEWEST_FOR_INTERVAL,
@@ -29,13 +34,18 @@ from understudy.cohorts.comparison_report import (
 from understudy.cohorts.findings import Analysis, bank, read_analyses, run_bank
 from understudy.cohorts.methods import GUARANTEE, GUARANTEES, CohortMetrics, Deep, methods, require_deep
 from understudy.cohorts.panel.panel import N_EACH, check_rows
+from understudy.cohorts.summary.budget import propose
 from understudy.cohorts.summary.mechanism import refuse_cuts_from_data
+from understudy.core.attacks.estimate import RiskEstimate
 from understudy.core.attacks.intervals import SeedInterval, over_seeds
+from understudy.core.attacks.transcript import EXPOSED
 from understudy.core.engine import progress
 from understudy.core.files.writing import check_absent, check_parent
 from understudy.core.options import settled
+from understudy.core.pages.levels import RiskLevel, risk_levels
 from understudy.core.pages.notebook import notebook_table
 from understudy.core.privacy.composition import default_delta
+from understudy.core.privacy.guarantee import Guarantee
 from understudy.errors import DataError, UsageError
 
 
@@ -45,6 +55,8 @@ def finite(values: Sequence[float]) -> list[float]:
 
 
 Row = dict[str, Any]
+# Measures that have an interval over learners of their own.
+AREAS = ("auc_worst", "control_auc_worst", "auc_transcript")
 SMALLEST = 20
 GIVEN = "not known here: see its data card"
 
@@ -92,7 +104,10 @@ class Shown:
 
 @dataclass(frozen=True)
 class Comparison:
-    """A row per method and seed; `given` are the files that were judged next to the methods."""
+    """A row per method and seed; `given` are the files that were judged next to the methods.
+
+    `proved` is what would be proved about the private methods if their noise were secret.
+    """
 
     plan: CompareOptions
     rows: tuple[Row, ...]
@@ -103,6 +118,7 @@ class Comparison:
     analyses: tuple[str, ...] = ()
     own_analyses: tuple[str, ...] = ()
     folder: Path | None = None
+    proved: Guarantee | None = None
 
     @property
     def methods(self) -> list[str]:
@@ -127,14 +143,14 @@ class Comparison:
         interval = self.interval(method, measure)
         if interval is None:
             return None
-        if measure.endswith("auc_worst"):
+        if measure in AREAS:
             return self._risk(method, measure, interval)
         if interval.n_seeds < FEWEST_FOR_INTERVAL:
             return Shown(interval.mean, None, None, interval.n_seeds)
         return Shown(interval.mean, interval.low, interval.high, interval.n_seeds)
 
     def _risk(self, method: str, measure: str, over_seeds: SeedInterval) -> Shown:
-        """An AUC with the attack's own interval over learners in it.
+        """An AUC with its own interval over learners in it.
 
         The learners are the same in every seed, so their part does not shrink with the number of seeds:
         the mean distance of each seed's bound from its AUC, and the distance of the bound over seeds, add up
@@ -184,6 +200,38 @@ class Comparison:
             f"learned from the learners.{rest}"
         )
 
+    def levels(self) -> list[RiskLevel]:
+        """The pool's three numbers: proved, found by whoever sees the summary, found in the synthetic cohort.
+
+        Empty where an attack was not tried.
+        """
+        strongest = self._reached("auc_worst", ", ".join(self.strongest_attacks("pool")))
+        white_box = self._reached("auc_transcript", "transcript")
+        if self.proved is None or strongest is None or white_box is None:
+            return []
+        return risk_levels(self.proved, strongest, white_box, made="synthetic cohort")
+
+    def strongest_attacks(self, method: str) -> list[str]:
+        """The attacks that were the strongest on some seed."""
+        return sorted({str(row["worst_attack"]) for row in self.of(method) if "worst_attack" in row})
+
+    def _reached(self, measure: str, attack: str) -> RiskEstimate | None:
+        """What an attack reached on the pool, in the mean over seeds."""
+        shown = self.shown("pool", measure)
+        if shown is None or shown.low is None or shown.high is None:
+            return None
+        found = self.interval("pool", "tpr_at_1pct")
+        tpr = math.nan if found is None else found.mean
+        n_members = self.n_learners // 2
+        return RiskEstimate(
+            attack, shown.mean, shown.low, shown.high, tpr, n_members, self.n_learners - n_members
+        )
+
+    def exposed_share(self) -> float | None:
+        """The share of learners whom the noisy sums could give away; see `WhiteBox`."""
+        found = self.interval("pool", "exposed_share")
+        return None if found is None else found.mean
+
     def guarantee(self, method: str) -> str:
         """The guarantee of a method, in words."""
         return str(self.of(method)[0]["guarantee"])
@@ -226,6 +274,8 @@ class Comparison:
             "outsiders": self.n_outsiders,
             "own_analyses": list(self.own_analyses),
             "methods": self.by_method(),
+            "levels": [dict(vars(level)) for level in self.levels()],
+            "exposed": {"share": self.exposed_share(), "above_auc": EXPOSED},
         }
 
     def lines(self) -> list[str]:
@@ -233,6 +283,7 @@ class Comparison:
         lines = [
             f"Not private, for reference: {'; '.join(LABELS.get(name, name) for name in self.references)}.",
             *_READING,
+            *(f"Pool: {level.sentence}" for level in self.levels()),
             *floor_sentences(self),
         ]
         if self.given and not self.n_outsiders:
@@ -366,7 +417,10 @@ def _compared(
             rng = np.random.default_rng([plan.seed, place, plan.n_seeds])
             # A network that is trained for each shadow would take an hour.
             n_shadows = 0 if name == "deep" else plan.n_shadows
-            risks = membership_risks(cohort, method.generate, plan.n_seeds, n_shadows, rng, step.advance)
+            risks = membership_risks(
+                *(cohort, method.generate, plan.n_seeds, n_shadows, rng, step.advance),
+                summarize=method.summarize,
+            )
             rows += [{**row, **risk} for row, risk in zip(measured, risks, strict=True)]
         for place, (name, synthetic) in enumerate(given.items()):
             rng = np.random.default_rng([plan.seed, 1000 + place])
@@ -390,6 +444,7 @@ def _compared(
         0 if outsiders is None else outsiders.n_learners,
         tuple(analysis.name for analysis in analyses),
         tuple(analysis.name for analysis in own),
+        proved=propose(cohort.schema, cohort.n_learners, plan.epsilon, delta).guarantee,
     )
 
 

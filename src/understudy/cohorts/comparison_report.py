@@ -8,9 +8,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from understudy.cohorts.methods import GUARANTEE
+from understudy.core.attacks.transcript import EXPOSED
 from understudy.core.files.writing import new_folder, results_csv, write_json, write_text
 from understudy.core.pages.charts import Drawing, Look, Point, Words, dots
 from understudy.core.pages.figures import ACCENT, MUTED, WARNING, Figure
+from understudy.core.pages.levels import levels_figure
 from understudy.core.pages.render import render
 
 if TYPE_CHECKING:
@@ -25,6 +27,7 @@ MEASURES = (
     "n_synthetic",
     "auc_worst",
     "control_auc_worst",
+    "auc_transcript",
     "seconds",
     "outcome_precision",
     "outcome_recall",
@@ -50,6 +53,8 @@ def figures(found: Comparison) -> dict[str, Figure]:
     }
     if found.interval("pool", "auc_worst") is not None:
         shown["risk"] = risk_figure(found)
+    if levels := found.levels():
+        shown["levels"] = levels_figure([dict(vars(level)) for level in levels])
     return shown
 
 
@@ -65,10 +70,15 @@ def findings_figure(found: Comparison) -> Figure:
 
 
 def risk_figure(found: Comparison) -> Figure:
-    """The strongest attack on each method, and its control: the same attacks where there is nothing to find."""
-    looks = {"strongest attack": Look(WARNING), "luck alone": Look(MUTED, "diamond")}
+    """The strongest attack on each method, its control, and what whoever sees the summary finds."""
+    looks = {
+        "strongest attack": Look(WARNING),
+        "summary seen": Look(ACCENT, "square"),
+        "luck alone": Look(MUTED, "diamond"),
+    }
     points = [
         *_points(found, "auc_worst", "strongest attack"),
+        *_points(found, "auc_transcript", "summary seen"),
         *_points(found, "control_auc_worst", "luck alone"),
     ]
     lowest = min(0.4, *(math.floor(10 * (point.low or point.value)) / 10 for point in points))
@@ -110,6 +120,7 @@ ATTACKS = {
     "dcr-relative": "A synthetic learner lies closer to Ada than other real learners do.",
     "tracing": "The averages of the synthetic cohort lean towards Ada's weeks.",
     "tracing-habits": "The average habits of the synthetic learners with Ada's label lean towards hers.",
+    "joint-linear": "All learners are weighed at once: whose presence moved the statistics that a summary measures?",
     "shadow": "The attacker runs the method many times, with Ada and without, and asks which fits better.",
 }
 
@@ -135,7 +146,7 @@ def write_report(folder: Path, found: Comparison) -> None:
         for method in found.methods
     ]
     kinds = [(kind.replace("_", " "), found.of_kind("pool", kind)) for kind in found.kinds()]
-    strongest = sorted({str(row["worst_attack"]) for row in found.rows if "worst_attack" in row})
+    strongest = sorted({name for method in found.methods for name in found.strongest_attacks(method)})
     page = render(
         "cohorts/compare.html",
         figures=drawn,
@@ -143,6 +154,9 @@ def write_report(folder: Path, found: Comparison) -> None:
         plan=found.plan,
         rows=rows,
         kinds=kinds,
+        levels=found.levels(),
+        exposed=found.exposed_share(),
+        limit=EXPOSED,
         attacks=[(name, ATTACKS.get(name, "")) for name in strongest],
         floor=floor_sentences(found),
         enough=found.plan.n_seeds >= FEWEST_FOR_INTERVAL,

@@ -175,10 +175,12 @@ class Method(NamedTuple):
     """From a cohort and chance to a synthetic cohort.
 
     A method is private (here with seeded noise), a reference that is not, or one that looks at no learner.
+    `summarize` measures the noisy sums that a method works from, if it works from any.
     """
 
     generate: Generator
     kind: Literal["private", "reference", "no learner"]
+    summarize: Callable[[Cohort, np.random.Generator], PrivateSummary] | None = None
 
     @property
     def guarantee(self) -> str:
@@ -189,12 +191,14 @@ class Method(NamedTuple):
 def methods(epsilon: float, delta: float, n_each: int, deep: Deep | None = None) -> dict[str, Method]:
     """Every method by name."""
 
+    def summarize(cohort: Cohort, rng: np.random.Generator) -> PrivateSummary:
+        return seeded_summary(cohort, epsilon, delta, rng)
+
     def of_panel(*panelists: str) -> Method:
         def generate(cohort: Cohort, rng: np.random.Generator) -> Cohort:
-            summary = seeded_summary(cohort, epsilon, delta, rng)
-            return pooled(summary, rng, panelists=panelists, n_each=n_each)
+            return pooled(summarize(cohort, rng), rng, panelists=panelists, n_each=n_each)
 
-        return Method(generate, "private")
+        return Method(generate, "private", summarize)
 
     def without_noise(cohort: Cohort, rng: np.random.Generator) -> Cohort:
         return pooled(exact_summary(cohort, epsilon, delta), rng, n_each=n_each)

@@ -25,7 +25,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -101,6 +101,25 @@ class Measure:
         scaled = _cut(vectors, bound) * (steps * _ROUND_DOWN / bound)
         rows: NDArray[np.int64] = np.trunc(scaled).astype(np.int64)
         return rows
+
+    def learner_cells(self, cohort: Cohort) -> Floats:
+        """What each learner adds, in its own units: learners x cells. Of products, one half with the diagonal."""
+        rows = self._rows(cohort).astype(np.float64)
+        if self.kind == "products":
+            i, j = np.triu_indices(rows.shape[1])
+            rows = rows[:, i] * rows[:, j]
+        return np.asarray(rows * self.step)
+
+    def cells(self, values: Floats) -> Floats:
+        """The released values, in the order of `learner_cells`."""
+        return values[np.triu_indices(len(values))] if self.kind == "products" else values.ravel()
+
+    def cell_noise(self, sigma: float) -> Floats:
+        """The noise of each of them where `sigma` was drawn; see `statistic`."""
+        if self.kind != "products":
+            return np.full(self.n_cells, sigma)
+        i, j = np.triu_indices(self.shape[0])
+        return np.asarray(np.where(i == j, sigma, sigma / math.sqrt(2.0)))
 
     def statistic(self, noisy: NDArray[np.int64], sigma: float) -> Statistic:
         """The released form of a noisy sum whose noise has the standard deviation `sigma` in its own units.
@@ -367,6 +386,16 @@ def habits(schema: Schema, earlier: Earlier) -> Measure:
     z the entries of z y have the noise of 2 sqrt(2 F), as if they were released alone.
     """
     return habits_around(schema, *_centres(schema, earlier))
+
+
+def habits_of(cohort: Cohort) -> Measure:
+    """`habits` centred by the learners themselves: for whoever knows them, never for a release."""
+    exact = levels(cohort.schema, {})
+    found = replace(
+        exact.statistic(exact.lattice(cohort), 1.0),
+        context={**exact.context, "n_learners": cohort.n_learners},
+    )
+    return habits(cohort.schema, {"levels": found})
 
 
 def habits_around(schema: Schema, centre_a: Floats, centre_l: Floats) -> Measure:

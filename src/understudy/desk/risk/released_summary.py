@@ -21,9 +21,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from understudy.cohorts.cohort import Cohort
+from understudy.cohorts.summary.learner_cells import added_by_learners, measures_of
 from understudy.cohorts.summary.previous_year import own_noise
-from understudy.cohorts.summary.statistics import MEASURES, Measure, habits_around
-from understudy.cohorts.summary.summary_file import PrivateSummary, Statistic
+from understudy.cohorts.summary.summary_file import PrivateSummary
 from understudy.desk.domain.learners import LearnerTable
 from understudy.desk.risk.likelihoods import NoisySums
 from understudy.desk.risk.shadows import ShadowBank
@@ -52,17 +52,11 @@ class StageOne:
         if isinstance(summary, Path):
             summary = PrivateSummary.read(summary)
         cohort = learners if isinstance(learners, Cohort) else _cohort(learners, summary)
-        parts, spent = [], 0.0
-        for name, released in summary.statistics.items():
-            measure = _measure(name, released, summary)
-            sigma = own_noise(released)
-            spent += (measure.sensitivity / sigma) ** 2
-            # The sum over one learner is what that learner adds.
-            added = np.stack(
-                [measure.lattice(cohort.select([place])) for place in range(cohort.n_learners)]
-            ).astype(np.float64)
-            parts.append(_cells(added * measure.step, measure.kind == "products") / sigma)
-        return cls(np.hstack(parts), math.sqrt(spent))
+        spent = [
+            (measure.sensitivity / own_noise(summary.statistics[measure.name])) ** 2
+            for measure in measures_of(summary)
+        ]
+        return cls(added_by_learners(summary, cohort), math.sqrt(sum(spent)))
 
     def on(self, bank: ShadowBank, rng: np.random.Generator) -> NoisySums:
         """What the mechanism gives on every shadow, with noise from `rng`.
@@ -90,18 +84,3 @@ def _cohort(table: LearnerTable, summary: PrivateSummary) -> Cohort:
             hint="give the table that `understudy cohort build` wrote, or register the data without the summary.",
         )
     return Cohort.from_frame(table.rows, summary.schema)
-
-
-def _measure(name: str, released: Statistic, summary: PrivateSummary) -> Measure:
-    if name == "habits":
-        centres = (np.array(released.context[key], dtype=np.float64) for key in ("centre_active", "centre_l"))
-        return habits_around(summary.schema, *centres)
-    return MEASURES[name](summary.schema, summary.statistics)
-
-
-def _cells(added: Floats, products: bool) -> Floats:
-    """A row per learner. The halves of a matrix of products have independent noise: sqrt(2) of one of them."""
-    if not products:
-        return added.reshape(len(added), -1)
-    rows, columns = np.triu_indices(added.shape[1])
-    return np.asarray(added[:, rows, columns] * np.where(rows == columns, 1.0, math.sqrt(2.0)))

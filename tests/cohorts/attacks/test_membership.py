@@ -4,13 +4,13 @@ import numpy as np
 import pytest
 from scipy.spatial.distance import cdist
 
-from understudy.cohorts.attacks import (
+from understudy.cohorts.attacks.membership import (
     COHORT_ATTACKS,
-    CohortKnowledge,
     attack_cohort,
     cohort_scores,
     train_shadow_attack,
 )
+from understudy.cohorts.attacks.scores import CohortKnowledge
 from understudy.cohorts.cohort import Cohort
 from understudy.cohorts.schema import Feature, Schema
 from understudy.cohorts.simulate import School

@@ -1,0 +1,1 @@
+"""Attacks on synthetic cohorts: whose weeks helped to make one?"""
