@@ -65,7 +65,8 @@ def test_the_budget_is_kept(exam):
     assert difficulties(exam, "exam.csv", "--epsilon", 8, "-o", "d.json").returncode == 0
     done = difficulties(exam, "exam.csv", "--epsilon", 3, "-o", "e.json")
     assert done.returncode == 4
-    assert "8 of 10 is spent, 2 remains, 1 is missing" in done.stderr
+    assert "8 of 10 is spent, 2 remains. Together they would count 11;" in done.stderr
+    assert "the largest epsilon that fits is 2." in done.stderr
     assert not (exam / "e.json").exists()
     spent = json.loads(
         run("ledger", "exam.csv", "--population", "learners of the file exam.csv", "--json", cwd=exam).stdout

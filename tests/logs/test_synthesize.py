@@ -1,10 +1,13 @@
 """synthesize(): what it refuses before anything is charged, and what its result says about itself."""
 
+import json
 from dataclasses import replace
 
 import numpy as np
+import polars as pl
 import pytest
 
+import understudy as us
 from tests.support.command import run
 from understudy.core.privacy.ledger import Ledger
 from understudy.core.privacy.risk import power
@@ -57,6 +60,53 @@ def test_the_commands_refuse_a_wrong_size(log, tmp_path, verb, n_learners):
 
 def test_as_many_learners_as_numpy_counts(log, account):
     assert synthesize(log, "markov", n_learners=np.int64(3), **account).log.n_learners == 3
+
+
+def test_an_earlier_file_is_not_written_over_and_nothing_is_charged_again(log, account, tmp_path):
+    synthesize(log, "markov", out=tmp_path / "s.csv", **account)
+    before = (tmp_path / "s.csv").read_bytes()
+    with pytest.raises(UsageError, match="is there already") as refusal:
+        synthesize(log, "markov", out=tmp_path / "s.csv", **account)
+    assert (refusal.value.code, refusal.value.settings) == ("already-exists", ("out",))
+    assert (tmp_path / "s.csv").read_bytes() == before
+    assert len(Ledger(account["ledger"]).entries()) == 1
+
+
+def test_a_result_is_one_line_about_itself(log, account):
+    made = synthesize(log, "markov", **account)
+    assert repr(made) == f"<Synthesis: {' '.join(made.lines())}>"
+    assert len(repr(made)) < 400
+
+
+VERBS_ON_LOGS = {
+    "inspect": us.inspect,
+    "study": lambda given: us.study(given, ["markov"]),
+    "audit": lambda given: us.audit(given, given, given),
+    "synthesize": lambda given: us.synthesize(given, "markov"),
+    "release": lambda given: us.release(given, "bundle"),
+    "fit": lambda given: us.Markov().fit(given),
+    "read_log": us.read_log,
+}
+
+
+@pytest.mark.parametrize("frame", [pl.DataFrame, "pandas"], ids=["polars", "pandas"])
+@pytest.mark.parametrize("verb", VERBS_ON_LOGS)
+def test_a_frame_in_place_of_a_log_is_refused_with_the_way_to_make_one(verb, frame):
+    columns = {"learner": ["a", "a"], "action": ["x", "y"], "outcome": [0, 1]}
+    given = pytest.importorskip("pandas").DataFrame(columns) if frame == "pandas" else frame(columns)
+    with pytest.raises(UsageError, match="DataFrame is no") as refusal:
+        VERBS_ON_LOGS[verb](given)
+    assert "Interactions.from_frame" in refusal.value.hint
+
+
+@pytest.mark.parametrize("simulated", [True, False])
+def test_the_ledger_has_a_limit_for_real_learners_only(log, tmp_path, simulated):
+    log.to_polars().write_csv(tmp_path / "log.csv")
+    asked = ("synthesize", "log.csv", "-o", "s.csv", "-m", "markov", *(["--simulated"] if simulated else []))
+    assert run(*asked, cwd=tmp_path).returncode == 0
+    shown = json.loads(run("ledger", "log.csv", "--json", cwd=tmp_path).stdout)
+    limits = [shown[name] for name in ("limit", "remaining", "delta_limit")]
+    assert limits == ([None] * 3 if simulated else [10.0, 10.0, 1e-4])
 
 
 def test_a_charged_log_names_its_card(log, account):

@@ -10,7 +10,7 @@ import pytest
 
 from tests.privacy.support.transcripts import Recording, costs, transcripts
 from tests.privacy.support.worst_pairs import logs, released_log
-from understudy.core.privacy.composition import default_delta
+from understudy.core.privacy.composition import Cost, default_delta, total_epsilon
 from understudy.core.privacy.noise import os_noise, seeded_noise
 from understudy.logs.generators.budget import (
     MOST_CELLS,
@@ -22,7 +22,7 @@ from understudy.logs.generators.budget import (
     vocabulary_threshold,
 )
 from understudy.logs.generators.markov_dp import MarkovDP
-from understudy.logs.generators.private_sums import Total, WalkStatistics, bin_edges, first_rows
+from understudy.logs.generators.private_sums import RESOLUTION, Total, WalkStatistics, bin_edges, first_rows
 from understudy.logs.generators.registry import as_generator
 from understudy.logs.interactions import POOLED, Interactions
 from understudy.logs.simulate import RARE_PATHS, Classroom
@@ -173,6 +173,24 @@ def test_the_guarantee_is_what_was_asked():
     assert (guarantee.epsilon, guarantee.delta) == (2.0, 1 / 2000**2)
     assert default_delta(100) == 1e-6
     assert guarantee.formal
+
+
+@pytest.mark.parametrize("declared", [True, False])
+def test_the_claim_states_what_the_sums_spend(declared):
+    """The rho in the ledger is what the noise of the first draw says of the whole; names have their own delta."""
+    log = Classroom(n_learners=40, n_actions=5).simulate(np.random.default_rng(1))
+    log = log.declare() if declared else log
+    generator = MarkovDP(1.0, 1e-6)
+    claim = generator.guarantee_for(log)
+    noise = Recording(np.random.default_rng(0))
+    generator.fit(log, np.random.default_rng(0), noise)
+    share = SHARES["length moments"] / sum(SHARES.values()) if declared else VOCABULARY_SHARE
+    # Replacing a learner moves either first sum by sqrt(2) units.
+    spent = (RESOLUTION / noise.draws[0].scale) ** 2 / share
+    assert spent == pytest.approx(claim.rho, rel=1e-6)
+    assert spent <= claim.rho
+    assert claim.extra_delta == (0 if declared else 5e-7)
+    assert total_epsilon([Cost.of(claim)] * 10) == pytest.approx(3.14, abs=0.005)
 
 
 def test_a_name_that_one_learner_used_is_not_told():

@@ -55,6 +55,7 @@ def ledger(
         book.set_delta_limit(population or FOLDER_POPULATION, delta_limit)
     population = population or _population(book, file)
     balance, entries = book.balance(population), book.entries(population)
+    simulated = balance.population == SIMULATED_POPULATION
     about = normalised(file_population(file))
     declared = list(
         {fact["how"]: fact for fact in book.declarations() if fact["population"] == about}.values()
@@ -64,12 +65,13 @@ def ledger(
             {
                 "ledger": str(book.path),
                 "population": population,
-                "limit": balance.limit,
+                # Simulated learners have no budget.
+                "limit": None if simulated else balance.limit,
                 "epsilon": balance.epsilon,
                 "counted": balance.counted,
                 "delta": balance.delta,
-                "delta_limit": balance.delta_limit,
-                "remaining": balance.remaining,
+                "delta_limit": None if simulated else balance.delta_limit,
+                "remaining": None if simulated else balance.remaining,
                 "entries": [vars(entry) for entry in entries],
                 "declarations": declared,
             }
@@ -79,7 +81,7 @@ def ledger(
         _print_entries(f"What counts for {population} ({book.path})", entries)
     else:
         typer.echo(f"Nothing has been released about '{population}' according to {book.path}.")
-    if balance.population == SIMULATED_POPULATION:
+    if simulated:
         typer.echo("These learners are simulated: no budget was spent, and there is no limit.")
     else:
         typer.echo(

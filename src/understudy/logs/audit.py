@@ -26,7 +26,7 @@ from understudy.logs.attacks.shadow import N_SHADOWS, Generate, ShadowAttack, fi
 from understudy.logs.attacks.steps import count_scores, rare_bag_scores, rare_scores, transition_scores
 from understudy.logs.attacks.subsequence import outcome_scores, subsequence_scores
 from understudy.logs.attacks.tracing import tracing_scores
-from understudy.logs.interactions import Interactions, common_vocabulary, joined
+from understudy.logs.interactions import Interactions, as_log, common_vocabulary, joined
 from understudy.logs.utility import Real, measure
 
 Floats = NDArray[np.float64]
@@ -175,6 +175,7 @@ def audit(
     it never saw. The shadow attack is left out: it refits the generator.
     """
     rng = rng or np.random.default_rng(0)
+    members, outsiders, synthetic = map(as_log, (members, outsiders, synthetic))
     known = {*members.actions, *outsiders.actions}
     strange = np.array([name not in known for name in synthetic.actions])
     strange_share = float(strange[synthetic.action].mean())

@@ -15,7 +15,7 @@ from understudy.core.pages.notebook import notebook_table
 from understudy.core.pages.render import render
 from understudy.logs.attacks.uniqueness import Uniqueness, uniqueness
 from understudy.logs.description import Description, describe
-from understudy.logs.interactions import Interactions
+from understudy.logs.interactions import Interactions, as_log
 
 
 @dataclass(frozen=True)
@@ -87,6 +87,7 @@ class Inspection:
 
 def inspect(log: Interactions, *, rng: np.random.Generator | None = None) -> Inspection:
     """Describe a log and measure how few points single a learner out."""
+    log = as_log(log)
     found = uniqueness(log, rng or np.random.default_rng(0))
     return Inspection(describe(log), found, log.origin, log.simulated)
 

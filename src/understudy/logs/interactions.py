@@ -18,7 +18,7 @@ from understudy.core.files.origin import Origin
 from understudy.core.names import REAL_PREFIX, SIMULATED_PREFIX, SYNTHETIC_PREFIX, natural_order
 from understudy.core.pages.notebook import notebook_table
 from understudy.core.privacy.guarantee import Guarantee
-from understudy.errors import DataError
+from understudy.errors import DataError, UsageError
 
 if TYPE_CHECKING:
     import polars as pl
@@ -278,6 +278,17 @@ def common_vocabulary(*logs: Interactions) -> tuple[Interactions, ...]:
         return logs
     names = natural_order({name for log in logs for name in log.actions})
     return tuple(log.recode(names) for log in logs)
+
+
+def as_log(given: Any) -> Interactions:
+    """What a verb was given, if it is a log; a file or a frame becomes one first."""
+    if isinstance(given, Interactions):
+        return given
+    raise UsageError(
+        f"a log is needed, and {type(given).__name__} is no log.",
+        hint="read a file with read_log, or make a log of a data frame with Interactions.from_frame.",
+        code="not-a-log",
+    )
 
 
 def joined(*logs: Interactions) -> Interactions:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any
@@ -48,6 +49,12 @@ def read_log(
     The settings of `LogOptions` may be given as keywords. The format is found from the content unless it is
     named. Rows of learners who withdrew are removed before anything else.
     """
+    if not isinstance(path, str | os.PathLike):
+        raise UsageError(
+            f"a log is read from a file, and {type(path).__name__} is no path.",
+            hint="make a log of a data frame with Interactions.from_frame.",
+            code="not-a-path",
+        )
     options, path = settled(options, settings), Path(path)
     columns = Columns(**{role: getattr(options, role) for role in Columns.__dataclass_fields__})
     wanted = ReadOptions(

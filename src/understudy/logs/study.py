@@ -23,7 +23,7 @@ from understudy.logs.attacks.shadow import N_SHADOWS, ShadowAttack
 from understudy.logs.audit import MEMBERSHIP_ATTACKS
 from understudy.logs.generators.generator import Generator
 from understudy.logs.generators.registry import as_generator
-from understudy.logs.interactions import Interactions
+from understudy.logs.interactions import Interactions, as_log
 from understudy.logs.study_report import summarise, tradeoff, write_report
 from understudy.logs.trial import Split, attacker_knowledge, check_size, shadow_attack_on
 from understudy.logs.utility import METRICS
@@ -133,7 +133,7 @@ def study(
     """
     options = options if seeds is None else replace(options, n_seeds=seeds)
     out = None if out is None else Path(out)
-    check_size(log)
+    check_size(as_log(log))
     tried = {generator.label: generator for generator in map(as_generator, generators)}
     if not tried:
         raise UsageError("a study needs a generator.", hint="for example 'markov'.", settings=("methods",))

@@ -10,7 +10,7 @@ from typing import Annotated, Any
 
 import numpy as np
 
-from understudy.core.files.writing import check_not_input, check_parent, check_suffix, write_table
+from understudy.core.files.writing import check_new, check_not_input, check_suffix, write_table
 from understudy.core.options import settled
 from understudy.core.privacy.balance import Balance
 from understudy.core.privacy.guarantee import Guarantee
@@ -20,7 +20,7 @@ from understudy.core.privacy.spending import Account, Charge, Spending
 from understudy.errors import RefusedError, UsageError
 from understudy.logs.generators.generator import Generator
 from understudy.logs.generators.registry import chosen_generator
-from understudy.logs.interactions import Interactions
+from understudy.logs.interactions import Interactions, as_log
 
 
 @dataclass(frozen=True)
@@ -64,6 +64,9 @@ class Synthesis:
     out: Path | None
     seeded: bool
     n_withdrawn: int
+
+    def __repr__(self) -> str:
+        return f"<Synthesis: {' '.join(self.lines())}>"
 
     def to_json(self) -> dict[str, Any]:
         """The result for machines."""
@@ -109,15 +112,15 @@ def synthesize(
     The generator is `markov-dp` with this `epsilon` (8 by default) unless another is given. The settings of
     `SynthesizeOptions` may be given as keywords.
     """
-    options = settled(options, settings)
+    options, log = settled(options, settings), as_log(log)
     given = generator
     generator = chosen_generator(given, epsilon, options.risk, log.n_learners)
     out = None if out is None else Path(out)
     if out is not None:
         check_suffix(out)
-        check_parent(out)
         if log.origin.path is not None:
             check_not_input(out, log.origin.path)
+        check_new(out)
     log.origin.refuse_people("the synthetic file", log.actions)
     account = Account.open(options, log.origin, simulated=log.simulated)
     log = replace(log, simulated=bool(account.simulated))

@@ -21,6 +21,7 @@ from understudy.core.privacy.composition import (
     from_gaussians,
     from_zcdp,
     gaussian_mu,
+    largest_epsilon,
     mu_from_pure,
     mu_to_delta,
     rho_for,
@@ -229,6 +230,41 @@ def test_ten_releases_at_epsilon_1_count_about_three():
     # Names that are found take half of delta; a claim that does not say so in its rho counts a little more.
     assert total_epsilon([gaussian_cost(extra=5e-7)] * 10) == pytest.approx(3.14, abs=0.02)
     assert 3.2 < total_epsilon([replace(gaussian_cost(), extra_delta=5e-7)] * 10) < 3.35
+
+
+@pytest.mark.parametrize("extra", [0.0, 5e-7])
+@pytest.mark.parametrize("epsilon", [0.05, 1.0, 7.5])
+def test_the_cost_at_another_epsilon_is_that_of_the_mechanism(epsilon, extra):
+    """The slack of the lattice hardly depends on epsilon, and is kept."""
+    found, made = gaussian_cost(8.0, extra=extra).at(epsilon), gaussian_cost(epsilon, extra=extra)
+    assert found.rho == pytest.approx(made.rho, rel=1e-3)
+    assert found.epsilon == epsilon
+    assert Cost(8.0, 1e-7).at(epsilon) == Cost(epsilon, 1e-7)
+
+
+@pytest.mark.parametrize(
+    "before", [[], [Cost(2.0)], [gaussian_cost(2.0)], [gaussian_cost(1.0, extra=5e-7)] * 4, [Cost(1.0)] * 3]
+)
+@pytest.mark.parametrize("wanted", [Cost(20.0), gaussian_cost(20.0), gaussian_cost(20.0, extra=5e-7)])
+def test_the_largest_epsilon_fits_and_the_next_one_does_not(before, wanted):
+    largest = largest_epsilon(before, wanted, 10.0)
+    assert counted_epsilon([*before, wanted.at(largest)]) <= 10.0 * (1 + 1e-9)
+    assert counted_epsilon([*before, wanted.at(largest + 0.1)]) > 10.0
+    assert largest == 10.0 or counted_epsilon([*before, wanted.at(largest + 0.01)]) > 10.0
+    assert largest == float(f"{largest:.3g}")
+    assert largest >= 10.0 - sum(cost.epsilon for cost in before) - 0.01
+
+
+def test_where_all_is_spent_no_epsilon_fits():
+    assert largest_epsilon([Cost(10.0)], Cost(1.0), 10.0) == 0.0
+    assert largest_epsilon([Cost(11.0)], gaussian_cost(), 10.0) == 0.0
+
+
+def test_one_release_counts_what_it_states_however_much_delta_stands_beside_it():
+    """At the sum of five deltas the total is smaller than the last epsilon alone."""
+    costs = [gaussian_cost()] * 4 + [gaussian_cost(10.2)]
+    assert total_epsilon(costs) < 10.2
+    assert counted_epsilon(costs) == 10.2
 
 
 def test_zcdp_proves_no_less_than_is_counted():

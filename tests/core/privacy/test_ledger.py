@@ -57,7 +57,10 @@ def test_spending_past_the_limit_is_refused_with_all_numbers_and_writes_nothing(
         record(ledger, Guarantee(3.0))
     message = str(refusal.value)
     assert "epsilon 3 was asked" in message
-    assert "8 of 10 is spent, 2 remains, 1 is missing" in message
+    assert (
+        "8 of 10 is spent, 2 remains. Together they would count 11; the largest epsilon that fits is 2."
+        in message
+    )
     assert refusal.value.exit_code == 4
     assert len(ledger.entries()) == 1
     record(ledger, Guarantee(2.0))  # exactly what remains
@@ -398,10 +401,16 @@ def test_the_limit_is_about_the_count_and_nothing_is_written_past_it(ledger):
     for _ in range(4):  # by their sum 2 would be allowed
         record(ledger, nearly_gaussian())
     assert ledger.balance("class of 2026").counted <= 2.0
-    with pytest.raises(RefusedError, match=r"is missing") as refusal:
+    with pytest.raises(RefusedError, match=r"would count 2\.\d+; the largest") as refusal:
         record(ledger, nearly_gaussian())
     assert refusal.value.fields["spent"] <= 2.0 < refusal.value.fields["sum"]
     assert len(ledger.entries()) == 4
+    # What the refusal says still fits does, and hardly more.
+    largest = refusal.value.fields["largest"]
+    assert 0 < 2.0 - ledger.balance("class of 2026").counted < largest < 1
+    with pytest.raises(RefusedError):
+        record(ledger, nearly_gaussian(largest + 0.01))
+    record(ledger, nearly_gaussian(largest))
 
 
 def test_what_is_about_everybody_composes_with_each_group(ledger):

@@ -69,11 +69,31 @@ def test_the_curve_of_noise_allows_more_than_its_epsilon():
 
 @pytest.mark.parametrize(
     "text",
-    ["", "5", "5 of 100", "1 in 100", "0 in 100", "100 in 100", "5 in 0", "auc 0.5", "auc 1", "auc 2", "e"],
+    ["", "5", "5 of 100", "5 in 0", "auc", "auc half", "e"],
 )
 def test_what_is_no_risk_is_refused(text):
-    with pytest.raises(UsageError, match="5 in 100"):
+    with pytest.raises(UsageError, match="5 in 100") as refusal:
         RiskLimit.parse(text)
+    assert refusal.value.code == "not-a-risk"
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("1 in 100", "not more than guessing"),
+        ("1 in 1000", "not more than guessing"),
+        ("0 in 100", "not more than guessing"),
+        ("auc 0.5", "not more than guessing"),
+        ("100 in 100", "rules nothing out"),
+        ("auc 1", "rules nothing out"),
+        ("auc 2", "rules nothing out"),
+    ],
+)
+def test_a_risk_that_guessing_reaches_or_that_everything_keeps_to_is_refused_in_words(text, why):
+    with pytest.raises(UsageError, match=f"a risk of '{text}' .*{why}") as refusal:
+        RiskLimit.parse(text)
+    assert (refusal.value.code, refusal.value.settings) == ("risk-out-of-range", ("risk",))
+    assert "above 'auc 0.5'" in str(refusal.value) or "above '1 in 100'" in str(refusal.value)
 
 
 def test_no_noise_keeps_to_a_risk_below_delta():

@@ -109,6 +109,11 @@ def check_new_json(path: Path) -> None:
     """Refuse anything but a new .json file: what was charged is not written over."""
     if path.suffix != ".json":
         raise UsageError(f"asked to write {path}; it is written as json.", hint="end it with .json.")
+    check_new(path)
+
+
+def check_new(path: Path) -> None:
+    """Refuse to write over a file: it may be an earlier release, which was charged."""
     check_parent(path)
     if path.exists():
         raise UsageError(

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 
-from understudy.core.privacy.composition import Cost, counted_epsilon
+from understudy.core.privacy.composition import Cost, counted_epsilon, largest_epsilon
 from understudy.core.privacy.guarantee import Guarantee
 from understudy.core.privacy.population import FOLDER_POPULATION, SIMULATED_POPULATION
 from understudy.errors import RefusedError
@@ -63,9 +63,11 @@ def _refuse_overspending(balance: Balance, guarantee: Guarantee) -> None:
         return
     together = counted_epsilon((*balance.costs, Cost.of(guarantee)))
     if together > balance.limit * (1 + 1e-9):
+        largest = largest_epsilon(balance.costs, Cost.of(guarantee), balance.limit)
+        fits = f"the largest epsilon that fits is {largest:g}" if largest else "no epsilon fits any more"
         raise RefusedError(
-            f"epsilon {guarantee.epsilon:g} was asked for '{balance.population}'; {balance}, "
-            f"{together - balance.limit:.4g} is missing.",
+            f"epsilon {guarantee.epsilon:g} was asked for '{balance.population}'; {balance}. "
+            f"Together they would count {together:.4g}; {fits}.",
             hint="ask for a smaller epsilon; the ledger shows what was spent.",
             code="budget",
             settings=("epsilon",),
@@ -74,6 +76,7 @@ def _refuse_overspending(balance: Balance, guarantee: Guarantee) -> None:
             spent=balance.counted,
             sum=balance.epsilon,
             limit=balance.limit,
+            largest=largest,
             cards=list(balance.cards),
         )
     if balance.delta + guarantee.delta > balance.delta_limit * (1 + 1e-9):

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.special import log_ndtr, ndtr, ndtri
@@ -198,6 +198,18 @@ class Cost:
             return cls(guarantee.epsilon, guarantee.delta)
         return cls(guarantee.epsilon, guarantee.delta, guarantee.rho, guarantee.slack, guarantee.extra_delta)
 
+    def at(self, epsilon: float) -> Cost:
+        """The cost of the same mechanism with another epsilon and the same deltas."""
+        if self.rho is None:
+            return replace(self, epsilon=epsilon)
+        # As mechanisms choose their rho: names that are found cost a factor 1 / (1 - extra_delta) of e^epsilon.
+        room = epsilon + math.log1p(-self.extra_delta) - self.slack
+        delta = math.exp(-self.slack) * (self.delta - self.extra_delta) - _TAIL
+        rho = _largest_rho(
+            lambda rho: room > 0 and mu_to_delta(math.sqrt(2 * rho), room) <= delta, 4 * epsilon + 4
+        )
+        return replace(self, epsilon=epsilon, rho=rho)
+
 
 def total_epsilon(costs: Sequence[Cost]) -> float:
     """An epsilon with: everything together is (epsilon, sum of all deltas)-DP. Never more than the sum of epsilons.
@@ -243,9 +255,34 @@ def counted_epsilon(costs: Sequence[Cost]) -> float:
     """What releases, in the order in which they were made, count as: a total that never falls.
 
     `total_epsilon` is stated at the sum of all deltas, so a release that adds much delta and little epsilon would
-    lower it. The largest total so far holds as well, and nobody can take for a refund what is none.
+    lower it. The largest total so far holds as well, and nobody can take for a refund what is none. Nor does all
+    together count less than one release states for itself.
     """
-    return max((total_epsilon(costs[: n + 1]) for n in range(len(costs))), default=0.0)
+    totals = [total_epsilon(costs[: n + 1]) for n in range(len(costs))]
+    return max((*totals, *(cost.epsilon for cost in costs)), default=0.0)
+
+
+def largest_epsilon(costs: Sequence[Cost], wanted: Cost, limit: float) -> float:
+    """The largest epsilon, rounded down to three digits, with which `wanted` fits in the limit; 0 if none does."""
+    before = counted_epsilon(costs)
+
+    def fits(epsilon: float) -> bool:
+        together = max(before, epsilon, total_epsilon((*costs, wanted.at(epsilon))))
+        return together <= limit * (1 + _TOLERANCE)
+
+    if not fits(1e-3):
+        return 0.0
+    low, high = 1e-3, wanted.epsilon
+    while high / low > 1 + _TOLERANCE / 10:
+        middle = math.sqrt(low * high)
+        low, high = (middle, high) if fits(middle) else (low, middle)
+    return rounded_down(low)
+
+
+def rounded_down(epsilon: float) -> float:
+    """An epsilon with three digits, on the private side."""
+    scale = 10.0 ** (2 - math.floor(math.log10(epsilon)))
+    return math.floor(epsilon * scale) / scale
 
 
 def _largest_rho(proved: Callable[[float], bool], high: float) -> float:

@@ -17,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import ndtr, ndtri
 
+from understudy.core.privacy.composition import rounded_down
 from understudy.core.privacy.guarantee import Guarantee
 from understudy.errors import UsageError
 
@@ -32,8 +33,10 @@ def power(guarantee: Guarantee, alpha: npt.ArrayLike) -> FloatArray:
     (epsilon, delta) allows 1 - f(alpha) with f(alpha) = max(0, 1 - delta - e^epsilon alpha,
     e^-epsilon (1 - delta - alpha)) (Wasserman and Zhou 2010; Kairouz et al. 2015), and mu allows
     Phi(Phi^-1(alpha) + mu) (Dong et al. 2022). Where a mechanism is Gaussian up to a factor e^slack, it is
-    at most e^slack Phi(Phi^-1(e^slack alpha) + mu) + delta with mu = sqrt(2 rho); the proof's far tail is
-    part of delta, since the curve is concave. All that is known holds, so the smallest does.
+    at most e^slack Phi(Phi^-1(e^slack alpha / (1 - d)) + mu) + delta with mu = sqrt(2 rho), d being `extra_delta`:
+    this holds on events of probability 1 - d on either side, and a probability given one is at most 1 / (1 - d) of
+    what it was. The proof's far tail is part of delta, since the curve is concave. All that is known holds, so the
+    smallest does.
     """
     alpha = np.asarray(alpha, dtype=np.float64)
     if not guarantee.formal:
@@ -46,8 +49,8 @@ def power(guarantee: Guarantee, alpha: npt.ArrayLike) -> FloatArray:
         found = np.minimum(found, ndtr(ndtri(alpha) + guarantee.mu))
     if guarantee.rho is not None and guarantee.slack is not None:
         mu, factor = math.sqrt(2.0 * guarantee.rho), math.exp(guarantee.slack)
-        near = factor * ndtr(ndtri(np.minimum(1.0, factor * alpha)) + mu) + guarantee.delta
-        found = np.minimum(found, near)
+        accused = np.minimum(1.0, factor * alpha / (1.0 - guarantee.extra_delta))
+        found = np.minimum(found, factor * ndtr(ndtri(accused) + mu) + guarantee.delta)
     bounded: FloatArray = np.clip(found, 0.0, 1.0)
     return bounded
 
@@ -128,6 +131,12 @@ def two_epsilons(setting: str) -> UsageError:
     )
 
 
+_MEANING = (
+    "'5 in 100': whoever accuses one outsider in 100 finds at most 5 of 100 members; guessing finds 1. "
+    "'auc 0.55': shown a member and an outsider, at most 55 of 100 guesses are right; blind ones are 50."
+)
+
+
 @dataclass(frozen=True)
 class RiskLimit:
     """What an attacker may reach at most: members found at one false alarm in a hundred, or an AUC."""
@@ -138,19 +147,29 @@ class RiskLimit:
     @classmethod
     def parse(cls, text: str) -> RiskLimit:
         """The limit in words: `5 in 100`, or `auc 0.55`."""
-        found = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s+in\s+(\d+)\s*", text)
-        area = re.fullmatch(r"\s*auc\s+(0?\.\d+)\s*", text, flags=re.IGNORECASE)
-        if area and 0.5 < float(area[1]) < 1:
-            return cls(float(area[1]), auc=True)
-        if found and int(found[2]) and FALSE_ALARMS < float(found[1]) / int(found[2]) < 1:
-            return cls(float(found[1]) / int(found[2]))
-        raise UsageError(
-            f"a risk is written like '5 in 100' or 'auc 0.55', not '{text}'.",
-            hint="'5 in 100': whoever accuses one outsider in 100 finds at most 5 of 100 members; guessing finds 1. "
-            "'auc 0.55': told a member and an outsider, at most 55 of 100 guesses are right; blind ones are 50.",
-            code="not-a-risk",
-            settings=("risk",),
-        )
+        counted = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s+in\s+(\d+)\s*", text)
+        area = re.fullmatch(r"\s*auc\s+(\d*\.?\d+)\s*", text, flags=re.IGNORECASE)
+        if area:
+            limit, guessing = cls(float(area[1]), auc=True), 0.5
+        elif counted and int(counted[2]):
+            limit, guessing = cls(float(counted[1]) / int(counted[2])), FALSE_ALARMS
+        else:
+            raise UsageError(
+                f"a risk is written like '5 in 100' or 'auc 0.55', not '{text}'.",
+                hint=_MEANING,
+                code="not-a-risk",
+                settings=("risk",),
+            )
+        if not guessing < limit.most < 1:
+            which = "is not more than guessing reaches" if limit.most <= guessing else "rules nothing out"
+            least, most = ("auc 0.5", "auc 1") if limit.auc else ("1 in 100", "100 in 100")
+            raise UsageError(
+                f"a risk of '{text.strip()}' {which}: a risk lies above '{least}' and below '{most}'.",
+                hint=_MEANING,
+                code="risk-out-of-range",
+                settings=("risk",),
+            )
+        return limit
 
     def __str__(self) -> str:
         return f"an AUC of {self.most:g}" if self.auc else f"{100 * self.most:g} in 100 members found"
@@ -176,5 +195,4 @@ class RiskLimit:
         while high / low > 1 + 1e-4:
             middle = math.sqrt(low * high)
             low, high = (middle, high) if self.reached(guarantee_of(middle)) <= self.most else (low, middle)
-        scale = 10.0 ** (2 - math.floor(math.log10(low)))
-        return math.floor(low * scale) / scale
+        return rounded_down(low)

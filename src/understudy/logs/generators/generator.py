@@ -14,7 +14,7 @@ from understudy.core.attacks.transcript import LearnerSums
 from understudy.core.privacy.guarantee import Guarantee
 from understudy.core.privacy.noise import Noise, os_noise
 from understudy.errors import UsageError
-from understudy.logs.interactions import Interactions
+from understudy.logs.interactions import Interactions, as_log
 
 
 class Generator(ABC):
@@ -53,7 +53,7 @@ class Generator(ABC):
         Noise that a guarantee needs comes from `noise` alone: from the operating system, unless a test
         gives another; then the guarantee is void.
         """
-        noise = noise or os_noise()
+        log, noise = as_log(log), noise or os_noise()
         self.n_learners_, self.simulated_ = log.n_learners, log.simulated
         claim = self.guarantee_for(log)
         self.guarantee_ = claim if noise.secret else Guarantee.seeded(claim)

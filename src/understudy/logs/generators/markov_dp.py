@@ -116,9 +116,16 @@ class MarkovDP(Generator):
         return at(limit.epsilon(lambda epsilon: at(epsilon).guarantee(n_learners)))
 
     def guarantee_for(self, log: Interactions) -> Guarantee:
-        """Where names are declared, all of delta is for the sums."""
-        claim = super().guarantee_for(log)
-        return replace(claim, extra_delta=0.0) if log.declared else claim
+        """Where names are declared, all of delta is for the sums; where they are found, the sums spend less."""
+        claim = self.guarantee(log.n_learners)
+        if log.declared:
+            return replace(claim, extra_delta=0.0)
+        sums = self._sums_beside_names(claim.delta)
+        return replace(claim, rho=sums.rho, slack=sums.slack)
+
+    def _sums_beside_names(self, delta: float) -> Guarantee:
+        """What the sums may spend where names are found: d = delta / 2 is for names, and 1 / (1 - d) of e^epsilon."""
+        return stated(self.epsilon + log1p(-delta / 2), delta / 2, "")
 
     def _fit(self, log: Interactions, rng: np.random.Generator, noise: Noise) -> None:
         """Release the noisy sums, then make a chain and difficulties of them."""
@@ -136,9 +143,11 @@ class MarkovDP(Generator):
         return self.delta or default_delta(self.n_learners_)
 
     def _rho(self, *, vocabulary: bool) -> float:
-        """The budget: releasing names needs a delta of its own, d = delta / 2, and 1 / (1 - d) of e^epsilon."""
+        """The budget of all sums together, that of names included."""
         if vocabulary:
-            return budget(self.epsilon + log1p(-self._delta / 2), self._delta / 2)
+            found = self._sums_beside_names(self._delta).rho
+            assert found is not None
+            return found
         return budget(self.epsilon, self._delta)
 
     def _fit_sums(self, log: Interactions, spending: Spending) -> None:

@@ -33,7 +33,7 @@ from understudy.logs.generators.budget import Prediction, predict
 from understudy.logs.generators.generator import Generator
 from understudy.logs.generators.markov_dp import MarkovDP
 from understudy.logs.generators.registry import chosen_generator
-from understudy.logs.interactions import Interactions
+from understudy.logs.interactions import Interactions, as_log
 from understudy.logs.release.assessment import Assessment, assess
 from understudy.logs.release.card import card_content, card_page, citation, codebook, with_decisions
 from understudy.logs.release.report import report_page
@@ -88,6 +88,9 @@ class Release:
     def report(self) -> Path:
         """The report that stays inside."""
         return self.folder / "keep" / "report.html"
+
+    def __repr__(self) -> str:
+        return f"<Release: {' '.join(self.lines()[:4])}>"
 
     def to_json(self) -> dict[str, Any]:
         """The release for machines; `measured` stays inside."""
@@ -155,7 +158,7 @@ def release(
     `ReleaseOptions` may be given as keywords. What can be refused is refused before anything is computed or
     charged; `core.privacy.spending` says what happens when the rest fails.
     """
-    options = settled(options, settings)
+    options, log = settled(options, settings), as_log(log)
     given = generator
     generator = chosen_generator(given, epsilon, options.risk, log.n_learners)
     folder = Path(out)
