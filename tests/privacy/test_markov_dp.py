@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from tests.privacy.support.transcripts import Recording, costs, transcripts
-from tests.privacy.support.worst_pairs import logs, released_log
+from tests.privacy.support.worst_pairs import logs, own_name_chance, released_log
 from understudy.core.privacy.composition import Cost, default_delta, total_epsilon
 from understudy.core.privacy.noise import os_noise, seeded_noise
 from understudy.logs.generators.budget import (
@@ -96,39 +96,8 @@ def test_a_vocabulary_is_paid_for_by_all_others():
     assert found.sum() < rho
 
 
-class Fixed:
-    """Noise that puts every count of the first draw at one value and leaves all other sums alone."""
-
-    secret = False
-
-    def __init__(self, count):
-        self._count, self.sigma = count, None
-
-    def discrete_gaussian(self, values, sigma):
-        if self.sigma is None:
-            self.sigma = sigma
-            return np.full_like(values, self._count)
-        return values
-
-
 def test_a_name_of_one_learner_is_told_with_no_more_than_half_of_delta():
-    """The threshold, found from outside by halving, keeps every learner's own names below delta / 2."""
-    delta, log = 1e-6, logs()[0]
-
-    def told(count):
-        noise = Fixed(count)
-        fitted = MarkovDP(8.0, delta=delta, longest=LONGEST).fit(log, np.random.default_rng(0), noise)
-        return set(fitted.actions_) - {POOLED}, noise.sigma
-
-    low, high = 0, 2**40
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (low, middle) if told(middle)[0] else (middle, high)
-    sigma, unit = told(high)[1], WalkStatistics(log).shared_actions(64).step
-    own = np.arange(1, 65)
-    # A learner with m names of their own adds 1 / sqrt(m) to each; the proof's bound of the noise's tail.
-    chance = own * np.exp(-(((high * unit - 1 / np.sqrt(own)) / (sigma * unit)) ** 2) / 2)
-    assert 0.99 * delta / 2 < chance.max() <= delta / 2
+    assert 0.99 * 1e-6 / 2 < own_name_chance(8.0, 1e-6) <= 1e-6 / 2
 
 
 def test_the_budget_is_spent_whole_and_once():
@@ -270,11 +239,19 @@ def test_learners_without_rows_count_and_move_a_sum_no_further_than_others():
         assert 0 < distance <= one.sensitivity or np.array_equal(one.values, other.values)
 
 
-@pytest.mark.parametrize("sigma", [1.0, 7.0, 50.0])
-def test_the_threshold_keeps_every_union_below_delta(sigma):
-    threshold = vocabulary_threshold(sigma, 1e-7, 64)
-    for m in range(1, 65):
-        assert m * np.exp(-((threshold - 1 / np.sqrt(m)) ** 2) / (2 * sigma**2)) <= 1e-7 * (1 + 1e-9)
+@pytest.mark.oracle
+@pytest.mark.parametrize("sigma", [0.2, 3.0])
+def test_names_of_one_learner_are_released_with_nearly_delta_and_no_more(sigma):
+    """Exactly, with the discrete Gaussian's own weights: the worst number of names comes close."""
+    delta, steps = 1e-7, sigma * RESOLUTION
+    threshold = vocabulary_threshold(sigma, delta, 64) * RESOLUTION
+    weights = np.exp(-(np.arange(int(RESOLUTION + 8 * steps)) ** 2.0) / (2 * steps**2))
+    tails = np.cumsum(weights[::-1])[::-1] / (2 * weights.sum() - 1)
+    own = np.arange(1, 65)
+    # A count is released above the threshold, and a learner with m names adds at most 1 / sqrt(m) to each.
+    chance = tails[np.floor(threshold - RESOLUTION / np.sqrt(own)).astype(int) + 1]
+    released = -np.expm1(own * np.log1p(-chance))
+    assert 0.99 * delta < released.max() <= delta
 
 
 @pytest.mark.parametrize("epsilon", [0.01, 0.1, 50.0])

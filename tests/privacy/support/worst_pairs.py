@@ -14,6 +14,7 @@ import numpy as np
 from dp_accounting import NeighboringRelation
 from dp_accounting.pld import privacy_loss_distribution as PrivacyLossDistribution
 from scipy.optimize import brentq
+from scipy.stats import norm
 
 from tests.privacy.support.transcripts import costs, total, transcripts
 from understudy.cohorts.cohort import Cohort
@@ -30,14 +31,15 @@ from understudy.keystrokes.digraph_statistics import Declaration, Release, relea
 from understudy.keystrokes.keystrokes import Keystrokes
 from understudy.logs.generators.budget import budget
 from understudy.logs.generators.markov_dp import MarkovDP
-from understudy.logs.interactions import Interactions
+from understudy.logs.generators.private_sums import RESOLUTION
+from understudy.logs.interactions import POOLED, Interactions
 
 Pair = list[Any]
 
 
 @dataclass(frozen=True)
 class Audited:
-    """A mechanism, and what its worst neighbours show of what it claims: mu, or the epsilon of a pure one."""
+    """A mechanism, and what its worst neighbours show of what it claims: mu, the epsilon of a pure one, or a delta."""
 
     mechanism: str
     measure: str
@@ -49,6 +51,12 @@ class Audited:
     def share(self) -> float:
         """How much of the claim is seen."""
         return self.measured / self.claimed
+
+    def row(self) -> str:
+        """The row of the table."""
+        form = ".2e" if self.measure == "delta" else ".3f"
+        figures = f"{self.claimed:{form}} | {self.measured:{form}} | {100 * self.share:.0f} %"
+        return f"| {self.mechanism} | {self.measure} | {figures} |"
 
 
 # ---- logs
@@ -73,6 +81,59 @@ def logs(longest: int = 1000) -> Pair:
     ]
 
 
+def logs_with_shared_names() -> Pair:
+    """Neighbouring logs like those above when names are not public: every name is used by enough learners to be told.
+
+    The rare action is one of 70 that sixty learners have. Before the long walk comes to it, it passes 64 others,
+    as many as count when names are looked for, so the two walks share no name there.
+    """
+    n_common, n_rare, rare, passed = 8000, 4200, 4, list(range(5, 67))
+    sequences = [[i % 4] for i in range(n_common)] + [[rare + i % 70] for i in range(n_rare)]
+    outcomes = [[i // 4 % 2] for i in range(n_common)] + [[i // 70 % 2] for i in range(n_rare)]
+    short = ([0, 1] * 5 + [0] + [rare] * 5, [0] * 11 + [1] * 5)
+    long = ([2, 3] * 10 + passed + [2] * 910 + [rare] * 8, [1] * 992 + [0] * 8)
+    actions = [f"action {i}" for i in range(74)]
+    return [
+        Interactions.from_sequences([*sequences, walk], [*outcomes, results], actions=actions)
+        for walk, results in (short, long)
+    ]
+
+
+class _FixedCounts:
+    """Noise that puts every count of the first draw, that of names, at one value, and leaves all other sums alone."""
+
+    secret = False
+
+    def __init__(self, count: int) -> None:
+        self._count, self.sigma = count, 0.0
+
+    def discrete_gaussian(self, values: Any, sigma: float) -> Any:
+        if self.sigma:
+            return values
+        self.sigma = sigma
+        return np.full_like(values, self._count)
+
+
+def own_name_chance(epsilon: float, delta: float) -> float:
+    """The chance that a name is told which one learner has alone, at the worst number of such names.
+
+    The threshold is found from outside, by halving. A learner with m names of their own adds 1 / sqrt(m) to each.
+    """
+    log = Interactions.from_sequences([[0], [0, 1]], [[1], [0, 1]])
+
+    def told(count: int) -> tuple[bool, float]:
+        noise: Any = _FixedCounts(count)
+        fitted = MarkovDP(epsilon, delta=delta, longest=10).fit(log, np.random.default_rng(0), noise)
+        return set(fitted.actions_) != {POOLED}, noise.sigma
+
+    low, high = 0, 2**40
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if told(middle)[0] else (middle, high)
+    own, sigma = np.arange(1, 65), told(high)[1]
+    return -float(np.expm1(own * norm.logcdf((high - RESOLUTION / np.sqrt(own)) / sigma)).min())
+
+
 def released_log(
     log: Interactions, noise: Any, *, epsilon: float = 8.0, delta: float = 1e-6, longest: int = 1000
 ) -> Any:
@@ -85,7 +146,7 @@ def released_log(
 
 def _markov_dp(epsilon: float, declared: bool) -> Audited:
     delta = 1e-6
-    pair = [log.declare() if declared else log for log in logs()]
+    pair = [log.declare() for log in logs()] if declared else logs_with_shared_names()
     found = transcripts(lambda log, noise: released_log(log, noise, epsilon=epsilon), pair)
     names = "names public" if declared else "names found"
     return Audited(
@@ -96,6 +157,13 @@ def _markov_dp(epsilon: float, declared: bool) -> Audited:
             2 * (budget(epsilon, delta) if declared else budget(epsilon + math.log1p(-delta / 2), delta / 2))
         ),
         math.sqrt(2 * total(costs(*found)).rho),
+    )
+
+
+def _own_names() -> Audited:
+    epsilon, delta = 8.0, 1e-6
+    return Audited(
+        "`markov-dp`, a name that one learner has alone", "delta", delta / 2, own_name_chance(epsilon, delta)
     )
 
 
@@ -252,6 +320,7 @@ AUDITS: dict[str, Callable[[], Audited]] = {
     "markov-dp, 1": lambda: _markov_dp(1.0, declared=True),
     "markov-dp, 8": lambda: _markov_dp(8.0, declared=True),
     "markov-dp, names found": lambda: _markov_dp(8.0, declared=False),
+    "names of one learner": _own_names,
     "cube": lambda: _difficulties("difficulties: cube", Options(epsilon=1.0), [0, 0, 0], [1, 1, 1]),
     "hexagon": lambda: _difficulties(
         "difficulties: hexagon", Options(epsilon=1.0, missing="skipped"), [-1, -1, -1], [1, 1, 1]

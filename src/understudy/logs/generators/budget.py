@@ -7,11 +7,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import lru_cache
-from math import log, sqrt
+from math import sqrt
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array, hstack
+from scipy.special import ndtri
 
 from understudy.core.attacks.transcript import LearnerSums
 from understudy.core.privacy.composition import analytic_rho, default_delta, from_gaussians
@@ -19,7 +20,7 @@ from understudy.core.privacy.guarantee import Guarantee
 from understudy.core.privacy.mechanisms import gaussian
 from understudy.core.privacy.noise import Noise, os_noise
 from understudy.core.privacy.risk import worst_case
-from understudy.logs.generators.private_sums import Total
+from understudy.logs.generators.private_sums import RESOLUTION, Total
 
 Floats = NDArray[np.float64]
 
@@ -180,12 +181,16 @@ def choose_most_rows(length_law: Floats, n_learners: int, rho: float) -> tuple[f
 def vocabulary_threshold(sigma: float, delta: float, most: int) -> float:
     """The noisy count above which an action's name may be released.
 
-    A learner with m actions adds 1 / sqrt(m) to each. An action that only this learner did is
-    released with probability at most exp(-(t - 1 / sqrt(m))^2 / (2 sigma^2)), the discrete Gaussian
-    being as thin-tailed as the continuous one (Canonne, Kamath and Steinke 2020); the union over
-    m <= `most` actions stays below delta.
+    A learner with m actions adds 1 / sqrt(m) to each, m <= `most`. An action that only this learner did is released
+    with probability at most p = Phi((1 / sqrt(m) - t) / sigma) at the threshold t, one lattice step aside: the
+    discrete Gaussian at k or beyond has no more than the continuous one beyond k - 1, since each term
+    exp(-k^2 / (2 sigma^2)) is below the integral up to k, and the normaliser is at least sigma sqrt(2 pi) (Canonne,
+    Kamath and Steinke 2020). Noise is independent, so one of them or more is released with 1 - (1 - p)^m at most;
+    that stays below delta.
     """
-    return max(1.0 / sqrt(m) + sigma * sqrt(2.0 * log(m / delta)) for m in range(1, most + 1))
+    own = np.arange(1, most + 1)
+    chance = -np.expm1(np.log1p(-delta) / own)
+    return float(np.max(1.0 / np.sqrt(own) - sigma * ndtri(chance))) + 1.0 / RESOLUTION
 
 
 @dataclass(frozen=True)
