@@ -5,7 +5,7 @@ import pytest
 from scipy.stats import beta, binom
 
 from understudy.core.attacks.intervals import LEVEL, exact_interval
-from understudy.keystrokes.attacks.identification import identification, strongest
+from understudy.keystrokes.attacks.identification import identification, matched, strongest
 
 pytestmark = pytest.mark.oracle
 
@@ -74,3 +74,19 @@ def test_the_strongest_attacks_interval_covers_the_largest_rate():
     covered, naive = np.mean([table[most] for most in hits], axis=0)
     assert covered >= LEVEL - 3.1 * np.sqrt(LEVEL * (1 - LEVEL) / n_runs)
     assert naive < 0.92  # what it would be without the care
+
+
+@pytest.mark.parametrize(("n", "n_features", "noise"), [(20, 8, 0.6), (20, 4, 0.6), (40, 4, 0.3)])
+def test_where_all_are_matched_together_intervals_cover_too(n, n_features, noise):
+    """Errors come in pairs there: 300 classes, as if hits were independent 72 to 92 % of the intervals cover."""
+    rng = np.random.default_rng(n)
+    found = []
+    for _ in range(300):
+        own = rng.normal(size=(n, n_features))
+        views = [own + noise * rng.normal(size=own.shape) for _ in range(2)]
+        distances = ((views[1][:, None] - views[0][None]) ** 2).sum(axis=2)
+        found.append(identification("x", matched(distances), 1, together=True))
+    rate = np.mean([one.rate for one in found])
+    assert np.mean([one.low <= rate <= one.high for one in found]) >= 0.95
+    apart = [exact_interval(one.rate, n) for one in found]
+    assert np.mean([low <= rate <= high for low, high in apart]) < 0.95

@@ -11,12 +11,13 @@ import pytest
 from understudy.errors import DataError, UsageError
 from understudy.keystrokes.simulate import TypingCourse
 from understudy.keystrokes.sweeps.course import SweepOptions, prepare
-from understudy.keystrokes.sweeps.report import write_results
+from understudy.keystrokes.sweeps.report import together, write_results
 from understudy.keystrokes.sweeps.results import (
     AVERAGES,
     BY_TEXT,
     EVENTS,
     IDENTIFICATION,
+    MATCHED,
     PUBLISHED,
     STRONGEST,
     Row,
@@ -126,6 +127,29 @@ def test_attackers_see_all_averages_that_usefulness_is_measured_on(rows):
     assert {"cell-likelihood", "cell-likelihood-many", "within-mahalanobis-many", "euclidean-many"} <= names
 
 
+def test_everybody_is_matched_together_where_attackers_learn(rows):
+    """Likelihoods name each person once; where only nearest profiles are tried, they do not run."""
+    for level, size, expected in (
+        (EVENTS, 300.0, {"histogram", "histogram-many", "forest"}),
+        (AVERAGES, 300.0, {"cell-likelihood", "cell-likelihood-many", "forest"}),
+        (AVERAGES, 100.0, set()),
+    ):
+        found = select(rows, level=level, way="bucket", size=size, k=5, measure=IDENTIFICATION)
+        assert {row.name for row in found if row.name.endswith(MATCHED)} == {
+            f"{n}{MATCHED}" for n in expected
+        }
+    as_typed, *coarse = together(rows, (1, 5))
+    assert as_typed["size"] == 0.0
+    assert [(line["way"], line["size"]) for line in coarse] == [
+        *(("bucket", 300.0), ("bucket", 600.0), ("round", 300.0), ("round", 600.0))
+    ]
+    for line_of in (as_typed, *coarse):
+        for single, joint in line_of["named"]:
+            assert single.k == joint.k
+            assert joint.name.endswith(MATCHED)
+            assert not single.name.endswith(MATCHED)
+
+
 def test_too_few_learners_for_an_advice_is_said():
     found = advise(line([1.0, 0.43], baseline=0.43), EVENTS, "round", 10)
     assert found.size is None
@@ -195,6 +219,8 @@ def test_the_report_holds_every_figure_and_no_row(course, rows, tmp_path):
     write_results(tmp_path, rows, course, OPTIONS, "experience")
     page = (tmp_path / "report.html").read_text()
     assert "Simulated data" in page
+    assert "Everybody together" in page
+    assert "5 guesses, matched" in page
     assert {path.stem for path in tmp_path.glob("*.svg")} == {
         "bucket-events",
         "round-events",

@@ -16,6 +16,7 @@ from understudy.keystrokes.attacks.events import EVENT_ATTACKS, histogram_likeli
 from understudy.keystrokes.attacks.identification import (
     Identification,
     identification,
+    matched,
     smallest_group,
     strongest,
 )
@@ -33,6 +34,7 @@ from understudy.keystrokes.sweeps.results import (
     GROUPS,
     IDENTIFICATION,
     INFERENCE,
+    MATCHED,
     PRESERVED,
     PUBLISHED,
     STRONGEST,
@@ -43,6 +45,9 @@ from understudy.keystrokes.traits.preservation import preserved
 Floats = NDArray[np.float64]
 Distances = dict[str, Floats]
 Bounds = tuple[float, float]  # of latencies that count, in milliseconds
+
+# Attacks whose distances are log-likelihoods, which add up: everybody can be matched at once by them.
+LIKELIHOODS = ("histogram", "histogram-many", "forest", "cell-likelihood", "cell-likelihood-many")
 
 TYPING: Bounds = (SHORTEST, LONGEST)
 WAYS = {"bucket": Bucketing, "round": Rounding}
@@ -209,12 +214,17 @@ def measure_text(course: Course, options: SweepOptions) -> list[Row]:
 
 
 def _identified(options: SweepOptions, coarseness: Coarseness, distances: Distances) -> list[Row]:
+    full = options.is_full(coarseness.size)
+    together = {name: matched(distances[name]) for name in LIKELIHOODS if full and name in distances}
     rows = []
     for k in options.numbers_of_guesses:
         found = [identification(name, matrix, k) for name, matrix in distances.items()]
+        found += [
+            identification(f"{name}{MATCHED}", matrix, k, together=True) for name, matrix in together.items()
+        ]
         rows += [coarseness.row(IDENTIFICATION, estimate.attack, estimate) for estimate in found]
         # Where only nearest profiles were tried, "the strongest" would be of another list.
-        if options.is_full(coarseness.size):
+        if full:
             rows.append(coarseness.row(IDENTIFICATION, STRONGEST, strongest(found)))
     return rows
 

@@ -19,6 +19,7 @@ from understudy.keystrokes.sweeps.results import (
     EVENTS,
     IDENTIFICATION,
     INFERENCE,
+    MATCHED,
     PUBLISHED,
     STRONGEST,
     Advice,
@@ -153,8 +154,32 @@ def write_results(
         tables=[(level, way, table(rows, level, way, k)) for level in (EVENTS, AVERAGES) for way in WAYS],
         text=next(iter(select(rows, measure=BY_TEXT, k=k)), None),
         chance=min(1.0, k / course.keystrokes.n_learners),
+        together=together(rows, options.numbers_of_guesses),
     )
     write_text(folder / "report.html", page)
+
+
+def together(rows: Sequence[Row], guesses: Sequence[int]) -> list[dict[str, object]]:
+    """What naming everybody at once adds: a row per way and size of events, as typed once.
+
+    `named` has, for the fewest and the most guesses, the best rate of likelihoods person by person and matched.
+    """
+    found: list[dict[str, object]] = []
+    for way in WAYS:
+        tried = {row.size for row in select(rows, level=EVENTS, way=way, measure=IDENTIFICATION)}
+        for size in sorted(tried & set(TABLE_SIZES)):
+            if size == 0 and found:
+                continue
+            named = []
+            for k in sorted({min(guesses), max(guesses)}):
+                of_k = select(rows, level=EVENTS, way=way, size=size, k=k, measure=IDENTIFICATION)
+                joint = [row for row in of_k if row.name.endswith(MATCHED)]
+                single = [row for row in of_k if f"{row.name}{MATCHED}" in {one.name for one in joint}]
+                if joint:
+                    named.append([max(part, key=lambda row: row.value) for part in (single, joint)])
+            if named:
+                found.append({"way": way, "size": size, "named": named})
+    return found
 
 
 def table(rows: Sequence[Row], level: str, way: str, k: int) -> list[dict[str, Row | float | None]]:

@@ -9,6 +9,8 @@ from typing import Any
 STRONGEST = "strongest"
 PUBLISHED = "euclidean"  # the attack of Leinonen (2016)
 
+MATCHED = "-matched"  # ends the name of an attack that names everybody at once, each person once
+
 IDENTIFICATION, INFERENCE, PRESERVED, GROUPS = "identification", "inference", "preserved", "equal profiles"
 
 # What was typed, without any time: next to the attacks on latencies, never among them. Its size is in digraphs.
