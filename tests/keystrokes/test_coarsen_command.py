@@ -244,7 +244,12 @@ def test_private_statistics_are_charged_and_written(unspent):
 def test_explaining_spends_nothing(unspent):
     done = run("keystrokes", "statistics", "events.csv", *DECLARED, "--explain", "--json", cwd=unspent)
     assert done.returncode == 0, done.stderr
-    assert json.loads(done.stdout)["spent"] == 0
+    content = json.loads(done.stdout)
+    assert content["spent"] == 0
+    # Three numbers, measured inside: nothing about a single learner.
+    assert [level["name"] for level in content["risk"]["levels"]] == [
+        *("proved limit", "noisy sums seen", "strongest attack")
+    ]
     assert not (unspent / "understudy.ledger").exists()
 
 

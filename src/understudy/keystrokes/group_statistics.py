@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import cycle
 from pathlib import Path
 from typing import Annotated, Any
@@ -33,6 +33,7 @@ from understudy.keystrokes.digraph_statistics import (
 from understudy.keystrokes.formats.reading import KeystrokeSource
 from understudy.keystrokes.latencies import ARROW, LONGEST, SHORTEST, shown
 from understudy.keystrokes.profiles import MIN_OCCURRENCES
+from understudy.keystrokes.statistics_risk import StatisticsRisk, statistics_risk
 
 COLOURS = (ACCENT, WARNING, MUTED)
 
@@ -64,6 +65,8 @@ class StatisticsPlan:
 
     release: Release
     account: Account
+    risk: StatisticsRisk | None = None
+    """What was measured inside; None for too few learners."""
 
     @property
     def typical_group(self) -> float:
@@ -80,6 +83,7 @@ class StatisticsPlan:
             "count_noise_sd": self.release.noise_sd,
             "mean_noise_sd_ms": self.release.expected_error(self.typical_group),
             "guarantee": self.release.guarantee.to_json(),
+            "risk": None if self.risk is None else self.risk.to_json(),
         }
 
     def lines(self) -> list[str]:
@@ -90,6 +94,7 @@ class StatisticsPlan:
             f"delta {release.delta:.1e}: every count +- {release.noise_sd:.1f} learners; a mean +- "
             f"{release.expected_error(self.typical_group):.0f} ms where {self.typical_group:.0f} learners of a group "
             f"typed the digraph, and none is given below {MIN_SIGNAL * release.noise_sd:.0f}.",
+            *([] if self.risk is None else self.risk.lines()),
             "Fewer digraphs and closer bounds mean less noise. Nothing was spent.",
         ]
 
@@ -176,16 +181,13 @@ def statistics(
     out = None if out is None else Path(out)
     if out is not None:
         check_new_json(out)
-    plan = plan_statistics(source, digraphs, options, **settings)
-    release, real = plan.release, source.keystrokes
-    names = release.declaration.groups
-    labels = np.zeros(real.n_learners, dtype=np.int64) if source.labels is None else source.labels
+    plan = _planned(source, digraphs, settled(options, settings))
+    release = plan.release
     plan.account.check(release.guarantee)
     with plan.account.charge(
         "keystrokes statistics", "discrete Gaussian", release.guarantee, out=out, noise=noise
     ) as charge:
-        group = declared_groups(names, names if source.labels is None else source.label_names, labels)
-        found = release_statistics(real, group, release, charge.noise)
+        found = release_statistics(source.keystrokes, _group_of(source, release), release, charge.noise)
         if out is not None:
             write_json(
                 out, {**found.to_json(), "card": charge.card, "simulated": bool(plan.account.simulated)}
@@ -199,8 +201,20 @@ def plan_statistics(
     options: StatisticsOptions = StatisticsOptions(),  # noqa: B008 (frozen)
     **settings: Any,
 ) -> StatisticsPlan:
-    """What `statistics` would cost with the same arguments; refuses what it would refuse."""
-    options = settled(options, settings)
+    """What `statistics` would cost with the same arguments, and what it would risk; refuses what it would refuse.
+
+    The risk is measured on these learners, and no guarantee covers it: it stays inside.
+    """
+    plan = _planned(source, digraphs, settled(options, settings))
+    # A seed that is always the same: asking again must not average the noise away.
+    rng = np.random.default_rng(1)
+    risk = statistics_risk(source.keystrokes, _group_of(source, plan.release), plan.release, rng)
+    return replace(plan, risk=risk)
+
+
+def _planned(
+    source: KeystrokeSource, digraphs: Sequence[str] | Path | str | None, options: StatisticsOptions
+) -> StatisticsPlan:
     if digraphs is None:
         raise UsageError(
             "no digraphs were declared.",
@@ -218,6 +232,14 @@ def plan_statistics(
     return StatisticsPlan(
         release, Account.open(options, source.origin, simulated=source.keystrokes.simulated)
     )
+
+
+def _group_of(source: KeystrokeSource, release: Release) -> NDArray[np.int64]:
+    """Each learner's place among the declared groups."""
+    names = release.declaration.groups
+    if source.labels is None:
+        return np.zeros(source.keystrokes.n_learners, dtype=np.int64)
+    return declared_groups(names, source.label_names, source.labels)
 
 
 def _groups(groups: str | None, labelled: bool) -> tuple[str, ...]:

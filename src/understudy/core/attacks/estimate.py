@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from statistics import fmean
 from typing import Any
 
 import numpy as np
@@ -77,6 +78,25 @@ class Risk:
             "learners_set_aside": self.n_set_aside,
             "attacks": [estimate.to_json() for estimate in self.estimates],
         }
+
+
+def mean_estimate(estimates: Sequence[RiskEstimate]) -> RiskEstimate:
+    """The mean of one attack's estimates over trials."""
+    figures: dict[str, Any] = {
+        name: fmean(getattr(estimate, name) for estimate in estimates)
+        for name in ("auc", "low", "high", "tpr_at_1pct")
+    }
+    return replace(estimates[0], **figures)
+
+
+def mean_risk(risks: Sequence[Risk]) -> Risk:
+    """The means over trials of the same attacks."""
+    return Risk(
+        tuple(mean_estimate(same) for same in zip(*(risk.estimates for risk in risks), strict=True)),
+        fmean(risk.low for risk in risks),
+        fmean(risk.high for risk in risks),
+        risks[0].n_set_aside,
+    )
 
 
 @dataclass(frozen=True)

@@ -8,12 +8,11 @@ of the real data, covered by no guarantee, and stay with the custodian unless pu
 from __future__ import annotations
 
 import statistics
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from understudy.core.attacks.estimate import ChanceLevel, Risk, RiskEstimate
+from understudy.core.attacks.estimate import ChanceLevel, Risk, RiskEstimate, mean_estimate, mean_risk
 from understudy.core.attacks.transcript import EXPOSED
 from understudy.core.engine import progress
 from understudy.core.engine.tasks import run_tasks
@@ -95,15 +94,14 @@ def _mean(trials: list[Trial], log: Interactions) -> Assessment:
     def mean(values: Any) -> float:
         return statistics.fmean(values)
 
+    risk = mean_risk([trial.risk for trial in trials])
     attributes = [trial.attribute for trial in trials]
     return Assessment(
-        estimates=tuple(
-            _mean_estimate(same) for same in zip(*(trial.risk.estimates for trial in trials), strict=True)
-        ),
-        white_box=_mean_estimate(white) if (white := [t.white_box for t in trials if t.white_box]) else None,
+        estimates=risk.estimates,
+        white_box=mean_estimate(white) if (white := [t.white_box for t in trials if t.white_box]) else None,
         exposed_share=mean(t.exposed_share for t in trials) if white else None,
-        low=mean(trial.risk.low for trial in trials),
-        high=mean(trial.risk.high for trial in trials),
+        low=risk.low,
+        high=risk.high,
         chance=ChanceLevel(
             mean(trial.chance.auc for trial in trials),
             mean(trial.chance.low for trial in trials),
@@ -120,16 +118,7 @@ def _mean(trials: list[Trial], log: Interactions) -> Assessment:
         utility={name: mean(trial.utility[name] for trial in trials) for name in trials[0].utility},
         groups=averaged(trial.groups for trial in trials),
         n_learners=log.n_learners,
-        n_set_aside=trials[0].risk.n_set_aside,
+        n_set_aside=risk.n_set_aside,
         n_constant=int(log.constant_actions().sum()),
         n_halves=len(trials),
     )
-
-
-def _mean_estimate(estimates: Sequence[RiskEstimate]) -> RiskEstimate:
-    """The mean of one attack's estimates over trials."""
-    figures: dict[str, Any] = {
-        name: statistics.fmean(getattr(estimate, name) for estimate in estimates)
-        for name in ("auc", "low", "high", "tpr_at_1pct")
-    }
-    return replace(estimates[0], **figures)
