@@ -243,6 +243,9 @@ def test_the_default_release_is_private_and_charged_once(room, tmp_path):
     log.write_bytes((room / "log.csv").read_bytes())
     explained = run("release", log, "-o", "bundle", "--explain", "--json", cwd=tmp_path)
     assert json.loads(explained.stdout)["spent"] == 0
+    predictions = json.loads(explained.stdout)["predictions"]
+    assert {0.02, 0.05, 0.1, 0.2} <= {row["found"] for row in predictions}
+    assert {"epsilon", "delta", "mu", "guessed", "singled_out", "rows_factor"} <= predictions[0].keys()
     assert not list(tmp_path.glob("*explained*"))
     assert not (tmp_path / "understudy.ledger").exists()
     done = run("release", log, "-o", "bundle", "--json", cwd=tmp_path)

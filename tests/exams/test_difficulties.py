@@ -167,7 +167,7 @@ def test_the_released_file_depends_on_the_learners_through_noise_only(sitting):
 
 def test_explained_precision_agrees_with_what_comes_out():
     request = DifficultiesOptions(epsilon=1.0)
-    row = next(row for row in forecast(request, 20, 400) if row.epsilon == 1.0)
+    row = next(row for row in forecast(request, 20, 400) if row.risk.epsilon == 1.0)
     sitting = Exam(400, 20, difficulty_sd=0.2).simulate(np.random.default_rng(4))
     noise = seeded_noise(np.random.default_rng(6))
     found = fit(sitting.responses, noise, epsilon=1.0)

@@ -2,6 +2,7 @@
 
 import csv
 import json
+import re
 
 import numpy as np
 import pytest
@@ -96,6 +97,9 @@ def test_explain_spends_and_writes_nothing(exam):
     assert done.returncode == 0, done.stderr
     assert "nothing was spent" in done.stdout
     assert "task 1, task 2" in done.stdout
+    assert re.search(
+        r"\n5 in 100 +\d+ in 100 +1 in 100 +\d\.\d+ +\S+ +\d\.\d+ +(gaussian|knorm)", done.stdout
+    )
     assert sorted(path.name for path in exam.iterdir()) == ["exam.csv"]
 
 

@@ -250,6 +250,9 @@ def test_explaining_spends_nothing(unspent):
     assert [level["name"] for level in content["risk"]["levels"]] == [
         *("proved limit", "noisy sums seen", "strongest attack")
     ]
+    assert 0.05 in [other["found"] for other in content["others"]]
+    noise = [other["count_noise_sd"] for other in content["others"]]
+    assert noise == sorted(noise, reverse=True)
     assert not (unspent / "understudy.ledger").exists()
 
 

@@ -10,6 +10,7 @@ import typer
 from understudy.cli.lazy import command_group
 from understudy.cli.options import AsJson, Quiet, grouped
 from understudy.cli.terminal import echo_json, print_table, show, tell, tell_reading
+from understudy.core.privacy.risk import RISK_COLUMNS, RISK_LEGEND
 from understudy.errors import UsageError
 from understudy.exams.ability import AbilityOptions, AbilityReport
 from understudy.exams.ability import ability as find_abilities
@@ -49,7 +50,9 @@ def difficulties(
     ] = None,
     explain: Annotated[
         bool,
-        typer.Option("--explain", help="Show what precision each epsilon buys; spend and write nothing."),
+        typer.Option(
+            "--explain", help="Show what precision each risk and epsilon buys; spend and write nothing."
+        ),
     ] = False,
     as_json: AsJson = False,
     quiet: Quiet = False,
@@ -180,17 +183,17 @@ def _print_difficulties(found: Difficulties) -> None:
 
 
 def _explain(responses: Responses, options: DifficultiesOptions, as_json: bool) -> None:
-    """Print what precision each epsilon would buy."""
+    """Print what precision each risk and epsilon would buy."""
     rows = forecast(plan_for(responses, options).options, responses.n_items, responses.n_learners)
     if as_json:
-        echo_json({"spent": 0, "predictions": [vars(row) for row in rows]})
+        echo_json({"spent": 0, "predictions": [row.to_json() for row in rows]})
         return
     print_table(
         f"Expected precision for {responses.n_learners:,} learners and {responses.n_items:,} items; nothing was spent",
-        ["epsilon", "method", "noise", "error, medium item", "error, hard item", "distinguished from"],
+        [*RISK_COLUMNS, "method", "noise", "medium item", "hard item", "distinguished from"],
         [
             [
-                f"{row.epsilon:g}",
+                *row.risk.cells(),
                 row.method,
                 f"{row.total_noise:.1f} learners",
                 f"{row.even:.2f}",
@@ -201,10 +204,11 @@ def _explain(responses: Responses, options: DifficultiesOptions, as_json: bool) 
         ],
     )
     typer.echo(
-        "Errors are standard errors of difficulties, in log-odds. A medium item is solved by half of the learners, a "
-        "hard one by a tenth. Distinguished from: how far two items must differ (solved by how many) to be put in "
-        "order."
+        "Medium and hard item: the standard error of its difficulty, in log-odds. A medium item is solved by half of "
+        "the learners, a hard one by a tenth. Distinguished from: how far two items must differ (solved by how many) "
+        "to be put in order."
     )
+    typer.echo(f"{RISK_LEGEND} State a risk with --risk, or an epsilon.")
     typer.echo("Items: " + ", ".join(responses.items[:30]) + (", …" if responses.n_items > 30 else "."))
 
 

@@ -13,6 +13,7 @@ from understudy.cli.lazy import command_group
 from understudy.cli.options import AsJson, Quiet, Seed, grouped
 from understudy.cli.terminal import echo_json, finite, print_table, show, tell, tell_reading
 from understudy.core.files.writing import check_not_input, write_text
+from understudy.core.privacy.risk import RISK_COLUMNS, RISK_LEGEND
 from understudy.logs.audit import Audit
 from understudy.logs.audit import audit as audit_logs
 from understudy.logs.inspect import Inspection
@@ -159,7 +160,8 @@ def release(
     options: ReleaseOptions,
     method: Method = "markov-dp",
     explain: Annotated[
-        bool, typer.Option("--explain", help="Spend nothing: show what accuracy each epsilon would buy.")
+        bool,
+        typer.Option("--explain", help="Spend nothing: show what accuracy each risk and epsilon would buy."),
     ] = False,
     as_json: AsJson = False,
     quiet: Quiet = False,
@@ -271,40 +273,38 @@ def _print_study(found: Study) -> None:
 
 
 def _explain(log: Interactions, out: Path, as_json: bool) -> None:
-    """Print what accuracy each epsilon would buy, and write the figure beside where the bundle would go."""
+    """Print what accuracy each risk and epsilon would buy, and write the figure beside where the bundle would go."""
     predictions = predict_errors(log.n_learners, log.n_actions)
     folder = out.resolve().parent
     if log.declared:
         explanation_figure(predictions).save(folder, f"{out.name}-explained")
     if as_json:
         echo_json(
-            {"spent": 0, "internal": not log.declared, "predictions": [finite(vars(p)) for p in predictions]}
+            {
+                "spent": 0,
+                "internal": not log.declared,
+                "predictions": [finite(p.to_json()) for p in predictions],
+            }
         )
         return
     print_table(
         f"Expected errors for {log.n_learners:,} learners, {log.n_actions:,} actions and "
         f"{ROWS_PER_LEARNER} rows per learner (a guess: the real number is not public); nothing was spent",
-        [
-            "epsilon",
-            "delta",
-            "members found at most",
-            "action shares off by",
-            "difficulty of a typical action off by",
-        ],
+        [*RISK_COLUMNS, "action shares off", "difficulty off", "rows off"],
         [
             [
-                f"{p.epsilon:g}",
-                f"{p.delta:.1e}",
-                f"{100 * p.found:.0f} in 100",
+                *p.risk.cells(),
                 f"{100 * p.action_shares:.0f} %",
-                f"{p.difficulty:.2f} log-odds",
+                f"{p.difficulty:.2f}",
+                f"x {p.rows_factor:.1f}",
             ]
             for p in predictions
         ],
     )
+    typer.echo(f"{RISK_LEGEND} State a risk with --risk, or an epsilon.")
     typer.echo(
-        "Members found at most: by an attacker who knows everything else and accuses one outsider in 100; guessing "
-        "finds 1. State it with --risk in place of an epsilon."
+        "Action shares off: the share of attempts at another action than it should be. Difficulty off: of a typical "
+        "action, in log-odds. Rows off: the factor by which the number of rows may be too high or too low, as a rule."
     )
     if log.declared:
         typer.echo(f"Figure: {folder / (out.name + '-explained.svg')}")

@@ -1,12 +1,14 @@
-"""forecast(): the precision of private difficulties at each epsilon, from public numbers only."""
+"""forecast(): the precision of private difficulties at each risk and epsilon, from public numbers only."""
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
+from understudy.core.privacy.risk import RISKS, RiskLimit, StatedRisk
 from understudy.exams.difficulties import PRIVATE, Estimation, plan
 from understudy.exams.estimators.noisy_totals import chance_curve
 from understudy.exams.ranking import MIN_STANDARD_ERRORS
@@ -25,7 +27,7 @@ class Precision:
     by a share of `other`.
     """
 
-    epsilon: float
+    risk: StatedRisk
     method: str
     total_noise: float
     even: float
@@ -33,26 +35,31 @@ class Precision:
     apart: float
     other: float
 
+    def to_json(self) -> dict[str, Any]:
+        """The precision for machines."""
+        return {**vars(self.risk), **{name: value for name, value in vars(self).items() if name != "risk"}}
+
 
 def forecast(options: Estimation, n_items: int, n_learners: int) -> list[Precision]:
-    """The precision that each epsilon buys, by the better of the private methods; nothing is spent."""
-    rows = []
-    for epsilon in EPSILONS:
+    """The precision that each risk and each epsilon buys, by the better of the private methods; nothing is spent."""
+
+    def asked(method: str, epsilon: float) -> Estimation:
+        delta = options.delta if method == "gaussian" else None
+        return replace(options, epsilon=epsilon, method=method, delta=delta, risk="")
+
+    def best(epsilons: dict[str, float]) -> Precision:
         choices = [
-            _precision(
-                replace(
-                    options,
-                    epsilon=epsilon,
-                    method=method,
-                    delta=options.delta if method == "gaussian" else None,
-                ),
-                n_items,
-                n_learners,
-            )
-            for method in PRIVATE
+            _precision(asked(method, epsilon), n_items, n_learners) for method, epsilon in epsilons.items()
         ]
-        rows.append(min(choices, key=lambda row: row.even))
-    return rows
+        return min(choices, key=lambda row: row.even)
+
+    def within(limit: RiskLimit, method: str) -> float:
+        return limit.epsilon(lambda epsilon: plan(asked(method, epsilon), n_items, n_learners).guarantee)
+
+    rows = [best(dict.fromkeys(PRIVATE, epsilon)) for epsilon in EPSILONS]
+    # The same risk is another epsilon for each kind of noise.
+    rows += [best({method: within(RiskLimit.parse(risk), method) for method in PRIVATE}) for risk in RISKS]
+    return sorted(rows, key=lambda row: -row.even)
 
 
 def _precision(options: Estimation, n_items: int, n_learners: int) -> Precision:
@@ -74,7 +81,7 @@ def _precision(options: Estimation, n_items: int, n_learners: int) -> Precision:
 
     even = error(0.5)
     return Precision(
-        planned.guarantee.epsilon,
+        StatedRisk.of(planned.guarantee),
         planned.method,
         math.sqrt(float(noise_variance(measurement.covariance, np.array([0.5]))[0])),
         even,

@@ -20,7 +20,7 @@ from understudy.core.pages.notebook import notebook_table
 from understudy.core.privacy.composition import default_delta
 from understudy.core.privacy.guarantee import Guarantee
 from understudy.core.privacy.noise import Noise
-from understudy.core.privacy.risk import ByRisk
+from understudy.core.privacy.risk import ByRisk, StatedRisk, explained_epsilons
 from understudy.core.privacy.spending import Account, Charge, Spending
 from understudy.errors import UsageError
 from understudy.keystrokes.digraph_statistics import (
@@ -35,6 +35,8 @@ from understudy.keystrokes.latencies import ARROW, LONGEST, SHORTEST, shown
 from understudy.keystrokes.profiles import MIN_OCCURRENCES
 from understudy.keystrokes.statistics_risk import StatisticsRisk, statistics_risk
 
+# What an explanation shows besides what was asked.
+EPSILONS = (0.5, 1.0, 2.0, 4.0, 8.0)
 COLOURS = (ACCENT, WARNING, MUTED)
 
 
@@ -73,10 +75,26 @@ class StatisticsPlan:
         """The learners of a group, if all groups are of one size."""
         return self.release.n_learners / len(self.release.declaration.groups)
 
+    def others(self) -> list[Release]:
+        """The same release at other epsilons, and at those of usual risks."""
+        epsilons = explained_epsilons(
+            lambda epsilon: replace(self.release, epsilon=epsilon).guarantee,
+            {*EPSILONS, self.release.epsilon},
+        )
+        return [replace(self.release, epsilon=epsilon) for epsilon in epsilons]
+
     def to_json(self) -> dict[str, Any]:
         """The plan for machines."""
         return {
             "spent": 0,
+            "others": [
+                {
+                    **vars(StatedRisk.of(other.guarantee)),
+                    "count_noise_sd": other.noise_sd,
+                    "mean_noise_sd_ms": other.expected_error(self.typical_group),
+                }
+                for other in self.others()
+            ],
             "epsilon": self.release.epsilon,
             "delta": self.release.delta,
             "n_learners": self.release.n_learners,

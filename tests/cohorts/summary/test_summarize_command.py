@@ -2,6 +2,7 @@
 
 import io
 import json
+import re
 import shutil
 from dataclasses import replace
 
@@ -61,6 +62,7 @@ def test_explain_spends_nothing(room):
     assert done.returncode == 0, done.stderr
     assert "Nothing was spent" in done.stdout
     assert "habits" in done.stdout
+    assert re.search(r"\n +5 in 100 +\d+ in 100 +\d+ in 100 +\d\.\d+ ", done.stdout)
     assert not (room / "understudy.ledger").exists()
     told = json.loads(summarize(room, "--explain", "--json", "--analyses", "weekly rhythm").stdout)
     assert told["spent"] == 0

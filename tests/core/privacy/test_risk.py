@@ -8,7 +8,17 @@ from scipy.stats import norm
 
 from understudy.core.privacy.composition import from_gaussians
 from understudy.core.privacy.guarantee import Guarantee
-from understudy.core.privacy.risk import ByRisk, RiskLimit, area, guessed, power
+from understudy.core.privacy.risk import (
+    RISK_COLUMNS,
+    RISKS,
+    ByRisk,
+    RiskLimit,
+    StatedRisk,
+    area,
+    explained_epsilons,
+    guessed,
+    power,
+)
 from understudy.errors import UsageError
 from understudy.logs.generators.budget import stated
 
@@ -94,6 +104,39 @@ def test_a_risk_that_guessing_reaches_or_that_everything_keeps_to_is_refused_in_
         RiskLimit.parse(text)
     assert (refusal.value.code, refusal.value.settings) == ("risk-out-of-range", ("risk",))
     assert "above 'auc 0.5'" in str(refusal.value) or "above '1 in 100'" in str(refusal.value)
+
+
+@pytest.mark.parametrize(
+    ("guarantee", "mu"),
+    [
+        (Guarantee(1.0), 2 * norm.ppf(np.e / (1 + np.e))),
+        (Guarantee(5.0, 1e-6, mu=0.9), 0.9),
+        (stated(3.0, 1e-6, "noise"), np.sqrt(2 * stated(3.0, 1e-6, "noise").rho)),
+        (Guarantee(3.0, 1e-6, rho=0.2), None),
+    ],
+)
+def test_a_stated_risk_is_read_off_the_curve_and_rounded_up(guarantee, mu):
+    risk = StatedRisk.of(guarantee)
+    for share, exact in (
+        (risk.found, power(guarantee, 0.01)),
+        (risk.guessed, power(guarantee, 0.5)),
+        (risk.singled_out, power(guarantee, 0.001)),
+        (risk.auc, area(guarantee)),
+    ):
+        assert exact - 1e-9 <= share < exact + 0.01
+    assert (risk.epsilon, risk.delta) == (guarantee.epsilon, guarantee.delta)
+    assert risk.mu == (None if mu is None else pytest.approx(mu))
+    assert len(risk.cells()) == len(RISK_COLUMNS)
+
+
+def test_an_explanation_shows_the_epsilons_of_usual_risks():
+    shown = explained_epsilons(lambda epsilon: stated(epsilon, 1e-6, "noise"), (1.0, 8.0))
+    assert shown == sorted(shown)
+    assert len(shown) == 2 + len(RISKS)
+    found = [StatedRisk.of(stated(epsilon, 1e-6, "noise")).found for epsilon in shown]
+    assert {0.02, 0.05, 0.1, 0.2} <= set(found)
+    # A risk that the method cannot keep to is left out.
+    assert len(explained_epsilons(lambda epsilon: Guarantee(epsilon, 0.03), (1.0,))) == 1 + len(RISKS) - 1
 
 
 def test_no_noise_keeps_to_a_risk_below_delta():

@@ -8,6 +8,7 @@ import polars as pl
 import pytest
 
 from understudy.core.privacy.noise import seeded_noise
+from understudy.logs.generators.budget import predict
 from understudy.logs.generators.markov_dp import MarkovDP
 from understudy.logs.interactions import POOLED
 from understudy.logs.release.bundle import release
@@ -65,13 +66,26 @@ def test_accuracy_is_that_of_told_actions(shared):
 
 
 @pytest.mark.parametrize("epsilon", [1.0, 8.0])
-def test_the_success_rate_lies_within_its_stated_error(epsilon):
+def test_success_rate_and_number_of_rows_lie_within_their_stated_errors(epsilon):
     """Two standard deviations and an allowance: of 30 fits at most 3 may be outside (chance below 0.2 % at 2.5 %)."""
     log = Classroom(n_learners=300, n_actions=12).simulate(np.random.default_rng(3)).declare()
-    outside = 0
+    outside, rows_outside = 0, 0
     for seed in range(30):
         rng = np.random.default_rng(seed)
         fitted = MarkovDP(epsilon).fit(log, rng, seeded_noise(rng))
-        off = abs(fitted.sample(None, rng).outcome.mean() - log.outcome.mean())
-        outside += off > fitted.success_error_
-    assert outside <= 3
+        drawn = fitted.sample(None, rng)
+        outside += abs(drawn.outcome.mean() - log.outcome.mean()) > fitted.success_error_
+        ratio = drawn.n_rows / log.n_rows
+        rows_outside += not 1 / fitted.rows_factor_ <= ratio <= fitted.rows_factor_
+    assert max(outside, rows_outside) <= 3
+
+
+def test_the_predicted_factor_of_rows_is_about_what_a_fit_states():
+    log = Classroom(n_learners=300, n_actions=12).simulate(np.random.default_rng(3)).declare()
+    for epsilon in (1.0, 4.0, 8.0):
+        predicted = predict(300, 12, log.n_rows / 300, epsilon).rows_factor
+        stated = [
+            MarkovDP(epsilon).fit(log, rng, seeded_noise(rng)).rows_factor_
+            for rng in map(np.random.default_rng, range(5))
+        ]
+        assert np.log(predicted) == pytest.approx(np.mean(np.log(stated)), rel=0.4)

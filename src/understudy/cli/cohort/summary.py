@@ -19,6 +19,7 @@ from understudy.cohorts.summary.budget import Plan
 from understudy.cohorts.summary.summarize import Forecast, SummarizeOptions
 from understudy.cohorts.summary.summarize import plan as plan_summary
 from understudy.cohorts.summary.summarize import summarize as summarize_cohort
+from understudy.core.privacy.risk import RISK_COLUMNS, RISK_LEGEND, StatedRisk
 from understudy.errors import UsageError
 
 app = command_group()
@@ -132,11 +133,12 @@ def _print_plan(plan: Plan) -> None:
 def _print_forecast(forecast: Forecast) -> None:
     _print_plan(forecast.plan)
     print_table(
-        "Off by at other epsilons",
-        ["epsilon", *forecast.plan.shares],
+        "Off by at other risks and epsilons (*: as asked)",
+        ["", *RISK_COLUMNS, *forecast.plan.shares],
         [
-            [f"{other.epsilon:g}" + "*" * (other.epsilon == forecast.plan.epsilon)]
+            ["*" * (other.epsilon == forecast.plan.epsilon), *StatedRisk.of(other.guarantee).cells()]
             + [f"{error:.2f}" for error in other.errors().values()]
             for other in forecast.others()
         ],
     )
+    typer.echo(f"{RISK_LEGEND} State a risk with --risk, or an epsilon.")

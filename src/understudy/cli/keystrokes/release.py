@@ -11,10 +11,11 @@ from understudy.cli.keystrokes.measure import EventsPath, read
 from understudy.cli.lazy import command_group
 from understudy.cli.options import AsJson, Quiet, grouped
 from understudy.cli.terminal import print_table, show, tell
+from understudy.core.privacy.risk import RISK_COLUMNS, RISK_LEGEND, StatedRisk
 from understudy.errors import UsageError
 from understudy.keystrokes.digraph_statistics import DigraphStatistics
 from understudy.keystrokes.formats.reading import KeystrokeOptions
-from understudy.keystrokes.group_statistics import StatisticsOptions, plan_statistics
+from understudy.keystrokes.group_statistics import StatisticsOptions, StatisticsPlan, plan_statistics
 from understudy.keystrokes.group_statistics import statistics as release_statistics
 from understudy.keystrokes.program_text.files import ScrubOptions
 from understudy.keystrokes.program_text.files import scrub as scrub_programs
@@ -87,6 +88,8 @@ def statistics(
         plan = plan_statistics(source, digraphs, options)
         tell([str(doubt) for doubt in plan.account.doubts()], as_json or quiet)
         show(plan, as_json)
+        if not as_json:
+            _print_risks(plan)
         return
     found = release_statistics(source, digraphs, options, out=out)
     if not as_json:
@@ -120,6 +123,23 @@ def scrub(
         rows = [[what, str(count)] for what, count in found.to_frame().iter_rows()]
         print_table(f"Replaced in {found.report}", ["what", "count"], rows)
     show(found, as_json)
+
+
+def _print_risks(plan: StatisticsPlan) -> None:
+    print_table(
+        "Noise at other risks and epsilons (*: as asked)",
+        ["", *RISK_COLUMNS, "a count +-", "a mean +-"],
+        [
+            [
+                "*" * (other.epsilon == plan.release.epsilon),
+                *StatedRisk.of(other.guarantee).cells(),
+                f"{other.noise_sd:.1f} learners",
+                f"{other.expected_error(plan.typical_group):.0f} ms",
+            ]
+            for other in plan.others()
+        ],
+    )
+    typer.echo(f"{RISK_LEGEND} State a risk with --risk, or an epsilon.")
 
 
 def _print_means(found: DigraphStatistics) -> None:

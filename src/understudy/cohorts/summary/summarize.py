@@ -31,7 +31,7 @@ from understudy.core.privacy.composition import default_delta
 from understudy.core.privacy.confirmation import Doubt
 from understudy.core.privacy.guarantee import Guarantee
 from understudy.core.privacy.noise import Noise
-from understudy.core.privacy.risk import ByRisk
+from understudy.core.privacy.risk import ByRisk, StatedRisk, explained_epsilons
 from understudy.core.privacy.spending import Account, Charge, Spending
 from understudy.errors import DataError, RefusedError, UsageError
 
@@ -91,10 +91,12 @@ class Forecast:
     """Why the charge would be refused; empty if it would not be."""
 
     def others(self) -> list[Plan]:
-        """The same plan at other epsilons."""
-        return [
-            replace(self.plan, epsilon=epsilon) for epsilon in sorted({*OTHER_EPSILONS, self.plan.epsilon})
-        ]
+        """The same plan at other epsilons, and at those of usual risks."""
+        epsilons = explained_epsilons(
+            lambda epsilon: replace(self.plan, epsilon=epsilon).guarantee,
+            {*OTHER_EPSILONS, self.plan.epsilon},
+        )
+        return [replace(self.plan, epsilon=epsilon) for epsilon in epsilons]
 
     def noise_left(self) -> dict[str, float]:
         """What is left of each statistic's noise with last year's summary, at best."""
@@ -117,6 +119,7 @@ class Forecast:
             "remaining": self.remaining,
             "limit": self.limit,
             "refused": self.refused or None,
+            "risks": [vars(StatedRisk.of(other.guarantee)) for other in self.others()],
             "other_epsilons": {f"{other.epsilon:g}": other.errors() for other in self.others()},
             "noise_left_with_previous_at_best": self.noise_left() or None,
         }

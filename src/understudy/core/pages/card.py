@@ -109,5 +109,7 @@ def _worst_case_in_words(bound: dict[str, float]) -> str:
         "whether the record was used. Shown data made with the learner and data made without, this attacker picks "
         f"the right one at most {in_100(auc)}; guessing gives 50. Allowed one false alarm in 100, the attacker "
         f"is right about at most {found} of 100 learners; guessing gives one. A fact about that learner that would be "
-        f"a coin flip without the data is guessed right at most {in_100(bound['guessed_from_half'])}. {strength}"
+        f"a coin flip without the data is guessed right at most {in_100(bound['guessed_from_half'])}. A description "
+        "that fits one in 1,000 people fits that learner at most "
+        f"{in_100(bound['singled_out_from_1_in_1000'])}. {strength}"
     )

@@ -123,12 +123,10 @@ def analytic_rho(epsilon: float, delta: float, *, n_cells: int, sigma: float) ->
 
     On a lattice that is too coarse for so small an epsilon that is what zCDP proves.
     """
-    by_zcdp = rho_for(epsilon, delta)
-    if analytic_delta(by_zcdp, epsilon, n_cells=n_cells, sigma=sigma) > delta:
-        return by_zcdp
-    return _largest_rho(
+    found = _largest_rho(
         lambda rho: analytic_delta(rho, epsilon, n_cells=n_cells, sigma=sigma) <= delta, 4 * epsilon + 4
     )
+    return found if epsilon_for(found, delta) > epsilon else rho_for(epsilon, delta)
 
 
 def from_gaussians(

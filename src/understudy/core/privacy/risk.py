@@ -7,9 +7,10 @@ curve: learners found, the AUC, how often one learner's value is guessed.
 
 from __future__ import annotations
 
+import contextlib
 import math
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, fields, replace
 from typing import Annotated, Any, Self
 
@@ -17,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import ndtr, ndtri
 
-from understudy.core.privacy.composition import rounded_down
+from understudy.core.privacy.composition import mu_from_pure, rounded_down
 from understudy.core.privacy.guarantee import Guarantee
 from understudy.errors import UsageError
 
@@ -87,6 +88,66 @@ def worst_case(guarantee: Guarantee) -> dict[str, float]:
         "guessed_from_half": _rounded_up(guessed(guarantee, 0.5)),
         "singled_out_from_1_in_1000": _rounded_up(guessed(guarantee, 0.001)),
     }
+
+
+# What explanations show the accuracy for.
+RISKS = ("2 in 100", "5 in 100", "10 in 100", "20 in 100")
+RISK_COLUMNS = ("members found", "guessed", "singled out", "epsilon", "delta", "mu")
+RISK_LEGEND = (
+    "At most, by an attacker who knows everything else. Members found: of 100, if one outsider in 100 is accused too; "
+    "guessing finds 1. Guessed: how often a fact about a learner that would be a coin flip. Singled out: how often a "
+    "description that fits one in 1,000 people fits the learner."
+)
+
+
+@dataclass(frozen=True)
+class StatedRisk:
+    """What a guarantee lets an attacker reach at most, with epsilon, delta and mu beside it."""
+
+    found: float
+    """Members found by whoever accuses one outsider in 100."""
+    auc: float
+    guessed: float
+    """How often a fact is guessed that would be a coin flip without the data."""
+    singled_out: float
+    """How often a description fits a learner that fits one in 1,000 people."""
+    epsilon: float
+    delta: float
+    mu: float | None
+    """Of Gaussian differential privacy; None where only zCDP is proved."""
+
+    @classmethod
+    def of(cls, guarantee: Guarantee) -> StatedRisk:
+        """The risk of a formal guarantee."""
+        most, mu = worst_case(guarantee), guarantee.mu
+        if mu is None and guarantee.rho is not None and guarantee.slack is not None:
+            mu = math.sqrt(2.0 * guarantee.rho)  # up to a factor e^slack of probabilities
+        elif mu is None and guarantee.rho is None and not guarantee.delta:
+            mu = mu_from_pure(guarantee.epsilon)
+        return cls(
+            most["tpr_at_1pct"],
+            most["auc"],
+            most["guessed_from_half"],
+            most["singled_out_from_1_in_1000"],
+            guarantee.epsilon,
+            guarantee.delta,
+            mu,
+        )
+
+    def cells(self) -> list[str]:
+        """The risk for a table with `RISK_COLUMNS`."""
+        shares = [f"{100 * share:.0f} in 100" for share in (self.found, self.guessed, self.singled_out)]
+        numbers = [f"{self.epsilon:g}", f"{self.delta:.1e}" if self.delta else "0"]
+        return [*shares, *numbers, "" if self.mu is None else f"{self.mu:.2f}"]
+
+
+def explained_epsilons(guarantee_of: Callable[[float], Guarantee], epsilons: Iterable[float]) -> list[float]:
+    """The epsilons that an explanation shows: usual ones, and those of `RISKS` that the method can keep to."""
+    found = set(epsilons)
+    for risk in RISKS:
+        with contextlib.suppress(UsageError):  # a large delta alone may pass a small risk
+            found.add(RiskLimit.parse(risk).epsilon(guarantee_of))
+    return sorted(found)
 
 
 def _rounded_up(share: float) -> float:

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import lru_cache
-from math import sqrt
+from math import log, sqrt
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,8 +20,9 @@ from understudy.core.privacy.composition import analytic_rho, default_delta, fro
 from understudy.core.privacy.guarantee import Guarantee
 from understudy.core.privacy.mechanisms import gaussian
 from understudy.core.privacy.noise import Noise, os_noise
-from understudy.core.privacy.risk import worst_case
-from understudy.logs.generators.private_sums import RESOLUTION, Total
+from understudy.core.privacy.risk import StatedRisk
+from understudy.logs.generators.private_sums import RESOLUTION, Total, bin_edges
+from understudy.logs.models.lengths import USUAL_SPREAD, Lengths
 
 Floats = NDArray[np.float64]
 
@@ -47,6 +49,9 @@ VOCABULARY_SHARE = 0.10
 # this many lattice steps. Both are far from what a fit uses, and both are checked.
 MOST_CELLS = 1_000_000
 LEAST_SIGMA = 2.0**15
+
+# The longest sequence for which rows are predicted: the usual one.
+PREDICTED_LONGEST = 1000
 
 # Clipping moves less mass than it takes: learners who are clipped do much the same as others.
 CLIPPED_MATTERS = 0.35
@@ -195,14 +200,18 @@ def vocabulary_threshold(sigma: float, delta: float, most: int) -> float:
 
 @dataclass(frozen=True)
 class Prediction:
-    """Errors to expect of the synthetic log, before anything is spent."""
+    """Errors to expect of the synthetic log at a risk, before anything is spent."""
 
-    epsilon: float
-    delta: float
-    found: float
-    """Members found at most, by whoever accuses one outsider in 100."""
+    risk: StatedRisk
     action_shares: float
     difficulty: float
+    rows_factor: float
+    """The mean number of rows is within this factor of the real one, as a rule."""
+
+    def to_json(self) -> dict[str, Any]:
+        """The prediction for machines."""
+        errors = {name: value for name, value in vars(self).items() if name != "risk"}
+        return {**vars(self.risk), **errors}
 
 
 def predict(n_learners: int, n_actions: int, rows_per_learner: float, epsilon: float) -> Prediction:
@@ -229,5 +238,23 @@ def predict(n_learners: int, n_actions: int, rows_per_learner: float, epsilon: f
     # a finite log and the model's own error come on top.
     drawing = 1.0 / sqrt(max(0.2 * n_rows / n_actions, 1.0))
     difficulty = sqrt(noise**2 / (1.0 + noise**2) + drawing**2 + 0.1**2)
-    found = worst_case(stated(epsilon, delta, ""))["tpr_at_1pct"]
-    return Prediction(epsilon, delta, found, action_shares, difficulty)
+    rows_factor = _rows_factor(n_learners, rows_per_learner, spending_rho, shares)
+    return Prediction(StatedRisk.of(stated(epsilon, delta, "")), action_shares, difficulty, rows_factor)
+
+
+def _rows_factor(n_learners: int, rows_per_learner: float, rho: float, shares: dict[str, float]) -> float:
+    """The factor that a fit would state, if lengths had the usual spread and all noise happened to be zero."""
+    lengths = Lengths(n_learners, bin_edges(PREDICTED_LONGEST))
+    logarithm = np.log(lengths.rows)
+    middle = log(max(rows_per_learner, 1.0)) - USUAL_SPREAD**2 / 2.0
+    law = np.exp(-0.5 * ((logarithm - middle) / USUAL_SPREAD) ** 2) / lengths.rows
+    law /= law.sum()
+    position = logarithm / logarithm[-1]
+    # Replacing a learner moves the first two by sqrt(2), and rows up to `most` by sqrt(3) `most`, with two noises.
+    moments = n_learners * np.array([law @ position, law @ position**2])
+    lengths.observe_moments(moments, 1.0 / sqrt(rho * shares["length moments"]))
+    lengths.observe_bins(n_learners * lengths.bins(law), 1.0 / sqrt(rho * shares["lengths"]))
+    most, _ = choose_most_rows(lengths.law()[0], n_learners, rho * shares["totals"])
+    counted = np.minimum(lengths.rows, most)
+    lengths.observe(counted, n_learners * float(law @ counted), most * sqrt(3.0 / (rho * shares["totals"])))
+    return lengths.law()[1]

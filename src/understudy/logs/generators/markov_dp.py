@@ -13,7 +13,7 @@ stay and only jumps need a matrix.
 from __future__ import annotations
 
 from dataclasses import replace
-from math import log1p
+from math import log1p, sqrt
 from typing import ClassVar
 
 import numpy as np
@@ -21,7 +21,6 @@ from numpy.polynomial.hermite_e import hermegauss
 from numpy.typing import NDArray
 from scipy.optimize import brentq
 from scipy.special import expit, logit
-from scipy.stats import norm
 
 from understudy.core.attacks.transcript import LearnerSums
 from understudy.core.names import natural_order
@@ -59,6 +58,7 @@ from understudy.logs.models.denoising import (
     shrunk_shares,
     to_simplex,
 )
+from understudy.logs.models.lengths import Lengths, spread_lengths
 from understudy.logs.models.markov import AliasTables, TransitionCounts, sample_walks
 from understudy.logs.models.rasch import PairCounts, unexplained
 
@@ -174,7 +174,7 @@ class MarkovDP(Generator):
     def _sample(self, n_learners: int | None, rng: np.random.Generator) -> Interactions:
         """Walks of invented learners."""
         n = self.n_learners_ if n_learners is None else n_learners
-        lengths = 1 + rng.choice(len(self.length_law_), n, p=self.length_law_)
+        lengths = spread_lengths(self.length_law_, n, rng)
         ability = rng.normal(self.ability_mean_, self.ability_spread_, n)
         action, outcome, offsets = sample_walks(self.tables_, self.easiness_, ability, lengths, rng)
         return Interactions(action, outcome, offsets, self.actions_)
@@ -185,10 +185,16 @@ class MarkovDP(Generator):
         (moments,) = spending.spend("length moments", walks.length_moments(self.longest))
         (lengths,) = spending.spend("lengths", walks.lengths(edges))
         (starts,) = spending.spend("starts", walks.starts())
-        usual_lengths = _usual_lengths(moments.values / n_learners, edges, self.longest)
-        self.length_law_ = _length_law(_outstanding(lengths, n_learners, usual_lengths), edges)
-        most, self.success_error_ = choose_most_rows(self.length_law_, n_learners, spending.rho_of("totals"))
+        believed = Lengths(n_learners, edges)
+        believed.observe_moments(moments.values, float(np.max(moments.sigma)))
+        believed.observe_bins(lengths.values, float(np.max(lengths.sigma)))
+        law, _ = believed.law()
+        most, self.success_error_ = choose_most_rows(law, n_learners, spending.rho_of("totals"))
         (overall,) = spending.spend("totals", walks.totals(most))
+        # Successes and failures together are rows, with the noise of both.
+        noise_of_rows = sqrt(2.0) * float(np.max(overall.sigma))
+        believed.observe(np.minimum(believed.rows, most), float(overall.values[1:].sum()), noise_of_rows)
+        self.length_law_, self.rows_factor_ = believed.law()
         n_runs, successes, failures = np.maximum(overall.values, 1.0)
         self.success_rate_ = float(np.clip(successes / (successes + failures), 0.02, 0.98))
         stay_share = float(np.clip(1.0 - n_runs / (successes + failures), 0.0, 0.98))
@@ -292,36 +298,6 @@ def _with_private_vocabulary(log: Interactions, spending: Spending, delta: float
     threshold = vocabulary_threshold(float(np.max(shared.sigma)), delta, MOST_OWN_ACTIONS)
     shared_names = {log.actions[code] for code in candidate[shared.values > threshold]}
     return log.with_vocabulary(natural_order(shared_names))
-
-
-def _usual_lengths(moments: Floats, edges: IntArray, longest: int) -> Floats:
-    """Shares of learners by length if the logarithm of length is normal, with these moments."""
-    mean = float(np.clip(moments[0], 0.05, 0.95))
-    spread = float(np.sqrt(np.clip(moments[1] - mean**2, 0.05**2, 0.3**2)))
-    position = np.log(edges) / np.log(longest)
-    shares = np.diff(norm.cdf(position, mean, spread)) + 1e-9
-    usual: Floats = shares / shares.sum()
-    return usual
-
-
-def _outstanding(noisy: Noisy, total: float, prior: Floats) -> Floats:
-    """The prior's shares, but for bins whose noisy counts stand out from it by twice their noise.
-
-    One stray learner in a bin of long sequences would add hundreds of rows.
-    """
-    departure = noisy.values - total * prior
-    believed = np.where(np.abs(departure) > 2.0 * noisy.sigma, departure, 0.0)
-    return to_simplex(total * prior + believed, total) / total
-
-
-def _length_law(shares: Floats, edges: IntArray) -> Floats:
-    """Probability of each length from 1 on; within a bin, shorter ones are likelier."""
-    law = np.zeros(int(edges[-1]) - 1)
-    for share, low, high in zip(shares, edges[:-1], edges[1:], strict=True):
-        weight = 1.0 / np.arange(low, high)
-        law[low - 1 : high - 1] = share * weight / weight.sum()
-    normed: Floats = law / law.sum()
-    return normed
 
 
 def _believed(noisy: Noisy, total: float, prior: Floats) -> tuple[Floats, float]:

@@ -25,7 +25,7 @@ from understudy.core.pages.figures import ACCENT, WARNING, Figure
 from understudy.core.pages.notebook import notebook_table
 from understudy.core.privacy.guarantee import Guarantee
 from understudy.core.privacy.noise import Noise
-from understudy.core.privacy.risk import ByRisk, RiskLimit, worst_case
+from understudy.core.privacy.risk import ByRisk, explained_epsilons, worst_case
 from understudy.core.privacy.spending import Account, Charge, Spending, SpentError
 from understudy.errors import RefusedError, UsageError
 from understudy.logs.audit import risk_figure
@@ -46,7 +46,6 @@ RISK_LIMIT = 0.55
 FEWEST_JUDGED = 50
 # What `explain` predicts for.
 EPSILONS = (0.5, 1.0, 2.0, 4.0, 8.0)
-RISKS = ("2 in 100", "5 in 100", "10 in 100", "20 in 100")
 # Rows that a learner is taken to have: the log's own number is not public.
 ROWS_PER_LEARNER = 20
 
@@ -308,17 +307,15 @@ def _refusal(generator: Generator, reason: str) -> RefusedError:
 
 def explain(n_learners: int, n_actions: int) -> list[Prediction]:
     """The accuracy that each risk and each epsilon would buy, from the public numbers of learners and actions."""
-    by_risk = [MarkovDP().within(RiskLimit.parse(risk), n_learners).epsilon for risk in RISKS]
-    return [
-        predict(n_learners, n_actions, ROWS_PER_LEARNER, epsilon) for epsilon in sorted((*EPSILONS, *by_risk))
-    ]
+    epsilons = explained_epsilons(lambda epsilon: MarkovDP(epsilon).guarantee(n_learners), EPSILONS)
+    return [predict(n_learners, n_actions, ROWS_PER_LEARNER, epsilon) for epsilon in epsilons]
 
 
 def explanation_figure(predictions: list[Prediction]) -> Figure:
     """Expected errors against epsilon."""
     looks = {"action shares": Look(ACCENT), "difficulty": Look(WARNING, "diamond")}
     points = [
-        Point(prediction.epsilon, error, series=series)
+        Point(prediction.risk.epsilon, error, series=series)
         for series, errors in zip(
             looks,
             ([p.action_shares for p in predictions], [p.difficulty for p in predictions]),

@@ -163,6 +163,7 @@ def expected_errors(
         # Of what is pooled no action's difficulty is known, so there is no figure for the whole file.
         "difficulty": None if pooled > MUCH_POOLED else prediction.difficulty,
         "success_rate": getattr(generator, "success_error_", None),
+        "rows_factor": getattr(generator, "rows_factor_", None),
         "signal": {name: round(share, 2) for name, share in signal.items()},
     }
 
