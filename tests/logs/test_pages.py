@@ -19,7 +19,7 @@ from understudy.core.attacks.estimate import ChanceLevel, RiskEstimate
 from understudy.core.files.identifiers import Identifier
 from understudy.core.files.origin import Origin
 from understudy.core.pages.levels import risk_levels
-from understudy.core.pages.words import ATTACK_STORIES
+from understudy.core.pages.words import ATTACK_STORIES, certainty
 from understudy.core.privacy.guarantee import Guarantee
 from understudy.core.privacy.risk import worst_case
 from understudy.logs.attacks.attribute import AttributeEstimate
@@ -54,7 +54,9 @@ def assessment() -> Assessment:
         ),
         low=LOW,
         high=HIGH,
-        chance=ChanceLevel(0.5312, 0.4477, 0.6161),
+        found_low=0.1234,
+        found_high=0.3456,
+        chance=ChanceLevel(0.5312, 0.4477, 0.6161, 0.0234, 0.0423),
         white_box=RiskEstimate("transcript", 0.7714, 0.7228, 0.8136, 0.2591, 300, 300),
         exposed_share=0.0417,
         attribute=AttributeEstimate(0.6836, 0.6926, -0.009, -0.073, 0.0551, 284),
@@ -128,6 +130,7 @@ def study_of(folder: Path, text: str) -> str:
             **{metric.name: 0.1 * (seed + 1) for metric in METRICS},
             **{f"auc_{attack.replace('-', '_')}": 0.6 for attack in MEMBERSHIP_ATTACKS},
             **{"auc_worst": 0.7, "auc_worst_low": 0.6, "auc_worst_high": 0.8, "tpr_at_1pct": 0.1},
+            **{"tpr_chance_high": 0.02},
             **{"auc_chance": 0.53, "auc_chance_low": 0.45, "auc_chance_high": 0.61},
             **{"worst_attack": "shadow", "auc_attribute": 0.6, "attribute_advantage": -0.0001},
             **{"attribute_advantage_low": -0.1, "attribute_advantage_high": 0.1},
@@ -302,6 +305,34 @@ def test_the_report_opens_with_the_verdict_and_stays_inside() -> None:
     ) in words
     assert "never released and never charged" in words
     assert "Seed (keep it inside) 123456789" in words
+
+
+def test_the_report_quotes_the_attack_that_finds_most_and_what_luck_finds() -> None:
+    found = assessment()
+    rare = [replace(e, tpr_at_1pct=0.3579) if e.attack == "rare" else e for e in found.estimates]
+    assert certainty(replace(found, estimates=tuple(rare)), found.chance) == (
+        "Allowed one false alarm per 100 outsiders, the attack that finds most (rare) finds 36 of 100 members; by luck "
+        "alone the best of these attacks finds 2, and in 95 of 100 draws no more than 4. The interval of the AUC lies "
+        "above 0.5: this is more than luck."
+    )
+
+
+@pytest.mark.parametrize(
+    ("auc", "low", "luck", "words"),
+    [
+        (0.52, 0.5041, 0.51, "was not shown to beat guessing"),  # printed as 0.50
+        (0.53, 0.5051, 0.51, "more than luck"),
+        (0.534, 0.52, 0.526, "so this may be luck"),  # printed as 0.53, both
+        (0.536, 0.52, 0.534, "more than luck"),
+    ],
+)
+def test_no_sentence_contradicts_the_figures_as_they_are_printed(auc, low, luck, words) -> None:
+    found = assessment()
+    estimates = tuple(replace(estimate, auc=auc) for estimate in found.estimates)
+    risk = replace(found, estimates=estimates, low=low, high=0.54)
+    said = certainty(risk, replace(found.chance, high=luck))
+    assert words in said
+    assert ("more than luck" in said) == (words == "more than luck")
 
 
 def test_a_report_of_attacks_that_only_guess_does_not_cry_wolf() -> None:

@@ -234,10 +234,15 @@ def _print_audit(found: Audit) -> None:
             for e in risk.estimates
         ],
     )
-    typer.echo("Left out: shadow, which refits the generator; files cannot do that.")
+    typer.echo("Left out: pairwise, shadow and stacked, which refit the generator; files cannot do that.")
     typer.echo(
         f"Strongest: {risk.worst.attack}, AUC {risk.worst.auc:.3f} "
         f"(simultaneous interval {risk.low:.3f}–{risk.high:.3f}; 0.5 is guessing)."
+    )
+    typer.echo(
+        f"Most found at 1 % false alarms: {100 * risk.most_found.tpr_at_1pct:.1f} % by {risk.most_found.attack} "
+        f"(simultaneous interval {100 * risk.found_low:.1f}–{100 * risk.found_high:.1f} %; "
+        f"by luck alone up to {100 * found.chance.found_high:.1f} %)."
     )
     typer.echo(
         f"Attribute attack: advantage {found.attribute.advantage:+.3f} over the baseline "
@@ -263,7 +268,7 @@ def _print_study(found: Study) -> None:
                 f"{s['auc_worst']:.3f}",
                 f"{s['auc_worst_low']:.3f}–{s['auc_worst_high']:.3f}",
                 f"{s['auc_chance_low']:.3f}–{s['auc_chance_high']:.3f}",
-                f"{100 * s['tpr_at_1pct']:.1f} %",
+                f"{100 * s['tpr_at_1pct']:.1f} % (luck {100 * s['tpr_chance_high']:.1f})",
             ]
             for s in found.summaries
         ],

@@ -16,7 +16,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from understudy.core.attacks.estimate import ChanceLevel, Risk, RiskEstimate, chance_level, judge, mean_risk
+from understudy.core.attacks.estimate import (
+    ChanceLevel,
+    Risk,
+    RiskEstimate,
+    chance_level,
+    judge,
+    mean_chance,
+    mean_risk,
+)
 from understudy.core.attacks.transcript import EXPOSED, LearnerSums, white_box
 from understudy.core.pages.levels import RiskLevel, risk_levels
 from understudy.core.privacy.guarantee import Guarantee
@@ -96,9 +104,7 @@ def statistics_risk(
         exposed.append(seen.exposed_share)
     return StatisticsRisk(
         mean_risk(risks),
-        ChanceLevel(
-            *(float(np.mean([getattr(c, part) for c in chances])) for part in ("auc", "low", "high"))
-        ),
+        mean_chance(chances),
         float(np.mean(exposed)),
         half.guarantee,
         n,

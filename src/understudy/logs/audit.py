@@ -11,7 +11,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from understudy.core.attacks.estimate import ChanceLevel, Risk, RiskEstimate, judge
+from understudy.core.attacks.estimate import ChanceLevel, Risk, RiskEstimate, chance_level, judge
 from understudy.core.engine.tasks import n_cores, run_tasks
 from understudy.core.pages.charts import Look, Point, dots
 from understudy.core.pages.figures import ACCENT, MUTED, WARNING, Figure
@@ -19,13 +19,17 @@ from understudy.core.pages.notebook import notebook_table
 from understudy.core.pages.words import GUESSING
 from understudy.errors import DataError
 from understudy.logs.attacks.attribute import AttributeEstimate, attribute_attack
-from understudy.logs.attacks.joint import joint_scores
 from understudy.logs.attacks.knowledge import Knowledge
-from understudy.logs.attacks.plugins import plugged_attacks, scores_of
-from understudy.logs.attacks.shadow import N_SHADOWS, Generate, ShadowAttack, fit_shadow, joint_linear_scores
-from understudy.logs.attacks.steps import count_scores, rare_bag_scores, rare_scores, transition_scores
-from understudy.logs.attacks.subsequence import outcome_scores, subsequence_scores
-from understudy.logs.attacks.tracing import tracing_scores
+from understudy.logs.attacks.scores import scores_without_refits
+from understudy.logs.attacks.shadow import (
+    N_SHADOWS,
+    REFITTING_ATTACKS,
+    Generate,
+    ShadowAttack,
+    fit_shadow,
+    joint_linear_scores,
+    n_stacked,
+)
 from understudy.logs.interactions import Interactions, as_log, common_vocabulary, joined
 from understudy.logs.utility import Real, measure
 
@@ -37,14 +41,14 @@ MEMBERSHIP_ATTACKS = (
     "lcs-expected",
     "lcs-outcomes",
     "transitions",
+    "transitions-outcomes",
     "counts",
     "rare",
     "rare-bags",
     "tracing",
     "tracing-outcomes",
     "joint",
-    "joint-linear",
-    "shadow",
+    *REFITTING_ATTACKS,
 )
 
 
@@ -60,7 +64,10 @@ def train_shadow_attack(
     Shadows hold scores of learners, so they live in memory only and go with the process.
     """
     tasks = [
-        partial(fit_shadow, knowledge, generate, np.random.default_rng(s)) for s in seed.spawn(n_shadows)
+        partial(
+            fit_shadow, knowledge, generate, np.random.default_rng(s), stacked=number < n_stacked(n_shadows)
+        )
+        for number, s in enumerate(seed.spawn(n_shadows))
     ]
     return ShadowAttack(knowledge, run_tasks(tasks, tick))
 
@@ -69,20 +76,11 @@ def membership_scores(
     knowledge: Knowledge, synthetic: Interactions, shadow: ShadowAttack | None, workers: int = 1
 ) -> dict[str, Floats]:
     """The scores of all learners by all membership attacks; who was a member plays no part."""
-    scores = subsequence_scores(knowledge, synthetic, workers)
-    scores["lcs-outcomes"] = outcome_scores(knowledge, synthetic, workers)
-    scores["transitions"] = transition_scores(knowledge, synthetic)
-    scores["counts"] = count_scores(knowledge, synthetic)
-    scores["rare"] = rare_scores(knowledge, synthetic)
-    scores["rare-bags"] = rare_bag_scores(knowledge, synthetic)
-    scores.update(tracing_scores(knowledge, synthetic))
-    scores["joint"] = joint_scores(knowledge, synthetic)
+    scores = scores_without_refits(knowledge, synthetic, workers)
     if shadow is None:
         scores["joint-linear"] = joint_linear_scores(knowledge, synthetic)
     else:
-        scores.update(shadow.scores(synthetic))
-    for name, plugged in plugged_attacks().items():
-        scores[name] = scores_of(name, plugged, knowledge, synthetic)
+        scores.update(shadow.scores(synthetic, scores))
     return scores
 
 
@@ -117,6 +115,14 @@ def judged_risk(
     )
 
 
+def judged_chance(
+    knowledge: Knowledge, member: NDArray[np.bool_], scores: dict[str, Floats], rng: np.random.Generator
+) -> ChanceLevel:
+    """What luck alone gives with these scores, on the same learners."""
+    judged = knowledge.judged
+    return chance_level({name: values[judged] for name, values in scores.items()}, member[judged], rng)
+
+
 # Share of synthetic rows with unknown actions beyond which an audit would see nothing.
 MOST_STRANGE = 0.2
 
@@ -126,6 +132,7 @@ class Audit:
     """What an audit of three logs found: internal, since it is computed from real learners."""
 
     risk: Risk
+    chance: ChanceLevel
     attribute: AttributeEstimate
     utility: dict[str, float]
     strange_share: float
@@ -140,10 +147,11 @@ class Audit:
         return {
             "internal": True,
             "risk": self.risk.to_json(),
+            "chance": dict(vars(self.chance)),
             "attribute": self.attribute.to_json(),
             "utility": self.utility,
             "rows_with_unknown_actions": self.strange_share,
-            "left_out": "shadow (it refits the generator, which files cannot do)",
+            "left_out": "pairwise, shadow and stacked (they refit the generator, which files cannot do)",
         }
 
     def to_frame(self) -> pl.DataFrame:
@@ -152,7 +160,7 @@ class Audit:
 
     def plot(self) -> Any:
         """Every attack's AUC with its interval, as an altair chart."""
-        return risk_figure(self.risk.estimates).chart
+        return risk_figure(self.risk.estimates, self.chance).chart
 
     def _repr_html_(self) -> str:
         return notebook_table(
@@ -172,7 +180,7 @@ def audit(
     """Every attack and metric that needs no generator.
 
     `members` are the learners whom the generator learned from, `outsiders` learners of the same kind whom
-    it never saw. The shadow attack is left out: it refits the generator.
+    it never saw. Attacks that refit the generator are left out.
     """
     rng = rng or np.random.default_rng(0)
     members, outsiders, synthetic = map(as_log, (members, outsiders, synthetic))
@@ -190,8 +198,10 @@ def audit(
     population = joined(members, outsiders)
     member = np.arange(population.n_learners) < members.n_learners
     knowledge = Knowledge(population, members.n_learners)
+    scores = membership_scores(knowledge, synthetic, None, workers=n_cores())
     return Audit(
-        risk=attack(knowledge, member, synthetic, None, rng, workers=n_cores()),
+        risk=judged_risk(knowledge, member, scores, rng),
+        chance=judged_chance(knowledge, member, scores, rng),
         attribute=attribute_attack(members, outsiders, synthetic, rng),
         utility=measure(Real(members, outsiders), synthetic),
         strange_share=strange_share,

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from understudy.core.attacks.estimate import ChanceLevel, Risk, RiskEstimate, auc_with_interval, chance_level
+from understudy.core.attacks.estimate import ChanceLevel, Risk, RiskEstimate, auc_with_interval
 from understudy.core.attacks.transcript import WhiteBox
 from understudy.core.privacy.guarantee import Guarantee
 from understudy.core.privacy.noise import seeded_noise
@@ -25,7 +25,7 @@ from understudy.logs.attacks.attribute import AttributeEstimate, attribute_attac
 from understudy.logs.attacks.knowledge import Knowledge
 from understudy.logs.attacks.shadow import ShadowAttack
 from understudy.logs.attacks.transcript import white_box
-from understudy.logs.audit import judged_risk, membership_scores, train_shadow_attack
+from understudy.logs.audit import judged_chance, judged_risk, membership_scores, train_shadow_attack
 from understudy.logs.generators.generator import Generator
 from understudy.logs.interactions import Interactions
 from understudy.logs.models.next_outcome import fit_next_outcome
@@ -164,7 +164,12 @@ class Trial:
             "auc_chance_high": self.chance.high,
             "auc_transcript": None if self.white_box is None else self.white_box.auc,
             "worst_attack": self.risk.worst.attack,
-            "tpr_at_1pct": self.risk.worst.tpr_at_1pct,
+            "tpr_attack": self.risk.most_found.attack,
+            "tpr_at_1pct": self.risk.most_found.tpr_at_1pct,
+            "tpr_at_1pct_low": self.risk.found_low,
+            "tpr_at_1pct_high": self.risk.found_high,
+            "tpr_chance": self.chance.found,
+            "tpr_chance_high": self.chance.found_high,
             "auc_attribute": self.attribute.auc,
             "attribute_advantage": self.attribute.advantage,
             "attribute_advantage_low": self.attribute.low,
@@ -209,7 +214,6 @@ class Split:
         sampled = time.perf_counter()
         scores = membership_scores(self.knowledge, synthetic, shadow, workers)
         risk = judged_risk(self.knowledge, self.member, scores, rng)
-        judged = self.knowledge.judged
         seen = white_box(self.knowledge, fitted)
         return Trial(
             generator=generator.label,
@@ -218,9 +222,7 @@ class Split:
             n_learners=synthetic.n_learners,
             utility=measure(self.real, synthetic),
             risk=risk,
-            chance=chance_level(
-                {name: values[judged] for name, values in scores.items()}, self.member[judged], rng
-            ),
+            chance=judged_chance(self.knowledge, self.member, scores, rng),
             white_box=None if seen is None else self._judged(seen, rng),
             exposed_share=None if seen is None else seen.exposed_share,
             attribute=attribute_attack(self.real.training, self.real.held_out, synthetic, rng),

@@ -10,7 +10,14 @@ from scipy.stats import norm
 from sklearn.metrics import roc_auc_score
 
 from understudy.core.attacks import estimate
-from understudy.core.attacks.estimate import auc_with_error, chance_level, judge, true_positive_rate
+from understudy.core.attacks.estimate import (
+    auc_with_error,
+    chance_level,
+    found_interval,
+    judge,
+    shares_found,
+    true_positive_rate,
+)
 from understudy.errors import DataError
 from understudy.logs.attacks.knowledge import Knowledge
 from understudy.logs.audit import attack
@@ -200,3 +207,60 @@ def test_the_chance_level_is_that_of_the_strongest_of_as_many_attacks_on_as_many
     assert found.auc == pytest.approx(np.mean(drawn), abs=0.01)
     assert found.low == pytest.approx(np.quantile(drawn, 0.025), abs=0.02)
     assert found.high == pytest.approx(np.quantile(drawn, 0.975), abs=0.03)
+
+
+def test_the_chance_level_of_the_share_found_is_that_of_the_best_of_as_many_attacks():
+    """Oracle: shares found by independent scores, drawn one by one. One member of 100 is 0.01."""
+    rng = np.random.default_rng(5)
+    member = np.arange(300) < 100
+    scores = {name: rng.normal(size=300) for name in "abcdefg"}
+    found = chance_level(scores, member, rng, n_draws=1000)
+    drawn = [
+        max(true_positive_rate(score, rng.permutation(member), 0.01) for score in rng.normal(size=(7, 300)))
+        for _ in range(400)
+    ]
+    assert found.found == pytest.approx(np.mean(drawn), abs=0.006)
+    assert found.found_high == pytest.approx(np.quantile(drawn, 0.95), abs=0.021)
+
+
+@pytest.mark.parametrize("ties", [False, True])
+def test_shares_found_are_true_positive_rates(ties):
+    score, member = example(7, ties, (80, 150))
+    places = np.unique(score, return_inverse=True)[1][None].astype(np.int64)
+    for rate in (0.0, 0.01, 0.1, 0.5):
+        wanted = true_positive_rate(score, member, rate)
+        assert shares_found(places, member, int(rate * 150))[0] == pytest.approx(wanted)
+
+
+def test_the_attack_that_finds_most_need_not_have_the_largest_area():
+    """A few members far out are found for sure; many a little higher make the larger area."""
+    rng = np.random.default_rng(6)
+    member = np.repeat([True, False], 500)
+    spread, tail = rng.normal(size=1000) + 0.8 * member, rng.normal(size=1000)
+    tail[:100] += 10.0
+    risk = judge({"spread": spread, "tail": tail}, member, rng)
+    assert (risk.worst.attack, risk.most_found.attack) == ("spread", "tail")
+    assert risk.most_found.tpr_at_1pct > risk.worst.tpr_at_1pct
+    report = risk.to_json()
+    assert (report["worst_attack"], report["tpr_attack"]) == ("spread", "tail")
+    assert report["tpr_at_1pct"] == risk.most_found.tpr_at_1pct >= 0.2
+    assert risk.found_low < report["tpr_at_1pct"] < risk.found_high
+
+
+@pytest.mark.parametrize("shifts", [(0.0,) * 6, (0.0, 0.5, 1.0), (2.0,) * 6])
+def test_the_interval_of_the_largest_share_found_covers(shifts, monkeypatch):
+    """The true share is known for normal scores; picking the largest of several is allowed for."""
+    monkeypatch.setattr(estimate, "N_BOOTSTRAPS", 2)
+    member, rng, covered = np.repeat([True, False], (300, 800)), np.random.default_rng(11), 0
+    truth = norm.sf(norm.isf(0.01) - max(shifts))
+    for _ in range(150):
+        scores = {str(k): rng.normal(size=1100) + shift * member for k, shift in enumerate(shifts)}
+        risk = judge(scores, member, rng)
+        covered += risk.found_low <= truth <= risk.found_high
+    assert covered / 150 > 0.95 - 4 * np.sqrt(0.05 * 0.95 / 150)
+
+
+def test_with_few_outsiders_no_share_found_is_sure():
+    """The largest of 100 outsiders lies above 99 % of all others in 63 % of draws only."""
+    member = np.repeat([True, False], 100)
+    assert found_interval(member.astype(float), member) == (0.0, 1.0)

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from understudy.errors import DataError
-from understudy.logs import audit as audit_module
 from understudy.logs import study as study_module
+from understudy.logs.attacks import scores as scores_module
 from understudy.logs.attacks.plugins import check_attack, scores_of
 from understudy.logs.attacks.steps import transition_scores
 from understudy.logs.audit import audit
@@ -16,7 +16,7 @@ from understudy.logs.study import StudyOptions, study
 @pytest.fixture
 def plugged(monkeypatch):
     attacks = {"theirs": transition_scores}
-    for module in (audit_module, study_module):
+    for module in (scores_module, study_module):
         monkeypatch.setattr(module, "plugged_attacks", lambda: attacks)
 
 

@@ -10,6 +10,8 @@ from sklearn.linear_model import LogisticRegression
 from understudy.core.attacks.shadows import MembershipLaws, fit_score_weights
 from understudy.core.privacy.noise import seeded_noise
 from understudy.logs.attacks.knowledge import Knowledge
+from understudy.logs.attacks.scores import scores_without_refits
+from understudy.logs.attacks.shadow import STACKING_PENALTY, Refits, ShadowAttack, fit_shadow, pairwise_scores
 from understudy.logs.audit import attack, train_shadow_attack
 from understudy.logs.generators.registry import parse_generator
 
@@ -106,6 +108,59 @@ def audits(make_log):
     return found
 
 
+def test_pairwise_scores_are_shares_of_pairs():
+    """Zarifzadeh, Liu and Shokri (2024), equation 2, by all pairs."""
+    ratio = np.array([0.3, -2.0, 0.3, 1.7, 0.0])
+    wanted = [np.mean([np.exp(x) / np.exp(z) >= 1.0 for z in ratio]) for x in ratio]
+    np.testing.assert_allclose(pairwise_scores(ratio), wanted)
+
+
+@pytest.fixture(scope="module")
+def scene(make_log):
+    """Refits of a chain on 40 learners, on four of which every attack was run, and a released log."""
+    knowledge = Knowledge(make_log(np.random.default_rng(4), n_learners=40, n_actions=15), 20)
+    method = partial(generate, "markov")
+    shadows = [
+        fit_shadow(knowledge, method, np.random.default_rng(seed), stacked=seed < 4) for seed in range(16)
+    ]
+    released = method(knowledge.population.select(np.arange(20)), np.random.default_rng(99))
+    return knowledge, shadows, released, scores_without_refits(knowledge, released)
+
+
+def test_pairwise_is_the_ratio_to_the_mean_of_refits(scene):
+    """Oracle: the geometric mean over refits with the learner and over refits without, a learner at a time."""
+    knowledge, shadows, released, others = scene
+    ratio = []
+    for i, density in enumerate(others["transitions"]):
+        inside = [s.scores[i, 0] for s in shadows if s.member[i]]
+        outside = [s.scores[i, 0] for s in shadows if not s.member[i]]
+        ratio.append(density - (np.mean(inside) + np.mean(outside)) / 2)
+    wanted = [np.mean([z <= x + 1e-12 for z in ratio]) for x in ratio]
+    found = ShadowAttack(knowledge, shadows).scores(released, others)["pairwise"]
+    np.testing.assert_allclose(found, wanted)
+
+
+def test_stacked_is_the_regression_on_refits_that_calibrated_nothing(scene):
+    """Oracle: scikit-learn on normal quantiles of ranks by pairs; the parts come from the other refits."""
+    knowledge, shadows, released, others = scene
+    judged = knowledge.judged
+    rest = Refits(knowledge, [s for s in shadows if s.all_scores is None])
+
+    def quantiles(scores):
+        columns = np.column_stack([scores[name] for name in names])
+        below = (columns[:, None] > columns).sum(axis=1) + 0.5 * (columns[:, None] == columns).sum(axis=1)
+        return norm.ppf(below / len(columns))
+
+    final = ShadowAttack(knowledge, shadows).scores(released, others)
+    names = [*others, *(name for name in final if name != "stacked")]
+    whole = [{**s.all_scores, **rest.scores(s.scores, s.statistics)} for s in shadows[:4]]
+    x = np.concatenate([quantiles(scores)[judged] for scores in whole])
+    y = np.concatenate([s.member[judged] for s in shadows[:4]])
+    oracle = LogisticRegression(C=1 / STACKING_PENALTY, tol=1e-10, max_iter=1000).fit(x / x.std(axis=0), y)
+    wanted = quantiles({**others, **final}) @ (oracle.coef_[0] / x.std(axis=0))
+    np.testing.assert_allclose(final["stacked"], wanted, atol=1e-4)
+
+
 @pytest.mark.parametrize("other", ["transitions", "rare", "counts"])
 def test_the_shadow_attack_is_not_weaker_than_its_parts(audits, other):
     """Paired over eight audits; it may fall short by two standard errors (false alarm 2.5 %)."""
@@ -130,6 +185,14 @@ def test_rehearsals_are_reproducible_and_balanced(make_log):
         for _ in range(2)
     )
     release = knowledge.population.select(np.arange(15))
-    for name, scores in first.scores(release).items():
-        np.testing.assert_array_equal(scores, again.scores(release)[name])
+    others = scores_without_refits(knowledge, release)
+    for name, scores in first.scores(release, others).items():
+        np.testing.assert_array_equal(scores, again.scores(release, others)[name])
     assert (len(ticks), set(seen)) == (16, {15})
+
+
+def test_stacked_is_about_as_strong_as_the_strongest_of_its_parts(audits):
+    """Paired over eight audits, as above; on these chains that is `joint`."""
+    gain = np.array([audit["stacked"] - audit["joint"] for audit in audits])
+    assert gain.mean() > -2 * gain.std(ddof=1) / np.sqrt(len(gain)) - 0.01
+    assert np.mean([audit["pairwise"] for audit in audits]) > 0.65

@@ -18,6 +18,7 @@ from understudy.logs.attacks.steps import (
     count_scores,
     rare_bag_scores,
     rare_scores,
+    transition_outcome_scores,
     transition_scores,
 )
 from understudy.logs.audit import membership_scores
@@ -124,6 +125,21 @@ def test_transitions_by_dictionary(scene):
     np.testing.assert_allclose(transition_scores(knowledge, release), wanted, atol=1e-10)
 
 
+def with_outcomes(log):
+    """Sequences of 2 x action + outcome, by plain lists."""
+    pairs = zip(log.action.tolist(), log.outcome.tolist(), strict=True)
+    codes = [2 * action + outcome for action, outcome in pairs]
+    names = [str(code) for code in range(2 * log.n_actions)]
+    walks = [codes[a:b] for a, b in zip(log.offsets, log.offsets[1:], strict=False)]
+    return Interactions.from_sequences(walks, actions=names)
+
+
+def test_transitions_with_outcomes_by_dictionary(scene):
+    knowledge, release = scene
+    wanted = plain_transition_scores(with_outcomes(knowledge.population), with_outcomes(release))
+    np.testing.assert_allclose(transition_outcome_scores(knowledge, release), wanted, atol=1e-10)
+
+
 def test_counts_by_another_law(scene):
     knowledge, release = scene
     if not release.n_rows:
@@ -192,6 +208,7 @@ def test_no_score_depends_on_where_a_learner_stands(scene):
         "lcs-expected",
         "lcs-outcomes",
         "transitions",
+        "transitions-outcomes",
         "counts",
         "rare",
         "rare-bags",

@@ -238,7 +238,7 @@ def _row(risk: Risk, chance: ChanceLevel) -> dict[str, Any]:
         "auc_worst_low": risk.low,
         "auc_worst_high": risk.high,
         "worst_attack": risk.worst.attack,
-        "tpr_at_1pct": risk.worst.tpr_at_1pct,
+        "tpr_at_1pct": risk.most_found.tpr_at_1pct,
         "control_auc_worst": chance.auc,
         "control_auc_worst_low": chance.low,
         "control_auc_worst_high": chance.high,

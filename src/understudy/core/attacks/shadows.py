@@ -13,8 +13,8 @@ the best of its parts, or stronger.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,12 +27,14 @@ Flags = NDArray[np.bool_]
 class Shadow:
     """One refit: which learners were in the part, the scores of all (learners x scores), and what the refit released.
 
-    `statistics` are numbers read off its synthetic data, for attacks that judge all learners together.
+    `statistics` are numbers read off its synthetic data, for attacks that judge all learners together. `all_scores`
+    are the scores of attacks that are too slow for every refit, by attack; most refits have none.
     """
 
     member: Flags
     scores: Floats
-    statistics: Floats | None = None
+    statistics: Floats = field(default_factory=lambda: np.zeros(0))
+    all_scores: Mapping[str, Floats] | None = None
 
 
 class ShadowCalibration:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from understudy.core.attacks.estimate import ChanceLevel, Risk
+
 ATTACK_STORIES = {
     "lcs": "Looks for the longest synthetic sequence contained in what the learner did (as published).",
     "lcs-published": "Looks for the synthetic sequence nearest to what the learner did (as the authors compute it).",
     "lcs-expected": "Looks for a contained sequence just as long as leaving rows out would have made it.",
     "lcs-outcomes": "Looks for a contained sequence with the learner's own successes and failures.",
     "transitions": "Asks whether the synthetic learners make this learner's steps a little too often.",
+    "transitions-outcomes": "Asks the same of steps with successes and failures: the density of the whole record.",
     "counts": "Asks whether each step is as frequent as it should be with this learner counted in, or without.",
     "rare": "Looks for steps that hardly anybody but this learner made.",
     "rare-bags": "Looks for mixes of actions that hardly anybody but this learner went through.",
@@ -15,7 +18,9 @@ ATTACK_STORIES = {
     "tracing-outcomes": "Asks whether success rates lean towards where this learner did better than expected.",
     "joint": "Weighs whole groups of learners: which of them together explain the steps of the synthetic log?",
     "joint-linear": "Weighs all learners at once: whose presence moved shares, lengths, jumps and success rates?",
+    "pairwise": "Compares how far the log suits this learner, and how far others, with logs of refits (as RMIA does).",
     "shadow": "Plays the custodian many times, with the learner and without, and asks which fits better.",
+    "stacked": "Weighs the scores of all attacks together, as a classifier learned to on refits.",
 }
 
 GUESSING = 0.5
@@ -50,17 +55,27 @@ def verdict(attack: str, auc: float, low: float, high: float) -> str:
     )
 
 
-def certainty(low: float, high: float, tpr_at_1pct: float) -> str:
-    """What the strongest attack finds when it must be careful, and what the interval allows to say."""
-    found = round(100 * tpr_at_1pct)
+def certainty(risk: Risk, chance: ChanceLevel) -> str:
+    """What the attacks find when they must be careful, and whether luck explains the strongest of them.
+
+    Everything is decided by the figures as they are printed, so that no sentence contradicts them.
+    """
+    auc, low, high, luck = (round(value, 2) for value in (risk.worst.auc, risk.low, risk.high, chance.high))
+    found, usual, luck_found = (
+        round(100 * value) for value in (risk.most_found.tpr_at_1pct, chance.found, chance.found_high)
+    )
+    by_luck = f"by luck alone the best of these attacks finds {usual}, and in 95 of 100 draws no more than {luck_found}"
     careful = (
-        f"Allowed one false alarm per 100 outsiders, it finds {found} of 100 members; guessing finds one."
+        f"Allowed one false alarm per 100 outsiders, the attack that finds most ({risk.most_found.attack}) finds "
+        f"{found} of 100 members; {by_luck}."
     )
     if low <= GUESSING:
         return (
-            f"{careful} The interval reaches {GUESSING}: with so few learners the attack may do "
+            f"{careful} The interval of the AUC reaches {GUESSING}: with so few learners the attack may do "
             f"better or worse than it looks."
             if high > 0.55
-            else f"{careful} The interval reaches {GUESSING}, so the attack was not shown to beat guessing."
+            else f"{careful} The interval of the AUC reaches {GUESSING}, so the attack was not shown to beat guessing."
         )
-    return f"{careful} The interval lies above {GUESSING}: this is more than luck."
+    if auc <= luck:
+        return f"{careful} By luck alone the AUC of the strongest attack reaches {luck:.2f}, so this may be luck."
+    return f"{careful} The interval of the AUC lies above {GUESSING}: this is more than luck."

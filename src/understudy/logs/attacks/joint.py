@@ -28,8 +28,8 @@ from understudy.logs.interactions import IntArray, Interactions, totals
 
 Floats = NDArray[np.float64]
 
-N_BURN_IN = 300
-N_KEPT = 700
+N_BURN_IN = 100
+N_KEPT = 300
 # A step that no member made still has this many counts: walks that are cut, generators that are not quite a chain.
 STRAY_STEPS = 0.02
 

@@ -64,6 +64,11 @@ class Knowledge:
         return StepTable(self.population)
 
     @cached_property
+    def steps_with_outcomes(self) -> StepTable:
+        """Who made which step between actions with their outcomes how often."""
+        return StepTable(with_outcomes(self.population))
+
+    @cached_property
     def statistics(self) -> LogStatistics:
         """What each learner adds to the statistics of a log."""
         return LogStatistics(self.population, self.training_share)
@@ -79,6 +84,7 @@ class StepTable:
 
     def __init__(self, log: Interactions) -> None:
         self.width = log.n_actions + 1
+        self.n_learners = log.n_learners
         source, target = steps_of(log)
         key = source.astype(np.int64) * self.width + target
         self.keys, step = np.unique(key, return_inverse=True)
@@ -124,6 +130,12 @@ class BagTable:
         whole = learner[2:] == learner[:-2]
         key = (windows[0] * self.n_actions + windows[1]) * self.n_actions + windows[2]
         return learner[2:][whole], key[whole]
+
+
+def with_outcomes(log: Interactions) -> Interactions:
+    """The log with (action, outcome) for the action."""
+    names = tuple(f"{name}/{result}" for name in log.actions for result in (0, 1))
+    return Interactions(2 * log.action + log.outcome, log.outcome, log.offsets, names)
 
 
 def count_entries(learner: IntArray, column: IntArray, n_columns: int) -> tuple[IntArray, IntArray, Floats]:

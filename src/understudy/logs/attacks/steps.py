@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import gammaln
 
-from understudy.logs.attacks.knowledge import RARE, Knowledge
+from understudy.logs.attacks.knowledge import RARE, Knowledge, StepTable, with_outcomes
 from understudy.logs.interactions import IntArray, Interactions, totals
 
 Floats = NDArray[np.float64]
@@ -65,7 +65,15 @@ PRIOR_STEPS = 5.0
 
 def transition_scores(knowledge: Knowledge, synthetic: Interactions) -> NDArray[np.float64]:
     """Sum over the learner's steps of log(synthetic probability / reference probability)."""
-    table = knowledge.steps
+    return _density_ratios(knowledge.steps, synthetic)
+
+
+def _density_ratios(table: StepTable, synthetic: Interactions) -> NDArray[np.float64]:
+    """The log-density of each learner's record under the synthetic chain less that under the chain of all others.
+
+    A density ratio with a reference population (van Breugel et al. 2023, DOMIAS): what a record gains in the synthetic
+    log over what learners like the others give it.
+    """
     occurs = table.counts_in(synthetic)
     leaves = totals(table.source, occurs, table.width)
     source = table.source[table.step]
@@ -73,9 +81,12 @@ def transition_scores(knowledge: Knowledge, synthetic: Interactions) -> NDArray[
     others_left = table.source_total[source] - table.left
     reference = (others + PRIOR_STEPS / table.width) / (others_left + PRIOR_STEPS)
     probability = (occurs[table.step] + PRIOR_STEPS * reference) / (leaves[source] + PRIOR_STEPS)
-    return totals(
-        table.learner, table.count * np.log(probability / reference), knowledge.population.n_learners
-    )
+    return totals(table.learner, table.count * np.log(probability / reference), table.n_learners)
+
+
+def transition_outcome_scores(knowledge: Knowledge, synthetic: Interactions) -> NDArray[np.float64]:
+    """The same with (action, outcome) for the action: the ratio of the densities of whole records."""
+    return _density_ratios(knowledge.steps_with_outcomes, with_outcomes(synthetic))
 
 
 def rare_scores(knowledge: Knowledge, synthetic: Interactions) -> NDArray[np.float64]:

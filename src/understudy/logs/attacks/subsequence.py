@@ -31,7 +31,7 @@ from rapidfuzz import process
 from rapidfuzz.distance import LCSseq
 from scipy.special import gammaln
 
-from understudy.logs.attacks.knowledge import Knowledge
+from understudy.logs.attacks.knowledge import Knowledge, with_outcomes
 from understudy.logs.interactions import IntArray, Interactions, totals
 from understudy.logs.models.markov import steps_of
 
@@ -114,12 +114,7 @@ def _kept_share(knowledge: Knowledge, synthetic: Interactions) -> float:
 
 def _surprise(synthetic: Interactions) -> Floats:
     """Minus the log-probability of each synthetic sequence under the synthetic Markov chain."""
-    pairs = Interactions(
-        2 * synthetic.action + synthetic.outcome,
-        synthetic.outcome,
-        synthetic.offsets,
-        tuple(f"{name}/{result}" for name in synthetic.actions for result in (0, 1)),
-    )
+    pairs = with_outcomes(synthetic)
     source, target = steps_of(pairs)
     step = source.astype(np.int64) * (pairs.n_actions + 1) + target
     _, index, count = np.unique(step, return_inverse=True, return_counts=True)

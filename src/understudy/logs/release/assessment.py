@@ -12,7 +12,14 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from understudy.core.attacks.estimate import ChanceLevel, Risk, RiskEstimate, mean_estimate, mean_risk
+from understudy.core.attacks.estimate import (
+    ChanceLevel,
+    Risk,
+    RiskEstimate,
+    mean_chance,
+    mean_estimate,
+    mean_risk,
+)
 from understudy.core.attacks.transcript import EXPOSED
 from understudy.core.engine import progress
 from understudy.core.engine.tasks import run_tasks
@@ -102,11 +109,9 @@ def _mean(trials: list[Trial], log: Interactions) -> Assessment:
         exposed_share=mean(t.exposed_share for t in trials) if white else None,
         low=risk.low,
         high=risk.high,
-        chance=ChanceLevel(
-            mean(trial.chance.auc for trial in trials),
-            mean(trial.chance.low for trial in trials),
-            mean(trial.chance.high for trial in trials),
-        ),
+        found_low=risk.found_low,
+        found_high=risk.found_high,
+        chance=mean_chance([trial.chance for trial in trials]),
         attribute=AttributeEstimate(
             auc=mean(a.auc for a in attributes),
             baseline=mean(a.baseline for a in attributes),

@@ -204,14 +204,12 @@ def _uncertainty(synthetic: Interactions, action: int) -> float:
 
 def published(assessment: Assessment, guarantee: Guarantee) -> dict[str, Any]:
     """Measured figures, rounded to two digits, for a card."""
-    worst = assessment.worst
-    auc, low, high, tpr = (
-        round(figure, 2) for figure in (worst.auc, assessment.low, assessment.high, worst.tpr_at_1pct)
-    )
+    worst, most_found = assessment.worst, assessment.most_found
+    auc, low, high = (round(figure, 2) for figure in (worst.auc, assessment.low, assessment.high))
     return {
         "statement": NOT_COVERED,
         "verdict": verdict(worst.attack, auc, low, high),
-        "certainty": certainty(low, high, tpr),
+        "certainty": certainty(assessment, assessment.chance),
         "levels": [
             dict(vars(level)) for level in risk_levels(guarantee, assessment.strongest, assessment.white_box)
         ],
@@ -219,7 +217,10 @@ def published(assessment: Assessment, guarantee: Guarantee) -> dict[str, Any]:
         "auc": auc,
         "auc_low": low,
         "auc_high": high,
-        "tpr_at_1pct": tpr,
+        "tpr_attack": most_found.attack,
+        "tpr_at_1pct": round(most_found.tpr_at_1pct, 2),
+        "tpr_at_1pct_low": round(assessment.found_low, 2),
+        "tpr_at_1pct_high": round(assessment.found_high, 2),
         "utility": {name: round(value, 2) for name, value in assessment.utility.items()},
         "metrics": [
             {"name": m.name, "meaning": m.meaning, "best": m.best, "direction": m.direction} for m in METRICS

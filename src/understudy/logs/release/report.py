@@ -46,7 +46,7 @@ def report_page(
         log=log,
         n_single=n_by_one_learner(log),
         verdict=verdict(worst.attack, worst.auc, assessment.low, assessment.high),
-        certainty=certainty(assessment.low, assessment.high, worst.tpr_at_1pct),
+        certainty=certainty(assessment, assessment.chance),
         levels=levels,
         exposed=EXPOSED,
         levels_figure=levels_figure(levels),

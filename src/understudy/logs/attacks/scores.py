@@ -1,0 +1,40 @@
+"""The scores of every attack that needs no refits of the generator."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from understudy.logs.attacks.joint import joint_scores
+from understudy.logs.attacks.knowledge import Knowledge
+from understudy.logs.attacks.plugins import plugged_attacks, scores_of
+from understudy.logs.attacks.steps import (
+    count_scores,
+    rare_bag_scores,
+    rare_scores,
+    transition_outcome_scores,
+    transition_scores,
+)
+from understudy.logs.attacks.subsequence import outcome_scores, subsequence_scores
+from understudy.logs.attacks.tracing import tracing_scores
+from understudy.logs.interactions import Interactions
+
+Floats = NDArray[np.float64]
+
+
+def scores_without_refits(
+    knowledge: Knowledge, synthetic: Interactions, workers: int = 1
+) -> dict[str, Floats]:
+    """The scores of all learners by attack, those of others included."""
+    scores = subsequence_scores(knowledge, synthetic, workers)
+    scores["lcs-outcomes"] = outcome_scores(knowledge, synthetic, workers)
+    scores["transitions"] = transition_scores(knowledge, synthetic)
+    scores["transitions-outcomes"] = transition_outcome_scores(knowledge, synthetic)
+    scores["counts"] = count_scores(knowledge, synthetic)
+    scores["rare"] = rare_scores(knowledge, synthetic)
+    scores["rare-bags"] = rare_bag_scores(knowledge, synthetic)
+    scores.update(tracing_scores(knowledge, synthetic))
+    scores["joint"] = joint_scores(knowledge, synthetic)
+    for name, plugged in plugged_attacks().items():
+        scores[name] = scores_of(name, plugged, knowledge, synthetic)
+    return scores
