@@ -257,7 +257,7 @@ def found_interval(score: Floats, member: Flags, n_compared: int = 1) -> tuple[f
     Neither the share nor the threshold is known. Above the j-th largest of n outsiders lies a share of all outsiders
     that follows Beta(j, n - j + 1), whatever the scores are. So the lower bound takes a threshold that is surely
     strict enough, the upper bound one that is surely not stricter than allowed, and each takes Clopper and Pearson's
-    bound of the members above it; half of the error goes to each step. With fewer than some 400 outsiders no threshold
+    bound of the members above it; half of the error goes to each step. With fewer than some 440 outsiders no threshold
     is surely strict enough, and the lower bound is 0: then only the chance level says whether luck explains it.
     `n_compared` makes the lower bound hold for so many attacks at once; an upper bound needs no correction, since the
     largest is never below that of the attack that is truly the best.
