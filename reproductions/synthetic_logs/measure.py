@@ -63,7 +63,16 @@ def measure_private() -> None:
 
 def _keep(summaries: list[dict[str, object]], name: str) -> None:
     columns = [
-        *("rmse", "wrmse", "wrmse_centred", "action_tv", "transition_tv", "auc_lcs", "auc_lcs_published", "auc_worst"),
+        *(
+            "rmse",
+            "wrmse",
+            "wrmse_centred",
+            "action_tv",
+            "transition_tv",
+            "auc_lcs",
+            "auc_lcs_published",
+            "auc_worst",
+        ),
         *("auc_worst_low", "auc_worst_high", "auc_chance", "auc_chance_low", "auc_chance_high"),
         *("auc_transcript", "tpr_at_1pct", "tpr_at_1pct_low", "tpr_at_1pct_high", "tpr_chance_high"),
         *("auc_attribute", "attribute_advantage"),
