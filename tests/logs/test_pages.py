@@ -126,6 +126,7 @@ def study_of(folder: Path, text: str) -> str:
     rows = [
         {
             "method": name,
+            "names": "as in the log",
             "seed": seed,
             **{metric.name: 0.1 * (seed + 1) for metric in METRICS},
             **{f"auc_{attack.replace('-', '_')}": 0.6 for attack in MEMBERSHIP_ATTACKS},

@@ -167,6 +167,27 @@ def test_generators_of_others_and_nothing_written(log):
     assert found.plot().to_dict()
 
 
+def test_a_study_says_where_names_come_from_and_tries_both_ways(tmp_path):
+    """Forty names that few learners share: found privately, most of them are pooled, which the figures show."""
+    log = Classroom(n_learners=80, n_actions=40).simulate(np.random.default_rng(4))
+    options = StudyOptions(n_seeds=1, n_shadows=8, found_names=True)
+    found = study(log, ["markov", "markov-dp:epsilon=4"], options, out=tmp_path / "study")
+    public, pooled = "markov-dp:epsilon=4", "markov-dp:epsilon=4, names found"
+    assert [(row["method"], row["names"]) for row in found.rows] == [
+        ("markov", "as in the log"),
+        (public, "taken as public"),
+        (pooled, "found"),
+    ]
+    by_method = {row["method"]: row for row in found.rows}
+    assert by_method[pooled]["action_tv"] > by_method[public]["action_tv"] + 0.2
+    assert [row["names"] for row in read(tmp_path / "study")] == [row["names"] for row in found.rows]
+    page = (tmp_path / "study" / "report.html").read_text()
+    assert "tried again with names that it had to find" in page
+    assert page.count("taken as public") == 1
+    again = study(log, [public], StudyOptions(n_seeds=1, n_shadows=8), out=tmp_path / "study")
+    assert [row["names"] for row in again.summaries] == ["taken as public"]
+
+
 def test_a_log_too_small_to_be_halved(tmp_path):
     tiny = Interactions.from_sequences([[0, 1], [1, 0]], [[0, 1], [1, 0]])
     with pytest.raises(DataError, match="8 learners"):

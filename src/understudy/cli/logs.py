@@ -259,10 +259,11 @@ def _print_study(found: Study) -> None:
     measures = ("wrmse", "action_tv", "transition_tv")
     print_table(
         "Internal: computed from real learners, covered by no guarantee",
-        ["method", *measures, "strongest attack", "AUC", "interval", "by luck alone", "TPR at 1 %"],
+        ["method", "names", *measures, "strongest attack", "AUC", "interval", "by luck alone", "TPR at 1 %"],
         [
             [
                 s["method"],
+                s["names"],
                 *(f"{s[name]:.3f}" if name in s else "" for name in measures),
                 ", ".join(s["worst_attacks"]),
                 f"{s['auc_worst']:.3f}",

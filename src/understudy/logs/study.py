@@ -19,18 +19,24 @@ from understudy.core.files.writing import check_parent, results_csv, write_text
 from understudy.core.pages.notebook import notebook_table
 from understudy.errors import UsageError
 from understudy.logs.attacks.plugins import plugged_attacks
-from understudy.logs.attacks.shadow import N_SHADOWS, ShadowAttack
+from understudy.logs.attacks.shadow import N_SHADOWS
 from understudy.logs.audit import MEMBERSHIP_ATTACKS
 from understudy.logs.generators.generator import Generator
 from understudy.logs.generators.registry import as_generator
 from understudy.logs.interactions import Interactions, as_log
 from understudy.logs.study_report import summarise, tradeoff, write_report
-from understudy.logs.trial import Split, attacker_knowledge, check_size, shadow_attack_on
+from understudy.logs.trial import Split, attacker_knowledge, check_size, shadow_attack_on, with_names_found
 from understudy.logs.utility import METRICS
 
 Row = dict[str, Any]
+# A generator, and where it has the names of actions from.
+_Way = tuple[Generator, str]
 
-_BEFORE = ("method", "seed", "n_rows", "n_learners", *(metric.name for metric in METRICS))
+# Where the names of actions come from: declared (for the game, whatever is declared about the log), found privately,
+# or as they are in the log, by a generator that promises nothing about them.
+TAKEN_AS_PUBLIC, FOUND, TOLD = "taken as public", "found", "as in the log"
+
+_BEFORE = ("method", "names", "seed", "n_rows", "n_learners", *(metric.name for metric in METRICS))
 _AFTER = (
     "auc_worst",
     "auc_worst_low",
@@ -69,6 +75,11 @@ class StudyOptions:
 
     n_seeds: Annotated[int, "Number of random halves."] = 3
     n_shadows: Annotated[int, "Refits per generator for the shadow attack."] = N_SHADOWS
+    found_names: Annotated[
+        bool,
+        "Try generators with a guarantee a second time, with names of actions that are not public: found at the cost "
+        "of the budget, or pooled. Without it names are taken as public.",
+    ] = False
 
     def __post_init__(self) -> None:
         if self.n_seeds < 1 or self.n_shadows < 8:
@@ -113,6 +124,7 @@ class Study:
     def _repr_html_(self) -> str:
         shown = [
             "method",
+            "names",
             "wrmse",
             "action_tv",
             "transition_tv",
@@ -139,11 +151,12 @@ def study(
     options = options if seeds is None else replace(options, n_seeds=seeds)
     out = None if out is None else Path(out)
     check_size(as_log(log))
-    tried = {generator.label: generator for generator in map(as_generator, generators)}
-    if not tried:
+    given = {generator.label: generator for generator in map(as_generator, generators)}
+    if not given:
         raise UsageError("a study needs a generator.", hint="for example 'markov'.", settings=("methods",))
-    # Every half is a part of this log, whose vocabulary is thus given: public for the game.
-    log = log.declare()
+    tried: dict[str, _Way] = {}
+    for generator in given.values():
+        tried |= _ways(generator, log.n_learners, found_too=options.found_names)
     if out is None:
         with tempfile.TemporaryDirectory(prefix="understudy-study-") as scratch:
             return Study(_rows(log, tried, Path(scratch) / "study", options))
@@ -153,7 +166,16 @@ def study(
     return Study(rows, out)
 
 
-def _rows(log: Interactions, tried: dict[str, Generator], folder: Path, options: StudyOptions) -> list[Row]:
+def _ways(generator: Generator, n_learners: int, *, found_too: bool) -> dict[str, _Way]:
+    """How a generator is tried, by what its rows are called. Only a guarantee depends on whether names are public."""
+    formal = generator.guarantee(n_learners).formal
+    ways = {generator.label: (generator, TAKEN_AS_PUBLIC if formal else TOLD)}
+    if formal and found_too:
+        ways[f"{generator.label}, names found"] = (generator, FOUND)
+    return ways
+
+
+def _rows(log: Interactions, tried: dict[str, _Way], folder: Path, options: StudyOptions) -> list[Row]:
     """The rows of all cells; those that are missing in the folder are computed."""
     check_parent(folder)
     plan = {
@@ -168,23 +190,33 @@ def _rows(log: Interactions, tried: dict[str, Generator], folder: Path, options:
     wanted = [(label, seed) for label in tried for seed in range(options.n_seeds)]
     missing = [(label, seed) for label, seed in wanted if cells.find(_label(label, seed)) is None]
     pending = list(dict.fromkeys(label for label, _ in missing))
-    knowledge = attacker_knowledge(log)
+    # Every half is a part of this log, whose vocabulary is thus given, or has to be found.
+    used = {tried[label][1] == FOUND for label in pending}
+    known = {found: attacker_knowledge(with_names_found(log) if found else log.declare()) for found in used}
     with progress.task("Trying generators", len(pending) * options.n_shadows + len(missing)) as step:
         shadows = {
-            label: shadow_attack_on(tried[label], knowledge, options.n_shadows, step.advance)
-            for label in pending
+            label: shadow_attack_on(generator, known[names == FOUND], options.n_shadows, step.advance)
+            for label, (generator, names) in tried.items()
+            if label in pending
         }
-        splits = {seed: Split(log, seed, knowledge=knowledge) for seed in {seed for _, seed in missing}}
-        run_tasks(
-            [partial(_fill, cells, splits[seed], tried[label], shadows[label]) for label, seed in missing],
-            step.advance,
-        )
-    return [cells.find(_label(label, seed)) or {} for label, seed in wanted]
+        splits = {
+            (found, seed): Split(knowledge.population, seed, knowledge=knowledge)
+            for found, knowledge in known.items()
+            for seed in {seed for _, seed in missing}
+        }
+
+        def fill(label: str, seed: int) -> None:
+            generator, names = tried[label]
+            trial = splits[names == FOUND, seed].try_generator(generator, shadows[label])
+            cells.keep(_label(label, seed), trial.row())
+
+        run_tasks([partial(fill, label, seed) for label, seed in missing], step.advance)
+    return [
+        {**(cells.find(_label(label, seed)) or {}), "method": label, "names": names}
+        for label, (_, names) in tried.items()
+        for seed in range(options.n_seeds)
+    ]
 
 
-def _fill(cells: FinishedCells, split: Split, generator: Generator, shadow: ShadowAttack) -> None:
-    cells.keep(_label(generator.label, split.seed), split.try_generator(generator, shadow).row())
-
-
-def _label(generator: str, seed: int) -> str:
-    return f"{generator} seed {seed}"
+def _label(method: str, seed: int) -> str:
+    return f"{method} seed {seed}"

@@ -58,7 +58,10 @@ def summarise(rows: list[Row]) -> list[Row]:
         numbers = [name for name, value in mine[0].items() if isinstance(value, (int, float))]
         summary: Row = {name: statistics.fmean(row[name] for row in mine) for name in numbers}
         summary.update(
-            method=method, n_seeds=len(mine), worst_attacks=sorted({row["worst_attack"] for row in mine})
+            method=method,
+            names=mine[0]["names"],
+            n_seeds=len(mine),
+            worst_attacks=sorted({row["worst_attack"] for row in mine}),
         )
         summaries.append(summary)
     return summaries

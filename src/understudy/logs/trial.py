@@ -10,7 +10,7 @@ from __future__ import annotations
 import statistics
 import time
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -27,6 +27,7 @@ from understudy.logs.attacks.shadow import ShadowAttack
 from understudy.logs.attacks.transcript import white_box
 from understudy.logs.audit import judged_chance, judged_risk, membership_scores, train_shadow_attack
 from understudy.logs.generators.generator import Generator
+from understudy.logs.interactions import POOLED as POOLED_ACTIONS
 from understudy.logs.interactions import Interactions
 from understudy.logs.models.next_outcome import fit_next_outcome
 from understudy.logs.utility import Real, measure, prediction_auc_on
@@ -253,6 +254,11 @@ def check_size(log: Interactions) -> None:
             code="too-few-learners",
             n_learners=log.n_learners,
         )
+
+
+def with_names_found(log: Interactions) -> Interactions:
+    """The log as one whose names are not public: there is room for the pool of those that a generator may not tell."""
+    return replace(log.recode(tuple(dict.fromkeys((*log.actions, POOLED_ACTIONS)))), declared=False)
 
 
 def attacker_knowledge(log: Interactions) -> Knowledge:

@@ -26,7 +26,7 @@ from understudy.core.engine.tasks import run_tasks
 from understudy.logs.attacks.attribute import AttributeEstimate
 from understudy.logs.attacks.shadow import N_SHADOWS
 from understudy.logs.generators.generator import Generator
-from understudy.logs.interactions import POOLED, Interactions
+from understudy.logs.interactions import Interactions
 from understudy.logs.trial import (
     GroupFigures,
     Split,
@@ -35,6 +35,7 @@ from understudy.logs.trial import (
     averaged,
     check_size,
     shadow_attack_on,
+    with_names_found,
 )
 
 N_HALVES = 3
@@ -82,8 +83,7 @@ def assess(
     """Try the generator on random halves of the log, as if `n_learners` synthetic ones were released."""
     check_size(log)
     if not log.declared:
-        # A generator that has to find the vocabulary pools the names it may not release: make room for that.
-        log = log.recode(tuple(dict.fromkeys((*log.actions, POOLED))))
+        log = with_names_found(log)
     knowledge = attacker_knowledge(log)
     # A larger synthetic log says more about its learners: try the size that will be released.
     size = None if n_learners is None else max(1, round(n_learners * knowledge.training_share))
