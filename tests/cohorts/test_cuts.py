@@ -41,6 +41,16 @@ def test_one_replaced_learner_moves_no_utility_by_more_than_one(values, other, p
 
 
 @settings(max_examples=100, deadline=None, derandomize=True)
+@given(values=scores, other=st.floats(-10, 110), n_groups=st.integers(2, 5))
+def test_a_learner_without_a_score_moves_no_utility_by_more_than_one(values, other, n_groups):
+    """Then the number of scores is another one, and nothing takes it for public."""
+    with pytest.MonkeyPatch.context() as patch:
+        one, two = utilities(values, n_groups, patch), utilities([*values, other], n_groups, patch)
+    for (before, sensitivity, _), (after, _, _) in zip(one, two, strict=True):
+        assert np.abs(before - after).max() <= sensitivity + 1e-9
+
+
+@settings(max_examples=100, deadline=None, derandomize=True)
 @given(values=scores, n_groups=st.integers(2, 6), epsilon=st.floats(0.01, 50), seed=st.integers(0, 99))
 def test_cuts_grow_and_lie_on_the_grid(values, n_groups, epsilon, seed):
     noise = seeded(np.random.default_rng(seed))

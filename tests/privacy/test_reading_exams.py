@@ -1,7 +1,9 @@
 """Reading an exam is part of the guarantee: no learner's cells decide how those of other learners are read."""
 
+import itertools
 import random
 
+import polars as pl
 import pytest
 
 from tests.privacy.support.attempts import FORMATS, attempts
@@ -42,11 +44,12 @@ def sheets():
     sheet = [answers(number) for number in range(N_LEARNERS)]
     yield sheet
     for number, cell in enumerate(NASTY):
-        place = rng.choice([0, 1, N_LEARNERS - 1])
-        row = answers(place)
-        for column in (1, 2, 6) if number % 3 else (3 + number % 3,):
-            row[column] = cell
-        yield [*sheet[:place], row, *sheet[place + 1 :]]
+        for columns in ((1, 2, 6), (3 + number % 3,)):
+            place = rng.choice([0, 1, N_LEARNERS - 1])
+            row = answers(place)
+            for column in columns:
+                row[column] = cell
+            yield [*sheet[:place], row, *sheet[place + 1 :]]
 
 
 def read(path, **options):
@@ -68,7 +71,8 @@ WRITERS = {
 
 @pytest.mark.parametrize("name", WRITERS)
 def test_other_rows_of_a_sheet_are_read_alike(tmp_path, name):
-    check_others(tmp_path / "sheet", sheets(), WRITERS[name], read)
+    files = itertools.islice(sheets(), 0, None, 3 if name == "excel" else 1)  # workbooks take long to write
+    check_others(tmp_path / "sheet", files, WRITERS[name], read)
 
 
 @pytest.mark.parametrize(
@@ -94,3 +98,15 @@ def test_other_attempts_of_a_log_are_read_alike(tmp_path, name):
     write, options = FORMATS[name]
     read_log = lambda path: read(path, items=ITEMS, set_aside=True, **options)  # noqa: E731
     check_others(tmp_path / "log", neighbours(attempts), write, read_log)
+
+
+def test_a_reader_that_breaks_the_rule_is_found(tmp_path, monkeypatch):
+    """An answer is right here if no learner has more points, so that one learner's cell decides for all."""
+
+    def by_the_best(values, item, pass_share):
+        points = values.cast(pl.Float64, strict=False).fill_null(0.0)
+        return pl.lit((points == points.max()).cast(pl.Int8)).alias(str(item.position))
+
+    monkeypatch.setattr("understudy.exams.formats.sheet.code_of", by_the_best)
+    with pytest.raises(AssertionError):
+        test_other_rows_of_a_sheet_are_read_alike(tmp_path, "csv")

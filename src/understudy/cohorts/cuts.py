@@ -29,12 +29,14 @@ def private_cuts(
 
         u(c) = -| #{i : score_i < c} - n g / n_groups |,    g = 1, ..., k.
 
-    Norm and adjacency: one learner is replaced, n stays. The number #{score_i < c} is a sum of
-    n indicators, of which one changes, so it moves by at most 1; n g / n_groups does not move;
-    and | |a| - |b| | <= |a - b|, so no u(c) moves by more than 1: sensitivity 1. (Cutting scores
-    to the bounds is done learner by learner and changes nothing of this.) The k cuts compose to
-    epsilon by basic composition. Sorting them, and moving a cut that equals the one below it to
-    the next point of the grid, is post-processing.
+    Norm and adjacency: one learner is replaced. If both have a score, n stays, the number
+    #{score_i < c} is a sum of n indicators, of which one changes, so it moves by at most 1, and
+    n g / n_groups does not move. If one of them has none, n moves by 1 and the number by 0 or 1 in
+    the same direction, so their difference moves by g / n_groups or 1 - g / n_groups at most.
+    | |a| - |b| | <= |a - b|, so no u(c) moves by more than 1: sensitivity 1, and n is not taken for
+    public here. (Cutting scores to the bounds is done learner by learner and changes nothing of
+    this.) The k cuts compose to epsilon by basic composition. Sorting them, and moving a cut that
+    equals the one below it to the next point of the grid, is post-processing.
 
     Source: McSherry and Talwar (2007); Smith, "Privacy-preserving statistical estimation with
     optimal convergence rates" (2011), for the rank as utility.

@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from understudy.core.files.documents import ContractError, checked, contract, read_toml
+from understudy.core.privacy.guarantee import Caveat
 from understudy.errors import DataError
 
 Floats = NDArray[np.float64]
@@ -29,6 +30,20 @@ CutsSource = Literal["declared", "private", "data"]
 Kept = Literal["kept", "dropped"]
 _NOT_PRIVATE = (
     "# NOT PRIVATE: the cuts below were computed from the learners' scores. Keep this file inside.\n"
+)
+
+# Of whatever is released about a cohort: its number of learners is public.
+DROPPED = Caveat(
+    "learners-without-events-dropped",
+    "learners without an event were dropped before: the number of learners, which is public, therefore says how many "
+    "had one, and this epsilon does not cover it",
+    "how many learners had an event is not covered",
+)
+UNSCORED = Caveat(
+    "learners-without-score-dropped",
+    "learners listed without a score were left out before: the number of learners, which is public, therefore says how "
+    "many had one, and this epsilon does not cover it",
+    "how many learners had a score is not covered",
 )
 
 
@@ -197,6 +212,12 @@ class Schema:
     def n_features(self) -> int:
         """Number of features per week."""
         return len(self.features)
+
+    @property
+    def caveats(self) -> tuple[Caveat, ...]:
+        """What no epsilon covers of whatever is released about the cohort."""
+        left_out = ((DROPPED, self.without_events), (UNSCORED, self.without_score))
+        return tuple(caveat for caveat, kept in left_out if kept == "dropped")
 
     @property
     def n_labels(self) -> int:

@@ -394,6 +394,14 @@ def test_private_cuts_are_charged(room):
     assert len(Ledger(room / "understudy.ledger").entries()) == 1
 
 
+def test_private_cuts_say_that_learners_without_a_score_are_not_counted(room):
+    listed = (room / "scores.csv").read_text()
+    (room / "scores.csv").write_text(f"{listed}pupil 90,\n")
+    done = build(room, "--cuts", "private", "--epsilon", "0.5", "--json", schema="open.toml")
+    caveat = "learners-without-score-dropped"
+    assert json.loads(done.stdout)["guarantee"]["caveats"] == [caveat]
+
+
 def test_private_cuts_beyond_the_limit_are_refused_before_anything_is_written(room):
     done = build(room, "--cuts", "private", "--epsilon", "11", schema="open.toml")
     assert done.returncode == 4

@@ -18,7 +18,14 @@ from understudy.core.events.xapi import Voiding, learner_of
 from understudy.core.files.columns import KNOWN_NAMES, ColumnChooser, plain
 from understudy.core.files.delimited import guess_separator, header_names, read_delimited
 from understudy.core.files.json_records import load_records
-from understudy.core.files.source import Source, decode, first_lines, keeping_values_inside, open_source
+from understudy.core.files.source import (
+    Source,
+    decode,
+    first_lines,
+    keeping_values_inside,
+    open_source,
+    refuse_guesses,
+)
 from understudy.core.files.tables import Table, read_parquet, read_workbook
 from understudy.core.files.times import has_mixed_zones, read_each_time, states_instant, unit_in_name
 from understudy.core.files.words import counted
@@ -223,7 +230,10 @@ def _table(source: Source, format: str) -> Table:
         return read_workbook(source)
     text = decode(source, latin=True)
     separator = "\t" if format == "tsv" else guess_separator(first_lines(text, 1)[0])
-    return read_delimited(text, separator)
+    table = read_delimited(text, separator)
+    # A cohort is made for a summary with a guarantee, and does not know its log any more.
+    refuse_guesses(table.guesses)
+    return table
 
 
 def _rows(

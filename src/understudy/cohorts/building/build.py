@@ -263,7 +263,7 @@ def build(
         _write(cohort, out)
         return Built(replace(cohort, origin=origin), out, joined.counts, rule, None)
     assert options.epsilon is not None  # private cuts have a price
-    guarantee = cuts_guarantee(options.epsilon)
+    guarantee = cuts_guarantee(options.epsilon).with_caveats(*joined.schema.caveats)
     account.check(guarantee)
     # What is paid for are the cuts, and they are in the schema: it is written first.
     with account.charge(

@@ -23,6 +23,7 @@ from understudy.cohorts.building.sessions import (
 )
 from understudy.cohorts.cohort import Cohort
 from understudy.cohorts.schema import CutsSource, Feature, Schema
+from understudy.core.files.source import refuse_guesses
 from understudy.core.files.withdrawals import Withdrawn
 from understudy.core.files.words import counted
 from understudy.errors import DataError
@@ -125,6 +126,7 @@ def join(
         keep[left.frame["row"].to_numpy()] = True
         n_withdrawn = left.n_learners
         notes.append(left.note)
+        refuse_guesses(left.guesses)
     active = np.zeros(activity.n_learners, dtype=bool)
     active[activity.learner[in_term]] = True
     has_events = (matched.position >= 0) & active[np.maximum(matched.position, 0)]

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from understudy.cohorts.building.activity import Activity
 from understudy.core.files.columns import KNOWN_NAMES, ColumnChooser, plain
 from understudy.core.files.delimited import guess_separator, read_delimited
-from understudy.core.files.source import decode, first_lines, open_source
+from understudy.core.files.source import decode, first_lines, open_source, refuse_guesses
 from understudy.core.files.tables import MAGIC as PARQUET_MAGIC
 from understudy.core.files.tables import MAGICS as EXCEL_MAGICS
 from understudy.core.files.tables import Table, read_parquet, read_workbook
@@ -230,4 +230,6 @@ def _table(path: Path | str) -> Table:
             f"{source.name}: the list of scores is empty: it has one line, and that is the header.",
             hint="check the export: below the columns' names there is a row for each learner.",
         )
-    return read_delimited(text, guess_separator(first_lines(text, 1)[0]))
+    table = read_delimited(text, guess_separator(first_lines(text, 1)[0]))
+    refuse_guesses(table.guesses)
+    return table

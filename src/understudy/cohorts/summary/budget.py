@@ -89,12 +89,8 @@ class Plan:
         proved = from_gaussians(
             self.rho, self.epsilon, self.delta, (MECHANISM,), n_cells=MOST_CELLS, sigma=LEAST_SIGMA
         )
-        beside = (
-            (caveats.FEEDBACK, self.from_feedback),
-            (caveats.DROPPED, self.schema.without_events == "dropped"),
-            (caveats.UNSCORED, self.schema.without_score == "dropped"),
-        )
-        return proved.with_caveats(*(caveat for caveat, holds in beside if holds))
+        feedback = (caveats.FEEDBACK,) if self.from_feedback else ()
+        return proved.with_caveats(*feedback, *self.schema.caveats)
 
     @property
     def guarantee(self) -> Guarantee:

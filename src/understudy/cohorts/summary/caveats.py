@@ -5,6 +5,7 @@ Files of before name a caveat by its sentence, so a sentence can only change tog
 
 from __future__ import annotations
 
+from understudy.cohorts.schema import DROPPED, UNSCORED
 from understudy.core.privacy.guarantee import Caveat
 
 # Of an earlier summary that this ledger charged, and of one that it does not know.
@@ -25,18 +26,6 @@ FEEDBACK = Caveat(
     "suggestions from validation were used: that feedback came from real data without noise, and no epsilon covers "
     "the learners it is about",
     "feedback from validation is in it without one",
-)
-DROPPED = Caveat(
-    "learners-without-events-dropped",
-    "learners without an event were dropped before: the number of learners, which is public, therefore says how many "
-    "had one, and this epsilon does not cover it",
-    "how many learners had an event is not covered",
-)
-UNSCORED = Caveat(
-    "learners-without-score-dropped",
-    "learners listed without a score were left out before: the number of learners, which is public, therefore says how "
-    "many had one, and this epsilon does not cover it",
-    "how many learners had a score is not covered",
 )
 # Of a guarantee that was read: that the numbers were noisy cannot be seen on them.
 FROM_FILE = Caveat(

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from understudy.cohorts.schema import Schema
+from understudy.cohorts.schema import DROPPED, UNSCORED, Schema
 from understudy.cohorts.summary import caveats
 from understudy.cohorts.summary.budget import (
     ANALYSES,
@@ -254,8 +254,7 @@ def _caveats(schema: Schema, statistics: Mapping[str, Statistic], stated: tuple[
         (caveats.PREVIOUS, False),
         (caveats.EARLIER_FROM_FILE, False),
         (caveats.FEEDBACK, any("validated_cells" in statistic.context for statistic in statistics.values())),
-        (caveats.DROPPED, schema.without_events == "dropped"),
-        (caveats.UNSCORED, schema.without_score == "dropped"),
+        *((caveat, caveat in schema.caveats) for caveat in (DROPPED, UNSCORED)),
     ]
     return [caveat for caveat, is_seen in seen if is_seen or caveat in stated]
 

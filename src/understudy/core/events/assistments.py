@@ -37,7 +37,12 @@ def read_assistments(table: Table, options: ReadOptions) -> EventTable:
     if by_name and "skillid" in plains:
         extra["skill_id"] = plains.index("skillid")
     events = EventTable(
-        table.file, table.read({**positions, **extra}), columns, list(table.notes), table.place
+        table.file,
+        table.read({**positions, **extra}),
+        columns,
+        list(table.notes),
+        table.place,
+        guesses=table.guesses,
     )
     events.find_people(table)
     events.tidy(options)

@@ -39,7 +39,12 @@ def read_datashop(table: Table, options: ReadOptions) -> EventTable:
     parts = components or problem
     extra = {f"part {number}": position for number, position in enumerate(parts)}
     events = EventTable(
-        table.file, table.read({**positions, **extra}), columns, list(table.notes), table.place
+        table.file,
+        table.read({**positions, **extra}),
+        columns,
+        list(table.notes),
+        table.place,
+        guesses=table.guesses,
     )
     events.find_people(table)
     events.tidy(options)

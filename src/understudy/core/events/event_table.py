@@ -14,7 +14,8 @@ from understudy.core.files.columns import Columns
 from understudy.core.files.identifiers import Identifier, NamedPeople, identifiers_in
 from understudy.core.files.learner_ids import digests_of_names
 from understudy.core.files.mentions import identifiers_in_actions
-from understudy.core.files.origin import Guess, Origin
+from understudy.core.files.origin import Origin
+from understudy.core.files.source import Guess
 from understudy.core.files.tables import Table
 from understudy.core.files.times import DateOrder, has_mixed_zones, read_each_time, unit_in_name
 from understudy.core.files.withdrawals import Withdrawn
@@ -120,6 +121,7 @@ class EventTable:
             known.append(left.names)
             self.frame, self.n_withdrawn, self.n_absent = left.frame, left.n_learners, left.n_absent
             self.notes.append(left.note)
+            self.guesses += left.guesses
         self.learners = pl.concat([names.drop_nulls().unique() for names in known])
         roles = [role for role in ("learner", "group") if role in self.frame.columns]
         self._everyone = (

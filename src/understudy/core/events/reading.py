@@ -13,8 +13,7 @@ from understudy.core.events.three_line import looks_like_three_lines, read_three
 from understudy.core.events.xapi import read_xapi
 from understudy.core.files.columns import Columns, choose_columns, plain, reject_duplicates
 from understudy.core.files.delimited import SEPARATORS, guess_separator, header_names, read_delimited
-from understudy.core.files.origin import Guess
-from understudy.core.files.source import Source, Text, decode, first_lines, open_source
+from understudy.core.files.source import Guess, Source, Text, decode, first_lines, open_source
 from understudy.core.files.tables import MAGIC as PARQUET_MAGIC
 from understudy.core.files.tables import MAGICS as EXCEL_MAGICS
 from understudy.core.files.tables import Table, read_parquet, read_workbook
@@ -31,7 +30,9 @@ def read_table(table: Table, options: ReadOptions, *, defaults: Columns | None =
     reject_duplicates(table.names, table.file)
     positions = choose_columns(table.names, options.columns, table.file, defaults=defaults or Columns())
     columns = used_columns(table.names, positions)
-    events = EventTable(table.file, table.read(positions), columns, list(table.notes), table.place)
+    events = EventTable(
+        table.file, table.read(positions), columns, list(table.notes), table.place, guesses=table.guesses
+    )
     events.find_people(table)
     events.tidy(options)
     return events
@@ -95,7 +96,7 @@ def read_events(
     else:
         note = f"Read as {format}, as asked."
     events = _READERS[format](source, options)
-    events.guesses = guesses
+    events.guesses += guesses
     events.settle(options)
     events.notes.insert(0, note)
     return events, format

@@ -13,7 +13,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from understudy.core.files.columns import count_known
-from understudy.core.files.source import Source, Text, decode, keeping_values_inside
+from understudy.core.files.source import Guess, Source, Text, decode, keeping_values_inside
 from understudy.core.files.tables import SAMPLE_ROWS, Table
 from understudy.errors import DataError
 
@@ -33,6 +33,8 @@ class Structure:
     n_fields: int
     quoted: bool
     n_blank: int
+    spans_lines: bool
+    """Whether a record below the first one has a line feed within quotation marks."""
 
 
 def scan(data: bytes, separator: str, file: str) -> Structure:
@@ -81,6 +83,7 @@ def _scan(data: bytes, separator: str, file: str, *, quoted: bool) -> Structure:
     # The line feed that ends a record has the number of the record's last line; its first one follows.
     first_lines = np.concatenate([np.ones(1, dtype=np.int64), np.concatenate(lines)[:-1] + 1])
     filled = all_ends - starts > 1
+    spans = np.concatenate(lines) > first_lines
     n_fields = np.concatenate(fields)[filled]
     if not len(n_fields):
         raise DataError(f"{file}: the file is empty.", hint="check the export.")
@@ -93,7 +96,13 @@ def _scan(data: bytes, separator: str, file: str, *, quoted: bool) -> Structure:
             hint="a field that holds the separator or a line break has to stand in quotation marks.",
         )
     return Structure(
-        starts[filled], all_ends[filled], first_lines[filled], int(n_fields[0]), quoted, int((~filled).sum())
+        starts[filled],
+        all_ends[filled],
+        first_lines[filled],
+        int(n_fields[0]),
+        quoted,
+        int((~filled).sum()),
+        bool(spans[filled][1:].any()),
     )
 
 
@@ -135,6 +144,18 @@ class DelimitedTable:
     _structure: Structure
     _separator: str
     place: str = field(default="line", init=False)
+
+    @property
+    def guesses(self) -> tuple[Guess, ...]:
+        """See `Table.guesses`.
+
+        A quotation mark that one learner's row leaves open ends with one of the same learner further down, and all
+        rows between them are within it. Where every record is a line, each line is read by itself.
+        """
+        if not self._structure.spans_lines:
+            return ()
+        hint = "write each row on one line, without line breaks in its cells; or give a workbook or a Parquet file."
+        return (Guess("that a cell goes on over several lines", hint=hint),)
 
     def read(self, positions: Mapping[str, int]) -> pl.DataFrame:
         """See `Table.read`."""

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from understudy.core.files.source import Text, first_lines, keeping_values_inside
+from understudy.core.files.source import Guess, Text, first_lines, keeping_values_inside
 from understudy.core.files.tables import SAMPLE_ROWS
 from understudy.errors import DataError
 
@@ -55,6 +55,7 @@ class JsonTable:
     notes: tuple[str, ...]
     _text: Text
     _in_lines: bool
+    guesses: tuple[Guess, ...] = field(default=(), init=False)
     place: str = field(default="line", init=False)
 
     def read(self, positions: Mapping[str, int]) -> pl.DataFrame:

@@ -11,19 +11,8 @@ import polars as pl
 from understudy.core.files.identifiers import Identifier
 from understudy.core.files.learner_ids import Digests
 from understudy.core.files.mentions import identifiers_in_actions
+from understudy.core.files.source import Guess
 from understudy.errors import DataError
-
-
-@dataclass(frozen=True)
-class Guess:
-    """Something about a file that a reader decided by looking at learners' rows.
-
-    `what` reads on from "it was guessed"; `settings` declare it instead, or `hint` says what to change in the file.
-    """
-
-    what: str
-    settings: tuple[str, ...] = ()
-    hint: str = ""
 
 
 @dataclass(frozen=True, repr=False)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import gzip
 import re
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -39,6 +39,29 @@ class Text:
         """The lines, without what may follow the last line feed if that is nothing."""
         lines = self.data.decode().split("\n")
         return lines[:-1] if lines[-1] == "" else lines
+
+
+@dataclass(frozen=True)
+class Guess:
+    """Something about a file that a reader decided by looking at learners' rows.
+
+    `what` reads on from "it was guessed"; `settings` declare it instead, or `hint` says what to change in the file.
+    """
+
+    what: str
+    settings: tuple[str, ...] = ()
+    hint: str = ""
+
+
+def refuse_guesses(guesses: Sequence[Guess]) -> None:
+    """Refuse what no guarantee can rest on: what one learner's rows decide would change how all others are read."""
+    for guess in guesses:
+        raise UsageError(
+            f"it was guessed {guess.what}; a guarantee holds only if no learner's rows decide how a file is read.",
+            hint=guess.hint or "declare it.",
+            code="guessed",
+            settings=guess.settings,
+        )
 
 
 def open_source(path: Path | str) -> Source:

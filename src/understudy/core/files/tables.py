@@ -10,7 +10,7 @@ from typing import Protocol
 
 import polars as pl
 
-from understudy.core.files.source import Source, keeping_values_inside
+from understudy.core.files.source import Guess, Source, keeping_values_inside
 from understudy.errors import DataError
 
 # What a content check looks at: enough for a share, little enough to be quick with hundreds of columns.
@@ -31,6 +31,10 @@ class Sheet(Protocol):
     @property
     def notes(self) -> tuple[str, ...]:
         """What had to be assumed to read the file."""
+
+    @property
+    def guesses(self) -> tuple[Guess, ...]:
+        """What was decided about the file by looking at its rows."""
 
     @property
     def place(self) -> str:
@@ -56,6 +60,7 @@ class FrameTable:
     frame: pl.DataFrame
     rows: pl.Series
     notes: tuple[str, ...] = ()
+    guesses: tuple[Guess, ...] = ()
     place: str = "row"
 
     def read(self, positions: Mapping[str, int]) -> pl.DataFrame:
@@ -110,6 +115,7 @@ class ParquetTable:
     names: tuple[str, ...]
     _data: bytes
     notes: tuple[str, ...] = field(default=(), init=False)
+    guesses: tuple[Guess, ...] = field(default=(), init=False)
     place: str = field(default="row", init=False)
 
     def read(self, positions: Mapping[str, int]) -> pl.DataFrame:

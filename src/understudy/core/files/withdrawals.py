@@ -15,8 +15,16 @@ import polars as pl
 
 from understudy.core.files.columns import KNOWN_NAMES, plain
 from understudy.core.files.delimited import guess_separator, header_names, read_delimited
-from understudy.core.files.source import Text, decode, open_source
+from understudy.core.files.source import Guess, Text, decode, open_source
 from understudy.errors import DataError
+
+# What separates the names of a list without a header, unless names of learners hold it.
+_MARKS = "\t;,"
+_QUOTED = "put names that hold a comma, a semicolon or a tab in quotation marks."
+_DIFFERENT = (
+    "a name of the list is that of several learners but for case or leading zeros: write these names in both files "
+    "so that they differ."
+)
 
 
 @dataclass(frozen=True, repr=False)
@@ -29,6 +37,8 @@ class LeftOut:
     n_rows: int
     n_absent: int
     n_ambiguous: int
+    guesses: tuple[Guess, ...] = ()
+    """Where other learners' names decide whom the list means, or how it is split."""
 
     @property
     def note(self) -> str:
@@ -57,12 +67,15 @@ class Withdrawn:
         list can mean a learner. `column` is the learner column's name in the file.
         """
         known = _known(frame)
-        names, people = self._names(column, known)
+        names, people, guesses = self._names(column, known)
         exact = known.join(names.to_frame("name"), on="name", how="semi")
         rest = names.filter(~names.is_in(exact["name"].implode()))
         # One learner only, whatever the case and the zeros, or it is nobody's key.
         keys = known.group_by("key").agg(pl.col("learner").unique())
         alike = pl.DataFrame({"name": rest, "key": _key(rest)}).join(keys, on="key")
+        listed = pl.col("key").is_in(_key(names).implode())
+        if keys.filter(listed & (pl.col("learner").list.len() > 1)).height:
+            guesses += (Guess("whom the list of those who withdrew means", hint=_DIFFERENT),)
         one = alike.filter(pl.col("learner").list.len() == 1)
         gone = pl.concat([exact["learner"], one["learner"].explode()]).drop_nulls().unique()
         if not len(gone):
@@ -80,10 +93,11 @@ class Withdrawn:
             n_rows=int(leaves.sum()),
             n_absent=len(rest) - one.height,
             n_ambiguous=alike.height - one.height,
+            guesses=guesses,
         )
 
-    def _names(self, column: str, known: pl.DataFrame) -> tuple[pl.Series, pl.Series]:
-        """The entries of the list, and those among them that are names, as far as can be seen."""
+    def _names(self, column: str, known: pl.DataFrame) -> tuple[pl.Series, pl.Series, tuple[Guess, ...]]:
+        """The entries of the list, those among them that are names, as far as can be seen, and what was guessed."""
         lines = [line.strip() for line in self.text.lines if line.strip()]
         headers = (plain(column), *KNOWN_NAMES["learner"])
         separator = guess_separator(lines[0])
@@ -92,20 +106,22 @@ class Withdrawn:
         if len(lines) > 1 and len(first) > 1 and fitting:
             table = read_delimited(self.text, separator)
             names = _entries(table.read({"learner": fitting[0]})["learner"].drop_nulls())
-            return names, names
+            return names, names, ()
         in_log = set(known["key"])
         # Where learners' names hold commas, a comma ends no name.
-        marks = [mark for mark in "\t;," if not known["name"].str.contains(mark, literal=True).any()]
+        marks = [mark for mark in _MARKS if not known["name"].str.contains(mark, literal=True).any()]
         rows = [_split(line, marks) for line in lines]
+        as_usual = rows == [_split(line, list(_MARKS)) for line in lines]
+        guesses = () if as_usual else (Guess("how the list of those who withdrew is split", hint=_QUOTED),)
         if rows[0] and plain(rows[0][0]) in headers:
             rows[0] = rows[0][1:]
         names = _entries([name for row in rows for name in row])
         if len(rows) == 1 or len({len(row) for row in rows}) > 1:
-            return names, names
+            return names, names, guesses
         # A table without a header that fits: reasons and dates in it are nobody's names.
         columns = [_entries(list(fields)) for fields in zip(*rows, strict=True)]
         people = [fields for fields in columns if not in_log.isdisjoint(_key(fields))]
-        return names, pl.concat(people) if people else names
+        return names, pl.concat(people) if people else names, guesses
 
 
 def read_withdrawn(path: Path | str) -> Withdrawn:

@@ -22,8 +22,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any
 
-from understudy.core.files.origin import Guess, Origin
+from understudy.core.files.origin import Origin
 from understudy.core.files.simulated import is_simulated
+from understudy.core.files.source import Guess, refuse_guesses
 from understudy.core.privacy.balance import REFUSED, Balance
 from understudy.core.privacy.confirmation import Doubt, Question, can_ask, confirmed
 from understudy.core.privacy.guarantee import Guarantee
@@ -197,15 +198,9 @@ class Account:
         )
 
     def _refuse_guesses(self, guarantee: Guarantee) -> None:
-        """Reading is part of the guarantee: what one learner's rows decide would change how all others are read."""
-        if guarantee.formal and self.guesses:
-            guess = self.guesses[0]
-            raise UsageError(
-                f"it was guessed {guess.what}; a guarantee holds only if no learner's rows decide how a file is read.",
-                hint=guess.hint or "declare it.",
-                code="guessed",
-                settings=guess.settings,
-            )
+        """Reading is part of the guarantee."""
+        if guarantee.formal:
+            refuse_guesses(self.guesses)
 
     def known_as(self) -> tuple[str, ...]:
         """Other populations as which the ledger knows these learners."""

@@ -46,6 +46,7 @@ def read_long(table: Table, options: ReadOptions, attempt: Attempt | None, *, ke
         used_columns(table.names, positions),
         list(table.notes),
         table.place,
+        guesses=table.guesses,
     )
     events.find_people(table)
     events.tidy(options)

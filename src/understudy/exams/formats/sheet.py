@@ -15,7 +15,7 @@ from understudy.core.files.columns import Columns
 from understudy.core.files.identifiers import Identifier
 from understudy.core.files.learner_ids import digests_of_names
 from understudy.core.files.mentions import identifiers_in_actions
-from understudy.core.files.source import Source, keeping_values_inside
+from understudy.core.files.source import Guess, Source, keeping_values_inside
 from understudy.core.files.tables import ParquetTable, Sheet
 from understudy.core.files.withdrawals import Withdrawn
 from understudy.core.files.words import counted, share_of_points
@@ -54,6 +54,7 @@ class TypedParquet:
     table: ParquetTable
     _data: bytes
     notes: tuple[str, ...] = field(default=(), init=False)
+    guesses: tuple[Guess, ...] = field(default=(), init=False)
     place: str = field(default="row", init=False)
 
     @property
@@ -120,6 +121,7 @@ def _read(
         identifiers=_people_in(items, names),
         n_withdrawn=rows.n_withdrawn,
         n_absent=rows.n_absent,
+        guesses=rows.guesses,
         digests=None if names is None else digests_of_names(names),
         learners=tuple(names) if keep_names and names is not None else (),
         named=names is not None,
@@ -171,6 +173,7 @@ class _Rows:
     notes: tuple[str, ...]
     n_withdrawn: int = 0
     n_absent: int = 0
+    guesses: tuple[Guess, ...] = ()
 
     @classmethod
     def of(cls, sheet: Sheet, header: Header, withdrawn: Withdrawn | None) -> _Rows:
@@ -197,16 +200,17 @@ class _Rows:
             )
         if learner is None:
             kept = None if frame.height == n_rows else row_of
-            return cls(frame["line"], None, kept, tuple(notes))
+            return cls(frame["line"], None, kept, tuple(notes), guesses=sheet.guesses)
         names = _as_names(frame[str(learner.position)], sheet.file, learner)
         table = pl.DataFrame({"learner": names, "line": frame["line"], "row": row_of})
-        n_withdrawn = n_absent = 0
+        n_withdrawn, n_absent, guesses = 0, 0, sheet.guesses
         if withdrawn is not None:
             left = withdrawn.leave_out(table, learner.title)
             table, n_withdrawn, n_absent = left.frame, left.n_learners, left.n_absent
+            guesses += left.guesses
             notes.append(left.note)
         chosen = None if table.height == n_rows else table["row"]
-        return cls(table["line"], table["learner"], chosen, tuple(notes), n_withdrawn, n_absent)
+        return cls(table["line"], table["learner"], chosen, tuple(notes), n_withdrawn, n_absent, guesses)
 
 
 def _settle_learners(

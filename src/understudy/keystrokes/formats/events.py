@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import polars as pl
 
-from understudy.core.files.origin import Guess
+from understudy.core.files.source import Guess
 from understudy.core.files.tables import Table
 from understudy.core.names import SIMULATED_PREFIX
 from understudy.errors import DataError

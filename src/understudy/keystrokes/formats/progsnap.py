@@ -8,8 +8,7 @@ import polars as pl
 
 from understudy.core.files.columns import ColumnChooser, plain
 from understudy.core.files.delimited import guess_separator, read_delimited
-from understudy.core.files.origin import Guess
-from understudy.core.files.source import decode, first_lines, open_source
+from understudy.core.files.source import Guess, decode, first_lines, open_source
 from understudy.core.files.tables import Table
 from understudy.errors import DataError, UsageError
 from understudy.keystrokes.formats.rows import NAMES, KeystrokeColumns, Reason, Rows

@@ -20,9 +20,16 @@ from understudy.core.files.columns import plain, reject_duplicates
 from understudy.core.files.delimited import SEPARATORS, guess_separator, header_names, read_delimited
 from understudy.core.files.json_records import JsonTable, json_table
 from understudy.core.files.learner_ids import digests_of_names
-from understudy.core.files.origin import Guess, Origin
+from understudy.core.files.origin import Origin
 from understudy.core.files.simulated import is_simulated
-from understudy.core.files.source import Source, decode, first_lines, keeping_values_inside, open_source
+from understudy.core.files.source import (
+    Guess,
+    Source,
+    decode,
+    first_lines,
+    keeping_values_inside,
+    open_source,
+)
 from understudy.core.files.tables import MAGIC as PARQUET_MAGIC
 from understudy.core.files.tables import Table, read_parquet
 from understudy.core.files.words import counted

@@ -14,7 +14,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from understudy.core.files.columns import KNOWN_NAMES, ColumnChooser, plain
-from understudy.core.files.origin import Guess
+from understudy.core.files.source import Guess
 from understudy.core.files.tables import Table
 
 
@@ -129,7 +129,10 @@ class Rows:
             frame["learner"].cast(pl.String).str.strip_chars().replace("", None).drop_nulls().n_unique()
         )
         notes = [*table.notes, *chooser.notes]
-        return cls(table.file, table.place, frame, chooser.columns, notes, n_learners=n_learners)
+        guesses = list(table.guesses)
+        return cls(
+            table.file, table.place, frame, chooser.columns, notes, guesses=guesses, n_learners=n_learners
+        )
 
     def mark(self, where: pl.Expr, reason: Reason) -> None:
         """Give the reason to rows that have none yet."""
