@@ -16,6 +16,10 @@ import numpy as np
 from scipy.optimize import brentq
 from scipy.stats import binom
 
+from understudy.cohorts.cohort import Cohort
+from understudy.cohorts.schema import Schema
+from understudy.exams.responses import Responses
+from understudy.keystrokes.keystrokes import Keystrokes
 from understudy.logs.generators.generator import Generator
 from understudy.logs.interactions import Interactions
 
@@ -53,19 +57,64 @@ def epsilon_from_one_run(
     error: float = 1e-3,
 ) -> float:
     """A lower bound of epsilon, right but for a chance of `error`, from one fit and one sample."""
-    coins = rng.integers(0, 2, N_CANARIES)
+    coins = toss(rng)
     fitted = generator.fresh().fit(log_with(coins), rng, noise)  # type: ignore[arg-type]
     # As many learners as can be had: what is sampled is post-processing, and only blurs what the fit knows.
     synthetic = fitted.sample(None if fitted.keeps_rows else 4000, rng)
     counts = np.zeros(_ORDINARY + 2 * N_CANARIES)
     place = np.array([int(name.split()[1]) for name in synthetic.actions], dtype=np.int64)
     np.add.at(counts, place[synthetic.action], 1)
-    scores = counts[_ORDINARY:].reshape(N_CANARIES, 2).sum(axis=1) + rng.random(N_CANARIES) / 2
+    scores = counts[_ORDINARY:].reshape(N_CANARIES, 2).sum(axis=1)
+    return epsilon_from_scores(coins, scores, rng, delta=delta, error=error)
+
+
+def toss(rng: np.random.Generator) -> np.ndarray:
+    """A coin for each canary."""
+    return rng.integers(0, 2, N_CANARIES)
+
+
+def epsilon_from_scores(
+    coins: np.ndarray, scores: np.ndarray, rng: np.random.Generator, *, delta: float, error: float = 1e-3
+) -> float:
+    """The bound from a score per canary, high for those who seem to be in; ties are broken by chance."""
     # The most extreme ones are guessed, the others are left open.
-    order = np.argsort(scores)
+    order = np.lexsort((rng.random(len(scores)), scores))
     low, high = order[: N_GUESSES // 2], order[-N_GUESSES // 2 :]
     n_right = int((coins[low] == 0).sum() + (coins[high] == 1).sum())
     return least_epsilon(n_right, N_GUESSES, error - 2 * N_CANARIES * delta)
+
+
+def exam_with(coins: np.ndarray) -> Responses:
+    """A learner and an item for each canary, who is right on that item alone, or on none; and others."""
+    others = np.repeat([0, 1], 30)[:, None] * np.ones(len(coins))
+    items = tuple(f"q{i}" for i in range(len(coins)))
+    return Responses(np.vstack([np.diag(coins), others]).astype(np.int8), items, declared=True)
+
+
+def cohort_with(coins: np.ndarray) -> Cohort:
+    """A learner, a window and a week for each canary, who is active then, or never."""
+    schema = Schema(n_weeks=len(coins) // len(Schema().features))
+    values = np.zeros((len(coins), len(coins)))
+    np.fill_diagonal(values, 30.0 * coins)
+    label = (np.arange(len(coins)) % schema.n_labels).astype(np.int8)
+    return Cohort(values.reshape(len(coins), schema.n_features, schema.n_weeks), label, schema)
+
+
+def typing_with(coins: np.ndarray) -> tuple[Keystrokes, tuple[str, ...]]:
+    """A learner and a digraph for each canary, who typed it, or one that nobody asks for; and the names of digraphs."""
+    names = tuple(chr(0x4E00 + i) for i in range(len(coins) + 1))
+    keys = [[i, i] if coin else [len(coins)] * 2 for i, coin in enumerate(coins)]
+    zero = np.zeros(2 * len(coins), dtype=np.int32)
+    typed = Keystrokes(
+        np.array(keys, dtype=np.int32).ravel(),
+        np.tile([0, 150_000_000], len(coins)),
+        np.tile([False, True], len(coins)),
+        np.arange(0, 2 * len(coins) + 1, 2),
+        names,
+        zero,
+        zero,
+    )
+    return typed, tuple(f"{name} → {name}" for name in names[:-1])
 
 
 def least_epsilon(n_right: int, n_guesses: int, error: float) -> float:
