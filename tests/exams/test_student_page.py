@@ -121,6 +121,15 @@ def test_difficulties_without_a_guarantee_need_a_reason():
     assert "a drill" not in student_page(make_difficulties(), accept_risk="a drill")
 
 
+def test_an_accepted_risk_is_a_caveat_of_what_the_page_states(tmp_path):
+    bare = make_difficulties(guarantee=Guarantee.none("an exact fit"))
+    made = page_module.page(bare, accept_risk="a drill", out=tmp_path / "page.html")
+    assert [caveat.code for caveat in made.difficulties.guarantee.caveats] == ["risk-accepted"]
+    assert made.to_json()["guarantee"]["caveats"] == ["risk-accepted"]
+    assert "accepted the risk" in made.lines()[1]
+    assert not page_module.page(make_difficulties(), accept_risk="a drill").difficulties.guarantee.caveats
+
+
 def with_provenance(**entries):
     made = make_difficulties()
     return replace(made, provenance={**made.provenance, **entries})

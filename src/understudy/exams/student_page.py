@@ -7,7 +7,7 @@ import hashlib
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from html import escape
 from pathlib import Path
 from typing import Annotated, Any
@@ -15,6 +15,7 @@ from typing import Annotated, Any
 from understudy.core.files.words import counted
 from understudy.core.files.writing import check_not_input, check_parent, write_text
 from understudy.core.options import settled
+from understudy.core.pages.card import RISK_ACCEPTED
 from understudy.core.pages.render import render
 from understudy.core.privacy.guarantee import ADJACENCY, UNIT, Guarantee
 from understudy.errors import DataError, RefusedError, UsageError
@@ -108,13 +109,16 @@ def page(
         check_parent(out)
         if not isinstance(difficulties, Difficulties):
             check_not_input(out, Path(difficulties))
-    released = Difficulties.of(difficulties)
+    released, reason = Difficulties.of(difficulties), options.accept_risk.strip()
+    if reason and not released.guarantee.formal:
+        # As on every card: what was decided is part of the statement.
+        released = replace(released, guarantee=released.guarantee.with_caveats(RISK_ACCEPTED))
     text = student_page(
         released,
         strings=read_strings(options.strings or options.language or "en"),
         title=options.title,
         pass_mark=options.pass_mark,
-        accept_risk=options.accept_risk.strip(),
+        accept_risk=reason,
     )
     if out is not None:
         write_text(out, text)

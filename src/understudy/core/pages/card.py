@@ -19,7 +19,7 @@ FIGURES_PUBLISHED = Caveat(
 )
 RISK_ACCEPTED = Caveat(
     "risk-accepted",
-    "the custodian accepted the risk and gave the reason on the card",
+    "the custodian accepted the risk and gave a reason, which is printed with the data",
     "the custodian accepted the risk",
 )
 
