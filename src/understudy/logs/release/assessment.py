@@ -118,7 +118,7 @@ def _mean(trials: list[Trial], log: Interactions) -> Assessment:
             advantage=mean(a.advantage for a in attributes),
             low=mean(a.low for a in attributes),
             high=mean(a.high for a in attributes),
-            n_targets=attributes[0].n_targets,
+            n_targets=min(a.n_targets for a in attributes),
         ),
         utility={name: mean(trial.utility[name] for trial in trials) for name in trials[0].utility},
         groups=averaged(trial.groups for trial in trials),

@@ -111,7 +111,7 @@ class Release:
         return [
             f"{self.log.n_rows} rows of {self.log.n_learners} {who} learners.",
             f"Guarantee: {self.guarantee}.",
-            f"Strongest attack: {worst.attack}, AUC {worst.auc:.2f} "
+            f"Measured on halves of the learners: the strongest attack is {worst.attack}, AUC {worst.auc:.2f} "
             f"(interval {assessment.low:.2f} to {assessment.high:.2f}; 0.5 is guessing).{self._limits()} "
             f"Most members found at 1 % false alarms: {100 * assessment.most_found.tpr_at_1pct:.0f} of 100.",
             self.charge.sentence(),

@@ -157,9 +157,15 @@ def expected_errors(
     prediction = predict(n_learners, n_occurring(synthetic), rows, guarantee.epsilon)
     signal: dict[str, float] = getattr(generator, "signal_", {})
     pooled = pooled_share(synthetic)
+    # The walks miss a part of the noisy shares that they are made from: with few names they cannot follow them.
+    found = np.bincount(synthetic.action, minlength=synthetic.n_actions) / max(synthetic.n_rows, 1)
+    believed = getattr(generator, "popularity_", found)
+    missed = 0.5 * float(np.abs(found - believed).sum())
+    untold = sum(share for name, share in zip(synthetic.actions, believed, strict=True) if name == POOLED)
     return {
-        # A pooled attempt is not at the action it should be at.
-        "action_shares": min(1.0, pooled + prediction.action_shares),
+        # From the real shares to the noisy ones, where a pooled attempt is not at the action it should be at, and from
+        # there to those that were drawn.
+        "action_shares": min(1.0, float(untold) + missed + prediction.action_shares),
         # Of what is pooled no action's difficulty is known, so there is no figure for the whole file.
         "difficulty": None if pooled > MUCH_POOLED else prediction.difficulty,
         "success_rate": getattr(generator, "success_error_", None),
