@@ -9,13 +9,17 @@ import csv
 import shutil
 import tempfile
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from reproductions.command import understudy
+from reproductions.keystroke_privacy import together
 from reproductions.keystroke_privacy.knowledge import BY_DIGRAPHS, BY_WEEKS, knowledge_figure
 from reproductions.keystroke_privacy.sweep import repeat
 from reproductions.pages import DATA, rows_of, tables_of, write_rows
+from understudy.core.files.writing import results_csv
+from understudy.keystrokes.formats.reading import KeystrokeOptions, read_keystrokes
 from understudy.keystrokes.sweeps.course import SweepOptions
 from understudy.keystrokes.sweeps.report import figures
 from understudy.keystrokes.sweeps.results import COLUMNS, PUBLISHED, Row, select
@@ -79,6 +83,37 @@ def keep(name: str, folder: Path) -> None:
             shutil.copy(folder / f"{figure}.png", TABLES / f"{name}-{figure}.png")
 
 
+def measure_together() -> None:
+    """All likelihoods person by person and matched, and the risk of private statistics, on three sets of typing."""
+    matched: list[dict[str, Any]] = []
+    released: list[dict[str, Any]] = []
+    usual = SweepOptions(guesses="1,10", step=50.0)
+    with tempfile.TemporaryDirectory() as scratch:
+        course = Path(scratch) / "course.csv"
+        understudy("simulate", "--shape", "typing", str(course))
+        for name, file, reading, options in (
+            ("simulated", course, KeystrokeOptions(), usual),
+            (
+                "typing",
+                DATA / "typing_events.csv.gz",
+                KeystrokeOptions(),
+                replace(usual, split="sessions", min_characters=200),
+            ),
+            (
+                "free",
+                DATA / "free_typing.csv.gz",
+                KeystrokeOptions(time="press_ms"),
+                replace(usual, split="sessions", min_characters=1000),
+            ),
+        ):
+            if file.exists():
+                typed = read_keystrokes(file, reading).keystrokes
+                matched += together.matched_rows(name, typed, options)
+                released += together.statistics_rows(name, typed, options)
+    for table, rows in (("together", matched), ("statistics", released)):
+        (TABLES / f"{table}.csv").write_text(results_csv(rows), encoding="utf-8")
+
+
 def rows_of_sweep(name: str) -> tuple[Row, ...]:
     """The rows that were kept of a sweep."""
     return tuple(
@@ -120,4 +155,4 @@ def draw_figures() -> None:
                 (TABLES / f"{name}-{figure}.png").write_bytes(found[figure].png())
 
 
-PARTS = {"sweeps": measure_sweeps, "figures": draw_figures}
+PARTS = {"sweeps": measure_sweeps, "together": measure_together, "figures": draw_figures}

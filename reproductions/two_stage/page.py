@@ -119,16 +119,22 @@ def _by_kind() -> str:
 
 
 def _risk() -> str:
-    lines = ["| cohort | method | strongest attack: AUC | luck alone | which |", "|---|---|---|---|---|"]
+    lines = [
+        "| cohort | method | all learners together: AUC | strongest attack | luck alone | summary seen |",
+        "|---|---|---|---|---|---|",
+    ]
     for name in ("year-1", "moodle"):
         found = compared(name)
         for method in () if found is None else found.methods:
             if found is not None and method != "deep":
-                which = sorted({str(row["worst_attack"]) for row in found.of(method)})
-                lines.append(
-                    f"| {DATASETS[name]} | `{method}` | {_cell(name, method, 'auc_worst', 2, interval=True)} "
-                    f"| {_cell(name, method, 'control_auc_worst', 2, interval=True)} | {', '.join(which)} |"
-                )
+                cells = [
+                    _cell(name, method, "auc_joint_linear", 3, interval=True),
+                    *(
+                        _cell(name, method, measure, 2, interval=True)
+                        for measure in ("auc_worst", "control_auc_worst", "auc_transcript")
+                    ),
+                ]
+                lines.append(f"| {DATASETS[name]} | `{method}` | {' | '.join(cells)} |")
     return "\n".join(lines)
 
 

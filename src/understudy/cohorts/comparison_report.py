@@ -155,6 +155,7 @@ def write_report(folder: Path, found: Comparison) -> None:
         rows=rows,
         kinds=kinds,
         levels=found.levels(),
+        luck=found.shown("pool", "control_auc_worst"),
         exposed=found.exposed_share(),
         limit=EXPOSED,
         attacks=[(name, ATTACKS.get(name, "")) for name in strongest],

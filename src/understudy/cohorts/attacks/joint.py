@@ -3,7 +3,7 @@
 The attacker's story: a synthetic cohort is made of a summary, and which sums a summary may hold is public. Bob computes
 the same statistics of the synthetic cohort, knows what each learner adds to them, and weighs all memberships together
 (`core/attacks/linear.py`): how much of a sum arrives in the cohort, and how noisy it is, he learns for each statistic
-by refitting the method. Marginal-based attacks on synthetic tables know the method in the same way (Golob et al. 2025).
+by refitting the method. Marginal-based attacks on synthetic tables know the method in the same way (Golob et al. 2024).
 
 `transcript` is Bob with the summary itself: the best that can be found from it (`core/attacks/transcript.py`), and
 so a ceiling for attacks on cohorts that are made of it. Whoever is given the summary is that attacker.
