@@ -168,10 +168,10 @@ def release(
 ) -> None:
     """Make a bundle: synthetic data and card, and what was measured.
 
-    What may leave is in share/, what was measured in keep/. The generator is markov-dp with epsilon 8 unless
-    another is given. The risk is measured on halves of the learners; a generator without a formal guarantee is
-    refused when its learners can be distinguished from others, and one that would pass the budget always (exit
-    code 4).
+    What may leave is in share/, what was measured in keep/. The generator is markov-dp unless another is
+    given, with epsilon 8, or 4 where more actions are public than there are learners. The risk is measured on
+    halves of the learners; a generator without a formal guarantee is refused when its learners can be
+    distinguished from others, and one that would pass the budget always (exit code 4).
 
     Example: understudy release log.csv -o bundle --public-actions
     """

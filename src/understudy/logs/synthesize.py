@@ -109,12 +109,12 @@ def synthesize(
 ) -> Synthesis:
     """Charge the ledger, fit on all learners, sample, and write a file if `out` is given.
 
-    The generator is `markov-dp` with this `epsilon` (8 by default) unless another is given. The settings of
-    `SynthesizeOptions` may be given as keywords.
+    The generator is `markov-dp` with this `epsilon` unless another is given; by default 8, or 4 where more names are
+    declared than there are learners. The settings of `SynthesizeOptions` may be given as keywords.
     """
     options, log = settled(options, settings), as_log(log)
     given = generator
-    generator = chosen_generator(given, epsilon, options.risk, log.n_learners)
+    generator = chosen_generator(given, epsilon, options.risk, log)
     out = None if out is None else Path(out)
     if out is not None:
         check_suffix(out)

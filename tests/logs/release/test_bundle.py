@@ -15,6 +15,7 @@ from understudy.core.privacy.ledger import Ledger
 from understudy.errors import RefusedError, UsageError
 from understudy.logs.generators.baselines import Drop, Markov
 from understudy.logs.generators.markov_dp import MarkovDP
+from understudy.logs.generators.registry import chosen_generator
 from understudy.logs.interactions import Interactions
 from understudy.logs.release import bundle as bundle_module
 from understudy.logs.release.assessment import assess
@@ -148,10 +149,17 @@ def test_real_rows_are_refused_before_anything_is_computed(log, tmp_path, monkey
         release(log, tmp_path / "bundle", "drop:0")
 
 
-def judged(auc, n=200):
-    """An assessment in which the strongest attack has this AUC, judged on n learners a side."""
+def judged(auc, n=200, found=0.01, luck=0.04):
+    """An assessment in which the strongest attack has this AUC, judged on n learners a side.
+
+    Another one finds this share of the members at 1 % false alarms, where luck finds up to `luck`.
+    """
     estimate = RiskEstimate("counts", auc, auc - 0.05, auc + 0.05, 0.01, n, n)
-    return SimpleNamespace(worst=estimate, low=auc - 0.06, high=auc + 0.06)
+    most_found = RiskEstimate("rare", 0.5, 0.45, 0.55, found, n, n)
+    chance = SimpleNamespace(found_high=luck)
+    return SimpleNamespace(
+        worst=estimate, most_found=most_found, low=auc - 0.06, high=auc + 0.06, chance=chance
+    )
 
 
 NONE = Guarantee.none("a test")
@@ -161,6 +169,7 @@ NONE = Guarantee.none("a test")
     ("assessment", "earlier", "why"),
     [
         (judged(0.56), 0, "can be distinguished from others"),
+        (judged(0.52, found=0.06), 0, "'rare' finds 6 of 100 at 1 % false alarms, and the limit is 5"),
         (judged(0.50, n=40), 0, "too few to show anything"),
         (judged(0.50), 1, "risks add up"),
     ],
@@ -174,6 +183,27 @@ def test_a_release_without_guarantee_needs_a_shown_small_risk(assessment, earlie
 
 def test_a_shown_small_risk_is_let_pass():
     refuse_risk(judged(0.52), NONE, Markov(), ReleaseOptions())
+    # What luck finds on so few learners is no reason.
+    refuse_risk(judged(0.52, found=0.06, luck=0.07), NONE, Markov(), ReleaseOptions())
+
+
+@pytest.mark.parametrize(
+    ("n_actions", "declared", "given", "epsilon"),
+    [
+        (20, True, None, 8.0),
+        (21, True, None, 4.0),
+        (21, True, "markov-dp", 4.0),
+        (21, True, "markov-dp:longest=50", 4.0),
+        (21, True, "markov-dp:epsilon=8", 8.0),
+        # Names that were not declared are not public, and neither is their number.
+        (21, False, None, 8.0),
+    ],
+)
+def test_the_usual_epsilon_follows_from_public_numbers(n_actions, declared, given, epsilon):
+    names = [str(code) for code in range(n_actions)]
+    log = Interactions.from_sequences([[0, 1]] * 20, actions=names)
+    log = log.declare() if declared else log
+    assert chosen_generator(given, None, "", log).epsilon == epsilon
 
 
 def test_a_verbatim_copy_of_a_tiny_log_is_refused(tmp_path):

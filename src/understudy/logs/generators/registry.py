@@ -17,6 +17,7 @@ from understudy.logs.generators.baselines import Drop, Markov
 from understudy.logs.generators.foreign import Adapted, Program
 from understudy.logs.generators.generator import Generator
 from understudy.logs.generators.markov_dp import MarkovDP
+from understudy.logs.interactions import Interactions
 
 GROUP = "understudy.generators"
 GENERATORS: dict[str, type[Generator]] = {kind.name: kind for kind in (Drop, Markov, MarkovDP)}
@@ -50,7 +51,18 @@ def as_generator(given: Any) -> Generator:
     )
 
 
-def chosen_generator(given: Any, epsilon: float | None, risk: str, n_learners: int) -> Generator:
+# The epsilon of `markov-dp` where nobody chose one, and where there are more declared names than learners: there
+# halving it costs little of what is left of the log, and attacks find much less (docs/explanation/attacks.md).
+USUAL_EPSILON = 8.0
+CROWDED_EPSILON = 4.0
+
+
+def usual_epsilon(log: Interactions) -> float:
+    """The epsilon where nobody chose one; names that were not declared are not public, so they do not count."""
+    return CROWDED_EPSILON if log.declared and log.n_actions > log.n_learners else USUAL_EPSILON
+
+
+def chosen_generator(given: Any, epsilon: float | None, risk: str, log: Interactions) -> Generator:
     """The generator of a release: the one given, else the default; with this epsilon, or with that of this risk."""
     if given is not None and epsilon is not None:
         raise UsageError(
@@ -60,9 +72,15 @@ def chosen_generator(given: Any, epsilon: float | None, risk: str, n_learners: i
             settings=("epsilon", "method"),
         )
     if given is None:
-        generator: Generator = MarkovDP() if epsilon is None else MarkovDP(epsilon=epsilon)
+        generator: Generator = MarkovDP(usual_epsilon(log) if epsilon is None else epsilon)
     else:
         generator = as_generator(given).fresh()
+        if (
+            isinstance(generator, MarkovDP)
+            and _leaves_epsilon_open(given)
+            and usual_epsilon(log) < generator.epsilon
+        ):
+            generator = MarkovDP(usual_epsilon(log), generator.delta, generator.longest)
     if not risk:
         return generator
     if not isinstance(generator, MarkovDP):
@@ -74,7 +92,7 @@ def chosen_generator(given: Any, epsilon: float | None, risk: str, n_learners: i
         )
     if epsilon is not None or not (given is None or _leaves_epsilon_open(given)):
         raise two_epsilons("method")
-    return generator.within(RiskLimit.parse(risk), n_learners)
+    return generator.within(RiskLimit.parse(risk), log.n_learners)
 
 
 def _leaves_epsilon_open(given: Any) -> bool:

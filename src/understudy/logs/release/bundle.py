@@ -42,6 +42,8 @@ from understudy.logs.trial import check_size
 
 # Without a guarantee, a release is refused when the strongest attack reaches more than this AUC...
 RISK_LIMIT = 0.55
+# ...or when some attack finds more than this share of the members at 1 % false alarms, and more than luck would...
+FOUND_LIMIT = 0.05
 # ...or when fewer learners than this were judged on either side: then an audit shows nothing.
 FEWEST_JUDGED = 50
 # What `explain` predicts for.
@@ -154,13 +156,13 @@ def release(
 ) -> Release:
     """Measure, decide, charge, fit on all learners, and write the bundle whole or not at all.
 
-    The generator is `markov-dp` with this `epsilon` (8 by default) unless another is given. The settings of
-    `ReleaseOptions` may be given as keywords. What can be refused is refused before anything is computed or
+    The generator is `markov-dp` with this `epsilon` unless another is given; by default 8, or 4 where more names are
+    declared than there are learners. The settings of `ReleaseOptions` may be given as keywords. What can be refused is refused before anything is computed or
     charged; `core.privacy.spending` says what happens when the rest fails.
     """
     options, log = settled(options, settings), as_log(log)
     given = generator
-    generator = chosen_generator(given, epsilon, options.risk, log.n_learners)
+    generator = chosen_generator(given, epsilon, options.risk, log)
     folder = Path(out)
     check_absent(folder)
     check_parent(folder)
@@ -281,13 +283,18 @@ def refuse_risk(
     """
     if guarantee.formal or options.accept_risk.strip():
         return
-    worst = assessment.worst
+    worst, most_found = assessment.worst, assessment.most_found
     found = (
         f"The strongest attack ('{worst.attack}') has AUC {worst.auc:.2f} "
         f"(interval {assessment.low:.2f} to {assessment.high:.2f}; 0.5 is guessing)."
     )
     if worst.auc > RISK_LIMIT:
         reason = f"its learners can be distinguished from others: the limit is AUC {RISK_LIMIT:g}."
+    elif most_found.tpr_at_1pct > max(FOUND_LIMIT, assessment.chance.found_high):
+        reason = (
+            f"some of its learners can be found: '{most_found.attack}' finds "
+            f"{100 * most_found.tpr_at_1pct:.0f} of 100 at 1 % false alarms, and the limit is {100 * FOUND_LIMIT:.0f}."
+        )
     elif min(worst.n_members, worst.n_outsiders) < FEWEST_JUDGED:
         reason = f"fewer than {FEWEST_JUDGED} learners could be judged on a side, too few to show anything."
     elif n_earlier:
