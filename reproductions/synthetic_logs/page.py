@@ -41,17 +41,16 @@ def page() -> str:
         {
             "description": _description(),
             "assistments": _compared("assistments"),
-            "controls": _controls("assistments"),
+            "luck": markov["auc_chance_high"],
+            "luck_found": f"{100 * float(markov['tpr_chance_high']):.0f}",
             "duolingo": _compared("duolingo-shape"),
             "examples": _examples(),
             "markov_lcs": markov["auc_lcs"],
             "markov_worst": markov["auc_worst"],
             "markov_found": f"{100 * float(markov['tpr_at_1pct']):.0f}",
-            "joint_worst": private["markov"]["auc_worst"],
-            "joint_found": f"{100 * float(private['markov']['tpr_at_1pct']):.0f}",
             "private": _private(),
             "private_worst": f"{100 * float(private['markov-dp:epsilon=8']['auc_worst']):.0f}",
-            "rare": _rare(),
+            "attacks": attacks_table(),
             "long_drop": long["drop:0.75"]["auc_worst"],
             "long_markov": long["markov"]["auc_worst"],
         },
@@ -68,8 +67,9 @@ def _interval(row: dict[str, str]) -> str:
 
 def _compared(name: str) -> str:
     found = _table(name)
-    header = ["method", "RMSE (published)", "weighted RMSE (published)", "published attack: AUC (published)"]
-    header += ["strongest attack: AUC", "interval", "found at 1 % false alarms", "which"]
+    header = ["method", "RMSE (published)", "weighted RMSE (published)"]
+    header += ["published attack as we read it: AUC (published)", "as its authors compute it: AUC"]
+    header += ["strongest attack: AUC", "interval", "which", "found at 1 % false alarms", "interval"]
     rows = []
     for method, (rmse, wrmse, auc) in PUBLISHED[name].items():
         row = found[method]
@@ -79,34 +79,35 @@ def _compared(name: str) -> str:
                 f"{row['rmse']} ({rmse:.3f})",
                 f"{row['wrmse']} ({wrmse:.3f})",
                 f"{row['auc_lcs']} ({auc:.3f})",
+                row.get("auc_lcs_published", "–"),
                 f"**{row['auc_worst']}**",
                 _interval(row),
-                f"{100 * float(row['tpr_at_1pct']):.1f} %",
                 row["strongest"],
+                _percent(row["tpr_at_1pct"]),
+                f"{_percent(row['tpr_at_1pct_low'])} to {_percent(row['tpr_at_1pct_high'])}"
+                if "tpr_at_1pct_low" in row
+                else "–",
             ]
         )
     return markdown_table(header, rows)
 
 
-def _controls(name: str) -> str:
-    rows = [row for method, row in _table(name).items() if method.startswith("control:")]
-    return markdown_table(
-        ["control", "strongest attack: AUC", "interval"],
-        [[f"`{row['method']}`", row["auc_worst"], _interval(row)] for row in rows],
-    )
+def _percent(share: str) -> str:
+    return f"{100 * float(share):.1f} %"
 
 
 def _private() -> str:
     header = ["method", "weighted RMSE, centred", "actions: total variation", "transitions: total variation"]
     columns = ("wrmse_centred", "action_tv", "transition_tv")
     return markdown_table(
-        [*header, "strongest attack: AUC", "interval", "which", "noisy sums seen: AUC"],
+        [*header, "strongest attack: AUC", "interval", "by luck", "which", "noisy sums seen: AUC"],
         [
             [
                 f"`{method}`",
                 *(row[name] for name in columns),
                 f"**{row['auc_worst']}**",
                 _interval(row),
+                f"up to {row['auc_chance_high']}",
                 row["strongest"],
                 row["auc_transcript"] or "–",
             ]
@@ -115,14 +116,27 @@ def _private() -> str:
     )
 
 
-def _rare() -> str:
-    return markdown_table(
-        ["method", "attack with the highest mean", "mean AUC of 5 seeds"],
-        [
-            [f"`{method}`", row["attack"], f"**{row['mean_auc']}**"]
-            for method, row in _table("rare-paths").items()
-        ],
-    )
+def attacks_table() -> str:
+    """Every attack on three logs: a row per attack, a column per log and method."""
+    columns = rows_of(TABLES / "attacks.csv")
+    names = [name for name in columns[0] if name.startswith("auc_")]
+    attacks = [name for name in names if name not in ("auc_chance", "auc_transcript")]
+    header = ["attack", *(f"{column['log']}: `{column['method']}`" for column in columns)]
+    rows = []
+    for name in attacks:
+        cells = [
+            f"**{column[name]}**"
+            if float(column[name]) == max(float(column[other]) for other in attacks)
+            else column[name]
+            for column in columns
+        ]
+        rows.append([f"`{name.removeprefix('auc_').replace('_', '-')}`", *cells])
+    rows.append(["luck alone, the strongest", *(column["auc_chance"] for column in columns)])
+    rows.append(["most found at 1 % false alarms", *(_percent(column["tpr_at_1pct"]) for column in columns)])
+    luck = [f"up to {_percent(column['tpr_chance_high'])}" for column in columns]
+    rows.append(["luck alone, the most found", *luck])
+    rows.append(["`transcript` (white box)", *(column["auc_transcript"] or "–" for column in columns)])
+    return markdown_table(header, rows)
 
 
 def _examples() -> str:

@@ -7,6 +7,7 @@ from typer.testing import CliRunner
 from reproductions.__main__ import app
 from reproductions.dp_rasch import page
 from reproductions.pages import PAGES, PAPERS, render
+from reproductions.synthetic_logs.page import attacks_table
 from understudy.errors import UsageError
 from understudy.logs.simulate import Classroom
 from understudy.logs.study import StudyOptions, study
@@ -17,6 +18,11 @@ pytestmark = pytest.mark.functional
 def test_pages_are_what_the_tables_say():
     for path, text in render().items():
         assert path.read_text(encoding="utf-8") == text, f"run: make docs ({path.name} is out of date)"
+
+
+def test_the_page_of_attacks_has_the_measured_table():
+    attacks = (PAGES.parent / "explanation" / "attacks.md").read_text(encoding="utf-8")
+    assert attacks_table() in attacks
 
 
 @pytest.mark.parametrize("arguments", [["measure", "nothing"], ["measure", "dp_rasch", "nothing"]])

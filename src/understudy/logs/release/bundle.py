@@ -157,8 +157,8 @@ def release(
     """Measure, decide, charge, fit on all learners, and write the bundle whole or not at all.
 
     The generator is `markov-dp` with this `epsilon` unless another is given; by default 8, or 4 where more names are
-    declared than there are learners. The settings of `ReleaseOptions` may be given as keywords. What can be refused is refused before anything is computed or
-    charged; `core.privacy.spending` says what happens when the rest fails.
+    declared than there are learners. The settings of `ReleaseOptions` may be given as keywords. What can be refused is
+    refused before anything is computed or charged; `core.privacy.spending` says what happens when the rest fails.
     """
     options, log = settled(options, settings), as_log(log)
     given = generator
