@@ -79,14 +79,12 @@ def _compared(name: str) -> str:
                 f"{row['rmse']} ({rmse:.3f})",
                 f"{row['wrmse']} ({wrmse:.3f})",
                 f"{row['auc_lcs']} ({auc:.3f})",
-                row.get("auc_lcs_published", "–"),
+                row["auc_lcs_published"],
                 f"**{row['auc_worst']}**",
                 _interval(row),
                 row["strongest"],
                 _percent(row["tpr_at_1pct"]),
-                f"{_percent(row['tpr_at_1pct_low'])} to {_percent(row['tpr_at_1pct_high'])}"
-                if "tpr_at_1pct_low" in row
-                else "–",
+                f"{_percent(row['tpr_at_1pct_low'])} to {_percent(row['tpr_at_1pct_high'])}",
             ]
         )
     return markdown_table(header, rows)
