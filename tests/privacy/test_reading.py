@@ -53,3 +53,12 @@ def test_a_learner_without_a_readable_row_is_still_a_learner(tmp_path, cell):
     path.write_text("\n".join(["learner,action,outcome", *rows]) + "\n")
     log = read_log(path, set_aside=True)
     assert (log.n_learners, log.n_rows) == (3, 4)
+
+
+def test_a_line_in_another_encoding_concerns_itself_alone(tmp_path):
+    path = tmp_path / "log.csv"
+    rows = "learner,action,outcome\nu1,é,1\nu1,ü,0\nu2,ü,1\nu2,".encode()
+    for last in (b"b", "é".encode(), b"\xe9"):
+        path.write_bytes(rows + last + b",0\n")
+        log = read_log(path)
+        assert [log.actions[code] for code in log.action[:3]] == ["é", "ü", "ü"]

@@ -96,6 +96,16 @@ def test_the_ledger_is_its_owners(ledger):
     assert ledger.path.stat().st_mode & 0o077 == 0
 
 
+def test_of_linked_populations_the_strictest_limit_holds(ledger, tmp_path):
+    ledger.set_limit("first", 2.0)
+    ledger.set_limit("second", 5.0)
+    for name in ("first", "second"):
+        ledger.link(name, [tmp_path / "log.csv"])
+        ledger.set_delta_limit(name, 1e-5 if name == "first" else 1e-3)
+    assert [ledger.balance(name).limit for name in ("first", "second")] == [2.0, 2.0]
+    assert [ledger.balance(name).delta_limit for name in ("first", "second")] == [1e-5, 1e-5]
+
+
 def test_the_newest_limit_holds(ledger):
     ledger.set_limit("class of 2026", 1.0)
     with pytest.raises(RefusedError):
@@ -441,3 +451,12 @@ def test_a_charge_that_is_taken_back_does_not_count(ledger):
         ledger.record(population="x", card=card, kind="k", method="m", guarantee=nearly_gaussian())
     ledger.take_back("b", "nothing was written")
     assert ledger.balance("x").counted == 1.0
+
+
+@pytest.mark.parametrize("measured", [1.01, 1.9, float("nan")])
+def test_a_measured_figure_beyond_its_limit_is_refused(ledger, measured):
+    entry = {"population": "class", "kind": "answer", "method": "m", "guarantee": Guarantee.none("measured")}
+    with pytest.raises(RefusedError):
+        ledger.record(card="a", risk={"mu": measured}, at_most={"mu": 1.0}, **entry)
+    ledger.record(card="b", risk={"mu": 1.0}, at_most={"mu": 1.0}, **entry)
+    assert [found.card for found in ledger.entries()] == ["b"]

@@ -163,3 +163,10 @@ def test_the_power_under_gaussians_on_a_lattice_is_that_of_two_normal_laws_and_n
     found, exact = power(guarantee, ALPHAS), norm.sf(norm.isf(ALPHAS) - 1.0)
     assert (found >= exact).all()
     np.testing.assert_allclose(found, exact, atol=1e-4)
+
+
+def test_what_happens_with_the_chance_of_delta_is_in_the_power():
+    """Names of actions, say, which delta pays for: whoever has one alone is found by it without a false alarm."""
+    found = power(Guarantee(5.0, 0.05, rho=0.5, slack=1e-6), [0.0, 0.1])
+    assert found[0] == pytest.approx(0.05)
+    assert found[1] >= norm.sf(norm.isf(0.1) - 1.0) + 0.05
