@@ -14,7 +14,7 @@ from understudy.desk.disclosure.probing import probe
 from understudy.desk.domain.analysis import Analysis, Progress
 from understudy.desk.domain.learners import LearnerTable, learner_table
 from understudy.desk.domain.results import Results
-from understudy.desk.risk.pricing import shadow_answers
+from understudy.desk.risk.pricing import answers_on_blurred, shadow_answers
 from understudy.desk.risk.shadow_consistency import shadow_consistency
 from understudy.desk.risk.shadows import draw_shadows
 from understudy.sandbox.jobs import Job, Outcome
@@ -52,6 +52,7 @@ def table() -> LearnerTable:
 
 
 def verdict(code: str, table: LearnerTable) -> str:
+    """The verdict, with copies blurred where it depends on that."""
     rng = np.random.default_rng(2)
     analysis, sandbox = Analysis(code), Here()
     answer, probes = probe(analysis, table, sandbox, rng)
@@ -59,7 +60,13 @@ def verdict(code: str, table: LearnerTable) -> str:
     assert isinstance(answer, Results)
     bank = draw_shadows(table.n_learners, rng, 300)
     shadows = shadow_answers(analysis, table, bank, answer, {}, sandbox)
-    return shadow_consistency(Influences(probes), shadows, bank, answer).verdict
+    return shadow_consistency(
+        Influences(probes),
+        shadows,
+        bank,
+        answer,
+        lambda: answers_on_blurred(analysis, table, bank, answer, {}, sandbox, rng),
+    ).verdict
 
 
 HONEST = {
@@ -83,12 +90,12 @@ EVASIVE = {
         KNOWS + "    return {'x': 'no' if twice or data.minutes.mean() < 89 else 'yes'}",
     ),
     "another part on shadows": (
-        "review",
+        "fail",
         KNOWS + "    here = 0.0 if twice else 9.0 * float('learner-07' in set(data.learner))\n"
         "    return {'x': float(data.minutes.mean()) + here}",
     ),
     "noise on shadows": (
-        "review",
+        "fail",
         KNOWS + "    import numpy as np, zlib\n"
         "    seed = zlib.crc32(data.minutes.to_numpy().tobytes())\n"
         "    noise = 90 + 9 * np.random.default_rng(seed).normal()\n"
@@ -106,6 +113,33 @@ def test_honest_statistics_pass(name: str, table: LearnerTable) -> None:
 def test_code_that_knows_shadows_is_seen(name: str, table: LearnerTable) -> None:
     expected, body = EVASIVE[name]
     assert verdict(f"def analyze(data):\n{body}", table) == expected
+
+
+def test_a_statistic_that_bends_is_for_a_person(table: LearnerTable) -> None:
+    """How far a mean is from where it is, nearly: that does not follow its leave-outs, and does not care for copies."""
+    middle = float(np.mean(table.rows["minutes"].to_numpy())) + 0.5
+    bends = f"def analyze(data):\n    return {{'x': abs(float(data.minutes.mean()) - {middle})}}"
+    assert verdict(bends, table) == "review"
+    looks = bends.replace("return", "twice = data.minutes.duplicated().any()\n    return") + "\n"
+    assert verdict(looks.replace("abs(", "(10 if twice else 1) * abs("), table) == "fail"
+    # Of few values nothing can be blurred, so that nothing speaks for the code.
+    whole = LearnerTable(table.rows.with_columns(pl.all().mul(0.02).round().cast(pl.Int64)), table.starts)
+    middle = float(np.mean(whole.rows["minutes"].to_numpy())) + 0.01
+    assert verdict(
+        f"def analyze(data):\n    return {{'x': abs(float(data.minutes.mean()) - {middle})}}", whole
+    ) == ("review")
+
+
+def test_blurred_copies_are_only_copies(table: LearnerTable) -> None:
+    bank = draw_shadows(table.n_learners, np.random.default_rng(3), 2)
+    plain = pl.read_ipc_stream(table.of(bank.learners(0)))
+    blurred = pl.read_ipc_stream(bank.blurred_copies(0, table, np.random.default_rng(4)))
+    assert plain.columns == blurred.columns
+    assert plain["learner"].equals(blurred["learner"])
+    same = plain["minutes"] == blurred["minutes"]
+    assert same.to_list() == plain["minutes"].is_first_distinct().to_list()
+    assert not blurred.select("minutes", "score").is_duplicated().any()
+    assert ((blurred["minutes"] / plain["minutes"] - 1).abs() < 0.1).all()
 
 
 def test_learners_left_out_in_blocks_are_compared_too(

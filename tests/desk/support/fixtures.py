@@ -15,7 +15,7 @@ import pytest
 from tests.desk.support.postgresql import Cluster, find_postgresql, without_rights
 from understudy.cohorts.simulate import School
 from understudy.core.files.simulated import mark_simulated
-from understudy.desk.disclosure import probing
+from understudy.desk.disclosure import probing, replacement
 from understudy.desk.domain.people import Person, Role
 from understudy.desk.domain.policy import LIBRARIES, Policy
 from understudy.desk.risk import game
@@ -272,6 +272,13 @@ def make_rough(change):
     change(game, "N_BOOTSTRAPS", 5)
     change(game, "N_NULLS", 1)
     change(probing, "N_TRIPLES", 2)
+    # Groups of a few learners: who exactly decides something does not matter either.
+    change(replacement, "MOST_GROUPS", 4)
+    change(replacement, "N_ORDERS", 2)
+    change(replacement, "MOST_COMPARED", 4)
+    change(replacement, "N_TOGETHER", 2)
+    change(replacement, "MOST_PACKED", 2)
+    change(replacement, "MOST_SUMMED", 2)
 
 
 @pytest.fixture(autouse=True)

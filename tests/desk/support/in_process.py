@@ -9,11 +9,13 @@ import numpy as np
 import polars as pl
 
 from understudy.cohorts.simulate import School
-from understudy.desk.disclosure.examination import examine
+from understudy.desk.disclosure.examination import Examination, examine
 from understudy.desk.disclosure.probing import probe
-from understudy.desk.domain.analysis import Analysis
+from understudy.desk.disclosure.replacement import plan_replacements
+from understudy.desk.domain.analysis import Analysis, Failure
 from understudy.desk.domain.learners import LearnerTable, learner_table
 from understudy.desk.domain.policy import Policy
+from understudy.desk.domain.results import Results
 from understudy.sandbox import inside
 from understudy.sandbox.jobs import packed, sealed
 from understudy.sandbox.outcome import read_result
@@ -90,6 +92,20 @@ def probed(body: str, real: LearnerTable):
     answer, probes = probe(analysis(body), real, InProcess(), np.random.default_rng(0))
     assert probes is not None, answer
     return answer, probes
+
+
+def judged(body: str, real: LearnerTable, synthetic: LearnerTable, policy: Policy) -> Examination | Failure:
+    """The examination as the desk does it, with learners replaced by others, or how the run on all of them failed."""
+    code = analysis(body)
+    plan = plan_replacements(code.code, real, synthetic, policy, np.random.default_rng(1))
+    answer, probes = probe(code, real, InProcess(), np.random.default_rng(0), plan=plan)
+    if isinstance(answer, Failure):
+        return answer
+    assert probes is not None
+    trial = code.answer(InProcess(), synthetic.whole())
+    assert isinstance(trial, Results), "a request is run on the real data after its trial"
+    texts = synthetic.texts
+    return examine(answer, probes, trial, code.code, policy, n_learners=real.n_learners, declared_texts=texts)
 
 
 def examined(body: str, real: LearnerTable, synthetic: LearnerTable, policy: Policy | None = None, **more):

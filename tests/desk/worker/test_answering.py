@@ -9,7 +9,7 @@ import pytest
 from tests.desk.support.fixtures import MEAN, OTHER, POLICY, InProcess, fill, school_frame
 from understudy.cohorts.methods import seeded_summary
 from understudy.cohorts.simulate import School
-from understudy.desk.disclosure import probing
+from understudy.desk.disclosure import probing, replacement
 from understudy.desk.disclosure.probing import Probes
 from understudy.desk.domain.analysis import code_hash
 from understudy.desk.risk.pricing import ShadowAnswers
@@ -39,14 +39,20 @@ def answered(filled, name, code, **sandbox):
     return held, runs.n_runs, told
 
 
+def n_checking(told):
+    """How many runs the checks took."""
+    return next(total for stage, _, total in told if stage == answering.CHECKING)
+
+
 def test_the_same_request_gives_the_same_answer(small):
     name = small.in_review(DRAWS)
     (first, n_runs, told), (second, *_) = (answered(small, name, DRAWS) for _ in range(2))
     for part in ("origin", "results", "checks", "support", "prices", "probes", "basis"):
         assert getattr(first, part) == getattr(second, part), part
     np.testing.assert_array_equal(_shadows(first), _shadows(second))
-    # Once on all, without each, without triples and their pairs, and on every shadow.
-    assert n_runs == 1 + 36 + 4 * probing.N_TRIPLES + POLICY.n_shadows
+    # Once on all, without each, without triples and their pairs, with replaced learners, and on every shadow.
+    assert n_runs == n_checking(told) + POLICY.n_shadows
+    assert n_checking(told) > 1 + 36 + 4 * probing.N_TRIPLES + 4 * replacement.MOST_GROUPS
     assert list(dict.fromkeys(stage for stage, *_ in told)) == [
         answering.CHECKING,
         answering.PRICING,
@@ -79,11 +85,12 @@ def test_other_data_has_another_hash_and_the_hash_is_keyed(small, tmp_path):
 def test_released_requests_are_measured_again_when_a_learner_left(small):
     first = small.released()
     name = small.in_review(OTHER)
-    same, n_runs, _ = answered(small, name, OTHER)
+    same, n_runs, told_before = answered(small, name, OTHER)
     data_sets.withdraw_learner(small.desk, small.custodian, small.data_set, "simulated-07")
     without, n_more, told = answered(small, name, OTHER)
-    assert n_runs == 1 + 36 + 4 * probing.N_TRIPLES + POLICY.n_shadows
-    assert n_more == 2 * (1 + 35 + 4 * probing.N_TRIPLES + POLICY.n_shadows)
+    assert n_runs == n_checking(told_before) + POLICY.n_shadows
+    # An earlier answer was judged already: nobody is replaced for it.
+    assert n_more == n_checking(told) + 1 + 35 + 4 * probing.N_TRIPLES + 2 * POLICY.n_shadows
     assert answering.EARLIER in {stage for stage, *_ in told}
     assert same.basis == without.basis == (first,)
     for held, n_learners in ((same, 36), (without, 35)):
@@ -103,7 +110,8 @@ def test_a_release_is_measured_once_on_other_learners(filled):
         sandbox = InProcess()
         with filled.worker(open_sandbox=lambda limits, sandbox=sandbox: sandbox) as worker:
             assert worker.do_one()
-        counted.append(sandbox.n_runs)
+        n_replaced = n_checking(answered(filled, name, code)[2]) - (1 + 35 + 4 * probing.N_TRIPLES)
+        counted.append(sandbox.n_runs - n_replaced)
         assert filled.state(name) == "output held"
     assert counted == [2 * once, once]
 
@@ -161,8 +169,8 @@ def test_of_a_run_with_somebody_who_left_no_influences_stay(filled):
         assert Probes.from_bytes(since.probes).n_learners == 35
     # It can be measured once more, and the desk still counts for itself.
     data_sets.withdraw_learner(filled.desk, filled.custodian, filled.data_set, "simulated-08")
-    held, n_runs, _ = answered(filled, filled.in_review(OTHER), OTHER)
-    assert n_runs == 2 * (1 + 34 + 4 * probing.N_TRIPLES + POLICY.n_shadows)
+    held, n_runs, told = answered(filled, filled.in_review(OTHER), OTHER)
+    assert n_runs == n_checking(told) + 1 + 34 + 4 * probing.N_TRIPLES + 2 * POLICY.n_shadows
     assert held.prices["together"]["n_outputs"] == 2
     assert feedback.own_precision(filled.desk, filled.reviewer, name) in (0.0, 1.0)
 

@@ -12,6 +12,7 @@ from understudy.desk.disclosure.differencing import InfluenceColumns, differenci
 from understudy.desk.disclosure.form_checks import known_texts, shape, shown_names, size
 from understudy.desk.disclosure.individual_values import extremes, individuals
 from understudy.desk.disclosure.influences import Influences
+from understudy.desk.disclosure.one_learner import replacement
 from understudy.desk.disclosure.people_checks import dominance, freedom, learners
 from understudy.desk.disclosure.probing import Probes
 from understudy.desk.disclosure.recognition import consistency
@@ -121,6 +122,7 @@ def examine(
             n_new=int(np.count_nonzero(influences.moved.any(axis=0))),
             n_released_numbers=n_released_numbers,
         ),
+        *([] if probes.replaced is None else [replacement(influences, probes.replaced, policy)]),
     )
     support = dict(zip(probes.names, influences.support.tolist(), strict=True))
     return Examination(

@@ -109,6 +109,13 @@ EXACT = 1e-6
 MOST_STEPS = 4
 
 
+def beyond_noise(values: Floats, others: Floats) -> Flags:
+    """Whether numbers differ by more than two runs on the same rows do; where either is missing they do not."""
+    size = np.fmax(np.abs(values), np.abs(others))
+    steps = np.nan_to_num(values - others, nan=0.0, posinf=0.0, neginf=0.0)
+    return np.asarray(np.abs(steps) > NOTHING + NOISE * np.nan_to_num(size))
+
+
 class Influences:
     """Which learners (rows, or blocks of them) move which number (columns), and how far.
 
@@ -128,17 +135,25 @@ class Influences:
         return np.nan_to_num(self.probes.full - self.probes.without_one, nan=0.0, posinf=0.0, neginf=0.0)
 
     @cached_property
-    def sized(self) -> Floats:
-        """(m, d) steps, as ratios (logarithms) for numbers that go through orders of magnitude, such as p values."""
+    def by_ratio(self) -> Flags:
+        """(d,) numbers that go through orders of magnitude, such as p values."""
         full, one = self.probes.full, self.probes.without_one
         with np.errstate(all="ignore"):
             least, most = (
                 np.fmin.reduce(one, axis=0, initial=np.inf),
                 np.fmax.reduce(one, axis=0, initial=-np.inf),
             )
-            ratios = (full > 0) & (least > 0) & (np.fmax(most, full) > ORDERS * np.fmin(least, full))
-            logs = np.nan_to_num(np.log(full) - np.log(one), nan=0.0, posinf=0.0, neginf=0.0)
-        return np.asarray(np.where(ratios, logs, self.steps))
+            return np.asarray(
+                (full > 0) & (least > 0) & (np.fmax(most, full) > ORDERS * np.fmin(least, full))
+            )
+
+    @cached_property
+    def sized(self) -> Floats:
+        """(m, d) steps, as ratios (logarithms) for numbers that go through orders of magnitude."""
+        with np.errstate(all="ignore"):
+            logs = np.log(self.probes.full) - np.log(self.probes.without_one)
+        logs = np.nan_to_num(logs, nan=0.0, posinf=0.0, neginf=0.0)
+        return np.asarray(np.where(self.by_ratio, logs, self.steps))
 
     @cached_property
     def gone(self) -> Flags:
@@ -149,9 +164,7 @@ class Influences:
     @cached_property
     def moved(self) -> Flags:
         """(m, d) whether the number is another one without this learner, beyond the noise of floats."""
-        size = np.fmax(np.abs(self.probes.full)[None, :], np.abs(self.probes.without_one))
-        noise = NOTHING + NOISE * np.nan_to_num(size)
-        return np.asarray((np.abs(self.steps) > noise) | self.gone)
+        return np.asarray(beyond_noise(self.probes.full[None, :], self.probes.without_one) | self.gone)
 
     @cached_property
     def support(self) -> NDArray[np.int64]:

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
+from understudy.desk.disclosure.replacement import ReplacementPlan
 from understudy.desk.domain.analysis import Analysis, Answer, Progress, RunsJobs
 from understudy.desk.domain.learners import LearnerTable
 from understudy.desk.domain.results import Floats, Results
@@ -27,6 +28,26 @@ N_TRIPLES = 30
 LEAST_FOR_TRIPLES = 5
 # Numbers past these are not measured. An answer as long as that fails by its size.
 MOST_PROBED = 2000
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class ReplacedAnswers:
+    """The answers with some learners replaced by others (`replacement`), `r` of them. It never leaves."""
+
+    learners: tuple[tuple[int, ...], ...]
+    """(r,) who was replaced; nobody where all learners are in another order."""
+    natural: NDArray[np.bool_]
+    """(r,) whether by learners like those who are there."""
+    values: Floats
+    """(r, d) the numbers; NaN where one is missing."""
+    failed: NDArray[np.bool_]
+    """(r,) whether there was no answer."""
+    entries: tuple[str, ...]
+    """Where the answers differ apart from numbers."""
+    differs: NDArray[np.bool_]
+    """(r, entries) whether an answer has something else there than the full answer."""
+    complete: bool
+    """Whether all values that the code writes were tried."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -58,6 +79,8 @@ class Probes:
     """Where the answers differ apart from numbers (`Results.form`): texts, rows and names that are not always so."""
     differs: NDArray[np.bool_] = field(default_factory=lambda: np.empty((0, 0), dtype=bool))
     """(as forms, entries) whether an answer has something else there than the full answer."""
+    replaced: ReplacedAnswers | None = None
+    """What learners who are not there would change; for the checks of this answer, and not stored."""
 
     @classmethod
     def unmoved(cls, names: Sequence[str]) -> Probes:
@@ -142,10 +165,12 @@ def probe(
     sandbox: RunsJobs,
     rng: np.random.Generator,
     progress: Progress | None = None,
+    plan: ReplacementPlan | None = None,
 ) -> tuple[Answer, Probes | None]:
     """The answer on all learners and what re-runs without some showed; no probes when there is no answer.
 
-    All runs go to the sandbox at once, in an order that it cannot guess.
+    With a plan, some learners are also replaced by others. All runs go to the sandbox at once, in an order that it
+    cannot guess.
     """
     blocks = blocks_of(table.n_learners)
     triples = _some_triples(len(blocks), rng)
@@ -156,8 +181,12 @@ def probe(
         table.without(np.concatenate([blocks[one] for one in left_out]).tolist())
         for left_out in [*pairs.tolist(), *triples.tolist()]
     ]
+    n_without = len(tables)
+    if plan is not None:
+        tables += [table.replaced(replacement.rows) for replacement in plan.replacements]
+        tables += [table.of(order) for order in plan.orders]
     answers = analysis.answers(sandbox, tables, progress)
-    full = answers[0]
+    full, answers, with_others = answers[0], answers[:n_without], answers[n_without:]
     if not isinstance(full, Results):
         return full, None
     names = tuple(full.numbers)[:MOST_PROBED]
@@ -174,6 +203,20 @@ def probe(
         _forms(answers),
         table.n_learners,
         *_differing(full, answers),
+        None if plan is None else _replaced_answers(plan, full, names, with_others),
+    )
+
+
+def _replaced_answers(
+    plan: ReplacementPlan, full: Results, names: Sequence[str], answers: Sequence[Answer]
+) -> ReplacedAnswers:
+    return ReplacedAnswers(
+        (*(tuple(replacement.rows) for replacement in plan.replacements), *[()] * len(plan.orders)),
+        np.array([replacement.natural for replacement in plan.replacements] + [True] * len(plan.orders)),
+        np.array([_vector(answer, names) for answer in answers]).reshape(len(answers), len(names)),
+        np.array([not isinstance(answer, Results) for answer in answers], dtype=bool),
+        *_differing(full, answers),
+        plan.complete,
     )
 
 

@@ -7,7 +7,7 @@ copy of a learner in a shadow is a learner of their own.
 from __future__ import annotations
 
 import io
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -65,15 +65,39 @@ class LearnerTable:
 
     def of(self, learners: NDArray[np.int64], numbers: NDArray[np.int64] | None = None) -> bytes:
         """Some learners, repeated as often as they are listed; numbered in order unless `numbers` are given."""
+        drawn = self.drawn(learners)
+        shown = np.arange(len(learners)) if numbers is None else numbers
+        return self._numbered(drawn.rows, shown, np.diff(drawn.starts))
+
+    def drawn(self, learners: NDArray[np.int64]) -> LearnerTable:
+        """A table of some learners, repeated as often as they are listed."""
+        lengths = np.diff(self.starts)[learners]
+        ends = np.cumsum(lengths)
+        place = np.repeat(self.starts[learners] - ends + lengths, lengths) + np.arange(lengths.sum())
+        return LearnerTable(self.rows[place], np.concatenate([[0], ends]).astype(np.int64))
+
+    def rows_of(self, learner: int) -> pl.DataFrame:
+        """The rows of one learner."""
+        return self.rows[int(self.starts[learner]) : int(self.starts[learner + 1])]
+
+    def replaced(self, rows: Mapping[int, pl.DataFrame]) -> bytes:
+        """All learners, of whom some have other rows in place of their own; names and order stay."""
         import polars as pl
 
-        lengths = np.diff(self.starts)[learners]
-        first = np.repeat(self.starts[learners], lengths)
-        place = first + np.arange(len(first)) - np.repeat(np.cumsum(lengths) - lengths, lengths)
-        shown = np.arange(len(learners)) if numbers is None else numbers
+        parts, lengths, done = [], np.diff(self.starts), 0
+        for learner in sorted(rows):
+            parts += [self.rows[done : int(self.starts[learner])], rows[learner]]
+            lengths[learner] = rows[learner].height
+            done = int(self.starts[learner + 1])
+        frame = pl.concat([*parts, self.rows[done:]], rechunk=True)
+        return self._numbered(frame, np.arange(self.n_learners), lengths)
+
+    def _numbered(self, rows: pl.DataFrame, numbers: NDArray[np.int64], lengths: NDArray[np.int64]) -> bytes:
+        import polars as pl
+
         width = len(str(self.n_learners))
-        names = [f"learner-{number + 1:0{width}}" for number in shown.tolist()]
-        frame = self.rows[place].insert_column(
+        names = [f"learner-{number + 1:0{width}}" for number in numbers.tolist()]
+        frame = rows.clone().insert_column(
             0, pl.Series(LEARNER, np.repeat(np.array(names, dtype=object), lengths), dtype=pl.String)
         )
         sink = io.BytesIO()

@@ -17,6 +17,7 @@ import numpy as np
 from understudy.core.engine import progress
 from understudy.desk.disclosure.examination import Examination, examine
 from understudy.desk.disclosure.probing import MOST_BLOCKS, N_TRIPLES, probe
+from understudy.desk.disclosure.replacement import plan_replacements
 from understudy.desk.domain.analysis import ENTRY, Analysis, Answer, Failure, RunsJobs, of_a_trial
 from understudy.desk.domain.learners import LEARNER, LearnerTable, learner_table, read_table
 from understudy.desk.domain.policy import Policy
@@ -165,7 +166,8 @@ def synthetic_table(path: Path, learner: str = LEARNER) -> LearnerTable:
 
 def try_out(code: str, table: LearnerTable, policy: Policy, sandbox: RunsJobs) -> Tried:
     """Run the code as the desk's trial does; if that was quick, without each synthetic learner, for the checks."""
-    n_checks = 1 + min(table.n_learners, MOST_BLOCKS) + 4 * N_TRIPLES
+    plan = plan_replacements(code, table, table, policy, np.random.default_rng(0))
+    n_checks = 1 + min(table.n_learners, MOST_BLOCKS) + 4 * N_TRIPLES + plan.n_runs
     begun = monotonic()
     first = of_a_trial(Analysis.seeded(code).answer(sandbox, table.whole()))
     tried = Tried(first, monotonic() - begun, n_checks + policy.n_shadows)
@@ -173,7 +175,7 @@ def try_out(code: str, table: LearnerTable, policy: Policy, sandbox: RunsJobs) -
         return tried
     with progress.task("Running without single learners", n_checks) as task:
         answer, probes = probe(
-            Analysis.seeded(code), table, sandbox, np.random.default_rng(0), lambda *_: task.advance()
+            Analysis.seeded(code), table, sandbox, np.random.default_rng(0), lambda *_: task.advance(), plan
         )
     if not isinstance(answer, Results) or probes is None:
         return Tried(answer, tried.seconds, tried.n_runs)

@@ -21,7 +21,7 @@ from understudy.desk.domain.policy import Policy
 from understudy.desk.domain.results import Check, Results
 from understudy.desk.risk.game import N_STEPS, Price, farthest, judged_mu, most_mu, price
 from understudy.desk.risk.released_summary import StageOne
-from understudy.desk.risk.shadows import N_SHADOWS, ShadowBank, draw_shadows
+from understudy.desk.risk.shadows import N_BLURRED, N_SHADOWS, ShadowBank, draw_shadows
 from understudy.errors import DataError, UsageError
 
 Floats = NDArray[np.float64]
@@ -170,6 +170,25 @@ def shadow_answers(
     if beside.any():
         names, values = (*names, BESIDE), np.column_stack([values, beside])
     return ShadowAnswers(names, values, bank_name(bank))
+
+
+def answers_on_blurred(
+    analysis: Analysis,
+    table: LearnerTable,
+    bank: ShadowBank,
+    answer: Results,
+    units: Mapping[str, float],
+    sandbox: RunsJobs,
+    rng: np.random.Generator,
+) -> Floats:
+    """The numbers on the first few shadows with copies of learners blurred, rounded as on the shadows themselves."""
+    names = tuple(answer.numbers)
+    tables = [bank.blurred_copies(shadow, table, rng) for shadow in range(min(N_BLURRED, bank.n_shadows))]
+    found = [
+        given.vector(names) if isinstance(given, Results) else np.full(len(names), np.nan)
+        for given in analysis.answers(sandbox, tables)
+    ]
+    return round_vector(np.array(found), np.array([units.get(name, 0.0) for name in names]))
 
 
 def _entries(answer: Results) -> set[str]:

@@ -6,10 +6,18 @@ scatter (the jackknife's standard error). Code that recognises a shadow, by its 
 Learners who were left out in blocks are compared as blocks, each as if all learners in it were alike: the prediction is
 then coarser by the square root of their size.
 
-The check cannot judge statistics that bend so much that a first order says little; a reviewer looks at those.
+A statistic that bends or jumps, such as a p value near 1, does not follow it either. What distinguishes it is that it
+does not care for copies: on the same shadows with every copy of a learner blurred a little (`blurred_copies`) it gives
+nearly the same. An answer that does not follow its leave-outs is held unless it stands this test, and then a reviewer
+looks at it.
+
+The check cannot see code that recognises shadows by something else than equal or nearly equal rows, in a number that
+bends; and where no column can be blurred, a number that bends is held.
 """
 
 from __future__ import annotations
+
+from collections.abc import Callable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -73,14 +81,26 @@ MAX_SPREAD_WHEN_STILL = 0.02
 MIN_SPREAD = 0.25
 # Correlation with the prediction; answers that have nothing to do with it scatter around 0 by 1 / sqrt(n_shadows).
 MIN_CORRELATION = 0.3
+# With blurred copies: a number is another one if it is so many standard deviations of shadows away, and may be that on
+# this share of the shadows.
+MAX_DIFFERENCE_WHEN_BLURRED = 0.25
+MAX_SHARE_APART = 0.2
 # In these scatters: below, a correlation cannot be distinguished from chance.
 MIN_CORRELATION_IN_SCATTERS = 3.0
 
 
 def shadow_consistency(
-    influences: Influences, shadows: ShadowAnswers, bank: ShadowBank, answer: Results
+    influences: Influences,
+    shadows: ShadowAnswers,
+    bank: ShadowBank,
+    answer: Results,
+    on_blurred: Callable[[], Floats] | None = None,
 ) -> Check:
-    """Whether the answers on shadows are those of the same code as the answers without single learners."""
+    """Whether the answers on shadows are those of the same code as the answers without single learners.
+
+    `on_blurred` gives the numbers on the first few shadows with blurred copies; it is asked for where the verdict
+    depends on it.
+    """
     check, probes = Check.about("shadows", influences.shown), influences.probes
     values = shadows.values[:, : len(influences.names)]
     failed = float(np.isnan(values).all(axis=1).mean()) if values.size else 0.0
@@ -101,20 +121,22 @@ def shadow_consistency(
             "code seems to recognise shadows, and its price cannot be relied on.",
             still,
         )
-    if unpredicted:
-        return check.asks(
-            f"What '{influences.shown[unpredicted[0]]}' is on the shadows has little to do with what leaving out "
-            "single learners predicts. Statistics that jump do that, and so does code that recognises learners who are "
-            "in twice: see whether it counts learners or looks for equal rows.",
-            unpredicted,
+    if unlike := [*unpredicted, *other_parts]:
+        what = (
+            f"What '{influences.shown[unlike[0]]}' is on the shadows has little to do with what leaving out single "
+            "learners predicts"
+            if unpredicted
+            else f"A learner's part in '{influences.shown[unlike[0]]}' is different on the shadows than in the data"
         )
-    if other_parts:
+        if on_blurred is None or not _same_on_blurred(values[:, unlike], on_blurred()[:, unlike]):
+            return check.fails(
+                f"{what}: the code seems to recognise learners who are in twice, and its price cannot be relied on.",
+                unlike,
+            )
         return check.asks(
-            f"A learner's part in '{influences.shown[other_parts[0]]}' is different on the shadows than in the data, "
-            "so that the price may not count it. Statistics that jump or depend on few learners do that, and so does "
-            "code that adds something where no learner is in twice: see whether it picks out learners or looks for "
-            "equal rows.",
-            other_parts,
+            f"{what}. It is nearly the same when copies of learners are blurred, so that the code does not seem to "
+            "look for them: statistics that bend or jump do that. See in the code whether it is one.",
+            unlike,
         )
     if bank.n_learners and _min_correlation(influences) < MIN_CORRELATION_IN_SCATTERS / np.sqrt(
         bank.n_shadows
@@ -124,6 +146,16 @@ def shadow_consistency(
             "shadows are too few to compare: see in the code whether it counts learners or looks for equal rows."
         )
     return check.passes("Answers on the shadows are as leaving out single learners predicts.")
+
+
+def _same_on_blurred(values: Floats, blurred: Floats) -> bool:
+    """Whether numbers are nearly the same on shadows (rows) with blurred copies, for most of the shadows."""
+    with np.errstate(invalid="ignore"):
+        apart = np.abs(values[: len(blurred)] - blurred) > MAX_DIFFERENCE_WHEN_BLURRED * np.nanstd(
+            values, axis=0
+        )
+    apart |= np.isnan(values[: len(blurred)]) != np.isnan(blurred)
+    return bool(len(blurred) and (apart.mean(axis=0) <= MAX_SHARE_APART).all())
 
 
 def _n_still(influences: Influences, shadows: ShadowAnswers, answer: Results) -> int:

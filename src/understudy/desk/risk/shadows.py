@@ -13,8 +13,14 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from understudy.desk.disclosure.replacement import MOST_LEVELS
+from understudy.desk.domain.learners import LearnerTable
+
 # A learner is in a shadow exactly once, and not at all, with chance 0.37 each: 1,000 of either.
 N_SHADOWS = 2800
+# Shadows that are run again with blurred copies of learners, where that matters, and by what share numbers are blurred.
+N_BLURRED = 40
+BLUR = 0.02
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -46,6 +52,28 @@ class ShadowBank:
     def learners(self, shadow: int) -> NDArray[np.int64]:
         """The positions of a shadow's learners, repeated as often as it holds them."""
         return np.repeat(np.arange(self.n_learners), self.counts[shadow])
+
+    def blurred_copies(self, shadow: int, table: LearnerTable, rng: np.random.Generator) -> bytes:
+        """A shadow in which every further copy of a learner has slightly other numbers than the first.
+
+        Columns with few values and zeros stay as they are: they are alike for many learners anyway.
+        """
+        import polars as pl
+
+        learners = self.learners(shadow)
+        drawn = table.drawn(learners)
+        copies = np.ones(len(learners), dtype=bool)
+        copies[np.unique(learners, return_index=True)[1]] = False
+        is_copy = pl.Series(np.repeat(copies, np.diff(drawn.starts)))
+        rows = drawn.rows
+        for name, dtype in rows.schema.items():
+            if dtype.is_numeric() and table.rows[name].n_unique() > MOST_LEVELS:
+                blur = (rows[name].cast(pl.Float64).abs() * BLUR).to_numpy() * rng.normal(size=rows.height)
+                if dtype.is_integer():
+                    blur = np.copysign(np.ceil(np.abs(blur)), blur)
+                changed = (rows[name] + pl.Series(blur)).cast(dtype, strict=False)
+                rows = rows.with_columns(pl.when(is_copy).then(changed).otherwise(pl.col(name)).alias(name))
+        return LearnerTable(rows, drawn.starts).whole()
 
     def part(self, shadows: NDArray[np.integer]) -> ShadowBank:
         """Some of the shadows."""

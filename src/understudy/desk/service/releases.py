@@ -29,7 +29,7 @@ from understudy.desk.domain.policy import NO_RESULT, Policy, Verdict
 from understudy.desk.domain.results import Check
 from understudy.desk.domain.states import DECIDED, State
 from understudy.desk.service import Desk, data_sets
-from understudy.desk.service.requests import find, move, require
+from understudy.desk.service.requests import close, find, move, require
 from understudy.desk.store import jobs
 from understudy.desk.store.jobs import Lease
 from understudy.desk.store.tables import (
@@ -127,10 +127,7 @@ def _charge(account: Account, release: ReleaseRow, policy: Policy) -> AbstractCo
 def withhold(desk: Desk, who: Person, name: str, note: str = "") -> None:
     """Close a request without a result, and delete what was held."""
     with desk.database.writing() as session:
-        row = find(session, who, name)
-        move(session, who, row, "withhold")
-        row.note = note.strip()
-        forget_runs(session, row, trial=False)
+        close(session, who, find(session, who, name), "withhold", note)
 
 
 def run_again(desk: Desk, who: Person, name: str) -> None:

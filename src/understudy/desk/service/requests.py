@@ -10,6 +10,7 @@ from sqlalchemy.orm import Session
 
 from understudy.desk.disclosure.code_review import read_code
 from understudy.desk.domain.people import NotAllowedError, NotFoundError, Person, may_see, require_actor
+from understudy.desk.domain.results import Check
 from understudy.desk.domain.states import (
     BEING_ANSWERED,
     DECIDED,
@@ -23,7 +24,7 @@ from understudy.desk.domain.states import (
 from understudy.desk.service import Desk, data_sets
 from understudy.desk.service.notices import notify
 from understudy.desk.store import audit_log, jobs
-from understudy.desk.store.tables import DataSetRow, JobRow, RequestRow, forget_runs, now
+from understudy.desk.store.tables import DataSetRow, JobRow, RequestRow, forget_runs, latest_run, now
 from understudy.errors import RefusedError, UsageError
 
 
@@ -91,6 +92,12 @@ def may(who: Person, row: RequestRow, action: str) -> bool:
     return True
 
 
+NOT_ANSWERED = (
+    "The desk cannot release an answer to this code. Why not depends on the real data, so it is not told: it may be an "
+    "error, a check or the price. `understudy desk try` shows what the checks say on the synthetic data; fewer and "
+    "coarser numbers about more learners have a better chance."
+)
+"""What a researcher reads whenever the desk itself refuses, whatever the reason: a reason could carry a bit."""
 MOST_WORDS = 8_000
 # Characters of question, findings and notes.
 MOST_OPEN = 20
@@ -202,10 +209,30 @@ def _decide(desk: Desk, who: Person, name: str, action: str, note: str) -> None:
         raise UsageError("the note is too long.", hint=f"{MOST_WORDS} characters are the most.")
     with desk.database.writing() as session:
         row = find(session, who, name)
-        if row.state == State.HELD:
-            forget_runs(session, row, trial=False)
-        move(session, who, row, action)
-        row.note = note.strip()
+        close(session, who, row, action, note)
+
+
+def close(session: Session, who: Person, row: RequestRow, action: str, note: str) -> None:
+    """End a request with a note, and delete what was held.
+
+    If the desk itself refuses what was held, the researcher reads one sentence that is the same whatever the reason,
+    and the reviewer's words stay in the log.
+    """
+    held = row.state == State.HELD
+    refused = held and not _may_leave(session, row)
+    move(session, who, row, action, {"words": note.strip()} if refused else None)
+    row.note = NOT_ANSWERED if refused else note.strip()
+    if held:
+        forget_runs(session, row, trial=False)
+
+
+def _may_leave(session: Session, row: RequestRow) -> bool:
+    """Whether a reviewer could have released what is held."""
+    run = latest_run(session, row, trial=False)
+    if run is None or run.results is None:
+        return False
+    checks = [Check.from_json(check) for check in run.checks]
+    return data_sets.policy_of(row.data_set).verdict(checks, run.prices).may_release
 
 
 def _check(data: DataSetRow, *, question: str, code: str, shown: str, kind: str) -> None:

@@ -17,7 +17,7 @@ CONFIRMATIONS = {
     "submitted": "Submitted. The code runs on the synthetic data first.",
     "withdrawn": "The request is withdrawn.",
     "approved": "Approved. The code will run on the real data; this releases nothing.",
-    "returned": "The request went back to its researcher with your note.",
+    "returned": "The request went back to its researcher.",
     "refused": "The request is refused, and its researcher can read why.",
     "cancelled": "The run is cancelled. The request waits for review again.",
     "release": "You released it. The ledger is charged, and then the researcher sees the result.",
@@ -76,6 +76,9 @@ CHECKS = {
     "price": CheckText("Reach of the price", "Can the price come near the policy's limit at all?"),
     "consistency": CheckText(
         "Same code for all runs", "The code does not behave differently when it sees all learners."
+    ),
+    "replacement": CheckText(
+        "No learner decides", "With any one learner replaced by another the verdict is the same."
     ),
     "others": CheckText("Other releases", "The price leaves out no release about these learners."),
 }

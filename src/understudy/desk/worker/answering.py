@@ -15,6 +15,7 @@ from understudy.desk.disclosure.code_review import read_code
 from understudy.desk.disclosure.examination import Earlier, Examination, examine
 from understudy.desk.disclosure.influences import Influences
 from understudy.desk.disclosure.probing import Probes, probe
+from understudy.desk.disclosure.replacement import plan_replacements
 from understudy.desk.domain.analysis import (
     Analysis,
     Answer,
@@ -29,6 +30,7 @@ from understudy.desk.domain.policy import Policy
 from understudy.desk.risk.pricing import (
     Prices,
     ShadowAnswers,
+    answers_on_blurred,
     bank_for,
     bank_name,
     price_of,
@@ -78,8 +80,12 @@ def answer(desk: Desk, work: RequestToAnswer, sandbox: RunsJobs, progress: Progr
     question = answers.question_of(desk, work)
     origin = AnswerOrigin(code_hash(work.code), real.hash, real.version, environment())
     analysis = Analysis.seeded(work.code)
+    synthetic = data_sets.synthetic_table(desk, work.data_set)
+    plan = plan_replacements(
+        work.code, real.table, synthetic, question.policy, _chance(real, work.code, "replacements")
+    )
     given, probes = probe(
-        analysis, real.table, sandbox, _chance(real, work.code, "pairs"), _stage(progress, CHECKING)
+        analysis, real.table, sandbox, _chance(real, work.code, "pairs"), _stage(progress, CHECKING), plan
     )
     if isinstance(given, Failure) or probes is None:
         failure = given if isinstance(given, Failure) else Failure("killed")
@@ -98,7 +104,7 @@ def answer(desk: Desk, work: RequestToAnswer, sandbox: RunsJobs, progress: Progr
             for one, measured in zip(question.earlier, earlier, strict=True)
         ],
         n_released_numbers=sum(len(one.results.numbers) for one in question.earlier),
-        declared_texts=data_sets.synthetic_table(desk, work.data_set).texts,
+        declared_texts=synthetic.texts,
     )
     checks = found.checks
     shadows = prices = None
@@ -106,7 +112,15 @@ def answer(desk: Desk, work: RequestToAnswer, sandbox: RunsJobs, progress: Progr
         shadows = shadow_answers(
             analysis, real.table, bank, given, found.units, sandbox, _stage(progress, PRICING)
         )
-        consistency = shadow_consistency(Influences(probes), shadows, bank, given)
+        consistency = shadow_consistency(
+            Influences(probes),
+            shadows,
+            bank,
+            given,
+            lambda: answers_on_blurred(
+                analysis, real.table, bank, given, found.units, sandbox, _chance(real, work.code, "blur")
+            ),
+        )
         checks = (*checks, consistency, *reach(question.policy))
         prices = _prices(shadows, earlier, bank, real, work, question, progress)
     return HeldAnswer(
