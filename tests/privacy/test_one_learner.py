@@ -59,6 +59,10 @@ STATEMENTS = {
         ONE + '1 / (1 - int((one.passed == 0).any()))\nreturn {"m": data.score.mean()}',
         *FAILED,
     ),
+    "failed, as an error beside a text": (
+        ONE + '1 / (1 - int((one.passed == 0).any()))\nreturn {"t": "done"}',
+        *FAILED,
+    ),
     "failed, by a hash of the number": (
         "h = data.learner.map(lambda name: sum(ord(c) * 31**k for k, c in enumerate(name)) % 1009)\n"
         'own = sum(ord(c) * 31**k for k, c in enumerate("learner-0" + str(3 + 4))) % 1009\n'
@@ -128,6 +132,9 @@ def test_a_group_that_one_learner_makes_large_enough():
             POLICY,
         )
         assert found.verdict == "fail", n_behind
+    # The larger group would pass if it were not for the smaller one.
+    assert found.check("learners").verdict == "pass"
+    assert "fewer than 4 would be left" in found.check("replacement").reason
 
 
 def test_few_learners_above_a_value_are_found_when_no_single_one_decides():

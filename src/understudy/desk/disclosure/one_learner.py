@@ -123,6 +123,9 @@ def _jumps(influences: Influences, replaced: ReplacedAnswers, policy: Policy) ->
         unlike = part > MIN_JUMP * len(learners) * size[-1]
         most = part > MAX_SHARE_OF_INFLUENCE * (part + size.sum(axis=0))
         # A learner at the end of every range is far from all others, and moves an honest number far.
+        if len(learners) > 1 and len(learners) >= policy.minimum_learners:
+            # So many together are no single learner.
+            continue
         counts = np.asarray(bool(learners) | by_number)
         found |= counts & unlike & (most | (natural & (part > limit * error)))
     return np.asarray(found & influences.moved.any(axis=0))

@@ -121,7 +121,7 @@ class _Range:
 
     @property
     def numeric(self) -> bool:
-        return bool(self.dtype.is_numeric())
+        return bool(self.dtype.is_integer() or self.dtype.is_float())
 
     @property
     def ends(self) -> tuple[Any, Any] | None:
@@ -140,7 +140,7 @@ class _Range:
     def just_around(self, value: Value) -> Iterator[Value]:
         """The value, and values just below and above where there may be others than those that are there."""
         yield value
-        if self.numeric and value not in self.levels and not isinstance(value, str):
+        if self.low is not None and value not in self.levels and not isinstance(value, str):
             step = 1.0 if self.dtype.is_integer() else JUST * (self.high - self.low)
             # Minutes and counts do not go below 0.
             yield from (near for near in (value - step, value + step) if near >= min(self.low, 0))
@@ -156,7 +156,10 @@ class _Range:
         yield from dict.fromkeys(self._as_typed(near) for value in values for near in self.just_around(value))
 
     def _is_kind(self, value: Value) -> bool:
-        return isinstance(value, str) != self.numeric and (self.numeric or self.dtype.is_(_string()))
+        if isinstance(value, str):
+            return self.dtype.is_(_string())
+        # Of whole numbers those that fit into a column of 32 bits.
+        return self.numeric and (not self.dtype.is_integer() or abs(value) < 2**31)
 
     def holds(self, value: Any) -> bool:
         """Whether the value is in the range."""
@@ -235,11 +238,12 @@ class _Donors:
         """In each column the values of a learner on the other side of the middle, each of another one."""
         rows = self._table.rows_of(learner)
         unlike = self._sides != self._sides[learner]
+        columns = []
         for place, name in enumerate(self._columns):
             if len(others := np.flatnonzero(unlike[:, place])):
                 values = self._table.rows_of(int(self._rng.choice(others)))[name]
-                rows = rows.with_columns(values[np.arange(rows.height) % len(values)].alias(name))
-        return rows
+                columns.append(values[np.arange(rows.height) % len(values)])
+        return rows.with_columns(columns)
 
 
 def _several(table: LearnerTable, policy: Policy, rng: np.random.Generator) -> list[int]:

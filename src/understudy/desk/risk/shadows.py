@@ -67,7 +67,7 @@ class ShadowBank:
         is_copy = pl.Series(np.repeat(copies, np.diff(drawn.starts)))
         rows = drawn.rows
         for name, dtype in rows.schema.items():
-            if dtype.is_numeric() and table.rows[name].n_unique() > MOST_LEVELS:
+            if (dtype.is_float() or dtype.is_integer()) and table.rows[name].n_unique() > MOST_LEVELS:
                 blur = (rows[name].cast(pl.Float64).abs() * BLUR).to_numpy() * rng.normal(size=rows.height)
                 if dtype.is_integer():
                     blur = np.copysign(np.ceil(np.abs(blur)), blur)
