@@ -196,3 +196,9 @@ def test_a_prior_from_an_earlier_exam_has_its_mean_and_true_spread():
         assert prior.spread == pytest.approx(sitting.difficulty.std(), rel=0.4)
     with pytest.raises(DataError):
         type(private)(private.items[:1], (), private.ability, private.guarantee).as_prior()
+
+
+def test_a_forecast_leaves_out_risks_that_no_noise_keeps_to():
+    """A delta of 0.02 alone lets two in a hundred be found."""
+    rows = forecast(DifficultiesOptions(method="gaussian", delta=0.02, epsilon=1.0), 20, 100)
+    assert len(rows) >= 5

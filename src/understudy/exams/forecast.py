@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 from dataclasses import dataclass, replace
 from typing import Any
@@ -9,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from understudy.core.privacy.risk import RISKS, RiskLimit, StatedRisk
+from understudy.errors import UsageError
 from understudy.exams.difficulties import PRIVATE, Estimation, plan
 from understudy.exams.estimators.noisy_totals import chance_curve
 from understudy.exams.ranking import MIN_STANDARD_ERRORS
@@ -53,12 +55,20 @@ def forecast(options: Estimation, n_items: int, n_learners: int) -> list[Precisi
         ]
         return min(choices, key=lambda row: row.even)
 
-    def within(limit: RiskLimit, method: str) -> float:
-        return limit.epsilon(lambda epsilon: plan(asked(method, epsilon), n_items, n_learners).guarantee)
+    def within(limit: RiskLimit) -> dict[str, float]:
+        """The epsilon of each method that can keep to a risk: each kind of noise has another one."""
+
+        def epsilon_of(method: str) -> float:
+            return limit.epsilon(lambda epsilon: plan(asked(method, epsilon), n_items, n_learners).guarantee)
+
+        epsilons = {}
+        for method in PRIVATE:
+            with contextlib.suppress(UsageError):  # a large delta alone may pass a small risk
+                epsilons[method] = epsilon_of(method)
+        return epsilons
 
     rows = [best(dict.fromkeys(PRIVATE, epsilon)) for epsilon in EPSILONS]
-    # The same risk is another epsilon for each kind of noise.
-    rows += [best({method: within(RiskLimit.parse(risk), method) for method in PRIVATE}) for risk in RISKS]
+    rows += [best(epsilons) for risk in RISKS if (epsilons := within(RiskLimit.parse(risk)))]
     return sorted(rows, key=lambda row: -row.even)
 
 

@@ -27,8 +27,7 @@ from understudy.logs.attacks.shadow import ShadowAttack
 from understudy.logs.attacks.transcript import white_box
 from understudy.logs.audit import judged_chance, judged_risk, membership_scores, train_shadow_attack
 from understudy.logs.generators.generator import Generator
-from understudy.logs.interactions import POOLED as POOLED_ACTIONS
-from understudy.logs.interactions import Interactions
+from understudy.logs.interactions import POOLED, Interactions
 from understudy.logs.models.next_outcome import fit_next_outcome
 from understudy.logs.utility import Real, measure, prediction_auc_on
 
@@ -36,7 +35,7 @@ from understudy.logs.utility import Real, measure, prediction_auc_on
 SMALLEST = 8
 # Figures of fewer learners than this, on either side, would be about individuals.
 SMALLEST_GROUP = 20
-POOLED = "small groups, pooled"
+POOLED_GROUPS = "small groups, pooled"
 
 
 @dataclass(frozen=True)
@@ -101,7 +100,7 @@ def pooled_groups(
             large.append((name, inside))
         else:
             rest |= inside
-    return [*large, (POOLED, rest)] if _enough(rest, member, judged) else large
+    return [*large, (POOLED_GROUPS, rest)] if _enough(rest, member, judged) else large
 
 
 def _enough(inside: NDArray[np.bool_], member: NDArray[np.bool_], judged: NDArray[np.bool_]) -> bool:
@@ -258,7 +257,7 @@ def check_size(log: Interactions) -> None:
 
 def with_names_found(log: Interactions) -> Interactions:
     """The log as one whose names are not public: there is room for the pool of those that a generator may not tell."""
-    return replace(log.recode(tuple(dict.fromkeys((*log.actions, POOLED_ACTIONS)))), declared=False)
+    return replace(log.recode(tuple(dict.fromkeys((*log.actions, POOLED)))), declared=False)
 
 
 def attacker_knowledge(log: Interactions) -> Knowledge:

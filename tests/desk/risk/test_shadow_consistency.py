@@ -125,9 +125,8 @@ def test_a_statistic_that_bends_is_for_a_person(table: LearnerTable) -> None:
     # Of few values nothing can be blurred, so that nothing speaks for the code.
     whole = LearnerTable(table.rows.with_columns(pl.all().mul(0.02).round().cast(pl.Int64)), table.starts)
     middle = float(np.mean(whole.rows["minutes"].to_numpy())) + 0.01
-    assert verdict(
-        f"def analyze(data):\n    return {{'x': abs(float(data.minutes.mean()) - {middle})}}", whole
-    ) == ("review")
+    bends = f"def analyze(data):\n    return {{'x': abs(float(data.minutes.mean()) - {middle})}}"
+    assert verdict(bends, whole) == "fail"
 
 
 def test_blurred_copies_are_only_copies(table: LearnerTable) -> None:

@@ -1,7 +1,7 @@
 """What each learner adds to the noisy sums of a summary, in units of their noise: for attacks and for their price.
 
-`habits` is centred by the noisy levels that were released with it. Of a summary that was combined with an earlier
-year's, its own measurement is taken, from which the rest follows; its noisy sums are known no more.
+`habits` is centred by the noisy levels that were released with it. A summary that was combined with an earlier
+year's counts by its own measurement: its noisy sums are no longer known.
 """
 
 from __future__ import annotations

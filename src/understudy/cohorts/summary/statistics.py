@@ -103,7 +103,7 @@ class Measure:
         return rows
 
     def learner_cells(self, cohort: Cohort) -> Floats:
-        """What each learner adds, in its own units: learners x cells. Of products, one half with the diagonal."""
+        """What each learner adds, in its own units: learners x cells. A matrix of products gives its upper half."""
         rows = self._rows(cohort).astype(np.float64)
         if self.kind == "products":
             i, j = np.triu_indices(rows.shape[1])

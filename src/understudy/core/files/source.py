@@ -55,12 +55,12 @@ class Guess:
 
 def refuse_guesses(guesses: Sequence[Guess]) -> None:
     """Refuse what no guarantee can rest on: what one learner's rows decide would change how all others are read."""
-    for guess in guesses:
+    if guesses:
         raise UsageError(
-            f"it was guessed {guess.what}; a guarantee holds only if no learner's rows decide how a file is read.",
-            hint=guess.hint or "declare it.",
+            f"it was guessed {guesses[0].what}; a guarantee holds only if no learner's rows decide how a file is read.",
+            hint=guesses[0].hint or "declare it.",
             code="guessed",
-            settings=guess.settings,
+            settings=guesses[0].settings,
         )
 
 

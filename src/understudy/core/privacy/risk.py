@@ -95,8 +95,8 @@ RISKS = ("2 in 100", "5 in 100", "10 in 100", "20 in 100")
 RISK_COLUMNS = ("members found", "guessed", "singled out", "epsilon", "delta", "mu")
 RISK_LEGEND = (
     "At most, by an attacker who knows everything else. Members found: of 100, if one outsider in 100 is accused too; "
-    "guessing finds 1. Guessed: how often a fact about a learner that would be a coin flip. Singled out: how often a "
-    "description that fits one in 1,000 people fits the learner."
+    "guessing finds 1. Guessed: how often the attacker is right about a yes-or-no fact that would otherwise be a coin "
+    "flip. Singled out: how often a description that fits one in 1,000 people fits the learner."
 )
 
 

@@ -177,6 +177,13 @@ def _string() -> Any:
     return pl.String()
 
 
+def takes_few_values(column: pl.Series) -> bool:
+    """Whether a column takes a few values and no others: labels, grades, answers to a question."""
+    levels = column.drop_nulls().unique().to_list()
+    fractions = column.dtype.is_float() and not all(float(value).is_integer() for value in levels)
+    return len(levels) <= (MOST_LEVELS_OF_FRACTIONS if fractions else MOST_LEVELS)
+
+
 def _range_of(real: pl.DataFrame, synthetic: pl.DataFrame, name: str) -> _Range:
     import polars as pl
 
@@ -188,8 +195,7 @@ def _range_of(real: pl.DataFrame, synthetic: pl.DataFrame, name: str) -> _Range:
     if dtype.is_nested() or both.is_empty():
         return _Range(name, dtype)
     levels = both.unique().sort().to_list()
-    fractions = dtype.is_float() and not all(float(value).is_integer() for value in levels)
-    if len(levels) <= (MOST_LEVELS_OF_FRACTIONS if fractions else MOST_LEVELS):
+    if takes_few_values(both):
         return _Range(name, dtype, tuple(levels), levels[0], levels[-1])
     # Of many texts none is lowest.
     return _Range(name, dtype) if dtype == pl.String else _Range(name, dtype, (), levels[0], levels[-1])

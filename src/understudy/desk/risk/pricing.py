@@ -21,7 +21,7 @@ from understudy.desk.domain.policy import Policy
 from understudy.desk.domain.results import Check, Results
 from understudy.desk.risk.game import N_STEPS, Price, farthest, judged_mu, most_mu, price
 from understudy.desk.risk.released_summary import StageOne
-from understudy.desk.risk.shadows import N_BLURRED, N_SHADOWS, ShadowBank, draw_shadows
+from understudy.desk.risk.shadows import N_BLURRED, N_SHADOWS, ShadowBank, columns_to_blur, draw_shadows
 from understudy.errors import DataError, UsageError
 
 Floats = NDArray[np.float64]
@@ -181,8 +181,13 @@ def answers_on_blurred(
     sandbox: RunsJobs,
     rng: np.random.Generator,
 ) -> Floats:
-    """The numbers on the first few shadows with copies of learners blurred, rounded as on the shadows themselves."""
+    """The numbers on the first few shadows with copies of learners blurred, rounded as on the shadows themselves.
+
+    None at all where there is nothing to blur: shadows that are the same speak for no code.
+    """
     names = tuple(answer.numbers)
+    if not columns_to_blur(table):
+        return np.empty((0, len(names)))
     tables = [bank.blurred_copies(shadow, table, rng) for shadow in range(min(N_BLURRED, bank.n_shadows))]
     found = [
         given.vector(names) if isinstance(given, Results) else np.full(len(names), np.nan)

@@ -94,7 +94,7 @@ def shadow_consistency(
     shadows: ShadowAnswers,
     bank: ShadowBank,
     answer: Results,
-    on_blurred: Callable[[], Floats] | None = None,
+    on_blurred: Callable[[], Floats],
 ) -> Check:
     """Whether the answers on shadows are those of the same code as the answers without single learners.
 
@@ -128,7 +128,7 @@ def shadow_consistency(
             if unpredicted
             else f"A learner's part in '{influences.shown[unlike[0]]}' is different on the shadows than in the data"
         )
-        if on_blurred is None or not _same_on_blurred(values[:, unlike], on_blurred()[:, unlike]):
+        if not _same_on_blurred(values[:, unlike], on_blurred()[:, unlike]):
             return check.fails(
                 f"{what}: the code seems to recognise learners who are in twice, and its price cannot be relied on.",
                 unlike,

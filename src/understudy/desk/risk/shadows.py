@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from understudy.desk.disclosure.replacement import MOST_LEVELS
+from understudy.desk.disclosure.replacement import takes_few_values
 from understudy.desk.domain.learners import LearnerTable
 
 # A learner is in a shadow exactly once, and not at all, with chance 0.37 each: 1,000 of either.
@@ -66,18 +66,27 @@ class ShadowBank:
         copies[np.unique(learners, return_index=True)[1]] = False
         is_copy = pl.Series(np.repeat(copies, np.diff(drawn.starts)))
         rows = drawn.rows
-        for name, dtype in rows.schema.items():
-            if (dtype.is_float() or dtype.is_integer()) and table.rows[name].n_unique() > MOST_LEVELS:
-                blur = (rows[name].cast(pl.Float64).abs() * BLUR).to_numpy() * rng.normal(size=rows.height)
-                if dtype.is_integer():
-                    blur = np.copysign(np.ceil(np.abs(blur)), blur)
-                changed = (rows[name] + pl.Series(blur)).cast(dtype, strict=False)
-                rows = rows.with_columns(pl.when(is_copy).then(changed).otherwise(pl.col(name)).alias(name))
+        for name in columns_to_blur(table):
+            blur = (rows[name].cast(pl.Float64).abs() * BLUR).to_numpy() * rng.normal(size=rows.height)
+            dtype = rows[name].dtype
+            if dtype.is_integer():
+                blur = np.copysign(np.ceil(np.abs(blur)), blur)
+            changed = (rows[name] + pl.Series(blur)).cast(dtype, strict=False)
+            rows = rows.with_columns(pl.when(is_copy).then(changed).otherwise(pl.col(name)).alias(name))
         return LearnerTable(rows, drawn.starts).whole()
 
     def part(self, shadows: NDArray[np.integer]) -> ShadowBank:
         """Some of the shadows."""
         return ShadowBank(self.counts[shadows])
+
+
+def columns_to_blur(table: LearnerTable) -> list[str]:
+    """Columns of numbers that are not a few values each."""
+    return [
+        name
+        for name, dtype in table.rows.schema.items()
+        if (dtype.is_float() or dtype.is_integer()) and not takes_few_values(table.rows[name])
+    ]
 
 
 def draw_shadows(n_learners: int, rng: np.random.Generator, n_shadows: int = N_SHADOWS) -> ShadowBank:

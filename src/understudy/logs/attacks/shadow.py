@@ -42,7 +42,8 @@ N_STACKED = 4
 # Ridge of its regression. The scores of four refits of few learners would be learned by heart without.
 STACKING_PENALTY = 100.0
 
-# The scores of the other attacks that are cheap to recompute; those of tracing come on top. `pairwise` is the first.
+# The scores of the other attacks that are cheap to recompute; those of tracing come on top. `pairwise` compares
+# the first.
 CHEAP = (transition_scores, count_scores, rare_scores, rare_bag_scores)
 REFITTING_ATTACKS = ("pairwise", "joint-linear", "shadow", "stacked")
 

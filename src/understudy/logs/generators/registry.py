@@ -71,16 +71,13 @@ def chosen_generator(given: Any, epsilon: float | None, risk: str, log: Interact
             code="two-epsilons",
             settings=("epsilon", "method"),
         )
+    is_open = epsilon is None and (given is None or _leaves_epsilon_open(given))
     if given is None:
-        generator: Generator = MarkovDP(usual_epsilon(log) if epsilon is None else epsilon)
+        generator: Generator = MarkovDP(USUAL_EPSILON if epsilon is None else epsilon)
     else:
         generator = as_generator(given).fresh()
-        if (
-            isinstance(generator, MarkovDP)
-            and _leaves_epsilon_open(given)
-            and usual_epsilon(log) < generator.epsilon
-        ):
-            generator = MarkovDP(usual_epsilon(log), generator.delta, generator.longest)
+    if is_open and isinstance(generator, MarkovDP) and usual_epsilon(log) != generator.epsilon:
+        generator = MarkovDP(usual_epsilon(log), generator.delta, generator.longest)
     if not risk:
         return generator
     if not isinstance(generator, MarkovDP):
@@ -90,7 +87,7 @@ def chosen_generator(given: Any, epsilon: float | None, risk: str, log: Interact
             code="no-guarantee",
             settings=("risk", "method"),
         )
-    if epsilon is not None or not (given is None or _leaves_epsilon_open(given)):
+    if not is_open:
         raise two_epsilons("method")
     return generator.within(RiskLimit.parse(risk), log.n_learners)
 
