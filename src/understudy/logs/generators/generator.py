@@ -30,6 +30,8 @@ class Generator(ABC):
     name: ClassVar[str]
     summary: ClassVar[str] = ""
     keeps_rows: bool = False
+    option_names: ClassVar[dict[str, str]] = {}
+    """How an option is written where its parameter cannot be called so, `as` for one."""
     text: str = ""
     """How the generator was asked for, if it was asked for in words."""
 
@@ -87,7 +89,7 @@ class Generator(ABC):
         if self.text:
             return self.text
         options = [
-            f"{name}={_short(getattr(self, name, parameter.default))}"
+            f"{self.option_names.get(name, name)}={_short(getattr(self, name, parameter.default))}"
             for name, parameter in inspect.signature(type(self)).parameters.items()
             if getattr(self, name, parameter.default) != parameter.default
         ]

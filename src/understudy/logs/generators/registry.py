@@ -16,11 +16,12 @@ from understudy.errors import UsageError
 from understudy.logs.generators.baselines import Drop, Markov
 from understudy.logs.generators.foreign import Adapted, Program
 from understudy.logs.generators.generator import Generator
+from understudy.logs.generators.gru import Gru
 from understudy.logs.generators.markov_dp import MarkovDP
 from understudy.logs.interactions import Interactions
 
 GROUP = "understudy.generators"
-GENERATORS: dict[str, type[Generator]] = {kind.name: kind for kind in (Drop, Markov, MarkovDP)}
+GENERATORS: dict[str, type[Generator]] = {kind.name: kind for kind in (Drop, Markov, MarkovDP, Gru)}
 # Classes whose guarantee is taken at its word; a subclass may do anything, so it is not one of them.
 _OURS = frozenset({*GENERATORS.values(), Adapted, Program})
 
@@ -145,7 +146,8 @@ def _class_of(module: str, class_name: str, text: str) -> type[Any]:
 
 
 def _make(kind: type[Any], name: str, options: list[str], text: str) -> Any:
-    parameters = {p.name: p for p in inspect.signature(kind).parameters.values()}
+    written = getattr(kind, "option_names", {})
+    parameters = {written.get(p.name, p.name): p for p in inspect.signature(kind).parameters.values()}
     takes = f"it takes: {', '.join(parameters) or 'no option'}."
     given: dict[str, Any] = {}
     for position, option in enumerate(options):
@@ -156,9 +158,9 @@ def _make(kind: type[Any], name: str, options: list[str], text: str) -> Any:
             key = next(iter(parameters))
         if key not in parameters:
             raise UsageError(f"generator '{name}' has no option '{key}'.", hint=takes)
-        if key in given:
+        if parameters[key].name in given:
             raise UsageError(f"option '{key}' is given twice in '{text}'.", hint="give it once.")
-        given[key] = _value(value, parameters[key].default, key, name)
+        given[parameters[key].name] = _value(value, parameters[key].default, key, name)
     return kind(**given)
 
 
