@@ -43,7 +43,8 @@ Method = Annotated[
         "-m",
         "--method",
         help="The generator: markov-dp (options epsilon, delta, longest: markov-dp:epsilon=2:longest=200); without a "
-        "guarantee markov, drop:RATIO, module:Class or run:COMMAND {train} {out}. "
+        "guarantee markov, gru (gru:outcomes=learned; needs the extra deep), drop:RATIO, module:Class or "
+        "run:COMMAND {train} {out}. "
         "Choose longest by what is plausible, not from the data.",
     ),
 ]

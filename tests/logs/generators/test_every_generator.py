@@ -16,10 +16,13 @@ from understudy.logs.generators.generator import Generator
 from understudy.logs.generators.registry import GENERATORS, generator_names, parse_generator
 from understudy.logs.interactions import Interactions
 
+# A network as small and as little trained as may be.
+QUICK = {"gru": "gru:units=8:epochs=1"}
+
 
 @pytest.fixture(params=generator_names())
 def generator(request):
-    return parse_generator(request.param)
+    return parse_generator(QUICK.get(request.param, request.param))
 
 
 @pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__)

@@ -9,6 +9,7 @@ from dataclasses import replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
+from numpy.typing import NDArray
 
 from understudy.core.attacks.transcript import LearnerSums
 from understudy.core.privacy.guarantee import Guarantee
@@ -74,6 +75,10 @@ class Generator(ABC):
     def learner_sums(self, log: Interactions) -> LearnerSums | None:
         """Where a fit rests on noisy sums over learners: what each learner of a log would have added to them."""
         return None
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """The fitted generator as plain arrays, for those that can be saved; a release keeps them inside."""
+        return {}
 
     @abstractmethod
     def _fit(self, log: Interactions, rng: np.random.Generator, noise: Noise) -> None:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar
+import inspect
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from understudy.core.privacy.guarantee import Guarantee
 from understudy.core.privacy.noise import Noise
@@ -15,6 +18,13 @@ from understudy.logs.models.rasch import fit_rasch
 
 if TYPE_CHECKING:
     from understudy.logs.models.recurrent import Schedule, Shape
+
+# What a saved network consists of, beside its weights.
+_LEARNED = (
+    *("actions_", "easiness_", "ability_mean_", "ability_spread_", "tried_", "longest_", "loss_"),
+    *("n_learners_", "simulated_"),
+)
+_WEIGHT = "network."
 
 
 class Gru(Generator):
@@ -74,6 +84,7 @@ class Gru(Generator):
 
         rasch = fit_rasch(log)
         self.actions_ = log.actions
+        self.tried_ = np.bincount(log.action, minlength=log.n_actions) > 0
         self.longest_ = int(log.lengths.max(initial=1))
         self.easiness_ = rasch.intercept - rasch.difficulty
         self.ability_mean_ = float(rasch.ability.mean())
@@ -89,6 +100,27 @@ class Gru(Generator):
             network = recurrent.Network(self._shape())
             self.loss_ = recurrent.train(network, training, aside, self._schedule(len(training.seen)), rng)
         self.weights_ = recurrent.to_arrays(network)
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """The options and what was learned. The weights give members away: they stay inside."""
+        options = {name: np.asarray(getattr(self, name)) for name in inspect.signature(Gru).parameters}
+        learned = {name: np.asarray(getattr(self, name)) for name in _LEARNED}
+        return {**options, **learned, **{_WEIGHT + name: value for name, value in self.weights_.items()}}
+
+    @classmethod
+    def load(cls, path: Path | str) -> Gru:
+        """The fitted network of a file `model.npz`; reading it runs no code that the file brings along."""
+        with np.load(path, allow_pickle=False) as file:
+            kept = {name: file[name] for name in file.files}
+        generator = cls(**{name: kept[name].item() for name in inspect.signature(Gru).parameters})
+        for name in _LEARNED:
+            setattr(generator, name, kept[name] if kept[name].ndim else kept[name].item())
+        generator.actions_ = tuple(str(name) for name in kept["actions_"])
+        generator.weights_ = {
+            name.removeprefix(_WEIGHT): kept[name] for name in kept if name.startswith(_WEIGHT)
+        }
+        generator.guarantee_ = generator.guarantee(generator.n_learners_)
+        return generator
 
     def _shape(self) -> Shape:
         from understudy.logs.models.recurrent import Shape
@@ -121,6 +153,6 @@ class Gru(Generator):
         ability = rng.normal(self.ability_mean_, self.ability_spread_, n)
         network = recurrent.from_arrays(self._shape(), self.weights_)
         action, outcome, offsets = recurrent.sample_sequences(
-            network, ability, self.easiness_, self.longest_, rng
+            network, ability, self.easiness_, self.tried_, self.longest_, rng
         )
         return Interactions(action, outcome, offsets, self.actions_)

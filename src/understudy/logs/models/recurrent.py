@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from time import monotonic
 
 import numpy as np
 from numpy.typing import NDArray
@@ -179,7 +178,7 @@ def learner_losses(network: Network, tokens: Tokens, at_once: int = 512) -> Floa
     return np.add.reduceat(loss, tokens.begin)
 
 
-class _Lanes:
+class Lanes:
     """Learners read side by side, without end, in an order drawn anew each time everybody was read."""
 
     def __init__(self, network: Network, tokens: Tokens, n_lanes: int, rng: np.random.Generator) -> None:
@@ -218,9 +217,9 @@ def train(
     optimizer = torch.optim.Adam(network.parameters(), lr=schedule.rate)
     longest = int(tokens.length.max())
     pieces = [-(-longest // cut) for cut in schedule.cuts] or [schedule.piece]
-    lanes = _Lanes(network, tokens, min(schedule.lanes, tokens.n_learners), rng)
+    lanes = Lanes(network, tokens, min(schedule.lanes, tokens.n_learners), rng)
     best = _Best(network, aside)
-    began, interrupted = monotonic(), False
+    interrupted = False
     with progress.task("Training the network", schedule.epochs * len(pieces)) as task:
         for piece in pieces:
             without_gain = 0
@@ -231,14 +230,12 @@ def train(
                         group["lr"] = schedule.rate * (0.02 + 0.98 * share)
                 try:
                     _epoch(network, lanes, optimizer, piece, len(tokens.seen))
+                    without_gain = 0 if best.look() else without_gain + 1
+                    task.note(f"loss {best.loss:.3f}")
+                    task.advance()
                 except KeyboardInterrupt:
                     interrupted = True
-                    break
-                gained = best.look()
-                without_gain = 0 if gained else without_gain + 1
-                task.advance()
-                task.note(f"loss {best.loss:.3f}, {monotonic() - began:.0f} s")
-                if without_gain >= schedule.patience:
+                if interrupted or without_gain >= schedule.patience:
                     break
             best.restore()
             if interrupted:
@@ -247,7 +244,7 @@ def train(
 
 
 def _epoch(
-    network: Network, lanes: _Lanes, optimizer: torch.optim.Optimizer, piece: int, n_places: int
+    network: Network, lanes: Lanes, optimizer: torch.optim.Optimizer, piece: int, n_places: int
 ) -> None:
     n_read = 0
     while n_read < n_places:
@@ -283,17 +280,23 @@ class _Best:
 
 @torch.no_grad()
 def sample_sequences(
-    network: Network, ability: Floats, easiness: Floats, longest: int, rng: np.random.Generator
+    network: Network,
+    ability: Floats,
+    easiness: Floats,
+    tried: NDArray[np.bool_],
+    longest: int,
+    rng: np.random.Generator,
 ) -> tuple[IntArray, IntArray, IntArray]:
     """Sequences and outcomes of invented learners with these abilities: (action, outcome, offsets).
 
-    All learners take their next step together; nobody ends before the first row or goes past `longest`.
+    All learners take their next step together, among actions that somebody tried; nobody ends before the
+    first row or goes past `longest`.
     """
     network.eval()
     shape = network.shape
     at_once = max(1, MOST_NUMBERS // (3 * shape.units * shape.layers + 2 * shape.n_actions))
     drawn = [
-        _sequences(network, ability[low : low + at_once], easiness, longest, rng)
+        _sequences(network, ability[low : low + at_once], easiness, tried, longest, rng)
         for low in range(0, len(ability), at_once)
     ]
     empty = (np.empty(0, dtype=np.int32), np.empty(0, dtype=np.int8), np.empty(0, dtype=np.int64))
@@ -302,7 +305,12 @@ def sample_sequences(
 
 
 def _sequences(
-    network: Network, ability: Floats, easiness: Floats, longest: int, rng: np.random.Generator
+    network: Network,
+    ability: Floats,
+    easiness: Floats,
+    tried: NDArray[np.bool_],
+    longest: int,
+    rng: np.random.Generator,
 ) -> tuple[IntArray, IntArray, IntArray]:
     dice = torch.Generator().manual_seed(int(rng.integers(2**62)))
     end = network.shape.n_actions
@@ -310,12 +318,12 @@ def _sequences(
     learner = torch.arange(len(ability))
     state = network.first_state(ability)
     token = torch.full((len(ability),), network.start)
+    never = torch.from_numpy(np.append(np.flatnonzero(~tried), end))  # and no end at first
     steps: list[tuple[Tensor, Tensor, Tensor]] = []
     for row in range(longest):
         out, state = network.gru(network.embedding(token)[None], state)
         log_odds = network.next_action(out[0])
-        if row == 0:
-            log_odds[:, end] = -torch.inf
+        log_odds[:, never if row == 0 else never[:-1]] = -torch.inf
         action = torch.multinomial(torch.softmax(log_odds, dim=1), 1, generator=dice)[:, 0]
         on = action < end
         learner, action, state = learner[on], action[on], state[:, on].contiguous()
@@ -327,9 +335,7 @@ def _sequences(
         outcome = (torch.rand(len(learner), generator=dice) < torch.sigmoid(success)).long()
         steps.append((learner, action, outcome))
         token = 2 * action + outcome
-    who, actions, outcomes = (
-        torch.cat([torch.empty(0, dtype=torch.int64), *parts]).numpy() for parts in zip(*steps, strict=True)
-    )
+    who, actions, outcomes = (torch.cat(parts).numpy() for parts in zip(*steps, strict=True))
     order = np.argsort(who, kind="stable")
     lengths = np.bincount(who, minlength=len(ability))
     return actions[order].astype(np.int32), outcomes[order].astype(np.int8), lengths

@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated, Any
 
+import numpy as np
 import polars as pl
 
 import understudy
@@ -266,6 +267,8 @@ def _write(
             keep / "report.html",
             report_page(log, synthetic, assessment, generator.guarantee_, content, report),
         )
+        if arrays := generator.arrays():
+            np.savez(keep / "model.npz", allow_pickle=False, **arrays)
         # The report, its figures and its seed are for the custodian alone.
         keep.chmod(0o700)
 
