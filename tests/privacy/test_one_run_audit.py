@@ -32,16 +32,17 @@ from understudy.logs.generators.registry import GENERATORS, as_generator
 
 N_LEARNERS = log_with(np.zeros(N_CANARIES)).n_learners
 # As strict a claim as a generator can make.
-ASKED = {"markov-dp": "markov-dp:epsilon=1", "gru": "gru:units=8:epochs=3"}
+ASKED = {"markov-dp": "markov-dp:epsilon=1"}
 
 
-@pytest.mark.parametrize("name", GENERATORS)
+# `gru` promises nothing, and what it remembers is too little for 80 guesses: there is nothing to refute.
+@pytest.mark.parametrize("name", [name for name in GENERATORS if name != "gru"])
 def test_no_generator_shows_more_of_its_canaries_than_it_claims(name):
     generator, rng = as_generator(ASKED.get(name, name)), np.random.default_rng(1)
     claim = generator.guarantee(N_LEARNERS)
     found = epsilon_from_one_run(generator, rng, noise=seeded_noise(rng), delta=claim.delta)
     assert found <= claim.epsilon
-    if name in ("drop", "markov"):
+    if not claim.formal:
         assert found > 2  # the auditor is no straw man: without a guarantee nearly every canary is found
 
 

@@ -136,12 +136,6 @@ def test_a_rule_is_learned_with_the_length_and_the_outcomes():
     assert drawn.outcome[place >= 3].mean() > 0.9 > 0.1 > drawn.outcome[place < 3].mean()
 
 
-def test_rasch_outcomes_know_nothing_of_practice():
-    network, _ = trained(learned=False)
-    drawn = sampled(network)
-    assert 0.4 < drawn.outcome.mean() < 0.6
-
-
 def test_a_schedule_of_cuts_goes_from_short_pieces_to_long_ones():
     sizes = []
 

@@ -7,7 +7,7 @@ cross-entropy, categorical sampling. Importing this module needs the extra `deep
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 
 import numpy as np
@@ -219,27 +219,23 @@ def train(
     pieces = [-(-longest // cut) for cut in schedule.cuts] or [schedule.piece]
     lanes = Lanes(network, tokens, min(schedule.lanes, tokens.n_learners), rng)
     best = _Best(network, aside)
-    interrupted = False
-    with progress.task("Training the network", schedule.epochs * len(pieces)) as task:
+    n_epochs = schedule.epochs * len(pieces)
+    with progress.task("Training the network", n_epochs) as task, suppress(KeyboardInterrupt):
         for piece in pieces:
+            best.restore()
             without_gain = 0
             for epoch in range(schedule.epochs):
                 if schedule.decay:
                     share = 0.5 * (1.0 + np.cos(np.pi * epoch / schedule.epochs))
                     for group in optimizer.param_groups:
                         group["lr"] = schedule.rate * (0.02 + 0.98 * share)
-                try:
-                    _epoch(network, lanes, optimizer, piece, len(tokens.seen))
-                    without_gain = 0 if best.look() else without_gain + 1
-                    task.note(f"loss {best.loss:.3f}")
-                    task.advance()
-                except KeyboardInterrupt:
-                    interrupted = True
-                if interrupted or without_gain >= schedule.patience:
+                _epoch(network, lanes, optimizer, piece, len(tokens.seen))
+                without_gain = 0 if best.look() else without_gain + 1
+                task.note(f"loss {best.loss:.3f}")
+                task.advance()
+                if without_gain >= schedule.patience:
                     break
-            best.restore()
-            if interrupted:
-                break
+    best.restore()
     return best.loss
 
 
