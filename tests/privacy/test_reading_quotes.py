@@ -5,6 +5,7 @@ Or nothing is charged: where a learner's row decides about others, that is a gue
 
 import random
 from datetime import date
+from itertools import cycle
 
 import polars as pl
 import pytest
@@ -33,6 +34,9 @@ KEYS = (
     "learner,time_ms,key,remark",
     lambda rng, turn: [str(1000 * turn + rng.randrange(90)), rng.choice("int"), "x"],
 )
+# The label of a learner stands in the first two of four rows.
+LETTER = cycle("ab")
+LABELS = ("learner,label,remark", lambda rng, turn: [next(LETTER) if turn < 2 else "", "x"])
 
 
 def of_log(path, refuse):
@@ -68,11 +72,21 @@ def of_typing(path, refuse):
     ]
 
 
+def of_labels(path, refuse):
+    """All learners type the same, each at a time of their own."""
+    typing = path.with_name("typing.csv")
+    typing.write_text("learner,time_ms,key\n" + "".join(f"u{n},{1000 * n},a\n" for n in range(N_LEARNERS)))
+    source = read_keystrokes(typing, unit="ms", labels=path, label="label")
+    refuse(source.origin.guesses)
+    return list(enumerate(source.labels.tolist()))
+
+
 READERS = {
     "log": (LOG, of_log),
     "exam": (ITEMS, of_exam),
     "cohort": (EVENTS, of_cohort),
     "keys": (KEYS, of_typing),
+    "labels": (LABELS, of_labels),
 }
 # What a learner writes into the last column of one row, and of a later one.
 MARKS = [
@@ -110,7 +124,7 @@ def test_an_open_quotation_mark_takes_in_no_other_learners_row(tmp_path, name):
     check_quotes(tmp_path, name, refuse_guesses)
 
 
-@pytest.mark.parametrize("name", ["log", "exam", "keys"])
+@pytest.mark.parametrize("name", ["log", "exam", "keys", "labels"])
 def test_a_reader_that_lets_cells_go_on_over_lines_is_found(tmp_path, name):
     with pytest.raises(AssertionError):
         check_quotes(tmp_path, name, lambda guesses: None)
@@ -123,6 +137,15 @@ def test_line_breaks_in_the_header_are_nobodys(tmp_path):
     path.write_text(path.read_text() + 'u2,b,1,"x\ny"\n')
     (guess,) = read_log(path).origin.guesses
     assert "several lines" in guess.what
+
+
+def test_line_breaks_in_code_states_are_a_guess(tmp_path):
+    header = "EventID,SubjectID,AssignmentID,ClientTimestamp,EventType,CodeStateID"
+    rows = [f"{n},S1,A1,{1600000000000 + 100 * n},File.Edit,{n}" for n in range(3)]
+    (tmp_path / "MainTable.csv").write_text("\n".join([header, *rows, ""]))
+    for last, n_guesses in (("abc", 0), ('"ab\n"', 1)):
+        (tmp_path / "CodeStates.csv").write_text(f"CodeStateID,Code\n0,a\n1,ab\n2,{last}\n")
+        assert len(read_keystrokes(tmp_path, unit="ms").origin.guesses) == n_guesses
 
 
 # ---- those who withdrew
@@ -172,6 +195,7 @@ def test_a_list_that_is_split_by_looking_at_names_is_a_guess(tmp_path):
         ("7\n", ["007", "7"], "whom the list"),
         ('ana\n"ana, ben"\n', ["ana, ben", "ben", "ana"], ""),
         ("ANA\n", ["ana", "ben"], ""),
+        ('user,why\nana,"x\ny"\n', ["ana", "ben"], "that a cell goes on"),
     ):
         path.write_text(content)
         found = read_withdrawn(path).leave_out(pl.DataFrame({"learner": [*names, "z"]}), "user")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import polars as pl
 
-from understudy.core.events.event_table import EventTable, ReadOptions, used_columns
+from understudy.core.events.event_table import EventTable, ReadOptions
 from understudy.core.files.columns import Columns, choose_columns, plain, reject_duplicates
 from understudy.core.files.tables import Table
 from understudy.errors import DataError
@@ -31,21 +31,11 @@ def read_assistments(table: Table, options: ReadOptions) -> EventTable:
         )
     positions = choose_columns(table.names, options.columns, table.file, defaults=_DEFAULTS)
     positions.pop("time", None)  # order_id is the order
-    columns = used_columns(table.names, positions)
     extra = {"order": plains.index("orderid")}
-    by_name = plain(columns["action"]) == "skillname" and options.columns.action is None
+    by_name = plains[positions["action"]] == "skillname" and options.columns.action is None
     if by_name and "skillid" in plains:
         extra["skill_id"] = plains.index("skillid")
-    events = EventTable(
-        table.file,
-        table.read({**positions, **extra}),
-        columns,
-        list(table.notes),
-        table.place,
-        guesses=table.guesses,
-    )
-    events.find_people(table)
-    events.tidy(options)
+    events = EventTable.from_table(table, positions, options, extra)
 
     action = pl.col("action").replace(list(_NO_SKILL), None)
     if "skill_id" in extra:

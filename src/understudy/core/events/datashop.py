@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import polars as pl
 
-from understudy.core.events.event_table import EventTable, ReadOptions, used_columns
+from understudy.core.events.event_table import EventTable, ReadOptions
 from understudy.core.files.columns import Columns, choose_columns, plain, reject_duplicates
 from understudy.core.files.tables import Table
 
@@ -35,19 +35,9 @@ def read_datashop(table: Table, options: ReadOptions) -> EventTable:
         positions.pop("item", None)  # problem and step are the action already
     # DataShop repeats a column's name when there are several values; any other repetition is an error.
     reject_duplicates([name for name in table.names if not name.startswith(("KC", "CF"))], table.file)
-    columns = used_columns(table.names, positions)
     parts = components or problem
     extra = {f"part {number}": position for number, position in enumerate(parts)}
-    events = EventTable(
-        table.file,
-        table.read({**positions, **extra}),
-        columns,
-        list(table.notes),
-        table.place,
-        guesses=table.guesses,
-    )
-    events.find_people(table)
-    events.tidy(options)
+    events = EventTable.from_table(table, positions, options, extra)
 
     _drop_hints(events)
     if not parts:

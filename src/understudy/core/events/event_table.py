@@ -100,6 +100,22 @@ class EventTable:
     guesses: tuple[Guess, ...] = ()
     _everyone: pl.DataFrame = field(default_factory=pl.DataFrame)
 
+    @classmethod
+    def from_table(
+        cls,
+        table: Table,
+        positions: Mapping[str, int],
+        options: ReadOptions,
+        extra: Mapping[str, int] = MappingProxyType({}),
+    ) -> EventTable:
+        """The tidied events of a table, with all that its reader noted and guessed; `extra` columns have no role."""
+        columns = {role: table.names[position] for role, position in positions.items()}
+        frame = table.read({**positions, **extra})
+        events = cls(table.file, frame, columns, list(table.notes), table.place, guesses=table.guesses)
+        events.find_people(table)
+        events.tidy(options)
+        return events
+
     def find_people(self, table: Table) -> None:
         """Note which columns of the table identify people, and whom they name."""
         identifiers, people = identifiers_in(table, self.columns)
@@ -288,8 +304,3 @@ def _outcomes(values: pl.Series) -> pl.Series:
         .then(pl.lit(0, pl.Int8))
         .alias("outcome")
     ).to_series()
-
-
-def used_columns(names: tuple[str, ...], positions: Mapping[str, int]) -> dict[str, str]:
-    """Role to column name, for a reader that chose columns by position."""
-    return {role: names[position] for role, position in positions.items()}

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from understudy.core.events.assistments import looks_like_assistments, read_assistments
 from understudy.core.events.datashop import looks_like_datashop, read_datashop
-from understudy.core.events.event_table import EventTable, ReadOptions, used_columns
+from understudy.core.events.event_table import EventTable, ReadOptions
 from understudy.core.events.slam import looks_like_slam, read_slam
 from understudy.core.events.three_line import looks_like_three_lines, read_three_line
 from understudy.core.events.xapi import read_xapi
@@ -29,13 +29,7 @@ def read_table(table: Table, options: ReadOptions, *, defaults: Columns | None =
     """The rows of a table with one attempt per row."""
     reject_duplicates(table.names, table.file)
     positions = choose_columns(table.names, options.columns, table.file, defaults=defaults or Columns())
-    columns = used_columns(table.names, positions)
-    events = EventTable(
-        table.file, table.read(positions), columns, list(table.notes), table.place, guesses=table.guesses
-    )
-    events.find_people(table)
-    events.tidy(options)
-    return events
+    return EventTable.from_table(table, positions, options)
 
 
 def sniff(source: Source) -> tuple[str, str]:

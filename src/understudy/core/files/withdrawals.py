@@ -106,7 +106,7 @@ class Withdrawn:
         if len(lines) > 1 and len(first) > 1 and fitting:
             table = read_delimited(self.text, separator)
             names = _entries(table.read({"learner": fitting[0]})["learner"].drop_nulls())
-            return names, names, ()
+            return names, names, table.guesses
         in_log = set(known["key"])
         # Where learners' names hold commas, a comma ends no name.
         marks = [mark for mark in _MARKS if not known["name"].str.contains(mark, literal=True).any()]

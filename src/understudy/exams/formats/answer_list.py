@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
-from understudy.core.events.event_table import EventTable, ReadOptions, used_columns
+from understudy.core.events.event_table import EventTable, ReadOptions
 from understudy.core.files.columns import KNOWN_NAMES, Columns, choose_columns, plain, reject_duplicates
 from understudy.core.files.tables import Table
 from understudy.core.files.words import counted
@@ -40,16 +40,7 @@ def read_long(table: Table, options: ReadOptions, attempt: Attempt | None, *, ke
     """The responses in a table; a repeated answer is an error unless `attempt` says which one counts."""
     reject_duplicates(table.names, table.file)
     positions = _choose(table, options.columns, ordered=attempt in ("first", "last"))
-    events = EventTable(
-        table.file,
-        table.read(positions),
-        used_columns(table.names, positions),
-        list(table.notes),
-        table.place,
-        guesses=table.guesses,
-    )
-    events.find_people(table)
-    events.tidy(options)
+    events = EventTable.from_table(table, positions, options)
     learners = events.frame["learner"].drop_nulls().unique(maintain_order=True)
     items = natural_order(events.frame["action"].drop_nulls().unique().to_list())
     _drop_missing(events)

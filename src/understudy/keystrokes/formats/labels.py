@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from understudy.core.files.columns import ColumnChooser
 from understudy.core.files.delimited import guess_separator, read_delimited
-from understudy.core.files.source import decode, first_lines, open_source
+from understudy.core.files.source import Guess, decode, first_lines, open_source
 from understudy.core.files.tables import MAGIC as PARQUET_MAGIC
 from understudy.core.files.tables import Table, read_parquet
 from understudy.core.files.words import counted
@@ -31,6 +31,7 @@ class Labels:
     file: str
     notes: tuple[str, ...]
     column: str
+    guesses: tuple[Guess, ...] = ()
 
     def of(self, learners: pl.Series) -> tuple[NDArray[np.int32], list[str]]:
         """The label of each learner (-1: not known), and sentences with counts."""
@@ -88,9 +89,8 @@ def read_labels(path: Path, learner: str | None, label: str | None) -> Labels:
         )
     code = {name: at for at, name in enumerate(names)}
     codes = np.array([code[one] for one in frame["label"]], dtype=np.int32)
-    return Labels(
-        frame["learner"], codes, tuple(names), table.file, tuple(chooser.notes), chooser.columns["label"]
-    )
+    notes, column = tuple(chooser.notes), chooser.columns["label"]
+    return Labels(frame["learner"], codes, tuple(names), table.file, notes, column, table.guesses)
 
 
 def _table(path: Path) -> Table:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import polars as pl
@@ -53,12 +54,14 @@ def read_progsnap(table: Table, columns: KeystrokeColumns, folder: Path | None) 
     chooser.allow("session")
     chooser.allow("week")
     elapsed = plain(chooser.columns["time"]) in _ELAPSED
-    texts = None
+    texts: pl.DataFrame | None = None
+    of_texts: tuple[Guess, ...] = ()
     if "inserted" not in chooser.positions:
-        texts = _choose_states(chooser, plains, folder, table.file)
+        texts, of_texts = _choose_states(chooser, plains, folder, table.file)
     if "assignmentid" in plains and (elapsed or texts is not None):
         chooser.positions["document"] = plains["assignmentid"]
     rows = Rows.of(table, chooser)
+    rows.guesses += of_texts
     if passed_over:
         rows.guesses.append(Guess("which column has the times, since another one is empty", ("time",)))
     if elapsed and "document" in chooser.positions and "session" not in chooser.positions:
@@ -88,12 +91,15 @@ def _clock(table: Table, plains: dict[str, int]) -> tuple[str | None, bool]:
 
 def _choose_states(
     chooser: ColumnChooser, plains: dict[str, int], folder: Path | None, file: str
-) -> pl.DataFrame:
-    """Choose the column with the code, or the one with its id and give the table that it points to."""
+) -> tuple[pl.DataFrame, tuple[Guess, ...]]:
+    """Choose the column with the code, or the one with its id and give the table that it points to.
+
+    With what was guessed about that table.
+    """
     inline = next((plains[name] for name in _STATES if name in plains), None)
     if inline is not None:
         chooser.positions["text"] = inline
-        return pl.DataFrame()
+        return pl.DataFrame(), ()
     if "codestateid" in plains and folder is not None:
         for place in (folder / "CodeStates" / "CodeStates.csv", folder / "CodeStates.csv"):
             if place.is_file():
@@ -108,7 +114,8 @@ def _choose_states(
                     raise DataError(
                         f"{states.file}: one state of the code has two texts.", hint="check the export."
                     )
-                return found
+                hint = "give a main table in Parquet with the code itself, in a column X-CodeState."
+                return found, tuple(replace(guess, hint=hint) for guess in states.guesses)
     raise DataError(
         f"{file}: found neither inserted text nor the code after each edit.",
         hint="the main table needs InsertText or X-CodeState, or CodeStates/CodeStates.csv beside it; "

@@ -234,7 +234,7 @@ def _read(
         rows.columns,
         tuple(notes),
         digests=digests_of_names(names),
-        guesses=tuple(rows.guesses),
+        guesses=(*rows.guesses, *(labelled.guesses if labelled else ())),
     )
     source = KeystrokeSource(
         keystrokes,
