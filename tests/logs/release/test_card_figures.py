@@ -18,7 +18,7 @@ from understudy.core.pages.words import in_100, sentence
 from understudy.core.privacy.noise import seeded_noise
 from understudy.logs.generators.budget import predict
 from understudy.logs.generators.markov_dp import MarkovDP
-from understudy.logs.interactions import POOLED, common_vocabulary
+from understudy.logs.interactions import POOLED, Interactions, common_vocabulary, offsets_of
 from understudy.logs.release.bundle import release
 from understudy.logs.release.card import expected_errors
 from understudy.logs.simulate import Classroom
@@ -105,6 +105,27 @@ def test_success_rate_and_number_of_rows_lie_within_their_stated_errors(epsilon)
         ratio = drawn.n_rows / log.n_rows
         rows_outside += not 1 / fitted.rows_factor_ <= ratio <= fitted.rows_factor_
     assert max(outside, rows_outside) <= 3
+
+
+def test_a_few_learners_who_do_fifty_times_as_much_as_others_are_seen():
+    """One in twenty has most of the rows, and succeeds at another rate."""
+    rng = np.random.default_rng(5)
+    many = rng.random(2000) < 0.05
+    lengths = np.where(many, 500, np.clip(rng.lognormal(2.3, 0.5, 2000), 1, 1000).astype(int))
+    chance = np.repeat(np.where(many, 0.9, 0.5), lengths)
+    log = Interactions(
+        rng.integers(0, 12, len(chance)).astype(np.int32),
+        (rng.random(len(chance)) < chance).astype(np.int8),
+        offsets_of(lengths),
+        tuple(f"action {i}" for i in range(12)),
+        declared=True,
+    )
+    for seed in range(3):
+        rng = np.random.default_rng(seed)
+        fitted = MarkovDP(8.0).fit(log, rng, seeded_noise(rng))
+        drawn = fitted.sample(None, rng)
+        assert 1 / fitted.rows_factor_ <= drawn.n_rows / log.n_rows <= fitted.rows_factor_ < 1.3
+        assert abs(drawn.outcome.mean() - log.outcome.mean()) <= fitted.success_error_ < 0.4
 
 
 def test_the_predicted_factor_of_rows_is_about_what_a_fit_states():
@@ -277,6 +298,7 @@ def test_every_figure_on_the_card_is_computed_again(made, shared):
             *([] if pooled > 0.05 else [f"{predicted.difficulty:.2f}", 0.5, 12]),
             int(np.ceil(100 * fitted.success_error_)),
             *(round(rows.height / 100, 1), np.ceil(10 * fitted.rows_factor_) / 10),
+            *(1000, int(np.ceil(3.5 * np.max(fitted.transcript_["lengths 0"].sigma)))),
             *(n for share in fitted.signal_.values() for n in numbers(percent(round(share, 2)))),
         ],
         **{

@@ -195,6 +195,7 @@ class MarkovDP(Generator):
         noise_of_rows = sqrt(2.0) * float(np.max(overall.sigma))
         believed.observe(np.minimum(believed.rows, most), float(overall.values[1:].sum()), noise_of_rows)
         self.length_law_, self.rows_factor_ = believed.law()
+        self.unseen_ = believed.unseen
         n_runs, successes, failures = np.maximum(overall.values, 1.0)
         self.success_rate_ = float(np.clip(successes / (successes + failures), 0.02, 0.98))
         stay_share = float(np.clip(1.0 - n_runs / (successes + failures), 0.0, 0.98))

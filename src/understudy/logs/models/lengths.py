@@ -7,6 +7,7 @@ bin, being cut at some number.
 
 from __future__ import annotations
 
+import math
 from functools import lru_cache
 
 import numpy as np
@@ -22,6 +23,9 @@ Floats = NDArray[np.float64]
 USUAL_SPREAD, SPREAD_DOUBT = 1.2, 0.7
 # Real shares of bins depart from that law by as much as the law itself, alike in bins that are near each other.
 DEPARTURE, REACH = 1.0, 2.0
+# A bin whose noisy count lies so many standard deviations from that law is believed by itself, whatever the law says:
+# a platform may have a few learners who do fifty times as much as others.
+OUTSTANDING = 3.5
 # Within a bin lengths are not known; on logs whose learners all had the same length it moved the mean by 5 %.
 BIN_WIDTH = 0.05
 
@@ -38,6 +42,7 @@ class Lengths:
         self._within = weight / np.bincount(self._bin, weight)[self._bin]
         self._laws = _normal_laws(tuple(edges.tolist()))
         self._seen: list[tuple[Floats, Floats, float, float]] = []
+        self._counts, self._count_noise = np.zeros(len(edges) - 1), np.inf
 
     def observe(self, feature: Floats, total: float, sigma: float) -> None:
         """Take in a noisy sum over learners: `feature` is what a learner of each length adds to it."""
@@ -52,8 +57,14 @@ class Lengths:
 
     def observe_bins(self, counts: Floats, sigma: float) -> None:
         """Take in noisy numbers of learners in each bin."""
+        self._counts, self._count_noise = counts, sigma
         for place, total in enumerate(counts):
             self.observe((self._bin == place).astype(np.float64), float(total), sigma)
+
+    @property
+    def unseen(self) -> int:
+        """So many learners of a length that is far from all others do not stand out from the noise."""
+        return min(self.n_learners, math.ceil(OUTSTANDING * self._count_noise))
 
     def bins(self, law: Floats) -> Floats:
         """The share of each bin under a law of lengths."""
@@ -62,8 +73,9 @@ class Lengths:
     def law(self) -> tuple[Floats, float]:
         """The chance of each length, and a factor within which the real mean is of this law's mean, as a rule.
 
-        First the normal laws of logarithms are weighed by what was observed; then bins may depart from their mean as
-        far as the noise lets them be seen (a Gaussian process with the noisy sums as linear observations). The factor
+        First the normal laws of logarithms are weighed by what was observed; then bins may depart from their mean
+        (a Gaussian process with the noisy sums as linear observations), as far as that law allows, and those that
+        stand out from the noise as far as they do. The factor
         is two standard deviations of both, and what is not known within bins.
         """
         weight = self._weights()
@@ -98,7 +110,10 @@ class Lengths:
         """Learners in each bin with their covariance, departing from the prior where the noise lets it be seen."""
         place = np.arange(len(prior))
         near = np.exp(-0.5 * ((place[:, None] - place) / REACH) ** 2)
-        covariance = DEPARTURE**2 * prior[:, None] * near * prior + np.diag(prior)
+        departure = self._counts - prior
+        outstanding = np.abs(departure) > OUTSTANDING * np.sqrt(self._count_noise**2 + prior)
+        own = np.where(outstanding, departure**2, 0.0)
+        covariance = DEPARTURE**2 * prior[:, None] * near * prior + np.diag(prior + own)
         # All learners together are public.
         seen = [*self._seen, (np.ones(len(prior)), np.ones(len(prior)), float(self.n_learners), 1e-3)]
         matrix = np.array([mean for mean, _, _, _ in seen])

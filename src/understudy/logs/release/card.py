@@ -170,6 +170,8 @@ def expected_errors(
         "difficulty": None if pooled > MUCH_POOLED else prediction.difficulty,
         "success_rate": getattr(generator, "success_error_", None),
         "rows_factor": getattr(generator, "rows_factor_", None),
+        "longest": getattr(generator, "longest", None),
+        "unseen": getattr(generator, "unseen_", None),
         "signal": {name: round(share, 2) for name, share in signal.items()},
     }
 
