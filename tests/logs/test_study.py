@@ -188,6 +188,16 @@ def test_a_study_says_where_names_come_from_and_tries_both_ways(tmp_path):
     assert [row["names"] for row in again.summaries] == ["taken as public"]
 
 
+def test_a_study_tries_the_epsilon_that_a_release_would_have():
+    log = Classroom(n_learners=20, n_actions=30).simulate(np.random.default_rng(5))
+    options = StudyOptions(n_seeds=1, n_shadows=8)
+    crowded = study(log.declare(), ["markov-dp", "markov-dp:8"], options).rows
+    assert [(row["method"], row["epsilon"]) for row in crowded] == [
+        ("markov-dp:epsilon=4", 4.0),
+        ("markov-dp:8", 8.0),
+    ]
+
+
 def test_a_log_too_small_to_be_halved(tmp_path):
     tiny = Interactions.from_sequences([[0, 1], [1, 0]], [[0, 1], [1, 0]])
     with pytest.raises(DataError, match="8 learners"):

@@ -208,6 +208,20 @@ def test_the_order_of_told_names_does_not_depend_on_untold_ones():
     assert orders[0] == orders[1] == ("2", "10", POOLED)
 
 
+def test_what_a_fit_keeps_has_one_shape_whether_or_not_a_learner_has_a_name_of_their_own():
+    kept = []
+    for last in ([0, 1], [2, 1]):
+        log = Interactions.from_sequences(
+            [[0, 1, 0, 1]] * 400 + [last], [[0, 1, 1, 0]] * 400 + [[1, 0]], actions=["10", "2", "mine"]
+        )
+        fitted = MarkovDP(8.0).fit(log, np.random.default_rng(0), seeded_noise(np.random.default_rng(0)))
+        kept.append(
+            {name: (noisy.values.shape, np.shape(noisy.sigma)) for name, noisy in fitted.transcript_.items()}
+        )
+        assert fitted.transcript_["vocabulary 0"].values == pytest.approx([400 / np.sqrt(2)] * 2, abs=40)
+    assert kept[0] == kept[1]
+
+
 def test_learners_without_rows_count_and_move_a_sum_no_further_than_others():
     """The number of learners is public: whoever has no readable row is one of them, with nothing to add."""
     rng = np.random.default_rng(0)

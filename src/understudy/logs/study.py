@@ -22,7 +22,7 @@ from understudy.logs.attacks.plugins import plugged_attacks
 from understudy.logs.attacks.shadow import N_SHADOWS
 from understudy.logs.audit import MEMBERSHIP_ATTACKS
 from understudy.logs.generators.generator import Generator
-from understudy.logs.generators.registry import as_generator
+from understudy.logs.generators.registry import chosen_generator
 from understudy.logs.interactions import Interactions, as_log
 from understudy.logs.study_report import summarise, tradeoff, write_report
 from understudy.logs.trial import Split, attacker_knowledge, check_size, shadow_attack_on, with_names_found
@@ -151,7 +151,9 @@ def study(
     options = options if seeds is None else replace(options, n_seeds=seeds)
     out = None if out is None else Path(out)
     check_size(as_log(log))
-    given = {generator.label: generator for generator in map(as_generator, generators)}
+    # With the epsilon that a release of this log would have, where none is named.
+    chosen = [chosen_generator(each, None, "", log) for each in generators]
+    given = {generator.label: generator for generator in chosen}
     if not given:
         raise UsageError("a study needs a generator.", hint="for example 'markov'.", settings=("methods",))
     tried: dict[str, _Way] = {}

@@ -72,6 +72,16 @@ def test_deltas_add_up_too(ledger):
         record(ledger, Guarantee(0.1, 2e-5))
 
 
+def test_no_smaller_epsilon_is_advised_where_delta_is_spent(ledger):
+    record(ledger, Guarantee(9.0, 9e-5))
+    with pytest.raises(RefusedError) as refusal:
+        record(ledger, Guarantee(3.0, 2e-5))
+    assert refusal.value.code == "delta-budget"
+    record(ledger, Guarantee(0.9995))
+    with pytest.raises(RefusedError, match=r"no epsilon above 0\.001 fits"):
+        record(ledger, Guarantee(0.5))
+
+
 def test_spelling_makes_no_new_population(ledger):
     record(ledger, Guarantee(8.0), "Class of 2026")
     with pytest.raises(RefusedError):

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 
-from understudy.core.privacy.composition import Cost, counted_epsilon, largest_epsilon
+from understudy.core.privacy.composition import LEAST_EPSILON, Cost, counted_epsilon, largest_epsilon
 from understudy.core.privacy.guarantee import Guarantee
 from understudy.core.privacy.population import FOLDER_POPULATION, SIMULATED_POPULATION
 from understudy.errors import RefusedError
@@ -61,24 +61,7 @@ class Balance:
 def _refuse_overspending(balance: Balance, guarantee: Guarantee) -> None:
     if not guarantee.formal:
         return
-    together = counted_epsilon((*balance.costs, Cost.of(guarantee)))
-    if together > balance.limit * (1 + 1e-9):
-        largest = largest_epsilon(balance.costs, Cost.of(guarantee), balance.limit)
-        fits = f"the largest epsilon that fits is {largest:g}" if largest else "no epsilon fits any more"
-        raise RefusedError(
-            f"epsilon {guarantee.epsilon:g} was asked for '{balance.population}'; {balance}. "
-            f"Together they would count {together:.4g}; {fits}.",
-            hint="ask for a smaller epsilon; the ledger shows what was spent.",
-            code="budget",
-            settings=("epsilon",),
-            population=balance.population,
-            requested=guarantee.epsilon,
-            spent=balance.counted,
-            sum=balance.epsilon,
-            limit=balance.limit,
-            largest=largest,
-            cards=list(balance.cards),
-        )
+    # Delta first: where it does not fit, no smaller epsilon would.
     if balance.delta + guarantee.delta > balance.delta_limit * (1 + 1e-9):
         raise RefusedError(
             f"delta {guarantee.delta:.2e} was asked for '{balance.population}'; "
@@ -91,6 +74,26 @@ def _refuse_overspending(balance: Balance, guarantee: Guarantee) -> None:
             requested=guarantee.delta,
             spent=balance.delta,
             limit=balance.delta_limit,
+            cards=list(balance.cards),
+        )
+    together = counted_epsilon((*balance.costs, Cost.of(guarantee)))
+    if together > balance.limit * (1 + 1e-9):
+        largest = largest_epsilon(balance.costs, Cost.of(guarantee), balance.limit)
+        fits = f"the largest epsilon that fits is {largest:g}"
+        if not largest:
+            fits = f"no epsilon above {LEAST_EPSILON:g} fits"
+        raise RefusedError(
+            f"epsilon {guarantee.epsilon:g} was asked for '{balance.population}'; {balance}. "
+            f"Together they would count {together:.4g}; {fits}.",
+            hint="ask for a smaller epsilon; the ledger shows what was spent.",
+            code="budget",
+            settings=("epsilon",),
+            population=balance.population,
+            requested=guarantee.epsilon,
+            spent=balance.counted,
+            sum=balance.epsilon,
+            limit=balance.limit,
+            largest=largest,
             cards=list(balance.cards),
         )
 

@@ -21,6 +21,8 @@ from understudy.core.privacy.guarantee import Guarantee
 _TOLERANCE = 1e-9
 # The chance that `analytic_delta` gives up to noise far out; it is part of the delta it states.
 _TAIL = 1e-20
+# No smaller epsilon is looked for: it would be nothing but noise.
+LEAST_EPSILON = 1e-3
 
 
 def epsilon_for(rho: float, delta: float) -> float:
@@ -261,16 +263,19 @@ def counted_epsilon(costs: Sequence[Cost]) -> float:
 
 
 def largest_epsilon(costs: Sequence[Cost], wanted: Cost, limit: float) -> float:
-    """The largest epsilon, rounded down to three digits, with which `wanted` fits in the limit; 0 if none does."""
+    """The largest epsilon, rounded down to three digits, with which `wanted` fits in the limit.
+
+    0 if none from `LEAST_EPSILON` on does.
+    """
     before = counted_epsilon(costs)
 
     def fits(epsilon: float) -> bool:
         together = max(before, epsilon, total_epsilon((*costs, wanted.at(epsilon))))
         return together <= limit * (1 + _TOLERANCE)
 
-    if not fits(1e-3):
+    if not fits(LEAST_EPSILON):
         return 0.0
-    low, high = 1e-3, wanted.epsilon
+    low, high = LEAST_EPSILON, wanted.epsilon
     while high / low > 1 + _TOLERANCE / 10:
         middle = math.sqrt(low * high)
         low, high = (middle, high) if fits(middle) else (low, middle)

@@ -291,14 +291,17 @@ def _with_private_vocabulary(log: Interactions, spending: Spending, delta: float
 
     Only names among a learner's first actions are candidates: so one learner has at most
     `MOST_OWN_ACTIONS` of their own, which is what the threshold's union bound rests on. Released names
-    are put in an order that does not depend on those that are not.
+    are put in an order that does not depend on those that are not, and only their noisy counts are kept:
+    how many candidates there were is exact, and nobody's to know.
     """
     total = WalkStatistics(log).shared_actions(MOST_OWN_ACTIONS)
     candidate = np.flatnonzero(total.values > 0)
     (shared,) = spending.spend("vocabulary", replace(total, values=total.values[candidate]))
     threshold = vocabulary_threshold(float(np.max(shared.sigma)), delta, MOST_OWN_ACTIONS)
-    shared_names = {log.actions[code] for code in candidate[shared.values > threshold]}
-    return log.with_vocabulary(natural_order(shared_names))
+    counts = {log.actions[code]: count for code, count in zip(candidate, shared.values, strict=True)}
+    told = natural_order([name for name, count in counts.items() if count > threshold])
+    spending.released["vocabulary 0"] = Noisy(np.array([counts[name] for name in told]), shared.sigma)
+    return log.with_vocabulary(told)
 
 
 def _believed(noisy: Noisy, total: float, prior: Floats) -> tuple[Floats, float]:
