@@ -246,6 +246,7 @@ def test_explaining_spends_nothing(unspent):
     assert done.returncode == 0, done.stderr
     content = json.loads(done.stdout)
     assert content["spent"] == 0
+    assert content["internal"] is True
     # Three numbers, measured inside: nothing about a single learner.
     assert [level["name"] for level in content["risk"]["levels"]] == [
         *("proved limit", "noisy sums seen", "strongest attack")

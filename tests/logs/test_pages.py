@@ -363,6 +363,7 @@ def test_proof_white_box_and_strongest_attack_stand_side_by_side() -> None:
     for sentence in THREE:
         assert sentence in report
         assert sentence in published
+    assert "sees the noisy sums (leaving aside which names were told), and" in report
     assert "25 of the 600 learners (4.2 %) are exposed" in report
     assert "exposed" not in published
     silent = words_of(card_page(content_of(FORMAL)))

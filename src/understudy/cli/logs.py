@@ -162,7 +162,11 @@ def release(
     method: Method = "markov-dp",
     explain: Annotated[
         bool,
-        typer.Option("--explain", help="Spend nothing: show what accuracy each risk and epsilon would buy."),
+        typer.Option(
+            "--explain",
+            help="Spend nothing: show what accuracy each risk and epsilon would buy. It stays inside unless names "
+            "are declared, as it tells their number.",
+        ),
     ] = False,
     as_json: AsJson = False,
     quiet: Quiet = False,

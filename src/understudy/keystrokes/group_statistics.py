@@ -87,6 +87,7 @@ class StatisticsPlan:
         """The plan for machines."""
         return {
             "spent": 0,
+            "internal": self.risk is not None,
             "others": [
                 {
                     **vars(StatedRisk.of(other.guarantee)),

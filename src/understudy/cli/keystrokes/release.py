@@ -69,7 +69,12 @@ def statistics(
         Path | None, typer.Option("-o", "--out", help="File to write, json; it must not be there yet.")
     ] = None,
     explain: Annotated[
-        bool, typer.Option("--explain", help="Show the noise to expect; spend and write nothing.")
+        bool,
+        typer.Option(
+            "--explain",
+            help="Show the noise to expect and what attacks find on these learners, which stays inside; spend and "
+            "write nothing.",
+        ),
     ] = False,
     as_json: AsJson = False,
     quiet: Quiet = False,

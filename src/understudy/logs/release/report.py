@@ -32,7 +32,7 @@ def report_page(
     report: dict[str, Any],
 ) -> str:
     """The report as a page."""
-    n_actions = log.n_actions
+    n_actions, declared = log.n_actions, log.declared
     log, synthetic = common_vocabulary(log, synthetic)
     worst = assessment.worst
     levels = [
@@ -46,6 +46,7 @@ def report_page(
         metrics=METRICS,
         log=log,
         n_actions=n_actions,
+        declared=declared,
         n_single=n_by_one_learner(log),
         verdict=verdict(worst.attack, worst.auc, assessment.low, assessment.high),
         certainty=certainty(assessment, assessment.chance),
