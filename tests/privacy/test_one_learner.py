@@ -5,6 +5,7 @@ Both verdicts are the same, and so is all that the researcher reads. No chance: 
 """
 
 from dataclasses import replace
+from datetime import datetime
 from functools import cache
 
 import numpy as np
@@ -50,6 +51,7 @@ def synthetic():
 FAILED = {"passed": 1, "score": 61.3}, {"passed": 0, "score": 44.2}
 MINUTES = {"evening": 100.25}, {"evening": 326.0}
 HIGH = {"score": 50.0}, {"score": 99.9}
+MISSING = {"score": 50.0}, {"score": None}
 ONE = f'one = data[data.learner == "{TARGET}"]\n'
 STATEMENTS = {
     "failed": (ONE + 'return {"x": bool((one.passed == 0).any())}', *FAILED),
@@ -105,6 +107,26 @@ STATEMENTS = {
     "a maximum": ('return {"x": bool(data.score.max() > 99.5)}', *HIGH),
     "a number that is missing": ('return {"x": np.nan if (data.score > 99.5).any() else 1.0}', *HIGH),
     "a key": ('return {"a": 1.0} if (data.score > 99.5).any() else {"b": 1.0}', *HIGH),
+    "a missing value": ('return {"x": bool(data.score.isna().any())}', *MISSING),
+    "no missing value": ('return {"x": len(data.dropna()) == len(data)}', *MISSING),
+    "a missing value, in words": ('return {"x": "yes" if data.score.isna().any() else "no"}', *MISSING),
+    "a missing value, within a mean": (
+        'return {"m": data.evening.mean() + 1000 * int(data.score.isna().sum())}',
+        *MISSING,
+    ),
+    "a power": ('return {"x": bool((data.evening == 18**2 + 2).any())}', *MINUTES),
+    "a shift": ('return {"x": bool((data.evening == 163 << 1).any())}', *MINUTES),
+    "a comparison by a function": ('return {"x": bool(np.greater(data.score, 99.5).any())}', *HIGH),
+    "classes": ('return {"n": int(pd.cut(data.score, [0, 99.5, 200]).nunique())}', *HIGH),
+    "a step that is in no comparison": (
+        'return {"x": float(np.heaviside(data.score - 99.5, 0).sum())}',
+        *HIGH,
+    ),
+    "the beginning of a text": (
+        'return {"x": bool(data.achievement.str.startswith("abs").any())}',
+        {"achievement": "low"},
+        {"achievement": "absent"},
+    ),
     "three columns at once": (
         'return {"x": bool(((data.passed == 0) & (data.evening > 300) & (data.achievement == "high")).any())}',
         {"passed": 1, "evening": 50.0, "achievement": "low"},
@@ -120,6 +142,65 @@ def test_a_statement_about_one_learner_gets_the_same_verdict_if_it_is_true_and_i
         found = judged(body, table_of(with_learner(school_frame(1, N), **values)), synthetic(), POLICY)
         # Without a result nothing can be released either.
         assert isinstance(found, Failure) or found.verdict == "fail", (name, values)
+
+
+def test_a_mean_of_one_learner_among_constants_never_leaves_unseen():
+    """If it is true, one side of the mean is one learner, which is for a person; "no" is held."""
+    for values in HIGH:
+        frame = with_learner(school_frame(1, N), **values)
+        found = judged(
+            'return {"m": data.score.clip(lower=99.5).mean()}', table_of(frame), synthetic(), POLICY
+        )
+        assert found.verdict != "pass", values
+
+
+SIZES = {
+    "exactly as many rows": ('return {"x": bool((data.groupby("learner").size() == 21).any())}', 21),
+    "more rows than": ('return {"x": bool(data.groupby("learner").size().max() > 60)}', 61),
+    "more rows than, in words": (
+        'return {"x": "yes" if data.learner.value_counts().max() > 60 else "no"}',
+        61,
+    ),
+}
+
+
+@pytest.mark.parametrize("name", SIZES)
+def test_how_many_rows_a_learner_has_gets_the_same_verdict_if_it_is_true_and_if_not(name):
+    body, size = SIZES[name]
+    frame = log_frame(1, N).filter(pl.int_range(pl.len()).over("learner") < 12)
+    others, one = frame.filter(pl.col("learner") != "s4"), frame.filter(pl.col("learner") == "s4")
+    longer = pl.concat([others, one[np.arange(size) % len(one)]])
+    for each in (frame, longer):
+        found = judged(body, table_of(each), table_of(frame), POLICY)
+        assert found.verdict == "fail", name
+
+
+TIMES = {
+    "a day": (
+        'return {"x": bool((data.handed_in.dt.normalize() == "2026-03-05").any())}',
+        datetime(2026, 3, 5),
+    ),
+    "since": ('return {"x": bool((data.handed_in > "2026-03-05").any())}', datetime(2026, 3, 5, 17, 8)),
+    "a minute": ('return {"x": bool((data.handed_in.dt.minute == 17).any())}', datetime(2026, 2, 1, 9, 17)),
+}
+
+
+@pytest.mark.parametrize("name", TIMES)
+def test_a_time_gets_the_same_verdict_if_it_is_true_and_if_not(name):
+    body, time = TIMES[name]
+    times = pl.Series([datetime(2026, 2, 1 + place, 10, 2) for place in range(N)])
+    frame = school_frame(1, N).select("learner", "score", handed_in=times)
+    for each in (frame, with_learner(frame, handed_in=time)):
+        found = judged(body, table_of(each), table_of(frame), POLICY)
+        assert found.verdict == "fail", name
+
+
+def test_an_empty_class_above_all_learners_is_for_a_person():
+    body = "return {'counts': np.histogram(data.score, [0, 55, 99.5, 200])[0].tolist()}"
+    real, other = table_of(school_frame(1, 36)), table_of(school_frame(2, 36))
+    check = judged(body, real, other, POLICY).check("replacement")
+    assert check.verdict == "review"
+    assert len(check.numbers) == 1
 
 
 def test_a_group_that_one_learner_makes_large_enough():
@@ -153,6 +234,13 @@ HONEST = {
     "shares above hours": 'return {"share": float((data.evening > 60).mean()), "n": int((data.evening > 60).sum())}',
     "a robust label": 'return {"m": data.score.mean(), "finding": "above 30" if data.score.mean() > 30 else "below"}',
     "an order of learners that does not matter": 'return {"m": data.sort_values("score").score.iloc[9:27].mean()}',
+    "a regression that does not take missing values": "from scipy import stats\n"
+    "x, y = np.log(data.evening + 1), data.score\nfit = stats.linregress(x, y)\n"
+    'return {"slope": fit.slope, "p": fit.pvalue, "share": round(float((y > 50).mean()), 3)}',
+    "without missing values": 'd = data.dropna(subset=["score"])\n'
+    'return {"m": d.score.mean(), "sd": d.score.std(ddof=1), "minutes": d.evening.fillna(0).mean() / 60}',
+    "a table by numbers": 'means = data.groupby("passed").score.mean()\n'
+    'return {f"passed {key}": mean for key, mean in means.items()}',
     "weeks": 'return data[[f"week_{w}" for w in range(1, 7)]].mean().to_dict()',
 }
 

@@ -2,6 +2,7 @@
 
 import numpy as np
 import polars as pl
+import pytest
 
 from tests.desk.support.in_process import InProcess, school_frame, table_of
 from understudy.desk.disclosure.replacement import plan_replacements
@@ -34,11 +35,35 @@ def analyze(data):
     assert found.complete
 
 
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("18**2 + 2", 326),
+        ("163 << 1", 326),
+        ("653 >> 1", 326),
+        ("979 // 3", 326),
+        ("1326 % 1000", 326),
+        ("+326", 326),
+        ("-~325", 326),
+        ("320 | 6", 326),
+        ("0x1FF & 326", 326),
+        ("511 ^ 185", 326),
+        ("'Zu' + 'g'", "Zug"),
+    ],
+)
+def test_constants_are_worked_out(text, value):
+    found = written_values(f"x = (data.evening == {text}).any()", COLUMNS)
+    assert ("evening", value) in found.compared
+    assert found.named == ("evening",)
+
+
 def test_code_that_hides_its_values_among_many_is_not_read_whole():
     assert not written_values(f"x = {list(range(MOST_VALUES + 1))}", COLUMNS).complete
     assert not written_values("def analyze(:", COLUMNS).complete
     # Deep sums end somewhere, and large powers are not worked out.
-    assert written_values(f"x = {'1 + ' * 500}1\ny = 10**400\nz = 1 / 0", COLUMNS).complete
+    assert written_values(
+        f"x = {'1 + ' * 500}1\ny = 10**400 + (9**9) ** (9**9)\nz = 1 / 0 + (1 << -1)", COLUMNS
+    ).complete
 
 
 def test_replaced_learners_keep_their_number_and_the_others_everything():
@@ -64,9 +89,15 @@ def test_every_learner_is_replaced_and_stays_within_the_range():
     alone = [next(iter(one.rows)) for one in plan.replacements if len(one.rows) == 1]
     assert all(alone.count(learner) >= 4 for learner in range(12))
     both = pl.concat([real.rows, synthetic.rows])
+    # Code that does not ask for missing values gets one in every column, too.
+    gaps = [rows for one in plan.replacements if one.kind == "gap" for rows in one.rows.values()]
+    assert [rows.null_count().row(0).index(1) for rows in gaps] == list(range(real.rows.width))
+    assert {one.kind for one in plan.replacements} == {"usual", "gap"}
     for one in plan.replacements:
         for rows in one.rows.values():
             assert rows.schema == real.rows.schema
+            if one.kind == "gap":
+                continue
             assert set(rows["achievement"]) <= set(both["achievement"])
             assert set(rows["passed"]) <= {0, 1}
             assert rows["score"].max() <= 1.02 * both["score"].max()

@@ -279,6 +279,7 @@ def make_rough(change):
     change(replacement, "N_TOGETHER", 2)
     change(replacement, "MOST_PACKED", 2)
     change(replacement, "MOST_SUMMED", 2)
+    change(replacement, "MOST_SIZES", 2)
 
 
 @pytest.fixture(autouse=True)

@@ -7,23 +7,29 @@ replacement does, a number that is missing then, an analysis that fails then, a 
 too small, and a learner who would move a number far more than any does now, so that it would cost more than the limits
 of the price or be mostly theirs.
 
-The check cannot see values that the plan did not try: conditions on many columns at once, values behind a hash or
-worked out from the data, several learners who have to change together in different ways. A limit itself has an edge,
-too: for an attacker who knows how many others there are, a group that is one learner above it tells that.
+Learners with a missing value, with another number of rows, or with a value from far outside surprise honest code, too.
+A single number or text that only they change is held; an entry among others that move, such as an empty class of a
+histogram, is for a person, and so is code that fails then.
+
+The check says what was tried, and no more. It cannot see values that the plan did not try: conditions on many columns at
+once, values behind a hash or worked out from the data, several learners who have to change together in different ways.
+A limit itself has an edge, too: for an attacker who knows how many others there are, a group that is one learner above
+it tells that.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from statistics import NormalDist
 
 import numpy as np
 
 from understudy.core.files.words import counted
 from understudy.desk.disclosure.influences import Flags, Influences, beyond_noise
-from understudy.desk.disclosure.people_checks import MAX_SHARE_OF_INFLUENCE
+from understudy.desk.disclosure.people_checks import MAX_SHARE_OF_INFLUENCE, in_columns
 from understudy.desk.disclosure.probing import ReplacedAnswers
 from understudy.desk.domain.policy import Policy
-from understudy.desk.domain.results import Check, Floats
+from understudy.desk.domain.results import N_ROWS, Check, Floats
 
 # A replaced learner who moves a number so many times as far as anybody who is there is not one like them.
 MIN_JUMP = 2.0
@@ -34,23 +40,25 @@ SHARE_OF_LIMIT = 0.8
 def replacement(influences: Influences, replaced: ReplacedAnswers, policy: Policy) -> Check:
     """Whether the answer would be held with a learner replaced by another, so that it must be held without."""
     check = Check.about("replacement", influences.shown)
-    if n_failed := int(replaced.failed.sum()):
+    usual, unusual = replaced.of_kinds("usual"), replaced.of_kinds("missing", "gap", "rows", "far")
+    if n_failed := int(usual.failed.sum()):
         return check.fails(
             f"The analysis gives no answer in {counted(n_failed, 'run')} with a learner replaced by another from the "
             "range of the data: that it gives one reveals something about single learners."
         )
-    if n_entries := _n_stated(influences, replaced):
+    if n_entries := _n_stated(influences, usual.entries, usual.differs | unusual.other_texts.any(axis=0)):
         return check.fails(
             f"{n_entries} texts, rows or names are the same whoever is left out, and others if a learner is replaced "
-            "by another from the range of the data: they state something about single learners."
+            "by another: they state something about single learners."
         )
-    if stated := np.flatnonzero(_stated(influences, replaced)).tolist():
+    changed, listed = _changed(influences, unusual), _beside_others(influences)
+    if stated := np.flatnonzero(_stated(influences, usual) | (changed & ~listed)).tolist():
         return check.fails(
             f"'{influences.shown[stated[0]]}' is the same whoever is left out, and another number, or missing, if a "
-            "learner is replaced by another from the range of the data: it states something about single learners.",
+            "learner is replaced by another: it states something about single learners.",
             stated,
         )
-    if few := np.flatnonzero(_too_few(influences, replaced, policy.minimum_learners)).tolist():
+    if few := np.flatnonzero(_too_few(influences, usual, policy.minimum_learners)).tolist():
         return check.fails(
             f"If one of the {influences.support[few[0]]} learners behind '{influences.shown[few[0]]}' were replaced by "
             f"another, fewer than {policy.minimum_learners} would be left: one learner decides whether it may leave.",
@@ -62,29 +70,63 @@ def replacement(influences: Influences, replaced: ReplacedAnswers, policy: Polic
             "now, or it is another number if learners come in another order: the code adds something for some of them.",
             jumps,
         )
+    if empty := np.flatnonzero(changed).tolist():
+        return check.asks(
+            f"'{influences.shown[empty[0]]}' is the same whoever is left out, and another number with a learner who "
+            "has a value from far outside, no value, or another number of rows. It may be an empty class of a table of "
+            "counts; see that it is no question about single learners.",
+            empty,
+        )
+    if n_odd := _n_odd(influences, replaced.of_kinds("missing", "rows", "far")):
+        return check.asks(
+            f"In {counted(n_odd, 'run')} with a learner who has a value from far outside, no value, or another number "
+            "of rows, the analysis gives no answer, or numbers or rows come or go: see that it does not ask for such a "
+            "learner."
+        )
     if not replaced.complete:
         return check.asks(
             "The code writes out more values than can be tried: see whether it compares single learners with them."
         )
     return check.passes(
-        f"No learner who was replaced by another decides anything ({counted(len(replaced.learners), 'run')})."
+        f"No learner who was tried decides anything ({counted(len(replaced.learners), 'run')} with other learners)."
     )
 
 
-def _n_stated(influences: Influences, replaced: ReplacedAnswers) -> int:
+def _changed(influences: Influences, replaced: ReplacedAnswers) -> Flags:
+    """(d,) numbers that a replacement changes to others, and no absence."""
+    changed = beyond_noise(influences.probes.full[None, :], replaced.values).any(axis=0)
+    return np.asarray(changed & ~influences.moved.any(axis=0))
+
+
+def _beside_others(influences: Influences) -> Flags:
+    """(d,) numbers of rows, and numbers in a list or column with some that learners move: a class of a histogram."""
+    moved = np.asarray(influences.moved.any(axis=0))
+    found = np.array([name.endswith(N_ROWS) for name in influences.names], dtype=bool)
+    for column, places in in_columns(influences.names).items():
+        found[places] |= bool(column) and bool(moved[places].any())
+    return found
+
+
+def _n_odd(influences: Influences, replaced: ReplacedAnswers) -> int:
+    """Runs without an answer, and those in which a number or an entry comes or goes that no absence changes."""
+    full, known = influences.probes.full, set(influences.probes.entries)
+    gaps = (np.isnan(full)[None, :] != np.isnan(replaced.values)) & ~influences.gone.any(axis=0)
+    new = np.array([entry not in known for entry in replaced.entries], dtype=bool)
+    return int((replaced.failed | gaps.any(axis=1) | (replaced.differs & new).any(axis=1)).sum())
+
+
+def _n_stated(influences: Influences, entries: Sequence[str], differs: Flags) -> int:
     """Texts, rows and names that only a replacement changes; those that an absence changes are looked at by `shape`."""
     known = set(influences.probes.entries)
-    changed = np.flatnonzero(replaced.differs.any(axis=0))
-    return sum(replaced.entries[place] not in known for place in changed)
+    return sum(entries[place] not in known for place in np.flatnonzero(differs.any(axis=0)).tolist())
 
 
 def _stated(influences: Influences, replaced: ReplacedAnswers) -> Flags:
     """(d,) numbers that only a replacement changes, and those that are there or missing by a replacement."""
     full = influences.probes.full
-    changed = beyond_noise(full[None, :], replaced.values).any(axis=0)
     # Where an absence makes it missing, other checks have seen that.
     gaps = (np.isnan(full)[None, :] != np.isnan(replaced.values)).any(axis=0)
-    return np.asarray((changed & ~influences.moved.any(axis=0)) | (gaps & ~influences.gone.any(axis=0)))
+    return np.asarray(_changed(influences, replaced) | (gaps & ~influences.gone.any(axis=0)))
 
 
 def _too_few(influences: Influences, replaced: ReplacedAnswers, least: int) -> Flags:
@@ -113,7 +155,8 @@ def _jumps(influences: Influences, replaced: ReplacedAnswers, policy: Policy) ->
     in_order = np.array([not learners for learners in replaced.learners])
     # A split into folds by place is another one in every order. What goes by a learner's number takes a few values.
     by_number = np.array([_takes_few_values(column) for column in replaced.values[in_order].T], dtype=bool)
-    for learners, values, natural in zip(replaced.learners, replaced.values, replaced.natural, strict=True):
+    runs = zip(replaced.learners, replaced.values, replaced.natural, replaced.kinds, strict=True)
+    for learners, values, natural, kind in runs:
         with np.errstate(all="ignore"):
             moved = np.where(influences.by_ratio, np.log(values) - np.log(full), values - full)
         # The part of the new learners is what they change, and what the old ones had added. Another order adds none.
@@ -123,8 +166,8 @@ def _jumps(influences: Influences, replaced: ReplacedAnswers, policy: Policy) ->
         unlike = part > MIN_JUMP * len(learners) * size[-1]
         most = part > MAX_SHARE_OF_INFLUENCE * (part + size.sum(axis=0))
         # A learner at the end of every range is far from all others, and moves an honest number far.
-        if len(learners) > 1 and len(learners) >= policy.minimum_learners:
-            # So many together are no single learner.
+        if kind == "far" or (len(learners) > 1 and len(learners) >= policy.minimum_learners):
+            # A value from far outside may move any number far. So many together are no single learner.
             continue
         counts = np.asarray(bool(learners) | by_number)
         found |= counts & unlike & (most | (natural & (part > limit * error)))

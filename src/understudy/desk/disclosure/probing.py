@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from understudy.desk.disclosure.replacement import ReplacementPlan
+from understudy.desk.disclosure.replacement import Kind, ReplacementPlan
 from understudy.desk.domain.analysis import Analysis, Answer, Progress, RunsJobs
 from understudy.desk.domain.learners import LearnerTable
 from understudy.desk.domain.results import Floats, Results
@@ -38,6 +38,8 @@ class ReplacedAnswers:
     """(r,) who was replaced; nobody where all learners are in another order."""
     natural: NDArray[np.bool_]
     """(r,) whether by learners like those who are there."""
+    kinds: tuple[Kind, ...]
+    """(r,) what they are like."""
     values: Floats
     """(r, d) the numbers; NaN where one is missing."""
     failed: NDArray[np.bool_]
@@ -46,8 +48,26 @@ class ReplacedAnswers:
     """Where the answers differ apart from numbers."""
     differs: NDArray[np.bool_]
     """(r, entries) whether an answer has something else there than the full answer."""
+    other_texts: NDArray[np.bool_]
+    """(r, entries) whether both have a text there, and not the same."""
     complete: bool
     """Whether all values that the code writes were tried."""
+
+    def of_kinds(self, *kinds: Kind) -> ReplacedAnswers:
+        """Those with learners of these kinds."""
+        kept = np.array([kind in kinds for kind in self.kinds], dtype=bool)
+        places = np.flatnonzero(kept).tolist()
+        return ReplacedAnswers(
+            tuple(self.learners[place] for place in places),
+            self.natural[kept],
+            tuple(self.kinds[place] for place in places),
+            self.values[kept],
+            self.failed[kept],
+            self.entries,
+            self.differs[kept],
+            self.other_texts[kept],
+            self.complete,
+        )
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -210,14 +230,24 @@ def probe(
 def _replaced_answers(
     plan: ReplacementPlan, full: Results, names: Sequence[str], answers: Sequence[Answer]
 ) -> ReplacedAnswers:
+    usual: list[Kind] = ["usual" for _ in plan.orders]
+    entries, differs = _differing(full, answers)
+    texts = [[_is_text(answer, name) and _is_text(full, name) for name in entries] for answer in answers]
     return ReplacedAnswers(
         (*(tuple(replacement.rows) for replacement in plan.replacements), *[()] * len(plan.orders)),
         np.array([replacement.natural for replacement in plan.replacements] + [True] * len(plan.orders)),
+        (*(replacement.kind for replacement in plan.replacements), *usual),
         np.array([_vector(answer, names) for answer in answers]).reshape(len(answers), len(names)),
         np.array([not isinstance(answer, Results) for answer in answers], dtype=bool),
-        *_differing(full, answers),
+        entries,
+        differs,
+        differs & np.array(texts, dtype=bool).reshape(differs.shape),
         plan.complete,
     )
+
+
+def _is_text(answer: Answer, name: str) -> bool:
+    return isinstance(answer, Results) and answer.form.get(name, "").startswith("text ")
 
 
 def _some_triples(n_blocks: int, rng: np.random.Generator) -> NDArray[np.int64]:

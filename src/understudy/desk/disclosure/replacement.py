@@ -9,7 +9,9 @@ in which it would be "yes" show what it is. Which data that is, nobody knows, so
 - learners who have a value that the code itself writes out, in each column that it fits: a statement about a value
   needs the value;
 - several learners at once with a value that the code compares a column with, and none where a few have it or are on
-  one side of it: "at least two have it", "somebody is above it".
+  one side of it: "at least two have it", "somebody is above it";
+- a learner with a missing value, one with more or fewer rows, and learners with any other number that the code writes,
+  out of the range: an honest analysis may be surprised by these, so less is concluded from them (`Kind`).
 
 The range of a column is that of the real and the synthetic learners together. A column with few values takes no others,
 unless the code compares it with one: a new group would change any table of groups.
@@ -19,9 +21,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
+from datetime import date, datetime, timedelta
 from itertools import islice
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -43,6 +47,11 @@ N_TOGETHER = 20
 # Runs with other values that it writes, several at once, and with values that it compares with as sums of columns.
 MOST_PACKED = 40
 MOST_SUMMED = 40
+# Runs with other numbers of rows, of which none is above so many times the largest that is there.
+MOST_SIZES = 40
+LARGEST_SIZE = 10
+# Runs with values that it writes for something else than this column, out of its range.
+MOST_FAR = 40
 # A column with at most so many values takes no others; fractions are measured, and fewer are by chance.
 MOST_LEVELS = 20
 MOST_LEVELS_OF_FRACTIONS = 6
@@ -52,6 +61,12 @@ BEYOND = 0.01
 JUST = 1e-3
 
 
+# What new learners are like. "usual": from the range of the data, or with a value that the code compares a column with.
+# The others have what an honest analysis need not be ready for: a missing value ("missing": in code that asks for
+# missing values; "gap": in other code), another number of rows, a value from far out that the code does not compare.
+Kind = Literal["usual", "missing", "gap", "rows", "far"]
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class Replacement:
     """Rows that take the place of learners' own."""
@@ -59,6 +74,7 @@ class Replacement:
     rows: dict[int, pl.DataFrame]
     natural: bool
     """Whether the new learners are like those who are there: of an honest statistic they move no more than those do."""
+    kind: Kind = "usual"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -105,8 +121,14 @@ def plan_replacements(
         table, [(one, value) for one in ranges for value in one.fitting(written)], policy, rng
     )
     plan += islice(_summed_values(table, ranges, written.in_comparisons, rng), MOST_SUMMED)
+    plan += _missing_values(table, "missing" if written.asks_for_missing else "gap", rng)
+    plan += _other_sizes(table, written, rng)
+    far = list(_far_values(ranges, written))
+    plan += _far_learners(table, far, policy, rng)
+    n_far = sum(len(replacement.rows) for replacement in plan if replacement.kind == "far")
     orders = tuple(rng.permutation(table.n_learners) for _ in range(N_ORDERS))
-    return ReplacementPlan(tuple(plan), orders, written.complete and len(compared) <= MOST_COMPARED)
+    complete = written.complete and len(compared) <= MOST_COMPARED and n_far == len(far)
+    return ReplacementPlan(tuple(plan), orders, complete)
 
 
 @dataclass(frozen=True)
@@ -140,20 +162,58 @@ class _Range:
     def just_around(self, value: Value) -> Iterator[Value]:
         """The value, and values just below and above where there may be others than those that are there."""
         yield value
-        if self.low is not None and value not in self.levels and not isinstance(value, str):
+        if self.numeric and self.low is not None and value not in self.levels and not isinstance(value, str):
             step = 1.0 if self.dtype.is_integer() else JUST * (self.high - self.low)
             # Minutes and counts do not go below 0.
             yield from (near for near in (value - step, value + step) if near >= min(self.low, 0))
 
     def compared(self, written: WrittenValues) -> Iterator[Any]:
         """Values that the code compares this column with, in or out of its range."""
-        values = [value for column, value in written.compared if column == self.name and self._is_kind(value)]
-        yield from dict.fromkeys(self._as_typed(near) for value in values for near in self.just_around(value))
+        values = [value for column, value in written.compared if column == self.name]
+        if self.dtype.is_temporal():
+            yield from dict.fromkeys(time for value in values for time in self._times(value))
+        else:
+            values = [value for value in values if self._is_kind(value)]
+            yield from dict.fromkeys(
+                self._as_typed(near) for value in values for near in self.just_around(value)
+            )
 
     def fitting(self, written: WrittenValues) -> Iterator[Any]:
         """Values of the code that this column could have."""
         values = [value for value in written.values if self._is_kind(value) and self.holds(value)]
         yield from dict.fromkeys(self._as_typed(near) for value in values for near in self.just_around(value))
+
+    def far(self, values: Sequence[Value]) -> Iterator[Any]:
+        """For each value: it, and just around it, as far as that is a number out of the range."""
+        if self.numeric and not self.levels and self.low is not None:
+            near = [near for value in values if self._is_kind(value) for near in self.just_around(value)]
+            yield from dict.fromkeys(self._as_typed(value) for value in near if not self.holds(value))
+
+    def _times(self, value: Value) -> Iterator[date]:
+        """Times that a text is, with those just around; or times with this minute, hour, day, month or year."""
+        if not isinstance(self.low, date):
+            return
+        exact = isinstance(self.low, datetime)
+        if isinstance(value, str):
+            try:
+                time = datetime.fromisoformat(value)
+            except ValueError:
+                return
+            step = timedelta(seconds=1) if exact else timedelta(days=1)
+            for near in (time, time - step, time + step):
+                yield near.replace(tzinfo=self.low.tzinfo) if isinstance(self.low, datetime) else near.date()
+        elif value == int(value) and 0 <= value < 10_000:
+            for part in ("microsecond", "second", "minute", "hour", "day", "month", "year")[
+                0 if exact else 4 :
+            ]:
+                with suppress(ValueError):
+                    yield self.low.replace(**{part: int(value)})
+            # The days of a week, from 0 and from 1.
+            yield from (
+                day
+                for n in range(7)
+                if value in ((day := self.low + timedelta(days=n)).weekday(), day.isoweekday())
+            )
 
     def _is_kind(self, value: Value) -> bool:
         if isinstance(value, str):
@@ -320,6 +380,58 @@ def _packed_values(
             return
         rows = {learner: _with_values(table.rows_of(learner), [waiting.pop()]) for learner in learners}
         yield Replacement(rows, natural=False)
+
+
+def _missing_values(table: LearnerTable, kind: Kind, rng: np.random.Generator) -> Iterator[Replacement]:
+    """For each column a learner who has nothing there."""
+    import polars as pl
+
+    for name in table.rows.columns:
+        learner = int(rng.integers(table.n_learners))
+        rows = table.rows_of(learner)
+        nothing = pl.lit(None).cast(table.rows.schema[name]).alias(name)
+        yield Replacement({learner: rows.with_columns(nothing)}, natural=False, kind=kind)
+
+
+def _other_sizes(
+    table: LearnerTable, written: WrittenValues, rng: np.random.Generator
+) -> Iterator[Replacement]:
+    """A learner with one row, with more than anybody, and with as many as the code writes, one less and one more."""
+    largest = int(np.diff(table.starts).max())
+    if largest == 1:
+        return
+    numbers = [int(value) for value in written.values if not isinstance(value, str) and value == int(value)]
+    sizes = dict.fromkeys([1, largest + 1, *(near for n in numbers for near in (n - 1, n, n + 1))])
+    for size in [size for size in sizes if 1 <= size <= LARGEST_SIZE * largest][:MOST_SIZES]:
+        learner = int(rng.integers(table.n_learners))
+        rows = table.rows_of(learner)
+        yield Replacement({learner: rows[np.arange(size) % rows.height]}, natural=False, kind="rows")
+
+
+def _far_values(ranges: Sequence[_Range], written: WrittenValues) -> Iterator[list[tuple[_Range, Any]]]:
+    """Of each value that the code writes: the columns that it names, or all, with this value if it is out of range."""
+    of_columns = [
+        (one, list(one.far([value for value in written.values if not isinstance(value, str)])))
+        for one in ranges
+        if one.name in written.named or not any(one.name in written.named and one.numeric for one in ranges)
+    ]
+    for place in range(max((len(values) for _, values in of_columns), default=0)):
+        yield [(one, values[place]) for one, values in of_columns if place < len(values)]
+
+
+def _far_learners(
+    table: LearnerTable,
+    given: Sequence[list[tuple[_Range, Any]]],
+    policy: Policy,
+    rng: np.random.Generator,
+) -> Iterator[Replacement]:
+    waiting = list(given)
+    for _ in range(MOST_FAR):
+        learners = _several(table, policy, rng)[: len(waiting)]
+        if not learners:
+            return
+        rows = {learner: _with_values(table.rows_of(learner), waiting.pop()) for learner in learners}
+        yield Replacement(rows, natural=False, kind="far")
 
 
 def _summed_values(

@@ -10,6 +10,7 @@ import math
 import operator
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from understudy.sandbox.code_review import UnparsableError, called_name, parse
 
@@ -19,8 +20,10 @@ Value = float | str
 MOST_VALUES = 200
 # Longer texts are no labels.
 MOST_LETTERS = 100
-# Sums and products of constants are worked out as deep as this.
+# Operations on constants are worked out as deep as this, and powers and shifts up to these sizes.
 MOST_NESTED = 10
+MOST_POWER = 64
+LARGEST = 10**18
 # Names that stand for names that stand for a column: so many steps are followed.
 N_STEPS = 3
 _COMPARING_CALLS = {
@@ -36,6 +39,13 @@ _COMPARING_CALLS = {
     "isclose",
     "query",
     "eval",
+    *("equal", "not_equal", "greater", "greater_equal", "less", "less_equal", "clip", "maximum", "minimum"),
+    *("startswith", "endswith", "contains", "match", "fullmatch", "search", "find", "count"),
+}
+# Words of code that asks for missing values. Other code may well fail on one, and says nothing by it.
+_MISSING = {
+    *("isna", "isnull", "notna", "notnull", "is_null", "is_not_null", "isnan", "is_nan", "hasnans"),
+    *("dropna", "fillna", "skipna", "nan_policy", "count", "isfinite", "null_count", "first_valid_index"),
 }
 _KEEPING_CALLS = {
     *(
@@ -54,11 +64,24 @@ _KEEPING_CALLS = {
     ),
     *("round", "sorted", "sort_values", "str", "to_dict", "to_list", "to_numpy", "tolist", "tuple", "zip"),
 }
-_ARITHMETIC: dict[type[ast.operator], Callable[[float, float], float]] = {
+_ARITHMETIC: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
     ast.Add: operator.add,
     ast.Sub: operator.sub,
     ast.Mult: operator.mul,
     ast.Div: operator.truediv,
+    ast.FloorDiv: operator.floordiv,
+    ast.Mod: operator.mod,
+    ast.Pow: operator.pow,
+    ast.LShift: operator.lshift,
+    ast.RShift: operator.rshift,
+    ast.BitAnd: operator.and_,
+    ast.BitOr: operator.or_,
+    ast.BitXor: operator.xor,
+}
+_SIGNS: dict[type[ast.unaryop], Callable[[Any], Any]] = {
+    ast.USub: operator.neg,
+    ast.UAdd: operator.pos,
+    ast.Invert: operator.invert,
 }
 
 
@@ -72,8 +95,12 @@ class WrittenValues:
     """Values that the code compares with something, whatever it is."""
     values: tuple[Value, ...] = ()
     """All values, whatever they are for."""
+    named: tuple[str, ...] = ()
+    """Columns that the code names."""
+    asks_for_missing: bool = False
+    """Whether it may ask for missing values."""
     complete: bool = True
-    """Whether these are all."""
+    """Whether these are all values."""
 
 
 def written_values(code: str, columns: Sequence[str]) -> WrittenValues:
@@ -87,9 +114,13 @@ def written_values(code: str, columns: Sequence[str]) -> WrittenValues:
     pairs = dict.fromkeys(pair for node in nodes for pair in reader.compared(node))
     tested = dict.fromkeys(value for node in nodes for value in reader.tested(node))
     values = dict.fromkeys(value for node in nodes for value in reader.values(node))
-    complete = len(pairs) <= MOST_VALUES and len(values) <= MOST_VALUES
     return WrittenValues(
-        tuple(pairs)[:MOST_VALUES], tuple(tested)[:MOST_VALUES], tuple(values)[:MOST_VALUES], complete
+        tuple(pairs)[:MOST_VALUES],
+        tuple(tested)[:MOST_VALUES],
+        tuple(values)[:MOST_VALUES],
+        named=tuple(dict.fromkeys(name for node in nodes for name in reader.named(node))),
+        asks_for_missing=any(_word(node) in _MISSING for node in nodes),
+        complete=len(pairs) <= MOST_VALUES and len(values) <= MOST_VALUES,
     )
 
 
@@ -122,15 +153,15 @@ class _Reader:
         if id(node) not in self._docstrings:
             yield from (value for value in _value(node) if value not in self._columns)
 
+    def named(self, node: ast.AST) -> Iterator[str]:
+        """The column that a node names. In a condition that is written as a text, it is a name."""
+        if isinstance(word := _word(node), str) and word in self._columns:
+            yield word
+
     def _named(self, tree: ast.AST) -> Iterator[str]:
         for node in ast.walk(tree):
-            if isinstance(node, ast.Attribute) and node.attr in self._columns:
-                yield node.attr
-            elif isinstance(node, ast.Constant) and node.value in self._columns:
-                yield str(node.value)
-            elif isinstance(node, ast.Name):
-                # In a condition that is written as a text, a column is a name.
-                yield from {node.id} & self._columns
+            yield from self.named(node)
+            if isinstance(node, ast.Name):
                 yield from self._columns_of.get(node.id, ())
 
     def _written(self, tree: ast.AST) -> Iterator[Value]:
@@ -167,42 +198,67 @@ def _assigned(node: ast.AST) -> Iterator[tuple[str, ast.AST]]:
         yield from ((name.id, value) for name in ast.walk(target) if isinstance(name, ast.Name))
 
 
+def _word(node: ast.AST) -> Any:
+    """What a node is called, or the text that it is."""
+    if isinstance(node, ast.Attribute):
+        return node.attr
+    if isinstance(node, ast.Name):
+        return node.id
+    if isinstance(node, ast.keyword):
+        return node.arg
+    return node.value if isinstance(node, ast.Constant) and isinstance(node.value, str) else None
+
+
 def _value(node: ast.AST) -> Iterator[Value]:
     """The number or text that an expression of constants is; a text that reads as a number is both."""
-    number = _number(node)
-    if number is not None:
-        yield number
-    elif isinstance(node, ast.Constant) and isinstance(node.value, str) and len(node.value) <= MOST_LETTERS:
-        yield node.value
-        try:
-            read = float(node.value)
-        except ValueError:
-            return
-        if math.isfinite(read):
-            yield read
+    value = _constant(node)
+    if not isinstance(value, str):
+        if value is not None:
+            yield float(value)
+        return
+    yield value
+    try:
+        read = float(value)
+    except ValueError:
+        return
+    if math.isfinite(read):
+        yield read
 
 
-def _number(node: ast.AST, depth: int = 0) -> float | None:
+def _constant(node: ast.AST, depth: int = 0) -> int | float | str | None:
+    """What an expression of constants is; None if it is none, or too large or long."""
+    value: Any = None
     if depth > MOST_NESTED:
         return None
     if isinstance(node, ast.Constant):
-        value = node.value
-        if isinstance(value, bool) or not isinstance(value, int | float):
-            return None
-        return float(value) if abs(value) < 1e300 else None
-    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
-        inner = _number(node.operand, depth + 1)
-        return None if inner is None else -inner
-    if isinstance(node, ast.BinOp) and type(node.op) in _ARITHMETIC:
-        left, right = _number(node.left, depth + 1), _number(node.right, depth + 1)
+        value = None if isinstance(node.value, bool) else node.value
+    elif isinstance(node, ast.UnaryOp) and type(node.op) in _SIGNS:
+        inner = _constant(node.operand, depth + 1)
+        if inner is not None:
+            value = _worked_out(_SIGNS[type(node.op)], inner)
+    elif isinstance(node, ast.BinOp) and type(node.op) in _ARITHMETIC:
+        left, right = _constant(node.left, depth + 1), _constant(node.right, depth + 1)
         if left is None or right is None:
             return None
-        try:
-            found = _ARITHMETIC[type(node.op)](left, right)
-        except ArithmeticError:
-            return None
-        return found if math.isfinite(found) else None
-    return None
+        if isinstance(left, str) or isinstance(right, str):
+            # Texts are put together, and not repeated or filled in.
+            allowed = isinstance(node.op, ast.Add)
+        else:
+            grows = isinstance(node.op, ast.Pow | ast.LShift)
+            allowed = not grows or (abs(left) <= LARGEST and abs(right) <= MOST_POWER)
+        if allowed:
+            value = _worked_out(_ARITHMETIC[type(node.op)], left, right)
+    if isinstance(value, str):
+        return value if len(value) <= MOST_LETTERS else None
+    # Numbers that no column has are not followed further: what is worked out stays small.
+    return value if isinstance(value, int | float) and abs(value) < 1e300 else None
+
+
+def _worked_out(operation: Callable[..., Any], *values: Any) -> Any:
+    try:
+        return operation(*values)
+    except (ArithmeticError, TypeError, ValueError):
+        return None
 
 
 def _conditions(tree: ast.AST) -> Iterator[ast.AST]:

@@ -78,7 +78,7 @@ CHECKS = {
         "Same code for all runs", "The code does not behave differently when it sees all learners."
     ),
     "replacement": CheckText(
-        "No learner decides", "With any one learner replaced by another the verdict is the same."
+        "No learner decides", "No learner who was tried in another's place changes the verdict."
     ),
     "others": CheckText("Other releases", "The price leaves out no release about these learners."),
 }
