@@ -11,8 +11,8 @@ Learners with a missing value, with another number of rows, or with a value from
 A single number or text that only they change is held; an entry among others that move, such as an empty class of a
 histogram, is for a person, and so is code that fails then.
 
-The check says what was tried, and no more. It cannot see values that the plan did not try: conditions on many columns at
-once, values behind a hash or worked out from the data, several learners who have to change together in different ways.
+The check says what was tried, and no more. It cannot see values that the plan did not try: conditions on many columns
+at once, values behind a hash or worked out from the data, several learners who have to change together differently.
 A limit itself has an edge, too: for an attacker who knows how many others there are, a group that is one learner above
 it tells that.
 """
