@@ -247,6 +247,12 @@ def test_the_default_release_is_private_and_charged_once(room, tmp_path):
     assert {0.02, 0.05, 0.1, 0.2} <= {row["found"] for row in predictions}
     assert {"epsilon", "delta", "mu", "guessed", "singled_out", "rows_factor"} <= predictions[0].keys()
     assert not list(tmp_path.glob("*explained*"))
+    asked = run("release", log, "-o", "bundle", "--explain", "--json", "--risk", "4 in 100", cwd=tmp_path)
+    usual = {row["epsilon"] for row in predictions}
+    (extra,) = {row["epsilon"] for row in json.loads(asked.stdout)["predictions"]} - usual
+    assert 2 < extra < 3.2
+    wrong = run("release", log, "-o", "bundle", "--explain", "--risk", "4 of 100", cwd=tmp_path)
+    assert wrong.returncode == 2
     assert not (tmp_path / "understudy.ledger").exists()
     done = run("release", log, "-o", "bundle", "--json", cwd=tmp_path)
     assert done.returncode == 0, done.stderr

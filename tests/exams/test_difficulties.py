@@ -202,3 +202,10 @@ def test_a_forecast_leaves_out_risks_that_no_noise_keeps_to():
     """A delta of 0.02 alone lets two in a hundred be found."""
     rows = forecast(DifficultiesOptions(method="gaussian", delta=0.02, epsilon=1.0), 20, 100)
     assert len(rows) >= 5
+
+
+def test_gaussian_noise_can_be_set_by_a_risk():
+    options = DifficultiesOptions(method="gaussian", risk="5 in 100")
+    settled = options.by_risk(lambda tried: plan(tried, 20, 100).guarantee)
+    assert settled.method == "gaussian"
+    assert 2 < settled.epsilon < 4

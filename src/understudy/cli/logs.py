@@ -16,6 +16,8 @@ from understudy.core.files.writing import check_not_input, write_text
 from understudy.core.privacy.risk import RISK_COLUMNS, RISK_LEGEND
 from understudy.logs.audit import Audit
 from understudy.logs.audit import audit as audit_logs
+from understudy.logs.generators.generator import Generator
+from understudy.logs.generators.registry import chosen_generator
 from understudy.logs.inspect import Inspection
 from understudy.logs.inspect import inspect as inspect_log
 from understudy.logs.interactions import Interactions
@@ -183,7 +185,7 @@ def release(
     log = _read(file, reading, as_json or quiet)
     if explain:
         log.origin.refuse_people("the synthetic file", log.actions)
-        _explain(log, out, as_json)
+        _explain(log, chosen_generator(method, None, options.risk, log), out, as_json)
     else:
         show(release_log(log, out, method, options), as_json)
 
@@ -283,9 +285,10 @@ def _print_study(found: Study) -> None:
     typer.echo(f"Report: {found.folder / 'report.html'}")
 
 
-def _explain(log: Interactions, out: Path, as_json: bool) -> None:
+def _explain(log: Interactions, generator: Generator, out: Path, as_json: bool) -> None:
     """Print what accuracy each risk and epsilon would buy, and write the figure beside where the bundle would go."""
-    predictions = predict_errors(log.n_learners, log.n_actions)
+    asked = generator.guarantee(log.n_learners).epsilon
+    predictions = predict_errors(log.n_learners, log.n_actions, asked)
     folder = out.resolve().parent
     if log.declared:
         explanation_figure(predictions).save(folder, f"{out.name}-explained")
@@ -300,10 +303,11 @@ def _explain(log: Interactions, out: Path, as_json: bool) -> None:
         return
     print_table(
         f"Expected errors for {log.n_learners:,} learners, {log.n_actions:,} actions and "
-        f"{ROWS_PER_LEARNER} rows per learner (a guess: the real number is not public); nothing was spent",
-        [*RISK_COLUMNS, "action shares off", "difficulty off", "rows off"],
+        f"{ROWS_PER_LEARNER} rows per learner (a guess: the real one is not public); nothing was spent (*: as asked)",
+        ["", *RISK_COLUMNS, "action shares off", "difficulty off", "rows off"],
         [
             [
+                "*" * (p.risk.epsilon == asked),
                 *p.risk.cells(),
                 f"{100 * p.action_shares:.0f} %",
                 f"{p.difficulty:.2f}",

@@ -172,11 +172,12 @@ class ByRisk:
         usual = next(field.default for field in fields(self) if field.name == "epsilon")
         if getattr(self, "epsilon", usual) != usual:
             raise two_epsilons("epsilon")
-        limit, plain = RiskLimit.parse(self.risk), replace(self, risk="")
+        limit = RiskLimit.parse(self.risk)
 
         def at(epsilon: float) -> Any:
-            changed: dict[str, Any] = {"epsilon": epsilon}
-            return replace(plain, **changed)
+            # In one step: options with neither may make no sense.
+            changed: dict[str, Any] = {"epsilon": epsilon, "risk": ""}
+            return replace(self, **changed)
 
         found: Self = at(limit.epsilon(lambda epsilon: guarantee_of(at(epsilon))))
         return found

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -316,9 +317,13 @@ def _refusal(generator: Generator, reason: str) -> RefusedError:
     )
 
 
-def explain(n_learners: int, n_actions: int) -> list[Prediction]:
-    """The accuracy that each risk and each epsilon would buy, from the public numbers of learners and actions."""
-    epsilons = explained_epsilons(lambda epsilon: MarkovDP(epsilon).guarantee(n_learners), EPSILONS)
+def explain(n_learners: int, n_actions: int, asked: float = math.inf) -> list[Prediction]:
+    """The accuracy that each risk and each epsilon would buy, from the public numbers of learners and actions.
+
+    The epsilon that was asked for is among them, unless it is that of a method without a guarantee.
+    """
+    wanted = {*EPSILONS, asked} if math.isfinite(asked) else EPSILONS
+    epsilons = explained_epsilons(lambda epsilon: MarkovDP(epsilon).guarantee(n_learners), wanted)
     return [predict(n_learners, n_actions, ROWS_PER_LEARNER, epsilon) for epsilon in epsilons]
 
 
