@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import cycle
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 import polars as pl
@@ -49,7 +49,8 @@ class StatisticsOptions(ByRisk, Spending):
         "The groups, declared: values of the label with commas. Other learners count in none. "
         "Without labels: one group of all.",
     ] = None
-    epsilon: Annotated[float, "The privacy loss allowed."] = 2.0
+    usual_epsilon: ClassVar[float | None] = 2.0
+    epsilon: Annotated[float | None, "The privacy loss allowed (default: 2, or what a risk allows)."] = None
     delta: Annotated[
         float | None,
         "The small chance beyond it (default: 1e-6, or one over the squared number of learners).",
@@ -246,8 +247,13 @@ def _planned(
     declaration = Declaration(named, groups, options.shortest, options.longest, options.least)
     n_learners = source.n_learners
     delta = default_delta(n_learners) if options.delta is None else options.delta
-    options = options.by_risk(lambda tried: Release(declaration, n_learners, tried.epsilon, delta).guarantee)
-    release = Release(declaration, n_learners, options.epsilon, delta)
+
+    def planned(options: StatisticsOptions) -> Release:
+        assert options.epsilon is not None  # settled by `by_risk`
+        return Release(declaration, n_learners, options.epsilon, delta)
+
+    options = options.by_risk(lambda tried: planned(tried).guarantee)
+    release = planned(options)
     return StatisticsPlan(
         release, Account.open(options, source.origin, simulated=source.keystrokes.simulated)
     )

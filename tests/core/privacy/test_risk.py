@@ -1,6 +1,7 @@
 """What an attacker can reach under a guarantee, against closed forms; and the epsilon for a stated limit."""
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 import pytest
@@ -146,14 +147,17 @@ def test_no_noise_keeps_to_a_risk_below_delta():
 
 @dataclass(frozen=True)
 class Options(ByRisk):
-    epsilon: float = 3.0
+    usual_epsilon: ClassVar[float | None] = 3.0
+    epsilon: float | None = None
 
 
 def test_options_take_the_epsilon_of_their_risk():
-    assert Options().by_risk(lambda options: Guarantee(options.epsilon)) == Options()
+    assert Options().by_risk(lambda options: Guarantee(options.epsilon)) == Options(epsilon=3.0)
+    assert Options(1.0).by_risk(lambda options: Guarantee(options.epsilon)) == Options(epsilon=1.0)
     assert Options(risk="5 in 100").by_risk(lambda options: Guarantee(options.epsilon)).epsilon == 1.6
-    with pytest.raises(UsageError, match="an epsilon and a risk"):
-        Options(epsilon=1.0, risk="5 in 100").by_risk(lambda options: Guarantee(options.epsilon))
+    for given in (1.0, 3.0):  # also the usual one
+        with pytest.raises(UsageError, match="an epsilon and a risk"):
+            Options(epsilon=given, risk="5 in 100").by_risk(lambda options: Guarantee(options.epsilon))
 
 
 @pytest.mark.oracle

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 import polars as pl
@@ -42,7 +42,8 @@ OTHER_EPSILONS = (0.5, 1.0, 2.0, 3.0, 5.0, 8.0)
 class SummarizeOptions(ByRisk, Spending):
     """What a summary measures, at which price."""
 
-    epsilon: Annotated[float, "The privacy loss allowed."] = 3.0
+    usual_epsilon: ClassVar[float | None] = 3.0
+    epsilon: Annotated[float | None, "The privacy loss allowed (default: 3, or what a risk allows)."] = None
     delta: Annotated[
         float | None,
         "The small chance beyond it (default: 1e-6, or one over the squared number of learners).",
@@ -64,9 +65,10 @@ class SummarizeOptions(ByRisk, Spending):
     ] = None
 
     def __post_init__(self) -> None:
-        delta = self.delta
-        if not (self.epsilon > 0 and math.isfinite(self.epsilon)) or not (delta is None or 0 < delta < 1):
-            asked = f"{self.epsilon:g}" + ("" if delta is None else f" and {delta:.3g}")
+        delta, epsilon = self.delta, SummarizeOptions.usual_epsilon if self.epsilon is None else self.epsilon
+        assert epsilon is not None
+        if not (epsilon > 0 and math.isfinite(epsilon)) or not (delta is None or 0 < delta < 1):
+            asked = f"{epsilon:g}" + ("" if delta is None else f" and {delta:.3g}")
             raise UsageError(
                 f"a summary needs epsilon above 0 and delta between 0 and 1; got {asked}.",
                 hint="for example 3 and 1e-5.",
@@ -334,6 +336,7 @@ def _prepared(cohort: Cohort, options: SummarizeOptions) -> _Job:
     advice = None if options.suggestions is None else read_suggestions(Path(options.suggestions))
 
     def planned(options: SummarizeOptions) -> Plan:
+        assert options.epsilon is not None  # settled by `by_risk`
         plan = propose(
             cohort.schema,
             cohort.n_learners,

@@ -11,8 +11,8 @@ import contextlib
 import math
 import re
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, fields, replace
-from typing import Annotated, Any, Self
+from dataclasses import dataclass, replace
+from typing import Annotated, Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -165,19 +165,25 @@ class ByRisk:
         "outsider in 100) or 'auc 0.55'.",
     ] = ""
 
+    usual_epsilon: ClassVar[float | None] = None
+    """The epsilon of options with neither; an option of that value could not be told from one that was not given."""
+
     def by_risk(self, guarantee_of: Callable[[Any], Guarantee]) -> Self:
         """These options with the epsilon that keeps to their risk; `guarantee_of(options)` is what they give."""
-        if not self.risk:
-            return self
-        usual = next(field.default for field in fields(self) if field.name == "epsilon")
-        if getattr(self, "epsilon", usual) != usual:
-            raise two_epsilons("epsilon")
-        limit = RiskLimit.parse(self.risk)
+        given = getattr(self, "epsilon", None)
 
         def at(epsilon: float) -> Any:
             # In one step: options with neither may make no sense.
             changed: dict[str, Any] = {"epsilon": epsilon, "risk": ""}
             return replace(self, **changed)
+
+        if not self.risk:
+            usual = self.usual_epsilon
+            settled: Self = self if given is not None or usual is None else at(usual)
+            return settled
+        if given is not None:
+            raise two_epsilons("epsilon")
+        limit = RiskLimit.parse(self.risk)
 
         found: Self = at(limit.epsilon(lambda epsilon: guarantee_of(at(epsilon))))
         return found
