@@ -16,6 +16,7 @@ import pytest
 
 from tests.support.command import run
 from understudy.errors import MissingError
+from understudy.logs.utility import METRICS
 from understudy.sandbox import require_sandbox
 
 pytestmark = pytest.mark.functional
@@ -311,3 +312,10 @@ def test_the_site_is_built_without_a_warning_and_loads_nothing_from_elsewhere(tm
         assert not re.search(r"url\(['\"]?https?:|@import", path.read_text(encoding="utf-8")), path.name
     index = (site / "index.html").read_text(encoding="utf-8")
     assert "What do you want to share?" in index
+
+
+def test_every_utility_metric_is_on_the_page_of_files():
+    rows = re.findall(
+        r"^\| `(\w+)` \| (.*) \| (\d) \|$", (DOCS / "reference/files.md").read_text(), re.MULTILINE
+    )
+    assert rows == [(metric.name, metric.meaning, f"{metric.best:g}") for metric in METRICS]

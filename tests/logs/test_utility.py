@@ -13,7 +13,7 @@ from understudy.logs.generators.registry import parse_generator
 from understudy.logs.interactions import Interactions
 from understudy.logs.models.next_outcome import fit_next_outcome
 from understudy.logs.models.rasch import fit_rasch
-from understudy.logs.utility import METRICS, Real, measure
+from understudy.logs.utility import METRICS, Real, learning_curve, leaving_rates, measure
 
 pytestmark = pytest.mark.oracle
 
@@ -47,12 +47,34 @@ def repeats(log):
     return [n for sequence in sequences_of(log) for n in Counter(sequence).values()]
 
 
+def success_by_attempt(log):
+    tried = {number: [] for number in range(1, 7)}
+    for a, b in pairwise(log.offsets):
+        attempts = Counter()
+        for action, outcome in zip(log.action[a:b].tolist(), log.outcome[a:b].tolist(), strict=True):
+            attempts[action] += 1
+            tried.get(attempts[action], []).append(outcome)
+    return {number: np.mean(outcomes) for number, outcomes in tried.items() if outcomes}
+
+
+def share_leaving(log, outcome):
+    left = [
+        log.action[row] != log.action[row + 1]
+        for a, b in pairwise(log.offsets)
+        for row in range(a, b - 1)
+        if log.outcome[row] == outcome
+    ]
+    return np.mean(left)
+
+
 def plain(training, held_out, synthetic):
     share = Counter(training.action.tolist())
     real, fake = fit_rasch(training).difficulty, fit_rasch(synthetic).difficulty
     error = {j: real[j] - fake[j] for j in share}
     weight = {j: n / training.n_rows for j, n in share.items()}
     mean = sum(weight[j] * error[j] for j in share)
+
+    real_curve, fake_curve = success_by_attempt(training), success_by_attempt(synthetic)
 
     def auc(log):
         return roc_auc_score(held_out.outcome, fit_next_outcome(log).log_odds(held_out))
@@ -65,6 +87,10 @@ def plain(training, held_out, synthetic):
         "transition_tv": total_variation(steps(training), steps(synthetic)),
         "length_ks": ks_2samp(training.lengths, synthetic.lengths).statistic,
         "repeats_ks": ks_2samp(repeats(training), repeats(synthetic)).statistic,
+        "success_gap": abs(np.mean(training.outcome) - np.mean(synthetic.outcome)),
+        "curve_gap": max(abs(rate - fake_curve[number]) for number, rate in real_curve.items()),
+        "leaving_success_gap": abs(share_leaving(training, 1) - share_leaving(synthetic, 1)),
+        "leaving_failure_gap": abs(share_leaving(training, 0) - share_leaving(synthetic, 0)),
         "prediction_auc": auc(synthetic),
         "prediction_loss": auc(training) - auc(synthetic),
     }
@@ -74,6 +100,7 @@ def test_every_metric_by_its_definition(logs):
     training, held_out, synthetic = logs
     found, wanted = measure(Real(training, held_out), synthetic), plain(*logs)
     assert list(found) == [metric.name for metric in METRICS]
+    assert found.keys() == wanted.keys()
     for name, value in wanted.items():
         assert found[name] == pytest.approx(value, abs=1e-9), name
 
@@ -114,13 +141,33 @@ def one_action(log):
     return Interactions(np.zeros_like(log.action), log.outcome, log.offsets, log.actions)
 
 
+DAMAGED_BY_TURNING = {
+    "rmse",
+    "wrmse",
+    "wrmse_centred",
+    "success_gap",
+    "curve_gap",
+    "prediction_auc",
+    "prediction_loss",
+}
+DAMAGED_BY_ONE_ACTION = {
+    "rmse",
+    "wrmse",
+    "action_tv",
+    "transition_tv",
+    "repeats_ks",
+    "leaving_success_gap",
+    "leaving_failure_gap",
+}
+
+
 @pytest.mark.parametrize(
     ("damage", "names"),
     [
         (reversed_actions, {"rmse", "wrmse", "wrmse_centred", "action_tv", "transition_tv"}),
-        (turned_outcomes, {"rmse", "wrmse", "wrmse_centred", "prediction_auc", "prediction_loss"}),
+        (turned_outcomes, DAMAGED_BY_TURNING),
         (joined_learners, {"length_ks", "repeats_ks"}),
-        (one_action, {"rmse", "wrmse", "action_tv", "transition_tv", "repeats_ks"}),
+        (one_action, DAMAGED_BY_ONE_ACTION),
     ],
 )
 def test_a_damaged_log_is_worse(logs, damage, names):
@@ -139,14 +186,36 @@ def test_a_log_of_nothing_is_never_better_than_a_wrong_one(logs):
     training, held_out, _ = logs
     real = Real(training, held_out)
     empty = measure(real, training.select(np.empty(0, dtype=int)))
-    for name in ("action_tv", "transition_tv", "length_ks", "repeats_ks"):
+    distances = ("action_tv", "transition_tv", "length_ks", "repeats_ks")
+    gaps = ("success_gap", "curve_gap", "leaving_success_gap", "leaving_failure_gap")
+    for name in distances + gaps:
         assert empty[name] == pytest.approx(1.0), name
     assert empty["prediction_auc"] == 0.5
     single_rows = Interactions.from_sequences([[j] for j in range(9)], actions=training.actions)
-    assert measure(real, single_rows)["transition_tv"] == pytest.approx(1.0)
+    single = measure(real, single_rows)
+    for name in ("transition_tv", "curve_gap", "leaving_success_gap", "leaving_failure_gap"):
+        assert single[name] == pytest.approx(1.0), name
 
 
 def test_outcomes_all_alike_cannot_be_predicted(logs):
     training, held_out, synthetic = logs
     right = Interactions(held_out.action, np.ones_like(held_out.outcome), held_out.offsets, held_out.actions)
     assert measure(Real(training, right), synthetic)["prediction_auc"] == 0.5
+
+
+def test_the_learning_curve_and_leaving_of_a_small_log():
+    """Two learners, by hand: who comes back to an action goes on counting; the last row leaves nowhere."""
+    actions, outcomes = [[0, 0, 1, 0], [1, 1]], [[0, 1, 1, 1], [0, 1]]
+    log = Interactions.from_sequences(actions, outcomes)
+    # First attempts: 0, 1, 0; second ones: 1, 1; a third one: 1.
+    np.testing.assert_allclose(learning_curve(log), [1 / 3, 1, 1, np.nan, np.nan, np.nan])
+    # After a failure: stays, stays; after a success: leaves, leaves.
+    assert leaving_rates(log).tolist() == [0, 1]
+
+
+def test_what_the_real_log_lacks_is_not_compared():
+    once = Interactions.from_sequences([[0], [1]], [[0], [1]])
+    often = Interactions.from_sequences([[0, 0, 0], [1, 0]], [[0, 1, 1], [1, 0]])
+    found = measure(Real(once, often), often)
+    assert found["curve_gap"] == pytest.approx(abs(1 / 2 - 1 / 3))
+    assert found["leaving_success_gap"] == found["leaving_failure_gap"] == 0

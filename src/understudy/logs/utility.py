@@ -11,13 +11,16 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import rankdata
 
-from understudy.logs.description import attempts_of_pairs
-from understudy.logs.interactions import IntArray, Interactions, joined
+from understudy.logs.description import attempt_numbers, attempts_of_pairs
+from understudy.logs.interactions import IntArray, Interactions, joined, totals
 from understudy.logs.models.markov import TransitionCounts
 from understudy.logs.models.next_outcome import NextOutcome, fit_next_outcome
 from understudy.logs.models.rasch import fit_rasch
 
 Floats = NDArray[np.float64]
+
+# Learning curves go up to this attempt at an action: later ones are rare, and made by learners who struggle.
+LAST_ATTEMPT = 6
 
 
 class Real:
@@ -60,6 +63,16 @@ class Real:
         return TransitionCounts.of(self.training)
 
     @cached_property
+    def learning_curve(self) -> Floats:
+        """Success rate at the first, second, ... attempt at an action."""
+        return learning_curve(self.training)
+
+    @cached_property
+    def leaving_rates(self) -> Floats:
+        """Share of rows after which the learner goes to another action, after failure and after success."""
+        return leaving_rates(self.training)
+
+    @cached_property
     def prediction_auc(self) -> float:
         """AUC of the next-outcome model trained on the training log."""
         return prediction_auc_on(fit_next_outcome(self.training), self.held_out)
@@ -76,6 +89,11 @@ class Comparison:
     def difficulty_error(self) -> Floats:
         """Real less synthetic difficulty; an absent action has difficulty 0, as the penalty gives it."""
         return self.real.difficulty - fit_rasch(self.synthetic).difficulty
+
+    @cached_property
+    def leaving_gaps(self) -> Floats:
+        """Differences of the shares of rows after which the learner goes on, after failure and after success."""
+        return _gaps(self.real.leaving_rates, leaving_rates(self.synthetic))
 
     @cached_property
     def prediction_auc(self) -> float:
@@ -145,6 +163,30 @@ def repeats_ks(comparison: Comparison) -> float:
     )
 
 
+def success_gap(comparison: Comparison) -> float:
+    """Difference of the success rates of all rows."""
+    real, synthetic = (
+        _rates(np.zeros(log.n_rows, dtype=np.int8), log.outcome, 1)
+        for log in (comparison.real.training, comparison.synthetic)
+    )
+    return float(_gaps(real, synthetic)[0])
+
+
+def curve_gap(comparison: Comparison) -> float:
+    """Largest difference of the success rates by attempt at an action."""
+    return float(_gaps(comparison.real.learning_curve, learning_curve(comparison.synthetic)).max())
+
+
+def leaving_success_gap(comparison: Comparison) -> float:
+    """Difference of the shares of successes after which the learner goes to another action."""
+    return float(comparison.leaving_gaps[1])
+
+
+def leaving_failure_gap(comparison: Comparison) -> float:
+    """Difference of the shares of failures after which the learner goes to another action."""
+    return float(comparison.leaving_gaps[0])
+
+
 def prediction_auc(comparison: Comparison) -> float:
     """AUC on real learners of the next-outcome model trained on synthetic ones."""
     return comparison.prediction_auc
@@ -177,6 +219,28 @@ METRICS: tuple[Metric, ...] = (
         "lower",
         repeats_ks,
     ),
+    Metric("success_gap", "how far off the success rate of all rows is", 0.0, "lower", success_gap),
+    Metric(
+        "curve_gap",
+        "how far off the learning curve is at most: success at the first to the sixth attempt at an action",
+        0.0,
+        "lower",
+        curve_gap,
+    ),
+    Metric(
+        "leaving_success_gap",
+        "how far off the share of successes is after which learners go to another action",
+        0.0,
+        "lower",
+        leaving_success_gap,
+    ),
+    Metric(
+        "leaving_failure_gap",
+        "how far off the share of failures is after which learners go to another action",
+        0.0,
+        "lower",
+        leaving_failure_gap,
+    ),
     Metric(
         "prediction_auc",
         "how well a model trained on synthetic learners predicts real ones",
@@ -192,6 +256,32 @@ METRICS: tuple[Metric, ...] = (
         prediction_loss,
     ),
 )
+
+
+def learning_curve(log: Interactions) -> Floats:
+    """Success rate at the first, second, ... attempt of a learner at an action; nan where no learner made it."""
+    number = attempt_numbers(log)
+    early = number <= LAST_ATTEMPT
+    return _rates(number[early] - 1, log.outcome[early], LAST_ATTEMPT)
+
+
+def leaving_rates(log: Interactions) -> Floats:
+    """Share of failures, and of successes, that the learner follows with another action; last rows left out."""
+    followed = log.learner[1:] == log.learner[:-1]
+    leaves = log.action[1:] != log.action[:-1]
+    return _rates(log.outcome[:-1][followed], leaves[followed], 2)
+
+
+def _rates(code: IntArray, happened: NDArray[np.generic], n_codes: int) -> Floats:
+    """How often it happened, of each code; nan for codes that do not occur."""
+    n = np.bincount(code, minlength=n_codes)
+    rates: Floats = np.divide(totals(code, happened, n_codes), n, out=np.full(n_codes, np.nan), where=n > 0)
+    return rates
+
+
+def _gaps(real: Floats, synthetic: Floats) -> Floats:
+    """Differences of rates: 0 where the real log has none, 1 where only the synthetic log has none."""
+    return np.where(np.isnan(real), 0.0, np.nan_to_num(np.abs(real - synthetic), nan=1.0))
 
 
 def _shares(log: Interactions) -> Floats:
