@@ -296,10 +296,21 @@ def compared(tmp_path_factory):
     return folder, quick
 
 
-def test_the_command_shows_all_methods_and_findings_about_the_outcome(compared):
+@pytest.fixture(scope="module")
+def shown(compared):
+    """What the command shows when a file is judged beside the methods."""
     folder, quick = compared
-    done = run("cohort", "compare", "cohort.parquet", "-o", "shown", *quick, cwd=folder)
+    run("simulate", "made.csv", "--shape", "cohort", "--learners", "30", "--seed", "5", cwd=folder)
+    done = run(
+        *("cohort", "compare", "cohort.parquet", "-o", "shown", *quick, "--synthetic", "made.csv"),
+        cwd=folder,
+    )
     assert done.returncode == 0, done.stderr
+    return folder, quick, done
+
+
+def test_the_command_shows_all_methods_and_findings_about_the_outcome(shown):
+    folder, _, done = shown
     for words in (
         *("pool of the three", "zero-inflated alone", "habit chain alone", "copula alone"),
         *(
@@ -329,18 +340,12 @@ def test_the_command_speaks_to_machines(compared):
     assert content["methods"]["pool"]["by_kind"]["my_own"]["n_synthetic"] == 0
 
 
-def test_the_command_judges_a_file_and_says_what_it_cannot(compared):
-    folder, quick = compared
-    run("simulate", "made.csv", "--shape", "cohort", "--learners", "30", "--seed", "5", cwd=folder)
-    done = run(
-        *("cohort", "compare", "cohort.parquet", "-o", "judged", *quick, "--synthetic", "made.csv"),
-        cwd=folder,
-    )
-    assert done.returncode == 0, done.stderr
+def test_the_command_judges_a_file_and_says_what_it_cannot(shown):
+    folder, quick, done = shown
     assert "made.csv" in done.stdout
     assert "The risk of made.csv was not measured" in done.stdout
     assert "delta 1.0e-06" in done.stdout
-    assert "no risk could be measured" in (folder / "judged/report.html").read_text()
+    assert "no risk could be measured" in (folder / "shown/report.html").read_text()
     (folder / "elsewhere").mkdir()
     shutil.copy(folder / "made.csv", folder / "elsewhere")
     again = run(
@@ -371,10 +376,10 @@ def test_a_table_is_read_as_it_was_written(found):
 
 
 def test_shadows_are_fitted_when_asked():
-    small = School(n_learners=30).simulate(0, np.random.default_rng(2))
+    small = School(n_learners=20).simulate(0, np.random.default_rng(2))
     reporter = CountingReporter()
     with reported_by(reporter):
-        done = compare(small, CompareOptions(delta=1e-3, n_seeds=1, per_panelist=30, n_shadows=8))
+        done = compare(small, CompareOptions(delta=1e-3, n_seeds=1, per_panelist=5, n_shadows=8))
     assert reporter.totals == {"Comparing": 7 + 7 * 8}
     assert reporter.done == 7 + 7 * 8
     assert {row["method"] for row in done.rows if "auc_worst" in row} == set(done.methods)
