@@ -32,7 +32,7 @@ from understudy.logs.generators.registry import GENERATORS, as_generator
 
 N_LEARNERS = log_with(np.zeros(N_CANARIES)).n_learners
 # As strict a claim as a generator can make.
-ASKED = {"markov-dp": "markov-dp:epsilon=1"}
+ASKED = {"markov-dp": "markov-dp:epsilon=1", "gru-dp": "gru-dp:epsilon=1:units=2:steps=5:longest=50"}
 
 
 # `gru` promises nothing, and what it remembers is too little for 80 guesses: there is nothing to refute.

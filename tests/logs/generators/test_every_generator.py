@@ -17,7 +17,7 @@ from understudy.logs.generators.registry import GENERATORS, generator_names, par
 from understudy.logs.interactions import Interactions
 
 # A network as small and as little trained as may be.
-QUICK = {"gru": "gru:units=8:epochs=1"}
+QUICK = {"gru": "gru:units=8:epochs=1", "gru-dp": "gru-dp:units=2:embedding=2:steps=2:longest=50"}
 
 
 @pytest.fixture(params=generator_names())

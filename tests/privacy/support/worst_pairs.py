@@ -275,6 +275,28 @@ def _private_steps(rate: float) -> Audited:
     return Audited("deep baseline, learners sampled", "epsilon", epsilon, found)
 
 
+# ---- the private network
+
+
+def _gru_dp() -> Audited:
+    """Two learners with opposite gradients, every part of them beyond its norm, in every step of a fit."""
+    import torch
+
+    from understudy.logs.generators.gru_dp import GruDP
+    from understudy.logs.models.private_recurrent import Shape, contributions
+
+    epsilon, delta, n_steps = 8.0, 1e-6, 3
+    generator = GruDP(epsilon, delta, longest=10, units=3, embedding=2, steps=n_steps)
+    log = Interactions.from_sequences([[0, 1], [1]], [[0, 1], [1]]).declare()
+    (draws,) = transcripts(lambda log, noise: generator.fit(log, np.random.default_rng(0), noise), [log])
+    shape = Shape(log.n_actions, 3, 2, 10)
+    gradient = torch.full((1, shape.n_weights), 100.0, dtype=torch.float64)
+    one, other = contributions(shape, torch.cat([gradient, -gradient])).astype(np.float64)
+    measured = math.sqrt(sum(float(((one - other) ** 2).sum()) / draw.scale**2 for draw in draws))
+    claimed = brentq(lambda mu: mu_to_delta(mu, epsilon) - delta, 1e-3, 10.0)
+    return Audited("`gru-dp`, all learners in every step", "mu", claimed, measured)
+
+
 # ---- keystrokes
 
 LOW, HIGH = 100.0, 300.0
@@ -321,6 +343,7 @@ AUDITS: dict[str, Callable[[], Audited]] = {
     "markov-dp, 8": lambda: _markov_dp(8.0, declared=True),
     "markov-dp, names found": lambda: _markov_dp(8.0, declared=False),
     "names of one learner": _own_names,
+    "gru-dp": _gru_dp,
     "cube": lambda: _difficulties("difficulties: cube", Options(epsilon=1.0), [0, 0, 0], [1, 1, 1]),
     "hexagon": lambda: _difficulties(
         "difficulties: hexagon", Options(epsilon=1.0, missing="skipped"), [-1, -1, -1], [1, 1, 1]

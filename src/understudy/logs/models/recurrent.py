@@ -339,18 +339,21 @@ def _sequences(
 
 @contextmanager
 def seeded(rng: np.random.Generator) -> Iterator[None]:
-    """Weights and dropout follow from `rng`, on one core: a network this small is slower on two.
-
-    torch's global state is left alone.
-    """
-    n_threads = torch.get_num_threads()
-    with torch.random.fork_rng(devices=[]):
+    """Weights and dropout follow from `rng`; torch's global state is left alone."""
+    with torch.random.fork_rng(devices=[]), one_thread():
         torch.manual_seed(int(rng.integers(2**62)))
-        torch.set_num_threads(1)
-        try:
-            yield
-        finally:
-            torch.set_num_threads(n_threads)
+        yield
+
+
+@contextmanager
+def one_thread() -> Iterator[None]:
+    """On one core: a network this small is slower on two."""
+    n_threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(n_threads)
 
 
 def to_arrays(network: Network) -> dict[str, NDArray[np.float32]]:
