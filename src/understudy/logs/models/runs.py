@@ -25,42 +25,38 @@ N_FAILURES, N_SUCCESSES = 3, 5
 _LENGTH_CLASS = np.array([0, 0, 1, 2, 3, 4, 4, 5, 5, 5, 6])
 N_LENGTHS = 7
 N_CELLS = (N_FAILURES + N_SUCCESSES) * N_LENGTHS
-# Earlier attempts at an action: 0, 1, 2, 3, 4 to 5, 6 or more.
-_PRACTICE_CLASS = np.array([0, 1, 2, 3, 4, 4, 5])
-N_PRACTICE = 6
 
 
 @dataclass(frozen=True)
 class RunStates:
     """Each row of a log as a part of its run.
 
-    `cell` is the class of the run after the row, by its length and by the outcomes at its end; `practice` the class of
-    earlier attempts at the action, in this run and before it; `stays` is 1 if the next row is at the same action,
-    0 if it is at another, and -1 where there is none.
+    `cell` is the class of the run after the row, by its length and by the outcomes at its end; `stays` is 1 if the
+    next row is at the same action, 0 if it is at another, and -1 where there is none.
     """
 
     cell: NDArray[np.int32]
-    practice: NDArray[np.int32]
     stays: NDArray[np.int8]
 
     @classmethod
     def of(cls, log: Interactions) -> RunStates:
         """The states of all rows."""
-        return cls(*_states(log.offsets, log.action, log.outcome, log.n_actions))
+        return cls(*_states(log.offsets, log.action, log.outcome))
 
 
 @dataclass(frozen=True)
 class RunModel:
-    """How learners walk: the chance to stay is by action and by cell, success by ability, action and practice.
+    """How learners walk: the chance to stay is by action and by cell, success by ability, action and earlier attempts at it.
 
-    `jumps` leads from one run to the next, its last source is the start. All of the rest are log-odds.
+    `jumps` leads from one run to the next, its last source is the start. The rest are log-odds; `gain` is by earlier
+    successes and failures at the action.
     """
 
     jumps: AliasTables
     stay: Floats
     stay_by_cell: Floats
     easiness: Floats
-    practice: Floats
+    gain: Floats
 
     def walk(
         self, ability: Floats, lengths: IntArray, rng: np.random.Generator
@@ -79,7 +75,7 @@ class RunModel:
             self.stay,
             self.stay_by_cell,
             self.easiness,
-            self.practice,
+            self.gain,
             action,
             outcome,
         )
@@ -94,12 +90,10 @@ def _cell(length, streak):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def _states(offsets, action, outcome, n_actions):  # type: ignore[no-untyped-def]
+def _states(offsets, action, outcome):  # type: ignore[no-untyped-def]
     n_rows = len(action)
     cell = np.empty(n_rows, dtype=np.int32)
-    practice = np.empty(n_rows, dtype=np.int32)
     stays = np.empty(n_rows, dtype=np.int8)
-    earlier = np.zeros(n_actions, dtype=np.int64)
     for i in range(len(offsets) - 1):
         length, streak = 0, 0
         for row in range(offsets[i], offsets[i + 1]):
@@ -112,13 +106,9 @@ def _states(offsets, action, outcome, n_actions):  # type: ignore[no-untyped-def
             else:
                 streak = streak - 1 if streak < 0 else -1
             cell[row] = _cell(length, streak)
-            practice[row] = _PRACTICE_CLASS[min(earlier[here], len(_PRACTICE_CLASS) - 1)]
-            earlier[here] += 1
             last = row + 1 == offsets[i + 1]
             stays[row] = -1 if last else action[row + 1] == here
-        for row in range(offsets[i], offsets[i + 1]):
-            earlier[action[row]] = 0
-    return cell, practice, stays
+    return cell, stays
 
 
 @njit(cache=True, nogil=True)
@@ -147,12 +137,13 @@ def _walk(  # type: ignore[no-untyped-def]
     stay,
     stay_by_cell,
     easiness,
-    practice,
+    gain,
     action,
     outcome,
 ):
     n_actions = len(stay)
-    earlier = np.zeros(n_actions, dtype=np.int64)
+    good, bad = np.zeros(n_actions, dtype=np.int64), np.zeros(n_actions, dtype=np.int64)
+    most = len(gain) - 1
     row = 0
     for i in range(len(lengths)):
         first, last = row, row + lengths[i]
@@ -164,14 +155,15 @@ def _walk(  # type: ignore[no-untyped-def]
                     here = _drawn(rng, source, begin, likely, other, threshold)
                 length, streak = 0, 0
             length += 1
-            skill = easiness[here] + practice[_PRACTICE_CLASS[min(earlier[here], len(_PRACTICE_CLASS) - 1)]]
+            skill = easiness[here] + gain[min(good[here], most), min(bad[here], most)]
             success = rng.random() < _chance(ability[i] + skill)
             if success:
                 streak = streak + 1 if streak > 0 else 1
             else:
                 streak = streak - 1 if streak < 0 else -1
             action[row], outcome[row] = here, success
-            earlier[here] += 1
+            good[here] += success
+            bad[here] += not success
             row += 1
         for k in range(first, last):
-            earlier[action[k]] = 0
+            good[action[k]], bad[action[k]] = 0, 0
