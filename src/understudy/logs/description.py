@@ -69,16 +69,6 @@ def attempts_of_pairs(log: Interactions) -> tuple[IntArray, IntArray]:
     return pair // max(log.n_actions, 1), count
 
 
-def attempt_numbers(log: Interactions) -> IntArray:
-    """For each row: which attempt of its learner at its action it is, from 1 on."""
-    key = log.learner.astype(np.int64) * log.n_actions + log.action
-    order = np.argsort(key, kind="stable")
-    _, begin, count = np.unique(key[order], return_index=True, return_counts=True)
-    number = np.empty(log.n_rows, dtype=np.int64)
-    number[order] = np.arange(log.n_rows) - np.repeat(begin, count) + 1
-    return number
-
-
 def _medians(learner: IntArray, values: IntArray, n_learners: int) -> IntArray:
     """The median of each learner's values; every learner has at least one."""
     order = np.lexsort((values, learner))

@@ -11,10 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import rankdata
 
-from understudy.logs.description import attempt_numbers, attempts_of_pairs
+from understudy.logs.description import attempts_of_pairs
 from understudy.logs.interactions import IntArray, Interactions, joined, totals
 from understudy.logs.models.markov import TransitionCounts
 from understudy.logs.models.next_outcome import NextOutcome, fit_next_outcome
+from understudy.logs.models.practice import earlier_outcomes
 from understudy.logs.models.rasch import fit_rasch
 
 Floats = NDArray[np.float64]
@@ -260,9 +261,10 @@ METRICS: tuple[Metric, ...] = (
 
 def learning_curve(log: Interactions) -> Floats:
     """Success rate at the first, second, ... attempt of a learner at an action; nan where no learner made it."""
-    number = attempt_numbers(log)
-    early = number <= LAST_ATTEMPT
-    return _rates(number[early] - 1, log.outcome[early], LAST_ATTEMPT)
+    successes, failures = earlier_outcomes(log)
+    earlier = successes + failures
+    counted = earlier < LAST_ATTEMPT
+    return _rates(earlier[counted], log.outcome[counted], LAST_ATTEMPT)
 
 
 def leaving_rates(log: Interactions) -> Floats:

@@ -114,8 +114,15 @@ class AliasTables:
     @classmethod
     def of(cls, counts: TransitionCounts) -> AliasTables:
         """Tables for drawing the next action in proportion to the counts."""
-        begin = np.searchsorted(counts.source, np.arange(counts.n_actions + 2)).astype(np.int64)
-        likely, other, threshold = _alias_tables(begin, counts.target, counts.count)
+        return cls.from_steps(counts.source, counts.target, counts.count, counts.n_actions + 1)
+
+    @classmethod
+    def from_steps(
+        cls, source: NDArray[np.integer], target: NDArray[np.integer], weight: Floats, n_sources: int
+    ) -> AliasTables:
+        """Tables for drawing a target of each source in proportion to the weights; sources are sorted."""
+        begin = np.searchsorted(source, np.arange(n_sources + 1)).astype(np.int64)
+        likely, other, threshold = _alias_tables(begin, target, weight)
         return cls(begin, likely, other, threshold)
 
 

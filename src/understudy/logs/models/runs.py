@@ -7,7 +7,7 @@ is known well enough, on where they came from.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from numba import njit
@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from understudy.logs.interactions import IntArray, Interactions
 from understudy.logs.models.markov import AliasTables
+from understudy.logs.models.practice import NO_FEATURES, Features, fill_features
 
 Floats = NDArray[np.float64]
 
@@ -24,6 +25,8 @@ N_FAILURES, N_SUCCESSES = 3, 5
 # The length of a run so far: 1, 2, 3, 4, 5 to 6, 7 to 9, 10 or more.
 _LENGTH_CLASS = np.array([0, 0, 1, 2, 3, 4, 4, 5, 5, 5, 6])
 N_LENGTHS = 7
+# After so many refusals a jump is taken as it comes: learners who have tried everything have to go somewhere.
+MOST_REFUSALS = 20
 N_CELLS = (N_FAILURES + N_SUCCESSES) * N_LENGTHS
 
 
@@ -45,37 +48,116 @@ class RunStates:
 
 
 @dataclass(frozen=True)
-class RunModel:
-    """How learners walk: the chance to stay is by action and by cell, success by ability, action and earlier attempts at it.
+class JumpSources:
+    """Which source a jump is drawn from: for each action and the start, and for pairs that have one of their own.
 
-    `jumps` leads from one run to the next, its last source is the start. The rest are log-odds; `gain` is by earlier
-    successes and failures at the action.
+    A pair is an action with the one before it, as the number `before` x number of actions + `here`; pairs are sorted.
+    """
+
+    of_action: NDArray[np.int64]
+    pair: NDArray[np.int64]
+    of_pair: NDArray[np.int64]
+
+    @classmethod
+    def single(cls, n_actions: int) -> JumpSources:
+        """Each action, and the start, is its own source."""
+        none = np.empty(0, dtype=np.int64)
+        return cls(np.arange(n_actions + 1), none, none)
+
+
+@dataclass(frozen=True)
+class JumpCounts:
+    """How often a jump led from each source to each action, sorted by source: actions, the start, and more."""
+
+    source: NDArray[np.int64]
+    target: NDArray[np.int64]
+    count: Floats
+    n_sources: int
+    sources: JumpSources
+
+    @classmethod
+    def of(cls, log: Interactions, enough: int) -> JumpCounts:
+        """Jumps by the last two actions where these were left often enough, else by the last one, else by popularity.
+
+        The order is chosen for each state by its counts (as PrivTrace does by their noise; Wang et al. 2023).
+        """
+        n = log.n_actions
+        begins = np.ones(log.n_rows, dtype=bool)
+        begins[1:] = (log.action[1:] != log.action[:-1]) | (log.learner[1:] != log.learner[:-1])
+        action, learner = log.action[begins].astype(np.int64), log.learner[begins]
+        first = np.ones(len(action), dtype=bool)
+        first[1:] = learner[1:] != learner[:-1]
+        jump = np.flatnonzero(~first)
+        here, there = action[jump - 1], action[jump]
+        start, popularity = n, n + 1
+        of_action = np.arange(n + 1)
+        of_action[:n][np.bincount(here, minlength=n) < enough] = popularity
+        # A first run has none before it, and is in no pair.
+        before = np.where(first[jump - 1], -1, action[np.maximum(jump - 2, 0)])
+        pair, place, n_left = np.unique(before * n + here, return_inverse=True, return_counts=True)
+        own = (n_left >= enough) & (pair >= 0)
+        of_pair = np.where(own, popularity + np.cumsum(own), -1)
+        source = np.concatenate(
+            [np.full(int(first.sum()), start), here, np.full(len(there), popularity), of_pair[place]]
+        )
+        target = np.concatenate([action[first], there, there, there])
+        known = source >= 0
+        key, count = np.unique(source[known] * n + target[known], return_counts=True)
+        n_sources = popularity + 1 + int(own.sum())
+        sources = JumpSources(of_action, pair[own], of_pair[own])
+        return cls(key // n, key % n, count.astype(np.float64), n_sources, sources)
+
+    def tables(self, arrival: Floats) -> AliasTables:
+        """Tables for drawing jumps, each action weighed by its `arrival`."""
+        return AliasTables.from_steps(
+            self.source, self.target, self.count * arrival[self.target], self.n_sources
+        )
+
+
+@dataclass(frozen=True)
+class RunModel:
+    """How learners walk: who stays, where the others go, who succeeds.
+
+    `jumps` leads from one run to the next; its sources are the actions and then the start, unless `sources` names
+    others. The rest are log-odds, which are added up: of staying, by action (`stay`) and by cell, for all actions or
+    for each (`stay_by_cell`); of success, by action (`easiness`), by earlier successes and failures at it
+    (`gain`), and by `features` of earlier attempts at it, with `weights` for each action. Features that need times get
+    them from `gaps`: quantiles of log(1 + seconds to the next row), within a run and between runs.
     """
 
     jumps: AliasTables
     stay: Floats
     stay_by_cell: Floats
     easiness: Floats
-    gain: Floats
+    gain: Floats = field(default_factory=lambda: np.zeros((1, 1)))
+    untried: float = 0.0
+    """Log-odds of a jump to an action that the learner has not tried, against one of equal chance that they have."""
+    sources: JumpSources | None = None
+    features: Features = NO_FEATURES
+    weights: Floats | None = None
+    gaps: Floats = field(default_factory=lambda: np.zeros((2, 2)))
 
     def walk(
         self, ability: Floats, lengths: IntArray, rng: np.random.Generator
     ) -> tuple[NDArray[np.int32], NDArray[np.int8]]:
         """Walks of learners with these abilities and lengths: actions and outcomes, one learner after the other."""
-        n_rows = int(lengths.sum())
+        n_rows, n_actions = int(lengths.sum()), len(self.stay)
         action, outcome = np.empty(n_rows, dtype=np.int32), np.empty(n_rows, dtype=np.int8)
+        sources = self.sources or JumpSources.single(n_actions)
         _walk(
             rng,
             ability,
             lengths.astype(np.int64),
-            self.jumps.begin,
-            self.jumps.likely,
-            self.jumps.other,
-            self.jumps.threshold,
+            (self.jumps.begin, self.jumps.likely, self.jumps.other, self.jumps.threshold),
+            (sources.of_action, sources.pair, sources.of_pair),
+            self.untried,
             self.stay,
-            self.stay_by_cell,
+            np.broadcast_to(self.stay_by_cell, (n_actions, N_CELLS)).copy(),
             self.easiness,
             self.gain,
+            np.zeros((n_actions, 0)) if self.weights is None else self.weights,
+            (self.features.classes, self.features.windows, self.features.failures),
+            self.gaps,
             action,
             outcome,
         )
@@ -85,8 +167,18 @@ class RunModel:
 @njit(cache=True, nogil=True)
 def _cell(length, streak):  # type: ignore[no-untyped-def]
     """`streak` is positive for successes in a row, negative for failures."""
-    ending = min(streak, N_SUCCESSES) + N_FAILURES - 1 if streak > 0 else N_FAILURES + max(streak, -N_FAILURES)
+    ending = (
+        min(streak, N_SUCCESSES) + N_FAILURES - 1 if streak > 0 else N_FAILURES + max(streak, -N_FAILURES)
+    )
     return ending * N_LENGTHS + _LENGTH_CLASS[min(length, len(_LENGTH_CLASS) - 1)]
+
+
+@njit(cache=True, nogil=True)
+def _longer(streak, success):  # type: ignore[no-untyped-def]
+    """The streak with one more outcome."""
+    if success:
+        return max(streak, 0) + 1
+    return min(streak, 0) - 1
 
 
 @njit(cache=True, nogil=True)
@@ -101,10 +193,7 @@ def _states(offsets, action, outcome):  # type: ignore[no-untyped-def]
             if row == offsets[i] or action[row - 1] != here:
                 length, streak = 0, 0
             length += 1
-            if outcome[row]:
-                streak = streak + 1 if streak > 0 else 1
-            else:
-                streak = streak - 1 if streak < 0 else -1
+            streak = _longer(streak, outcome[row])
             cell[row] = _cell(length, streak)
             last = row + 1 == offsets[i + 1]
             stays[row] = -1 if last else action[row + 1] == here
@@ -117,7 +206,8 @@ def _chance(log_odds):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def _drawn(rng, source, begin, likely, other, threshold):  # type: ignore[no-untyped-def]
+def _drawn(rng, source, jumps):  # type: ignore[no-untyped-def]
+    begin, likely, other, threshold = jumps
     low = begin[source]
     x = rng.random() * (begin[source + 1] - low)
     cell = int(x)
@@ -126,44 +216,97 @@ def _drawn(rng, source, begin, likely, other, threshold):  # type: ignore[no-unt
 
 
 @njit(cache=True, nogil=True)
+def _next(rng, before, here, good, bad, jumps, sources, new, old):  # type: ignore[no-untyped-def]
+    """Where a learner goes who leaves; one who can go nowhere stays."""
+    of_action, pair, of_pair = sources
+    source = of_action[here]  # before the first action `here` is -1, and the start is the last source
+    if before >= 0:
+        key = before * (len(of_action) - 1) + here
+        k = np.searchsorted(pair, key)
+        if k < len(pair) and pair[k] == key:
+            source = of_pair[k]
+    there = here
+    if jumps[0][source + 1] > jumps[0][source]:
+        for _ in range(MOST_REFUSALS):
+            there = _drawn(rng, source, jumps)
+            if there != here and rng.random() < (old if good[there] + bad[there] else new):
+                break
+    return there
+
+
+@njit(cache=True, nogil=True)
+def _gap(rng, quantiles):  # type: ignore[no-untyped-def]
+    """Seconds between two rows: their logarithm lies between two quantiles, evenly."""
+    x = rng.random() * (len(quantiles) - 1)
+    k = int(x)
+    return np.expm1(quantiles[k] + (x - k) * (quantiles[k + 1] - quantiles[k]))
+
+
+@njit(cache=True, nogil=True)
 def _walk(  # type: ignore[no-untyped-def]
     rng,
     ability,
     lengths,
-    begin,
-    likely,
-    other,
-    threshold,
+    jumps,
+    sources,
+    untried,
     stay,
     stay_by_cell,
     easiness,
     gain,
+    weights,
+    features,
+    gaps,
     action,
     outcome,
 ):
     n_actions = len(stay)
+    classes, windows, failures = features
+    new, old = np.exp(min(untried, 0.0)), np.exp(min(-untried, 0.0))
     good, bad = np.zeros(n_actions, dtype=np.int64), np.zeros(n_actions, dtype=np.int64)
+    last_row = np.full(n_actions, -1, dtype=np.int64)
+    previous, seconds = np.empty(len(action), dtype=np.int64), np.empty(len(action))
+    practised = np.zeros(weights.shape[1])
     most = len(gain) - 1
     row = 0
     for i in range(len(lengths)):
         first, last = row, row + lengths[i]
-        here, length, streak = -1, 0, 0
+        before, here, length, streak = -1, -1, 0, 0
+        now = 0.0
         while row < last:
-            if length == 0 or rng.random() >= _chance(stay[here] + stay_by_cell[_cell(length, streak)]):
-                source = n_actions if here < 0 else here
-                if begin[source + 1] > begin[source]:  # who can go nowhere stays
-                    here = _drawn(rng, source, begin, likely, other, threshold)
+            stays = length > 0 and rng.random() < _chance(
+                stay[here] + stay_by_cell[here, _cell(length, streak)]
+            )
+            if not stays:
+                there = _next(rng, before, here, good, bad, jumps, sources, new, old)
+                before, here = here, there
                 length, streak = 0, 0
             length += 1
-            skill = easiness[here] + gain[min(good[here], most), min(bad[here], most)]
-            success = rng.random() < _chance(ability[i] + skill)
-            if success:
-                streak = streak + 1 if streak > 0 else 1
-            else:
-                streak = streak - 1 if streak < 0 else -1
+            if row > first:
+                now += _gap(rng, gaps[0 if stays else 1])
+            log_odds = ability[i] + easiness[here] + gain[min(good[here], most), min(bad[here], most)]
+            if len(practised):
+                fill_features(
+                    practised,
+                    classes,
+                    windows,
+                    failures,
+                    good[here],
+                    bad[here],
+                    now,
+                    last_row[here],
+                    previous,
+                    seconds,
+                    outcome,
+                )
+                for column in range(len(practised)):
+                    log_odds += weights[here, column] * practised[column]
+            success = rng.random() < _chance(log_odds)
+            streak = _longer(streak, success)
             action[row], outcome[row] = here, success
+            seconds[row], previous[row], last_row[here] = now, last_row[here], row
             good[here] += success
             bad[here] += not success
             row += 1
         for k in range(first, last):
-            good[action[k]], bad[action[k]] = 0, 0
+            good[action[k]], bad[action[k]], last_row[action[k]] = 0, 0, -1
