@@ -45,9 +45,8 @@ Method = Annotated[
         "-m",
         "--method",
         help="The generator: markov-dp (options epsilon, delta, longest: markov-dp:epsilon=2:longest=200), gru-dp (the "
-        "same options; needs public names and the extra deep); without a guarantee markov, gru (gru:outcomes=learned; "
-        "needs the extra deep), drop:RATIO, module:Class or "
-        "run:COMMAND {train} {out}. "
+        "same options; needs public names and the extra deep); without a guarantee markov, runs (runs:outcomes=das3h), "
+        "gru (gru:outcomes=learned; needs the extra deep), drop:RATIO, module:Class or run:COMMAND {train} {out}. "
         "Choose longest by what is plausible, not from the data.",
     ),
 ]
