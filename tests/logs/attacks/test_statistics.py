@@ -5,8 +5,11 @@ from collections import Counter
 import numpy as np
 import pytest
 
+from understudy.logs.attacks.knowledge import Knowledge
+from understudy.logs.attacks.shadow import joint_linear_scores
 from understudy.logs.attacks.statistics import LogStatistics
 from understudy.logs.interactions import Interactions
+from understudy.logs.simulate import Classroom
 
 pytestmark = pytest.mark.oracle
 
@@ -73,3 +76,11 @@ def test_a_log_without_jumps_has_statistics():
     statistics = LogStatistics(log, 0.5)
     assert np.isfinite(statistics.of(log)).all()
     assert statistics.contributions.shape == (3, len(statistics.kind))
+
+
+def test_what_never_varies_does_not_blind_the_attack():
+    """Where every learner begins with the same action, rounding once made the variance of that share negative."""
+    log = Classroom(n_learners=80, n_actions=8).simulate(np.random.default_rng(2))
+    knowledge = Knowledge(log, 40)
+    assert (knowledge.statistics.spread >= 0).all()
+    assert np.isfinite(joint_linear_scores(knowledge, log.select(np.arange(40)))).all()

@@ -61,7 +61,8 @@ class LogStatistics:
         kinds.append(_bands(self._attempts))
         self.kind: NDArray[np.int64] = np.concatenate([N_BANDS * k + bands for k, bands in enumerate(kinds)])
         self.contributions, squares = self._contributions(parts, max(share, 1e-9))
-        self.spread: Floats = share * (1.0 - share) * squares
+        # What never varies has a spread of 0, which rounding may leave a little below: its root would not be a number.
+        self.spread: Floats = share * (1.0 - share) * np.maximum(squares, 0.0)
 
     @cached_property
     def real(self) -> Floats:
