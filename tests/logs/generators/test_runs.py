@@ -7,9 +7,10 @@ import pytest
 from scipy.special import expit
 
 from understudy.errors import UsageError
+from understudy.logs.generators.conformance import check_generator
 from understudy.logs.generators.registry import parse_generator
+from understudy.logs.generators.runs import Runs
 from understudy.logs.interactions import Interactions
-from understudy.logs.models.practice import FEATURES
 from understudy.logs.models.runs import RunStates
 from understudy.logs.utility import Real, learning_curve, leaving_rates, measure
 
@@ -50,7 +51,7 @@ def log():
     return replace(drawn, time=np.datetime64("2020-01-01", "us") + gap * np.timedelta64(1_000_000, "us"))
 
 
-@pytest.fixture(scope="module", params=FEATURES)
+@pytest.fixture(scope="module", params=["attempts", "pfa", "das3h"])
 def sample(log, request):
     generator = parse_generator(f"runs:outcomes={request.param}")
     return generator.fit(log, np.random.default_rng(1)).sample(1200, np.random.default_rng(2))
@@ -100,6 +101,17 @@ def test_longer_sequences_succeed_more_as_in_the_log(log, sample):
 
     assert advantage(log) > 0.1
     assert advantage(sample) == pytest.approx(advantage(log), abs=0.05)
+
+
+def test_rasch_outcomes_do_not_grow(log):
+    """The control: abilities and difficulties alone, so that who stays longest succeeds least."""
+    fitted = parse_generator("runs:outcomes=rasch").fit(log, np.random.default_rng(1))
+    assert fitted.model_.weights.shape == (N_ACTIONS, 0)
+    assert measure(Real(log, log), fitted.sample(1200, np.random.default_rng(2)))["curve_gap"] > 0.1
+
+
+def test_das3h_does_what_every_generator_has_to_do():
+    check_generator(Runs("das3h"))
 
 
 def test_no_times_no_forgetting(log):

@@ -1,14 +1,15 @@
 """Success that grows with practice: log-odds = ability + easiness of the action + what earlier attempts at it add.
 
-What they add is linear in features of the earlier attempts: the class of their number (`attempts`); also logarithms of
-one plus successes and of one plus failures, the performance factors of Pavlik, Cen and Koedinger 2009 (`pfa`); or of
-one plus successes and of one plus attempts within the last hour, day, week, month, and ever, so that practice is
-forgotten (`das3h`, Choffin et al. 2019). The class is kept in all three: the first attempt teaches more, whatever its
-outcome, than logarithms allow. An action's easiness and weights are normal around those of all actions.
+What they add is linear in features of the earlier attempts: none (`rasch`); the class of their number (`attempts`);
+this and logarithms of one plus successes and of one plus failures, the performance factors of Pavlik, Cen and
+Koedinger 2009 (`pfa`); or this and logarithms of one plus successes and of one plus attempts within the last hour, day,
+week, month, and ever, so that practice is forgotten (`das3h`, Choffin et al. 2019). The class is kept in these, because
+a first attempt teaches more, whatever its outcome, than logarithms allow. An action's easiness and weights are
+normal around those of all actions.
 
-Abilities are integrated out: they are normal, with a mean that is linear in the logarithm of a learner's
-length, since able learners stay longer. Estimated for each learner like the rest, abilities would soak up the very
-outcomes that the weights are to explain, and the learning curve would come out flat (incidental parameters).
+Abilities are integrated out: they are normal around a mean by the octave of a learner's length, since able learners
+stay longer. Estimated for each learner like the rest, abilities would soak up the very outcomes that the weights are to
+explain, and the learning curve would come out too flat (incidental parameters).
 """
 
 from __future__ import annotations
@@ -73,6 +74,7 @@ class Features:
 
 NO_FEATURES = Features(np.empty(0, dtype=np.int64), np.empty(0))
 FEATURES = {
+    "rasch": NO_FEATURES,
     "attempts": Features(CLASSES, NO_FEATURES.windows),
     "pfa": Features(CLASSES, EVER),
     "das3h": Features(CLASSES, WINDOWS, failures=False),
