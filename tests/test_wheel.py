@@ -93,7 +93,7 @@ def test_every_verb_runs_or_says_which_extra_it_needs(site, tmp_path):
     """One after the other: some need what an earlier one wrote."""
     (tmp_path / "program.py").write_text("name = 'Ada'\n")
     expected = [*((0, "", arguments) for arguments in (*SIMULATE, *WORKS))]
-    expected += [(5, f"understudy[{extra}]", arguments) for extra, arguments in NEEDS]
+    expected += [(5, f"-e '.[{extra}]'", arguments) for extra, arguments in NEEDS]
     found = run(site, tmp_path, [arguments for *_, arguments in expected])
     problems = [
         (arguments, code, errors[-300:])

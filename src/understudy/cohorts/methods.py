@@ -22,6 +22,7 @@ from understudy.cohorts.summary.budget import Plan, propose
 from understudy.cohorts.summary.mechanism import noisy_summary
 from understudy.cohorts.summary.previous_year import remade
 from understudy.cohorts.summary.summary_file import PrivateSummary
+from understudy.core.extras import install_hint
 from understudy.core.privacy.noise import Noise, seeded_noise
 from understudy.errors import MissingError
 
@@ -140,8 +141,8 @@ def require_deep() -> None:
         import torch  # noqa: F401
     except ImportError:
         raise MissingError(
-            "the deep baseline needs more libraries: pip install 'understudy[deep]'",
-            hint="leave it out to compare the rest.",
+            "the deep baseline needs libraries that are not installed (the extra `deep`).",
+            hint=f"{install_hint('deep')}; or leave it out to compare the rest.",
             settings=("deep",),
         ) from None
 

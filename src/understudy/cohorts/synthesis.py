@@ -43,6 +43,7 @@ from understudy.cohorts.summary.caveats import FEEDBACK
 from understudy.cohorts.summary.suggestions import read_suggestions
 from understudy.cohorts.summary.summary_file import PrivateSummary
 from understudy.core.engine import progress
+from understudy.core.extras import install_hint
 from understudy.core.files.writing import (
     check_absent,
     check_not_input,
@@ -279,12 +280,12 @@ def panel_sandbox() -> Sandbox:
         known = f"{os.environ.get('PATH', '')}:/usr/bin:/usr/local/bin"
         commands = []
         if shutil.which("bwrap", path=known) is None or error.code == "no-seccomp":
-            commands.append("sudo apt-get install bubblewrap libseccomp2")
+            commands.append("run: sudo apt-get install bubblewrap libseccomp2")
         if importlib.util.find_spec("pyseccomp") is None:
-            commands.append(f"{sys.executable} -m pip install 'understudy[sandbox]'")
+            commands.append(install_hint("sandbox", sys.executable))
         if sys.platform != "linux" or not commands:
             raise
-        raise MissingError(error.message, hint="run: " + " && ".join(commands)) from error
+        raise MissingError(error.message, hint="; then ".join(commands)) from error
     return Sandbox(LIMITS)
 
 

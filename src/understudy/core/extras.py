@@ -8,15 +8,20 @@ from contextlib import contextmanager
 from understudy.errors import MissingError
 
 
+def install_hint(extra: str, python: str = "python") -> str:
+    """How to install an extra: from the source, since in a package index the name may be a stranger's."""
+    return f"in the folder of Understudy's source, run: {python} -m pip install -e '.[{extra}]'"
+
+
 @contextmanager
 def needs_extra(extra: str, purpose: str) -> Iterator[None]:
-    """Around imports: `purpose` ("trained attackers") needs what `understudy[extra]` installs."""
+    """Around imports: `purpose` ("trained attackers") needs what the extra installs."""
     try:
         yield
     except ImportError as error:
         raise MissingError(
             f"{purpose} needs a library that is not installed ({(error.name or extra).partition('.')[0]}).",
-            hint=f"pip install 'understudy[{extra}]'",
+            hint=install_hint(extra),
             code="missing-extra",
             extra=extra,
         ) from None

@@ -37,6 +37,7 @@ def interactions_from_frame(
             hint="name the columns.",
             code="no-such-column",
             settings=("learner", "action", "outcome", "time"),
+            roles=[role for role, name in wanted.items() if name in missing],
         )
     if table.height == 0:
         raise DataError("the log is empty: there is a header but no row.", hint="check the export.")

@@ -10,6 +10,7 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
+from understudy.core.extras import install_hint
 from understudy.errors import MissingError
 
 LIBRARIES = ("numpy", "pandas", "scipy", "statsmodels", "sklearn", "lingam", "pyarrow")
@@ -58,7 +59,7 @@ def find_runtime() -> Runtime:
         if spec is None or not spec.submodule_search_locations:
             raise MissingError(
                 f"the sandbox needs {library}, which is not installed.",
-                hint="python -m pip install 'understudy[sandbox]'",
+                hint=install_hint("sandbox"),
             )
         site = Path(spec.submodule_search_locations[0]).resolve().parent
         above = next((tree for tree in bound if site.is_relative_to(tree)), None)

@@ -14,6 +14,7 @@ from functools import cache
 from importlib import import_module
 from typing import Any
 
+from understudy.core.extras import install_hint
 from understudy.errors import MissingError
 
 _NEW_NAMESPACES = 0x7E020000  # every CLONE_NEW* that clone knows
@@ -76,7 +77,7 @@ def library() -> Any:
     except (ImportError, RuntimeError) as error:
         raise MissingError(
             "the sandbox needs libseccomp and its Python binding, and one of them is missing.",
-            hint="install Debian's libseccomp2 (or your system's libseccomp) and 'understudy[sandbox]'.",
+            hint="install Debian's libseccomp2 (or your system's libseccomp); " + install_hint("sandbox"),
             code="no-seccomp",
         ) from error
 

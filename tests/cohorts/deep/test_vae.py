@@ -396,5 +396,5 @@ def test_models_are_imported_without_torch():
 @pytest.mark.parametrize("missing", ["torch", "opacus"])
 def test_a_missing_extra_is_told_in_one_sentence(monkeypatch, missing):
     monkeypatch.setitem(sys.modules, missing, None)
-    with pytest.raises(MissingError, match=r"pip install 'understudy\[deep\]'\.$"):
+    with pytest.raises(MissingError, match=r"pip install -e '\.\[deep\]'"):
         private_training.load_opacus()

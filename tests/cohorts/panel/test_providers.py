@@ -405,10 +405,13 @@ def test_a_missing_extra_is_one_sentence_with_the_command():
         "import sys; sys.modules['pydantic_ai'] = None\n"
         "from understudy.cohorts.panel.providers import require_extra\n"
         "from understudy.errors import MissingError\n"
-        "try:\n    require_extra()\nexcept MissingError as error:\n    print(error.message)\n"
+        "try:\n    require_extra()\nexcept MissingError as error:\n    print(error.message, error.hint)\n"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
-    assert done.stdout == "asking language models needs more libraries: pip install 'understudy[panel]'\n"
+    assert done.stdout == (
+        "asking language models needs libraries that are not installed (the extra `panel`). in the folder of "
+        "Understudy's source, run: python -m pip install -e '.[panel]'; without a panel everything runs offline.\n"
+    )
 
 
 def test_nothing_is_sent_anywhere_else():

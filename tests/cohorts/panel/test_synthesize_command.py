@@ -253,7 +253,7 @@ def test_what_is_missing_for_the_sandbox_is_named_with_the_command_that_installs
     with pytest.raises(MissingError) as raised:
         panel_sandbox()
     assert "apt-get install bubblewrap libseccomp2" in raised.value.hint
-    assert f"{sys.executable} -m pip install 'understudy[sandbox]'" in raised.value.hint
+    assert f"{sys.executable} -m pip install -e '.[sandbox]'" in raised.value.hint
 
 
 def test_make_setup_installs_what_the_readme_needs(tmp_path):

@@ -122,6 +122,25 @@ def test_a_column_that_is_not_there(write):
         read_log(write("log.csv", PLAIN), action="learner", learner="learner")
 
 
+def test_a_program_is_given_the_facts(write):
+    """Which roles have no column, which column was asked for, and how many cells are empty."""
+    with pytest.raises(DataError) as caught:
+        read_log(write("log.csv", PLAIN.replace("outcome", "remark")))
+    assert (caught.value.code, caught.value.fields) == ("no-such-column", {"roles": ["outcome"]})
+    with pytest.raises(DataError) as caught:
+        read_log(write("log.csv", PLAIN), action="skill")
+    assert (caught.value.code, caught.value.fields) == (
+        "no-such-column",
+        {"roles": ["action"], "column": "skill"},
+    )
+    with pytest.raises(DataError) as caught:
+        read_log(write("log.csv", PLAIN.replace("add", "")))
+    assert (caught.value.code, caught.value.fields) == (
+        "empty-cells",
+        {"role": "action", "column": "action", "n_rows": 2},
+    )
+
+
 def test_without_a_header_no_value_is_named(write):
     with pytest.raises(DataError) as caught:
         read_log(write("log.csv", "ana,add,1\nben,sub,0\nana,sub,1\n"))

@@ -96,7 +96,7 @@ def test_wrong_use_is_refused():
 def test_a_missing_extra_names_the_command(monkeypatch):
     profiles, labels = typing_of(40, 10, 1.0, np.random.default_rng(18))
     monkeypatch.setitem(sys.modules, "sklearn.metrics", None)
-    with pytest.raises(MissingError, match=r"pip install 'understudy\[keystrokes\]'"):
+    with pytest.raises(MissingError, match=r"pip install -e '\.\[keystrokes\]'"):
         infer_trait(profiles, labels, np.random.default_rng(0))
 
 

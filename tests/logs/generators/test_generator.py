@@ -45,6 +45,15 @@ def test_what_cannot_is_refused_with_a_hint(text, said):
     assert caught.value.exit_code == 2
 
 
+@pytest.mark.parametrize(
+    ("text", "example"), [("drop:abc", "drop:ratio=0.5"), ("gru:epochs=x", "gru:epochs=1")]
+)
+def test_the_example_is_the_generators_own(text, example):
+    with pytest.raises(UsageError) as caught:
+        parse_generator(text)
+    assert example in caught.value.hint
+
+
 @pytest.mark.parametrize("ratio", [0.0, 0.3, 0.9])
 def test_drop_drops_its_share_and_keeps_the_order(make_log, ratio):
     log = make_log(np.random.default_rng(0), n_learners=200, mean_length=30)

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from understudy.core.extras import install_hint
 from understudy.desk.domain.people import Person, Role
 from understudy.errors import MissingError, UsageError
 
@@ -57,7 +58,7 @@ def require_desk() -> None:
         if importlib.util.find_spec(library) is None:
             raise MissingError(
                 f"the desk needs {library}, which is not installed.",
-                hint="install the extra: pip install 'understudy[desk]'.",
+                hint=install_hint("desk"),
             )
 
 

@@ -20,13 +20,12 @@ from urllib.parse import urlsplit
 
 from understudy.cohorts.panel.outbound import pinned_client
 from understudy.cohorts.panel.scripts import NO_TOKENS, Tokens, check_names
+from understudy.core.extras import install_hint
 from understudy.core.files.documents import ContractError, checked, contract, parse_toml
 from understudy.errors import MissingError
 
 if TYPE_CHECKING:
     from pydantic_ai.models import Model
-
-INSTALL = "pip install 'understudy[panel]'"
 
 # Given always, so that no variable of the environment sends the prompt elsewhere.
 BASE_URLS = {
@@ -282,8 +281,8 @@ def require_extra() -> None:
         import pydantic_ai.direct  # noqa: F401
     except ImportError:
         raise MissingError(
-            f"asking language models needs more libraries: {INSTALL}",
-            hint="without a panel everything runs offline.",
+            "asking language models needs libraries that are not installed (the extra `panel`).",
+            hint=f"{install_hint('panel')}; without a panel everything runs offline.",
             settings=("panel",),
         ) from None
 

@@ -222,6 +222,9 @@ class EventTable:
             hint=hint,
             code=code,
             settings=(role, *settings, "set_aside"),
+            role=role,
+            column=self.columns[role],
+            n_rows=int(unreadable.sum()),
         )
 
     def _settle_time(self, options: ReadOptions) -> None:

@@ -175,6 +175,7 @@ class ColumnChooser:
                 "columns' names.",
                 code="no-such-column",
                 settings=tuple(setting for role in missing for setting in self._setting(role)),
+                roles=missing,
             )
 
     def _asked(self, role: str, asked: str) -> int:
@@ -191,6 +192,8 @@ class ColumnChooser:
                 hint="write the column's name as it stands in the file's first line.",
                 code="ambiguous-column" if fitting else "no-such-column",
                 settings=self._setting(role),
+                roles=[role],
+                column=asked,
             )
         if fitting[0] in self.positions.values():
             raise self._two_roles(role, fitting[0])

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from understudy.core.extras import install_hint
 from understudy.core.privacy.composition import lattice_delta, mu_to_delta
 from understudy.core.privacy.noise import Noise
 from understudy.errors import MissingError, UsageError
@@ -25,15 +26,15 @@ Ints = NDArray[np.int64]
 # A learner's clipped gradient has at most this many lattice units (Euclidean norm): the sensitivity.
 LATTICE = 2**20
 
+_NEEDS_DEEP = "training a network needs libraries that are not installed (the extra `deep`)."
+
 
 def load_torch() -> Any:
     """torch, imported where it is used; without the extra `deep` the error names the command."""
     try:
         import torch
     except ImportError:
-        raise MissingError(
-            "the deep baseline needs the extra `deep`: pip install 'understudy[deep]'."
-        ) from None
+        raise MissingError(_NEEDS_DEEP, hint=install_hint("deep")) from None
     return torch
 
 
@@ -44,9 +45,7 @@ def load_opacus() -> tuple[Any, Any]:
         from opacus import GradSampleModule
         from opacus.optimizers import DPOptimizer
     except ImportError:
-        raise MissingError(
-            "the deep baseline needs the extra `deep`: pip install 'understudy[deep]'."
-        ) from None
+        raise MissingError(_NEEDS_DEEP, hint=install_hint("deep")) from None
     return GradSampleModule, DPOptimizer
 
 

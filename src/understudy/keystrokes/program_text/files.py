@@ -355,6 +355,7 @@ def _choose(names: Sequence[str], columns: TableColumns, path: Path, *, across: 
             hint="name it, or replace alike in all rows.",
             code="no-such-column",
             settings=("learner", "across"),
+            roles=["learner"],
         )
     kept = ColumnChooser(
         names, path.name, {name: name for name in columns.keep}, settings=dict.fromkeys(columns.keep, "keep")

@@ -175,6 +175,8 @@ def _value(text: str, default: Any, key: str, name: str) -> Any:
     try:
         return float(text)
     except ValueError:
+        example = default if default and isinstance(default, int | float) else 1
         raise UsageError(
-            f"option '{key}' of generator '{name}' is a number, not '{text}'.", hint="for example drop:0.5."
+            f"option '{key}' of generator '{name}' is a number, not '{text}'.",
+            hint=f"for example {name}:{key}={example:g}.",
         ) from None
