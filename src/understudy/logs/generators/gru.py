@@ -107,6 +107,14 @@ class Gru(Generator):
             self.loss_ = recurrent.train(network, training, aside, self._schedule(len(training.seen)), rng)
         self.weights_ = recurrent.to_arrays(network)
 
+    def losses(self, log: Interactions, ability: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Minus the log-likelihood of each learner of a log, in nats: what the weights tell about them."""
+        from understudy.logs.models import recurrent
+
+        network = recurrent.from_arrays(self._shape(), self.weights_)
+        with recurrent.one_thread():
+            return recurrent.learner_losses(network, recurrent.Tokens.of(log, self.easiness_, ability))
+
     def arrays(self) -> dict[str, NDArray[Any]]:
         """The options and what was learned. The weights give members away: they stay inside."""
         options = {name: np.asarray(getattr(self, name)) for name in inspect.signature(Gru).parameters}

@@ -32,15 +32,13 @@ with needs_extra("deep", "a recurrent network"):
 Floats = NDArray[np.float64]
 Weights = dict[str, Tensor]
 
-# Rows of a learner that the network reads; those that follow count for the lengths only.
-MOST_READ = 200
 # Numbers that a step holds at a time, so that many learners with many actions fit into memory.
 MOST_NUMBERS = 2**23
 # What is believed before anybody is looked at: of 20 learners who reach an octave of rows, 7 end in it; 7 of 10 rows
 # stay at their action; 7 of 10 succeed.
 ENDS, STAYS, SUCCEEDS = 0.35, 0.7, 0.7
 # The rounding of other learners' gradients may depend on who is computed beside them. The noise covers a change of
-# this share of the clip by all of them together, which is a thousand times what is seen (tests).
+# this share of the clip by all of them together, more than a hundred times what is seen (tests).
 ROUNDING = 2.0**-10
 
 
@@ -103,24 +101,18 @@ class Shape:
 
 @dataclass(frozen=True)
 class Learners:
-    """The rows of learners, up to those that are read, and how many they had in all."""
+    """The rows of learners."""
 
     action: IntArray
     outcome: IntArray
     begin: IntArray
     length: IntArray
-    n_rows: IntArray
 
     @classmethod
     def of(cls, log: Interactions) -> Learners:
         """The learners of a log."""
-        return cls(
-            log.action.astype(np.int64),
-            log.outcome.astype(np.int64),
-            log.offsets[:-1],
-            np.minimum(log.lengths, MOST_READ),
-            log.lengths,
-        )
+        outcome = log.outcome.astype(np.int64)
+        return cls(log.action.astype(np.int64), outcome, log.offsets[:-1], log.lengths)
 
 
 @dataclass(frozen=True)
@@ -188,7 +180,7 @@ def _with_stay(actions: Tensor, stay: Tensor, before: Tensor) -> Tensor:
 def learner_gradients(shape: Shape, weights: Weights, learners: Learners, some: IntArray) -> Tensor:
     """The gradient of each learner's own loss, a row each: cross-entropy of actions, outcomes and the end.
 
-    `some` are learners by falling number of rows that are read. Each weight enters products with what a row shows; so
+    `some` are learners by falling number of rows. Each weight enters products with what a row shows; so
     a learner's gradient is a sum over their rows of what came in times the gradient of what came out, and one pass
     through the network gives these for all rows.
     """
@@ -224,7 +216,7 @@ def learner_gradients(shape: Shape, weights: Weights, learners: Learners, some: 
         token = sums_at(rows.before, before, weights["token"].shape)
         token[:, :-1] += products(of_actions, question.detach())
         parts = {
-            "end": torch.from_numpy(_end_gradients(shape, weights, learners.n_rows[some])),
+            "end": torch.from_numpy(_end_gradients(shape, weights, learners.length[some])),
             "token": token,
             "result": products(before, rows.result[:, None]),
             "input": products(of_input, inputs),

@@ -1,0 +1,206 @@
+"""Is the recurrent network really at 0.508? Attacks on its log and on its weights.
+
+`python -m reproductions.synthetic_logs.network` measures them and writes docs/reproductions/synthetic-logs/network.csv.
+
+The published attack matches subsequences, and is blind: it finds as little in an over-trained network. Here the
+attacker knows every learner's sequence and the method, and plays the custodian: other random halves are fitted and
+sampled (shadows), so that what a learner's score looks like with them and without them is known.
+
+- On the sampled log: the product's own attacks, with the few refits that a network allows; and the attacker's own
+  network, fitted to the synthetic log. It gives a learner whom the log resembles a higher likelihood.
+- On the weights: the likelihood that the network itself gives to each learner.
+
+Likelihoods are compared with those of one other network (reference), or with those of all shadows (Carlini et al.
+2022).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Annotated
+
+import numpy as np
+import typer
+from numpy.typing import NDArray
+
+from reproductions.command import new_app, run
+from reproductions.pages import DATA, markdown_table, rows_of, tables_of, write_rows
+from understudy.core.attacks.estimate import auc_with_error, true_positive_rate
+from understudy.core.attacks.shadows import MembershipLaws, Shadow
+from understudy.core.engine import progress
+from understudy.core.privacy.noise import seeded_noise
+from understudy.logs.attacks.knowledge import Knowledge
+from understudy.logs.attacks.scores import scores_without_refits
+from understudy.logs.attacks.shadow import Refits, cheap_scores
+from understudy.logs.generators.gru import Gru
+from understudy.logs.generators.registry import parse_generator
+from understudy.logs.interactions import Interactions
+from understudy.logs.models.rasch import fit_rasch
+from understudy.logs.reading import read_log
+
+Floats = NDArray[np.float64]
+Flags = NDArray[np.bool_]
+
+TABLE = tables_of("synthetic_logs") / "network.csv"
+LOG = DATA / "assistments2009.csv.gz"
+METHODS = ("gru", "gru-dp:epsilon=8")
+# The attacker's own network: a third of the epochs give nearly all of what it learns.
+ATTACKER = "gru:epochs=10"
+# Rows of a learner: up to, and what it is called.
+SIZES = ((20, "under 20 rows"), (101, "20 to 100 rows"), (np.inf, "over 100 rows"))
+COLUMNS = ("method", "sees", "attack", "auc", "found", "luck", *(name for _, name in SIZES))
+
+
+@dataclass(frozen=True)
+class Fit:
+    """A generator fitted to some learners, and what an attacker computes from it for all learners."""
+
+    member: Flags
+    synthetic: Interactions
+    of_log: Floats
+    """Losses of all learners under a network that was fitted to the synthetic log."""
+    of_weights: Floats | None
+    """Losses under the generator's own network, if it is one whose weights can be seen."""
+
+
+def fitted(
+    log: Interactions, method: str, attacker: str, ability: Floats, seed: np.random.SeedSequence
+) -> Fit:
+    """Fit the method to a random half of the learners, sample, and fit the attacker's network to the sample."""
+    rng = np.random.default_rng(seed)
+    member = np.zeros(log.n_learners, dtype=bool)
+    member[rng.permutation(log.n_learners)[: log.n_learners // 2]] = True
+    generator = parse_generator(method).fit(log.select(member).declare(), rng, seeded_noise(rng))
+    synthetic = generator.sample(None, rng).recode(log.actions)
+    own = parse_generator(attacker).fit(synthetic, rng)
+    assert isinstance(own, Gru)
+    weights = generator.losses(log, ability) if isinstance(generator, Gru) else None
+    return Fit(member, synthetic, own.losses(log, ability), weights)
+
+
+def against_reference(losses: Floats, reference: Floats) -> Floats:
+    """How much more likely a learner is than under another network."""
+    return reference - losses
+
+
+def against_shadows(losses: Floats, shadows: Sequence[tuple[Flags, Floats]], judged: Flags) -> Floats:
+    """The log-likelihood ratio of a learner's loss under the laws of shadows with and without them."""
+    member = np.array([flags for flags, _ in shadows])
+    laws = MembershipLaws(member, -np.array([found for _, found in shadows])[:, :, None], judged)
+    return laws.log_ratios(-losses[:, None])[:, 0]
+
+
+def scores_of(knowledge: Knowledge, released: Fit, shadows: Sequence[Fit]) -> dict[tuple[str, str], Floats]:
+    """The scores of all learners by what is seen and by attack."""
+    log_scores: Mapping[str, Floats] = scores_without_refits(knowledge, released.synthetic)
+    refits = Refits(
+        knowledge,
+        [
+            Shadow(
+                fit.member,
+                cheap_scores(knowledge, fit.synthetic),
+                knowledge.statistics.of(fit.synthetic),
+            )
+            for fit in shadows
+        ],
+    ).scores(cheap_scores(knowledge, released.synthetic), knowledge.statistics.of(released.synthetic))
+    found = {
+        ("sampled log", name): scores
+        for name, scores in {**log_scores, **refits}.items()
+        if name in ("lcs-published", "lcs", "counts", "joint", "joint-linear", "shadow")
+    }
+    for sees, name, losses in (
+        ("sampled log", "own network", [fit.of_log for fit in (released, *shadows)]),
+        ("weights", "likelihood", [fit.of_weights for fit in (released, *shadows)]),
+    ):
+        known = [each for each in losses if each is not None]
+        if known:
+            pairs = [(fit.member, each) for fit, each in zip(shadows, known[1:], strict=True)]
+            found[sees, f"{name}, against a reference"] = against_reference(known[0], known[1])
+            found[sees, f"{name}, against shadows"] = against_shadows(known[0], pairs, knowledge.judged)
+    return found
+
+
+def measure(
+    log: Interactions, method: str, *, attacker: str = ATTACKER, n_shadows: int = 6, seed: int = 0
+) -> list[dict[str, float | str]]:
+    """Every attack on one fit of a method: AUC, members found at 1 % false alarms, and the AUC by number of rows.
+
+    `luck` is the AUC of the same scores for a half of the learners that has nothing to do with the fit.
+    """
+    knowledge = Knowledge(log, log.n_learners // 2)
+    ability = fit_rasch(log).ability
+    seeds = np.random.SeedSequence([seed, *method.encode()]).spawn(n_shadows + 2)
+    fits = []
+    with progress.task(f"Fitting {method}", n_shadows + 1) as task:
+        for each in seeds[:-1]:
+            fits.append(fitted(log, method, attacker, ability, each))
+            task.advance()
+    released, *shadows = fits
+    luck = np.random.default_rng(seeds[-1]).permutation(released.member)
+    judged, rows = knowledge.judged, log.lengths
+    found = []
+    for (sees, attack), scores in scores_of(knowledge, released, shadows).items():
+
+        def auc(some: Flags, member: Flags, scores: Floats = scores) -> float:
+            return auc_with_error(scores[some], member[some])[0]
+
+        figures: dict[str, float | str] = {"method": method, "sees": sees, "attack": attack}
+        figures["auc"] = auc(judged, released.member)
+        figures["found"] = true_positive_rate(scores[judged], released.member[judged], 0.01)
+        figures["luck"] = auc(judged, luck)
+        lowest = 0.0
+        for below, name in SIZES:
+            some = judged & (rows >= lowest) & (rows < below)
+            figures[name] = auc(some, released.member) if some.any() else np.nan
+            lowest = below
+        found.append(figures)
+    return found
+
+
+def write(found: Sequence[Mapping[str, float | str]]) -> None:
+    """Write the measured table."""
+    cells = [
+        [f"{row[name]:.3f}" if isinstance(row[name], float) else row[name] for name in COLUMNS]
+        for row in found
+    ]
+    write_rows(TABLE, COLUMNS, cells)
+
+
+def table() -> str:
+    """The measured table for the page."""
+    header = ["method", "the attacker sees", "attack", "AUC", "found at 1 % false alarms", "luck"]
+    rows = [
+        [
+            f"`{row['method']}`",
+            row["sees"],
+            row["attack"],
+            f"**{row['auc']}**",
+            f"{100 * float(row['found']):.1f} %",
+            row["luck"],
+            *(row[name] for _, name in SIZES),
+        ]
+        for row in rows_of(TABLE)
+    ]
+    return markdown_table([*header, *(f"AUC, {name}" for _, name in SIZES)], rows)
+
+
+app = new_app("Attacks on the recurrent network.")
+
+
+@app.command()
+def attacks(
+    methods: Annotated[list[str] | None, typer.Argument(help="Methods; all by default.")] = None,
+    n_shadows: Annotated[int, typer.Option(help="Refits of each method.")] = 6,
+) -> None:
+    """Measure the attacks on one half of ASSISTments; it takes about an hour."""
+    log = read_log(LOG)
+    chosen = tuple(methods or METHODS)
+    kept = [row for row in rows_of(TABLE) if row["method"] not in chosen] if TABLE.exists() else []
+    found = [row for method in chosen for row in measure(log, method, n_shadows=n_shadows)]
+    write([*kept, *found])
+
+
+if __name__ == "__main__":
+    run(app)
