@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 from reproductions.command import new_app, run
 from reproductions.pages import DATA, markdown_table, rows_of, tables_of, write_rows
 from understudy.core.attacks.estimate import auc_with_error, true_positive_rate
-from understudy.core.attacks.shadows import MembershipLaws, Shadow
+from understudy.core.attacks.shadows import Shadow
 from understudy.core.engine import progress
 from understudy.core.privacy.noise import seeded_noise
 from understudy.logs.attacks.knowledge import Knowledge
@@ -84,11 +84,34 @@ def against_reference(losses: Floats, reference: Floats) -> Floats:
     return reference - losses
 
 
-def against_shadows(losses: Floats, shadows: Sequence[tuple[Flags, Floats]], judged: Flags) -> Floats:
-    """The log-likelihood ratio of a learner's loss under the laws of shadows with and without them."""
+def against_shadows(
+    losses: Floats, shadows: Sequence[tuple[Flags, Floats]], rows: NDArray[np.int64]
+) -> Floats:
+    """The log-likelihood ratio of a learner's loss under normal laws of fits with them and without them.
+
+    A few shadows tell where a learner's losses lie. How far the two laws are apart, and how much losses scatter, is
+    taken from all learners with about as many `rows`.
+    """
     member = np.array([flags for flags, _ in shadows])
-    laws = MembershipLaws(member, -np.array([found for _, found in shadows])[:, :, None], judged)
-    return laws.log_ratios(-losses[:, None])[:, 0]
+    found = np.array([each for _, each in shadows])
+    n_in, n_out = member.sum(axis=0), (~member).sum(axis=0)
+    mean_in = (found * member).sum(axis=0) / np.maximum(n_in, 1)
+    mean_out = (found * ~member).sum(axis=0) / np.maximum(n_out, 1)
+    both = (n_in > 0) & (n_out > 0)
+    octave = np.frexp(rows)[1]
+
+    def by_octave(values: Floats, some: Flags) -> Floats:
+        """The mean over learners of about the same number of rows."""
+        sums = np.bincount(octave[some], weights=values[some], minlength=octave.max() + 1)
+        return (sums / np.maximum(np.bincount(octave[some], minlength=len(sums)), 1))[octave]
+
+    apart = by_octave(mean_out - mean_in, both)
+    residual = found - np.where(member, mean_in, mean_out)
+    scatter = by_octave((residual**2).sum(axis=0) / max(len(shadows) - 2, 1), both) + 1e-9
+    middle = (mean_in + mean_out) / 2
+    middle = np.where(n_in == 0, mean_out - apart / 2, np.where(n_out == 0, mean_in + apart / 2, middle))
+    ratio: Floats = apart / scatter * (middle - losses)
+    return ratio
 
 
 def scores_of(knowledge: Knowledge, released: Fit, shadows: Sequence[Fit]) -> dict[tuple[str, str], Floats]:
@@ -110,6 +133,7 @@ def scores_of(knowledge: Knowledge, released: Fit, shadows: Sequence[Fit]) -> di
         for name, scores in {**log_scores, **refits}.items()
         if name in ("lcs-published", "lcs", "counts", "joint", "joint-linear", "shadow")
     }
+    rows = knowledge.population.lengths
     for sees, name, losses in (
         ("sampled log", "own network", [fit.of_log for fit in (released, *shadows)]),
         ("weights", "likelihood", [fit.of_weights for fit in (released, *shadows)]),
@@ -118,7 +142,7 @@ def scores_of(knowledge: Knowledge, released: Fit, shadows: Sequence[Fit]) -> di
         if known:
             pairs = [(fit.member, each) for fit, each in zip(shadows, known[1:], strict=True)]
             found[sees, f"{name}, against a reference"] = against_reference(known[0], known[1])
-            found[sees, f"{name}, against shadows"] = against_shadows(known[0], pairs, knowledge.judged)
+            found[sees, f"{name}, against shadows"] = against_shadows(known[0], pairs, rows)
     return found
 
 

@@ -172,7 +172,7 @@ def _ways(generator: Generator, n_learners: int, *, found_too: bool) -> dict[str
     """How a generator is tried, by what its rows are called. Only a guarantee depends on whether names are public."""
     formal = generator.guarantee(n_learners).formal
     ways = {generator.label: (generator, TAKEN_AS_PUBLIC if formal else TOLD)}
-    if formal and found_too:
+    if formal and found_too and not generator.needs_names:
         ways[f"{generator.label}, names found"] = (generator, FOUND)
     return ways
 

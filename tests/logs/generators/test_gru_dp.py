@@ -11,6 +11,8 @@ from understudy.logs.generators.conformance import example_log
 from understudy.logs.generators.gru_dp import BATCH, GruDP
 from understudy.logs.generators.registry import parse_generator
 from understudy.logs.interactions import Interactions
+from understudy.logs.simulate import Classroom
+from understudy.logs.study import StudyOptions, study
 from understudy.logs.synthesize import synthesize
 
 pytest.importorskip("torch")
@@ -87,3 +89,10 @@ def test_nothing_of_a_log_goes_past_the_noise_and_one_learner_costs_no_more_than
     assert 0.1 * claimed < spent <= claimed
     # The control: a log that differs in everybody is told apart at once.
     assert sum(cost.rho for cost in costs(found[0], found[2])) > 10 * claimed
+
+
+def test_a_study_tries_it_with_public_names_only():
+    log = Classroom(n_learners=30, n_actions=5, longest=30).simulate(np.random.default_rng(5))
+    options = StudyOptions(n_seeds=1, n_shadows=8, found_names=True)
+    found = study(log, ["gru-dp:units=2:embedding=2:steps=1:longest=20"], options)
+    assert [row["names"] for row in found.rows] == ["taken as public"]

@@ -54,7 +54,7 @@ def test_a_loss_is_what_the_network_says_row_by_row():
         getattr(cell, name).data.copy_(weights[f"gru.{name}_l0"])
     for learner in range(12):
         rows = slice(log.offsets[learner], log.offsets[learner + 1])
-        state = torch.tensor([[0.0, 0.0, 0.0, ability[learner]]])
+        state = torch.tensor([[0.0, 0.0, 0.0, float(ability[learner])]])
         token, loss = 8, 0.0
         for comes, outcome in zip([*log.action[rows], 4], [*log.outcome[rows], 0], strict=True):
             state = cell(weights["embedding.weight"][token][None], state)

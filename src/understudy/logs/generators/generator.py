@@ -31,6 +31,8 @@ class Generator(ABC):
     name: ClassVar[str]
     summary: ClassVar[str] = ""
     keeps_rows: bool = False
+    needs_names: bool = False
+    """Whether it learns only from a log whose names of actions are public."""
     option_names: ClassVar[dict[str, str]] = {}
     """How an option is written where its parameter cannot be called so, `as` for one."""
     text: str = ""

@@ -42,6 +42,7 @@ class GruDP(Generator):
         "a recurrent network, differentially private for each learner (needs the extra deep and declared names)"
     )
     keeps_rows: bool = False
+    needs_names: bool = True
 
     def __init__(
         self,
