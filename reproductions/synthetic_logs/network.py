@@ -35,7 +35,7 @@ from understudy.logs.attacks.scores import scores_without_refits
 from understudy.logs.attacks.shadow import Refits, cheap_scores
 from understudy.logs.generators.gru import Gru
 from understudy.logs.generators.registry import parse_generator
-from understudy.logs.interactions import Interactions
+from understudy.logs.interactions import IntArray, Interactions
 from understudy.logs.models.rasch import fit_rasch
 from understudy.logs.reading import read_log
 
@@ -84,9 +84,7 @@ def against_reference(losses: Floats, reference: Floats) -> Floats:
     return reference - losses
 
 
-def against_shadows(
-    losses: Floats, shadows: Sequence[tuple[Flags, Floats]], rows: NDArray[np.int64]
-) -> Floats:
+def against_shadows(losses: Floats, shadows: Sequence[tuple[Flags, Floats]], rows: IntArray) -> Floats:
     """The log-likelihood ratio of a learner's loss under normal laws of fits with them and without them.
 
     A few shadows tell where a learner's losses lie. How far the two laws are apart, and how much losses scatter, is
