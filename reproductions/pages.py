@@ -20,6 +20,7 @@ PAPERS = {
     "keystroke_privacy": "keystrokes",
     "two_stage": "two-stage",
     "validation_desk": "validation-desk",
+    "head_to_head": "head-to-head",
 }
 
 

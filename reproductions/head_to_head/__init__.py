@@ -1,0 +1,1 @@
+"""Our generators against those of others: utility, attacks, cost, and what each epsilon covers."""

@@ -1,0 +1,259 @@
+"""The page of the comparison with generators of others."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from statistics import fmean
+
+from reproductions.head_to_head.claims import TABLE as CLAIMS
+from reproductions.head_to_head.methods import LEARNER, MINUTES, MOST_STEPS, PEERS, Method
+from reproductions.head_to_head.trials import N_REFITS
+from reproductions.pages import fill, markdown_table, rows_of, tables_of
+
+TABLES = tables_of("head_to_head")
+LOGS = {"assistments": "ASSISTments", "classroom": "the classroom", "rare-paths": "the log of rare paths"}
+
+# By method and column: a mean over halves, or words.
+Means = dict[str, dict[str, str | float]]
+
+
+@dataclass(frozen=True)
+class Column:
+    """A measured column: its name on the page, and whether less of it is better."""
+
+    name: str
+    title: str
+    lower: bool = True
+    digits: int = 3
+
+
+UTILITY = (
+    Column("wrmse_centred", "difficulties: weighted RMSE, centred"),
+    Column("action_tv", "actions: total variation"),
+    Column("transition_tv", "transitions: total variation"),
+    Column("length_ks", "lengths: KS"),
+    Column("repeats_ks", "repeats: KS"),
+    Column("success_gap", "success rate: gap"),
+    Column("curve_gap", "learning curve: gap"),
+    Column("leaving_success_gap", "leaving after success: gap"),
+    Column("leaving_failure_gap", "leaving after failure: gap"),
+    Column("prediction_auc", "next outcome: AUC", lower=False),
+)
+OWN_SCORES = (
+    Column("sdv_quality", "SDV: quality", lower=False),
+    Column("sdv_sequence_length", "SDV: lengths", lower=False),
+    Column("mostlyai_accuracy", "mostlyai: accuracy", lower=False),
+    Column("mostlyai_coherence", "mostlyai: coherence", lower=False),
+)
+# By these a method is said to be better or worse.
+COMPARED = (*UTILITY, *OWN_SCORES)
+# A difference that other halves of the same log would show as well.
+MATTERS = 0.01
+
+
+def page() -> str:
+    """The page from its template."""
+    return fill(
+        "head_to_head",
+        {
+            "versions": _versions(),
+            "minutes": f"{MINUTES:g}",
+            "most_steps": str(MOST_STEPS),
+            "n_refits": str(N_REFITS),
+            **{name.replace("-", "_"): _log_tables(name) for name in LOGS},
+            **{f"{name.replace('-', '_')}_better": better(name) for name in LOGS},
+            "claims": claims_table(),
+            "datasynthesizer_chance": _facts()["datasynthesizer"].get(
+                "chance_of_the_best_parent", "(not checked)"
+            ),
+        },
+    )
+
+
+def means(log: str) -> Means:
+    """By method: the mean over halves of each measured column, or its words; methods that failed have a problem."""
+    found: Means = {}
+    rows = [row for row in rows_of(TABLES / "results.csv") if row["log"] == log]
+    for method in dict.fromkeys(row["method"] for row in rows):
+        mine = [row for row in rows if row["method"] == method]
+        good = [row for row in mine if not row["problem"]]
+        found[method] = {"problem": mine[0]["problem"]} if not good else {"halves": len(good)}
+        for name in good[0] if good else ():
+            values = [row[name] for row in good if row[name]]
+            if values:
+                found[method][name] = fmean(map(float, values)) if _is_number(values[0]) else values[0]
+    return found
+
+
+def _log_tables(log: str) -> str:
+    """Both tables of a log, and what they lack."""
+    found = means(log)
+    absent = [f"`{label}`" for label in METHODS if label not in found]
+    words = f"\n\nNot measured on this log: {', '.join(absent)}." if absent else ""
+    return f"{utility_table(found)}\n\n{risk_table(found)}{words}"
+
+
+def utility_table(found: Means) -> str:
+    """Our metrics."""
+    return _table(found, UTILITY)
+
+
+def risk_table(found: Means) -> str:
+    """The scores of peers, attacks and cost."""
+    return _table(found, OWN_SCORES, attacks=True)
+
+
+def _table(found: Means, columns: tuple[Column, ...], *, attacks: bool = False) -> str:
+    best = {
+        column.name: (min if column.lower else max)(
+            [float(row[column.name]) for row in found.values() if column.name in row], default=None
+        )
+        for column in columns
+    }
+    header = ["method", "covers", *(column.title for column in columns)]
+    if attacks:
+        header += ["strongest attack: AUC", "interval", "which", "with refits", "processor seconds", "MB"]
+    rows = []
+    for label, method in METHODS.items():
+        if label not in found:
+            continue
+        row = found[label]
+        if row.get("problem"):
+            rows.append([f"`{label}`", method.covers, f"not measured: {row['problem']}"])
+            rows[-1] += [""] * (len(header) - 3)
+            continue
+        cells = [_cell(row, column, best[column.name]) for column in columns]
+        if attacks:
+            refits = f"{row['auc_refits']:.3f}" if "auc_refits" in row else "–"
+            cells += [
+                f"{row['auc']:.3f}",
+                f"{row['auc_low']:.3f} to {row['auc_high']:.3f}",
+                str(row["attack"]),
+            ]
+            cells += [refits, f"{row['seconds']:.0f}", f"{row['megabytes']:.0f}"]
+        rows.append([f"`{label}`", method.covers, *cells])
+    return markdown_table(header, rows)
+
+
+def _cell(row: dict[str, str | float], column: Column, best: float | None) -> str:
+    if column.name not in row:
+        return "–"
+    value = float(row[column.name])
+    text = f"{value:.{column.digits}f}"
+    return f"**{text}**" if value == best else text
+
+
+def better(log: str) -> str:
+    """Where a peer that covers a learner, or covers less, is better than our best at the same epsilon."""
+    found = means(log)
+    ours = {label: row for label, row in found.items() if label in OUR_PRIVATE and not row.get("problem")}
+    if not ours:
+        return "Not measured."
+    lines = []
+    for column in COMPARED:
+        reached = [float(row[column.name]) for row in ours.values() if column.name in row]
+        if not reached:
+            continue
+        best = min(reached) if column.lower else max(reached)
+        winners = []
+        for label, row in found.items():
+            if label in OUR_LABELS or column.name not in row:
+                continue
+            gain = (best - float(row[column.name])) * (1 if column.lower else -1)
+            if gain > MATTERS:
+                winners.append((gain, label, float(row[column.name])))
+        if winners:
+            words = ", ".join(
+                f"`{label}` by {gain:.3f} ({value:.3f})"
+                for gain, label, value in sorted(winners, reverse=True)
+            )
+            lines.append(f"- {column.title} (ours: {best:.3f}): {words}.")
+    return "\n".join(lines) or f"On {LOGS[log]}, none."
+
+
+METHODS: dict[str, Method] = {method.label: method for methods in PEERS.values() for method in methods}
+OUR_LABELS = tuple(method.label for method in PEERS["ours"])
+# At the epsilon of the peers.
+OUR_PRIVATE = tuple(
+    method.label
+    for method in PEERS["ours"]
+    if method.covers == LEARNER and not method.label.endswith("epsilon=2")
+)
+
+
+def _versions() -> str:
+    rows = [[row["peer"], row["version"] or row["problem"]] for row in rows_of(TABLES / "peers.csv")]
+    return markdown_table(["environment", "version"], rows)
+
+
+def claims_table() -> str:
+    """What every check found, in words, a row per peer."""
+    facts = _facts()
+    rows = []
+    for peer, (unit, moved, outside, noise) in CHECKED.items():
+        found = facts.get(peer, {"problem": "it was not run."})
+        cells = (
+            (unit, f"not checked: {found['problem']}", "", "")
+            if "problem" in found
+            else (unit, moved.format(**found), outside, noise.format(**found))
+        )
+        rows.append([peer, *cells])
+    header = ["", "epsilon is for", "one learner with 300 rows, measured", "outside of epsilon", "noise"]
+    return markdown_table(header, rows)
+
+
+# By peer: the unit of its epsilon, what the check found, what else is read off the data, and where noise comes from.
+CHECKED = {
+    "ours": (
+        "a learner (replace one)",
+        "uses rho {rho_used} of the {rho_stated} that are stated",
+        "the number of learners; names of actions and the longest sequence are declared",
+        "the operating system's entropy; seeded on this page, where nothing is given out",
+    ),
+    "privtrace": (
+        "a learner (add or remove one; replacing one costs twice the epsilon)",
+        "moves each sum by {counts_moved} in L1, behind Laplace noise of scale {laplace_scale}: as stated",
+        "the number of learners",
+        "ours here; numpy's in the authors' program",
+    ),
+    "opendp": (
+        "as many rows as the user declares",
+        "moves {counts_moved} counts: noise of deviation {deviation_per_row} if the unit is a row, "
+        "{deviation_per_learner} if it is declared to be 300 rows: as stated, in both cases",
+        "nothing, with declared keys",
+        "OpenSSL's generator, seeded by the system",
+    ),
+    "mostlyai": (
+        "a learner, as stated; a row where categories are found",
+        "moves {counts_moved} counts of categories behind Laplace noise of scale {laplace_scale}, whose stated "
+        "sensitivity is 1, and her own action is kept in {own_action_kept} of analyses (1 is always); leaving her out "
+        "of a batch of {batch} moves the sum of clipped gradients by {gradient_moved}, where {clipping_norm} is stated",
+        "the validation loss: a fifth of the learners choose the checkpoint, the learning rate and the end of "
+        "training; the number of learners",
+        "numpy's and torch's generators for simulations; Opacus' secure mode is off",
+    ),
+    "datasynthesizer": (
+        "a row",
+        "moves {counts_moved} counts in each of {n_tables} tables, behind Laplace noise of scale {laplace_scale}; "
+        "single columns spend another epsilon of {epsilon_of_columns} at a stated {epsilon}: twice that in all",
+        "the number of rows; values of columns unless they are declared",
+        "numpy's generator, whose seed is {usual_seed} unless the user gives another: two runs have the same noise "
+        "(measured: {same_noise_twice})",
+    ),
+}
+
+
+def _facts() -> dict[str, dict[str, str]]:
+    """What the checks measured, by peer."""
+    facts: dict[str, dict[str, str]] = {}
+    for row in rows_of(CLAIMS):
+        facts.setdefault(row["peer"], {})[row["fact"]] = _short(row["value"])
+    return facts
+
+
+def _is_number(text: str) -> bool:
+    return text.replace(".", "", 1).lstrip("-").isdigit()
+
+
+def _short(text: str) -> str:
+    return f"{float(text):.3g}" if _is_number(text) else text

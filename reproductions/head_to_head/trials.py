@@ -1,0 +1,167 @@
+"""A method on one half of a log: its process, its synthetic log, utility, attacks and cost."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import subprocess
+import tempfile
+import threading
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from reproductions.head_to_head.environments import MOSTLYAI, SDV
+from reproductions.head_to_head.flat_table import domain, flatten, walk
+from reproductions.head_to_head.generators import generator_of
+from reproductions.head_to_head.methods import EPSILON, PROGRAMS, Method
+from reproductions.pages import ROOT
+from understudy.core.privacy.composition import default_delta
+from understudy.errors import DataError, MissingError
+from understudy.logs.audit import judged_chance, judged_risk, membership_scores
+from understudy.logs.generators.budget import budget
+from understudy.logs.generators.private_sums import first_rows
+from understudy.logs.interactions import Interactions, joined
+from understudy.logs.trial import Split, attacker_knowledge, shadow_attack_on
+from understudy.logs.utility import measure
+
+# No process of a method may take longer.
+MOST_SECONDS = 30 * 60
+N_REFITS = 8
+# Rows of a synthetic learner whom nothing ends.
+LONGEST = 1000
+
+
+@dataclass(frozen=True)
+class Cost:
+    """What a process took: seconds of processor time, and its largest memory."""
+
+    seconds: float
+    megabytes: float
+
+
+def try_method(log: Interactions, method: Method, seed: int) -> dict[str, Any]:
+    """The row of one method on one half of the log."""
+    split = Split(log, seed)
+    rng = np.random.default_rng(seed)
+    used = split.real.training
+    if method.most_learners is not None and used.n_learners > method.most_learners:
+        used = used.select(np.sort(rng.permutation(used.n_learners)[: method.most_learners]))
+    synthetic, cost = _synthetic(method, used, seed, rng)
+    row: dict[str, Any] = {
+        "method": method.label,
+        "seed": seed,
+        "trained_learners": used.n_learners,
+        "n_rows": synthetic.n_rows,
+        **measure(split.real, synthetic),
+        **_attacked(split, used, method, synthetic, rng),
+        "seconds": cost.seconds,
+        "megabytes": cost.megabytes,
+    }
+    # On one half: they take longer than everything else together.
+    return row if seed else row | own_scores(split.real.training, synthetic)
+
+
+def run(words: list[str], most_seconds: float = MOST_SECONDS) -> tuple[str, Cost]:
+    """What a process printed, and its cost; one thread, so that seconds compare."""
+    one_thread = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
+    environment = os.environ | one_thread | {"PYTHONPATH": str(ROOT)}
+    with tempfile.TemporaryFile("w+", encoding="utf-8") as printed, open(os.devnull, "w") as nowhere:
+        process = subprocess.Popen(words, stdout=printed, stderr=nowhere, env=environment, cwd=ROOT)
+        timer = threading.Timer(most_seconds, process.kill)
+        timer.start()
+        # Not `wait`: the memory of this child alone is asked for.
+        _, status, usage = os.wait4(process.pid, 0)
+        was_killed = not timer.is_alive()
+        timer.cancel()
+        process.returncode = os.waitstatus_to_exitcode(status)
+        printed.seek(0)
+        text = printed.read()
+    if process.returncode:
+        # What it printed may quote rows.
+        ending = (
+            f"took longer than {most_seconds:.0f} s" if was_killed else f"ended with {process.returncode}"
+        )
+        raise DataError(f"the program {ending}.", hint="try it by hand.", code="program-failed")
+    return text, Cost(usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024)
+
+
+def _synthetic(
+    method: Method, log: Interactions, seed: int, rng: np.random.Generator
+) -> tuple[Interactions, Cost]:
+    """What the method's process makes of a log."""
+    delta = default_delta(log.n_learners)
+    with tempfile.TemporaryDirectory(prefix="understudy-peer-") as name:
+        folder = Path(name)
+        train, out, values = folder / "train.csv", folder / "out.csv", folder / "domain.json"
+        values.write_text(json.dumps(domain(log.actions)), encoding="utf-8")
+        if method.form == "table":
+            flatten(log, method.most_steps).write_csv(train)
+        else:
+            rows = log if method.most_steps is None else first_rows(log, method.most_steps)
+            rows.to_polars("learner-").write_csv(train)
+        words = method.words(
+            {
+                "train": train,
+                "out": out,
+                "domain": values,
+                "seed": seed,
+                "delta": delta,
+                "rho": budget(EPSILON, delta),
+            }
+        )
+        _, cost = run(words)
+        written = pl.read_csv(out, infer_schema=False)
+    if method.form == "table":
+        return walk(written, log.n_learners, log.actions, LONGEST, rng), cost
+    known = written.filter(pl.col("action").is_in(list(log.actions)) & pl.col("outcome").is_in(["0", "1"]))
+    drawn = Interactions.from_frame(known.with_columns(pl.col("outcome").cast(pl.Int8)), single_rows=True)
+    return drawn.recode(log.actions), cost
+
+
+def _attacked(
+    split: Split, used: Interactions, method: Method, synthetic: Interactions, rng: np.random.Generator
+) -> dict[str, Any]:
+    """The strongest attack without refits, and with them where the method is fast."""
+    outsiders = split.real.held_out
+    if used.n_learners < split.real.training.n_learners:
+        outsiders = outsiders.select(np.sort(rng.permutation(outsiders.n_learners)[: used.n_learners]))
+    population = joined(used, outsiders).declare()
+    member = np.arange(population.n_learners) < used.n_learners
+    knowledge = attacker_knowledge(population)
+    scores = membership_scores(knowledge, synthetic, None)
+    risk = judged_risk(knowledge, member, scores, rng)
+    chance = judged_chance(knowledge, member, scores, rng)
+    row: dict[str, Any] = {
+        "auc": risk.worst.auc,
+        "auc_low": risk.low,
+        "auc_high": risk.high,
+        "attack": risk.worst.attack,
+        "auc_chance_high": chance.high,
+        "found_at_1pct": risk.most_found.tpr_at_1pct,
+    }
+    if method.refitted:
+        shadow = shadow_attack_on(generator_of(method.label), knowledge, N_REFITS)
+        refitted = judged_risk(knowledge, member, shadow.scores(synthetic, scores), rng).worst
+        row |= {"auc_refits": max(risk.worst.auc, refitted.auc)}
+    return row
+
+
+def own_scores(real: Interactions, synthetic: Interactions) -> dict[str, float]:
+    """The scores that peers give a synthetic log, of those peers that install."""
+    found: dict[str, float] = {}
+    with tempfile.TemporaryDirectory(prefix="understudy-peer-") as name:
+        paths = [Path(name) / "real.csv", Path(name) / "synthetic.csv"]
+        for log, path in zip((real, synthetic), paths, strict=True):
+            log.to_polars("learner-").write_csv(path)
+        for environment in (SDV, MOSTLYAI):
+            with contextlib.suppress(MissingError):
+                program = PROGRAMS / f"{environment.name}_quality.py"
+                text, _ = run([str(environment.python()), str(program), *map(str, paths)])
+                scores = json.loads(text.splitlines()[-1])
+                found |= {f"{environment.name}_{name}": value for name, value in scores.items()}
+    return found

@@ -1,0 +1,124 @@
+"""One method after the other: what cannot be run is skipped with a message, and pages show it."""
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from reproductions.head_to_head import environments, measure, page
+from reproductions.head_to_head.environments import Environment
+from reproductions.head_to_head.methods import NOTHING, Method
+from reproductions.head_to_head.trials import run, try_method
+from reproductions.pages import rows_of, write_rows
+from understudy.errors import DataError, MissingError
+from understudy.logs.simulate import Classroom
+
+COPY = ("-c", "import shutil, sys; shutil.copy(*sys.argv[1:])", "{train}", "{out}")
+NOWHERE = Environment("nowhere", ("no-such-package",))
+LOG = Classroom(n_learners=40, n_actions=6, longest=30)
+
+
+@pytest.fixture(autouse=True)
+def no_environments(monkeypatch, tmp_path):
+    """No test makes an environment: pip always fails, as without a network."""
+    monkeypatch.setenv(environments.FOLDER_VARIABLE, str(tmp_path / "peers"))
+
+    def create(place, **_):
+        (place / "bin").mkdir(parents=True, exist_ok=True)
+
+    def fail(words, **_):
+        return subprocess.CompletedProcess(words, 1, "", "no network")
+
+    monkeypatch.setattr(environments.venv, "create", create)
+    monkeypatch.setattr(environments.subprocess, "run", fail)
+
+
+def test_an_environment_that_cannot_be_made_is_said():
+    with pytest.raises(MissingError) as raised:
+        NOWHERE.python()
+    assert raised.value.code == "no-environment"
+    assert "nowhere" in raised.value.message
+
+
+def test_an_environment_is_made_once(monkeypatch):
+    done = []
+    monkeypatch.setattr(
+        environments.subprocess,
+        "run",
+        lambda words, **_: done.append(words[3]) or subprocess.CompletedProcess(words, 0, "", ""),
+    )
+    made = Environment("made", ("a",), removed=("b",))
+    assert made.python() == made.python() == environments.folder() / "made" / "bin" / "python"
+    assert done == ["install", "uninstall"]
+
+
+def test_a_method_that_copies_its_rows_is_perfect_and_found_out():
+    log = LOG.simulate(np.random.default_rng(1)).declare()
+    row = try_method(log, Method("copy", NOTHING, COPY), 0)
+    assert row["action_tv"] == row["transition_tv"] == row["wrmse"] == 0
+    assert row["auc"] > 0.8
+    assert row["trained_learners"] == 20
+    assert row["seconds"] > 0
+    assert row["megabytes"] > 1
+    # The scores of others need their environments.
+    assert "sdv_quality" not in row
+
+
+def test_a_program_that_fails_or_takes_too_long_says_nothing_of_its_input():
+    for code, seconds, words in (
+        ("print('Ada'); 1 / 0", 60, "ended with 1"),
+        ("while True: pass", 0.2, "longer"),
+    ):
+        with pytest.raises(DataError, match=words) as raised:
+            run([sys.executable, "-c", code], seconds)
+        assert "Ada" not in str(raised.value)
+
+
+def test_methods_are_measured_again_in_their_place_and_skipped_with_a_message(monkeypatch, tmp_path, capsys):
+    monkeypatch.setattr(measure, "RESULTS", tmp_path / "results.csv")
+    monkeypatch.setattr(measure.os, "nice", lambda _: 15)
+    monkeypatch.setattr(measure, "LOGS", {"classroom": lambda: LOG.simulate(np.random.default_rng(1))})
+    methods = (Method("copy", NOTHING, COPY), Method("absent", NOTHING, COPY, NOWHERE))
+    monkeypatch.setattr(measure, "PEERS", {"both": methods})
+    for _ in range(2):
+        measure.measure_methods("both")
+    assert "skipped: the environment of nowhere cannot be made" in capsys.readouterr().out
+    copied, absent = rows_of(tmp_path / "results.csv")
+    assert (copied["method"], copied["problem"], copied["action_tv"]) == ("copy", "", "0.0000")
+    assert absent["method"] == "absent"
+    assert "nowhere" in absent["problem"]
+    assert absent["action_tv"] == ""
+
+
+def test_the_page_shows_what_was_measured_and_what_was_not(monkeypatch, tmp_path):
+    header = ("log", "problem", "method", "seed", "wrmse_centred", "action_tv", "sdv_quality")
+    ours, peer, absent = "markov-dp:epsilon=8", "opendp MST, per row", "SDV PAR"
+    rows = [
+        ("classroom", "", ours, 0, 0.20, 0.10, 0.9),
+        ("classroom", "", ours, 1, 0.30, 0.20, 0.9),
+        ("classroom", "", peer, 0, 0.40, 0.05, 0.9),
+        ("classroom", "it is not there.", absent, 0, "", "", ""),
+    ]
+    write_rows(tmp_path / "results.csv", header, rows)
+    monkeypatch.setattr(page, "TABLES", tmp_path)
+    found = page.means("classroom")
+    assert found[ours]["wrmse_centred"] == pytest.approx(0.25)
+    assert found[ours]["halves"] == 2
+    table = page.utility_table(found)
+    assert f"| `{ours}` | a learner | **0.250** | 0.150 |" in table
+    assert f"| `{peer}` | a row | 0.400 | **0.050** |" in table
+    assert "not measured: it is not there." in table
+    assert page.better("classroom") == (
+        "- actions: total variation (ours: 0.150): `opendp MST, per row` by 0.100 (0.050)."
+    )
+
+
+def test_a_check_that_was_not_run_is_shown_as_such(monkeypatch, tmp_path):
+    claims = tmp_path / "claims.csv"
+    facts = [("opendp", "problem", "no network."), ("privtrace", "counts_moved", 1.0)]
+    write_rows(claims, ("peer", "fact", "value"), [*facts, ("privtrace", "laplace_scale", 0.3125)])
+    monkeypatch.setattr(page, "CLAIMS", claims)
+    table = page.claims_table()
+    assert "not checked: no network." in table
+    assert "moves each sum by 1 in L1, behind Laplace noise of scale 0.312" in table
