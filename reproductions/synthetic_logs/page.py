@@ -7,7 +7,7 @@ from itertools import groupby
 import numpy as np
 
 from reproductions.pages import fill, markdown_table, rows_of, tables_of
-from reproductions.synthetic_logs import group
+from reproductions.synthetic_logs import group, network
 from understudy.core.privacy.noise import seeded_noise
 from understudy.logs.generators.registry import parse_generator
 from understudy.logs.simulate import Classroom
@@ -52,6 +52,7 @@ def page() -> str:
             "private": _private(),
             "private_worst": f"{100 * float(private['markov-dp:epsilon=8']['auc_worst']):.0f}",
             "attacks": attacks_table(),
+            **network.values(),
             **group.values(),
             "long_drop": long["drop:0.75"]["auc_worst"],
             "long_markov": long["markov"]["auc_worst"],

@@ -255,9 +255,9 @@ class Part:
 
 # Gradients of outcomes and of the end would vanish beside those of actions if all were cut together.
 PARTS = (
-    Part(("end",), 1.2, 0.05, 0.1),
+    Part(("end",), 1.5, 0.1, 0.1),
     Part(("popular",), 4.0, 0.25, 0.05),
-    Part(("token", "result", "input", "state", "bias", "question", "stay"), 4.0, 0.35, 0.02),
+    Part(("token", "result", "input", "state", "bias", "question", "stay"), 4.0, 0.3, 0.02),
     Part(("easy",), 2.5, 0.3, 0.09),
     Part(("success",), 6.0, 0.05, 0.02),
 )
