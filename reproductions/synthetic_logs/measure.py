@@ -2,46 +2,31 @@
 
 from __future__ import annotations
 
-import altair as alt
 import numpy as np
-from numpy.typing import NDArray
-from scipy.stats import norm
 
-from reproductions.pages import DATA, tables_of, write_rows
-from understudy.core.pages.figures import MUTED, WARNING, Figure, data
-from understudy.core.privacy.noise import seeded_noise
+from reproductions.pages import tables_of, write_rows
+from reproductions.synthetic_logs import table_four
+from reproductions.synthetic_logs.figures import ability_histogram, draw_figures
+from reproductions.synthetic_logs.sentences import measure_sentences
+from reproductions.synthetic_logs.speed import measure_speed
+from reproductions.synthetic_logs.table_four import BASELINES, LOG, PUBLISHED_HALF
 from understudy.logs.audit import MEMBERSHIP_ATTACKS
 from understudy.logs.description import describe
-from understudy.logs.generators.registry import parse_generator
-from understudy.logs.interactions import Interactions
 from understudy.logs.models.rasch import fit_rasch
 from understudy.logs.reading import read_log
-from understudy.logs.release.report import shares_figure
-from understudy.logs.simulate import DUOLINGO_SHAPE, RARE_PATHS, Classroom
-from understudy.logs.study import StudyOptions, study
+from understudy.logs.simulate import RARE_PATHS, Classroom
+from understudy.logs.study import study
 from understudy.logs.study_report import tradeoff
+from understudy.logs.vocabulary import DUOLINGO_SHAPE
 
-LOG = DATA / "assistments2009.csv.gz"
 TABLES = tables_of("synthetic_logs")
-RATIOS = ("0", "0.25", "0.5", "0.75", "0.99", "0.999")
-METHODS = (*(f"drop:{ratio}" for ratio in RATIOS), "markov")
 PRIVATE_METHODS = ("drop:0.5", "markov", *(f"markov-dp:epsilon={e}" for e in (1, 2, 4, 8)))
 ATTACKED_METHODS = ("drop:0.5", "markov", "markov-dp:epsilon=8")
-N_LONG = 600
-LONG_METHODS = ("drop:0", "drop:0.5", "drop:0.75", "drop:0.99", "markov")
 
 
 def measure_published() -> None:
-    """The published methods on ASSISTments and on a log of Duolingo's shape."""
-    log = read_log(LOG)
-    summaries = study(log, METHODS).summaries
-    _keep(summaries, "assistments")
-    tradeoff(summaries).save(TABLES, "tradeoff")
-    _describe(log)
-    # Half of the learners: matching all subsequences takes the square of their number.
-    long_log = DUOLINGO_SHAPE.simulate(np.random.default_rng(1)).select(np.arange(N_LONG))
-    few = StudyOptions(n_seeds=1, n_shadows=8)
-    _keep(study(long_log, LONG_METHODS, few).summaries, "duolingo-shape")
+    """The published methods on ASSISTments."""
+    _keep(study(read_log(LOG), BASELINES).summaries, "assistments")
 
 
 def measure_private() -> None:
@@ -93,33 +78,35 @@ _DESCRIBED = (
 )
 
 
-def _describe(log: Interactions) -> None:
-    """The size of the log (the paper's Table 2), its actions and its abilities (Figures 1 and 3)."""
-    description = describe(log)
-    write_rows(TABLES / "description.csv", _DESCRIBED, [[getattr(description, name) for name in _DESCRIBED]])
-    rng = np.random.default_rng(1)
-    half = log.select(rng.permutation(log.n_learners)[: log.n_learners // 2])
-    synthetic = parse_generator("markov").fit(half, rng, seeded_noise(rng)).sample(None, rng)
-    shares_figure(half, synthetic).save(TABLES, "actions")
-    _ability_figure(fit_rasch(half).ability).save(TABLES, "abilities")
-
-
-def _ability_figure(ability: NDArray[np.float64]) -> Figure:
-    heights, edges = np.histogram(ability, bins=40, density=True)
-    bars = [
-        {"from": float(a), "to": float(b), "density": float(h)}
-        for a, b, h in zip(edges[:-1], edges[1:], heights, strict=True)
-    ]
-    at = np.linspace(edges[0], edges[-1], 200)
-    law = norm.pdf(at, ability.mean(), ability.std())
-    curve = [{"ability": float(x), "density": float(y)} for x, y in zip(at, law, strict=True)]
-    x = alt.X("from:Q", title="estimated ability (log-odds)")
-    histogram = alt.Chart(data(bars)).mark_bar(color=MUTED).encode(x=x, x2="to:Q", y="density:Q")
-    normal = alt.Chart(data(curve)).mark_line(color=WARNING).encode(x="ability:Q", y="density:Q")
-    words = (
-        f"Histogram of abilities with a normal law of mean {ability.mean():.2f}, spread {ability.std():.2f}."
+def measure_descriptions() -> None:
+    """The sizes of the logs (the paper's Table 2) and the abilities of the learners whom the authors trained on."""
+    half = read_log(PUBLISHED_HALF)
+    logs = {
+        "ours": read_log(LOG),
+        "half": half,
+        "simulated": DUOLINGO_SHAPE.simulate(np.random.default_rng(1)),
+    }
+    rows = []
+    for name, log in logs.items():
+        description = describe(log)
+        rows.append([name, *(getattr(description, column) for column in _DESCRIBED)])
+    write_rows(TABLES / "description.csv", ("log", *_DESCRIBED), rows)
+    ability = fit_rasch(half).ability
+    write_rows(TABLES / "abilities.csv", ("from", "to", "density"), ability_histogram(ability))
+    write_rows(
+        TABLES / "ability-law.csv", ("mean", "spread"), [(f"{ability.mean():.4f}", f"{ability.std():.4f}")]
     )
-    return Figure.of((histogram + normal).properties(width=520, height=220), words)
 
 
-PARTS = {"published": measure_published, "private": measure_private}
+PARTS = {
+    "published": measure_published,
+    "private": measure_private,
+    "published_half": table_four.measure_published_half,
+    "samples": table_four.measure_samples,
+    "long": table_four.measure_long,
+    "entropy": table_four.measure_entropy,
+    "descriptions": measure_descriptions,
+    "sentences": measure_sentences,
+    "speed": measure_speed,
+    "figures": draw_figures,
+}

@@ -2,15 +2,9 @@
 
 from __future__ import annotations
 
-from itertools import groupby
-
-import numpy as np
-
 from reproductions.pages import fill, markdown_table, rows_of, tables_of
 from reproductions.synthetic_logs import group, network
-from understudy.core.privacy.noise import seeded_noise
-from understudy.logs.generators.registry import parse_generator
-from understudy.logs.simulate import Classroom
+from reproductions.synthetic_logs.figures import short_method
 
 TABLES = tables_of("synthetic_logs")
 # Table 4 of the paper: RMSE, weighted RMSE, re-identification AUC.
@@ -23,28 +17,56 @@ PUBLISHED = {
         "drop:0.99": (0.719, 0.481, 0.497),
         "drop:0.999": (0.833, 0.692, 0.497),
         "markov": (0.245, 0.065, 0.495),
+        "gru": (0.213, 0.061, 0.508),
     },
     "duolingo-shape": {
         "drop:0": (0.000, 0.000, 1.000),
+        "drop:0.25": (0.208, 0.067, 1.000),
         "drop:0.5": (0.308, 0.113, 1.000),
         "drop:0.75": (0.450, 0.195, 1.000),
         "drop:0.99": (0.730, 0.624, 0.554),
+        "drop:0.999": (0.793, 0.985, 0.506),
         "markov": (0.369, 0.114, 0.511),
+        "gru": (0.431, 0.143, 0.516),
     },
+}
+# Tables 2 and section 5.3: rows, learners, actions, repeats (median and most), lengths (least, median and most).
+PUBLISHED_SIZES = {
+    "ASSISTments, the paper's": ("279k", "4163", "112", "3", "144", "1", "20", "1021"),
+    "Duolingo, the paper's": ("1.2M", "1213", "2416", "4", "–", "90", "742", "10008"),
 }
 
 
 def page() -> str:
     """The page from its template."""
-    markov, long, private = _table("assistments")["markov"], _table("duolingo-shape"), _table("private")
+    markov, private = _table("assistments")["markov"], _table("private")
+    samples, half = _table("samples"), _table("published-half")
+    long, full = _table("duolingo-shape"), _table("duolingo-full")
+    entropy = {row["log"]: row for row in rows_of(TABLES / "entropy.csv")}
+    set_aside = entropy["ASSISTments, ours"]
     return fill(
         "synthetic_logs",
         {
             "description": _description(),
-            "assistments": _compared("assistments"),
+            "set_aside": _percent(set_aside["by_paper"]),
+            "set_aside_by_us": _percent(set_aside["by_us"]),
+            "set_aside_half": _percent(entropy["ASSISTments, their half"]["by_paper"]),
+            "set_aside_long": _percent(entropy["Duolingo's shape, simulated"]["by_paper"]),
+            "half": _half(),
+            "half_gru": half["gru"]["rmse"],
+            "half_gru_range": _range(half["gru"]),
+            "half_markov_range": _range(half["markov"]),
+            "half_gru_weighted": half["gru"]["wrmse"],
+            "half_markov_weighted": half["markov"]["wrmse"],
+            "assistments": _compared("assistments", "samples", "private"),
+            "gru_lcs": samples["gru"]["auc_lcs"],
+            "gru_worst": samples["gru"]["auc_worst"],
+            "gru_strongest": samples["gru"]["strongest"],
             "luck": markov["auc_chance_high"],
             "luck_found": f"{100 * float(markov['tpr_chance_high']):.0f}",
-            "duolingo": _compared("duolingo-shape"),
+            "lengths": _lengths(),
+            "duolingo": _compared("duolingo-shape", "duolingo-full"),
+            "sentences": _sentences(),
             "examples": _examples(),
             "markov_lcs": markov["auc_lcs"],
             "markov_worst": markov["auc_worst"],
@@ -54,8 +76,12 @@ def page() -> str:
             "attacks": attacks_table(),
             **network.values(),
             **group.values(),
-            "long_drop": long["drop:0.75"]["auc_worst"],
+            "long_drop": long["drop:0.99"]["auc_lcs"],
+            "full_drop": full["drop:0.99"]["auc_lcs"],
+            "full_drop_more": full["drop:0.999"]["auc_lcs"],
             "long_markov": long["markov"]["auc_worst"],
+            "long_strongest": long["markov"]["strongest"],
+            "speed": _speed(),
         },
     )
 
@@ -68,28 +94,124 @@ def _interval(row: dict[str, str]) -> str:
     return f"{row['auc_worst_low']} to {row['auc_worst_high']}"
 
 
-def _compared(name: str) -> str:
-    found = _table(name)
-    header = ["method", "RMSE (published)", "weighted RMSE (published)"]
-    header += ["published attack as we read it: AUC (published)", "as its authors compute it: AUC"]
-    header += ["strongest attack: AUC", "interval", "which", "found at 1 % false alarms", "interval"]
+def _range(row: dict[str, str]) -> str:
+    return f"{row['rmse_low']} to {row['rmse_high']}"
+
+
+def _half() -> str:
+    """The errors on the authors' own half: ours, how single samples scatter, and the published ones."""
+    published = PUBLISHED["assistments"]
     rows = []
-    for method, (rmse, wrmse, auc) in PUBLISHED[name].items():
-        row = found[method]
+    for method, row in _table("published-half").items():
+        rmse, wrmse, _ = published.get(_paper_method(method), (None, None, None))
         rows.append(
             [
-                f"`{method}`",
-                f"{row['rmse']} ({rmse:.3f})",
-                f"{row['wrmse']} ({wrmse:.3f})",
-                f"{row['auc_lcs']} ({auc:.3f})",
-                row["auc_lcs_published"],
-                f"**{row['auc_worst']}**",
-                _interval(row),
-                row["strongest"],
-                _percent(row["tpr_at_1pct"]),
-                f"{_percent(row['tpr_at_1pct_low'])} to {_percent(row['tpr_at_1pct_high'])}",
+                f"`{short_method(method)}`",
+                _beside(row["rmse"], rmse),
+                _range(row),
+                _beside(row["wrmse"], wrmse),
+                row["action_tv"],
+                row["transition_tv"],
             ]
         )
+    header = ["method", "RMSE (published)", "single samples", "weighted RMSE (published)"]
+    return markdown_table([*header, "actions: total variation", "transitions: total variation"], rows)
+
+
+def _paper_method(method: str) -> str:
+    """The column of the paper that a method belongs to."""
+    return "gru" if method.split(":")[0] == "gru" else method
+
+
+def _beside(ours: str, published: float | None) -> str:
+    return ours if published is None else f"{ours} ({published:.3f})"
+
+
+def _compared(name: str, *others: str) -> str:
+    """Table 4: errors from the table with several samples where there is one, attacks from the first that has them."""
+    found = [_table(table) for table in (name, *others)]
+    methods = dict.fromkeys((*found[0], *found[min(1, len(others))]))
+    columns = list(PUBLISHED[name])
+    # As in the paper, and what it does not have at the end.
+    ordered = sorted(
+        methods, key=lambda method: [*columns, _paper_method(method)].index(_paper_method(method))
+    )
+    header = ["method", "RMSE (published)", "weighted RMSE (published)"]
+    header += ["published attack as we read it: AUC (published)", "as its authors compute it: AUC"]
+    header += ["strongest attack: AUC", "interval", "which", "found at 1 % false alarms"]
+    rows = []
+    for method in ordered:
+        errors = found[min(1, len(others))].get(method) or found[0][method]
+        attacked = next(table[method] for table in found if table.get(method, {}).get("auc_worst"))
+        rmse, wrmse, auc = PUBLISHED[name].get(_paper_method(method), (None, None, None))
+        rows.append(
+            [
+                f"`{short_method(method)}`",
+                _beside(errors["rmse"], rmse),
+                _beside(errors["wrmse"], wrmse),
+                _beside(attacked["auc_lcs"], auc),
+                attacked["auc_lcs_published"],
+                f"**{attacked['auc_worst']}**",
+                _interval(attacked),
+                attacked["strongest"],
+                _percent(attacked["tpr_at_1pct"]),
+            ]
+        )
+    return markdown_table(header, rows)
+
+
+def _lengths() -> str:
+    """Lengths and repeats of what each method writes; `drop:0` is the training half itself."""
+    names = {"drop:0": "training half"}
+    rows = []
+    for method, row in _table("samples").items():
+        if method in ("drop:0", "drop:0.5", "markov", "gru", "runs", "markov-dp:epsilon=8"):
+            rows.append(
+                [
+                    names.get(method, f"`{method}`"),
+                    *(f"{float(row[name]):.0f}" for name in ("length_min", "length_median", "length_max")),
+                    row["length_ks"],
+                    f"{float(row['repeats_median']):.1f}",
+                    f"{float(row['repeats_max']):.0f}",
+                    row["repeats_ks"],
+                ]
+            )
+    header = ["", "length: min", "median", "max", "distance (KS)"]
+    return markdown_table([*header, "repeats: median", "max", "distance (KS)"], rows)
+
+
+def _sentences() -> str:
+    header = [
+        "",
+        "steps that the original has",
+        "words in whole sentences",
+        "next sentence of the same theme",
+    ]
+    rows = [
+        [_named(row["method"]), *(_percent(row[name]) for name in list(row)[1:])]
+        for row in rows_of(TABLES / "sentences.csv")
+    ]
+    return markdown_table(header, rows)
+
+
+def _named(method: str) -> str:
+    return method if method == "original" else f"`{method}`"
+
+
+def _examples() -> str:
+    """Sequences of the simulated course beside generated ones: no real learner is shown."""
+    rows = [[_named(row["method"]), row["text"]] for row in rows_of(TABLES / "examples.csv")]
+    return markdown_table(["", "how a sequence begins"], rows)
+
+
+def _speed() -> str:
+    header = ["log", "method", "rows read", "rows written", "read", "fit", "sample", "write", "in all"]
+    rows = []
+    for row in rows_of(TABLES / "speed.csv"):
+        steps = [float(row[name]) for name in ("read", "fit", "sample", "write")]
+        seconds = [f"{step:.1f} s" for step in (*steps, sum(steps))]
+        sizes = [f"{int(row[name]):,}" for name in ("n_rows", "n_sampled")]
+        rows.append([row["log"], f"`{row['method']}`", *sizes, *seconds])
     return markdown_table(header, rows)
 
 
@@ -140,27 +262,19 @@ def attacks_table() -> str:
     return markdown_table(header, rows)
 
 
-def _examples() -> str:
-    """Sequences of a simulated classroom beside generated ones: no real learner is shown."""
-    rng = np.random.default_rng(3)
-    log = Classroom(n_learners=300, n_actions=20, shortest=12).simulate(rng)
-    generated = parse_generator("markov").fit(log, rng, seeded_noise(rng)).sample(4, rng)
-    rows = []
-    for name, source in (("original (simulated)", log), ("generated by `markov`", generated)):
-        for i in range(3):
-            codes = source.action[source.offsets[i] : source.offsets[i + 1]]
-            runs = [f"{source.actions[code]} x {len(list(run))}" for code, run in groupby(codes)]
-            rows.append([name, ", ".join(runs[:9]) + (", ..." if len(runs) > 9 else "")])
-    return markdown_table(["", "practice runs (action x attempts)"], rows)
-
-
 def _description() -> str:
-    (ours,) = rows_of(TABLES / "description.csv")
-    *sizes, right, wrong = ours.values()
+    """Sizes of the logs, and what has no finite difficulty in ours."""
+    ours = {row["log"]: list(row.values())[1:] for row in rows_of(TABLES / "description.csv")}
+    *sizes, right, wrong = ours["ours"]
     header = ["", "rows", "learners", "actions", "repeats: median", "repeats: max", "length: min"]
-    published = ["published", "279k", "4163", "112", "3", "144", "1", "20", "1021"]
-    table = markdown_table([*header, "median", "max"], [["ours", *sizes], published])
+    rows = [
+        ["ASSISTments, ours", *sizes],
+        ["their training half", *ours["half"][:-2]],
+        *([name, *figures] for name, figures in PUBLISHED_SIZES.items()),
+        ["Duolingo's shape, simulated", *ours["simulated"][:-2]],
+    ]
+    table = markdown_table([*header, "median", "max"], rows)
     return (
-        f"{table}\n\n{right} actions are always right and {wrong} always wrong; they have no finite difficulty and are "
-        "set aside, as in the paper."
+        f"{table}\n\nIn our log {right} actions are always right and {wrong} always wrong; they have no finite "
+        "difficulty and are set aside, as in the paper."
     )

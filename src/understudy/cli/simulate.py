@@ -23,9 +23,16 @@ from understudy.errors import UsageError
 from understudy.exams.simulate import Exam
 from understudy.keystrokes.formats.events import event_table
 from understudy.keystrokes.simulate import EXPERIENCE, TypingCourse
-from understudy.logs.simulate import SHAPES
+from understudy.logs.simulate import RARE_PATHS, Classroom
+from understudy.logs.vocabulary import DUOLINGO_SHAPE, VocabularyCourse
 
 app = command_group()
+
+SHAPES: dict[str, Classroom | VocabularyCourse] = {
+    "classroom": Classroom(),
+    "duolingo": DUOLINGO_SHAPE,
+    "rare-paths": RARE_PATHS,
+}
 
 
 class Shape(Enum):

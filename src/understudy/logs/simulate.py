@@ -94,20 +94,6 @@ class Classroom:
         )
 
 
-# The shape of the Duolingo log in Vie, Rigaux and Minn 2022: few learners, many words, long sequences.
-DUOLINGO_SHAPE = Classroom(
-    n_learners=1213,
-    n_actions=2416,
-    median_length=742.0,
-    length_spread=0.85,
-    shortest=90,
-    longest=10_000,
-    run=1.2,
-    wander=0.15,
-    branches=6,
-    quit=0.0,
-)
-
 # Few learners, many actions, rare paths: where transition counts give members away.
 RARE_PATHS = Classroom(
     n_learners=330,
@@ -121,8 +107,6 @@ RARE_PATHS = Classroom(
     branches=4,
     quit=0.0,
 )
-
-SHAPES = {"classroom": Classroom(), "duolingo": DUOLINGO_SHAPE, "rare-paths": RARE_PATHS}
 
 
 @njit(cache=True, nogil=True)

@@ -138,7 +138,9 @@ def name_places(summaries: list[Row], widest: float) -> list[Row]:
     for summary in sorted(summaries, key=lambda s: -s["auc_worst"]):
         name = short_name(summary["method"])
         across, width = math.sqrt(summary["wrmse"] / widest), LETTER_WIDTH * len(name)
-        for step, left in product((0, 1, -1, 2, -2, 3, -3, -4, -5, -6), (across > 0.6, across <= 0.6)):
+        for step, left in product(
+            (0, 1, -1, 2, -2, 3, -3, -4, -5, -6, 4, 5, 6), (across > 0.6, across <= 0.6)
+        ):
             height = summary["auc_worst"] - step * LETTER_HEIGHT
             start = across - 0.03 - width if left else across + 0.03
             box = (start, start + width, height - LETTER_HEIGHT / 2, height + LETTER_HEIGHT / 2)

@@ -39,19 +39,26 @@ class Knowledge:
         return self.n_training / max(self.population.n_learners, 1)
 
     @cached_property
-    def judged(self) -> NDArray[np.bool_]:
-        """Learners with enough information to be recognised.
-
-        Their limit (section 5.3) weighs an action by -p log p, which is next to nothing for
-        a rare one; but a learner who did what hardly any other does is recognised by just that. So
-        learners with a rare action are judged whatever their entropy.
-        """
+    def enough_entropy(self) -> NDArray[np.bool_]:
+        """Learners above the limit of Vie, Rigaux and Minn (2022), section 5.3."""
         log = self.population
         share = np.bincount(log.action, minlength=log.n_actions) / max(log.n_rows, 1)
         information = -share * np.log(np.where(share > 0, share, 1.0))
         entropy = totals(log.learner, information[log.action], log.n_learners)
         share_in = min(max(self.training_share, 1e-9), 1.0)
         enough: NDArray[np.bool_] = entropy > -share_in * np.log(share_in)
+        return enough
+
+    @cached_property
+    def judged(self) -> NDArray[np.bool_]:
+        """Learners with enough information to be recognised.
+
+        The published limit weighs an action by -p log p, which is next to nothing for
+        a rare one; but a learner who did what hardly any other does is recognised by just that. So
+        learners with a rare action are judged whatever their entropy.
+        """
+        log = self.population
+        enough = self.enough_entropy.copy()
         pair = np.unique(log.learner.astype(np.int64) * log.n_actions + log.action)
         learner, action = pair // max(log.n_actions, 1), pair % max(log.n_actions, 1)
         n_learners_with = np.bincount(action, minlength=log.n_actions)
