@@ -44,7 +44,7 @@ Flags = NDArray[np.bool_]
 
 TABLE = tables_of("synthetic_logs") / "network.csv"
 LOG = DATA / "assistments2009.csv.gz"
-METHODS = ("gru", "gru-dp:epsilon=8")
+METHODS = ("gru",)
 # The attacker's own network: a third of the epochs give nearly all of what it learns.
 ATTACKER = "gru:epochs=10"
 # Rows of a learner: up to, and what it is called.
