@@ -5,6 +5,7 @@ from __future__ import annotations
 from reproductions.pages import fill, markdown_table, rows_of, tables_of
 from reproductions.synthetic_logs import group, network
 from reproductions.synthetic_logs.figures import short_method
+from reproductions.synthetic_logs.table_four import LONG_NETWORK
 
 TABLES = tables_of("synthetic_logs")
 # Table 4 of the paper: RMSE, weighted RMSE, re-identification AUC.
@@ -80,6 +81,8 @@ def page() -> str:
             "full_drop": full["drop:0.99"]["auc_lcs"],
             "full_drop_more": full["drop:0.999"]["auc_lcs"],
             "long_markov": long["markov"]["auc_worst"],
+            "long_markov_error": long["markov"]["wrmse"],
+            "long_gru": long[LONG_NETWORK]["auc_worst"],
             "long_strongest": long["markov"]["strongest"],
             "speed": _speed(),
         },
