@@ -85,6 +85,7 @@ def page() -> str:
             "long_gru": long[LONG_NETWORK]["auc_worst"],
             "long_strongest": long["markov"]["strongest"],
             "speed": _speed(),
+            "load": f"{max(float(row['load']) for row in rows_of(TABLES / 'speed.csv')):.0f}",
         },
     )
 
