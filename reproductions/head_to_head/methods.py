@@ -119,7 +119,7 @@ PEERS: dict[str, tuple[Method, ...]] = {
             NOTHING,
             (_program("sdv_par"), "generate", "{train}", "{out}", "{seed}", "128"),
             SDV,
-            # The whole of the log is one padded tensor: with all rows of a half of ASSISTments it takes 7 GB and hours.
+            # The whole log is one padded tensor: with all rows of a half of ASSISTments it takes 7 GB.
             most_steps=100,
             most_learners=500,
         ),

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from statistics import fmean
 
 from reproductions.head_to_head.claims import TABLE as CLAIMS
-from reproductions.head_to_head.methods import LEARNER, MINUTES, MOST_STEPS, PEERS, Method
+from reproductions.head_to_head.methods import LEARNER, MINUTES, MOST_STEPS, NOTHING, PEERS, ROW, Method
 from reproductions.head_to_head.trials import N_REFITS
 from reproductions.pages import fill, markdown_table, rows_of, tables_of
 
@@ -62,6 +62,7 @@ def page() -> str:
             "n_refits": str(N_REFITS),
             **{name.replace("-", "_"): _log_tables(name) for name in LOGS},
             **{f"{name.replace('-', '_')}_better": better(name) for name in LOGS},
+            "best": best_table("assistments"),
             "claims": claims_table(),
             "datasynthesizer_chance": _facts()["datasynthesizer"].get(
                 "chance_of_the_best_parent", "(not checked)"
@@ -112,7 +113,7 @@ def _table(found: Means, columns: tuple[Column, ...], *, attacks: bool = False) 
     }
     header = ["method", "covers", *(column.title for column in columns)]
     if attacks:
-        header += ["strongest attack: AUC", "interval", "which", "with refits", "processor seconds", "MB"]
+        header += ["strongest attack: AUC", "interval", "which", "with refits", "seconds", "MB", "halves"]
     rows = []
     for label, method in METHODS.items():
         if label not in found:
@@ -130,7 +131,7 @@ def _table(found: Means, columns: tuple[Column, ...], *, attacks: bool = False) 
                 f"{row['auc_low']:.3f} to {row['auc_high']:.3f}",
                 str(row["attack"]),
             ]
-            cells += [refits, f"{row['seconds']:.0f}", f"{row['megabytes']:.0f}"]
+            cells += [refits, f"{row['seconds']:.0f}", f"{row['megabytes']:.0f}", str(row["halves"])]
         rows.append([f"`{label}`", method.covers, *cells])
     return markdown_table(header, rows)
 
@@ -141,6 +142,36 @@ def _cell(row: dict[str, str | float], column: Column, best: float | None) -> st
     value = float(row[column.name])
     text = f"{value:.{column.digits}f}"
     return f"**{text}**" if value == best else text
+
+
+def best_table(log: str) -> str:
+    """The best of ours and of others by what they cover, and its figure, for every metric of ours."""
+    found = means(log)
+    groups = {
+        f"{whose}, covers {covers}": [
+            label
+            for label, method in METHODS.items()
+            if (label in OUR_LABELS) == (whose == "ours")
+            and method.covers == covers
+            and label not in LESS_EPSILON
+        ]
+        for covers in (LEARNER, ROW, NOTHING)
+        for whose in ("ours", "others")
+    }
+    groups = {title: labels for title, labels in groups.items() if any(label in found for label in labels)}
+    rows = []
+    for column in UTILITY:
+        cells = []
+        for labels in groups.values():
+            reached = [
+                (float(found[label][column.name]), label)
+                for label in labels
+                if column.name in found.get(label, {})
+            ]
+            value, label = (min if column.lower else max)(reached, default=(None, ""))
+            cells.append("–" if value is None else f"{value:.3f} (`{label}`)")
+        rows.append([column.title, *cells])
+    return markdown_table(["", *groups], rows)
 
 
 def better(log: str) -> str:
@@ -173,11 +204,10 @@ def better(log: str) -> str:
 
 METHODS: dict[str, Method] = {method.label: method for methods in PEERS.values() for method in methods}
 OUR_LABELS = tuple(method.label for method in PEERS["ours"])
-# At the epsilon of the peers.
+# Not at the epsilon of the peers.
+LESS_EPSILON = ("markov-dp:epsilon=2",)
 OUR_PRIVATE = tuple(
-    method.label
-    for method in PEERS["ours"]
-    if method.covers == LEARNER and not method.label.endswith("epsilon=2")
+    method.label for method in PEERS["ours"] if method.covers == LEARNER and method.label not in LESS_EPSILON
 )
 
 

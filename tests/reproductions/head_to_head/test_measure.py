@@ -109,6 +109,9 @@ def test_the_page_shows_what_was_measured_and_what_was_not(monkeypatch, tmp_path
     assert f"| `{ours}` | a learner | **0.250** | 0.150 |" in table
     assert f"| `{peer}` | a row | 0.400 | **0.050** |" in table
     assert "not measured: it is not there." in table
+    best = page.best_table("classroom")
+    assert "|  | ours, covers a learner | others, covers a row | others, covers nothing |" in best
+    assert f"| 0.250 (`{ours}`) | 0.400 (`{peer}`) | – |" in best
     assert page.better("classroom") == (
         "- actions: total variation (ours: 0.150): `opendp MST, per row` by 0.100 (0.050)."
     )
