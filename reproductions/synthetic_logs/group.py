@@ -37,7 +37,7 @@ Floats = NDArray[np.float64]
 Flags = NDArray[np.bool_]
 
 TABLE = tables_of("synthetic_logs") / "group.csv"
-METHODS = ("drop:0.5", "markov", "gru", "markov-dp:epsilon=8", "markov-dp:epsilon=2")
+METHODS = ("drop:0.5", "markov", "markov-dp:epsilon=8", "markov-dp:epsilon=2")
 CLASSROOM = Classroom(n_learners=1200, n_actions=40)
 # A third has the condition; half of them are shared.
 SHARE = 1 / 3
