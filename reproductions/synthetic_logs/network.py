@@ -2,8 +2,9 @@
 
 `python -m reproductions.synthetic_logs.network` measures them and writes docs/reproductions/synthetic-logs/network.csv.
 
-The published attack matches subsequences, and sees little of what a network remembers. Here the attacker knows every learner's sequence and the method, and plays the custodian: other random halves are fitted and
-sampled (shadows), so that what a learner's score looks like with them and without them is known.
+The published attack matches subsequences, and sees little of what a network remembers. Here the attacker knows every
+learner's sequence and the method, and plays the custodian: other random halves are fitted and sampled (shadows), so
+that what a learner's score looks like with them and without them is known.
 
 - On the sampled log: the product's own attacks, with the few refits that a network allows; and the attacker's own
   network, fitted to the synthetic log. It gives a learner whom the log resembles a higher likelihood.
