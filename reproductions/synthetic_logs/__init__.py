@@ -1,1 +1,1 @@
-"""Synthetic logs from a Markov chain, against dropping rows (Vie, Rigaux and Minn 2022)."""
+"""Synthetic logs from a Markov chain and a recurrent network, against dropping rows (Vie, Rigaux and Minn 2022)."""
