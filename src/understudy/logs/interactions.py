@@ -36,7 +36,8 @@ class Interactions:
     Row r is the attempt at `actions[action[r]]` with success `outcome[r]`; the rows of
     learner i are `offsets[i]:offsets[i + 1]`. `item`, `time` and `group` are optional;
     `group` has one code per learner. `declared` says that the vocabulary is public: it was given
-    by the custodian, and does not depend on what the learners did. `origin` is the file or frame
+    by the custodian, and does not depend on what the learners did. `chapters` has one code per action where
+    the custodian also declared that the actions are in the order of the course. `origin` is the file or frame
     that the log was read from. A synthetic log has the `guarantee` of its generator, and the `card` under which
     it was charged.
     """
@@ -52,6 +53,7 @@ class Interactions:
     groups: tuple[str, ...] = ()
     simulated: bool = False
     declared: bool = False
+    chapters: IntArray | None = None
     origin: Origin = field(default_factory=Origin)
     guarantee: Guarantee | None = None
     card: str | None = None
@@ -193,12 +195,24 @@ class Interactions:
         """The same log, its vocabulary declared to be public."""
         return replace(self, declared=True)
 
-    def with_vocabulary(self, names: Sequence[str]) -> Interactions:
-        """The log with a declared vocabulary; actions that it lacks become one."""
-        names = [name for name in names if name != POOLED]
-        position = {name: code for code, name in enumerate(names)}
-        code = np.array([position.get(name, len(names)) for name in self.actions], dtype=np.int32)
-        return replace(self, action=code[self.action], actions=(*names, POOLED), declared=True)
+    def with_vocabulary(self, names: Sequence[str], chapters: Sequence[int] | None = None) -> Interactions:
+        """The log with a declared vocabulary; actions that it lacks become one.
+
+        With `chapters`, one for each name, the names are in the order of the course.
+        """
+        known = [
+            (name, code)
+            for name, code in zip(names, chapters or [0] * len(names), strict=True)
+            if name != POOLED
+        ]
+        position = {name: code for code, (name, _) in enumerate(known)}
+        code = np.array([position.get(name, len(known)) for name in self.actions], dtype=np.int32)
+        # What is pooled is no part of the course: it is a chapter of its own.
+        of = [chapter for _, chapter in known]
+        own = None if chapters is None else np.array([*of, max(of, default=0) + 1], dtype=np.int32)
+        return replace(
+            self, action=code[self.action], actions=(*position, POOLED), declared=True, chapters=own
+        )
 
     def select(self, learners: ArrayLike) -> Interactions:
         """The log of some learners, in the order given; the vocabulary stays."""
@@ -251,7 +265,7 @@ class Interactions:
         action = table[self.action] if self.n_rows else self.action
         if self.n_rows and action.min() < 0:
             raise DataError("the log has actions that the wanted vocabulary lacks.")
-        return replace(self, action=action, actions=tuple(actions), declared=False)
+        return replace(self, action=action, actions=tuple(actions), declared=False, chapters=None)
 
     def constant_actions(self) -> NDArray[np.bool_]:
         """Which actions occur and always or never succeed: they have no finite difficulty.

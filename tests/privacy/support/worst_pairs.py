@@ -135,11 +135,17 @@ def own_name_chance(epsilon: float, delta: float) -> float:
 
 
 def released_log(
-    log: Interactions, noise: Any, *, epsilon: float = 8.0, delta: float = 1e-6, longest: int = 1000
+    log: Interactions,
+    noise: Any,
+    *,
+    kind: type[MarkovDP] = MarkovDP,
+    epsilon: float = 8.0,
+    delta: float = 1e-6,
+    longest: int = 1000,
 ) -> Any:
-    """Everything that a fit of `markov-dp` keeps, and a sample of it."""
+    """Everything that a fit of a private generator keeps, and a sample of it."""
     rng = np.random.default_rng(0)
-    fitted = MarkovDP(epsilon, delta=delta, longest=longest).fit(log, rng, noise)
+    fitted = kind(epsilon, delta=delta, longest=longest).fit(log, rng, noise)
     drawn = fitted.sample(20, np.random.default_rng(0))
     return vars(fitted).copy(), drawn.action, drawn.outcome, drawn.offsets, drawn.actions
 

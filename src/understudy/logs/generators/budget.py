@@ -85,14 +85,16 @@ def stated(epsilon: float, delta: float, mechanism: str) -> Guarantee:
 class Spending:
     """A budget of `rho`, of which each statistic takes its share once."""
 
-    def __init__(self, rho: float, noise: Noise, *, vocabulary: bool) -> None:
+    def __init__(
+        self, rho: float, noise: Noise, *, vocabulary: bool, shares: dict[str, float] = SHARES
+    ) -> None:
         self.rho = rho
         self.released: dict[str, Noisy] = {}
         self._noise = noise
         self._n_cells = 0
         rest = 1.0 - VOCABULARY_SHARE if vocabulary else 1.0
-        total = sum(SHARES.values())
-        self._shares = {name: rest * share / total for name, share in SHARES.items()}
+        total = sum(shares.values())
+        self._shares = {name: rest * share / total for name, share in shares.items()}
         if vocabulary:
             self._shares["vocabulary"] = VOCABULARY_SHARE
 
@@ -127,8 +129,15 @@ class Replay(Spending):
     It is what an attacker does who saw the noisy sums.
     """
 
-    def __init__(self, rho: float, released: dict[str, Noisy], *, vocabulary: bool) -> None:
-        super().__init__(rho, os_noise(), vocabulary=vocabulary)
+    def __init__(
+        self,
+        rho: float,
+        released: dict[str, Noisy],
+        *,
+        vocabulary: bool,
+        shares: dict[str, float] = SHARES,
+    ) -> None:
+        super().__init__(rho, os_noise(), vocabulary=vocabulary, shares=shares)
         self.released = released
         self._added: dict[str, Total] = {}
 

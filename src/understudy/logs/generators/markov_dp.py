@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from math import log1p, sqrt
-from typing import ClassVar
+from typing import ClassVar, Self
 
 import numpy as np
 from numpy.polynomial.hermite_e import hermegauss
@@ -30,6 +30,7 @@ from understudy.core.privacy.noise import Noise
 from understudy.core.privacy.risk import RiskLimit
 from understudy.errors import UsageError
 from understudy.logs.generators.budget import (
+    SHARES,
     Noisy,
     Replay,
     Spending,
@@ -107,13 +108,12 @@ class MarkovDP(Generator):
         claim = stated(self.epsilon, delta, "discrete Gaussian mechanism on clipped sums over learners")
         return replace(claim, extra_delta=delta / 2)
 
-    def within(self, limit: RiskLimit, n_learners: int) -> MarkovDP:
+    def within(self, limit: RiskLimit, n_learners: int) -> Self:
         """The same generator with as little noise as keeps to a risk."""
 
-        def at(epsilon: float) -> MarkovDP:
-            return MarkovDP(epsilon, self.delta, self.longest)
-
-        return at(limit.epsilon(lambda epsilon: at(epsilon).guarantee(n_learners)))
+        kind = type(self)
+        epsilon = limit.epsilon(lambda tried: kind(tried, self.delta, self.longest).guarantee(n_learners))
+        return kind(epsilon, self.delta, self.longest)
 
     def guarantee_for(self, log: Interactions) -> Guarantee:
         """Where names are declared, all of delta is for the sums; where they are found, the sums spend less."""
@@ -130,7 +130,7 @@ class MarkovDP(Generator):
     def _fit(self, log: Interactions, rng: np.random.Generator, noise: Noise) -> None:
         """Release the noisy sums, then make a chain and difficulties of them."""
         found = not log.declared
-        spending = Spending(self._rho(vocabulary=found), noise, vocabulary=found)
+        spending = Spending(self._rho(vocabulary=found), noise, vocabulary=found, shares=self._shares)
         log = first_rows(log, self.longest)
         if found:
             log = _with_private_vocabulary(log, spending, self._delta / 2)
@@ -141,6 +141,11 @@ class MarkovDP(Generator):
     @property
     def _delta(self) -> float:
         return self.delta or default_delta(self.n_learners_)
+
+    @property
+    def _shares(self) -> dict[str, float]:
+        """What each statistic takes of the budget."""
+        return SHARES
 
     def _rho(self, *, vocabulary: bool) -> float:
         """The budget of all sums together, that of names included."""
@@ -161,7 +166,7 @@ class MarkovDP(Generator):
     def learner_sums(self, log: Interactions) -> LearnerSums:
         """What each learner of a log would have added to the sums that this fit released; names aside."""
         found = "vocabulary 0" in self.transcript_
-        replay = Replay(self._rho(vocabulary=found), self.transcript_, vocabulary=found)
+        replay = Replay(self._rho(vocabulary=found), self.transcript_, vocabulary=found, shares=self._shares)
         log = first_rows(log, self.longest)
         if found:
             log = log.with_vocabulary(self.actions_)
@@ -180,16 +185,38 @@ class MarkovDP(Generator):
         return Interactions(action, outcome, offsets, self.actions_)
 
     def _fit_chain(self, log: Interactions, spending: Spending) -> None:
-        n_learners, n_actions = self.n_learners_, log.n_actions
-        walks, edges = WalkStatistics(log), bin_edges(self.longest)
+        walks = WalkStatistics(log)
+        starts, stay_share = self._fit_lengths(walks, spending)
+        row_norm, run_norm = self._norms(walks, spending, stay_share)
+        (rows,) = spending.spend("rows", walks.rows(row_norm))
+        (runs,) = spending.spend("runs", walks.runs(run_norm))
+        same = np.full(log.n_actions, 1.0 / log.n_actions)
+        self.popularity_, self.signal_["actions"] = _believed(rows, float(rows.values.sum()), same)
+        run_shares, _ = _believed(runs, float(runs.values.sum()), self.popularity_)
+        # Noise of an action's share of the rows, in shares.
+        self.share_noise_ = float(np.max(rows.sigma)) / max(float(rows.values.sum()), 1.0)
+        stay = stay_chances(self.popularity_, run_shares, stay_share, self.share_noise_)
+        arrivals = self.popularity_ * (1.0 - stay) + 1e-12
+        arrivals /= arrivals.sum()
+        some = np.sort(np.argsort(-self.popularity_)[:MOST_JUMP_ACTIONS])
+        (jumps,) = spending.spend("jumps", walks.jumps(run_norm, some))
+        start, _ = _believed(starts, self.n_learners_, self.popularity_)
+        survival = 1.0 - np.concatenate([[0.0], np.cumsum(self.length_law_)[:-1]])
+        jump = _jump_chances(jumps, some, arrivals)
+        chain = match_popularity(start, stay, jump, survival, self.popularity_)
+        self.tables_ = _tables(start, stay, chain, self.n_learners_, self.longest)
+
+    def _fit_lengths(self, walks: WalkStatistics, spending: Spending) -> tuple[Noisy, float]:
+        """How many rows learners have and how many of them succeed; returns noisy starts and the share that stays."""
+        edges = bin_edges(self.longest)
         (moments,) = spending.spend("length moments", walks.length_moments(self.longest))
         (lengths,) = spending.spend("lengths", walks.lengths(edges))
         (starts,) = spending.spend("starts", walks.starts())
-        believed = Lengths(n_learners, edges)
+        believed = Lengths(self.n_learners_, edges)
         believed.observe_moments(moments.values, float(np.max(moments.sigma)))
         believed.observe_bins(lengths.values, float(np.max(lengths.sigma)))
         law, _ = believed.law()
-        most, self.success_error_ = choose_most_rows(law, n_learners, spending.rho_of("totals"))
+        most, self.success_error_ = choose_most_rows(law, self.n_learners_, spending.rho_of("totals"))
         (overall,) = spending.spend("totals", walks.totals(most))
         # Successes and failures together are rows, with the noise of both.
         noise_of_rows = sqrt(2.0) * float(np.max(overall.sigma))
@@ -198,39 +225,28 @@ class MarkovDP(Generator):
         self.unseen_ = believed.unseen
         n_runs, successes, failures = np.maximum(overall.values, 1.0)
         self.success_rate_ = float(np.clip(successes / (successes + failures), 0.02, 0.98))
-        stay_share = float(np.clip(1.0 - n_runs / (successes + failures), 0.0, 0.98))
+        return starts, float(np.clip(1.0 - n_runs / (successes + failures), 0.0, 0.98))
 
-        norms = spending.spend("norms", walks.row_norms(edges), walks.run_norms(edges))
-        n_rows = n_learners * float(self.length_law_ @ np.arange(1, self.longest + 1))
-        row_norm, run_norm = (
+    @property
+    def _n_rows(self) -> float:
+        """Rows of all learners, by what is believed of their lengths."""
+        return self.n_learners_ * float(self.length_law_ @ np.arange(1, self.longest + 1))
+
+    def _norms(self, walks: WalkStatistics, spending: Spending, stay_share: float) -> list[float]:
+        """Where learners' rows and runs are clipped."""
+        edges = bin_edges(self.longest)
+        noisy = spending.spend("norms", walks.row_norms(edges), walks.run_norms(edges))
+        masses = self._n_rows, self._n_rows * (1 - stay_share)
+        return [
             choose_norm(
                 bin_centres(edges),
-                to_simplex(noisy.values, n_learners),
+                to_simplex(each.values, self.n_learners_),
                 mass,
-                n_actions,
+                walks.log.n_actions,
                 spending.rho_of(name),
             )
-            for noisy, mass, name in zip(
-                norms, (n_rows, n_rows * (1 - stay_share)), ("rows", "runs"), strict=True
-            )
-        )
-        (rows,) = spending.spend("rows", walks.rows(row_norm))
-        (runs,) = spending.spend("runs", walks.runs(run_norm))
-        same = np.full(n_actions, 1.0 / n_actions)
-        self.popularity_, self.signal_["actions"] = _believed(rows, float(rows.values.sum()), same)
-        run_shares, _ = _believed(runs, float(runs.values.sum()), self.popularity_)
-        # Noise of an action's share of the rows, in shares.
-        self.share_noise_ = float(np.max(rows.sigma)) / max(float(rows.values.sum()), 1.0)
-        stay = _stay_chances(self.popularity_, run_shares, stay_share, self.share_noise_)
-        arrivals = self.popularity_ * (1.0 - stay) + 1e-12
-        arrivals /= arrivals.sum()
-        some = np.sort(np.argsort(-self.popularity_)[:MOST_JUMP_ACTIONS])
-        (jumps,) = spending.spend("jumps", walks.jumps(run_norm, some))
-        start, _ = _believed(starts, n_learners, self.popularity_)
-        survival = 1.0 - np.concatenate([[0.0], np.cumsum(self.length_law_)[:-1]])
-        jump = _jump_chances(jumps, some, arrivals)
-        chain = match_popularity(start, stay, jump, survival, self.popularity_)
-        self.tables_ = _tables(start, stay, chain, n_learners, self.longest)
+            for each, mass, name in zip(noisy, masses, ("rows", "runs"), strict=True)
+        ]
 
     def _fit_outcomes(self, log: Interactions, spending: Spending) -> None:
         """Two Newton rounds on the penalised likelihood of difficulties, each learner's ability taken out."""
@@ -309,7 +325,7 @@ def _believed(noisy: Noisy, total: float, prior: Floats) -> tuple[Floats, float]
     return shrunk_shares(noisy.values, float(np.max(noisy.sigma)), total, prior)
 
 
-def _stay_chances(popularity: Floats, runs: Floats, stay_share: float, share_noise: float) -> Floats:
+def stay_chances(popularity: Floats, runs: Floats, stay_share: float, share_noise: float) -> Floats:
     """Chance to stay at each action: by its own rows and runs as far as they stand out from noise."""
     own = 1.0 - (1.0 - stay_share) * runs / np.maximum(popularity, 1e-12)
     trust = popularity / (popularity + 2.0 * share_noise)

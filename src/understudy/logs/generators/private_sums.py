@@ -11,8 +11,12 @@ from math import sqrt
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import expit
 
 from understudy.logs.interactions import IntArray, Interactions, totals
+from understudy.logs.models.cells import N_PRACTICE, new_jumps, practice_cells
+from understudy.logs.models.curriculum import displacement_class, n_displacements
+from understudy.logs.models.runs import N_CELLS, RunStates
 
 # Lattice steps within a clipping norm: what rounding towards zero loses is far below the noise.
 RESOLUTION = 2**18
@@ -80,6 +84,13 @@ def bounded_sum(value: Floats, most: float) -> Total:
     lattice = np.trunc(np.clip(value, 0.0, most) * (RESOLUTION / most))
     total = np.array([lattice.sum()]).astype(np.int64)
     return Total(total, float(RESOLUTION), most / RESOLUTION, _columns(lattice[:, None]))
+
+
+def signed_sum(value: Floats, most: float) -> Total:
+    """Sum of one number per learner, each cut to [-most, most]: replacing a learner moves it by 2 `most`."""
+    lattice = np.trunc(np.clip(value, -most, most) * (RESOLUTION / most))
+    total = np.array([lattice.sum()]).astype(np.int64)
+    return Total(total, 2.0 * RESOLUTION, most / RESOLUTION, _columns(lattice[:, None]))
 
 
 def moments_of(value: Floats, most: float) -> Total:
@@ -194,6 +205,11 @@ class WalkStatistics:
         """Runs per action."""
         return clipped_counts(*self._runs, self._shape, norm)
 
+    def repeats(self) -> Floats:
+        """Per learner: rows that are not the first of a run. Not a sum: no mechanism gives it out."""
+        learner, _, runs = self._runs
+        return self.log.lengths - totals(learner, runs, self.log.n_learners)
+
     def jumps(self, norm: float, actions: IntArray) -> Total:
         """Jumps from each to each of the given actions, as one long row."""
         log, n = self.log, len(actions)
@@ -207,6 +223,45 @@ class WalkStatistics:
         pair, count = np.unique(key, return_counts=True)
         shape = (log.n_learners, n * n)
         return clipped_counts(pair // (n * n), pair % (n * n), count.astype(np.float64), shape, norm)
+
+    def staying(self, expected: Floats, norm: float) -> Total:
+        """Per cell of a run: how many more learners stayed than is expected of their action; last rows left out."""
+        states = RunStates.of(self.log)
+        asked = states.stays >= 0
+        beyond = states.stays[asked] - expected[self.log.action[asked]]
+        return self._beyond(self.log.learner[asked], states.cell[asked], beyond, N_CELLS, norm)
+
+    def practice(self, easiness: Floats, ability: Floats, norm: float) -> Total:
+        """Per cell of earlier attempts: how many more succeeded than is expected of them and of their action."""
+        log = self.log
+        beyond = log.outcome - expit(easiness[log.action] + ability[log.learner])
+        return self._beyond(log.learner, practice_cells(log), beyond, N_PRACTICE, norm)
+
+    def _beyond(self, learner: IntArray, cell: IntArray, beyond: Floats, n_cells: int, norm: float) -> Total:
+        shape = (self.log.n_learners, n_cells)
+        pair, place = np.unique(learner.astype(np.int64) * n_cells + cell, return_inverse=True)
+        total = totals(place, beyond, len(pair))
+        return clipped_slopes(pair // n_cells, pair % n_cells, total, np.ones(n_cells), shape, norm)
+
+    def new_jumps(self, norm: float) -> Total:
+        """Jumps to actions that the learner had not tried before, and to others."""
+        counted = _counted(self.log.learner[self._jump_rows], 1 - new_jumps(self.log), 2)
+        return clipped_counts(*counted, (self.log.n_learners, 2), norm)
+
+    @property
+    def _jump_rows(self) -> NDArray[np.bool_]:
+        """Rows that begin a run, but for the learner's first."""
+        jumps = self._new_run.copy()
+        jumps[self.log.offsets[:-1][self.log.lengths > 0]] = False
+        return jumps
+
+    def displacements(self, norm: float) -> Total:
+        """Jumps by how far they lead in the declared order of actions."""
+        log, jumps = self.log, np.flatnonzero(self._jump_rows)
+        moved = log.action[jumps].astype(np.int64) - log.action[jumps - 1]
+        n_classes = n_displacements(log.n_actions)
+        counted = _counted(log.learner[jumps], displacement_class(moved, log.n_actions), n_classes)
+        return clipped_counts(*counted, (log.n_learners, n_classes), norm)
 
     def shared_actions(self, most: int) -> Total:
         """Per action: learners who attempted it, each spreading a norm of 1 over their first `most` actions."""

@@ -20,11 +20,12 @@ from understudy.logs.generators.gru import Gru
 from understudy.logs.generators.gru_dp import GruDP
 from understudy.logs.generators.markov_dp import MarkovDP
 from understudy.logs.generators.runs import Runs
+from understudy.logs.generators.runs_dp import RunsDP
 from understudy.logs.interactions import Interactions
 
 GROUP = "understudy.generators"
 GENERATORS: dict[str, type[Generator]] = {
-    kind.name: kind for kind in (Drop, Markov, Runs, MarkovDP, Gru, GruDP)
+    kind.name: kind for kind in (Drop, Markov, Runs, MarkovDP, RunsDP, Gru, GruDP)
 }
 # Classes whose guarantee is taken at its word; a subclass may do anything, so it is not one of them.
 _OURS = frozenset({*GENERATORS.values(), Adapted, Program})

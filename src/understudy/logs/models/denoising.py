@@ -15,6 +15,12 @@ Floats = NDArray[np.float64]
 OUTSTANDING = 3.0
 # What is kept of the popularity model in a cell, whatever the noise says.
 FLOOR = 0.05
+# Logarithms of ratios between a count and its guess, and the laws that they may have.
+RATIOS = np.linspace(-6.0, 4.0, 81)
+SPREADS = np.array([0.1, 0.2, 0.35, 0.5, 0.7, 1.0, 1.4, 1.8, 2.3])
+CENTRES = np.array([-2.5, -2.0, -1.5, -1.0, -0.7, -0.5, -0.3, -0.15, 0.0, 0.15, 0.3])
+ZEROS = np.array([0.0, 0.1, 0.3, 0.5, 0.7])
+NO_ZEROS = np.zeros(1)
 
 
 def to_simplex(noisy: Floats, total: float) -> Floats:
@@ -65,14 +71,37 @@ def shrink_jumps(noisy: Floats, sigma: float, popularity: Floats) -> Floats:
     return floored
 
 
-def fit_margins(table: Floats, margin: Floats, n_rounds: int = 50) -> Floats:
+def expected_counts(noisy: Floats, sigma: float, guess: Floats, zeros: Floats = ZEROS) -> Floats:
+    """The counts to expect behind noisy ones, each a guess times a ratio that is its own.
+
+    Ratios are taken to be lognormal, some of them zero; centre, spread and the share of zeros are those under which
+    the noisy counts are most likely (empirical Bayes). What noise hides stays near the guess.
+    """
+    guess = np.maximum(guess, 1e-12)
+    counts = guess[:, None] * np.exp(RATIOS)
+    fit = -0.5 * ((noisy[:, None] - counts) / sigma) ** 2
+    fit_zero = -0.5 * (noisy / sigma) ** 2
+    best = np.maximum(fit.max(axis=1), fit_zero)
+    fit, fit_zero = np.exp(fit - best[:, None]), np.exp(fit_zero - best)
+    laws = np.exp(-0.5 * ((RATIOS - CENTRES[:, None, None]) / SPREADS[:, None]) ** 2).reshape(-1, len(RATIOS))
+    laws /= laws.sum(axis=1, keepdims=True)
+    likely = fit @ laws.T
+    support = [np.log((1.0 - z) * likely + z * fit_zero[:, None] + 1e-300).sum(axis=0) for z in zeros]
+    zero, law = np.unravel_index(np.argmax(support), (len(zeros), len(laws)))
+    nonzero = 1.0 - zeros[zero]
+    weight = nonzero * likely[:, law] + zeros[zero] * fit_zero
+    expected: Floats = nonzero * ((fit * counts) @ laws[law]) / np.maximum(weight, 1e-300)
+    return expected
+
+
+def fit_margins(table: Floats, rows: Floats, columns: Floats | None = None, n_rounds: int = 50) -> Floats:
     """The table scaled by rows and columns until both margins are as wanted (iterative fitting)."""
     fitted = table.copy()
-    wanted = np.maximum(margin, 1e-9)
-    wanted = wanted / wanted.sum()
+    rows, columns = (np.maximum(margin, 1e-9) for margin in (rows, rows if columns is None else columns))
+    rows, columns = rows / rows.sum(), columns / columns.sum()
     for _ in range(n_rounds):
-        fitted *= (wanted / np.maximum(fitted.sum(axis=1), 1e-15))[:, None]
-        fitted *= (wanted / np.maximum(fitted.sum(axis=0), 1e-15))[None, :]
+        fitted *= (rows / np.maximum(fitted.sum(axis=1), 1e-15))[:, None]
+        fitted *= (columns / np.maximum(fitted.sum(axis=0), 1e-15))[None, :]
     return fitted
 
 

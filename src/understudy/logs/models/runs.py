@@ -25,6 +25,9 @@ N_FAILURES, N_SUCCESSES = 3, 5
 # The length of a run so far: 1, 2, 3, 4, 5 to 6, 7 to 9, 10 or more.
 _LENGTH_CLASS = np.array([0, 0, 1, 2, 3, 4, 4, 5, 5, 5, 6])
 N_LENGTHS = 7
+# Numbers are dealt from decks of these sizes; the larger they are, the closer a log comes to its model. All decks
+# together hold about so many.
+LEAST_DECK, MOST_DECK, ALL_DECKS = 16, 1024, 2**23
 # After so many refusals a jump is taken as it comes: learners who have tried everything have to go somewhere.
 MOST_REFUSALS = 20
 N_CELLS = (N_FAILURES + N_SUCCESSES) * N_LENGTHS
@@ -206,17 +209,33 @@ def _chance(log_odds):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def _drawn(rng, source, jumps):  # type: ignore[no-untyped-def]
+def _dealt(rng, decks, key):  # type: ignore[no-untyped-def]
+    """A number from 0 to 1, dealt from the key's deck of evenly spread ones; a new deck is twice as large."""
+    numbers, size, left = decks
+    if left[key] == 0:
+        n = min(max(2 * size[key], LEAST_DECK), numbers.shape[1])
+        for k in range(n):
+            numbers[key, k] = (k + rng.random()) / n
+        for k in range(n - 1, 0, -1):
+            other = int(rng.random() * (k + 1))
+            numbers[key, k], numbers[key, other] = numbers[key, other], numbers[key, k]
+        size[key] = left[key] = n
+    left[key] -= 1
+    return numbers[key, left[key]]
+
+
+@njit(cache=True, nogil=True)
+def _drawn(rng, decks, source, jumps):  # type: ignore[no-untyped-def]
     begin, likely, other, threshold = jumps
     low = begin[source]
-    x = rng.random() * (begin[source + 1] - low)
+    x = _dealt(rng, decks, source) * (begin[source + 1] - low)
     cell = int(x)
     k = low + cell
     return likely[k] if x - cell < threshold[k] else other[k]
 
 
 @njit(cache=True, nogil=True)
-def _next(rng, before, here, good, bad, jumps, sources, new, old):  # type: ignore[no-untyped-def]
+def _next(rng, decks, before, here, good, bad, jumps, sources, new, old):  # type: ignore[no-untyped-def]
     """Where a learner goes who leaves; one who can go nowhere stays."""
     of_action, pair, of_pair = sources
     source = of_action[here]  # before the first action `here` is -1, and the start is the last source
@@ -228,7 +247,7 @@ def _next(rng, before, here, good, bad, jumps, sources, new, old):  # type: igno
     there = here
     if jumps[0][source + 1] > jumps[0][source]:
         for _ in range(MOST_REFUSALS):
-            there = _drawn(rng, source, jumps)
+            there = _drawn(rng, decks, source, jumps)
             if there != here and rng.random() < (old if good[there] + bad[there] else new):
                 break
     return there
@@ -260,7 +279,12 @@ def _walk(  # type: ignore[no-untyped-def]
     action,
     outcome,
 ):
-    n_actions = len(stay)
+    n_actions, n_sources = len(stay), len(jumps[0]) - 1
+    # A deck for the jumps of each source, one for staying at each action, one for success at each action.
+    n_decks = n_sources + 2 * n_actions
+    most_numbers = min(MOST_DECK, max(LEAST_DECK, ALL_DECKS // n_decks))
+    empty = np.zeros(n_decks, dtype=np.int64)
+    decks = (np.empty((n_decks, most_numbers), dtype=np.float32), empty, empty.copy())
     classes, windows, failures = features
     new, old = np.exp(min(untried, 0.0)), np.exp(min(-untried, 0.0))
     good, bad = np.zeros(n_actions, dtype=np.int64), np.zeros(n_actions, dtype=np.int64)
@@ -274,11 +298,11 @@ def _walk(  # type: ignore[no-untyped-def]
         before, here, length, streak = -1, -1, 0, 0
         now = 0.0
         while row < last:
-            stays = length > 0 and rng.random() < _chance(
+            stays = length > 0 and _dealt(rng, decks, n_sources + here) < _chance(
                 stay[here] + stay_by_cell[here, _cell(length, streak)]
             )
             if not stays:
-                there = _next(rng, before, here, good, bad, jumps, sources, new, old)
+                there = _next(rng, decks, before, here, good, bad, jumps, sources, new, old)
                 before, here = here, there
                 length, streak = 0, 0
             length += 1
@@ -301,7 +325,7 @@ def _walk(  # type: ignore[no-untyped-def]
                 )
                 for column in range(len(practised)):
                     log_odds += weights[here, column] * practised[column]
-            success = rng.random() < _chance(log_odds)
+            success = _dealt(rng, decks, n_sources + n_actions + here) < _chance(log_odds)
             streak = _longer(streak, success)
             action[row], outcome[row] = here, success
             seconds[row], previous[row], last_row[here] = now, last_row[here], row

@@ -1,0 +1,171 @@
+"""Finds the walks that show what noisy sums say.
+
+Parameters of a `RunModel` are moved until the walks that it draws have the noisy sums, as far as noise lets these be
+known. Only noisy sums enter, never a learner: this is post-processing, and costs no privacy.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import expit, logit, ndtri
+
+from understudy.logs.generators.budget import Noisy
+from understudy.logs.generators.private_sums import Total, WalkStatistics
+from understudy.logs.interactions import IntArray, Interactions, offsets_of, totals
+from understudy.logs.models.cells import (
+    N_PRACTICE,
+    new_jumps,
+    practice_cells,
+    practice_places,
+    practice_table,
+    run_places,
+)
+from understudy.logs.models.lengths import spread_lengths
+from understudy.logs.models.markov import AliasTables, TransitionCounts
+from understudy.logs.models.rasch import PairCounts, unexplained
+from understudy.logs.models.runs import N_CELLS, RunModel, RunStates
+
+Floats = NDArray[np.float64]
+
+# Norm of what a learner adds to the cells of runs and of practice.
+CELL_NORM = 4.0
+N_ROUNDS = 20
+# In each round so many times the rows of the log are walked, between these limits.
+TIMES, LEAST_ROWS, MOST_ROWS = 10, 20_000, 300_000
+# What log-odds of cells differ by before anything is seen: all together, smoothly, and each by itself; and how many
+# classes away two cells are alike.
+LEVEL, SMOOTH, OWN, REACH = 0.5, 0.7, 0.1, 1.5
+# Multiples of it, without their whole parts, are as even as numbers can be.
+GOLDEN = (5**0.5 - 1) / 2
+
+
+@dataclass(frozen=True)
+class RunTargets:
+    """What walks of `n_learners` learners have to show. Sums of cells are noisy; the rest was made of noisy sums."""
+
+    n_learners: int
+    length_law: Floats
+    popularity: Floats
+    start: Floats
+    jump: Floats
+    stay: Floats
+    staying: Noisy
+    new_jumps: Noisy
+    easiness: Floats
+    ability_spread: float
+    success_rate: float
+    practice: Noisy
+
+
+def calibrated(targets: RunTargets) -> RunModel:
+    """The model whose walks agree with the targets."""
+    rng = np.random.default_rng(0)
+    n_actions = len(targets.popularity)
+    mean_rows = float(targets.length_law @ np.arange(1, len(targets.length_law) + 1))
+    n_rows = np.clip(TIMES * targets.n_learners * mean_rows, LEAST_ROWS, MOST_ROWS)
+    n_learners = int(np.ceil(n_rows / mean_rows))
+    scale = targets.n_learners / n_learners
+    arrivals, stay, stay_by_cell = np.ones(n_actions), logit(targets.stay), np.zeros(N_CELLS)
+    easier, gain, level, new = np.zeros(n_actions), np.zeros(N_PRACTICE), 0.0, 0.0
+    names = tuple(str(code) for code in range(n_actions))
+    for turn in range(N_ROUNDS):
+        model = RunModel(
+            jumps=_tables(targets.start, targets.jump * arrivals),
+            stay=stay,
+            stay_by_cell=stay_by_cell,
+            easiness=targets.easiness + easier,
+            gain=practice_table(gain),
+            untried=new,
+        )
+        lengths = spread_lengths(targets.length_law, n_learners, rng)
+        ability = spread_abilities(lengths, targets.ability_spread, rng)
+        log = Interactions(*model.walk(ability, lengths, rng), offsets_of(lengths), names)
+        walks, runs, cell = WalkStatistics(log), RunStates.of(log), practice_cells(log)
+        # Steps get shorter, so that what chance did to one round is forgotten.
+        pace = 1.0 / (1.0 + turn / 4.0)
+
+        visits = np.bincount(log.action, minlength=n_actions)
+        shown = visits / log.n_rows
+        arrivals = arrivals * np.clip((targets.popularity + 1e-6) / (shown + 1e-6), 0.2, 5.0) ** (0.7 * pace)
+
+        asked = runs.stays >= 0
+        action = log.action[asked]
+        stay = stay + pace * _departure(targets.stay, action, runs.stays[asked])
+        bend = totals(runs.cell[asked], (targets.stay * (1.0 - targets.stay))[action], N_CELLS)
+        total = walks.staying(targets.stay, CELL_NORM)
+        believed = _believed(stay_by_cell, targets.staying, total, bend, scale, run_places())
+        stay_by_cell = stay_by_cell + pace * (believed - stay_by_cell)
+
+        own = unexplained(PairCounts.of(log), targets.easiness).ability
+        chance = expit(targets.easiness[log.action] + own[log.learner])
+        bend = totals(cell, chance * (1.0 - chance), N_PRACTICE)
+        total = walks.practice(targets.easiness, own, CELL_NORM)
+        believed = _believed(gain, targets.practice, total, bend, scale, practice_places())
+        gain = gain + pace * (believed - gain)
+        # An action's easiness was measured over all attempts, so what practice adds to it is taken out again.
+        added = totals(log.action, gain[cell], n_actions) / np.maximum(visits, 1)
+        level += float(logit(targets.success_rate) - logit(log.outcome.mean()))
+        easier = level - added
+
+        new += pace * (_wanted_new(new, targets.new_jumps, new_jumps(log)) - new)
+    return model
+
+
+def spread_abilities(lengths: IntArray, spread: float, rng: np.random.Generator) -> Floats:
+    """Normal abilities, as even among learners of like length as so many can be.
+
+    Drawn one by one, the few learners with very long sequences would happen to be able or not, and
+    move the success rate of the whole log.
+    """
+    place = np.empty(len(lengths))
+    place[np.argsort(lengths, kind="stable")] = np.arange(len(lengths))
+    even = (rng.random() + place * GOLDEN) % 1.0
+    abilities: Floats = spread * ndtri(np.clip(even, 1e-9, 1.0 - 1e-9))
+    return abilities
+
+
+def _believed(
+    present: Floats, noisy: Noisy, shown: Total, bend: Floats, scale: float, place: Floats
+) -> Floats:
+    """Log-odds of cells for walks to show the noisy sums, as far as noise lets that be known.
+
+    A sum moves with its cell's log-odds by `bend`. Before anything is seen, log-odds are a Gaussian process:
+    neighbouring cells are alike.
+    """
+    bend = np.maximum(bend * scale, 1e-6)
+    wanted = present + np.clip((noisy.values - shown.values * shown.step * scale) / bend, -2.0, 2.0)
+    apart = ((place[:, None] - place) ** 2).sum(axis=-1)
+    alike = LEVEL**2 + SMOOTH**2 * np.exp(-0.5 * apart / REACH**2) + OWN**2 * np.eye(len(place))
+    error = np.diag((noisy.sigma / bend) ** 2)
+    believed: Floats = alike @ np.linalg.solve(alike + error, wanted)
+    return believed
+
+
+def _departure(wanted: Floats, code: IntArray, yes: NDArray[np.int8]) -> Floats:
+    """Log-odds that are wanted less those that are shown; next to nothing where little is shown."""
+    n, few = np.bincount(code, minlength=len(wanted)), 10.0
+    shown = (totals(code, yes, len(wanted)) + few * wanted) / (n + few)
+    departure: Floats = logit(wanted) - logit(np.clip(shown, 1e-3, 1.0 - 1e-3))
+    return departure
+
+
+def _wanted_new(present: float, noisy: Noisy, shown: IntArray) -> float:
+    """Log-odds of a jump to something new for walks to show as many of them as learners, as far as that is known."""
+    n, sigma = max(float(noisy.values.sum()), 1.0), float(np.max(noisy.sigma))
+    share = np.clip(noisy.values[0] / n, 0.01, 0.99)
+    error = (sigma / n) ** 2 / (share * (1.0 - share))
+    move = logit(share) - logit((shown.sum() + 1.0) / (len(shown) + 2.0))
+    return float((present + move) / (1.0 + error))
+
+
+def _tables(start: Floats, jump: Floats) -> AliasTables:
+    """Tables for drawing jumps and starts."""
+    whole = np.vstack([jump / np.maximum(jump.sum(axis=1, keepdims=True), 1e-15), start])
+    source, target = np.nonzero(whole > 1e-9)
+    counts = TransitionCounts(
+        source.astype(np.int32), target.astype(np.int32), whole[source, target], len(start), 0, 0
+    )
+    return AliasTables.of(counts)

@@ -1,0 +1,289 @@
+"""`runs-dp`: learners who stay until they have mastered an action or give up, differentially private for each learner.
+
+Beside the sums of `markov-dp` it needs a few more: how many stay and succeed beyond what is expected of their actions,
+by the run so far and by earlier attempts; how many jumps lead to something new; and, where an order of the actions is
+declared, how far they lead in it. The proof, statistic by statistic, is in docs/explanation/guarantee.md.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import logit
+
+from understudy.core.privacy.noise import Noise
+from understudy.logs.generators.budget import Noisy, Spending, choose_norm
+from understudy.logs.generators.calibration import CELL_NORM, RunTargets, calibrated, spread_abilities
+from understudy.logs.generators.markov_dp import (
+    MOST_ABILITY,
+    MOST_CURVATURE,
+    MOST_JUMP_ACTIONS,
+    SLOPE_NORM,
+    MarkovDP,
+    stay_chances,
+)
+from understudy.logs.generators.private_sums import (
+    WalkStatistics,
+    bounded_sum,
+    clip_factors,
+    clipped_slopes,
+    moments_of,
+    signed_sum,
+)
+from understudy.logs.interactions import IntArray, Interactions, offsets_of, totals
+from understudy.logs.models.curriculum import displacement_class, jumps_by_displacement
+from understudy.logs.models.denoising import NO_ZEROS, expected_counts, fit_margins, shrunk_shares
+from understudy.logs.models.lengths import spread_lengths
+from understudy.logs.models.rasch import PairCounts, unexplained
+
+Floats = NDArray[np.float64]
+
+# Shares of the budget (rho). Chosen on simulated classrooms and on ASSISTments 2009, never on the data at hand.
+SHARES = {
+    "length moments": 0.015,
+    "lengths": 0.03,
+    "norms": 0.015,
+    "starts": 0.02,
+    "totals": 0.03,
+    "stays": 0.01,
+    "first successes": 0.02,
+    "second successes": 0.02,
+    "runs": 0.03,
+    "rows": 0.32,
+    "jumps": 0.22,
+    "curvature": 0.01,
+    "last curvature": 0.01,
+    "abilities": 0.01,
+    "staying": 0.02,
+    "practice": 0.015,
+    "new jumps": 0.01,
+}
+# Rounds for difficulties: with many learners four, with fewer two, as the others would add noise alone.
+FEW_ROUNDS = {"slopes 1": 0.12, "slopes 2": 0.30}
+MANY_ROUNDS = {"slopes 1": 0.045, "slopes 2": 0.09, "slopes 3": 0.145, "slopes 4": 0.145}
+MANY_LEARNERS = 1500
+# What a declared order takes from all others.
+ORDER_SHARE = {"order": 0.04}
+# Curvature is asked for in the first two rounds; it changes little after them.
+CURVATURE = {1: "curvature", 2: "last curvature"}
+
+# Norms of a learner's jumps: as a share of that of the runs, which lie on fewer cells; and by displacement.
+JUMP_NORM = 0.25
+ORDER_NORM = 10.0
+# A learner's success rate departs from the overall one by about so much.
+USUAL_EXCESS = 0.15
+# Abilities have about this variance, as a rule no farther off than this.
+USUAL_VARIANCE, VARIANCE_DOUBT = 0.7, 0.3
+
+
+class RunsDP(MarkovDP):
+    """Learner-level (epsilon, delta) differential privacy under replace-one adjacency, as `markov-dp` has it.
+
+    Where the order of the actions is declared (`chapters` of a log), jumps follow it as far as learners do.
+    """
+
+    name: ClassVar[str] = "runs-dp"
+    summary: ClassVar[str] = (
+        "runs that end by outcomes, success that grows with practice, differentially private for each learner"
+    )
+
+    @property
+    def _shares(self) -> dict[str, float]:
+        rounds = MANY_ROUNDS if self.n_learners_ >= MANY_LEARNERS else FEW_ROUNDS
+        return {**SHARES, **rounds, **(ORDER_SHARE if self.in_order_ else {})}
+
+    def _fit(self, log: Interactions, rng: np.random.Generator, noise: Noise) -> None:
+        self.in_order_ = log.declared and log.chapters is not None
+        super()._fit(log, rng, noise)
+        self.model_ = calibrated(self.targets_)
+
+    def _fit_sums(self, log: Interactions, spending: Spending) -> None:
+        self.in_order_ = "order" in spending.unspent
+        super()._fit_sums(log, spending)
+
+    def _fit_chain(self, log: Interactions, spending: Spending) -> None:
+        walks = WalkStatistics(log)
+        starts, stay_share = self._fit_lengths(walks, spending)
+        self._fit_rates(walks, spending, stay_share)
+        row_norm, run_norm = self._norms(walks, spending, self.stay_share_)
+        (rows,) = spending.spend("rows", walks.rows(row_norm))
+        (runs,) = spending.spend("runs", walks.runs(run_norm))
+        # Noise of an action's share of the rows, in shares.
+        self.share_noise_ = _sigma(rows) / max(float(rows.values.sum()), 1.0)
+        self.popularity_, self.expected_popularity_, self.signal_["actions"] = _popularity(rows, runs)
+        run_shares, _ = shrunk_shares(runs.values, _sigma(runs), float(runs.values.sum()), self.popularity_)
+        self.stay_ = stay_chances(self.popularity_, run_shares, self.stay_share_, self.share_noise_)
+        self.start_, _ = shrunk_shares(starts.values, _sigma(starts), self.n_learners_, self.popularity_)
+        arrivals = self.popularity_ * (1.0 - self.stay_) + 1e-12
+        arrivals /= arrivals.sum()
+        some = np.sort(np.argsort(-self.popularity_)[:MOST_JUMP_ACTIONS])
+        (jumps,) = spending.spend("jumps", walks.jumps(max(JUMP_NORM * run_norm, 1.0), some))
+        guess = np.outer(arrivals, arrivals)
+        if self.in_order_:
+            (displaced,) = spending.spend("order", walks.displacements(ORDER_NORM))
+            guess = arrivals[:, None] * _in_order(displaced, arrivals)
+        self.jump_ = _jump_chances(jumps, some, guess)
+        (self.staying_,) = spending.spend("staying", walks.staying(self.stay_, CELL_NORM))
+        n_jumps = (1.0 - self.stay_share_) * np.arange(1.0, self.longest + 1.0)
+        norm = choose_norm(
+            n_jumps,
+            self.n_learners_ * self.length_law_,
+            (1.0 - self.stay_share_) * self._n_rows,
+            2,
+            spending.rho_of("new jumps"),
+        )
+        (self.new_jumps_,) = spending.spend("new jumps", walks.new_jumps(norm))
+
+    def _fit_rates(self, walks: WalkStatistics, spending: Spending, stay_share: float) -> None:
+        """The shares of rows that stay and that succeed, closer than the totals tell them."""
+        log = walks.log
+        successes = totals(log.learner, log.outcome, log.n_learners)
+        self.stay_share_ = self._closer(stay_share, walks.repeats(), log.lengths, spending, "stays", 0.01)
+        for name, doubt in (("first successes", 0.02), ("second successes", 0.007)):
+            rate = self._closer(self.success_rate_, successes, log.lengths, spending, name, doubt)
+            self.success_rate_ = max(rate, 0.02)
+
+    def _closer(
+        self, rate: float, yes: Floats, n: IntArray, spending: Spending, name: str, doubt: float
+    ) -> float:
+        """A share of all rows by what learners have beyond it, each learner's cut on both sides.
+
+        That is far less than they have in all, so it can be cut at far less. `doubt` is about how far the
+        share is off: so much is wrong of what is cut.
+        """
+        rows = np.arange(1, self.longest + 1)
+        limits = np.geomspace(1.0, self.longest, 60)
+        cut = (self.length_law_ * rows) @ (rows[:, None] * USUAL_EXCESS > limits) / (self.length_law_ @ rows)
+        noise = 2.0 * limits / np.sqrt(2.0 * spending.rho_of(name)) / self._n_rows
+        most = float(limits[np.argmin(noise + doubt * cut)])
+        (beyond,) = spending.spend(name, signed_sum(yes - rate * n, most))
+        return float(np.clip(rate + beyond.values[0] / self._n_rows, 0.0, 0.98))
+
+    def _fit_outcomes(self, log: Interactions, spending: Spending) -> None:
+        """Newton rounds on the penalised likelihood of difficulties, each learner's ability taken out."""
+        pairs = PairCounts.of(log)
+        learner = np.repeat(np.arange(log.n_learners), np.diff(pairs.offsets))
+        shape = (log.n_learners, log.n_actions)
+        popularity = self.expected_popularity_
+        # As in `markov-dp`: an action's error counts by its popularity.
+        weight = 1.0 / np.sqrt(popularity + 0.5 / log.n_actions)
+        weight /= np.sqrt(np.sum(popularity * weight**2))
+        easiness = np.full(log.n_actions, float(logit(self.success_rate_)))
+        doubt: Floats | None = None
+        bend = np.ones(log.n_actions)
+        n_rounds = sum(name.startswith("slopes") for name in spending.unspent)
+        for turn in range(1, n_rounds + 1):
+            state = unexplained(pairs, easiness)
+            sums = clipped_slopes(learner, pairs.action, state.residual, weight, shape, SLOPE_NORM)
+            (slope,) = spending.spend(f"slopes {turn}", sums)
+            if turn in CURVATURE:
+                factor = clip_factors(
+                    learner, state.residual * weight[pairs.action], log.n_learners, SLOPE_NORM
+                )
+                own = totals(learner, state.curvature, log.n_learners) * factor
+                (curvature,) = spending.spend(CURVATURE[turn], bounded_sum(own, MOST_CURVATURE))
+                bend = np.maximum(curvature.values[0], 1.0) * popularity + 1.0
+            step, error = slope.values / bend, (slope.sigma / bend) ** 2
+            if doubt is None:
+                spread = float(np.sum(popularity * (step**2 - error)))
+                doubt = np.full(log.n_actions, np.clip(spread, 0.05, 2.0))
+            gain = doubt / (doubt + error)
+            easiness = easiness + gain * step
+            # A step is linear where the likelihood is not: some doubt stays however small the noise.
+            doubt = doubt * (1.0 - gain) + (0.02 if turn == 1 else 0.01)
+        assert doubt is not None
+        self.easiness_ = easiness
+        spread = float(np.sum(popularity * (easiness - popularity @ easiness) ** 2))
+        self.signal_["difficulties"] = spread / (spread + float(np.sum(popularity * doubt)))
+        ability = unexplained(pairs, easiness).ability
+        (moments,) = spending.spend("abilities", moments_of(ability, MOST_ABILITY))
+        mean, square = moments.values / self.n_learners_
+        noise = float(np.max(moments.sigma)) / self.n_learners_
+        known = VARIANCE_DOUBT**2 / (VARIANCE_DOUBT**2 + noise**2)
+        variance = USUAL_VARIANCE + known * (square - mean**2 - USUAL_VARIANCE)
+        self.ability_spread_ = float(np.sqrt(np.clip(variance, 0.05, 4.0)))
+        sums = WalkStatistics(log).practice(easiness, ability, CELL_NORM)
+        (self.practice_,) = spending.spend("practice", sums)
+
+    @property
+    def targets_(self) -> RunTargets:
+        """What the sums say about walks."""
+        return RunTargets(
+            n_learners=self.n_learners_,
+            length_law=self.length_law_,
+            popularity=self.popularity_,
+            start=self.start_,
+            jump=self.jump_,
+            stay=self.stay_,
+            staying=self.staying_,
+            new_jumps=self.new_jumps_,
+            easiness=self.easiness_,
+            ability_spread=self.ability_spread_,
+            success_rate=self.success_rate_,
+            practice=self.practice_,
+        )
+
+    def _sample(self, n_learners: int | None, rng: np.random.Generator) -> Interactions:
+        """Walks of invented learners."""
+        n = self.n_learners_ if n_learners is None else n_learners
+        lengths = spread_lengths(self.length_law_, n, rng)
+        ability = spread_abilities(lengths, self.ability_spread_, rng)
+        action, outcome = self.model_.walk(ability, lengths, rng)
+        return Interactions(action, outcome, offsets_of(lengths), self.actions_)
+
+
+def _sigma(noisy: Noisy) -> float:
+    return float(np.max(noisy.sigma))
+
+
+def _popularity(rows: Noisy, runs: Noisy) -> tuple[Floats, Floats, float]:
+    """Shares of actions: the mean of two estimates, the second of them, and how much of the first is signal.
+
+    One draws all noisy counts to the same share, by one factor; the other expects each count by
+    itself, around that of its runs, and sets none to zero.
+    """
+    n = len(rows.values)
+    same = np.full(n, 1.0 / n)
+    n_rows, n_runs = (max(float(noisy.values.sum()), 1.0) for noisy in (rows, runs))
+    shrunk, signal = shrunk_shares(rows.values, _sigma(rows), n_rows, same)
+    around = np.maximum(expected_counts(runs.values, _sigma(runs), n_runs * same), 1e-6)
+    expected = expected_counts(rows.values, _sigma(rows), n_rows * around / around.sum(), NO_ZEROS)
+    expected /= expected.sum()
+    return (shrunk + expected) / 2.0, expected, signal
+
+
+def _in_order(displaced: Noisy, arrivals: Floats) -> Floats:
+    """Where a jump leads by the declared order; displacements are drawn to what popularity alone would give."""
+    n = len(arrivals)
+    source, target = np.divmod(np.flatnonzero(~np.eye(n, dtype=bool)), n)
+    usual = totals(
+        displacement_class(target - source, n), arrivals[source] * arrivals[target], len(displaced.values)
+    )
+    shares, _ = shrunk_shares(
+        displaced.values, _sigma(displaced), float(displaced.values.sum()), usual / max(usual.sum(), 1e-12)
+    )
+    return jumps_by_displacement(shares, arrivals)
+
+
+def _jump_chances(jumps: Noisy, some: IntArray, guess: Floats) -> Floats:
+    """Where a jump leads: as guessed, and between popular actions by the noisy matrix as far as noise allows."""
+    jump = guess.copy()
+    np.fill_diagonal(jump, 0.0)
+    n = len(some)
+    if n > 1:
+        among = jump[np.ix_(some, some)]
+        apart = ~np.eye(n, dtype=bool)
+        total = max(float(jumps.values.sum()), 1.0)
+        noisy = jumps.values.reshape(n, n)[apart]
+        expected = np.zeros((n, n))
+        expected[apart] = expected_counts(
+            noisy, _sigma(jumps), total * among[apart] / max(among.sum(), 1e-12)
+        )
+        # Among popular actions there are as many jumps to and from each as were guessed.
+        fitted = fit_margins(np.maximum(expected, 1e-9 * total), among.sum(axis=1), among.sum(axis=0))
+        jump[np.ix_(some, some)] = fitted * among.sum()
+        np.fill_diagonal(jump, 0.0)
+    chances: Floats = jump / np.maximum(jump.sum(axis=1, keepdims=True), 1e-15)
+    return chances
