@@ -53,7 +53,7 @@ class RunTargets:
     jump: Floats
     stay: Floats
     staying: Noisy
-    new_jumps: Noisy
+    new_share: float
     easiness: Floats
     ability_spread: float
     success_rate: float
@@ -110,7 +110,9 @@ def calibrated(targets: RunTargets) -> RunModel:
         level += float(logit(targets.success_rate) - logit(log.outcome.mean()))
         easier = level - added
 
-        new += pace * (_wanted_new(new, targets.new_jumps, new_jumps(log)) - new)
+        found = new_jumps(log)
+        new += pace * float(logit(targets.new_share) - logit((found.sum() + 1.0) / (len(found) + 2.0)))
+        new = float(np.clip(new, -3.0, 3.0))
     return model
 
 
@@ -150,15 +152,6 @@ def _departure(wanted: Floats, code: IntArray, yes: NDArray[np.int8]) -> Floats:
     shown = (totals(code, yes, len(wanted)) + few * wanted) / (n + few)
     departure: Floats = logit(wanted) - logit(np.clip(shown, 1e-3, 1.0 - 1e-3))
     return departure
-
-
-def _wanted_new(present: float, noisy: Noisy, shown: IntArray) -> float:
-    """Log-odds of a jump to something new for walks to show as many of them as learners, as far as that is known."""
-    n, sigma = max(float(noisy.values.sum()), 1.0), float(np.max(noisy.sigma))
-    share = np.clip(noisy.values[0] / n, 0.01, 0.99)
-    error = (sigma / n) ** 2 / (share * (1.0 - share))
-    move = logit(share) - logit((shown.sum() + 1.0) / (len(shown) + 2.0))
-    return float((present + move) / (1.0 + error))
 
 
 def _tables(start: Floats, jump: Floats) -> AliasTables:

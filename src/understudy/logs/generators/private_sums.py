@@ -206,9 +206,17 @@ class WalkStatistics:
         return clipped_counts(*self._runs, self._shape, norm)
 
     def repeats(self) -> Floats:
-        """Per learner: rows that are not the first of a run. Not a sum: no mechanism gives it out."""
+        """Per learner: rows that are not the first of a run. Not a sum: it is given out by no mechanism."""
         learner, _, runs = self._runs
         return self.log.lengths - totals(learner, runs, self.log.n_learners)
+
+    def new_jumps(self) -> tuple[Floats, Floats]:
+        """Per learner: jumps to actions that they had not tried before, and all jumps. Not sums, either."""
+        learner = self.log.learner[self._jump_rows]
+        n_learners = self.log.n_learners
+        return totals(learner, new_jumps(self.log), n_learners), totals(
+            learner, np.ones(len(learner)), n_learners
+        )
 
     def jumps(self, norm: float, actions: IntArray) -> Total:
         """Jumps from each to each of the given actions, as one long row."""
@@ -242,11 +250,6 @@ class WalkStatistics:
         pair, place = np.unique(learner.astype(np.int64) * n_cells + cell, return_inverse=True)
         total = totals(place, beyond, len(pair))
         return clipped_slopes(pair // n_cells, pair % n_cells, total, np.ones(n_cells), shape, norm)
-
-    def new_jumps(self, norm: float) -> Total:
-        """Jumps to actions that the learner had not tried before, and to others."""
-        counted = _counted(self.log.learner[self._jump_rows], 1 - new_jumps(self.log), 2)
-        return clipped_counts(*counted, (self.log.n_learners, 2), norm)
 
     @property
     def _jump_rows(self) -> NDArray[np.bool_]:

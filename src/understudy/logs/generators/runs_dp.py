@@ -7,14 +7,14 @@ declared, how far they lead in it. The proof, statistic by statistic, is in docs
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import logit
 
 from understudy.core.privacy.noise import Noise
-from understudy.logs.generators.budget import Noisy, Spending, choose_norm
+from understudy.logs.generators.budget import Noisy, Spending
 from understudy.logs.generators.calibration import CELL_NORM, RunTargets, calibrated, spread_abilities
 from understudy.logs.generators.markov_dp import (
     MOST_ABILITY,
@@ -47,9 +47,12 @@ SHARES = {
     "norms": 0.015,
     "starts": 0.02,
     "totals": 0.03,
-    "stays": 0.01,
-    "first successes": 0.02,
+    "first stays": 0.01,
+    "second stays": 0.01,
+    "first successes": 0.015,
     "second successes": 0.02,
+    "first new jumps": 0.005,
+    "second new jumps": 0.005,
     "runs": 0.03,
     "rows": 0.32,
     "jumps": 0.22,
@@ -58,7 +61,6 @@ SHARES = {
     "abilities": 0.01,
     "staying": 0.02,
     "practice": 0.015,
-    "new jumps": 0.01,
 }
 # Rounds for difficulties: with many learners four, with fewer two, as the others would add noise alone.
 FEW_ROUNDS = {"slopes 1": 0.12, "slopes 2": 0.30}
@@ -72,8 +74,11 @@ CURVATURE = {1: "curvature", 2: "last curvature"}
 # Norms of a learner's jumps: as a share of that of the runs, which lie on fewer cells; and by displacement.
 JUMP_NORM = 0.25
 ORDER_NORM = 10.0
-# A learner's success rate departs from the overall one by about so much.
+# A learner's rate departs from the overall one by about so much, and that, before and after a first look, from what is
+# known of it. Before that, half of the jumps are taken to lead to something new.
 USUAL_EXCESS = 0.15
+FIRST_DOUBT, SECOND_DOUBT = 0.05, 0.01
+USUAL_NEW = 0.5
 # Abilities have about this variance, as a rule no farther off than this.
 USUAL_VARIANCE, VARIANCE_DOUBT = 0.7, 0.3
 
@@ -106,7 +111,13 @@ class RunsDP(MarkovDP):
     def _fit_chain(self, log: Interactions, spending: Spending) -> None:
         walks = WalkStatistics(log)
         starts, stay_share = self._fit_lengths(walks, spending)
-        self._fit_rates(walks, spending, stay_share)
+        self.stay_share_ = self._closer(stay_share, walks.repeats(), log.lengths, spending, "stays")
+        successes = totals(log.learner, log.outcome, log.n_learners)
+        self.success_rate_ = self._closer(self.success_rate_, successes, log.lengths, spending, "successes")
+        new, n_jumps = walks.new_jumps()
+        self.new_share_ = self._closer(
+            USUAL_NEW, new, n_jumps, spending, "new jumps", of_rows=1.0 - self.stay_share_
+        )
         row_norm, run_norm = self._norms(walks, spending, self.stay_share_)
         (rows,) = spending.spend("rows", walks.rows(row_norm))
         (runs,) = spending.spend("runs", walks.runs(run_norm))
@@ -126,40 +137,33 @@ class RunsDP(MarkovDP):
             guess = arrivals[:, None] * _in_order(displaced, arrivals)
         self.jump_ = _jump_chances(jumps, some, guess)
         (self.staying_,) = spending.spend("staying", walks.staying(self.stay_, CELL_NORM))
-        n_jumps = (1.0 - self.stay_share_) * np.arange(1.0, self.longest + 1.0)
-        norm = choose_norm(
-            n_jumps,
-            self.n_learners_ * self.length_law_,
-            (1.0 - self.stay_share_) * self._n_rows,
-            2,
-            spending.rho_of("new jumps"),
-        )
-        (self.new_jumps_,) = spending.spend("new jumps", walks.new_jumps(norm))
-
-    def _fit_rates(self, walks: WalkStatistics, spending: Spending, stay_share: float) -> None:
-        """The shares of rows that stay and that succeed, closer than the totals tell them."""
-        log = walks.log
-        successes = totals(log.learner, log.outcome, log.n_learners)
-        self.stay_share_ = self._closer(stay_share, walks.repeats(), log.lengths, spending, "stays", 0.01)
-        for name, doubt in (("first successes", 0.02), ("second successes", 0.007)):
-            rate = self._closer(self.success_rate_, successes, log.lengths, spending, name, doubt)
-            self.success_rate_ = max(rate, 0.02)
 
     def _closer(
-        self, rate: float, yes: Floats, n: IntArray, spending: Spending, name: str, doubt: float
+        self,
+        rate: float,
+        yes: Floats,
+        n: NDArray[Any],
+        spending: Spending,
+        name: str,
+        *,
+        of_rows: float = 1.0,
     ) -> float:
-        """A share of all rows by what learners have beyond it, each learner's cut on both sides.
+        """A share of all rows, or of a share of them, by what learners have beyond it, each cut on both sides.
 
-        That is far less than they have in all, so it can be cut at far less. `doubt` is about how far the
-        share is off: so much is wrong of what is cut.
+        That is far less than they have in all, so it can be cut at far less. In two rounds: what is cut is
+        wrong by as much as the share was off.
         """
         rows = np.arange(1, self.longest + 1)
         limits = np.geomspace(1.0, self.longest, 60)
-        cut = (self.length_law_ * rows) @ (rows[:, None] * USUAL_EXCESS > limits) / (self.length_law_ @ rows)
-        noise = 2.0 * limits / np.sqrt(2.0 * spending.rho_of(name)) / self._n_rows
-        most = float(limits[np.argmin(noise + doubt * cut)])
-        (beyond,) = spending.spend(name, signed_sum(yes - rate * n, most))
-        return float(np.clip(rate + beyond.values[0] / self._n_rows, 0.0, 0.98))
+        cut = (self.length_law_ * rows) @ (rows[:, None] * (of_rows * USUAL_EXCESS) > limits)
+        cut /= self.length_law_ @ rows
+        for turn, doubt in (("first", FIRST_DOUBT), ("second", SECOND_DOUBT)):
+            noise = 2.0 * limits / np.sqrt(2.0 * spending.rho_of(f"{turn} {name}")) / (of_rows * self._n_rows)
+            best = int(np.argmin(noise + doubt * cut))
+            (beyond,) = spending.spend(f"{turn} {name}", signed_sum(yes - rate * n, float(limits[best])))
+            known = doubt**2 / (doubt**2 + noise[best] ** 2)
+            rate = float(np.clip(rate + known * beyond.values[0] / (of_rows * self._n_rows), 0.02, 0.98))
+        return rate
 
     def _fit_outcomes(self, log: Interactions, spending: Spending) -> None:
         """Newton rounds on the penalised likelihood of difficulties, each learner's ability taken out."""
@@ -218,7 +222,7 @@ class RunsDP(MarkovDP):
             jump=self.jump_,
             stay=self.stay_,
             staying=self.staying_,
-            new_jumps=self.new_jumps_,
+            new_share=self.new_share_,
             easiness=self.easiness_,
             ability_spread=self.ability_spread_,
             success_rate=self.success_rate_,
