@@ -27,6 +27,7 @@ _HOMES = {
     "understudy.logs.generators.baselines": ("Drop", "Markov"),
     "understudy.logs.generators.markov_dp": ("MarkovDP",),
     "understudy.logs.generators.runs": ("Runs",),
+    "understudy.logs.generators.runs_dp": ("RunsDP",),
     "understudy.logs.generators.conformance": ("check_generator",),
     "understudy.logs.attacks.plugins": ("check_attack",),
     "understudy.logs.simulate": ("Classroom",),
@@ -69,6 +70,7 @@ if TYPE_CHECKING:
     from understudy.logs.generators.generator import Generator as Generator
     from understudy.logs.generators.markov_dp import MarkovDP as MarkovDP
     from understudy.logs.generators.runs import Runs as Runs
+    from understudy.logs.generators.runs_dp import RunsDP as RunsDP
     from understudy.logs.inspect import inspect as inspect
     from understudy.logs.interactions import Interactions as Interactions
     from understudy.logs.reading import read_log as read_log

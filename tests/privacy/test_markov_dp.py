@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from tests.privacy.support.transcripts import Recording, costs, transcripts
-from tests.privacy.support.worst_pairs import logs, own_name_chance, released_log
+from tests.privacy.support.worst_pairs import logs, own_name_chance, random_logs, released_log
 from understudy.core.privacy.composition import Cost, default_delta, total_epsilon
 from understudy.core.privacy.noise import os_noise, seeded_noise
 from understudy.logs.generators.budget import (
@@ -37,21 +37,6 @@ DRAWS = (
     "first slopes", "first curvature", "second slopes", "second curvature", "abilities",
 )  # fmt: skip
 LONGEST = 1000
-
-
-def random_pair(rng):
-    """Neighbours of any kind: the last learner has no row, a few, or more than count."""
-    n_actions = int(rng.integers(1, 8))
-    lengths = np.append(rng.integers(0, 12, int(rng.integers(2, 30))), rng.choice([0, 1, 5, 50, 1200], 2))
-    walks = [rng.integers(0, n_actions, length) for length in lengths]
-    outcomes = [(rng.random(length) < rng.random()).astype(int) for length in lengths]
-    actions = [f"action {i}" for i in range(n_actions)]
-    return [
-        Interactions.from_sequences(
-            [*walks[:-2], walks[last]], [*outcomes[:-2], outcomes[last]], actions=actions
-        )
-        for last in (-2, -1)
-    ]
 
 
 def losses(pair, *, seed=0, factor=1.0, **options):
@@ -80,7 +65,7 @@ def test_no_pair_that_was_drawn_loses_more():
     rng = np.random.default_rng(0)
     rho = budget(8.0, 1e-6)
     for seed in range(40):
-        found = losses([log.declare() for log in random_pair(rng)], seed=seed)
+        found = losses([log.declare() for log in random_logs(rng)], seed=seed)
         assert (np.array(found) <= allowed(rho)).all()
 
 

@@ -44,9 +44,10 @@ Method = Annotated[
     typer.Option(
         "-m",
         "--method",
-        help="The generator: markov-dp (options epsilon, delta, longest: markov-dp:epsilon=2:longest=200), gru-dp (the "
-        "same options; needs public names and the extra deep); without a guarantee markov, runs (runs:outcomes=das3h), "
-        "gru (gru:outcomes=learned; needs the extra deep), drop:RATIO, module:Class or run:COMMAND {train} {out}. "
+        help="The generator: runs-dp (options epsilon, delta, longest: runs-dp:epsilon=2:longest=200), markov-dp (the "
+        "same options), gru-dp (the same; needs public names and the extra deep); without a guarantee markov, runs "
+        "(runs:outcomes=das3h), gru (gru:outcomes=learned; needs the extra deep), drop:RATIO, module:Class or "
+        "run:COMMAND {train} {out}. "
         "Choose longest by what is plausible, not from the data.",
     ),
 ]
@@ -161,7 +162,7 @@ def release(
     out: Annotated[Path, typer.Option("-o", "--out", help="Folder for the bundle; must not be there yet.")],
     reading: LogOptions,
     options: ReleaseOptions,
-    method: Method = "markov-dp",
+    method: Method = "runs-dp",
     explain: Annotated[
         bool,
         typer.Option(
@@ -175,7 +176,7 @@ def release(
 ) -> None:
     """Make a bundle: synthetic data and card, and what was measured.
 
-    What may leave is in share/, what was measured in keep/. The generator is markov-dp unless another is
+    What may leave is in share/, what was measured in keep/. The generator is runs-dp unless another is
     given, with epsilon 8, or 4 where more actions are public than there are learners. The risk is measured on
     halves of the learners; a generator without a formal guarantee is refused when its learners can be
     distinguished from others, and one that would pass the budget always (exit code 4).
@@ -186,8 +187,10 @@ def release(
     if explain:
         log.origin.refuse_people("the synthetic file", log.actions)
         _explain(log, chosen_generator(method, None, options.risk, log), out, as_json)
-    else:
-        show(release_log(log, out, method, options), as_json)
+        return
+    if _mostly_noise(log, chosen_generator(method, None, options.risk, log)):
+        tell([_MOSTLY_NOISE], as_json or quiet)
+    show(release_log(log, out, method, options), as_json)
 
 
 def _read(file: Path, options: LogOptions, quiet: bool) -> Interactions:
@@ -285,6 +288,19 @@ def _print_study(found: Study) -> None:
     typer.echo(f"Report: {found.folder / 'report.html'}")
 
 
+_MOSTLY_NOISE = (
+    "Little but noise is to be had here: more than half of the attempts would be at other actions than they should. "
+    "Fewer actions (chapters instead of steps), more learners or a larger epsilon would help."
+)
+
+
+def _mostly_noise(log: Interactions, generator: Generator) -> bool:
+    """Whether a private release of this log would be noise for the most part; said before anything is spent."""
+    asked = generator.guarantee(log.n_learners).epsilon
+    predictions = predict_errors(log.n_learners, log.n_actions, asked)
+    return any(each.mostly_noise and each.risk.epsilon == asked for each in predictions)
+
+
 def _explain(log: Interactions, generator: Generator, out: Path, as_json: bool) -> None:
     """Print what accuracy each risk and epsilon would buy, and write the figure beside where the bundle would go."""
     asked = generator.guarantee(log.n_learners).epsilon
@@ -304,7 +320,7 @@ def _explain(log: Interactions, generator: Generator, out: Path, as_json: bool) 
     print_table(
         f"Expected errors for {log.n_learners:,} learners, {log.n_actions:,} actions and "
         f"{ROWS_PER_LEARNER} rows per learner (a guess: the real one is not public); nothing was spent (*: as asked)",
-        ["", *RISK_COLUMNS, "action shares off", "difficulty off", "rows off"],
+        ["", *RISK_COLUMNS, "action shares off", "difficulty off", "rows off", "steps"],
         [
             [
                 "*" * (p.risk.epsilon == asked),
@@ -312,6 +328,7 @@ def _explain(log: Interactions, generator: Generator, out: Path, as_json: bool) 
                 f"{100 * p.action_shares:.0f} %",
                 f"{p.difficulty:.2f}",
                 f"x {p.rows_factor:.1f}",
+                "in order" if p.steps != "learned" and log.chapters is not None else p.steps,
             ]
             for p in predictions
         ],
@@ -319,8 +336,12 @@ def _explain(log: Interactions, generator: Generator, out: Path, as_json: bool) 
     typer.echo(f"{RISK_LEGEND} State a risk with --risk, or an epsilon.")
     typer.echo(
         "Action shares off: the share of attempts at another action than it should be. Difficulty off: of a typical "
-        "action, in log-odds. Rows off: the factor by which the number of rows may be too high or too low, as a rule."
+        "action, in log-odds. Rows off: the factor by which the number of rows may be too high or too low, as a rule. "
+        "Steps to other actions are learned, or noise hides them: then they lead wherever attempts are frequent, or on in "
+        "the course where --actions-file declares its order."
     )
+    if _mostly_noise(log, generator):
+        typer.echo(_MOSTLY_NOISE)
     if log.declared:
         typer.echo(f"Figure: {folder / (out.name + '-explained.svg')}")
     else:

@@ -202,7 +202,7 @@ class Interactions:
         """
         known = [
             (name, code)
-            for name, code in zip(names, chapters or [0] * len(names), strict=True)
+            for name, code in zip(names, [0] * len(names) if chapters is None else chapters, strict=True)
             if name != POOLED
         ]
         position = {name: code for code, (name, _) in enumerate(known)}

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+import math
 import os
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -34,7 +36,9 @@ class LogOptions(Columns, RowOptions):
         False
     )
     actions_file: Annotated[
-        Path | None, "File with the public names of actions, one per line; others are pooled."
+        Path | None,
+        "File with the public names of actions, one per line; others are pooled. Or a table (csv) with a column action and "
+        "chapter, position or both: then the order of the course is public too.",
     ] = None
     single_rows: Annotated[bool, "Admit a log in which no learner has two rows."] = False
 
@@ -75,15 +79,50 @@ def read_log(
     log = log.with_learners(silent.height, groups)
     log = replace(log, origin=events.origin(path, format, log.actions), simulated=is_simulated(path))
     if options.actions_file is not None:
-        return log.with_vocabulary(read_names(options.actions_file))
+        return log.with_vocabulary(*read_names(options.actions_file))
     return log.declare() if options.public_actions else log
 
 
-def read_names(path: Path) -> list[str]:
-    """The names in a file, one per line, each once."""
+def read_names(path: Path) -> tuple[list[str], list[int] | None]:
+    """The names of actions in a file, each once; and where it is a table of the course, their chapters, in its order.
+
+    A table has a first line with `action` and one of `chapter` and `position`, between commas, semicolons or tabs.
+    Chapters are in the order in which they first appear, actions of a chapter by position.
+    """
     if not path.is_file():
         raise UsageError(
             f"there is no file {path}.", hint="give a file with one name per line.", code="no-such-file"
         )
-    lines = [line.strip() for line in path.read_text(encoding="utf-8").splitlines()]
-    return [name for name in dict.fromkeys(lines) if name]
+    text = path.read_text(encoding="utf-8-sig")
+    first = text.split("\n", 1)[0].strip().lower()
+    mark = next((mark for mark in ",;\t" if "action" in first.split(mark)), ",")
+    titles = [title.strip() for title in first.split(mark)]
+    if "action" not in titles or not {"chapter", "position"} & set(titles):
+        names = [line.strip() for line in text.splitlines()]
+        return [name for name in dict.fromkeys(names) if name], None
+    rows = list(csv.DictReader(text.splitlines()[1:], titles, delimiter=mark))
+    course: dict[str, tuple[int, float]] = {}
+    chapters: dict[str, int] = {}
+    for number, row in enumerate(rows, 2):
+        name = (row["action"] or "").strip()
+        chapter = chapters.setdefault((row.get("chapter") or "").strip(), len(chapters))
+        position = (row.get("position") or "").strip().replace(",", ".")
+        try:
+            place = float(position) if "position" in titles else float(number)
+        except ValueError:
+            place = math.nan
+        if not name or name in course or not math.isfinite(place):
+            raise DataError(
+                f"{path.name}, line {number}: "
+                + (
+                    "there is no action."
+                    if not name
+                    else "the action is there twice, or its position is no number."
+                ),
+                hint="give every action one line, with a number for its position.",
+                code="bad-course",
+                settings=("actions_file",),
+            )
+        course[name] = (chapter, place)
+    ordered = sorted(course, key=lambda name: course[name])
+    return ordered, [course[name][0] for name in ordered]

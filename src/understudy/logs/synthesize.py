@@ -109,7 +109,7 @@ def synthesize(
 ) -> Synthesis:
     """Charge the ledger, fit on all learners, sample, and write a file if `out` is given.
 
-    The generator is `markov-dp` with this `epsilon` unless another is given; by default 8, or 4 where more names are
+    The generator is `runs-dp` with this `epsilon` unless another is given; by default 8, or 4 where more names are
     declared than there are learners. The settings of `SynthesizeOptions` may be given as keywords.
     """
     options, log = settled(options, settings), as_log(log)

@@ -121,7 +121,7 @@ def test_the_fit_maximises_the_marginal_likelihood(log):
 def test_known_weights_are_found_again_where_able_learners_leave_early():
     """Learners leave after successes, so that later attempts are those of weaker ones; abilities grow with length."""
     rng = np.random.default_rng(0)
-    n, n_actions = 1000, 6
+    n, n_actions = 2000, 6
     lengths = rng.integers(4, 60, n)
     ability = rng.normal(0.4 * (lengths >= 32), 0.8)
     target = np.array([(a + step) % n_actions for a in range(n_actions) for step in (1, 2)] + [0, 1])

@@ -32,6 +32,7 @@ from understudy.keystrokes.keystrokes import Keystrokes
 from understudy.logs.generators.budget import budget
 from understudy.logs.generators.markov_dp import MarkovDP
 from understudy.logs.generators.private_sums import RESOLUTION
+from understudy.logs.generators.runs_dp import RunsDP
 from understudy.logs.interactions import POOLED, Interactions
 
 Pair = list[Any]
@@ -99,6 +100,21 @@ def logs_with_shared_names() -> Pair:
     ]
 
 
+def random_logs(rng: np.random.Generator) -> Pair:
+    """Neighbours of any kind: the last learner has no row, a few, or more than count."""
+    n_actions = int(rng.integers(1, 8))
+    lengths = np.append(rng.integers(0, 12, int(rng.integers(2, 30))), rng.choice([0, 1, 5, 50, 1200], 2))
+    walks = [rng.integers(0, n_actions, length) for length in lengths]
+    outcomes = [(rng.random(length) < rng.random()).astype(int) for length in lengths]
+    actions = [f"action {i}" for i in range(n_actions)]
+    return [
+        Interactions.from_sequences(
+            [*walks[:-2], walks[last]], [*outcomes[:-2], outcomes[last]], actions=actions
+        )
+        for last in (-2, -1)
+    ]
+
+
 class _FixedCounts:
     """Noise that puts every count of the first draw, that of names, at one value, and leaves all other sums alone."""
 
@@ -162,6 +178,19 @@ def _markov_dp(epsilon: float, declared: bool) -> Audited:
         math.sqrt(
             2 * (budget(epsilon, delta) if declared else budget(epsilon + math.log1p(-delta / 2), delta / 2))
         ),
+        math.sqrt(2 * total(costs(*found)).rho),
+    )
+
+
+def _runs_dp() -> Audited:
+    epsilon, delta = 8.0, 1e-6
+    pair = [log.declare() for log in logs()]
+    found = transcripts(lambda log, noise: released_log(log, noise, kind=RunsDP, epsilon=epsilon), pair)
+    claimed = math.sqrt(2 * budget(epsilon, delta))
+    return Audited(
+        f"`runs-dp`, epsilon {epsilon:g}, names public",
+        "mu",
+        claimed,
         math.sqrt(2 * total(costs(*found)).rho),
     )
 
@@ -348,6 +377,7 @@ AUDITS: dict[str, Callable[[], Audited]] = {
     "markov-dp, 1": lambda: _markov_dp(1.0, declared=True),
     "markov-dp, 8": lambda: _markov_dp(8.0, declared=True),
     "markov-dp, names found": lambda: _markov_dp(8.0, declared=False),
+    "runs-dp": _runs_dp,
     "names of one learner": _own_names,
     "gru-dp": _gru_dp,
     "cube": lambda: _difficulties("difficulties: cube", Options(epsilon=1.0), [0, 0, 0], [1, 1, 1]),

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import lru_cache
 from math import log, sqrt
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -209,6 +209,11 @@ def vocabulary_threshold(sigma: float, delta: float, most: int) -> float:
     return float(np.max(1.0 / np.sqrt(own) - sigma * ndtri(chance))) + 1.0 / RESOLUTION
 
 
+Steps = Literal["learned", "by popularity"]
+# More than this share of attempts at the wrong action is called noise.
+MOSTLY_NOISE = 0.5
+
+
 @dataclass(frozen=True)
 class Prediction:
     """Errors to expect of the synthetic log at a risk, before anything is spent."""
@@ -218,6 +223,13 @@ class Prediction:
     difficulty: float
     rows_factor: float
     """The mean number of rows is within this factor of the real one, as a rule."""
+    steps: Steps
+    """Where a step to another action leads: as among learners, or wherever attempts are frequent."""
+
+    @property
+    def mostly_noise(self) -> bool:
+        """Whether little but the number of rows and the success rate would be left."""
+        return self.action_shares > MOSTLY_NOISE
 
     def to_json(self) -> dict[str, Any]:
         """The prediction for machines."""
@@ -250,7 +262,11 @@ def predict(n_learners: int, n_actions: int, rows_per_learner: float, epsilon: f
     drawing = 1.0 / sqrt(max(0.2 * n_rows / n_actions, 1.0))
     difficulty = sqrt(noise**2 / (1.0 + noise**2) + drawing**2 + 0.1**2)
     rows_factor = _rows_factor(n_learners, rows_per_learner, spending_rho, shares)
-    return Prediction(StatedRisk.of(stated(epsilon, delta, "")), action_shares, difficulty, rows_factor)
+    # A third of the rows are jumps, and from an action they lead to about five others.
+    noise = max(1.0, rows_per_learner / 8) / sqrt(spending_rho * shares["jumps"])
+    steps: Steps = "learned" if n_rows / 3 / n_actions / 5 > 2.0 * noise else "by popularity"
+    risk = StatedRisk.of(stated(epsilon, delta, ""))
+    return Prediction(risk, action_shares, difficulty, rows_factor, steps)
 
 
 def _rows_factor(n_learners: int, rows_per_learner: float, rho: float, shares: dict[str, float]) -> float:

@@ -57,7 +57,7 @@ def as_generator(given: Any) -> Generator:
     )
 
 
-# The epsilon of `markov-dp` where nobody chose one, and where there are more declared names than learners: there
+# The epsilon of `runs-dp` and `markov-dp` where nobody chose one, and where there are more declared names than learners: there
 # halving it costs little of what is left of the log, and attacks find much less (docs/explanation/attacks.md).
 USUAL_EPSILON = 8.0
 CROWDED_EPSILON = 4.0
@@ -73,23 +73,23 @@ def chosen_generator(given: Any, epsilon: float | None, risk: str, log: Interact
     if given is not None and epsilon is not None:
         raise UsageError(
             "an epsilon was given beside a generator.",
-            hint="give the epsilon to the generator, as in markov-dp:epsilon=2.",
+            hint="give the epsilon to the generator, as in runs-dp:epsilon=2.",
             code="two-epsilons",
             settings=("epsilon", "method"),
         )
     is_open = epsilon is None and (given is None or _leaves_epsilon_open(given))
     if given is None:
-        generator: Generator = MarkovDP(USUAL_EPSILON if epsilon is None else epsilon)
+        generator: Generator = RunsDP(USUAL_EPSILON if epsilon is None else epsilon)
     else:
         generator = as_generator(given).fresh()
     if is_open and isinstance(generator, MarkovDP) and usual_epsilon(log) != generator.epsilon:
-        generator = MarkovDP(usual_epsilon(log), generator.delta, generator.longest)
+        generator = type(generator)(usual_epsilon(log), generator.delta, generator.longest)
     if not risk:
         return generator
     if not isinstance(generator, MarkovDP):
         raise UsageError(
             f"a risk was stated, but {generator.label} adds no noise that could be set by it.",
-            hint="use markov-dp, or leave the risk out: a release measures it.",
+            hint="use runs-dp, or leave the risk out: a release measures it.",
             code="no-guarantee",
             settings=("risk", "method"),
         )

@@ -54,7 +54,7 @@ SHARES = {
     "first new jumps": 0.005,
     "second new jumps": 0.005,
     "runs": 0.03,
-    "rows": 0.32,
+    "rows": 0.38,
     "jumps": 0.22,
     "curvature": 0.01,
     "last curvature": 0.01,
@@ -63,8 +63,8 @@ SHARES = {
     "practice": 0.015,
 }
 # Rounds for difficulties: with many learners four, with fewer two, as the others would add noise alone.
-FEW_ROUNDS = {"slopes 1": 0.12, "slopes 2": 0.30}
-MANY_ROUNDS = {"slopes 1": 0.045, "slopes 2": 0.09, "slopes 3": 0.145, "slopes 4": 0.145}
+FEW_ROUNDS = {"slopes 1": 0.12, "slopes 2": 0.32}
+MANY_ROUNDS = {"slopes 1": 0.05, "slopes 2": 0.10, "slopes 3": 0.145, "slopes 4": 0.145}
 MANY_LEARNERS = 1500
 # What a declared order takes from all others.
 ORDER_SHARE = {"order": 0.04}
@@ -81,6 +81,8 @@ FIRST_DOUBT, SECOND_DOUBT = 0.05, 0.01
 USUAL_NEW = 0.5
 # Abilities have about this variance, as a rule no farther off than this.
 USUAL_VARIANCE, VARIANCE_DOUBT = 0.7, 0.3
+# Mean difficulties of chapters differ by about half a unit of log-odds.
+CHAPTER_VARIANCE = 0.25
 
 
 class RunsDP(MarkovDP):
@@ -194,7 +196,8 @@ class RunsDP(MarkovDP):
                 spread = float(np.sum(popularity * (step**2 - error)))
                 doubt = np.full(log.n_actions, np.clip(spread, 0.05, 2.0))
             gain = doubt / (doubt + error)
-            easiness = easiness + gain * step
+            middle = _by_chapter(step, doubt + error, log.chapters) if log.chapters is not None else 0.0
+            easiness = easiness + middle + gain * (step - middle)
             # A step is linear where the likelihood is not: some doubt stays however small the noise.
             doubt = doubt * (1.0 - gain) + (0.02 if turn == 1 else 0.01)
         assert doubt is not None
@@ -256,6 +259,15 @@ def _popularity(rows: Noisy, runs: Noisy) -> tuple[Floats, Floats, float]:
     expected = expected_counts(rows.values, _sigma(rows), n_rows * around / around.sum(), NO_ZEROS)
     expected /= expected.sum()
     return (shrunk + expected) / 2.0, expected, signal
+
+
+def _by_chapter(step: Floats, variance: Floats, chapters: IntArray) -> Floats:
+    """For each action the mean step of its chapter, drawn to 0 as far as it is uncertain."""
+    n_chapters = int(chapters.max()) + 1
+    weight = totals(chapters, 1.0 / variance, n_chapters)
+    mean = totals(chapters, step / variance, n_chapters) / (weight + 1.0 / CHAPTER_VARIANCE)
+    middle: Floats = mean[chapters]
+    return middle
 
 
 def _in_order(displaced: Noisy, arrivals: Floats) -> Floats:

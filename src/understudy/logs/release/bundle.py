@@ -33,7 +33,7 @@ from understudy.errors import RefusedError, UsageError
 from understudy.logs.audit import risk_figure
 from understudy.logs.generators.budget import Prediction, predict
 from understudy.logs.generators.generator import Generator
-from understudy.logs.generators.markov_dp import MarkovDP
+from understudy.logs.generators.runs_dp import RunsDP
 from understudy.logs.generators.registry import chosen_generator
 from understudy.logs.interactions import Interactions, as_log
 from understudy.logs.release.assessment import Assessment, assess
@@ -158,7 +158,7 @@ def release(
 ) -> Release:
     """Measure, decide, charge, fit on all learners, and write the bundle whole or not at all.
 
-    The generator is `markov-dp` with this `epsilon` unless another is given; by default 8, or 4 where more names are
+    The generator is `runs-dp` with this `epsilon` unless another is given; by default 8, or 4 where more names are
     declared than there are learners. The settings of `ReleaseOptions` may be given as keywords. What can be refused is
     refused before anything is computed or charged; `core.privacy.spending` says what happens when the rest fails.
     """
@@ -323,7 +323,7 @@ def explain(n_learners: int, n_actions: int, asked: float = math.inf) -> list[Pr
     The epsilon that was asked for is among them, unless it is that of a method without a guarantee.
     """
     wanted = {*EPSILONS, asked} if math.isfinite(asked) else EPSILONS
-    epsilons = explained_epsilons(lambda epsilon: MarkovDP(epsilon).guarantee(n_learners), wanted)
+    epsilons = explained_epsilons(lambda epsilon: RunsDP(epsilon).guarantee(n_learners), wanted)
     return [predict(n_learners, n_actions, ROWS_PER_LEARNER, epsilon) for epsilon in epsilons]
 
 
