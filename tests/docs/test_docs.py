@@ -247,6 +247,29 @@ def test_the_guarantee_page_states_the_budget_that_is_spent():
     assert f"{sum(SHARES.values()):.2f}" in text
 
 
+def test_the_guarantee_page_states_the_budget_of_runs():
+    from understudy.logs.generators.runs_dp import FEW_ROUNDS, MANY_ROUNDS, ORDER_SHARE, SHARES
+
+    text = (DOCS / "explanation/guarantee.md").read_text(encoding="utf-8")
+    stated = {
+        "rows": "rows 38", "jumps": "jumps 22", "runs": "runs 3", "lengths": "lengths 3", "totals": "totals 3",
+        "starts": "starts 2", "staying": "staying 2", "first stays": "stays 1 and 1", "second stays": "stays 1 and 1",
+        "first successes": "successes 1.5 and 2", "second successes": "successes 1.5 and 2",
+        "length moments": "length moments, norms and practice 1.5", "norms": "length moments, norms and practice 1.5",
+        "practice": "length moments, norms and practice 1.5", "curvature": "curvature 1 and 1",
+        "last curvature": "curvature 1 and 1", "abilities": "abilities 1", "first new jumps": "new jumps 0.5 and 0.5",
+        "second new jumps": "new jumps 0.5 and 0.5",
+    }  # fmt: skip
+    assert set(stated) == set(SHARES)
+    for name, share in SHARES.items():
+        assert f"{100 * share:g}" in stated[name].split()
+        assert stated[name] in text
+    for shares in (FEW_ROUNDS, MANY_ROUNDS):
+        assert f"({', '.join(f'{100 * share:g}' for share in shares.values())})" in text
+        assert f"slopes {100 * sum(shares.values()):.0f} in" in text
+    assert f"an order {100 * ORDER_SHARE['order']:g}" in text
+
+
 def test_the_map_has_every_folder():
     text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
     named = set(re.findall(r"^\| `([a-z_/]+)` \|", text, re.MULTILINE)) - {

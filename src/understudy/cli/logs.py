@@ -337,8 +337,8 @@ def _explain(log: Interactions, generator: Generator, out: Path, as_json: bool) 
     typer.echo(
         "Action shares off: the share of attempts at another action than it should be. Difficulty off: of a typical "
         "action, in log-odds. Rows off: the factor by which the number of rows may be too high or too low, as a rule. "
-        "Steps to other actions are learned, or noise hides them: then they lead wherever attempts are frequent, or on in "
-        "the course where --actions-file declares its order."
+        "Steps to other actions are learned, or noise hides them: then they lead wherever attempts are frequent, or "
+        "on in the course where --actions-file declares its order."
     )
     if _mostly_noise(log, generator):
         typer.echo(_MOSTLY_NOISE)

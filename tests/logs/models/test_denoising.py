@@ -5,6 +5,11 @@ import pytest
 from scipy.optimize import minimize
 
 from understudy.logs.models.denoising import (
+    CENTRES,
+    RATIOS,
+    SPREADS,
+    ZEROS,
+    expected_counts,
     fit_margins,
     match_popularity,
     shrink_jumps,
@@ -90,3 +95,44 @@ def test_walks_visit_as_wanted():
         visits += np.bincount(here, minlength=n)
         here = (rng.random(len(here))[:, None] < np.cumsum(step, axis=1)[here]).argmax(axis=1)
     np.testing.assert_allclose(visits / visits.sum(), wanted, atol=0.01)
+
+
+@pytest.mark.oracle
+@pytest.mark.parametrize("sigma", [2.0])
+def test_expected_counts_are_the_posterior_means_of_the_most_likely_law(sigma):
+    """Against plain loops over counts, ratios and laws."""
+    rng = np.random.default_rng(0)
+    guess = rng.gamma(2.0, 5.0, 4)
+    noisy = guess * np.exp(rng.normal(0, 0.8, 4)) * [1, 0, 1, 1] + rng.normal(0, sigma, 4)
+    best = (-np.inf, None)
+    for zero in ZEROS:
+        for spread in SPREADS:
+            for centre in CENTRES:
+                law = [np.exp(-0.5 * ((ratio - centre) / spread) ** 2) for ratio in RATIOS]
+                support, means = 0.0, []
+                for y, g in zip(noisy, guess, strict=True):
+                    parts = [(zero, 0.0)]
+                    parts += [
+                        ((1 - zero) * w / sum(law), g * np.exp(r)) for w, r in zip(law, RATIOS, strict=True)
+                    ]
+                    chances = [p * np.exp(-0.5 * ((y - count) / sigma) ** 2) for p, count in parts]
+                    support += np.log(sum(chances) + 1e-300)
+                    weighed = sum(c * count for c, (_, count) in zip(chances, parts, strict=True))
+                    means.append(weighed / max(sum(chances), 1e-300))
+                if support > best[0]:
+                    best = (support, means)
+    np.testing.assert_allclose(expected_counts(noisy, sigma, guess), best[1], rtol=1e-6)
+
+
+def test_what_noise_hides_stays_near_the_guess_and_what_it_does_not_is_believed():
+    guess = np.full(50, 20.0)
+    noisy = np.random.default_rng(0).normal(20.0, 100.0, 50)
+    assert np.ptp(expected_counts(noisy, 100.0, guess)) < 10.0
+    clear = np.linspace(5.0, 200.0, 50)
+    np.testing.assert_allclose(expected_counts(clear, 0.5, guess), clear, rtol=0.1)
+
+
+def test_margins_of_rows_and_columns_may_differ():
+    rows, columns = np.array([0.2, 0.8]), np.array([0.5, 0.3, 0.2])
+    fitted = fit_margins(np.ones((2, 3)), rows, columns)
+    np.testing.assert_allclose(fitted, np.outer(rows, columns))

@@ -11,6 +11,7 @@ from understudy.logs.interactions import Interactions
 from understudy.logs.models.markov import AliasTables
 from understudy.logs.models.practice import NO_FEATURES, Features
 from understudy.logs.models.runs import (
+    BELOW_ONE,
     N_CELLS,
     N_FAILURES,
     N_LENGTHS,
@@ -182,3 +183,33 @@ def test_what_was_practised_long_ago_is_forgotten():
     for runs in runs_of(log):
         for _, outcomes in runs:
             assert outcomes == [0] + [1] * (len(outcomes) - 1)
+
+
+def test_numbers_of_a_deck_are_below_one():
+    """A number that rounds to 1 would be looked up past the end of its table."""
+    assert np.float32(BELOW_ONE) < 1
+    assert int(BELOW_ONE * 4_000_000) < 4_000_000
+
+
+def test_a_walk_comes_closer_to_its_model_than_chance():
+    """Shares of a jump with two targets, over many walks: what one by one would scatter is dealt evenly."""
+    rng = np.random.default_rng(0)
+    n_actions = 3
+    source = np.array([0, 0, 1, 2, 3])
+    target = np.array([1, 2, 0, 0, 0])
+    model = RunModel(
+        jumps=AliasTables.from_steps(source, target, np.array([0.3, 0.7, 1.0, 1.0, 1.0]), n_actions + 1),
+        stay=np.full(n_actions, -20.0),
+        stay_by_cell=np.zeros(N_CELLS),
+        easiness=np.zeros(n_actions),
+    )
+    shares, successes = [], []
+    for _ in range(30):
+        action, outcome = model.walk(np.zeros(100), np.full(100, 21), rng)
+        shares.append((action == 1).sum() / (action != 0).sum())
+        successes.append(outcome.mean())
+    by_chance = np.sqrt(0.3 * 0.7 / 1000), np.sqrt(0.25 / 2100)
+    assert np.mean(shares) == pytest.approx(0.3, abs=0.01)
+    assert np.mean(successes) == pytest.approx(0.5, abs=0.01)
+    assert np.std(shares) < 0.7 * by_chance[0]
+    assert np.std(successes) < 0.7 * by_chance[1]

@@ -57,8 +57,9 @@ def as_generator(given: Any) -> Generator:
     )
 
 
-# The epsilon of `runs-dp` and `markov-dp` where nobody chose one, and where there are more declared names than learners: there
-# halving it costs little of what is left of the log, and attacks find much less (docs/explanation/attacks.md).
+# The epsilon of `runs-dp` and `markov-dp` where nobody chose one, and where there are more declared names than
+# learners: there halving it costs little of what is left of the log, and attacks find much less
+# (docs/explanation/attacks.md).
 USUAL_EPSILON = 8.0
 CROWDED_EPSILON = 4.0
 

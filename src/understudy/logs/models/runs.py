@@ -25,6 +25,8 @@ N_FAILURES, N_SUCCESSES = 3, 5
 # The length of a run so far: 1, 2, 3, 4, 5 to 6, 7 to 9, 10 or more.
 _LENGTH_CLASS = np.array([0, 0, 1, 2, 3, 4, 4, 5, 5, 5, 6])
 N_LENGTHS = 7
+# The largest number of a deck: a place in a table is a number times its size, and 1 would lie past its end.
+BELOW_ONE = np.nextafter(np.float32(1), np.float32(0))
 # Numbers are dealt from decks of these sizes; the larger they are, the closer a log comes to its model. All decks
 # together hold about so many.
 LEAST_DECK, MOST_DECK, ALL_DECKS = 16, 1024, 2**23
@@ -215,7 +217,7 @@ def _dealt(rng, decks, key):  # type: ignore[no-untyped-def]
     if left[key] == 0:
         n = min(max(2 * size[key], LEAST_DECK), numbers.shape[1])
         for k in range(n):
-            numbers[key, k] = (k + rng.random()) / n
+            numbers[key, k] = min((k + rng.random()) / n, BELOW_ONE)
         for k in range(n - 1, 0, -1):
             other = int(rng.random() * (k + 1))
             numbers[key, k], numbers[key, other] = numbers[key, other], numbers[key, k]
