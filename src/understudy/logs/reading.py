@@ -37,8 +37,8 @@ class LogOptions(Columns, RowOptions):
     )
     actions_file: Annotated[
         Path | None,
-        "File with the public names of actions, one per line; others are pooled. Or a table (csv) with a column action and "
-        "chapter, position or both: then the order of the course is public too.",
+        "File with the public names of actions, one per line; others are pooled. Or a table (csv) with a column action "
+        "and chapter, position or both: then the order of the course is public too.",
     ] = None
     single_rows: Annotated[bool, "Admit a log in which no learner has two rows."] = False
 

@@ -262,9 +262,10 @@ def predict(n_learners: int, n_actions: int, rows_per_learner: float, epsilon: f
     drawing = 1.0 / sqrt(max(0.2 * n_rows / n_actions, 1.0))
     difficulty = sqrt(noise**2 / (1.0 + noise**2) + drawing**2 + 0.1**2)
     rows_factor = _rows_factor(n_learners, rows_per_learner, spending_rho, shares)
-    # A third of the rows are jumps, and from an action they lead to about five others.
+    # A third of the rows are jumps, and from an action they lead to about five others. On simulated classrooms a noise
+    # as large as these counts left three quarters of the error of steps by popularity, three times as much nine tenths.
     noise = max(1.0, rows_per_learner / 8) / sqrt(spending_rho * shares["jumps"])
-    steps: Steps = "learned" if n_rows / 3 / n_actions / 5 > 2.0 * noise else "by popularity"
+    steps: Steps = "learned" if n_rows / 3 / n_actions / 5 > 0.6 * noise else "by popularity"
     risk = StatedRisk.of(stated(epsilon, delta, ""))
     return Prediction(risk, action_shares, difficulty, rows_factor, steps)
 

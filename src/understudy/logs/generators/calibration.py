@@ -34,7 +34,7 @@ Floats = NDArray[np.float64]
 CELL_NORM = 4.0
 N_ROUNDS = 20
 # In each round so many times the rows of the log are walked, between these limits.
-TIMES, LEAST_ROWS, MOST_ROWS = 10, 5_000, 300_000
+TIMES, LEAST_ROWS, MOST_ROWS = 3, 5_000, 300_000
 # What log-odds of cells differ by before anything is seen: all together, smoothly, and each by itself; and how many
 # classes away two cells are alike.
 LEVEL, SMOOTH, OWN, REACH = 0.5, 0.7, 0.1, 1.5
