@@ -33,8 +33,8 @@ from understudy.errors import RefusedError, UsageError
 from understudy.logs.audit import risk_figure
 from understudy.logs.generators.budget import Prediction, predict
 from understudy.logs.generators.generator import Generator
-from understudy.logs.generators.runs_dp import RunsDP
 from understudy.logs.generators.registry import chosen_generator
+from understudy.logs.generators.runs_dp import RunsDP
 from understudy.logs.interactions import Interactions, as_log
 from understudy.logs.release.assessment import Assessment, assess
 from understudy.logs.release.card import card_content, card_page, citation, codebook, with_decisions
