@@ -90,6 +90,7 @@ PEERS: dict[str, tuple[Method, ...]] = {
         _ours("runs", NOTHING),
         _ours("gru", NOTHING, refitted=False),
         _ours(f"markov-dp:epsilon={EPSILON:g}", LEARNER),
+        _ours(f"runs-dp:epsilon={EPSILON:g}", LEARNER),
         _ours(f"gru-dp:epsilon={EPSILON:g}", LEARNER, refitted=False),
         _ours("markov-dp:epsilon=2", LEARNER),
     ),
