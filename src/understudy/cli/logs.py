@@ -338,7 +338,7 @@ def _explain(log: Interactions, generator: Generator, out: Path, as_json: bool) 
         "Action shares off: the share of attempts at another action than it should be. Difficulty off: of a typical "
         "action, in log-odds. Rows off: the factor by which the number of rows may be too high or too low, as a rule. "
         "Steps to other actions are learned, or noise hides them: then they lead wherever attempts are frequent, or "
-        "on in the course where --actions-file declares its order."
+        "on in the course where --actions declares its order."
     )
     if _mostly_noise(log, generator):
         typer.echo(_MOSTLY_NOISE)
