@@ -41,7 +41,7 @@ def _log(folder: Path) -> Path:
 def _release(path: Path, out: Path, **spending: Any) -> Any:
     import understudy as us
 
-    return us.release(us.read_log(path, public_actions=True), out, epsilon=4, **spending)
+    return us.release(us.read_log(path, public_actions=True), out, "markov-dp:epsilon=4", **spending)
 
 
 def _synthesize(path: Path, out: Path, **spending: Any) -> Any:

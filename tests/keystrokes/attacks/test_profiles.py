@@ -171,5 +171,5 @@ def test_windows_need_owners_among_the_people():
 def test_without_scikit_learn_the_command_that_installs_it_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "sklearn", None)
     rng = np.random.default_rng(0)
-    with pytest.raises(MissingError, match=r"understudy\[keystrokes\]"):
+    with pytest.raises(MissingError, match=r"\.\[keystrokes\]"):
         TRAINED_ATTACKS["forest"](*windows(rng, n=5), rng)

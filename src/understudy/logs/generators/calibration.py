@@ -32,9 +32,9 @@ Floats = NDArray[np.float64]
 
 # Norm of what a learner adds to the cells of runs and of practice.
 CELL_NORM = 4.0
-N_ROUNDS = 20
+N_ROUNDS = 12
 # In each round so many times the rows of the log are walked, between these limits.
-TIMES, LEAST_ROWS, MOST_ROWS = 3, 5_000, 300_000
+TIMES, LEAST_ROWS, MOST_ROWS = 2, 2_000, 300_000
 # What log-odds of cells differ by before anything is seen: all together, smoothly, and each by itself; and how many
 # classes away two cells are alike.
 LEVEL, SMOOTH, OWN, REACH = 0.5, 0.7, 0.1, 1.5
@@ -85,7 +85,7 @@ def calibrated(targets: RunTargets) -> RunModel:
         log = Interactions(*model.walk(ability, lengths, rng), offsets_of(lengths), names)
         walks, runs, cell = WalkStatistics(log), RunStates.of(log), practice_cells(log)
         # Steps get shorter, so that what chance did to one round is forgotten.
-        pace = 1.0 / (1.0 + turn / 4.0)
+        pace = 1.0 / (1.0 + turn / 3.0)
 
         visits = np.bincount(log.action, minlength=n_actions)
         shown = visits / log.n_rows
