@@ -1,5 +1,6 @@
 """The table that declares a course: chapters and positions of actions."""
 
+import numpy as np
 import pytest
 
 from understudy.errors import UnderstudyError
@@ -40,6 +41,41 @@ def test_a_line_that_cannot_be_used_is_named_by_its_number(tmp_path, line):
     with pytest.raises(UnderstudyError, match="line 3") as error:
         read_names(written(tmp_path, f"action,chapter,position\nb,One,1\n{line}\n"))
     assert error.value.code == "bad-course"
+
+
+def test_whatever_the_file_holds_there_is_a_list_or_an_error_of_ours(tmp_path):
+    """Fuzzed: bytes, and tables with cells, marks and lines in any order."""
+    rng = np.random.default_rng(0)
+    parts = [
+        "action",
+        "chapter",
+        "position",
+        ",",
+        ";",
+        "\t",
+        "\n",
+        '"',
+        "\r\n",
+        "1",
+        "nan",
+        "-2,5",
+        "a",
+        "é",
+        " ",
+        "\0",
+    ]
+    path = tmp_path / "actions.csv"
+    for turn in range(400):
+        head = "action,chapter,position\n" if turn % 2 else ""
+        text = head + "".join(rng.choice(parts, int(rng.integers(0, 25))))
+        path.write_bytes(text.encode() if turn % 5 else rng.bytes(int(rng.integers(0, 40))))
+        try:
+            names, chapters = read_names(path)
+        except UnderstudyError:
+            continue
+        assert len(names) == len(set(names))
+        assert chapters is None or len(chapters) == len(names)
+        assert chapters is None or chapters == sorted(chapters)
 
 
 def test_a_log_has_the_declared_course(tmp_path):

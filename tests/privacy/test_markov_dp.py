@@ -26,6 +26,7 @@ from understudy.logs.generators.budget import (
 from understudy.logs.generators.markov_dp import MarkovDP
 from understudy.logs.generators.private_sums import RESOLUTION, Total, WalkStatistics, bin_edges, first_rows
 from understudy.logs.generators.registry import as_generator
+from understudy.logs.generators.runs_dp import RunsDP
 from understudy.logs.interactions import POOLED, Interactions
 from understudy.logs.simulate import RARE_PATHS, Classroom
 from understudy.logs.trial import Split, shadow_attack_on
@@ -276,14 +277,15 @@ def test_at_a_tiny_epsilon_nothing_is_taken_for_signal():
     assert clear.signal_["actions"] > 0.9
 
 
+@pytest.mark.parametrize("kind", [MarkovDP, RunsDP])
 @pytest.mark.parametrize("epsilon", [2.0, 8.0])
-def test_errors_are_about_as_predicted(epsilon):
+def test_errors_are_about_as_predicted(epsilon, kind):
     """What the card and --explain expect is within a factor of 2 of what is measured, mean of four fits."""
     log = Classroom(n_learners=600).simulate(np.random.default_rng(1)).declare()
     found = []
     for seed in range(4):
         rng = np.random.default_rng(seed)
-        synthetic = MarkovDP(epsilon).fit(log, rng, seeded_noise(rng)).sample(None, rng)
+        synthetic = kind(epsilon).fit(log, rng, seeded_noise(rng)).sample(None, rng)
         metrics = measure(Real(log, log), synthetic)
         found.append((metrics["action_tv"], metrics["wrmse_centred"]))
     shares, difficulty = np.mean(found, axis=0)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from importlib.util import find_spec
 
 from understudy.errors import MissingError
 
@@ -25,3 +26,10 @@ def needs_extra(extra: str, purpose: str) -> Iterator[None]:
             code="missing-extra",
             extra=extra,
         ) from None
+
+
+def require_extra(extra: str, purpose: str, library: str) -> None:
+    """Say early that a library is missing, without importing it, which may take seconds."""
+    with needs_extra(extra, purpose):
+        if find_spec(library) is None:
+            raise ImportError(name=library)

@@ -93,7 +93,12 @@ def read_names(path: Path) -> tuple[list[str], list[int] | None]:
         raise UsageError(
             f"there is no file {path}.", hint="give a file with one name per line.", code="no-such-file"
         )
-    text = path.read_text(encoding="utf-8-sig")
+    try:
+        text = path.read_text(encoding="utf-8-sig")
+    except UnicodeDecodeError:
+        raise DataError(
+            f"{path.name} is no text in UTF-8.", hint="save it as UTF-8.", code="bad-course"
+        ) from None
     first = text.split("\n", 1)[0].strip().lower()
     mark = next((mark for mark in ",;\t" if "action" in first.split(mark)), ",")
     titles = [title.strip() for title in first.split(mark)]

@@ -3,7 +3,13 @@
 import numpy as np
 import pytest
 
-from understudy.logs.models.curriculum import displacement_class, jumps_by_displacement, n_displacements
+from understudy.logs.models.curriculum import (
+    CHAPTER_VARIANCE,
+    by_chapter,
+    displacement_class,
+    jumps_by_displacement,
+    n_displacements,
+)
 
 
 @pytest.mark.oracle
@@ -40,3 +46,18 @@ def test_where_a_displacement_leads_nowhere_the_others_share_its_part():
     np.testing.assert_allclose(jump.sum(axis=1)[:2], 1.0)
     assert jump[0, 1] > 0.98
     assert np.isfinite(jump).all()
+
+
+@pytest.mark.oracle
+def test_means_of_chapters_are_those_of_a_normal_prior():
+    """Against the posterior of each chapter, written out."""
+    rng = np.random.default_rng(0)
+    chapters = np.array([0, 0, 2, 2, 2])
+    value, variance = rng.normal(size=5), rng.gamma(2.0, size=5)
+    expected = np.zeros(5)
+    for chapter in (0, 2):
+        own = chapters == chapter
+        precision = (1 / variance[own]).sum()
+        expected[own] = np.average(value[own], weights=1 / variance[own]) * precision
+        expected[own] /= precision + 1 / CHAPTER_VARIANCE
+    np.testing.assert_allclose(by_chapter(value, variance, chapters), expected)

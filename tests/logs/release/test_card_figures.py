@@ -18,6 +18,7 @@ from understudy.core.pages.words import in_100, sentence
 from understudy.core.privacy.noise import seeded_noise
 from understudy.logs.generators.budget import predict
 from understudy.logs.generators.markov_dp import MarkovDP
+from understudy.logs.generators.runs_dp import RunsDP
 from understudy.logs.interactions import POOLED, Interactions, common_vocabulary, offsets_of
 from understudy.logs.release.bundle import release
 from understudy.logs.release.card import expected_errors
@@ -92,14 +93,14 @@ def test_accuracy_is_that_of_told_actions(shared):
     assert all(0 < line["plus_minus"] <= 0.5 for line in card["accuracy"])
 
 
-@pytest.mark.parametrize("epsilon", [1.0, 8.0])
-def test_success_rate_and_number_of_rows_lie_within_their_stated_errors(epsilon):
+@pytest.mark.parametrize(("epsilon", "kind"), [(1.0, MarkovDP), (8.0, MarkovDP), (8.0, RunsDP)])
+def test_success_rate_and_number_of_rows_lie_within_their_stated_errors(epsilon, kind):
     """Two standard deviations and an allowance: of 30 fits at most 3 may be outside (chance below 0.2 % at 2.5 %)."""
     log = Classroom(n_learners=300, n_actions=12).simulate(np.random.default_rng(3)).declare()
     outside, rows_outside = 0, 0
     for seed in range(30):
         rng = np.random.default_rng(seed)
-        fitted = MarkovDP(epsilon).fit(log, rng, seeded_noise(rng))
+        fitted = kind(epsilon).fit(log, rng, seeded_noise(rng))
         drawn = fitted.sample(None, rng)
         outside += abs(drawn.outcome.mean() - log.outcome.mean()) > fitted.success_error_
         ratio = drawn.n_rows / log.n_rows

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import inspect
-from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from understudy.core.extras import needs_extra
+from understudy.core.extras import require_extra
 from understudy.core.privacy.guarantee import Guarantee
 from understudy.core.privacy.noise import Noise
 from understudy.errors import UsageError
@@ -55,10 +54,7 @@ class Gru(Generator):
         batch: float = 64,
         epochs: float = 0,
     ) -> None:
-        with needs_extra("deep", "a recurrent network"):
-            # Said before anything is charged; importing it here would take seconds.
-            if find_spec("torch") is None:
-                raise ImportError(name="torch")
+        require_extra("deep", "a recurrent network", "torch")  # said before anything is charged
         sizes = {"units": units, "layers": layers, "embedding": embedding, "batch": batch}
         wrong = [
             *([f"as={trained_as}"] if trained_as not in ("ours", "published") else []),

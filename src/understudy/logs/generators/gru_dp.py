@@ -7,12 +7,11 @@ set aside, no Rasch fit, and no setting that follows from the data. The proof is
 
 from __future__ import annotations
 
-from importlib.util import find_spec
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from understudy.core.extras import needs_extra
+from understudy.core.extras import require_extra
 from understudy.core.privacy.composition import default_delta
 from understudy.core.privacy.guarantee import Guarantee
 from understudy.core.privacy.noise import Noise
@@ -53,10 +52,7 @@ class GruDP(Generator):
         embedding: float = 16,
         steps: float = 100,
     ) -> None:
-        with needs_extra("deep", "a recurrent network"):
-            # Said before anything is charged; importing it here would take seconds.
-            if find_spec("torch") is None:
-                raise ImportError(name="torch")
+        require_extra("deep", "a recurrent network", "torch")  # said before anything is charged
         sizes = {"units": units, "embedding": embedding, "steps": steps}
         if (
             not 0 < epsilon < 100
@@ -90,7 +86,7 @@ class GruDP(Generator):
         if not log.declared:
             raise UsageError(
                 "gru-dp needs the names of the actions to be public.",
-                hint="declare them if they are, as those of a curriculum; markov-dp can find names privately.",
+                hint="declare them if they are, as those of a curriculum; runs-dp can find names privately.",
                 code="names-not-public",
                 settings=("public_actions", "method"),
             )

@@ -12,6 +12,7 @@ stay and only jumps need a matrix.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from math import log1p, sqrt
 from typing import ClassVar, Self
@@ -52,6 +53,7 @@ from understudy.logs.generators.private_sums import (
     moments_of,
 )
 from understudy.logs.interactions import IntArray, Interactions, totals
+from understudy.logs.models.curriculum import by_chapter
 from understudy.logs.models.denoising import (
     fit_margins,
     match_popularity,
@@ -73,6 +75,13 @@ MOST_JUMP_ACTIONS = 300
 SLOPE_NORM = 4.0
 MOST_CURVATURE = 20.0
 MOST_ABILITY = 4.0
+# A round: its slopes, its curvature if that is asked for again, and the doubt that stays however small the noise, since
+# a step is linear where the likelihood is not.
+Round = tuple[str, str | None, float]
+ROUNDS: tuple[Round, ...] = (
+    ("first slopes", "first curvature", 0.02),
+    ("second slopes", "second curvature", 0.02),
+)
 
 
 class MarkovDP(Generator):
@@ -88,6 +97,7 @@ class MarkovDP(Generator):
     name: ClassVar[str] = "markov-dp"
     summary: ClassVar[str] = "a chain with Rasch outcomes, differentially private for each learner"
     keeps_rows: bool = False
+    easiness_: Floats
 
     def __init__(self, epsilon: float = 8.0, delta: float = 0.0, longest: float = 1000.0) -> None:
         if not 0 < epsilon < 100 or not 0 <= delta < 0.1 or not 2 <= longest <= 100_000:
@@ -249,45 +259,53 @@ class MarkovDP(Generator):
         ]
 
     def _fit_outcomes(self, log: Interactions, spending: Spending) -> None:
-        """Two Newton rounds on the penalised likelihood of difficulties, each learner's ability taken out."""
+        ability = self._fit_difficulties(log, spending, self.popularity_, ROUNDS)
+        (moments,) = spending.spend("abilities", moments_of(ability, MOST_ABILITY))
+        mean, square = moments.values / self.n_learners_
+        self.ability_mean_ = float(np.clip(mean, -2.0, 2.0))
+        self.ability_spread_ = float(np.sqrt(np.clip(square - mean**2, 0.05, 4.0)))
+        self.easiness_ = self.easiness_ + self._shift_to_success_rate()
+
+    def _fit_difficulties(
+        self, log: Interactions, spending: Spending, popularity: Floats, rounds: Sequence[Round]
+    ) -> Floats:
+        """Newton rounds on the penalised likelihood of difficulties, each learner's ability taken out.
+
+        Returns what nobody else may see: each learner's own ability.
+        """
         pairs = PairCounts.of(log)
         learner = np.repeat(np.arange(log.n_learners), np.diff(pairs.offsets))
         shape = (log.n_learners, log.n_actions)
         # An action's error counts by its popularity p, and equal noise would make it fall with p:
         # weights 1 / sqrt(p) balance the two; rare actions are held in check.
-        weight = 1.0 / np.sqrt(self.popularity_ + 0.5 / log.n_actions)
-        weight /= np.sqrt(np.sum(self.popularity_ * weight**2))
+        weight = 1.0 / np.sqrt(popularity + 0.5 / log.n_actions)
+        weight /= np.sqrt(np.sum(popularity * weight**2))
         easiness = np.full(log.n_actions, float(logit(self.success_rate_)))
-        doubt: Floats | None = None
-        for turn in ("first", "second"):
+        doubt, bend = np.empty(0), np.ones(log.n_actions)
+        for slopes, curvature, stays in rounds:
             state = unexplained(pairs, easiness)
-            factor = clip_factors(learner, state.residual * weight[pairs.action], log.n_learners, SLOPE_NORM)
-            bend = totals(learner, state.curvature, log.n_learners) * factor
             (slope,) = spending.spend(
-                f"{turn} slopes",
-                clipped_slopes(learner, pairs.action, state.residual, weight, shape, SLOPE_NORM),
+                slopes, clipped_slopes(learner, pairs.action, state.residual, weight, shape, SLOPE_NORM)
             )
-            (curvature,) = spending.spend(f"{turn} curvature", bounded_sum(bend, MOST_CURVATURE))
-            bends = np.maximum(curvature.values[0], 1.0) * self.popularity_ + 1.0
-            step, error = slope.values / bends, (slope.sigma / bends) ** 2
-            if doubt is None:
-                spread = np.sum(self.popularity_ * (step**2 - error))
-                doubt = np.full(log.n_actions, float(np.clip(spread, 0.05, 2.0)))
+            if curvature:
+                factor = clip_factors(
+                    learner, state.residual * weight[pairs.action], log.n_learners, SLOPE_NORM
+                )
+                own = totals(learner, state.curvature, log.n_learners) * factor
+                (bends,) = spending.spend(curvature, bounded_sum(own, MOST_CURVATURE))
+                bend = np.maximum(bends.values[0], 1.0) * popularity + 1.0
+            step, error = slope.values / bend, (slope.sigma / bend) ** 2
+            if not len(doubt):
+                spread = float(np.sum(popularity * (step**2 - error)))
+                doubt = np.full(log.n_actions, np.clip(spread, 0.05, 2.0))
             gain = doubt / (doubt + error)
-            easiness = easiness + gain * step
-            # A step is linear where the likelihood is not: some doubt stays however small the noise.
-            doubt = doubt * (1.0 - gain) + 0.02
+            middle = 0.0 if log.chapters is None else by_chapter(step, doubt + error, log.chapters)
+            easiness = easiness + middle + gain * (step - middle)
+            doubt = doubt * (1.0 - gain) + stays
         self.easiness_ = easiness
-        spread = float(np.sum(self.popularity_ * (easiness - self.popularity_ @ easiness) ** 2))
-        remaining = float(np.sum(self.popularity_ * doubt)) if doubt is not None else 1.0
-        self.signal_["difficulties"] = spread / (spread + remaining)
-        (moments,) = spending.spend(
-            "abilities", moments_of(unexplained(pairs, easiness).ability, MOST_ABILITY)
-        )
-        mean, square = moments.values / self.n_learners_
-        self.ability_mean_ = float(np.clip(mean, -2.0, 2.0))
-        self.ability_spread_ = float(np.sqrt(np.clip(square - mean**2, 0.05, 4.0)))
-        self.easiness_ = easiness + self._shift_to_success_rate()
+        spread = float(np.sum(popularity * (easiness - popularity @ easiness) ** 2))
+        self.signal_["difficulties"] = spread / (spread + float(np.sum(popularity * doubt)))
+        return unexplained(pairs, easiness).ability
 
     def _shift_to_success_rate(self) -> float:
         """By how much all actions have to be easier for the model to succeed as often as the learners did."""

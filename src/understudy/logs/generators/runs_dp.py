@@ -11,24 +11,18 @@ from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import logit
 
 from understudy.core.privacy.noise import Noise
 from understudy.logs.generators.budget import Noisy, Spending
 from understudy.logs.generators.calibration import CELL_NORM, RunTargets, calibrated, spread_abilities
 from understudy.logs.generators.markov_dp import (
     MOST_ABILITY,
-    MOST_CURVATURE,
     MOST_JUMP_ACTIONS,
-    SLOPE_NORM,
     MarkovDP,
     stay_chances,
 )
 from understudy.logs.generators.private_sums import (
     WalkStatistics,
-    bounded_sum,
-    clip_factors,
-    clipped_slopes,
     moments_of,
     signed_sum,
 )
@@ -36,7 +30,6 @@ from understudy.logs.interactions import IntArray, Interactions, offsets_of, tot
 from understudy.logs.models.curriculum import displacement_class, jumps_by_displacement
 from understudy.logs.models.denoising import NO_ZEROS, expected_counts, fit_margins, shrunk_shares
 from understudy.logs.models.lengths import spread_lengths
-from understudy.logs.models.rasch import PairCounts, unexplained
 
 Floats = NDArray[np.float64]
 
@@ -54,7 +47,7 @@ SHARES = {
     "first new jumps": 0.005,
     "second new jumps": 0.005,
     "runs": 0.03,
-    "rows": 0.38,
+    "rows": 0.42,
     "jumps": 0.22,
     "curvature": 0.01,
     "last curvature": 0.01,
@@ -63,13 +56,13 @@ SHARES = {
     "practice": 0.015,
 }
 # Rounds for difficulties: with many learners four, with fewer two, as the others would add noise alone.
-FEW_ROUNDS = {"slopes 1": 0.12, "slopes 2": 0.32}
-MANY_ROUNDS = {"slopes 1": 0.05, "slopes 2": 0.10, "slopes 3": 0.145, "slopes 4": 0.145}
+FEW_ROUNDS = {"slopes 1": 0.14, "slopes 2": 0.38}
+MANY_ROUNDS = {"slopes 1": 0.06, "slopes 2": 0.12, "slopes 3": 0.17, "slopes 4": 0.17}
 MANY_LEARNERS = 1500
 # What a declared order takes from all others.
 ORDER_SHARE = {"order": 0.04}
 # Curvature is asked for in the first two rounds; it changes little after them.
-CURVATURE = {1: "curvature", 2: "last curvature"}
+CURVATURE = {"slopes 1": "curvature", "slopes 2": "last curvature"}
 
 # Norms of a learner's jumps: as a share of that of the runs, which lie on fewer cells; and by displacement.
 JUMP_NORM = 0.25
@@ -81,8 +74,6 @@ FIRST_DOUBT, SECOND_DOUBT = 0.05, 0.01
 USUAL_NEW = 0.5
 # Abilities have about this variance, as a rule no farther off than this.
 USUAL_VARIANCE, VARIANCE_DOUBT = 0.7, 0.3
-# Mean difficulties of chapters differ by about half a unit of log-odds.
-CHAPTER_VARIANCE = 0.25
 
 
 class RunsDP(MarkovDP):
@@ -168,50 +159,16 @@ class RunsDP(MarkovDP):
         return rate
 
     def _fit_outcomes(self, log: Interactions, spending: Spending) -> None:
-        """Newton rounds on the penalised likelihood of difficulties, each learner's ability taken out."""
-        pairs = PairCounts.of(log)
-        learner = np.repeat(np.arange(log.n_learners), np.diff(pairs.offsets))
-        shape = (log.n_learners, log.n_actions)
-        popularity = self.expected_popularity_
-        # As in `markov-dp`: an action's error counts by its popularity.
-        weight = 1.0 / np.sqrt(popularity + 0.5 / log.n_actions)
-        weight /= np.sqrt(np.sum(popularity * weight**2))
-        easiness = np.full(log.n_actions, float(logit(self.success_rate_)))
-        doubt: Floats | None = None
-        bend = np.ones(log.n_actions)
-        n_rounds = sum(name.startswith("slopes") for name in spending.unspent)
-        for turn in range(1, n_rounds + 1):
-            state = unexplained(pairs, easiness)
-            sums = clipped_slopes(learner, pairs.action, state.residual, weight, shape, SLOPE_NORM)
-            (slope,) = spending.spend(f"slopes {turn}", sums)
-            if turn in CURVATURE:
-                factor = clip_factors(
-                    learner, state.residual * weight[pairs.action], log.n_learners, SLOPE_NORM
-                )
-                own = totals(learner, state.curvature, log.n_learners) * factor
-                (curvature,) = spending.spend(CURVATURE[turn], bounded_sum(own, MOST_CURVATURE))
-                bend = np.maximum(curvature.values[0], 1.0) * popularity + 1.0
-            step, error = slope.values / bend, (slope.sigma / bend) ** 2
-            if doubt is None:
-                spread = float(np.sum(popularity * (step**2 - error)))
-                doubt = np.full(log.n_actions, np.clip(spread, 0.05, 2.0))
-            gain = doubt / (doubt + error)
-            middle = _by_chapter(step, doubt + error, log.chapters) if log.chapters is not None else 0.0
-            easiness = easiness + middle + gain * (step - middle)
-            # A step is linear where the likelihood is not: some doubt stays however small the noise.
-            doubt = doubt * (1.0 - gain) + (0.02 if turn == 1 else 0.01)
-        assert doubt is not None
-        self.easiness_ = easiness
-        spread = float(np.sum(popularity * (easiness - popularity @ easiness) ** 2))
-        self.signal_["difficulties"] = spread / (spread + float(np.sum(popularity * doubt)))
-        ability = unexplained(pairs, easiness).ability
+        slopes = [name for name in spending.unspent if name.startswith("slopes")]
+        rounds = [(name, CURVATURE.get(name), 0.02 if name == slopes[0] else 0.01) for name in slopes]
+        ability = self._fit_difficulties(log, spending, self.expected_popularity_, rounds)
         (moments,) = spending.spend("abilities", moments_of(ability, MOST_ABILITY))
         mean, square = moments.values / self.n_learners_
         noise = float(np.max(moments.sigma)) / self.n_learners_
         known = VARIANCE_DOUBT**2 / (VARIANCE_DOUBT**2 + noise**2)
         variance = USUAL_VARIANCE + known * (square - mean**2 - USUAL_VARIANCE)
         self.ability_spread_ = float(np.sqrt(np.clip(variance, 0.05, 4.0)))
-        sums = WalkStatistics(log).practice(easiness, ability, CELL_NORM)
+        sums = WalkStatistics(log).practice(self.easiness_, ability, CELL_NORM)
         (self.practice_,) = spending.spend("practice", sums)
 
     @property
@@ -259,15 +216,6 @@ def _popularity(rows: Noisy, runs: Noisy) -> tuple[Floats, Floats, float]:
     expected = expected_counts(rows.values, _sigma(rows), n_rows * around / around.sum(), NO_ZEROS)
     expected /= expected.sum()
     return (shrunk + expected) / 2.0, expected, signal
-
-
-def _by_chapter(step: Floats, variance: Floats, chapters: IntArray) -> Floats:
-    """For each action the mean step of its chapter, drawn to 0 as far as it is uncertain."""
-    n_chapters = int(chapters.max()) + 1
-    weight = totals(chapters, 1.0 / variance, n_chapters)
-    mean = totals(chapters, step / variance, n_chapters) / (weight + 1.0 / CHAPTER_VARIANCE)
-    middle: Floats = mean[chapters]
-    return middle
 
 
 def _in_order(displaced: Noisy, arrivals: Floats) -> Floats:

@@ -1,4 +1,4 @@
-"""A declared order of actions: how far jumps lead in it.
+"""A declared course: how far jumps lead in the order of its actions, and what actions of a chapter have in common.
 
 With few learners and many actions nothing is known of single jumps, but most lead a step or two on in the course.
 """
@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from understudy.logs.interactions import IntArray
+from understudy.logs.interactions import IntArray, totals
 
 Floats = NDArray[np.float64]
 
@@ -16,6 +16,8 @@ Floats = NDArray[np.float64]
 SINGLE = 10
 # What a jump of any displacement keeps, whatever the noise says.
 ANYWHERE = 0.02
+# Mean difficulties of chapters differ by about half a unit of log-odds.
+CHAPTER_VARIANCE = 0.25
 
 
 def n_displacements(n_actions: int) -> int:
@@ -48,3 +50,12 @@ def jumps_by_displacement(shares: Floats, arrivals: Floats) -> Floats:
         jump[source, elsewhere] = (1.0 - ANYWHERE) * ordered + ANYWHERE * likely / likely.sum()
         jump[source, source] = 0.0
     return jump
+
+
+def by_chapter(value: Floats, variance: Floats, chapters: IntArray) -> Floats:
+    """For each action the mean value of its chapter, drawn to 0 as far as it is uncertain."""
+    n_chapters = int(chapters.max()) + 1
+    weight = totals(chapters, 1.0 / variance, n_chapters)
+    mean = totals(chapters, value / variance, n_chapters) / (weight + 1.0 / CHAPTER_VARIANCE)
+    middle: Floats = mean[chapters]
+    return middle
