@@ -38,6 +38,8 @@ TIMES, LEAST_ROWS, MOST_ROWS = 2, 2_000, 300_000
 # What log-odds of cells differ by before anything is seen: all together, smoothly, and each by itself; and how many
 # classes away two cells are alike.
 LEVEL, SMOOTH, OWN, REACH = 0.5, 0.7, 0.1, 1.5
+# An action with fewer rows than this shows next to nothing.
+FEW = 10.0
 # Multiples of it, without their whole parts, are as even as numbers can be.
 GOLDEN = (5**0.5 - 1) / 2
 
@@ -69,7 +71,7 @@ def calibrated(targets: RunTargets) -> RunModel:
     n_learners = int(np.ceil(n_rows / mean_rows))
     scale = targets.n_learners / n_learners
     arrivals, stay, stay_by_cell = np.ones(n_actions), logit(targets.stay), np.zeros(N_CELLS)
-    easier, gain, level, new = np.zeros(n_actions), np.zeros(N_PRACTICE), 0.0, 0.0
+    easier, gain, new = np.zeros(n_actions), np.zeros(N_PRACTICE), 0.0
     names = tuple(str(code) for code in range(n_actions))
     for turn in range(N_ROUNDS):
         model = RunModel(
@@ -99,16 +101,18 @@ def calibrated(targets: RunTargets) -> RunModel:
         believed = _believed(stay_by_cell, targets.staying, total, bend, scale, run_places())
         stay_by_cell = stay_by_cell + pace * (believed - stay_by_cell)
 
-        own = unexplained(PairCounts.of(log), targets.easiness).ability
+        pairs = PairCounts.of(log)
+        state = unexplained(pairs, targets.easiness)
+        own = state.ability
         chance = expit(targets.easiness[log.action] + own[log.learner])
         bend = totals(cell, chance * (1.0 - chance), N_PRACTICE)
         total = walks.practice(targets.easiness, own, CELL_NORM)
         believed = _believed(gain, targets.practice, total, bend, scale, practice_places())
         gain = gain + pace * (believed - gain)
-        # An action's easiness was measured over all attempts, so what practice adds to it is taken out again.
-        added = totals(log.action, gain[cell], n_actions) / np.maximum(visits, 1)
-        level += float(logit(targets.success_rate) - logit(log.outcome.mean()))
-        easier = level - added
+        # Who fits difficulties to the walks has to find those that were fitted to the learners, practice or not.
+        excess, bend = (totals(pairs.action, each, n_actions) for each in (state.residual, state.curvature))
+        level = float(logit(targets.success_rate) - logit(log.outcome.mean()))
+        easier = easier + level - pace * np.clip(excess / (bend + FEW), -1.0, 1.0)
 
         found = new_jumps(log)
         new += pace * float(logit(targets.new_share) - logit((found.sum() + 1.0) / (len(found) + 2.0)))
@@ -148,8 +152,8 @@ def _believed(
 
 def _departure(wanted: Floats, code: IntArray, yes: NDArray[np.int8]) -> Floats:
     """Log-odds that are wanted less those that are shown; next to nothing where little is shown."""
-    n, few = np.bincount(code, minlength=len(wanted)), 10.0
-    shown = (totals(code, yes, len(wanted)) + few * wanted) / (n + few)
+    n = np.bincount(code, minlength=len(wanted))
+    shown = (totals(code, yes, len(wanted)) + FEW * wanted) / (n + FEW)
     departure: Floats = logit(wanted) - logit(np.clip(shown, 1e-3, 1.0 - 1e-3))
     return departure
 

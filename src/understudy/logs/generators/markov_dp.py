@@ -71,17 +71,21 @@ Floats = NDArray[np.float64]
 MOST_OWN_ACTIONS = 64
 # Jumps are counted between the most popular actions only; a larger matrix would be all noise.
 MOST_JUMP_ACTIONS = 300
-# Norm of a learner's residuals, and bound of a learner's curvature, in the Newton rounds.
+# Norm of a learner's residuals in the Newton rounds, between limits: this where 3,000 learners meet as much noise as
+# rho = 1/2 makes, and more where there is less noise to be had for it.
 SLOPE_NORM = 4.0
+LEAST_SLOPE_NORM, MOST_SLOPE_NORM = 2.5, 10.0
+# Bound of a learner's curvature.
 MOST_CURVATURE = 20.0
 MOST_ABILITY = 4.0
-# A round: its slopes, its curvature if that is asked for again, and the doubt that stays however small the noise, since
-# a step is linear where the likelihood is not.
-Round = tuple[str, str | None, float]
-ROUNDS: tuple[Round, ...] = (
-    ("first slopes", "first curvature", 0.02),
-    ("second slopes", "second curvature", 0.02),
-)
+# Abilities have about this spread, for the purpose of curvature.
+USUAL_SPREAD = 0.8
+# A round: its slopes, and its curvature if that is asked for again.
+Round = tuple[str, str | None]
+ROUNDS: tuple[Round, ...] = (("first slopes", "first curvature"), ("second slopes", "second curvature"))
+# The doubt that stays however small the noise, since a step is linear where the likelihood is not: after the first
+# round, of which each one leaves a half, and at least.
+FIRST_STAYS, LEAST_STAYS = 0.04, 0.01
 
 
 class MarkovDP(Generator):
@@ -276,32 +280,35 @@ class MarkovDP(Generator):
         pairs = PairCounts.of(log)
         learner = np.repeat(np.arange(log.n_learners), np.diff(pairs.offsets))
         shape = (log.n_learners, log.n_actions)
+        norm = SLOPE_NORM * sqrt(log.n_learners * sqrt(2.0 * spending.rho) / 3000.0)
+        norm = min(max(norm, LEAST_SLOPE_NORM), MOST_SLOPE_NORM)
         # An action's error counts by its popularity p, and equal noise would make it fall with p:
         # weights 1 / sqrt(p) balance the two; rare actions are held in check.
-        weight = 1.0 / np.sqrt(popularity + 0.5 / log.n_actions)
+        weight = 1.0 / np.sqrt(popularity + 0.15 / log.n_actions)
         weight /= np.sqrt(np.sum(popularity * weight**2))
         easiness = np.full(log.n_actions, float(logit(self.success_rate_)))
-        doubt, bend = np.empty(0), np.ones(log.n_actions)
-        for slopes, curvature, stays in rounds:
+        doubt, total = np.empty(0), 1.0
+        for number, (slopes, curvature) in enumerate(rounds):
             state = unexplained(pairs, easiness)
             (slope,) = spending.spend(
-                slopes, clipped_slopes(learner, pairs.action, state.residual, weight, shape, SLOPE_NORM)
+                slopes, clipped_slopes(learner, pairs.action, state.residual, weight, shape, norm)
             )
             if curvature:
-                factor = clip_factors(
-                    learner, state.residual * weight[pairs.action], log.n_learners, SLOPE_NORM
-                )
+                factor = clip_factors(learner, state.residual * weight[pairs.action], log.n_learners, norm)
                 own = totals(learner, state.curvature, log.n_learners) * factor
                 (bends,) = spending.spend(curvature, bounded_sum(own, MOST_CURVATURE))
-                bend = np.maximum(bends.values[0], 1.0) * popularity + 1.0
+                total = max(float(bends.values[0]), 1.0)
+            share = popularity * _usual_variance(easiness)
+            bend = total * share / share.sum() + 1.0
             step, error = slope.values / bend, (slope.sigma / bend) ** 2
             if not len(doubt):
-                spread = float(np.sum(popularity * (step**2 - error)))
-                doubt = np.full(log.n_actions, np.clip(spread, 0.05, 2.0))
+                spread = float(np.clip(np.sum(popularity * (step**2 - error)), 0.05, 2.0))
+                # Rare actions are rare for being at the ends of a course, or odd: they differ more.
+                doubt = spread * (1.0 + np.exp(-2.0 * popularity * log.n_actions))
             gain = doubt / (doubt + error)
             middle = 0.0 if log.chapters is None else by_chapter(step, doubt + error, log.chapters)
             easiness = easiness + middle + gain * (step - middle)
-            doubt = doubt * (1.0 - gain) + stays
+            doubt = doubt * (1.0 - gain) + max(FIRST_STAYS / 2**number, LEAST_STAYS)
         self.easiness_ = easiness
         spread = float(np.sum(popularity * (easiness - popularity @ easiness) ** 2))
         self.signal_["difficulties"] = spread / (spread + float(np.sum(popularity * doubt)))
@@ -341,6 +348,14 @@ def _with_private_vocabulary(log: Interactions, spending: Spending, delta: float
 def _believed(noisy: Noisy, total: float, prior: Floats) -> tuple[Floats, float]:
     """Shares of a noisy count vector and how much of them is signal; without any, the prior."""
     return shrunk_shares(noisy.values, float(np.max(noisy.sigma)), total, prior)
+
+
+def _usual_variance(easiness: Floats) -> Floats:
+    """Variance of one outcome at each action, over usual abilities."""
+    nodes, weights = hermegauss(9)
+    chance = expit(easiness[:, None] + USUAL_SPREAD * nodes)
+    variance: Floats = (chance * (1.0 - chance)) @ (weights / weights.sum())
+    return variance
 
 
 def stay_chances(popularity: Floats, runs: Floats, stay_share: float, share_noise: float) -> Floats:

@@ -160,7 +160,7 @@ class RunsDP(MarkovDP):
 
     def _fit_outcomes(self, log: Interactions, spending: Spending) -> None:
         slopes = [name for name in spending.unspent if name.startswith("slopes")]
-        rounds = [(name, CURVATURE.get(name), 0.02 if name == slopes[0] else 0.01) for name in slopes]
+        rounds = [(name, CURVATURE.get(name)) for name in slopes]
         ability = self._fit_difficulties(log, spending, self.expected_popularity_, rounds)
         (moments,) = spending.spend("abilities", moments_of(ability, MOST_ABILITY))
         mean, square = moments.values / self.n_learners_
