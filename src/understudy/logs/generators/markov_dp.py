@@ -78,6 +78,9 @@ LEAST_SLOPE_NORM, MOST_SLOPE_NORM = 2.5, 10.0
 # Bound of a learner's curvature.
 MOST_CURVATURE = 20.0
 MOST_ABILITY = 4.0
+# Norms of learners' rows and runs grow with their number to these powers, times a factor whose logarithm is this unsure
+# before it is asked for: so on ASSISTments 2009 and 2017 and on simulated classrooms with 6 to 600 actions.
+ROW_NORM_GROWS, RUN_NORM_GROWS, NORM_DOUBT = 0.7, 0.6, 0.4
 # Abilities have about this spread, for the purpose of curvature.
 USUAL_SPREAD = 0.8
 # A round: its slopes, and its curvature if that is asked for again.
@@ -247,20 +250,33 @@ class MarkovDP(Generator):
         return self.n_learners_ * float(self.length_law_ @ np.arange(1, self.longest + 1))
 
     def _norms(self, walks: WalkStatistics, spending: Spending, stay_share: float) -> list[float]:
-        """Where learners' rows and runs are clipped."""
-        edges = bin_edges(self.longest)
-        noisy = spending.spend("norms", walks.row_norms(edges), walks.run_norms(edges))
-        masses = self._n_rows, self._n_rows * (1 - stay_share)
-        return [
-            choose_norm(
-                bin_centres(edges),
-                to_simplex(each.values, self.n_learners_),
-                mass,
-                walks.log.n_actions,
-                spending.rho_of(name),
+        """Where learners' rows and runs are clipped.
+
+        Norms grow with lengths in much the same way everywhere; how large they are was asked for.
+        """
+        noisy = spending.spend("norms", walks.row_norms(self.longest), walks.run_norms(self.longest))
+        rows = np.arange(1.0, self.longest + 1)
+        norms = []
+        for name, each, entries, grows in (
+            ("rows", noisy[0], rows, ROW_NORM_GROWS),
+            ("runs", noisy[1], np.maximum(rows * (1.0 - stay_share), 1.0), RUN_NORM_GROWS),
+        ):
+            usual = grows * np.log(entries)
+            error = float(np.max(each.sigma)) * np.log(self.longest) / self.n_learners_
+            mean = float(each.values[0]) * np.log(self.longest) / self.n_learners_
+            known = NORM_DOUBT**2 / (NORM_DOUBT**2 + error**2)
+            size = np.exp(usual + known * (mean - float(self.length_law_ @ usual)))
+            mass = self.n_learners_ * float(self.length_law_ @ entries)
+            norms.append(
+                choose_norm(
+                    np.clip(size, 1.0, self.longest),
+                    self.n_learners_ * self.length_law_,
+                    mass,
+                    walks.log.n_actions,
+                    spending.rho_of(name),
+                )
             )
-            for each, mass, name in zip(noisy, masses, ("rows", "runs"), strict=True)
-        ]
+        return norms
 
     def _fit_outcomes(self, log: Interactions, spending: Spending) -> None:
         ability = self._fit_difficulties(log, spending, self.popularity_, ROUNDS)

@@ -168,13 +168,13 @@ class WalkStatistics:
         some = np.flatnonzero(self.log.lengths)
         return one_of(self.log.action[self.log.offsets[some]], self.log.n_actions, some)
 
-    def row_norms(self, edges: IntArray) -> Total:
-        """Learners by the norm of their attempts per action."""
-        return one_of(_bins(self._norm(self._rows), edges), len(edges) - 1)
+    def row_norms(self, longest: int) -> Total:
+        """Sum of the logarithms of the norms of learners' attempts per action, from 0 to 1 (`longest`)."""
+        return self._log_norms(self._rows, longest)
 
-    def run_norms(self, edges: IntArray) -> Total:
-        """Learners by the norm of their runs per action."""
-        return one_of(_bins(self._norm(self._runs), edges), len(edges) - 1)
+    def run_norms(self, longest: int) -> Total:
+        """The same of their runs per action."""
+        return self._log_norms(self._runs, longest)
 
     def totals(self, longest: float) -> Total:
         """(runs, successes, failures) of all learners, those with more than `longest` rows scaled down.
@@ -298,9 +298,10 @@ class WalkStatistics:
     def _runs(self) -> Entries:
         return _counted(self.log.learner[self._new_run], self.log.action[self._new_run], self.log.n_actions)
 
-    def _norm(self, entries: Entries) -> Floats:
+    def _log_norms(self, entries: Entries, longest: int) -> Total:
         learner, _, count = entries
-        return np.sqrt(totals(learner, count**2, self.log.n_learners))
+        norm = np.sqrt(totals(learner, count**2, self.log.n_learners))
+        return bounded_sum(np.log(np.maximum(norm, 1.0)) / np.log(longest), 1.0)
 
 
 def first_rows(log: Interactions, longest: int) -> Interactions:
