@@ -56,11 +56,18 @@ def one_of(code: IntArray, n_codes: int, learner: IntArray | None = None) -> Tot
 
 
 def clipped_counts(
-    learner: IntArray, column: IntArray, count: Floats, shape: tuple[int, int], norm: float
+    learner: IntArray,
+    column: IntArray,
+    count: Floats,
+    shape: tuple[int, int],
+    norm: float,
+    weight: Floats | None = None,
 ) -> Total:
-    """Sum of learners' vectors of non-negative entries, each scaled down to L2 norm `norm`."""
-    values, parts = _clipped_sum(learner, column, count, np.ones(shape[1]), shape, norm)
-    return Total(values, sqrt(2.0) * RESOLUTION, norm / RESOLUTION, parts)
+    """Sum of learners' vectors of non-negative entries, each weighted by column and scaled down to L2 norm `norm`."""
+    even = np.ones(shape[1])
+    values, parts = _clipped_sum(learner, column, count, even if weight is None else weight, shape, norm)
+    step = norm / RESOLUTION if weight is None else norm / RESOLUTION / weight
+    return Total(values, sqrt(2.0) * RESOLUTION, step, parts)
 
 
 def clipped_slopes(
@@ -197,9 +204,9 @@ class WalkStatistics:
         total = lattice.sum(axis=0).astype(np.int64)
         return Total(total, sqrt(3.0) * RESOLUTION, longest / RESOLUTION, _columns(lattice))
 
-    def rows(self, norm: float) -> Total:
-        """Attempts per action."""
-        return clipped_counts(*self._rows, self._shape, norm)
+    def rows(self, norm: float, weight: Floats | None = None) -> Total:
+        """Attempts per action, those of each action weighted."""
+        return clipped_counts(*self._rows, self._shape, norm, weight)
 
     def runs(self, norm: float) -> Total:
         """Runs per action."""

@@ -112,10 +112,10 @@ class RunsDP(MarkovDP):
             USUAL_NEW, new, n_jumps, spending, "new jumps", of_rows=1.0 - self.stay_share_
         )
         row_norm, run_norm = self._norms(walks, spending, self.stay_share_)
-        (rows,) = spending.spend("rows", walks.rows(row_norm))
         (runs,) = spending.spend("runs", walks.runs(run_norm))
+        (rows,) = spending.spend("rows", walks.rows(row_norm, _row_weights(runs)))
         # Noise of an action's share of the rows, in shares.
-        self.share_noise_ = _sigma(rows) / max(float(rows.values.sum()), 1.0)
+        self.share_noise_ = float(np.mean(rows.sigma)) / max(float(rows.values.sum()), 1.0)
         self.popularity_, self.expected_popularity_, self.signal_["actions"] = _popularity(rows, runs)
         run_shares, _ = shrunk_shares(runs.values, _sigma(runs), float(runs.values.sum()), self.popularity_)
         self.stay_ = stay_chances(self.popularity_, run_shares, self.stay_share_, self.share_noise_)
@@ -202,6 +202,19 @@ def _sigma(noisy: Noisy) -> float:
     return float(np.max(noisy.sigma))
 
 
+def _row_weights(runs: Noisy) -> Floats:
+    """Weights of actions, of which rare ones get less noise than popular ones.
+
+    All errors of shares count alike. With noise s on an action whose rows have the sum of squares q, their sum is least
+    for a given sum of q / s^2 if s goes with the cube root of q, and q goes with popularity.
+    """
+    n = len(runs.values)
+    shares, _ = shrunk_shares(runs.values, _sigma(runs), float(runs.values.sum()), np.full(n, 1.0 / n))
+    weight = np.cbrt(1.0 / (shares + 0.3 / n))
+    weighed: Floats = weight / np.sqrt(shares @ weight**2)
+    return weighed
+
+
 def _popularity(rows: Noisy, runs: Noisy) -> tuple[Floats, Floats, float]:
     """Shares of actions: the mean of two estimates, the second of them, and how much of the first is signal.
 
@@ -211,9 +224,9 @@ def _popularity(rows: Noisy, runs: Noisy) -> tuple[Floats, Floats, float]:
     n = len(rows.values)
     same = np.full(n, 1.0 / n)
     n_rows, n_runs = (max(float(noisy.values.sum()), 1.0) for noisy in (rows, runs))
-    shrunk, signal = shrunk_shares(rows.values, _sigma(rows), n_rows, same)
+    shrunk, signal = shrunk_shares(rows.values, rows.sigma, n_rows, same)
     around = np.maximum(expected_counts(runs.values, _sigma(runs), n_runs * same), 1e-6)
-    expected = expected_counts(rows.values, _sigma(rows), n_rows * around / around.sum(), NO_ZEROS)
+    expected = expected_counts(rows.values, rows.sigma, n_rows * around / around.sum(), NO_ZEROS)
     expected /= expected.sum()
     return (shrunk + expected) / 2.0, expected, signal
 

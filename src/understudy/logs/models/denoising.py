@@ -33,7 +33,7 @@ def to_simplex(noisy: Floats, total: float) -> Floats:
     return projected
 
 
-def shrunk_shares(noisy: Floats, sigma: float, total: float, prior: Floats) -> tuple[Floats, float]:
+def shrunk_shares(noisy: Floats, sigma: float | Floats, total: float, prior: Floats) -> tuple[Floats, float]:
     """Shares out of noisy counts, drawn towards `prior` as far as they are noise; and how much is signal.
 
     What the counts depart from the prior by has the variance of the noise and that of the signal
@@ -41,7 +41,7 @@ def shrunk_shares(noisy: Floats, sigma: float, total: float, prior: Floats) -> t
     """
     total = max(total, 1.0)
     departure = noisy - total * prior
-    signal = max(0.0, 1.0 - len(noisy) * sigma**2 / max(float(departure @ departure), 1e-12))
+    signal = max(0.0, 1.0 - len(noisy) * float(np.mean(sigma**2)) / max(float(departure @ departure), 1e-12))
     return to_simplex(total * prior + signal * departure, total) / total, signal
 
 
@@ -71,7 +71,7 @@ def shrink_jumps(noisy: Floats, sigma: float, popularity: Floats) -> Floats:
     return floored
 
 
-def expected_counts(noisy: Floats, sigma: float, guess: Floats, zeros: Floats = ZEROS) -> Floats:
+def expected_counts(noisy: Floats, sigma: float | Floats, guess: Floats, zeros: Floats = ZEROS) -> Floats:
     """The counts to expect behind noisy ones, each a guess times a ratio that is its own.
 
     Ratios are taken to be lognormal, some of them zero; centre, spread and the share of zeros are those under which
@@ -79,7 +79,8 @@ def expected_counts(noisy: Floats, sigma: float, guess: Floats, zeros: Floats = 
     """
     guess = np.maximum(guess, 1e-12)
     counts = guess[:, None] * np.exp(RATIOS)
-    fit = -0.5 * ((noisy[:, None] - counts) / sigma) ** 2
+    sigma = np.broadcast_to(sigma, noisy.shape)
+    fit = -0.5 * ((noisy[:, None] - counts) / sigma[:, None]) ** 2
     fit_zero = -0.5 * (noisy / sigma) ** 2
     best = np.maximum(fit.max(axis=1), fit_zero)
     fit, fit_zero = np.exp(fit - best[:, None]), np.exp(fit_zero - best)
