@@ -235,7 +235,7 @@ def test_the_guarantee_page_states_the_budget_that_is_spent():
 
     text = (DOCS / "explanation/guarantee.md").read_text(encoding="utf-8")
     stated = {
-        "length moments": "2 %", "lengths": "3, 3, 2 %", "starts": "3, 3, 2 %", "norms": "3, 3, 2 %",
+        "length moments": "2 %", "lengths": "3 % each", "starts": "3 % each", "norms": "2 %",
         "totals": "5 %", "rows": "18 %", "runs": "6 %", "jumps": "20 %",
         "first slopes": "11 and 30 %", "second slopes": "11 and 30 %",
         "first curvature": "1 % each", "second curvature": "1 % each", "abilities": "1 %",

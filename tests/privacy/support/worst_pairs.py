@@ -67,14 +67,14 @@ def logs(longest: int = 1000) -> Pair:
     """Neighbouring logs on which nearly every sum moves as far as it can, at the same time.
 
     Four thousand learners have one row each, on one of four actions: norms are clipped at about 1. The
-    last learner either fails at two of these actions in turn and succeeds at a rare one (8 rows), or
+    last learner either fails at two of these actions in turn and succeeds at a rare one (14 rows), or
     succeeds at the two others as long as possible and fails at the rare one. So starts, lengths, norms, rows, runs
     and jumps have nothing in common; slopes are opposite, since the rare action's weight is the largest.
     """
     sequences = [[i % 4] for i in range(4000)]
     outcomes = [[i // 4 % 2] for i in range(4000)]
-    short = ([0, 1, 0, 1, 0, 1, 0, 4], [0] * 7 + [1])
-    long = ([2, 3] * 10 + [2] * (longest - 23) + [4] * 3, [1] * (longest - 3) + [0] * 3)
+    short = ([0, 1] * 6 + [4] * 2, [0] * 12 + [1] * 2)
+    long = ([2, 3] * 10 + [2] * (longest - 22) + [4] * 2, [1] * (longest - 2) + [0] * 2)
     actions = [f"action {i}" for i in range(100)]
     return [
         Interactions.from_sequences([*sequences, walk], [*outcomes, results], actions=actions)
@@ -91,7 +91,7 @@ def logs_with_shared_names() -> Pair:
     n_common, n_rare, rare, passed = 8000, 4200, 4, list(range(5, 67))
     sequences = [[i % 4] for i in range(n_common)] + [[rare + i % 70] for i in range(n_rare)]
     outcomes = [[i // 4 % 2] for i in range(n_common)] + [[i // 70 % 2] for i in range(n_rare)]
-    short = ([0, 1] * 5 + [0] + [rare] * 5, [0] * 11 + [1] * 5)
+    short = ([0, 1] * 20 + [0] + [rare] * 8, [0] * 41 + [1] * 8)
     long = ([2, 3] * 10 + passed + [2] * 910 + [rare] * 8, [1] * 992 + [0] * 8)
     actions = [f"action {i}" for i in range(74)]
     return [

@@ -38,13 +38,13 @@ from understudy.logs.generators.budget import (
     budget,
     choose_most_rows,
     choose_norm,
+    slope_norm,
     stated,
     vocabulary_threshold,
 )
 from understudy.logs.generators.generator import Generator
 from understudy.logs.generators.private_sums import (
     WalkStatistics,
-    bin_centres,
     bin_edges,
     bounded_sum,
     clip_factors,
@@ -55,11 +55,12 @@ from understudy.logs.generators.private_sums import (
 from understudy.logs.interactions import IntArray, Interactions, totals
 from understudy.logs.models.curriculum import by_chapter
 from understudy.logs.models.denoising import (
+    NO_ZEROS,
+    expected_counts,
     fit_margins,
     match_popularity,
     shrink_jumps,
     shrunk_shares,
-    to_simplex,
 )
 from understudy.logs.models.lengths import Lengths, spread_lengths
 from understudy.logs.models.markov import AliasTables, TransitionCounts, sample_walks
@@ -71,11 +72,7 @@ Floats = NDArray[np.float64]
 MOST_OWN_ACTIONS = 64
 # Jumps are counted between the most popular actions only; a larger matrix would be all noise.
 MOST_JUMP_ACTIONS = 300
-# Norm of a learner's residuals in the Newton rounds, between limits: this where 3,000 learners meet as much noise as
-# rho = 1/2 makes, and more where there is less noise to be had for it.
-SLOPE_NORM = 4.0
-LEAST_SLOPE_NORM, MOST_SLOPE_NORM = 2.5, 10.0
-# Bound of a learner's curvature.
+# Bound of a learner's curvature in the Newton rounds.
 MOST_CURVATURE = 20.0
 MOST_ABILITY = 4.0
 # Norms of learners' rows and runs grow with their number to these powers, times a factor whose logarithm is this unsure
@@ -209,6 +206,9 @@ class MarkovDP(Generator):
         (runs,) = spending.spend("runs", walks.runs(run_norm))
         same = np.full(log.n_actions, 1.0 / log.n_actions)
         self.popularity_, self.signal_["actions"] = _believed(rows, float(rows.values.sum()), same)
+        n_rows = max(float(rows.values.sum()), 1.0)
+        expected = expected_counts(rows.values, rows.sigma, n_rows * same, NO_ZEROS)
+        self.expected_popularity_ = expected / expected.sum()
         run_shares, _ = _believed(runs, float(runs.values.sum()), self.popularity_)
         # Noise of an action's share of the rows, in shares.
         self.share_noise_ = float(np.max(rows.sigma)) / max(float(rows.values.sum()), 1.0)
@@ -279,25 +279,23 @@ class MarkovDP(Generator):
         return norms
 
     def _fit_outcomes(self, log: Interactions, spending: Spending) -> None:
-        ability = self._fit_difficulties(log, spending, self.popularity_, ROUNDS)
+        ability = self._fit_difficulties(log, spending, ROUNDS)
         (moments,) = spending.spend("abilities", moments_of(ability, MOST_ABILITY))
         mean, square = moments.values / self.n_learners_
         self.ability_mean_ = float(np.clip(mean, -2.0, 2.0))
         self.ability_spread_ = float(np.sqrt(np.clip(square - mean**2, 0.05, 4.0)))
         self.easiness_ = self.easiness_ + self._shift_to_success_rate()
 
-    def _fit_difficulties(
-        self, log: Interactions, spending: Spending, popularity: Floats, rounds: Sequence[Round]
-    ) -> Floats:
+    def _fit_difficulties(self, log: Interactions, spending: Spending, rounds: Sequence[Round]) -> Floats:
         """Newton rounds on the penalised likelihood of difficulties, each learner's ability taken out.
 
         Returns what nobody else may see: each learner's own ability.
         """
+        popularity = self.expected_popularity_
         pairs = PairCounts.of(log)
         learner = np.repeat(np.arange(log.n_learners), np.diff(pairs.offsets))
         shape = (log.n_learners, log.n_actions)
-        norm = SLOPE_NORM * sqrt(log.n_learners * sqrt(2.0 * spending.rho) / 3000.0)
-        norm = min(max(norm, LEAST_SLOPE_NORM), MOST_SLOPE_NORM)
+        norm = slope_norm(log.n_learners, spending.rho)
         # An action's error counts by its popularity p, and equal noise would make it fall with p:
         # weights 1 / sqrt(p) balance the two; rare actions are held in check.
         weight = 1.0 / np.sqrt(popularity + 0.15 / log.n_actions)

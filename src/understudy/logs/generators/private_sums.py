@@ -323,11 +323,6 @@ def bin_edges(longest: int, n_bins: int = 24) -> IntArray:
     return edges
 
 
-def bin_centres(edges: IntArray) -> Floats:
-    """A typical value of each bin."""
-    return np.sqrt(edges[:-1] * np.maximum(edges[1:] - 1, edges[:-1]).astype(np.float64))
-
-
 def _bins(values: NDArray[np.generic], edges: IntArray) -> IntArray:
     return np.clip(np.searchsorted(edges, values, side="right") - 1, 0, len(edges) - 2)
 

@@ -161,7 +161,7 @@ class RunsDP(MarkovDP):
     def _fit_outcomes(self, log: Interactions, spending: Spending) -> None:
         slopes = [name for name in spending.unspent if name.startswith("slopes")]
         rounds = [(name, CURVATURE.get(name)) for name in slopes]
-        ability = self._fit_difficulties(log, spending, self.expected_popularity_, rounds)
+        ability = self._fit_difficulties(log, spending, rounds)
         (moments,) = spending.spend("abilities", moments_of(ability, MOST_ABILITY))
         mean, square = moments.values / self.n_learners_
         noise = float(np.max(moments.sigma)) / self.n_learners_
