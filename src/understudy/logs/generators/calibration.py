@@ -32,9 +32,9 @@ Floats = NDArray[np.float64]
 
 # Norm of what a learner adds to the cells of runs and of practice.
 CELL_NORM = 4.0
-N_ROUNDS = 12
-# In each round so many times the rows of the log are walked, between these limits.
-TIMES, LEAST_ROWS, MOST_ROWS = 2, 2_000, 300_000
+N_ROUNDS = 16
+# In each round as many rows are walked as the log has, between these limits.
+LEAST_ROWS, MOST_ROWS = 2_000, 300_000
 # What log-odds of cells differ by before anything is seen: all together, smoothly, and each by itself; and how many
 # classes away two cells are alike.
 LEVEL, SMOOTH, OWN, REACH = 0.5, 0.7, 0.1, 1.5
@@ -67,7 +67,7 @@ def calibrated(targets: RunTargets) -> RunModel:
     rng = np.random.default_rng(0)
     n_actions = len(targets.popularity)
     mean_rows = float(targets.length_law @ np.arange(1, len(targets.length_law) + 1))
-    n_rows = np.clip(TIMES * targets.n_learners * mean_rows, LEAST_ROWS, MOST_ROWS)
+    n_rows = np.clip(targets.n_learners * mean_rows, LEAST_ROWS, MOST_ROWS)
     n_learners = int(np.ceil(n_rows / mean_rows))
     scale = targets.n_learners / n_learners
     arrivals, stay, stay_by_cell = np.ones(n_actions), logit(targets.stay), np.zeros(N_CELLS)
