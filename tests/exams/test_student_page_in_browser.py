@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 from tests.exams.support.made_difficulties import make_difficulties
+from tests.support.browser import FAINT_WORDS
 from understudy.core.privacy.guarantee import Guarantee
 from understudy.exams.ability import abilities
 from understudy.exams.released_file import Difficulties
@@ -173,31 +174,6 @@ def test_basics_for_assistive_technology(open_page: Any) -> None:
     assert "Chance of passing" in opened.page.text_content("#spoken")
 
 
-CONTRAST = """() => {
-  const rgb = (text) => text.match(/[\\d.]+/g).map(Number);
-  const luminance = ([r, g, b]) => {
-    const [x, y, z] = [r, g, b].map((c) => (c /= 255) <= 0.03928 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4);
-    return 0.2126 * x + 0.7152 * y + 0.0722 * z;
-  };
-  const ground = (e) => {
-    for (; e; e = e.parentElement) {
-      const colour = rgb(getComputedStyle(e).backgroundColor);
-      if (colour.length < 4 || colour[3] > 0) return colour;
-    }
-    return [255, 255, 255];
-  };
-  const faint = [];
-  for (const e of document.querySelectorAll('body *')) {
-    const own = [...e.childNodes].some((n) => n.nodeType === 3 && n.textContent.trim());
-    if (!own || e.closest('svg, script, noscript') || !e.getClientRects().length) continue;
-    const [a, b] = [luminance(rgb(getComputedStyle(e).color)), luminance(ground(e))];
-    const ratio = (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05);
-    if (ratio < 4.5) faint.push(`${e.className || e.id || e.tagName} ${ratio.toFixed(2)}`);
-  }
-  return faint;
-}"""
-
-
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_words_can_be_read_in_both_schemes(open_page: Any, scheme: str) -> None:
     bare = make_difficulties((-3.0, -2.5, 2.5, 3.0, 0.0), 0.1, guarantee=Guarantee.none("test"))
@@ -207,7 +183,7 @@ def test_words_can_be_read_in_both_schemes(open_page: Any, scheme: str) -> None:
     for item, value in enumerate((0, 1, 1, 1, -1)):
         opened.answer(item, value)
     assert opened.page.is_visible(".flag.should_have")
-    assert opened.page.evaluate(CONTRAST) == []
+    assert opened.page.evaluate(FAINT_WORDS) == []
     dark = opened.page.evaluate("getComputedStyle(document.body).backgroundColor")
     assert (dark == "rgb(13, 18, 24)") == (scheme == "dark")
 

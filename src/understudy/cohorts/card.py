@@ -15,7 +15,14 @@ import numpy as np
 from understudy.cohorts.cohort import Cohort
 from understudy.cohorts.schema import LEARNER, Schema
 from understudy.cohorts.summary.summary_file import PrivateSummary, zero_shares
-from understudy.core.pages.card import MISUSES, NOT_PUBLISHED, USES, guarantee_in_words
+from understudy.core.pages.card import (
+    MISUSES,
+    NOT_PUBLISHED,
+    USES,
+    guarantee_in_words,
+    protection_verdict,
+    with_caveats,
+)
 from understudy.core.pages.render import render
 from understudy.core.privacy.guarantee import Guarantee
 
@@ -64,6 +71,11 @@ def cohort_card(
     source = "simulated learners" if simulated else "real learners"
     return {
         "title": synthetic_schema(summary).title,
+        "verdict": with_caveats(
+            f"The learners in this file are invented{';' if guarantee.formal else ', and'} "
+            f"{protection_verdict(guarantee)}",
+            guarantee,
+        ),
         "what": (
             f"A synthetic cohort of {cohort.n_learners:,} learners who do not exist. Programs invented them from a "
             f"noisy summary of {summary.n_learners:,} {source}; none of these programs saw a record."

@@ -8,7 +8,12 @@ from typing import Any
 
 import polars as pl
 
-from understudy.core.pages.card import FIGURES_PUBLISHED, guarantee_in_words
+from understudy.core.pages.card import (
+    FIGURES_PUBLISHED,
+    guarantee_in_words,
+    protection_verdict,
+    with_caveats,
+)
 from understudy.core.pages.render import render
 from understudy.core.privacy.guarantee import Guarantee
 from understudy.errors import DataError, UsageError
@@ -53,6 +58,11 @@ def card_content(
     n_learners = table["learner"].n_unique()
     return {
         "title": f"Coarsened keystrokes {provenance['card'][:6]}",
+        "verdict": with_caveats(
+            f"The key presses in this file are {'simulated' if provenance['simulated'] else 'real'}, under new names, "
+            f"and {protection_verdict(guarantee)}",
+            guarantee,
+        ),
         "provenance": provenance,
         "n_learners": n_learners,
         "n_rows": table.height,

@@ -13,6 +13,7 @@ from understudy.core.pages.figures import ACCENT, INK, MUTED, WARNING, Figure, d
 from understudy.core.pages.render import render
 from understudy.core.pages.words import GUESSING
 from understudy.logs.audit import MEMBERSHIP_ATTACKS
+from understudy.logs.histograms import COMPARED, comparison_figure
 from understudy.logs.interactions import Interactions
 from understudy.logs.utility import METRICS
 
@@ -45,6 +46,16 @@ def write_report(folder: Path, rows: list[Row], log: Interactions, n_shadows: in
         n_seeds=len({row["seed"] for row in rows}),
         source=source,
         n_constant=int(log.constant_actions().sum()),
+        compared=COMPARED,
+        comparisons=[
+            (summary["method"], comparison_figure(found))
+            for summary in summaries
+            if (
+                found := next(
+                    (row.get("histograms") for row in rows if row["method"] == summary["method"]), None
+                )
+            )
+        ],
     )
     write_text(folder / "report.html", page)
 

@@ -27,6 +27,7 @@ from understudy.logs.attacks.shadow import ShadowAttack
 from understudy.logs.attacks.transcript import white_box
 from understudy.logs.audit import judged_chance, judged_risk, membership_scores, train_shadow_attack
 from understudy.logs.generators.generator import Generator
+from understudy.logs.histograms import Histograms, histograms
 from understudy.logs.interactions import POOLED, Interactions
 from understudy.logs.models.next_outcome import fit_next_outcome
 from understudy.logs.utility import Real, measure, prediction_auc_on
@@ -146,9 +147,10 @@ class Trial:
     guarantee: Guarantee
     fit_seconds: float
     sample_seconds: float
+    histograms: Histograms
 
     def row(self) -> dict[str, Any]:
-        """The trial as a row of `results.csv`."""
+        """The trial as a row of `results.csv`, and the histograms that its report draws."""
         return {
             "method": self.generator,
             "seed": self.seed,
@@ -178,6 +180,7 @@ class Trial:
             "delta": self.guarantee.delta,
             "fit_seconds": self.fit_seconds,
             "sample_seconds": self.sample_seconds,
+            "histograms": self.histograms,
         }
 
 
@@ -237,6 +240,7 @@ class Split:
             guarantee=generator.guarantee(self.real.training.n_learners),
             fit_seconds=learned - began,
             sample_seconds=sampled - learned,
+            histograms=histograms(self.real.training, synthetic),
         )
 
     def _judged(self, seen: WhiteBox, rng: np.random.Generator) -> RiskEstimate:

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
-from understudy.core.pages.words import in_100, sentence
+from understudy.core.pages.words import sentence
 from understudy.core.privacy.guarantee import Caveat, Guarantee
 from understudy.core.privacy.risk import worst_case
 
@@ -40,8 +39,29 @@ MISUSES = (
 )
 
 
+def protection_verdict(guarantee: Guarantee) -> str:
+    """What is proved about the file, as a clause of a card's first sentence."""
+    away = "what it gives away about any one learner behind it"
+    if not guarantee.formal:
+        return f"nothing is proved about {away}"
+    auc = worst_case(guarantee)["auc"]
+    if auc > _WEAK:
+        return f"what is proved about it rules out little of {away}"
+    if auc > _MODERATE:
+        return f"a proof limits {away}, though not tightly"
+    return f"a proof limits {away}" if auc > _STRONG else f"a proof limits tightly {away}"
+
+
+def with_caveats(verdict: str, guarantee: Guarantee) -> str:
+    """A verdict with what the guarantee does not cover: who reads one sentence reads that too."""
+    return sentence("; ".join((verdict, *(caveat.headline or str(caveat) for caveat in guarantee.caveats))))
+
+
 def guarantee_in_words(guarantee: Guarantee) -> dict[str, Any]:
-    """The card's headline and explanation of a guarantee, and the most that any attack can reach under it."""
+    """The card's headline and explanation of a guarantee, and the most that any attack can reach under it.
+
+    Of the `limits` only those are there that limit something; `unlimited` names the others.
+    """
     beside = [f"To be stated with it: {caveat}." for caveat in guarantee.caveats]
     if not guarantee.formal:
         return {
@@ -56,6 +76,8 @@ def guarantee_in_words(guarantee: Guarantee) -> dict[str, Any]:
                 *beside,
             ],
             "worst_case": None,
+            "limits": [],
+            "unlimited": [],
         }
     bound = worst_case(guarantee)
     delta = f", delta {guarantee.delta:.2e}" if guarantee.delta else ""
@@ -65,51 +87,80 @@ def guarantee_in_words(guarantee: Guarantee) -> dict[str, Any]:
             "It is proved that any one learner could change this data only within limits. This holds for "
             f"{guarantee.unit}, whatever a reader of the data knows already or finds out later.",
             _epsilon_in_words(guarantee),
-            _worst_case_in_words(bound),
+            _strength_in_words(bound["auc"]),
             *beside,
         ],
         "worst_case": bound,
+        "limits": [
+            {"attempt": f"{name}: {story}", "at_most": bound[key], "guessing": guessing}
+            for key, name, story, guessing in _ATTEMPTS
+            if bound[key] < NO_LIMIT
+        ],
+        "unlimited": [f"{name}: {story}" for key, name, story, _ in _ATTEMPTS if bound[key] >= NO_LIMIT],
     }
 
 
+# A bound from here on leaves an attacker's success open: it is not printed as if it were a limit.
+NO_LIMIT = 0.99
+# The largest AUC of a strong, a moderate and a weak promise.
+_STRONG, _MODERATE, _WEAK = 0.60, 0.80, 0.95
+
+# What an attacker tries, by the name of its bound, and what guessing reaches.
+_ATTEMPTS = (
+    (
+        "auc",
+        "Distinguished",
+        "shown data made with a learner and data made without, the attacker picks the right one",
+        0.5,
+    ),
+    (
+        "tpr_at_1pct",
+        "Found",
+        "the attacker is right about a learner whose record was used, and accuses one other in 100",
+        0.01,
+    ),
+    (
+        "guessed_from_half",
+        "Guessed",
+        "a fact about a learner that would be a coin flip without the data",
+        0.5,
+    ),
+    (
+        "singled_out_from_1_in_1000",
+        "Singled out",
+        "a description that fits one person in 1,000 fits the learner",
+        0.001,
+    ),
+)
+
+
 def _headline(claim: str, guarantee: Guarantee) -> str:
-    """The claim with what it does not cover: who reads one line reads that too."""
+    """The claim with what it does not cover."""
     return "; ".join((claim, *(caveat.headline or str(caveat) for caveat in guarantee.caveats)))
 
 
 def _epsilon_in_words(guarantee: Guarantee) -> str:
-    factor = math.exp(guarantee.epsilon)
-    times = f"{factor:,.0f}" if factor >= 10 else f"{factor:.2g}"
-    words = (
-        f"Epsilon {guarantee.epsilon:g} sets the limit: whatever the data shows is at most {times} times as likely "
-        "with a learner as with somebody else in that learner's place. Smaller is stronger."
-    )
+    words = f"Epsilon {guarantee.epsilon:g} is how wide these limits are; smaller is stronger."
     if guarantee.delta:
         words += (
             f" Delta {guarantee.delta:.2e} is the small chance, about 1 in {1 / guarantee.delta:,.0f}, "
-            "that is not covered by this."
+            "that they do not cover."
         )
     return words
 
 
-def _worst_case_in_words(bound: dict[str, float]) -> str:
-    auc, found = bound["auc"], round(100 * bound["tpr_at_1pct"])
+def _strength_in_words(auc: float) -> str:
     strength = next(
         words
         for limit, words in (
-            (0.60, "That is close to guessing."),
-            (0.80, "That is better than guessing and far from certain."),
-            (0.95, "Such an attacker may do far better than guessing; a smaller epsilon promises more."),
+            (_STRONG, "That is close to guessing."),
+            (_MODERATE, "That is better than guessing and far from certain."),
+            (_WEAK, "Such an attacker may do far better than guessing; a smaller epsilon promises more."),
             (1.00, "Against such an attacker this guarantee alone promises little."),
         )
         if auc <= limit
     )
     return (
-        "In the worst case an attacker knows the method, all other learners, and all about one learner except "
-        "whether the record was used. Shown data made with the learner and data made without, this attacker picks "
-        f"the right one at most {in_100(auc)}; guessing gives 50. Allowed one false alarm in 100, the attacker "
-        f"is right about at most {found} of 100 learners; guessing gives one. A fact about that learner that would be "
-        f"a coin flip without the data is guessed right at most {in_100(bound['guessed_from_half'])}. A description "
-        "that fits one in 1,000 people fits that learner at most "
-        f"{in_100(bound['singled_out_from_1_in_1000'])}. {strength}"
+        "Below is the most that any attacker can reach, even one who knows the method, all other learners, and all "
+        f"about one learner except whether the record was used. {strength}"
     )

@@ -242,6 +242,10 @@ class RiskLimit:
     def __str__(self) -> str:
         return f"an AUC of {self.most:g}" if self.auc else f"{100 * self.most:g} in 100 members found"
 
+    def kept(self, guarantee: Guarantee) -> str:
+        """What was asked for, and the epsilon that keeps to it, as cards and results repeat it."""
+        return f"Asked for: at most {self}. Epsilon {guarantee.epsilon:g} keeps to it."
+
     def reached(self, guarantee: Guarantee) -> float:
         """What an attacker can reach under a guarantee, in the limit's own measure."""
         return area(guarantee) if self.auc else float(power(guarantee, FALSE_ALARMS))

@@ -27,7 +27,7 @@ from understudy.core.pages.figures import ACCENT, WARNING, Figure
 from understudy.core.pages.notebook import notebook_table
 from understudy.core.privacy.guarantee import Guarantee
 from understudy.core.privacy.noise import Noise
-from understudy.core.privacy.risk import ByRisk, explained_epsilons, worst_case
+from understudy.core.privacy.risk import ByRisk, RiskLimit, explained_epsilons, worst_case
 from understudy.core.privacy.spending import Account, Charge, Spending, SpentError
 from understudy.errors import RefusedError, UsageError
 from understudy.logs.audit import risk_figure
@@ -81,6 +81,8 @@ class Release:
     assessment: Assessment
     charge: Charge
     n_withdrawn: int
+    asked: str = ""
+    """The risk that was asked for, and what keeps to it."""
 
     @property
     def card(self) -> Path:
@@ -115,6 +117,7 @@ class Release:
         return [
             f"{self.log.n_rows} rows of {self.log.n_learners} {who} learners.",
             f"Guarantee: {self.guarantee}.",
+            *filter(None, [self.asked]),
             f"Measured on halves of the learners: the strongest attack is {worst.attack}, AUC {worst.auc:.2f} "
             f"(interval {assessment.low:.2f} to {assessment.high:.2f}; 0.5 is guessing).{self._limits()} "
             f"Most members found at 1 % false alarms: {100 * assessment.most_found.tpr_at_1pct:.0f} of 100.",
@@ -191,6 +194,7 @@ def release(
         # Trying until an audit passes is a way of looking at the data: every try leaves a trace.
         account.note_refusal("release", generator.label, guarantee, risk)
         raise
+    asked = RiskLimit.parse(options.risk).kept(guarantee) if options.risk else ""
     seed, rng = options.rng()
     # Two releases at once may both have found that there is no other: the ledger looks again when it charges.
     alone = not (guarantee.formal or accepted or account.simulated)
@@ -220,6 +224,7 @@ def release(
             accepted_risk=accepted,
             declared=options.declared_guarantee.strip(),
             publish_figures=figures,
+            asked=asked,
         )
         stated = with_decisions(generator.guarantee_, accepted, figures)
         report = {
@@ -240,6 +245,7 @@ def release(
         assessment,
         charge,
         log.origin.n_withdrawn,
+        asked,
     )
 
 
@@ -262,7 +268,7 @@ def _write(
         write_text(share / "codebook.csv", codebook(synthetic, generator.keeps_rows))
         write_text(share / "CITATION.cff", citation(content))
         write_json(share / "card.json", content)
-        write_text(share / "card.html", card_page(content))
+        write_text(share / "card.html", card_page(content, synthetic))
         write_json(keep / "report.json", report)
         write_text(
             keep / "report.html",

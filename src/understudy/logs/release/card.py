@@ -10,6 +10,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import math
 from typing import Any
 
 import numpy as np
@@ -29,7 +30,9 @@ from understudy.core.pages.words import certainty, verdict
 from understudy.core.privacy.guarantee import Guarantee
 from understudy.logs.generators.budget import predict
 from understudy.logs.generators.generator import Generator
+from understudy.logs.histograms import MOST_NAMED, portrait
 from understudy.logs.interactions import POOLED, Interactions
+from understudy.logs.release.accuracy import NOISE, uses_of, verdict_of
 from understudy.logs.release.assessment import Assessment
 from understudy.logs.utility import METRICS
 
@@ -48,11 +51,15 @@ def card_content(
     accepted_risk: str,
     declared: str,
     publish_figures: bool,
+    asked: str = "",
 ) -> dict[str, Any]:
-    """Everything on the card."""
+    """Everything on the card; `asked` says what risk the custodian asked for."""
     guarantee = with_decisions(generator.guarantee_, accepted_risk, publish_figures)
+    expected = expected_errors(synthetic, generator, guarantee)
+    uses = uses_of(expected, synthetic.n_rows, synthetic.n_learners)
     return {
         "title": title or f"Synthetic log of learners' actions {provenance['card'][:6]}",
+        "verdict": verdict_of(guarantee, uses, keeps_rows=generator.keeps_rows),
         "what": what_it_is(synthetic, generator.keeps_rows),
         "provenance": provenance,
         "n_learners": synthetic.n_learners,
@@ -60,12 +67,13 @@ def card_content(
         "n_actions": n_occurring(synthetic),
         "guarantee": guarantee.to_json(),
         "protection": protection(guarantee, generator.keeps_rows),
+        "asked": asked,
         "declared_guarantee": declared,
         "accepted_risk": accepted_risk,
         "uses": list(USES),
         "misuses": list(MISUSES),
-        "expected": expected_errors(synthetic, generator, guarantee),
-        "accuracy": sampling_accuracy(synthetic),
+        "expected": expected,
+        "accuracy": [dict(vars(use)) for use in uses],
         "columns": list(csv.DictReader(io.StringIO(codebook(synthetic, generator.keeps_rows)))),
         "examples": synthetic.to_polars("synthetic-").head(N_EXAMPLE_ROWS).to_dicts(),
         "measured": published(assessment, guarantee) if publish_figures else None,
@@ -162,52 +170,24 @@ def expected_errors(
     believed = getattr(generator, "popularity_", found)
     missed = 0.5 * float(np.abs(found - believed).sum())
     untold = sum(share for name, share in zip(synthetic.actions, believed, strict=True) if name == POOLED)
+    difficulty = prediction.difficulty
+    if synthetic.n_learners < n_learners:
+        # So few rows were drawn that they add an error of their own.
+        drawn = 0.2 * synthetic.n_rows / max(n_occurring(synthetic), 1)
+        difficulty = math.hypot(difficulty, 1.0 / math.sqrt(max(drawn, 1.0)))
     return {
         # From the real shares to the noisy ones, where a pooled attempt is not at the action it should be at, and from
         # there to those that were drawn.
         "action_shares": min(1.0, float(untold) + missed + prediction.action_shares),
         # Of what is pooled no action's difficulty is known, so there is no figure for the whole file.
-        "difficulty": None if pooled > MUCH_POOLED else prediction.difficulty,
+        "difficulty": None if pooled > MUCH_POOLED else difficulty,
         "success_rate": getattr(generator, "success_error_", None),
         "rows_factor": getattr(generator, "rows_factor_", None),
         "longest": getattr(generator, "longest", None),
         "unseen": getattr(generator, "unseen_", None),
+        "steps": "in order" if getattr(generator, "in_order_", False) else prediction.steps,
         "signal": {name: round(share, 2) for name, share in signal.items()},
     }
-
-
-def sampling_accuracy(synthetic: Interactions) -> list[dict[str, Any]]:
-    """How exact the synthetic log can be by its size alone, computed from nothing but itself.
-
-    The method's own error comes on top. A success rate is uncertain by 1.96 standard errors that
-    count learners, not rows, since the rows of a learner are alike; an action in the middle of
-    the list by popularity stands for a typical one.
-    """
-    rows = np.bincount(synthetic.action, minlength=synthetic.n_actions)
-    # What is pooled is no action whose success rate anybody could ask for.
-    told = np.flatnonzero([name != POOLED for name in synthetic.actions])
-    popular = told[np.argsort(-rows[told])][: int((rows[told] > 0).sum())]
-    if not len(popular):
-        return []
-    picks = (("the most frequent action", popular[0]), ("a typical action", popular[len(popular) // 2]))
-    return [
-        {
-            "of": f"success rate of {name}",
-            "rows": int(rows[code]),
-            "plus_minus": _uncertainty(synthetic, code),
-        }
-        for name, code in picks
-    ]
-
-
-def _uncertainty(synthetic: Interactions, action: int) -> float:
-    """Half the width of a 95 % interval of an action's success rate, learners being the sample."""
-    mine = synthetic.action == action
-    attempts = np.bincount(synthetic.learner[mine], minlength=synthetic.n_learners)
-    successes = np.bincount(synthetic.learner[mine], synthetic.outcome[mine], synthetic.n_learners)
-    rate = (successes.sum() + 1.0) / (attempts.sum() + 2.0)
-    error = np.sqrt(((successes - rate * attempts) ** 2).sum()) / attempts.sum()
-    return float(min(0.5, 1.96 * error))
 
 
 def published(assessment: Assessment, guarantee: Guarantee) -> dict[str, Any]:
@@ -236,11 +216,18 @@ def published(assessment: Assessment, guarantee: Guarantee) -> dict[str, Any]:
     }
 
 
-def card_page(content: dict[str, Any]) -> str:
-    """The card as a page."""
+def card_page(content: dict[str, Any], synthetic: Interactions) -> str:
+    """The card as a page, with a picture of the data that it goes with."""
     measured = content["measured"]
     figure = None if measured is None else levels_figure(measured["levels"])
-    return render("logs/release/card.html", card=content, levels_figure=figure)
+    return render(
+        "logs/release/card.html",
+        card=content,
+        levels_figure=figure,
+        portrait=portrait(synthetic),
+        n_named=min(MOST_NAMED, content["n_actions"]),
+        noisy=bool(content["accuracy"]) and content["accuracy"][0]["grade"] == NOISE,
+    )
 
 
 def codebook(synthetic: Interactions, keeps_rows: bool) -> str:
