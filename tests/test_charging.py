@@ -1,5 +1,6 @@
 """Every verb that releases, by command and by Python, does the same with the ledger."""
 
+import io
 import json
 import multiprocessing
 import os
@@ -9,6 +10,7 @@ import pytest
 
 from tests.support.charging import VERBS
 from tests.support.command import run
+from understudy.cli import terminal
 from understudy.core.files.origin import Guess, Origin
 from understudy.core.files.simulated import mark_simulated
 from understudy.core.privacy.balance import TAKEN_BACK
@@ -123,6 +125,22 @@ def test_past_the_limit_it_is_refused_and_nothing_is_written(call, verb, data, l
     assert call.refuses(RefusedError, data, data.parent / verb.out) == "budget"
     assert ledger.entries() == []
     assert not (data.parent / verb.out).exists()
+
+
+@with_a_price
+def test_a_file_that_holds_other_people_now_has_a_budget_of_its_own_if_that_is_declared(verb, data, ledger):
+    """The class of next year, saved under the old name: the ledger notes who said so, and forgets nothing."""
+    ledger.set_limit("learners of this folder", verb.epsilon)
+    call, out = ByPython(verb), data.parent / verb.out
+    call.works(data, out)
+    others = {"population": "8c", "other_learners": True}
+    call.works(data, out.with_name(f"second-{verb.out}"), **others)
+    assert [entry.population for entry in spent(ledger)][1] == "8c"
+    third = out.with_name(f"third-{verb.out}")
+    assert call.refuses(RefusedError, data, third, **others) == "budget"
+    # Forgotten, it does not join the two.
+    assert call.refuses(RefusedError, data, third, population="8c") == "known-learners"
+    assert len({entry.population for entry in ledger.entries("8c")}) == 1
 
 
 @with_a_price
@@ -247,7 +265,8 @@ def test_a_fit_that_fails_is_not_charged(call, verb, data, ledger, monkeypatch):
     assert not (data.parent / verb.out).exists()
 
 
-def test_an_interruption_keeps_the_charge_and_says_so(call, verb, data, ledger, monkeypatch):
+def test_an_interruption_takes_the_charge_back_and_says_so(call, verb, data, ledger, monkeypatch):
+    """Nobody has seen anything that depends on the noise: progress shows counts that are public."""
     _break(monkeypatch, verb.patch, KeyboardInterrupt())
     if isinstance(call, ByCommand):
         done = call(data, data.parent / verb.out)
@@ -257,10 +276,63 @@ def test_an_interruption_keeps_the_charge_and_says_so(call, verb, data, ledger, 
         with pytest.raises(KeyboardInterrupt) as stop:
             call(data, data.parent / verb.out)
         said = "\n".join(stop.value.__notes__)
-    assert "stays in the ledger" in said
-    assert "nothing was written" in said
-    assert [entry.kind for entry in ledger.entries()] == [verb.name]
-    assert ledger.balance(normalised(file_population(data))).epsilon == pytest.approx(verb.epsilon or 0.0)
+    assert "Nothing was written, and the charge was taken back." in said
+    assert [entry.kind for entry in ledger.entries()] == [verb.name, TAKEN_BACK]
+    assert ledger.balance(normalised(file_population(data))).epsilon == 0
+    assert not (data.parent / verb.out).exists()
+
+
+@with_a_price
+def test_an_interruption_between_fit_and_file_is_not_charged(verb, data, ledger, monkeypatch):
+    _break(monkeypatch, "tempfile.mkstemp", KeyboardInterrupt())
+    _break(monkeypatch, "tempfile.mkdtemp", KeyboardInterrupt())
+    assert ByCommand(verb)(data, data.parent / verb.out).returncode == 130
+    assert [entry.kind for entry in ledger.entries()] == [verb.name, TAKEN_BACK]
+    assert not (data.parent / verb.out).exists()
+
+
+@with_a_price
+def test_the_price_is_stated_before_and_the_charge_after(verb, data):
+    done = run(*verb.command(data, data.parent / verb.out), cwd=data.parent)
+    whom = normalised(file_population(verb.charged(data, data.parent / verb.out)))
+    assert f"This costs epsilon 4 of 10 for '{whom}'; 6 will remain." in done.stderr
+    assert f"Charged epsilon 4 to '{whom}' (card " in done.stdout
+
+
+@with_a_price
+def test_a_person_is_asked_before_anything_is_computed(verb, data, ledger, monkeypatch):
+    out = data.parent / verb.out
+    monkeypatch.setattr(terminal, "somebody_is_there", lambda: True)
+    with monkeypatch.context() as patched:
+        _break(patched, verb.patch, AssertionError("computed"))
+        patched.setattr("sys.stdin", io.StringIO("n\n"))
+        refused = run(*verb.command(data, out), cwd=data.parent)
+        assert refused.returncode == 4
+        assert "Charge it?" in refused.stderr
+        assert "nothing was charged" in refused.stderr
+    assert ledger.entries() == []
+    monkeypatch.setattr("sys.stdin", io.StringIO(""))
+    unasked = run(*verb.command(data, out), "--yes", "--json", cwd=data.parent)
+    assert (unasked.returncode, "Charge it?" in unasked.stderr) == (0, False)
+    assert "This costs epsilon 4 of 10" in unasked.stderr
+    json.loads(unasked.stdout)
+    assert len(spent(ledger)) == 1
+
+
+@with_a_price
+def test_a_refusal_names_what_is_in_the_way_and_every_way_out(verb, data, ledger):
+    ledger.set_limit("learners of this folder", verb.epsilon)
+    call, out = ByCommand(verb), data.parent / verb.out
+    call.works(data, out)
+    (earlier,) = spent(ledger)
+    done = run(*verb.command(data, out.with_name(f"second-{verb.out}")), cwd=data.parent)
+    assert done.returncode == 4
+    assert (
+        f"In the way: {verb.name} of {earlier.at[:10]} about '{earlier.population}' (epsilon 4" in done.stderr
+    )
+    for way in ("--population", "--other-learners", "understudy ledger FILE --limit LIMIT --reason"):
+        assert way in done.stderr
+    assert len(ledger.entries()) == 1
 
 
 def test_a_full_disk_is_not_charged(call, verb, data, ledger, monkeypatch):
@@ -292,7 +364,7 @@ def test_an_old_file_is_not_taken_for_the_result(tmp_path):
     account = Account.open(Spending(), Origin(log), simulated=False)
     with pytest.raises(KeyboardInterrupt) as stop, account.charge("k", "m", _costly(), out=out):
         raise KeyboardInterrupt
-    assert "nothing was written" in stop.value.__notes__[0]
+    assert stop.value.__notes__ == ["Nothing was written, and the charge was taken back."]
     ended = _failing(account, out, SystemExit(143), out)
     assert "out.csv was written" in ended.__notes__[0]
     full = _failing(account, (out, tmp_path / "b"), OSError("full"), tmp_path / "b")

@@ -126,7 +126,19 @@ def test_a_refusal_for_the_budget_names_the_setting_that_helps(log, account, tmp
         with pytest.raises(RefusedError) as caught:
             verb(log, **settings, **account)
         assert caught.value.code == "budget"
-        assert caught.value.settings == (helps,)
+        assert caught.value.settings == (helps, "population", "other_learners")
+
+
+@pytest.mark.parametrize("risk", ["50 in 100", "auc 0.9"])
+def test_a_refusal_after_a_risk_offers_a_risk_that_fits(log, account, risk):
+    log = log.declare()
+    synthesize(log, epsilon=8, **account)
+    with pytest.raises(RefusedError) as caught:
+        synthesize(log, risk=risk, **account)
+    assert (caught.value.code, caught.value.settings[0]) == ("budget", "risk")
+    offered = caught.value.fields["risk"]
+    assert f"state the risk '{offered}'" in caught.value.hint
+    assert synthesize(log, risk=offered, **account).charge.balance.counted <= 10
 
 
 ADDRESS = "ana.kestrel@school.example"

@@ -95,9 +95,13 @@ def _end_politely() -> None:
 def run(arguments: list[str]) -> int:
     """Run a command and give its exit code."""
     as_json = wants_json(arguments)
+
+    def present() -> bool:
+        return "--yes" not in arguments and terminal.somebody_is_there()
+
     try:
         with (
-            asked_by(ask_before_charge, terminal.somebody_is_there),
+            asked_by(lambda question: ask_before_charge(question, present), present),
             reported_by(TerminalProgress(quiet="--quiet" in arguments)),
         ):
             code: Any = app(arguments, standalone_mode=False)

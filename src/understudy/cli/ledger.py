@@ -38,6 +38,7 @@ def ledger(
     limit: Annotated[
         float | None, typer.Option(min=0, help="Declare how much epsilon may be spent from now on.")
     ] = None,
+    reason: Annotated[str, typer.Option(help="Why more may be spent than before; the ledger keeps it.")] = "",
     delta_limit: Annotated[
         float | None,
         typer.Option(help="Declare what deltas may add up to from now on (default: 1e-4)."),
@@ -50,15 +51,21 @@ def ledger(
     """
     book = Ledger(_path(file, ledger))
     if limit is not None:
-        book.set_limit(population or FOLDER_POPULATION, limit)
+        book.set_limit(population or FOLDER_POPULATION, limit, reason)
     if delta_limit is not None:
-        book.set_delta_limit(population or FOLDER_POPULATION, delta_limit)
+        book.set_delta_limit(population or FOLDER_POPULATION, delta_limit, reason)
     population = population or _population(book, file)
     balance, entries = book.balance(population), book.entries(population)
     simulated = balance.population == SIMULATED_POPULATION
-    about = normalised(file_population(file))
+    about = {normalised(file_population(file)), FOLDER_POPULATION} | {entry.population for entry in entries}
+    about.add(balance.population)
+    # What was declared several times is shown as it was declared last.
     declared = list(
-        {fact["how"]: fact for fact in book.declarations() if fact["population"] == about}.values()
+        {
+            (fact["population"], fact["fact"], fact["how"]): fact
+            for fact in book.declarations()
+            if fact["population"] in about
+        }.values()
     )
     if as_json:
         echo_json(
@@ -99,7 +106,7 @@ def ledger(
         typer.echo("Populations hold different learners, so of several the one with the largest sum counts.")
     if others := [name for name in book.populations() if name not in counted]:
         sums = ", ".join(
-            name if name == SIMULATED_POPULATION else f"{name} (epsilon {book.balance(name).epsilon:g})"
+            name if name == SIMULATED_POPULATION else f"{name} (epsilon {book.balance(name).counted:.4g})"
             for name in others
         )
         same = "" if others == [SIMULATED_POPULATION] else " If they are the same learners, add them up."
@@ -121,16 +128,13 @@ def _path(file: Path, ledger: Path | None) -> Path:
 
 
 def _population(book: Ledger, file: Path) -> str:
-    """Whose entries to show for a file: those of its learners if the ledger knows them, else all of them.
+    """Whose entries to show for a file: those of its learners, whom a charge would be about.
 
-    A ledger in which there are simulated learners only is about them.
+    A ledger in which there are simulated learners only is about them, and a folder about all of them.
     """
-    known = {entry.population for entry in book.entries()}
-    if known == {SIMULATED_POPULATION}:
+    if {entry.population for entry in book.entries()} == {SIMULATED_POPULATION}:
         return SIMULATED_POPULATION
-    population = file_population(file)
-    linked = {entry.population for entry in book.entries(population)} - {FOLDER_POPULATION}
-    return population if linked or normalised(population) in known else FOLDER_POPULATION
+    return FOLDER_POPULATION if file.is_dir() else normalised(file_population(file))
 
 
 def _print_entries(title: str, entries: list[Entry]) -> None:

@@ -93,9 +93,10 @@ def synthesize(
 ) -> None:
     """Write a synthetic log, and say what is guaranteed about it.
 
-    It is charged like a release, and measures no risk.
+    It is charged like a release, and measures no risk. To try things at no cost, run it on a stand-in of the same
+    shape that simulate made, or compare methods inside with study.
 
-    Example: understudy synthesize log.csv -o synthetic.csv -m markov
+    Example: understudy synthesize log.csv -o synthetic.csv -m runs-dp --public-actions
     """
     log = _read(file, reading, as_json or quiet)
     show(synthesize_log(log, method, options, out=out), as_json)

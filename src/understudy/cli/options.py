@@ -27,8 +27,14 @@ Quiet = Annotated[bool, typer.Option("--quiet", help="Print no notes and no prog
 Seed = Annotated[int, typer.Option(help="Seed of everything left to chance (noise of a guarantee aside).")]
 
 
+# Whoever starts a command at a terminal is asked before it spends; `app.run` looks for this option.
+Yes = Annotated[bool, typer.Option("--yes", help="Spend without asking. The price is printed all the same.")]
+
+
 def grouped(command: F) -> F:
-    """Write the fields of a command's options values into its signature."""
+    """Write the fields of a command's options values into its signature, and `--yes` for what spends."""
+    from understudy.core.privacy.spending import Spending
+
     hints = get_type_hints(command, include_extras=True)
     parameters: list[inspect.Parameter] = []
     groups: dict[str, tuple[type, list[str]]] = {}
@@ -48,9 +54,14 @@ def grouped(command: F) -> F:
             )
             for field in fields
         ]
+        if issubclass(hints[name], Spending):
+            parameters.append(
+                inspect.Parameter("yes", inspect.Parameter.KEYWORD_ONLY, default=False, annotation=Yes)
+            )
 
     @functools.wraps(command)
     def call(**given: Any) -> Any:
+        given.pop("yes", None)
         for name, (kind, fields) in groups.items():
             given[name] = kind(**{field: given.pop(field) for field in fields})
         return command(**given)

@@ -8,7 +8,7 @@ import math
 import shlex
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -35,6 +35,9 @@ OPTION_NAMES: dict[str, tuple[str, ...]] = {
     "pass_share": ("--pass",),
     "keep_shape": ("--keep-shape/--no-keep-shape",),
 }
+
+# What a person types where no option of the same command helps, by the code of the error.
+COMMANDS_THAT_HELP = {"budget": 'understudy ledger FILE --limit LIMIT --reason "WHY"'}
 
 # Formats whose columns have no names to choose from.
 WITHOUT_COLUMNS = ("slam", "three-line", "xapi")
@@ -137,6 +140,8 @@ def complain(error: UnderstudyError, as_json: bool, notes: Sequence[str] = ()) -
         hint = f"{hint.removesuffix('.')} {named}." if hint else f"see {named[1:-1]}."
     if hint:
         typer.echo(f"Hint: {hint}", err=True)
+    if error.code in COMMANDS_THAT_HELP:
+        typer.echo(f"      {COMMANDS_THAT_HELP[error.code]}", err=True)
     for note in notes:
         typer.echo(note, err=True)
 
@@ -206,16 +211,16 @@ def somebody_is_there() -> bool:
     return sys.stdin.isatty() and sys.stderr.isatty()
 
 
-def ask_before_charge(question: Question) -> bool:
-    """Let a person at the terminal stop a doubtful charge."""
+def ask_before_charge(question: Question, present: Callable[[], bool]) -> bool:
+    """State a charge and its doubts on the side, and let a person at the terminal stop it."""
     for doubt in question.doubts:
         options = ", ".join(map(option_of, doubt.settings))
         typer.echo(f"{doubt} ({options})" if options else str(doubt), err=True)
-    if not somebody_is_there():
-        return True
     if question.guarantee.formal:
-        typer.echo(f"Asked: epsilon {question.guarantee.epsilon:g}. So far {question.balance}.", err=True)
-    return typer.confirm("Charge it all the same?", err=True)
+        typer.echo(question.balance.price(question.guarantee), err=True)
+    if not present():
+        return True
+    return typer.confirm("Charge it all the same?" if question.doubts else "Charge it?", err=True)
 
 
 def file_named(text: str) -> Path:

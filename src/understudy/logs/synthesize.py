@@ -12,7 +12,7 @@ import numpy as np
 
 from understudy.core.files.writing import check_new, check_not_input, check_suffix, write_table
 from understudy.core.options import settled
-from understudy.core.privacy.balance import Balance
+from understudy.core.privacy.balance import WAYS_OUT, Balance
 from understudy.core.privacy.guarantee import Guarantee
 from understudy.core.privacy.noise import Noise
 from understudy.core.privacy.risk import ByRisk
@@ -21,14 +21,16 @@ from understudy.errors import RefusedError, UsageError
 from understudy.logs.generators.generator import Generator
 from understudy.logs.generators.registry import chosen_generator
 from understudy.logs.interactions import Interactions, as_log
+from understudy.logs.names import check_names
 
 
 @dataclass(frozen=True)
 class Sampling:
-    """How many synthetic learners are drawn, and with which seed."""
+    """How many synthetic learners are drawn, with which seed, and whether a poor result is wanted all the same."""
 
     n_learners: Annotated[int | None, "Number of synthetic learners (default: as many as real ones)."] = None
     seed: Annotated[int | None, "Seed of the sampling, for tests; drawn afresh by default."] = None
+    anyway: Annotated[bool, "Go on although little would be learned from the result."] = False
 
     def __post_init__(self) -> None:
         for name, least in (("n_learners", 1), ("seed", 0)):
@@ -126,8 +128,11 @@ def synthesize(
     log = replace(log, simulated=bool(account.simulated))
     guarantee = generator.guarantee_for(log)
     check_budget(account, guarantee, given)
+    doubts = check_names(log, generator, anyway=options.anyway)
     _, rng = options.rng()
-    with account.charge("synthesize", generator.label, guarantee, out=out, noise=noise) as charge:
+    with account.charge(
+        "synthesize", generator.label, guarantee, out=out, noise=noise, doubts=doubts
+    ) as charge:
         synthetic = generator.fit(log, rng, charge.noise).sample(options.n_learners, rng)
         if out is not None:
             write_table(synthetic.to_polars("synthetic-"), out, kind=generator.kind)
@@ -147,6 +152,9 @@ def check_budget(account: Account, guarantee: Guarantee, given: Any) -> Balance:
     try:
         return account.check(guarantee)
     except RefusedError as error:
-        if error.settings == ("delta",) or (error.settings == ("epsilon",) and given is not None):
-            error.settings = ("method",)
+        own = ("delta",) if given is None else ("delta", "epsilon")
+        if isinstance(given, str) and "epsilon" in error.settings and error.fields["largest"]:
+            written = f"{given.partition(':')[0]}:epsilon={error.fields['largest']:g}"
+            error.hint = f"ask for {written}. {WAYS_OUT}"
+        error.settings = tuple("method" if setting in own else setting for setting in error.settings)
         raise

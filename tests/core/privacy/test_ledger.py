@@ -111,7 +111,7 @@ def test_of_linked_populations_the_strictest_limit_holds(ledger, tmp_path):
     ledger.set_limit("second", 5.0)
     for name in ("first", "second"):
         ledger.link(name, [tmp_path / "log.csv"])
-        ledger.set_delta_limit(name, 1e-5 if name == "first" else 1e-3)
+        ledger.set_delta_limit(name, 1e-5 if name == "first" else 1e-3, "a test")
     assert [ledger.balance(name).limit for name in ("first", "second")] == [2.0, 2.0]
     assert [ledger.balance(name).delta_limit for name in ("first", "second")] == [1e-5, 1e-5]
 
@@ -120,8 +120,24 @@ def test_the_newest_limit_holds(ledger):
     ledger.set_limit("class of 2026", 1.0)
     with pytest.raises(RefusedError):
         record(ledger, Guarantee(2.0))
-    ledger.set_limit("class of 2026", 5.0)
+    ledger.set_limit("class of 2026", 5.0, "a test")
     record(ledger, Guarantee(2.0))
+
+
+@pytest.mark.parametrize(("declare", "usual"), [("set_limit", 10.0), ("set_delta_limit", 1e-4)])
+def test_more_may_be_spent_only_for_a_reason_which_the_ledger_keeps(ledger, declare, usual):
+    declare = getattr(ledger, declare)
+    for reason in ("", "  "):
+        with pytest.raises(UsageError) as refused:
+            declare("class of 2026", 2 * usual, reason)
+        assert (refused.value.code, refused.value.settings) == ("no-reason", ("reason",))
+    declare("class of 2026", usual / 2)
+    with pytest.raises(UsageError):
+        declare("class of 2026", usual)
+    declare("class of 2026", 2 * usual, " the board agreed ")
+    (kept,) = ledger.declarations()
+    assert kept["how"] == "the board agreed"
+    assert kept["fact"].startswith("allowed ")
 
 
 @pytest.mark.parametrize(
@@ -301,14 +317,14 @@ def test_a_limit_of_the_folder_holds_for_its_files(ledger, tmp_path):
     ledger.set_limit(FOLDER_POPULATION, 3.0)
     with pytest.raises(RefusedError):
         record(ledger, Guarantee(4.0), file_population(tmp_path / "exam.csv"))
-    ledger.set_limit(file_population(tmp_path / "exam.csv"), 5.0)
+    ledger.set_limit(file_population(tmp_path / "exam.csv"), 5.0, "a test")
     record(ledger, Guarantee(4.0), file_population(tmp_path / "exam.csv"))
 
 
 def test_deltas_have_a_limit_that_can_be_declared(ledger):
     with pytest.raises(RefusedError, match=r"delta 1\.00e-03 was asked"):
         record(ledger, Guarantee(1.0, 1e-3))
-    ledger.set_delta_limit(FOLDER_POPULATION, 1e-3)
+    ledger.set_delta_limit(FOLDER_POPULATION, 1e-3, "a test")
     record(ledger, Guarantee(1.0, 1e-3))
     assert ledger.balance("class of 2026").delta_limit == 1e-3
     with pytest.raises(RefusedError):

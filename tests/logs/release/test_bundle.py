@@ -271,7 +271,7 @@ def test_a_private_release_needs_no_accepted_risk(log, tmp_path, declared):
     """With the vocabulary declared, or found by the method, which then pools what few learners share."""
     source = real(log.declare() if declared else log)
     account = {"population": "a class", "ledger": tmp_path / "l"}
-    released = release(source, tmp_path / "b", epsilon=4, **account)
+    released = release(source, tmp_path / "b", epsilon=4, anyway=not declared, **account)
     assert released.guarantee.formal
     assert ("other actions" in released.log.actions) is not declared
     assert released.charge.balance.epsilon == 4

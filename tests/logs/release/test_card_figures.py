@@ -48,7 +48,7 @@ def made(request, log, tmp_path_factory):
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Split, "try_generator", noted)
-        settings = {"ledger": folder.with_name("l"), "publish_figures": True}
+        settings = {"ledger": folder.with_name("l"), "publish_figures": True, "anyway": True}
         released = release(given, folder, "markov-dp:epsilon=4", **settings)
     trials.sort(key=lambda trial: trial.seed)  # they run side by side
     return SimpleNamespace(folder=folder, given=given, trials=trials, release=released)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import sqlite3
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import cached_property
 
 from understudy.core.privacy.composition import LEAST_EPSILON, Cost, counted_epsilon, largest_epsilon
@@ -23,10 +23,32 @@ REFUSED = "refused"
 
 TAKEN_BACK = "taken back"
 
+# What a custodian can do whose budget is spent, beside asking for less.
+WAYS_OUT = (
+    "If these are other people than those of the earlier releases, declare a population of their own, and that they "
+    "are others. Or declare a higher limit in the ledger, with a reason that it keeps."
+)
+# Earlier releases that a refusal names.
+MOST_NAMED = 3
+
+
+@dataclass(frozen=True)
+class Spent:
+    """An earlier release that counts: what it was, when, about whom and for how much."""
+
+    card: str
+    kind: str
+    at: str
+    population: str
+    epsilon: float
+
+    def __str__(self) -> str:
+        return f"{self.kind} of {self.at[:10]} about '{self.population}' (epsilon {self.epsilon:g}, card {self.card})"
+
 
 @dataclass(frozen=True)
 class Balance:
-    """What has been spent on a population, and by which cards; entries without a guarantee are counted apart.
+    """What has been spent on a population, and by which releases; those without a guarantee are counted apart.
 
     `epsilon` is the sum of epsilons. `counted` is what the limit is about: the epsilon of everything together,
     composed as tightly as is proved (`counted_epsilon`), which is never more than the sum.
@@ -39,7 +61,7 @@ class Balance:
     n_entries: int
     n_without_guarantee: int
     delta_limit: float = DELTA_LIMIT
-    cards: tuple[str, ...] = ()
+    releases: tuple[Spent, ...] = ()
     costs: tuple[Cost, ...] = ()
 
     @cached_property
@@ -51,6 +73,18 @@ class Balance:
     def remaining(self) -> float:
         """Epsilon that may still be spent, at least: what is composed costs less than its sum."""
         return max(0.0, self.limit - self.counted)
+
+    def remaining_after(self, guarantee: Guarantee) -> float:
+        """Epsilon that may still be spent once a release with this guarantee is charged."""
+        return max(0.0, self.limit - counted_epsilon((*self.costs, Cost.of(guarantee))))
+
+    def price(self, guarantee: Guarantee) -> str:
+        """What a release would cost and leave."""
+        spent = f", of which {self.counted:.4g} is spent" if self.costs else ""
+        return (
+            f"This costs epsilon {guarantee.epsilon:g} of {self.limit:.4g} for '{self.population}'{spent}; "
+            f"{self.remaining_after(guarantee):.4g} will remain."
+        )
 
     def __str__(self) -> str:
         composed = self.counted < self.epsilon * (1 - 1e-6)
@@ -74,7 +108,7 @@ def _refuse_overspending(balance: Balance, guarantee: Guarantee) -> None:
             requested=guarantee.delta,
             spent=balance.delta,
             limit=balance.delta_limit,
-            cards=list(balance.cards),
+            cards=[release.card for release in balance.releases],
         )
     together = counted_epsilon((*balance.costs, Cost.of(guarantee)))
     if together > balance.limit * (1 + 1e-9):
@@ -84,18 +118,29 @@ def _refuse_overspending(balance: Balance, guarantee: Guarantee) -> None:
             fits = f"no epsilon above {LEAST_EPSILON:g} fits"
         raise RefusedError(
             f"epsilon {guarantee.epsilon:g} was asked for '{balance.population}'; {balance}. "
-            f"Together they would count {together:.4g}; {fits}.",
-            hint="ask for a smaller epsilon; the ledger shows what was spent.",
+            f"Together they would count {together:.4g}; {fits}.{_in_the_way(balance.releases)}",
+            hint=f"ask for epsilon {largest:g}. {WAYS_OUT}" if largest else WAYS_OUT,
             code="budget",
-            settings=("epsilon",),
+            settings=("epsilon", "population", "other_learners"),
             population=balance.population,
             requested=guarantee.epsilon,
             spent=balance.counted,
             sum=balance.epsilon,
             limit=balance.limit,
             largest=largest,
-            cards=list(balance.cards),
+            together=together,
+            cards=[release.card for release in balance.releases],
+            releases=[asdict(release) for release in balance.releases],
         )
+
+
+def _in_the_way(releases: tuple[Spent, ...]) -> str:
+    """The earlier releases that leave no room, the costliest first."""
+    costly = sorted(releases, key=lambda release: -release.epsilon)
+    if not costly:
+        return ""
+    more = f"; and {len(costly) - MOST_NAMED} more" if len(costly) > MOST_NAMED else ""
+    return f" In the way: {'; '.join(map(str, costly[:MOST_NAMED]))}{more}."
 
 
 def checked_balance(connection: sqlite3.Connection, population: str, guarantee: Guarantee) -> Balance:
@@ -144,7 +189,7 @@ def balance_of(connection: sqlite3.Connection, population: str) -> Balance:
         n_without_guarantee=everybody.n_without_guarantee
         + sum(group.n_without_guarantee for group in groups),
         delta_limit=DELTA_LIMIT if delta_limit is None else delta_limit,
-        cards=everybody.cards + tuple(card for group in groups for card in group.cards),
+        releases=everybody.releases + tuple(release for group in groups for release in group.releases),
         costs=max(together, key=counted_epsilon),
     )
 
@@ -179,7 +224,7 @@ def counted_with(connection: sqlite3.Connection, population: str) -> set[str]:
 def spent_on(connection: sqlite3.Connection, names: set[str]) -> Balance:
     """What the entries of some names add up to, without those that were refused or taken back."""
     rows = connection.execute(
-        "SELECT population, card, epsilon, delta, rho, slack, extra_delta FROM entries "
+        "SELECT population, card, kind, at, epsilon, delta, rho, slack, extra_delta FROM entries "
         "LEFT JOIN gaussian_costs ON gaussian_costs.entry = entries.id WHERE kind NOT IN (?, ?) "
         "AND card NOT IN (SELECT card FROM entries WHERE kind = ?)",
         (REFUSED, TAKEN_BACK, TAKEN_BACK),
@@ -197,7 +242,11 @@ def spent_on(connection: sqlite3.Connection, names: set[str]) -> Balance:
         delta=math.fsum(cost.delta for cost in costs),
         n_entries=len(counted),
         n_without_guarantee=len(counted) - len(costs),
-        cards=tuple(row["card"] for row in counted if row["epsilon"] is not None),
+        releases=tuple(
+            Spent(row["card"], row["kind"], row["at"], row["population"], row["epsilon"])
+            for row in counted
+            if row["epsilon"] is not None
+        ),
         costs=costs,
     )
 

@@ -1,4 +1,4 @@
-"""Confirmation: a person may be asked before a doubtful charge. Nobody is by default, so that a script goes on."""
+"""Confirmation: a person may be asked before a charge. Nobody is by default, so that a script goes on."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Doubt:
 
 @dataclass(frozen=True)
 class Question:
-    """What a person is asked before a charge: what makes it doubtful."""
+    """What a person is asked before a charge: what it costs, and what makes it doubtful if anything does."""
 
     doubts: tuple[Doubt, ...]
     guarantee: Guarantee
@@ -40,7 +40,7 @@ _asker: ContextVar[tuple[Asker, Present] | None] = ContextVar("asker", default=N
 
 @contextlib.contextmanager
 def asked_by(asker: Asker, present: Present) -> Iterator[None]:
-    """Let a person confirm the doubtful charges of the block, if one is present."""
+    """Let a person confirm the charges of the block, if one is present; else the asker only states them."""
     token = _asker.set((asker, present))
     try:
         yield

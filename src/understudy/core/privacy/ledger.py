@@ -22,7 +22,7 @@ import sqlite3
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from understudy.core.files.words import counted
 from understudy.core.privacy.balance import (
@@ -33,6 +33,8 @@ from understudy.core.privacy.balance import (
     balance_of,
     checked_balance,
     counted_with,
+    linked_with,
+    spent_on,
 )
 from understudy.core.privacy.composition import Cost
 from understudy.core.privacy.guarantee import Guarantee
@@ -127,25 +129,43 @@ class Ledger:
         with connected(self.path) as connection:
             return balance_of(connection, population)
 
-    def set_delta_limit(self, population: str, delta: float) -> None:
-        """Declare what the deltas of a population may add up to; the newest declaration holds."""
+    def set_delta_limit(self, population: str, delta: float, reason: str = "") -> None:
+        """Declare what the deltas of a population may add up to; as with `set_limit`."""
         if not 0 <= delta < 1:
             raise UsageError(f"a limit of delta lies in [0, 1), not {delta}.", hint="for example 1e-4.")
-        with connected(self.path) as connection, writing(connection):
-            connection.execute(
-                "INSERT INTO delta_limits (at, who, population, delta) VALUES (?, ?, ?, ?)",
-                (now(), user(), normalised(population), delta),
-            )
+        self._declare_limit("delta", population, delta, reason)
 
-    def set_limit(self, population: str, epsilon: float) -> None:
-        """Declare how much may be spent on a population; the newest declaration holds."""
+    def set_limit(self, population: str, epsilon: float, reason: str = "") -> None:
+        """Declare how much may be spent on a population; the newest declaration holds.
+
+        A higher limit than the one that holds needs a reason, which the ledger keeps.
+        """
         if not math.isfinite(epsilon) or epsilon < 0:
             raise UsageError(f"a limit is a number of at least 0, not {epsilon}.", hint="for example 10.")
+        self._declare_limit("epsilon", population, epsilon, reason)
+
+    def _declare_limit(
+        self, what: Literal["epsilon", "delta"], population: str, limit: float, reason: str
+    ) -> None:
+        population, reason = normalised(population), reason.strip()
         with connected(self.path) as connection, writing(connection):
+            balance = balance_of(connection, population)
+            held = balance.limit if what == "epsilon" else balance.delta_limit
+            if limit > held and not reason:
+                raise UsageError(
+                    f"a limit of {what} {limit:g} was declared for '{population}' without a reason, and the one that "
+                    f"holds is {held:g}.",
+                    hint="say why more may be spent: the ledger keeps it, with who said so and when.",
+                    code="no-reason",
+                    settings=("reason",),
+                )
+            table = "limits" if what == "epsilon" else "delta_limits"
             connection.execute(
-                "INSERT INTO limits (at, who, population, epsilon) VALUES (?, ?, ?, ?)",
-                (now(), user(), normalised(population), epsilon),
+                f"INSERT INTO {table} (at, who, population, {what}) VALUES (?, ?, ?, ?)",
+                (now(), user(), population, limit),
             )
+            if reason:
+                _declare(connection, population, f"allowed {what} {limit:g}", reason)
 
     def check(
         self,
@@ -261,13 +281,20 @@ class Ledger:
         roster: Roster | None,
         files: Sequence[Path] = (),
         data_sets: Sequence[str] = (),
+        *,
+        apart: bool = False,
     ) -> tuple[str, ...]:
-        """Other populations with releases about learners of this roster, which no file links to it."""
-        if roster is None or not self.path.exists():
+        """Other populations with releases about learners of this roster, which no file links to it.
+
+        With `apart`, or if that was declared before, also those of its files and data sets themselves.
+        """
+        if not self.path.exists():
             return ()
+        population = normalised(population)
         with connected(self.path) as connection, dry_run(connection):
-            _link_all(connection, normalised(population), files, data_sets)
-            return known_as(connection, normalised(population), roster)
+            known = _unlinked(connection, population, files, data_sets, apart=apart)
+            _link_all(connection, population, files, data_sets, known)
+            return tuple(dict.fromkeys((*known, *known_as(connection, population, roster))))
 
     def related(self, population: str, files: Sequence[Path] = (), data_sets: Sequence[str] = ()) -> set[str]:
         """Every name whose entries count for a population, for its files or for its data sets."""
@@ -367,13 +394,16 @@ def _prepared(
         for name in map(normalised, map(file_population, files)):
             _declare(connection, name, "simulated", simulated)
     else:
-        _link_all(connection, population, files, data_sets)
-        known = known_as(connection, population, roster)
-        if unsettled := [name for name in known if name not in others]:
+        unlinked = _unlinked(connection, population, files, data_sets, apart=True)
+        before = _unlinked(connection, population, files, data_sets, apart=False)
+        apart = [name for name in unlinked if name in others or name in before]
+        _link_all(connection, population, files, data_sets, apart)
+        known = (*apart, *known_as(connection, population, roster))
+        if unsettled := [name for name in dict.fromkeys(known) if name not in others]:
             raise _known_learners(population, unsettled)
         keep_roster(connection, population, roster, now(), user())
-    for name in known:
-        _declare(connection, population, f"other learners than {name}", DECLARED)
+    for name in dict.fromkeys(known):
+        _declare(connection, population, _other_than(name), DECLARED)
     return checked_balance(connection, population, guarantee)
 
 
@@ -412,11 +442,50 @@ def _known_as_real(connection: sqlite3.Connection, file: Path) -> bool:
     return spent.n_entries > 0
 
 
+def _names(files: Sequence[Path], data_sets: Sequence[str]) -> list[str]:
+    """The names under which the ledger knows the learners of files and data sets."""
+    return [normalised(name) for name in (*map(file_population, files), *map(data_set_population, data_sets))]
+
+
+def _unlinked(
+    connection: sqlite3.Connection,
+    population: str,
+    files: Sequence[Path],
+    data_sets: Sequence[str],
+    *,
+    apart: bool,
+) -> list[str]:
+    """The names of files and data sets with releases that do not count for a population yet.
+
+    Without `apart` those alone of which it was declared before that they are of other learners: a declaration that is
+    forgotten the next time must not join the two for good.
+    """
+    facts = connection.execute("SELECT fact FROM declarations WHERE population = ?", (population,)).fetchall()
+    declared, counted = {fact for (fact,) in facts}, counted_with(connection, population)
+    return [
+        name
+        for name in _names(files, data_sets)
+        if (apart or _other_than(name) in declared)
+        and name not in counted
+        and spent_on(connection, linked_with(connection, name)).n_entries
+    ]
+
+
+def _other_than(name: str) -> str:
+    return f"other learners than {name}"
+
+
 def _link_all(
-    connection: sqlite3.Connection, population: str, files: Sequence[Path], data_sets: Sequence[str]
+    connection: sqlite3.Connection,
+    population: str,
+    files: Sequence[Path],
+    data_sets: Sequence[str],
+    apart: Sequence[str] = (),
 ) -> None:
-    for name in (*map(file_population, files), *map(data_set_population, data_sets)):
-        _link(connection, population, normalised(name))
+    """Link a population with its files and data sets, but for those in which it was declared to be other people."""
+    for name in _names(files, data_sets):
+        if name not in apart:
+            _link(connection, population, name)
 
 
 def _link(connection: sqlite3.Connection, population: str, file: str) -> None:

@@ -250,6 +250,13 @@ class RiskLimit:
         """What an attacker can reach under a guarantee, in the limit's own measure."""
         return area(guarantee) if self.auc else float(power(guarantee, FALSE_ALARMS))
 
+    def floored(self, guarantee: Guarantee) -> str:
+        """What is reached under a guarantee, in the words of `parse` and rounded down; empty if that is guessing."""
+        percent = math.floor(100 * self.reached(guarantee) + 1e-9)
+        if self.auc:
+            return f"auc {percent / 100:g}" if percent > 50 else ""
+        return f"{percent} in 100" if percent > 100 * FALSE_ALARMS else ""
+
     def epsilon(self, guarantee_of: Callable[[float], Guarantee]) -> float:
         """The largest epsilon, rounded down to three digits, whose guarantee keeps to the limit.
 

@@ -5,9 +5,11 @@ do, and makes its release inside `account.charge(...)`. What happens then is the
 
 - the charge is written before any noise is drawn, in one transaction, so that nothing can leave unpaid and
   two processes cannot spend the same budget;
-- what fails before anything was written is taken back: nobody has seen a result. What fails because of the
-  noise itself is not (`SpentError`): that it failed says something about the learners;
-- an interruption keeps the charge, and the exception's notes say what was charged and what was written.
+- a person at the terminal is told the price first and asked, a script is told and goes on (`confirmation.py`);
+- what fails or is interrupted before anything was written is taken back: nothing that depends on the noise has
+  left the process, not even as progress. What fails because of the noise itself is not (`SpentError`): that it
+  failed says something about the learners;
+- once something was written the charge stays, and the exception's notes say what was charged and written.
 
 Simulated learners have no budget. That they are is known by the mark of the file, or declared: then the
 ledger notes it, and refuses it where it knows the same file as one of real learners.
@@ -18,19 +20,21 @@ from __future__ import annotations
 import contextlib
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Annotated, Any
 
 from understudy.core.files.origin import Origin
 from understudy.core.files.simulated import is_simulated
 from understudy.core.files.source import Guess, refuse_guesses
-from understudy.core.privacy.balance import REFUSED, Balance
+from understudy.core.privacy.balance import REFUSED, WAYS_OUT, Balance
+from understudy.core.privacy.composition import Cost
 from understudy.core.privacy.confirmation import Doubt, Question, can_ask, confirmed
 from understudy.core.privacy.guarantee import Guarantee
 from understudy.core.privacy.ledger import DECLARED, Entry, Ledger, ledger_path, new_card_id
 from understudy.core.privacy.noise import Noise, os_noise
 from understudy.core.privacy.population import FOLDER_POPULATION, SIMULATED_POPULATION, resolve_population
+from understudy.core.privacy.risk import RiskLimit
 from understudy.core.privacy.rosters import Roster
 from understudy.errors import RefusedError, UsageError
 
@@ -124,6 +128,10 @@ class Account:
     """Whether it was declared that learners of the same names are others."""
     guesses: tuple[Guess, ...] = ()
     """What was decided by looking at the learners' rows when they were read."""
+    risk: str = ""
+    """The risk in place of an epsilon, if the custodian stated one."""
+    agreed: tuple[Guarantee, ...] = ()
+    """The charge that a person agreed to already."""
 
     @classmethod
     def open(
@@ -151,7 +159,15 @@ class Account:
         ledger = None if nowhere else Ledger(ledger_path(path, given))
         roster = Roster.of(origin.digests, path)
         account = cls(
-            ledger, population, named, tuple(data_sets), how, roster, spending.other_learners, origin.guesses
+            ledger,
+            population,
+            named,
+            tuple(data_sets),
+            how,
+            roster,
+            spending.other_learners,
+            origin.guesses,
+            getattr(spending, "risk", ""),
         )
         if spending.ledger is not None:
             account._refuse_second_ledger()
@@ -186,16 +202,20 @@ class Account:
         if self.ledger is None:
             return self.balance()
         # A person is asked about known learners when they are charged, if one can be.
-        settled = self.other_learners or (can_ask() and not self.simulated)
-        return self.ledger.check(
-            self.population,
-            guarantee,
-            files=self.files,
-            data_sets=self.data_sets,
-            simulated=self.simulated,
-            roster=self.roster,
-            others=self.known_as() if settled else (),
-        )
+        try:
+            return self.ledger.check(
+                self.population,
+                guarantee,
+                files=self.files,
+                data_sets=self.data_sets,
+                simulated=self.simulated,
+                roster=self.roster,
+                others=self.others,
+            )
+        except RefusedError as error:
+            if error.code == "budget" and self.risk:
+                raise _smaller_risk(error, self.risk, guarantee) from None
+            raise
 
     def _refuse_guesses(self, guarantee: Guarantee) -> None:
         """Reading is part of the guarantee."""
@@ -203,10 +223,12 @@ class Account:
             refuse_guesses(self.guesses)
 
     def known_as(self) -> tuple[str, ...]:
-        """Other populations as which the ledger knows these learners."""
+        """Other populations as which the ledger knows these learners, or with `other_learners` their files."""
         if self.ledger is None:
             return ()
-        return self.ledger.known_as(self.population, self.roster, self.files, self.data_sets)
+        return self.ledger.known_as(
+            self.population, self.roster, self.files, self.data_sets, apart=self.other_learners
+        )
 
     def doubts(self) -> tuple[Doubt, ...]:
         """Why the ledger may not know these learners, for the custodian."""
@@ -308,14 +330,14 @@ class Account:
 
         `out` is what the release writes, one path or several. Noise that is not secret is for tests, and
         leaves no guarantee.
-        A person is asked first if there are doubts: the account's own, and those that the verb has.
+        A person is asked first, unless `agree` did; `doubts` are those that the verb has beside the account's own.
         With `once` a charge of the same card is not repeated, and stays whatever happens: the release will
         be tried again. With `alone` it is refused if a release without a guarantee counts for these learners.
         """
         if noise is not None and not noise.secret:
             guarantee = Guarantee.seeded(guarantee)
         self._refuse_guesses(guarantee)
-        others = self._ask(guarantee, doubts)
+        others = self.agree(guarantee, doubts).others
         charge = Charge(self, card or new_card_id(), guarantee, noise or os_noise())
         written = _Written(() if out is None else (out,) if isinstance(out, Path) else tuple(out))
         try:
@@ -323,29 +345,42 @@ class Account:
                 charge.card, kind, method, guarantee, risk, at_most, once=once, alone=alone, others=others
             )
             yield charge
-        except (KeyboardInterrupt, SystemExit) as stop:
-            stop.add_note(self._what_stays(charge, written))
-            raise
-        except Exception as error:
-            if once or not self.has_charged(charge.card):
-                raise
-            if isinstance(error, SpentError) or written.now():
-                error.add_note(self._what_stays(charge, written))
-            else:
-                assert self.ledger is not None
-                self.ledger.take_back(charge.card, "nothing was written")
-                error.add_note("Nothing was written, and the charge was taken back.")
+        except (Exception, KeyboardInterrupt, SystemExit) as error:
+            self._settle(charge, written, error, once=once)
             raise
 
-    def _ask(self, guarantee: Guarantee, more: Sequence[Doubt]) -> tuple[str, ...]:
-        """Ask a person about doubts; the populations that hold other learners, as a person said now or declared."""
-        known = self.known_as()
-        if self.simulated:
-            return known if self.other_learners else ()
-        doubts = (*self.doubts(), *more) if guarantee.formal else self._known_doubts()
-        if doubts and not confirmed(Question(doubts, guarantee, self.check(guarantee))):
-            raise NotConfirmedError("nothing was charged.")
-        return known if self.other_learners or can_ask() else ()
+    def _settle(self, charge: Charge, written: _Written, error: BaseException, *, once: bool) -> None:
+        """Take back what nobody has seen anything of, and note the truth on the error."""
+        if self.ledger is None or not self.has_charged(charge.card):
+            if not isinstance(error, Exception):
+                error.add_note("Nothing was charged.")
+            return
+        if once and isinstance(error, Exception):
+            return  # it will be tried again
+        if not (once or written.now() or isinstance(error, SpentError)):
+            self.ledger.take_back(charge.card, "nothing was written")
+            error.add_note("Nothing was written, and the charge was taken back.")
+        else:
+            error.add_note(self._what_stays(charge, written))
+
+    def agree(self, guarantee: Guarantee, doubts: Sequence[Doubt] = ()) -> Account:
+        """State the price of a release, and ask a person about it and about doubts if one is there.
+
+        Whatever takes long before its charge asks here first; the account that comes back does not ask again.
+        """
+        if guarantee in self.agreed:
+            return self
+        if not self.simulated:
+            found = (*self.doubts(), *doubts) if guarantee.formal else self._known_doubts()
+            asked = found or guarantee.formal
+            if asked and not confirmed(Question(found, guarantee, self.check(guarantee))):
+                raise NotConfirmedError("nothing was charged.")
+        return replace(self, agreed=(*self.agreed, guarantee))
+
+    @property
+    def others(self) -> tuple[str, ...]:
+        """The populations that hold other learners, as a person said now or declared."""
+        return self.known_as() if self.other_learners or (can_ask() and not self.simulated) else ()
 
     def _known_doubts(self) -> tuple[Doubt, ...]:
         if self.other_learners or self.ledger is None or not (names := self.known_as()):
@@ -369,12 +404,27 @@ class Account:
         found = written.now()
         were = "was" if len(found) == 1 else "were"
         result = f"{' and '.join(map(str, found))} {were} written" if found else "nothing was written"
-        if not self.has_charged(charge.card):
-            return "Nothing was charged."
         if self.population == SIMULATED_POPULATION:
             return f"No budget was spent; {result}."
         assert self.ledger is not None
         return f"The charge (card {charge.card}) stays in the ledger {self.ledger.path}, and {result}."
+
+
+def _smaller_risk(error: RefusedError, risk: str, guarantee: Guarantee) -> RefusedError:
+    """The refusal of a budget, in terms of the risk that was stated."""
+    wanted, largest = RiskLimit.parse(risk), error.fields["largest"]
+    fitting = ""
+    if largest:
+        cost = Cost.of(guarantee).at(largest)
+        fitting = wanted.floored(replace(guarantee, epsilon=largest, rho=cost.rho))
+    offer = f"a risk of '{fitting}' fits" if fitting else "no smaller risk fits"
+    return RefusedError(
+        f"{error.message} The risk '{risk}' is epsilon {guarantee.epsilon:g} here; {offer}.",
+        hint=f"state the risk '{fitting}'. {WAYS_OUT}" if fitting else WAYS_OUT,
+        code=error.code,
+        settings=tuple("risk" if setting == "epsilon" else setting for setting in error.settings),
+        **{**error.fields, "risk": fitting},
+    )
 
 
 def _refuse_other_types(spending: Spending) -> None:

@@ -36,6 +36,7 @@ from understudy.logs.generators.generator import Generator
 from understudy.logs.generators.registry import chosen_generator
 from understudy.logs.generators.runs_dp import RunsDP
 from understudy.logs.interactions import Interactions, as_log
+from understudy.logs.names import check_names
 from understudy.logs.release.assessment import Assessment, assess
 from understudy.logs.release.card import card_content, card_page, citation, codebook, with_decisions
 from understudy.logs.release.report import report_page
@@ -186,6 +187,8 @@ def release(
     account = Account.open(options, log.origin, simulated=log.simulated)
     log = replace(log, simulated=bool(account.simulated))
     earlier = check_budget(account, guarantee, given).n_without_guarantee
+    # Measuring takes long: a person is asked before it.
+    account = account.agree(guarantee, check_names(log, generator, anyway=options.anyway))
     assessment = assess(log, generator, n_learners=options.n_learners)
     risk = {**assessment.to_json(), "figures_published": figures}
     try:
