@@ -343,9 +343,11 @@ def test_what_was_charged_to_others_is_told_beside_the_files_own(room):
     shown = run("ledger", "cohort.parquet", cwd=room).stdout
     assert "Spent: epsilon 1 of 10" in shown
     assert "class 7 (epsilon 2). If they are the same learners, add them up." in shown
-    # A file that the ledger does not know may be about anybody in it.
+    # A file that the ledger does not know may be about anybody in it; what a charge would count is said first.
     (room / "else.csv").write_text("x")
-    assert "Spent: epsilon 2 of 10" in run("ledger", "else.csv", cwd=room).stdout
+    shown = run("ledger", "else.csv", cwd=room).stdout
+    assert "Spent: epsilon 0 of 10" in shown
+    assert "cohort.parquet (epsilon 1), class 7 (epsilon 2). If they are the same learners, add them up." in shown
 
 
 def test_the_ledger_of_simulated_learners_shows_their_releases(tmp_path):
