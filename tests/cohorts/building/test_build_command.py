@@ -347,7 +347,10 @@ def test_what_was_charged_to_others_is_told_beside_the_files_own(room):
     (room / "else.csv").write_text("x")
     shown = run("ledger", "else.csv", cwd=room).stdout
     assert "Spent: epsilon 0 of 10" in shown
-    assert "cohort.parquet (epsilon 1), class 7 (epsilon 2). If they are the same learners, add them up." in shown
+    assert (
+        "cohort.parquet (epsilon 1), class 7 (epsilon 2). If they are the same learners, add them up."
+        in shown
+    )
 
 
 def test_the_ledger_of_simulated_learners_shows_their_releases(tmp_path):

@@ -374,7 +374,9 @@ def test_a_table_without_a_name_beside_others_is_said_before_the_charge(room, mo
     answer(monkeypatch, "n")
     asked = copied(room, "third")
     assert asked.returncode == 4
-    assert "This costs epsilon 9 of 10 for 'learners of the file third.parquet'; 1 will remain." in asked.stderr
+    assert (
+        "This costs epsilon 9 of 10 for 'learners of the file third.parquet'; 1 will remain." in asked.stderr
+    )
     assert "nothing was charged" in asked.stderr
     assert len(Ledger(room / "understudy.ledger").entries()) == n_entries
 
