@@ -268,6 +268,7 @@ def _content(difficulties: Difficulties, texts: Mapping[str, str], pass_mark: fl
         "prior": {"mean": difficulties.ability.mean, "sd": difficulties.ability.sd},
         "grid": {"low": grid.low, "high": grid.high, "n_points": grid.n_points},
         "needed": n_needed(pass_mark, len(items)),
+        "blanks_are_wrong": blanks_are_wrong(difficulties),
         "pass_share": pass_share(difficulties),
         "guarantee": {
             "formal": guarantee.formal,

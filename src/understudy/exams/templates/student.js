@@ -133,15 +133,16 @@
   const CHOICES = [
     { value: RIGHT, text: strings.right, mark: "✓", kind: "right" },
     { value: WRONG, text: strings.wrong, mark: "✗", kind: "wrong" },
-    { value: NOT_ANSWERED, text: strings.not_answered, mark: "–", kind: "none" },
   ];
+  // Where blanks count as wrong every task was asked of everybody.
+  if (!data.blanks_are_wrong)
+    CHOICES.push({ value: NOT_ANSWERED, text: strings.not_answered, mark: "–", kind: "none" });
 
   const tasks = items.map((item, i) => {
     const next = element("p", { class: "next", id: `next-${i}`, hidden: "" });
     const flag = element("p", { class: "flag", hidden: "" });
     const choices = CHOICES.map(({ value, text, mark, kind }) => {
       const input = element("input", { type: "radio", name: `task-${i}`, value: String(value) });
-      input.defaultChecked = value === NOT_ANSWERED;
       const face = element(
         "span", { class: "face" }, element("span", { class: "mark", "aria-hidden": "true" }, mark), ` ${text}`);
       return { input, label: element("label", { class: `choice ${kind}` }, input, face) };
@@ -158,7 +159,11 @@
     byId("tasks").append(field);
     return { field, next, flag, inputs: choices.map((choice) => choice.input) };
   });
-  const answersNow = () => tasks.map((task) => Number(task.inputs.find((input) => input.checked).value));
+  // A task that is not entered yet is null: no verdict is given before every task is entered.
+  const entriesNow = () => tasks.map((task) => {
+    const chosen = task.inputs.find((input) => input.checked);
+    return chosen ? Number(chosen.value) : null;
+  });
 
   // From the easiest step on; within a step by the released difficulty, whose order is not told.
   const position = new Map(items.map((item, i) => [item.name, i]));
@@ -187,13 +192,13 @@
 
   const ROW = 28, GAP = 8, TOP = 46, BOTTOM = 30, INSET = 10;
 
-  function drawLadder(answers, found, anyone) {
+  function drawLadder(answers, found, complete) {
     const holder = byId("ladder");
     const width = Math.max(240, Math.floor(holder.clientWidth));
     const height = TOP + ladder.length * (INSET + GAP) - GAP + items.length * ROW + BOTTOM;
     const labels = Math.min(190, Math.floor(0.34 * width));
     const [left, right] = [labels + 18, width - 16];
-    const ends = [...items.map((item) => item.difficulty), found.low, found.high];
+    const ends = [...items.map((item) => item.difficulty), ...(complete ? [found.low, found.high] : [])];
     const [least, most] = [Math.min(...ends) - 0.4, Math.max(...ends) + 0.4];
     const x = (value) => left + ((Math.min(Math.max(value, least), most) - least) / (most - least)) * (right - left);
     const easier = items.filter((item) => item.difficulty < found.ability).length;
@@ -202,21 +207,23 @@
       easier, harder: items.length - easier, total: items.length,
     };
     const picture = shape("svg", {
-      width, height, viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": fill(strings.ladder_label, words),
+      width, height, viewBox: `0 0 ${width} ${height}`, role: "img",
+      "aria-label": fill(complete ? strings.ladder_label : strings.ladder_tasks, words),
     });
     holder.replaceChildren(picture);
     const boxes = shape("g"), rows = shape("g");
     const [from, to] = [TOP, height - BOTTOM];
+    picture.append(boxes);
+    if (complete) {
+      const middle = Math.min(Math.max(x(found.ability), left + 20), right - 30);
+      picture.append(
+        shape("rect", { class: "band", x: x(found.low), y: from - 8, width: x(found.high) - x(found.low), height: to - from + 16 }),
+        shape("line", { class: "you", x1: x(found.ability), x2: x(found.ability), y1: from - 14, y2: to + 8 }),
+        shape("text", { class: "you-label", x: middle, y: from - 22, "text-anchor": "middle" }, strings.you),
+      );
+    }
     picture.append(
-      boxes,
-      shape("rect", { class: "band", x: x(found.low), y: from - 8, width: x(found.high) - x(found.low), height: to - from + 16 }),
-      shape("line", { class: "you", x1: x(found.ability), x2: x(found.ability), y1: from - 14, y2: to + 8 }),
       rows,
-    );
-    const text = anyone ? strings.anyone : strings.you;
-    const middle = Math.min(Math.max(x(found.ability), left + 20), right - 30);
-    picture.append(
-      shape("text", { class: "you-label", x: middle, y: from - 22, "text-anchor": "middle" }, text),
       shape("text", { class: "end", x: left, y: height - 6 }, `← ${strings.easy}`),
       shape("text", { class: "end", x: right, y: height - 6, "text-anchor": "end" }, `${strings.hard} →`),
     );
@@ -278,41 +285,50 @@
   let shown = null;
 
   function update() {
-    const answers = answersNow();
+    const entries = entriesNow();
+    const answers = entries.map((entry) => entry ?? NOT_ANSWERED);
     const found = judge(answers);
-    const entered = answers.filter((answer) => answer !== NOT_ANSWERED).length;
+    const entered = entries.filter((entry) => entry !== null).length;
+    // Somebody who enters only what was right would be told too much; and without any answer there is nothing to tell.
+    const complete = entered === items.length && answers.some((answer) => answer !== NOT_ANSWERED);
     const words = {
       ability: place(found.ability), low: place(found.low), high: place(found.high), passing: percent(found.passing),
     };
-    shown = { answers, found, anyone: entered === 0 };
-    byId("entered").textContent = fill(strings.entered, { n: entered, total: items.length });
-    byId("empty").hidden = entered > 0;
-    byId("outstanding").hidden = entered === 0;
-    byId("passing").textContent = words.passing;
-    byId("ability").textContent = words.ability;
+    const progress = fill(strings.entered, { n: entered, total: items.length });
+    shown = { answers, found, complete };
+    byId("entered").textContent = progress;
+    byId("empty").hidden = complete || (entered > 0 && entered < items.length);
+    byId("missing").hidden = entered === 0 || entered === items.length;
+    byId("missing-text").textContent = fill(
+      strings.result_missing, { n: items.length - entered, total: items.length });
+    for (const id of ["figures", "outstanding", "ladder-line", "ladder-summary"]) byId(id).hidden = !complete;
+    // The last one explains the line.
+    byId("legend").lastElementChild.hidden = !complete;
+    byId("passing").textContent = complete ? words.passing : "";
+    byId("ability").textContent = complete ? words.ability : "";
     byId("interval").textContent = fill(strings.ability_interval, words);
     byId("ability-meaning").textContent = fill(strings.ability_meaning, words);
-    byId("ability-meaning").hidden = entered === 0;
-    byId("bar-text").textContent = fill(strings.bar, words);
+    byId("bar-text").textContent = complete ? fill(strings.bar, words) : progress;
     tasks.forEach((task, i) => {
-      // Before anything is entered it would be anybody's chance; empty, as it describes the task to a screen reader.
-      task.next.hidden = entered === 0;
+      // Empty until then, as it describes the task to a screen reader.
+      task.next.hidden = !complete;
       task.next.replaceChildren(
-        ...(entered ? [`${strings.next_time} `, element("strong", {}, percent(found.chances[i]))] : []));
-      const kind = found.should_have[i] ? "should_have" : found.surprising[i] ? "surprising" : "";
+        ...(complete ? [`${strings.next_time} `, element("strong", {}, percent(found.chances[i]))] : []));
+      const kind = !complete ? "" : found.should_have[i] ? "should_have" : found.surprising[i] ? "surprising" : "";
       task.flag.hidden = !kind;
       task.flag.className = `flag ${kind}`;
       task.flag.textContent = kind ? strings[kind] : "";
+      task.field.classList.toggle("open", entries[i] === null);
     });
     drawMeter(found.passing);
     showStandOut(found);
-    drawLadder(answers, found, entered === 0);
+    drawLadder(answers, found, complete);
     // For the tests: a property of the object, so that a copy of the page does not hold it.
-    byId("spoken").figures = { ...found, answers };
+    byId("spoken").figures = { ...found, answers, complete };
     // Said once the student pauses: not every keystroke wants a sentence.
     clearTimeout(saying);
     saying = setTimeout(() => {
-      byId("spoken").textContent = entered ? fill(strings.spoken, words) : "";
+      byId("spoken").textContent = complete ? fill(strings.spoken, words) : entered ? progress : "";
     }, 700);
   }
 
@@ -328,16 +344,15 @@
         factor: factor < 10 ? plain.format(Math.ceil(10 * factor) / 10) : counted.format(Math.ceil(factor)),
         n: guarantee.delta ? counted.format(Math.floor(1 / guarantee.delta)) : "",
       };
-      if (guarantee.epsilon > 14) paragraphs.push(fill(strings.epsilon_huge, words));
+      const large = guarantee.epsilon > 5;
+      // A factor in the thousands would say nothing.
+      if (large) paragraphs.push(fill(guarantee.epsilon > 14 ? strings.epsilon_huge : strings.epsilon_weak, words));
       // The sentence speaks of a student with all their answers; another unit has its statement only.
-      else if (guarantee.usual) {
-        const sentence = fill(guarantee.delta ? strings.epsilon_delta : strings.epsilon, words);
-        paragraphs.push(guarantee.epsilon > 5 ? `${sentence} ${strings.epsilon_weak}` : sentence);
-      }
+      else if (guarantee.usual) paragraphs.push(fill(guarantee.delta ? strings.epsilon_delta : strings.epsilon, words));
       exact = element(
         "details",
         // Open where no plainer sentence says what is guaranteed.
-        guarantee.usual || guarantee.epsilon > 14 ? {} : { open: "" },
+        guarantee.usual || large ? {} : { open: "" },
         element("summary", {}, strings.exact_statement),
         element("p", {}, fill(strings.statement, { statement: guarantee.statement })),
       );
@@ -366,10 +381,11 @@
     byId("ladder-steps").hidden = !ladder.some((group) => group.length > 1);
   }
 
-  function setAll(value) {
-    for (const task of tasks) task.inputs.forEach((input) => (input.checked = Number(input.value) === value));
+  function setAll(value, among = tasks) {
+    for (const task of among) task.inputs.forEach((input) => (input.checked = Number(input.value) === value));
     update();
   }
+  const notEntered = () => tasks.filter((task) => !task.inputs.some((input) => input.checked));
 
   byId("passing-meaning").textContent = fill(strings.passing_meaning, { needed, total: items.length });
   if (data.pass_share !== null) {
@@ -385,12 +401,14 @@
   byId("answers").addEventListener("change", update);
   byId("answers").addEventListener("submit", (event) => event.preventDefault());
   byId("all-right").addEventListener("click", () => setAll(RIGHT));
-  byId("clear").addEventListener("click", () => setAll(NOT_ANSWERED));
+  byId("clear").addEventListener("click", () => setAll(null));
+  for (const button of document.querySelectorAll(".rest-wrong"))
+    button.addEventListener("click", () => setAll(WRONG, notEntered()));
 
   // The letters of the picture keep their size: it is drawn again when the width changes.
   let width = 0;
   new ResizeObserver(() => {
-    if (shown && byId("ladder").clientWidth !== width) drawLadder(shown.answers, shown.found, shown.anyone);
+    if (shown && byId("ladder").clientWidth !== width) drawLadder(shown.answers, shown.found, shown.complete);
     width = byId("ladder").clientWidth;
   }).observe(byId("ladder"));
   // A line at the foot of the screen while the result is out of sight.
