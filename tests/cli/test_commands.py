@@ -72,6 +72,7 @@ def test_inspect_prints_a_table_a_page_and_json(room, tmp_path):
     assert done.returncode == 0
     assert "singled out" in done.stdout
     assert "<svg" in (tmp_path / "page.html").read_text()
+    assert "As a page with a picture: --html" in run("inspect", room / "log.csv", cwd=tmp_path).stdout
     facts = json.loads(run("inspect", room / "log.csv", "--json", cwd=tmp_path).stdout)
     assert facts["n_learners"] == 120
     assert len(facts["uniqueness"]) == 16

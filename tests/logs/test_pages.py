@@ -29,8 +29,9 @@ from understudy.logs.audit import MEMBERSHIP_ATTACKS
 from understudy.logs.histograms import histograms
 from understudy.logs.inspect import inspect
 from understudy.logs.interactions import Interactions
-from understudy.logs.release.accuracy import uses_of, verdict_of
+from understudy.logs.release.accuracy import success_points, uses_of, verdict_of
 from understudy.logs.release.assessment import Assessment
+from understudy.logs.release.bundle import explain, explanation_figure
 from understudy.logs.release.card import card_content
 from understudy.logs.release.card import card_page as card_page_of
 from understudy.logs.release.report import report_page
@@ -318,6 +319,14 @@ def test_errors_are_totals_in_percentage_points_by_use() -> None:
     words = words_of(card_page(content_of(NONE)))
     assert "percentage points" not in words
     assert "A large file is not an exact one" in words
+
+
+def test_the_figure_of_an_explanation_has_one_unit() -> None:
+    (prediction,) = [found for found in explain(300, 12, 8.0) if found.risk.epsilon == 8.0]
+    words = explanation_figure([prediction]).description
+    shares, rate = round(100 * prediction.action_shares), round(100 * success_points(prediction.difficulty))
+    assert words.startswith("Expected errors in percentage points, by epsilon: ")
+    assert f"8, shares of actions: {shares}; 8, success rate of an action: {rate}." in words
 
 
 def test_real_beside_synthetic_stays_inside(pages: dict[str, str]) -> None:

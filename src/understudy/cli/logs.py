@@ -58,15 +58,18 @@ Method = Annotated[
 def inspect(
     file: LogPath,
     options: LogOptions,
-    html: Annotated[Path | None, typer.Option(help="Also write the result as a page.")] = None,
+    html: Annotated[
+        Path | None, typer.Option(help="Also write the result as a page with a picture, to read or to print.")
+    ] = None,
     seed: Seed = 0,
     as_json: AsJson = False,
 ) -> None:
     """Show what is in a log, and how few points single a learner out.
 
-    Sizes, repeats and lengths, columns that identify people, and uniqueness. The result is internal.
+    Sizes, repeats and lengths, columns that identify people, and uniqueness. The result is internal. With --html it
+    is also a page that can be shown to a board.
 
-    Example: understudy inspect log.csv
+    Example: understudy inspect log.csv --html inspection.html
     """
     found = inspect_log(read_log(file, options), rng=np.random.default_rng(seed))
     if html is not None:
@@ -76,8 +79,11 @@ def inspect(
         echo_json(found.to_json())
         return
     _print_inspection(found)
-    if html is not None:
-        typer.echo(f"Page: {html}")
+    typer.echo(
+        "As a page with a picture: --html inspection.html (it stays inside)"
+        if html is None
+        else f"Page: {html}"
+    )
 
 
 @app.command()

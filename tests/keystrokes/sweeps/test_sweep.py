@@ -11,7 +11,7 @@ import pytest
 from understudy.errors import DataError, UsageError
 from understudy.keystrokes.simulate import TypingCourse
 from understudy.keystrokes.sweeps.course import SweepOptions, prepare
-from understudy.keystrokes.sweeps.report import together, write_results
+from understudy.keystrokes.sweeps.report import LOOKS, compared_sizes, legend, together, write_results
 from understudy.keystrokes.sweeps.results import (
     AVERAGES,
     BY_TEXT,
@@ -221,6 +221,12 @@ def test_the_report_holds_every_figure_and_no_row(course, rows, tmp_path):
     assert "Simulated data" in page
     assert "Everybody together" in page
     assert "5 guesses, matched" in page
+    for name, words in legend(course, 5, "experience"):
+        assert f"<dt>{name}</dt><dd>{words}</dd>" in page
+    # What was not tried is not promised.
+    assert "events, 500 ms steps" not in compared_sizes(rows, 5)
+    assert "events, 500 ms steps" not in page
+    assert [name for name, _ in legend(replace(course, labels=None), 5, None)] == list(LOOKS)[:3]
     assert {path.stem for path in tmp_path.glob("*.svg")} == {
         "bucket-events",
         "round-events",

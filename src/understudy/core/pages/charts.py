@@ -42,12 +42,16 @@ class Point:
 
 @dataclass(frozen=True)
 class Look:
-    """How a series is drawn. A dashed one is for comparison: a line without dots and intervals."""
+    """How a series is drawn. A dashed one is for comparison: a line without dots and intervals.
+
+    Where many bands would cover each other, those that matter least have `band` off.
+    """
 
     colour: str = ACCENT
     shape: str = "circle"
     dashed: bool = False
     dots: bool = True
+    band: bool = True
 
 
 Looks = Mapping[str, Look]
@@ -204,7 +208,8 @@ def curves(
     dashed = base.transform_filter(
         alt.FieldOneOfPredicate("series", [name for name, look in looks.items() if look.dashed])
     )
-    interval = measured.mark_area(opacity=0.15) if bands else measured.mark_rule(strokeWidth=1.5)
+    banded = base.transform_filter(alt.FieldOneOfPredicate("series", [n for n in solid if looks[n].band]))
+    interval = banded.mark_area(opacity=0.15) if bands else measured.mark_rule(strokeWidth=1.5)
     layers = [
         interval.encode(x=x, y=y("low"), y2="high:Q", color=colour),
         dashed.mark_line(strokeWidth=1.5, strokeDash=[5, 4]).encode(x=x, y=y("value"), color=colour),

@@ -36,15 +36,33 @@ GUESSING = "guessing who"
 MAJORITY = "majority label"
 LABEL_FOREST = "label by forest"
 LABEL_LINEAR = "label by discriminant"
-# Between its points the strongest attack was not measured: dots show where it was.
+# Between its points the strongest attack was not measured: dots show where it was. Two bands can be read, four cannot:
+# the intervals of the others are in the tables.
 LOOKS = {
     NAMED_STRONGEST: Look(WARNING),
-    NAMED_PUBLISHED: Look("#d99a7c", dots=False),
+    NAMED_PUBLISHED: Look("#6f4e9c", dots=False, band=False),
     GUESSING: Look(MUTED, dashed=True),
     LABEL_FOREST: Look(ACCENT, dots=False),
-    LABEL_LINEAR: Look("#6fb3c6", dots=False),
+    LABEL_LINEAR: Look("#4d8f4a", dots=False, band=False),
     MAJORITY: Look("#9aa7b3", dashed=True),
 }
+
+
+def legend(course: Course, k: int, label: str | None) -> list[tuple[str, str]]:
+    """What the lines in the figures are, those that are drawn."""
+    what = label or "the label"
+    lines = [
+        (NAMED_STRONGEST, f"learners whom the best attack at this size names with {k} guesses"),
+        (NAMED_PUBLISHED, "the same for the attack of Leinonen (2016): the nearest profile"),
+        (GUESSING, f"what {k} blind guesses name"),
+    ]
+    if course.labels is not None:
+        lines += [
+            (LABEL_FOREST, f"learners whose {what} a random forest infers from how they type"),
+            (LABEL_LINEAR, "the same for a linear discriminant"),
+            (MAJORITY, f"what always saying the most frequent {what} gets right"),
+        ]
+    return lines
 
 
 def figures(rows: Sequence[Row], k: int) -> dict[str, Figure]:
@@ -91,19 +109,31 @@ def tradeoff(rows: Sequence[Row], level: str, way: str, k: int) -> Figure:
     )
 
 
+# The sizes that Leinonen (2016) recommends, and as typed.
+_COMPARED = [
+    (AVERAGES, "bucket", 0.0, "as typed"),
+    (AVERAGES, "bucket", 300.0, "averages, 300 ms buckets"),
+    (AVERAGES, "round", 500.0, "averages, 500 ms steps"),
+    (EVENTS, "bucket", 300.0, "events, 300 ms buckets"),
+    (EVENTS, "round", 500.0, "events, 500 ms steps"),
+]
+
+
+def compared_sizes(rows: Sequence[Row], k: int) -> list[str]:
+    """Those of the sizes above that were tried, in words."""
+    return [
+        words
+        for level, way, size, words in _COMPARED
+        if select(rows, level=level, way=way, size=size, k=k, measure=IDENTIFICATION)
+    ]
+
+
 def attacks(rows: Sequence[Row], k: int) -> Figure:
     """Every attack at the sizes that Leinonen (2016) recommends and as typed, with intervals."""
-    wanted = [
-        (AVERAGES, "bucket", 0.0, "as typed"),
-        (AVERAGES, "bucket", 300.0, "averages, 300 ms buckets"),
-        (AVERAGES, "round", 500.0, "averages, 500 ms steps"),
-        (EVENTS, "bucket", 300.0, "events, 300 ms buckets"),
-        (EVENTS, "round", 500.0, "events, 500 ms steps"),
-    ]
     colours = (MUTED, "#e0a98f", WARNING, ACCENT, "#0a3d4d")
-    looks = {words: Look(colour) for (*_, words), colour in zip(wanted, colours, strict=True)}
+    looks = {words: Look(colour) for (*_, words), colour in zip(_COMPARED, colours, strict=True)}
     points, chance = [], 0.0
-    for level, way, size, words in wanted:
+    for level, way, size, words in _COMPARED:
         for row in select(rows, level=level, way=way, size=size, k=k, measure=IDENTIFICATION):
             if row.name != STRONGEST:
                 chance = row.baseline
@@ -145,6 +175,8 @@ def write_results(
     page = render(
         "keystrokes/sweep.html",
         figures=found,
+        legend=legend(course, k, label),
+        compared=compared_sizes(rows, k),
         options=options,
         course=course,
         label=label,

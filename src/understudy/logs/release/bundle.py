@@ -37,6 +37,7 @@ from understudy.logs.generators.registry import chosen_generator
 from understudy.logs.generators.runs_dp import RunsDP
 from understudy.logs.interactions import Interactions, as_log
 from understudy.logs.names import check_names
+from understudy.logs.release.accuracy import success_points
 from understudy.logs.release.assessment import Assessment, assess
 from understudy.logs.release.card import card_content, card_page, citation, codebook, with_decisions
 from understudy.logs.release.report import report_page
@@ -51,6 +52,8 @@ FOUND_LIMIT = 0.05
 FEWEST_JUDGED = 50
 # What `explain` predicts for.
 EPSILONS = (0.5, 1.0, 2.0, 4.0, 8.0)
+# The errors in the figure of an explanation.
+SHARES, RATES = "shares of actions", "success rate of an action"
 # Rows that a learner is taken to have: the log's own number is not public.
 ROWS_PER_LEARNER = 20
 
@@ -337,26 +340,26 @@ def explain(n_learners: int, n_actions: int, asked: float = math.inf) -> list[Pr
 
 
 def explanation_figure(predictions: list[Prediction]) -> Figure:
-    """Expected errors against epsilon."""
-    looks = {"action shares": Look(ACCENT), "difficulty": Look(WARNING, "diamond")}
+    """Expected errors against epsilon, all of them in percentage points."""
+    looks = {SHARES: Look(ACCENT), RATES: Look(WARNING, "diamond")}
     points = [
-        Point(prediction.risk.epsilon, error, series=series)
-        for series, errors in zip(
-            looks,
-            ([p.action_shares for p in predictions], [p.difficulty for p in predictions]),
-            strict=True,
+        Point(prediction.risk.epsilon, 100 * error, series=series)
+        for prediction in predictions
+        for series, error in (
+            (SHARES, prediction.action_shares),
+            (RATES, success_points(prediction.difficulty)),
         )
-        for prediction, error in zip(predictions, errors, strict=True)
     ]
     drawing = curves(
         points,
         "epsilon: smaller is more private",
-        "expected error: lower is better",
+        ["expected error", "(percentage points)"],
         looks=looks,
-        domain=[0.0, 1.0],
+        domain=[0.0, max(10.0, *(point.value for point in points))],
+        number=".0f",
         bands=True,
         logarithmic=True,
         ticks=EPSILONS,
         height=260,
     )
-    return drawing.figure("Expected errors, by epsilon")
+    return drawing.figure("Expected errors in percentage points, by epsilon")
