@@ -7,11 +7,13 @@ import re
 import signal
 import subprocess
 import sys
+import threading
 
 import polars as pl
 import pytest
 
 from tests.support.command import run
+from understudy.cli import terminal
 
 pytestmark = pytest.mark.functional
 
@@ -48,6 +50,36 @@ def test_help_names_every_verb(tmp_path):
     text = run("--help", cwd=tmp_path).stdout
     for verb in VERBS:
         assert re.search(rf"^  {verb}\b", text, re.MULTILINE)
+    for part in (
+        "Logs of learners' actions:",
+        "Exams:",
+        "Exit codes: 0 done;",
+        "4 refused by a budget or a policy",
+    ):
+        assert part in " ".join(text.split())
+
+
+@pytest.mark.parametrize("width", [60, 160])
+def test_help_is_as_wide_as_the_terminal(tmp_path, monkeypatch, width):
+    monkeypatch.setenv("COLUMNS", str(width))
+    monkeypatch.setenv("TERMINAL_WIDTH", str(width))
+    lines = run("release", "--help", cwd=tmp_path).stdout.splitlines()
+    assert width - 30 < max(map(len, lines)) <= width
+
+
+def test_a_log_without_a_terminal_shows_life_unless_it_is_to_be_quiet(monkeypatch):
+    monkeypatch.setattr(terminal.TerminalProgress, "LINE_EVERY", 0.01)
+    told = threading.Event()
+    monkeypatch.setattr(terminal.typer, "echo", lambda text, **_: (lines.append(text), told.set()))
+    lines = []
+    with terminal.TerminalProgress().task("Fitting", 3) as task:
+        task.advance()
+        assert told.wait(10)
+    assert lines[0] in ("Fitting: 0 of 3", "Fitting: 1 of 3")
+    lines.clear()
+    with terminal.TerminalProgress(quiet=True).task("Fitting", 3):
+        pass
+    assert lines == []
 
 
 @pytest.mark.parametrize("verb", VERBS)

@@ -52,7 +52,20 @@ COMMANDS = {
     },
 }
 
-app = lazy_group("understudy", "Share what learners' data can teach without sharing the learners.", COMMANDS)
+# Exit codes of a command that was stopped: by Ctrl-C, and by a polite kill or a closed terminal.
+STOPPED = (130, 143)
+
+EXIT_CODES = (
+    "Exit codes: 0 done; 1 an error that should not happen; 2 wrong use; 3 bad data; "
+    "4 refused by a budget or a policy; 5 something is missing on this machine; 130 stopped by Ctrl-C, 143 by a kill or a closed terminal."
+)
+
+app = lazy_group(
+    "understudy",
+    "Share what learners' data can teach without sharing the learners.",
+    COMMANDS,
+    EXIT_CODES,
+)
 
 
 def _version(wanted: bool) -> None:
@@ -73,7 +86,13 @@ def _options(
 def main() -> None:
     """Run a command; print what went wrong as a sentence, never with a learner's value."""
     _end_politely()
-    sys.exit(run(sys.argv[1:]))
+    code = run(sys.argv[1:])
+    if code in STOPPED:
+        # Everything is tidied up, and said. Python would wait for threads whose results nobody wants any more.
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(code)
+    sys.exit(code)
 
 
 def _end_politely() -> None:

@@ -13,6 +13,9 @@ import typer.main
 # By section: each command's module and its sentence in the list.
 Commands = Mapping[str, Mapping[str, tuple[str, str]]]
 
+# Help is as wide as the terminal, up to this.
+WIDEST = 1000
+
 
 class StoppedError(Exception):
     """A person pressed Ctrl-C; the interruption itself is its cause. Typer would turn it into a bare number."""
@@ -51,16 +54,17 @@ class LazyGroup(typer.core.TyperGroup):
                 formatter.write_dl([(name, sentence) for name, (_, sentence) in commands.items()])
 
 
-def lazy_group(name: str, text: str, sections: Commands) -> typer.Typer:
+def lazy_group(name: str, text: str, sections: Commands, epilog: str = "") -> typer.Typer:
     """A group of lazily imported commands, with the conventions of all others."""
     return typer.Typer(
         name=name,
         cls=type("Group", (LazyGroup,), {"sections": sections}),
         help=text,
+        epilog=epilog,
         no_args_is_help=True,
         # A traceback with local variables would print learners' rows.
         pretty_exceptions_enable=False,
-        context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110},
+        context_settings={"help_option_names": ["-h", "--help"], "max_content_width": WIDEST},
         rich_markup_mode=None,
     )
 

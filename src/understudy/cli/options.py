@@ -13,6 +13,7 @@ import functools
 import inspect
 import typing
 from collections.abc import Callable
+from pathlib import Path
 from typing import Annotated, Any, TypeVar, get_type_hints
 
 import typer
@@ -33,6 +34,7 @@ Yes = Annotated[bool, typer.Option("--yes", help="Spend without asking. The pric
 
 def grouped(command: F) -> F:
     """Write the fields of a command's options values into its signature, and `--yes` for what spends."""
+    from understudy.core.files.writing import Written
     from understudy.core.privacy.spending import Spending
 
     hints = get_type_hints(command, include_extras=True)
@@ -61,10 +63,19 @@ def grouped(command: F) -> F:
 
     @functools.wraps(command)
     def call(**given: Any) -> Any:
-        given.pop("yes", None)
+        spends = given.pop("yes", None) is not None
         for name, (kind, fields) in groups.items():
             given[name] = kind(**{field: given.pop(field) for field in fields})
-        return command(**given)
+        written = Written([given["out"]] if isinstance(given.get("out"), Path) else [])
+        try:
+            return command(**given)
+        except (KeyboardInterrupt, SystemExit) as stop:
+            # What was charged is noted where that is known; before that, nothing was.
+            if "out" in given and not hasattr(stop, "__notes__"):
+                charged = ", and nothing was charged" if spends else ""
+                result = written.sentence()
+                stop.add_note(f"{result[0].upper()}{result[1:]}{charged}.")
+            raise
 
     call.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
     call.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}

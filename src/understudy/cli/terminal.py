@@ -7,10 +7,10 @@ import json
 import math
 import shlex
 import sys
-import time
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, TextIO
 
 import typer
 
@@ -149,7 +149,7 @@ def complain(error: UnderstudyError, as_json: bool, notes: Sequence[str] = ()) -
 class TerminalProgress:
     """Shows tasks as bars on a terminal; elsewhere a line now and then, so that a log shows life."""
 
-    # Seconds between two lines where there is no terminal, and before anything is shown.
+    # Seconds between two lines where there is no terminal, and before the first.
     LINE_EVERY = 10.0
 
     def __init__(self, *, quiet: bool = False) -> None:
@@ -162,7 +162,8 @@ class TerminalProgress:
 
         console = Console(stderr=True)
         if self._quiet or not console.is_terminal:
-            yield _Lines(name, total, math.inf if self._quiet else self.LINE_EVERY)
+            with _Lines(name, total, None if self._quiet else self.LINE_EVERY) as lines:
+                yield lines
             return
         from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
@@ -191,16 +192,27 @@ class _Bar:
 
 
 class _Lines:
-    def __init__(self, name: str, total: int | None, every: float) -> None:
+    """A line now and then, also while a part of the step takes long."""
+
+    def __init__(self, name: str, total: int | None, every: float | None) -> None:
         self._name, self._total, self._every = name, total, every
-        self._done, self._note, self._last = 0, "", time.monotonic()
+        self._done, self._note, self._ended = 0, "", threading.Event()
+
+    def __enter__(self) -> _Lines:
+        if self._every is not None:
+            threading.Thread(target=self._tell, args=(sys.stderr,), daemon=True).start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._ended.set()
+
+    def _tell(self, stream: TextIO) -> None:
+        of = f" of {self._total}" if self._total else ""
+        while not self._ended.wait(self._every):
+            typer.echo(f"{self._name}: {self._done}{of} {self._note}".rstrip(), file=stream)
 
     def advance(self, n: int = 1) -> None:
         self._done += n
-        if time.monotonic() - self._last > self._every:
-            self._last = time.monotonic()
-            of = f" of {self._total}" if self._total else ""
-            typer.echo(f"{self._name}: {self._done}{of} {self._note}".rstrip(), err=True)
 
     def note(self, text: str) -> None:
         self._note = text

@@ -139,7 +139,10 @@ def test_a_person_who_stops_it_is_told_what_was_charged(room, monkeypatch):
     with monkeypatch.context() as patched:
         patched.setattr("understudy.cli.cohort.summary.read_cohort", stopped)
         early = summarize(room, "-o", "a.json")
-    assert (early.returncode, early.stderr) == (130, "Stopped.\n")
+    assert (early.returncode, early.stderr) == (
+        130,
+        "Stopped.\nNothing was written, and nothing was charged.\n",
+    )
     assert not (room / "understudy.ledger").exists()
     with monkeypatch.context() as patched:
         patched.setattr("understudy.cohorts.summary.summarize.noisy_summary", stopped)

@@ -36,17 +36,19 @@ def n_cores() -> int:
 
 
 def run_tasks(tasks: Sequence[Callable[[], Result]], tick: Callable[[], None] | None = None) -> list[Result]:
-    """The results of all tasks, in order; `tick` is called after each. The first error ends it."""
+    """The results of all tasks, in order; `tick` is called after each. The first error ends it.
+
+    An error or an interruption is raised at once: tasks under way are left to end by themselves, unseen.
+    """
     results: list[Result] = []
-    with ThreadPoolExecutor(max_workers=n_cores()) as pool:
-        futures = [pool.submit(task) for task in tasks]
-        try:
-            for future in futures:
-                results.append(future.result())
-                if tick is not None:
-                    tick()
-        except BaseException:
-            for future in futures:
-                future.cancel()
-            raise
+    pool = ThreadPoolExecutor(max_workers=n_cores())
+    try:
+        for future in [pool.submit(task) for task in tasks]:
+            results.append(future.result())
+            if tick is not None:
+                tick()
+    except BaseException:
+        pool.shutdown(wait=False, cancel_futures=True)
+        raise
+    pool.shutdown()
     return results

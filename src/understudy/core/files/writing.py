@@ -78,6 +78,32 @@ def _remove_stale(path: Path) -> None:
             shutil.rmtree(old, ignore_errors=True)
 
 
+class Written:
+    """Which of the files or folders that a command writes have changed since it began."""
+
+    def __init__(self, paths: Sequence[Path]) -> None:
+        self._before = {path: _state(path) for path in paths}
+
+    def now(self) -> list[Path]:
+        """Those that were written."""
+        return [path for path, before in self._before.items() if _state(path) not in (before, None)]
+
+    def sentence(self) -> str:
+        """The same in words, without a full stop."""
+        found = self.now()
+        were = "was" if len(found) == 1 else "were"
+        return f"{' and '.join(map(str, found))} {were} written" if found else "nothing was written"
+
+
+def _state(path: Path) -> object:
+    """What tells whether a file was written, or a folder filled; None where there is none."""
+    try:
+        found = path.stat()
+        return sorted(path.iterdir()) if path.is_dir() else (found.st_ino, found.st_mtime_ns, found.st_size)
+    except OSError:
+        return None
+
+
 def check_not_input(out: Path, *inputs: Path) -> None:
     """Refuse to write over a file that is read."""
     for path in inputs:

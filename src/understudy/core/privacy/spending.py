@@ -27,6 +27,7 @@ from typing import Annotated, Any
 from understudy.core.files.origin import Origin
 from understudy.core.files.simulated import is_simulated
 from understudy.core.files.source import Guess, refuse_guesses
+from understudy.core.files.writing import Written
 from understudy.core.privacy.balance import REFUSED, WAYS_OUT, Balance
 from understudy.core.privacy.composition import Cost
 from understudy.core.privacy.confirmation import Doubt, Question, can_ask, confirmed
@@ -339,7 +340,7 @@ class Account:
         self._refuse_guesses(guarantee)
         others = self.agree(guarantee, doubts).others
         charge = Charge(self, card or new_card_id(), guarantee, noise or os_noise())
-        written = _Written(() if out is None else (out,) if isinstance(out, Path) else tuple(out))
+        written = Written(() if out is None else (out,) if isinstance(out, Path) else tuple(out))
         try:
             self._record(
                 charge.card, kind, method, guarantee, risk, at_most, once=once, alone=alone, others=others
@@ -349,7 +350,7 @@ class Account:
             self._settle(charge, written, error, once=once)
             raise
 
-    def _settle(self, charge: Charge, written: _Written, error: BaseException, *, once: bool) -> None:
+    def _settle(self, charge: Charge, written: Written, error: BaseException, *, once: bool) -> None:
         """Take back what nobody has seen anything of, and note the truth on the error."""
         if self.ledger is None or not self.has_charged(charge.card):
             if not isinstance(error, Exception):
@@ -399,11 +400,9 @@ class Account:
         """Whether the release of this card stands in the ledger."""
         return self.ledger is not None and self.ledger.has_cards([card])
 
-    def _what_stays(self, charge: Charge, written: _Written) -> str:
+    def _what_stays(self, charge: Charge, written: Written) -> str:
         """The truth, from the ledger itself: a stop may fall into the very moment of the charge."""
-        found = written.now()
-        were = "was" if len(found) == 1 else "were"
-        result = f"{' and '.join(map(str, found))} {were} written" if found else "nothing was written"
+        result = written.sentence()
         if self.population == SIMULATED_POPULATION:
             return f"No budget was spent; {result}."
         assert self.ledger is not None
@@ -441,22 +440,3 @@ def _refuse_other_types(spending: Spending) -> None:
         raise UsageError(
             "the name of a population is a text.", hint="such as '7b, spring 2024'.", settings=("population",)
         )
-
-
-class _Written:
-    """Which of the files or folders that a release writes have changed since it began."""
-
-    def __init__(self, paths: tuple[Path, ...]) -> None:
-        self._before = {path: _state(path) for path in paths}
-
-    def now(self) -> list[Path]:
-        return [path for path, before in self._before.items() if _state(path) not in (before, None)]
-
-
-def _state(path: Path) -> object:
-    """What tells whether a file was written, or a folder filled; None where there is none."""
-    try:
-        found = path.stat()
-        return sorted(path.iterdir()) if path.is_dir() else (found.st_ino, found.st_mtime_ns, found.st_size)
-    except OSError:
-        return None
