@@ -57,7 +57,8 @@ STOPPED = (130, 143)
 
 EXIT_CODES = (
     "Exit codes: 0 done; 1 an error that should not happen; 2 wrong use; 3 bad data; "
-    "4 refused by a budget or a policy; 5 something is missing on this machine; 130 stopped by Ctrl-C, 143 by a kill or a closed terminal."
+    "4 refused by a budget or a policy; 5 something is missing on this machine; "
+    "130 stopped by Ctrl-C, 143 by a kill or a closed terminal."
 )
 
 app = lazy_group(
