@@ -271,6 +271,19 @@ def test_release_is_refused_then_accepted_and_listed(room, tmp_path):
     assert "not empty" in again.stderr
 
 
+def test_the_risk_that_was_asked_for_is_repeated(room, tmp_path):
+    log = tmp_path / "log.csv"
+    log.write_bytes((room / "log.csv").read_bytes())
+    run("simulate", "exam.csv", "--shape", "exam", cwd=tmp_path)
+    for asked in (
+        ("synthesize", log, "-o", "synthetic.csv", "-m", "markov-dp", "--public-actions"),
+        ("difficulties", "exam.csv", "-o", "difficulties.json"),
+    ):
+        done = run(*asked, "--risk", "5 in 100", cwd=tmp_path)
+        assert done.returncode == 0, done.stderr
+        assert "Asked for: at most 5 in 100 members found. Epsilon" in done.stderr
+
+
 def test_the_default_release_is_private_and_charged_once(room, tmp_path):
     log = tmp_path / "log.csv"
     log.write_bytes((room / "log.csv").read_bytes())

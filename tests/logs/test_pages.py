@@ -281,6 +281,8 @@ def test_a_limit_that_limits_nothing_is_not_printed_as_one() -> None:
     tight = guarantee_in_words(Guarantee(1.0))
     assert [limit["at_most"] for limit in tight["limits"]] == list(worst_case(Guarantee(1.0)).values())
     assert tight["unlimited"] == []
+    proved, *_ = risk_levels(Guarantee(20.0), assessment().strongest, None)
+    assert (proved.auc, "no limit worth stating" in proved.sentence) == (None, True)
 
 
 def test_the_risk_that_was_asked_for_is_repeated() -> None:

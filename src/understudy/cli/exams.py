@@ -76,6 +76,7 @@ def difficulties(
         echo_json(found.to_json())
         return
     _print_difficulties(found)
+    tell(options.asked(found.guarantee), quiet)
     tell(found.warnings(), quiet=False)
     students = f" For the students: understudy page {out} -o page.html" if found.guarantee.formal else ""
     typer.echo(f"Written: {out}.{students}")

@@ -105,7 +105,9 @@ def synthesize(
     Example: understudy synthesize log.csv -o synthetic.csv -m runs-dp --public-actions
     """
     log = _read(file, reading, as_json or quiet)
-    show(synthesize_log(log, method, options, out=out), as_json)
+    made = synthesize_log(log, method, options, out=out)
+    show(made, as_json)
+    tell(options.asked(made.guarantee), as_json or quiet)
 
 
 @app.command()

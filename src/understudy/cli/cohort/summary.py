@@ -113,6 +113,7 @@ def summarize(
         tell(found.notes, quiet)
         _print_plan(found.plan)
     show(found, as_json)
+    tell(options.asked(found.summary.guarantee), as_json or quiet)
     if not as_json:
         synthetic = out.with_name(f"{out.stem}-synthetic.parquet")
         typer.echo(f"Next: understudy cohort synthesize {shlex.join([str(out), '-o', str(synthetic)])}")

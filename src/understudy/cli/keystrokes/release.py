@@ -100,6 +100,7 @@ def statistics(
     if not as_json:
         _print_means(found.found)
     show(found, as_json)
+    tell(options.asked(found.guarantee), as_json or quiet)
 
 
 @app.command()

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from understudy.core.attacks.estimate import RiskEstimate
+from understudy.core.pages.card import NO_LIMIT
 from understudy.core.pages.charts import Look, Point, dots
 from understudy.core.pages.figures import ACCENT, INK, WARNING, Figure
 from understudy.core.pages.words import GUESSING, in_100
@@ -47,10 +48,14 @@ def risk_levels(
 
     if guarantee.formal:
         bound = worst_case(guarantee)["auc"]
-        proved = RiskLevel(
-            PROVED,
-            f"Proved, whatever the data and whatever an attacker knows: at most {in_100(bound)}.",
-            bound,
+        proved = (
+            RiskLevel(
+                PROVED,
+                f"Proved, whatever the data and whatever an attacker knows: at most {in_100(bound)}.",
+                bound,
+            )
+            if bound < NO_LIMIT
+            else RiskLevel(PROVED, "What is proved here is no limit worth stating: its epsilon is too large.")
         )
     else:
         proved = RiskLevel(PROVED, "Nothing is proved: no number limits what an attacker can reach.")

@@ -168,6 +168,10 @@ class ByRisk:
     usual_epsilon: ClassVar[float | None] = None
     """The epsilon of options with neither; an option of that value could not be told from one that was not given."""
 
+    def asked(self, guarantee: Guarantee) -> list[str]:
+        """What risk was asked for, if one was, and the epsilon of the guarantee that keeps to it."""
+        return [RiskLimit.parse(self.risk).kept(guarantee)] if self.risk else []
+
     def by_risk(self, guarantee_of: Callable[[Any], Guarantee]) -> Self:
         """These options with the epsilon that keeps to their risk; `guarantee_of(options)` is what they give."""
         given = getattr(self, "epsilon", None)

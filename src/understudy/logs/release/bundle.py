@@ -22,12 +22,13 @@ from understudy.core.files.writing import (
     write_text,
 )
 from understudy.core.options import settled
+from understudy.core.pages.card import NO_LIMIT
 from understudy.core.pages.charts import Look, Point, curves
 from understudy.core.pages.figures import ACCENT, WARNING, Figure
 from understudy.core.pages.notebook import notebook_table
 from understudy.core.privacy.guarantee import Guarantee
 from understudy.core.privacy.noise import Noise
-from understudy.core.privacy.risk import ByRisk, RiskLimit, explained_epsilons, worst_case
+from understudy.core.privacy.risk import ByRisk, explained_epsilons, worst_case
 from understudy.core.privacy.spending import Account, Charge, Spending, SpentError
 from understudy.errors import RefusedError, UsageError
 from understudy.logs.audit import risk_figure
@@ -136,9 +137,10 @@ class Release:
         white = self.assessment.white_box
         if white is None or not self.guarantee.formal:
             return ""
+        most = worst_case(self.guarantee)["auc"]
+        proved = f"at most {most:.2f}" if most < NO_LIMIT else "no limit worth stating"
         return (
-            f" If the noisy sums were seen: AUC {white.auc:.2f} on this data; "
-            f"proved for any data: at most {worst_case(self.guarantee)['auc']:.2f}."
+            f" If the noisy sums were seen: AUC {white.auc:.2f} on this data; proved for any data: {proved}."
         )
 
     def to_frame(self) -> pl.DataFrame:
@@ -200,7 +202,7 @@ def release(
         # Trying until an audit passes is a way of looking at the data: every try leaves a trace.
         account.note_refusal("release", generator.label, guarantee, risk)
         raise
-    asked = RiskLimit.parse(options.risk).kept(guarantee) if options.risk else ""
+    asked = " ".join(options.asked(guarantee))
     seed, rng = options.rng()
     # Two releases at once may both have found that there is no other: the ledger looks again when it charges.
     alone = not (guarantee.formal or accepted or account.simulated)
