@@ -428,7 +428,8 @@ def test_with_json_errors_are_json_too(tmp_path):
 def test_an_error_names_the_options_that_would_help(tmp_path):
     (tmp_path / "log.csv").write_text("learner,action,outcome\n1,x,7\n1,y,0\n2,x,1\n")
     done = run("inspect", "log.csv", cwd=tmp_path)
-    assert "choose another column, or set the rows aside (--outcome, --set-aside)." in done.stderr
+    assert "or choose another column (--outcome, --pass, --set-aside)." in done.stderr
+    assert "Run next: understudy inspect log.csv --pass NUMBER\n" in done.stderr
 
 
 def commands():

@@ -127,7 +127,7 @@ def run(arguments: list[str]) -> int:
             code: Any = app(arguments, standalone_mode=False)
         return int(code or 0)
     except UnderstudyError as error:
-        complain(error, as_json, _notes(error))
+        complain(error, as_json, _notes(error), arguments)
         return error.exit_code
     except CommandLineError as error:
         if as_json:

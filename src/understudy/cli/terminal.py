@@ -8,12 +8,13 @@ import math
 import shlex
 import sys
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TextIO
 
 import typer
 
+from understudy.cli.other_verb import verb_for
 from understudy.errors import UnderstudyError
 
 if TYPE_CHECKING:
@@ -33,6 +34,7 @@ OPTION_NAMES: dict[str, tuple[str, ...]] = {
     "actions_file": ("--actions",),
     "at_most": ("--answers-at-most",),
     "pass_share": ("--pass",),
+    "pass_from": ("--pass",),
     "keep_shape": ("--keep-shape/--no-keep-shape",),
 }
 
@@ -126,11 +128,35 @@ def wants_json(arguments: Sequence[str]) -> bool:
     return "--json" in arguments
 
 
-def complain(error: UnderstudyError, as_json: bool, notes: Sequence[str] = ()) -> None:
-    """Print an error with the options that would help, and notes on what was charged and written."""
+def declared(arguments: Sequence[str], declare: Mapping[str, Any]) -> str:
+    """The same command with settings declared; an option that was given already has its value replaced."""
+    left = list(arguments)
+    for setting, value in declare.items():
+        option = option_of(setting)
+        for at, argument in reversed(list(enumerate(left))):
+            if argument == option or argument.startswith(f"{option}="):
+                del left[at : at + (2 if argument == option else 1)]
+        left += [option] if value is True else [option, value]
+    return shlex.join(["understudy", *left])
+
+
+def complain(
+    error: UnderstudyError, as_json: bool, notes: Sequence[str] = (), arguments: Sequence[str] = ()
+) -> None:
+    """Print an error with the options that would help, and notes on what was charged and written.
+
+    Where the error says what to declare, the command of these `arguments` is printed as it would be run next.
+    """
     options = [option_of(setting) for setting in error.settings]
+    declare = error.fields.get("declare")
+    command = declared(arguments, declare) if declare and arguments else ""
+    if arguments and (other := verb_for(error, arguments)) is not None:
+        what, command = other
+        error.hint = f"the file seems to be {what}; if it is not: {error.hint}"
     if as_json:
         content = {**error.to_json(), "options": options, "notes": list(notes)}
+        if command:
+            content["command"] = command
         typer.echo(json.dumps({"error": content}, indent=2, ensure_ascii=False, default=str), err=True)
         return
     typer.echo(f"Error: {error.message}", err=True)
@@ -142,6 +168,8 @@ def complain(error: UnderstudyError, as_json: bool, notes: Sequence[str] = ()) -
         typer.echo(f"Hint: {hint}", err=True)
     if error.code in COMMANDS_THAT_HELP:
         typer.echo(f"      {COMMANDS_THAT_HELP[error.code]}", err=True)
+    if command:
+        typer.echo(f"Run next: {command}", err=True)
     for note in notes:
         typer.echo(note, err=True)
 

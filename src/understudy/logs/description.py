@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+import polars as pl
 
+from understudy.core.files.times import counts_from_a_start
 from understudy.logs.interactions import IntArray, Interactions, totals
 
 
@@ -27,6 +30,8 @@ class Description:
     n_by_one_learner: int
     first_time: str | None
     last_time: str | None
+    seconds_since_start: float | None
+    """The last time, where times count from a start of their own: then there are no dates."""
 
 
 def describe(log: Interactions) -> Description:
@@ -51,9 +56,23 @@ def describe(log: Interactions) -> Description:
         n_always_right=int(((attempts > 0) & (successes == attempts)).sum()),
         n_always_wrong=int(((attempts > 0) & (successes == 0)).sum()),
         n_by_one_learner=n_by_one_learner(log),
-        first_time=None if log.time is None else str(log.time.min().astype("datetime64[D]")),
-        last_time=None if log.time is None else str(log.time.max().astype("datetime64[D]")),
+        **_times(log),
     )
+
+
+def _times(log: Interactions) -> dict[str, Any]:
+    """The first and the last day; or how long it took, where times count from a start: none lies after 1973."""
+    times: dict[str, Any] = dict.fromkeys(("first_time", "last_time", "seconds_since_start"))
+    if log.time is not None and log.n_rows:
+        first, last = log.time.min(), log.time.max()
+        if counts_from_a_start(pl.Series([last])):
+            times["seconds_since_start"] = float((last - np.datetime64(0, "us")) / np.timedelta64(1, "s"))
+        else:
+            times |= {
+                name: str(day.astype("datetime64[D]"))
+                for name, day in (("first_time", first), ("last_time", last))
+            }
+    return times
 
 
 def n_by_one_learner(log: Interactions) -> int:

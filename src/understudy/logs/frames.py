@@ -13,8 +13,9 @@ from understudy.core.files.frames import as_polars
 from understudy.core.files.learner_ids import digests_of_names
 from understudy.core.files.mentions import identifiers_in_actions
 from understudy.core.files.origin import Origin
+from understudy.core.files.outcomes import read_outcomes
 from understudy.core.files.times import has_mixed_zones, read_each_time, unit_in_name
-from understudy.core.files.words import FALSE_WORDS, TRUE_WORDS, counted
+from understudy.core.files.words import counted
 from understudy.core.names import natural_order
 from understudy.errors import DataError
 from understudy.logs.interactions import IntArray, Interactions, offsets_of
@@ -106,10 +107,7 @@ def parse_outcomes(values: pl.Series, name: str, first_line: int) -> IntArray:
     if values.dtype == pl.Boolean or values.dtype.is_numeric():
         numbers = values.cast(pl.Float64)
     else:
-        words = values.cast(pl.String).str.strip_chars().str.to_lowercase()
-        numbers = pl.select(
-            pl.when(words.is_in(TRUE_WORDS)).then(1.0).when(words.is_in(FALSE_WORDS)).then(0.0)
-        ).to_series()
+        numbers = read_outcomes(values).cast(pl.Float64)
     bad = ~numbers.is_in([0.0, 1.0]).fill_null(False)
     if bad.any():
         raise DataError(

@@ -82,6 +82,8 @@ class Inspection:
         lines.append(("actions that only one learner attempted", f"{d.n_by_one_learner:,}"))
         if d.first_time is not None:
             lines.append(("from", f"{d.first_time} to {d.last_time}"))
+        if d.seconds_since_start is not None:
+            lines.append(("times count from a start, up to", f"{d.seconds_since_start:,.0f} s"))
         return lines
 
 

@@ -12,6 +12,7 @@ from typing import Annotated, Any
 from understudy.core.events.event_table import ReadOptions, RowOptions
 from understudy.core.events.reading import read_events
 from understudy.core.files.columns import Columns
+from understudy.core.files.outcomes import PassMark
 from understudy.core.files.simulated import is_simulated
 from understudy.core.files.withdrawals import read_withdrawn
 from understudy.core.options import settled
@@ -27,6 +28,10 @@ class LogOptions(Columns, RowOptions):
         str | None,
         "csv, tsv, excel, parquet, assistments, user-item-skill, three-line, slam, datashop or xapi, "
         "when the file is not recognised.",
+    ] = None
+    pass_from: Annotated[
+        float | None,
+        "Number from which on an outcome is a success: points, a grade or a percentage (50); up to 1 a share (0.5).",
     ] = None
     exclude: Annotated[Path | None, "File that lists learners who withdrew; they are left out."] = None
     keep_skills: Annotated[bool, "One row per skill of an item, where a format has several, not merged."] = (
@@ -67,6 +72,7 @@ def read_log(
         "keep" if options.keep_skills else "merge",
         options.single_rows,
         options.rows(),
+        PassMark.of(options.pass_from),
     )
     events, format = read_events(path, wanted, options.format)
     time, item, group = (role if role in events.columns else None for role in ("time", "item", "group"))

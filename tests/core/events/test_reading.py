@@ -126,18 +126,21 @@ def test_a_program_is_given_the_facts(write):
     """Which roles have no column, which column was asked for, and how many cells are empty."""
     with pytest.raises(DataError) as caught:
         read_log(write("log.csv", PLAIN.replace("outcome", "remark")))
-    assert (caught.value.code, caught.value.fields) == ("no-such-column", {"roles": ["outcome"]})
+    assert (caught.value.code, caught.value.fields) == (
+        "no-such-column",
+        {"roles": ["outcome"], "taken": [0, 1], "declare": {"outcome": "remark"}},
+    )
     with pytest.raises(DataError) as caught:
         read_log(write("log.csv", PLAIN), action="skill")
     assert (caught.value.code, caught.value.fields) == (
         "no-such-column",
-        {"roles": ["action"], "column": "skill"},
+        {"roles": ["action"], "column": "skill", "taken": []},
     )
     with pytest.raises(DataError) as caught:
         read_log(write("log.csv", PLAIN.replace("add", "")))
     assert (caught.value.code, caught.value.fields) == (
         "empty-cells",
-        {"role": "action", "column": "action", "n_rows": 2},
+        {"role": "action", "column": "action", "n_rows": 2, "declare": {"skip_incomplete": True}},
     )
 
 
@@ -300,7 +303,7 @@ def test_single_rows_are_admitted_on_request(write, records):
 
 def test_lines_are_named_as_an_editor_counts_them(write):
     content = 'learner,action,outcome\nana,"a\nb",1\n\nana,b,1\nana,c,\n'
-    with pytest.raises(DataError, match=r"something other than 0 and 1 on line 6 \(1 such row\)"):
+    with pytest.raises(DataError, match=r"column .outcome. has no value on line 6 \(1 such row\)"):
         read_log(write("log.csv", content))
     with pytest.raises(DataError, match="column 'action' has no value on line 3"):
         read_log(write("log.csv", "learner,action,outcome\nana,a,1\nana,,1\n"))

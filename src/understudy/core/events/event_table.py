@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import polars as pl
 
@@ -15,11 +15,18 @@ from understudy.core.files.identifiers import Identifier, NamedPeople, identifie
 from understudy.core.files.learner_ids import digests_of_names
 from understudy.core.files.mentions import identifiers_in_actions
 from understudy.core.files.origin import Origin
+from understudy.core.files.outcomes import PassMark, is_missing, read_outcomes
 from understudy.core.files.source import Guess
 from understudy.core.files.tables import Table
-from understudy.core.files.times import DateOrder, has_mixed_zones, read_each_time, unit_in_name
+from understudy.core.files.times import (
+    DateOrder,
+    counts_from_a_start,
+    has_mixed_zones,
+    read_each_time,
+    unit_in_name,
+)
 from understudy.core.files.withdrawals import Withdrawn
-from understudy.core.files.words import FALSE_WORDS, TRUE_WORDS, counted
+from understudy.core.files.words import counted
 from understudy.errors import DataError, UsageError
 
 
@@ -42,6 +49,9 @@ class CellOptions:
 class RowOptions(CellOptions):
     """How the rows of a log are read, whatever is learned from them."""
 
+    skip_incomplete: Annotated[
+        bool, "Skip rows with an empty cell (learner, action, outcome or time), and count them."
+    ] = False
     in_order: Annotated[bool, "The rows are in order: a time column is used only if it is named."] = False
 
     def rows(self) -> RowOptions:
@@ -58,6 +68,7 @@ class ReadOptions:
     skills: Literal["merge", "keep"] = "merge"
     single_rows: bool = False
     rows: RowOptions = field(default_factory=RowOptions)
+    mark: PassMark = field(default_factory=PassMark)
 
     def refuse_columns(self, format: str) -> None:
         """For formats whose columns have no names to choose from."""
@@ -174,29 +185,65 @@ class EventTable:
     def settle(self, options: ReadOptions) -> None:
         """Check every row: names where they must be, outcomes as 0 and 1, times that can be read."""
         self.require_rows()
-        for role in ("learner", "action"):
-            self._settle_cells(
-                role,
-                self.frame[role].is_null(),
-                "has no value",
-                options,
-                hint="repair these rows, choose another column, or set the rows aside.",
-                code="empty-cells",
-            )
-        self.frame = self.frame.with_columns(_outcomes(self.frame["outcome"]))
-        self._settle_cells(
-            "outcome",
-            self.frame["outcome"].is_null(),
-            "holds something other than 0 and 1",
-            options,
-            hint="outcomes are 0 or 1 (also true/false, correct/incorrect, yes/no); choose another column, or set "
-            "the rows aside.",
-            code="not-an-outcome",
-        )
+        for role in ("learner", "action", "outcome"):
+            self._settle_empty(role, options)
+        self._settle_outcomes(options)
         if "time" in self.columns:
             self._settle_time(options)
         self.require_rows()
         _refuse_single_rows(self, options)
+
+    def _settle_empty(self, role: str, options: ReadOptions) -> None:
+        """Stop at empty cells, or skip their rows."""
+        self._skip_empty(role, options)
+        self._settle_cells(
+            role,
+            self._empty(role),
+            "has no value",
+            options,
+            hint="skip these rows, repair them, or choose another column.",
+            code="empty-cells",
+            settings=("skip_incomplete",),
+            declare={"skip_incomplete": True},
+        )
+
+    def _empty(self, role: str) -> pl.Series:
+        return is_missing(self.frame[role]) if role in ("outcome", "time") else self.frame[role].is_null()
+
+    def _skip_empty(self, role: str, options: ReadOptions) -> None:
+        if options.rows.skip_incomplete and (empty := self._empty(role)).any():
+            self.notes.append(
+                f"Skipped as incomplete: {counted(int(empty.sum()), 'row')} of {self.frame.height:,} with an empty "
+                f"cell in column '{self.columns[role]}'."
+            )
+            self.frame = self.frame.filter(~empty)
+
+    def _settle_outcomes(self, options: ReadOptions) -> None:
+        cells = self.frame["outcome"]
+        self.frame = self.frame.with_columns(read_outcomes(cells, options.mark).alias("outcome"))
+        unreadable = self.frame["outcome"].is_null()
+        # Points, grades or percentages: a number from which on they are a success is all that is missing.
+        numbers = read_outcomes(cells, PassMark(0, 0)).is_not_null()
+        needs_mark = options.mark == PassMark() and bool((unreadable & numbers).sum() == unreadable.sum())
+        self._settle_cells(
+            "outcome",
+            unreadable,
+            "holds something other than 0 and 1",
+            options,
+            hint="for points, grades and percentages, declare the number from which on they are a success, such as "
+            "50; or choose another column."
+            if needs_mark
+            else "outcomes are 0 or 1 (also true/false, yes/no, richtig/falsch, vrai/faux), or numbers with a "
+            "declared pass mark; choose another column, or set the rows aside.",
+            code="not-an-outcome",
+            settings=("pass_from",) if options.mark == PassMark() else (),
+            declare={"pass_from": "NUMBER"} if needs_mark else None,
+        )
+        if options.mark.points is not None:
+            self.notes.append(
+                f"An outcome in column '{self.columns['outcome']}' is a success from {options.mark.points:g} on, "
+                "as declared."
+            )
 
     def _settle_cells(
         self,
@@ -208,6 +255,7 @@ class EventTable:
         hint: str,
         code: str,
         settings: tuple[str, ...] = (),
+        declare: Mapping[str, Any] | None = None,
     ) -> None:
         """Stop at cells that cannot be read, or set their rows aside."""
         if not unreadable.any():
@@ -225,6 +273,7 @@ class EventTable:
             role=role,
             column=self.columns[role],
             n_rows=int(unreadable.sum()),
+            **({"declare": declare} if declare else {}),
         )
 
     def _settle_time(self, options: ReadOptions) -> None:
@@ -242,10 +291,12 @@ class EventTable:
                 code="mixed-zones",
                 settings=("time", "in_order"),
             )
+        self._skip_empty("time", options)
         unit = options.rows.time_unit or unit_in_name(name) or "s"
-        times = read_each_time(
-            self.frame["time"], unit=unit, order=options.rows.date_order, since_start=asked
-        )
+        cells = self.frame["time"]
+        times = read_each_time(cells, unit=unit, order=options.rows.date_order, since_start=asked)
+        if not asked and times.null_count() and not options.rows.set_aside:
+            self._refuse_times_from_a_start(read_each_time(cells, unit=unit, since_start=True))
         self.frame = self.frame.with_columns(times.alias("time"))
         self._settle_cells(
             "time",
@@ -256,9 +307,29 @@ class EventTable:
             "declared; 3/4/2024 needs the order of day and month. Declare that, state that the rows are in "
             "order, or set these rows aside.",
             code="not-a-time",
-            settings=("time_unit", "date_order", "in_order"),
+            settings=("time_unit", "date_order", "in_order", "skip_incomplete"),
         )
         self.notes.append(f"The rows of each learner are in the order of column '{name}'.")
+        if counts_from_a_start(self.frame["time"]):
+            self.notes.append(
+                f"Times in column '{name}' count from a start of their own: they have no date, and only their order "
+                "and differences are used."
+            )
+
+    def _refuse_times_from_a_start(self, times: pl.Series) -> None:
+        """Numbers too small to count from 1970: that they count from a start is for the user to say."""
+        if times.null_count() or not counts_from_a_start(times):
+            return
+        name = self.columns["time"]
+        raise DataError(
+            f"{self.file}: column '{name}' holds numbers that seem to count from the start of a session or a course, "
+            "not from 1970.",
+            hint="name the column for the time to say so; only the order and the differences of such times are used. "
+            "Or state that the rows are in order.",
+            code="times-from-a-start",
+            settings=("time", "in_order"),
+            declare={"time": name},
+        )
 
     def origin(self, path: Path, format: str, names: tuple[str, ...]) -> Origin:
         """Where the events came from; `names` are the actions or items, in which people are searched for."""
@@ -293,17 +364,3 @@ def _refuse_single_rows(events: EventTable, options: ReadOptions) -> None:
             code="learner-on-each-row",
             settings=("learner",),
         )
-
-
-def _outcomes(values: pl.Series) -> pl.Series:
-    """Outcomes as 0 and 1, null where a cell is neither."""
-    if values.dtype == pl.Int8:
-        return values
-    words = values.cast(pl.String).str.strip_chars().str.to_lowercase()
-    return pl.select(
-        pl.when(words.is_in(TRUE_WORDS))
-        .then(pl.lit(1, pl.Int8))
-        .when(words.is_in(FALSE_WORDS))
-        .then(pl.lit(0, pl.Int8))
-        .alias("outcome")
-    ).to_series()

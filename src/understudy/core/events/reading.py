@@ -14,6 +14,7 @@ from understudy.core.events.xapi import read_xapi
 from understudy.core.files.columns import Columns, choose_columns, plain, reject_duplicates
 from understudy.core.files.delimited import SEPARATORS, guess_separator, header_names, read_delimited
 from understudy.core.files.source import Guess, Source, Text, decode, first_lines, open_source
+from understudy.core.files.suggestions import with_suggestions
 from understudy.core.files.tables import MAGIC as PARQUET_MAGIC
 from understudy.core.files.tables import MAGICS as EXCEL_MAGICS
 from understudy.core.files.tables import Table, read_parquet, read_workbook
@@ -28,7 +29,10 @@ USER_ITEM_SKILL = Columns(learner="user", action="skill", outcome="correct", ite
 def read_table(table: Table, options: ReadOptions, *, defaults: Columns | None = None) -> EventTable:
     """The rows of a table with one attempt per row."""
     reject_duplicates(table.names, table.file)
-    positions = choose_columns(table.names, options.columns, table.file, defaults=defaults or Columns())
+    try:
+        positions = choose_columns(table.names, options.columns, table.file, defaults=defaults or Columns())
+    except DataError as error:
+        raise with_suggestions(error, table) from None
     return EventTable.from_table(table, positions, options)
 
 

@@ -176,6 +176,7 @@ class ColumnChooser:
                 code="no-such-column",
                 settings=tuple(setting for role in missing for setting in self._setting(role)),
                 roles=missing,
+                taken=sorted(self.positions.values()),
             )
 
     def _asked(self, role: str, asked: str) -> int:
@@ -194,6 +195,7 @@ class ColumnChooser:
                 settings=self._setting(role),
                 roles=[role],
                 column=asked,
+                taken=sorted(self.positions.values()),
             )
         if fitting[0] in self.positions.values():
             raise self._two_roles(role, fitting[0])

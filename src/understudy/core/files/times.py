@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from datetime import date
 from enum import Enum
+from typing import cast
 
 import polars as pl
 
@@ -102,6 +103,15 @@ def read_each_time(
             break
         times = times.scatter(left, fill(text.gather(left), order, first_day))
     return times
+
+
+def counts_from_a_start(times: pl.Series) -> bool:
+    """Whether times count from a start of their own, not from 1970: none is as late as a number from 1970 would be.
+
+    For messages and displays alone: what is computed from times uses their order and differences.
+    """
+    latest = times.cast(pl.Datetime("us")).dt.epoch("s").max()
+    return latest is not None and cast(float, latest) < _FIRST_EPOCH_SECOND
 
 
 def states_instant(values: pl.Series) -> pl.Series:

@@ -1,9 +1,6 @@
-"""Words: those that mean right and wrong in files, and how messages count: "1 column", "2 columns"."""
+"""How messages count: "1 column", "2 columns"; and how they state a share."""
 
 from __future__ import annotations
-
-TRUE_WORDS = ("1", "1.0", "true", "correct", "yes")
-FALSE_WORDS = ("0", "0.0", "false", "incorrect", "no")
 
 
 def counted(number: int, noun: str) -> str:

@@ -11,11 +11,12 @@ import polars as pl
 
 from understudy.core.events.event_table import EventTable, ReadOptions
 from understudy.core.files.columns import KNOWN_NAMES, Columns, choose_columns, plain, reject_duplicates
+from understudy.core.files.outcomes import is_missing
+from understudy.core.files.suggestions import with_suggestions
 from understudy.core.files.tables import Table
 from understudy.core.files.words import counted
 from understudy.core.names import natural_order
 from understudy.errors import DataError
-from understudy.exams.formats.cells import MISSING_WORDS
 from understudy.exams.responses import NOT_ANSWERED, Attempt, ExamOrigin, Responses
 
 # The matrix has a byte per learner and item, answered or not.
@@ -87,15 +88,17 @@ def _choose(table: Table, columns: Columns, *, ordered: bool) -> dict[str, int]:
         outcome=columns.outcome,
         time=columns.time,
     )
-    positions = choose_columns(table.names, asked, table.file, defaults=Columns(action=item))
+    try:
+        positions = choose_columns(table.names, asked, table.file, defaults=Columns(action=item))
+    except DataError as error:
+        raise with_suggestions(error, table, {"action": "item"}) from None
     # The order matters only where one of several attempts is chosen by it.
     wanted = ("learner", "action", "outcome", *(("time",) if ordered else ()))
     return {role: positions[role] for role in wanted if role in positions}
 
 
 def _drop_missing(events: EventTable) -> None:
-    word = pl.col("outcome").cast(pl.String).str.strip_chars().str.to_lowercase()
-    missing = events.frame.select(word.is_null() | word.is_in(MISSING_WORDS)).to_series()
+    missing = is_missing(events.frame["outcome"])
     if n_missing := int(missing.sum()):
         events.frame = events.frame.filter(~missing)
         rows, count = ("row", "counts") if n_missing == 1 else ("rows", "count")

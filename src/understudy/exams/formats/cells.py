@@ -4,12 +4,18 @@ from __future__ import annotations
 
 import polars as pl
 
-from understudy.core.files.words import FALSE_WORDS, TRUE_WORDS
+from understudy.core.files.outcomes import (
+    FALSE_WORDS,
+    MISSING_WORDS,
+    ROUNDING,
+    TRUE_WORDS,
+    number_in,
+    percentage_in,
+    words_of,
+)
 from understudy.exams.formats.sheet_header import Heading
 from understudy.exams.responses import NOT_ANSWERED
 
-# What a cell holds instead of an answer.
-MISSING_WORDS = ("", "-", "–", "na", "n/a", "nan", "null", "none")
 # What the matrix holds while it is checked, besides -1, 0 and 1.
 _OTHER_NUMBER, _TOO_MANY, _NEGATIVE, _UNREADABLE = 2, 3, 4, 5
 PROBLEMS = {
@@ -29,13 +35,11 @@ HINTS = {
     _OTHER_NUMBER: _NOTATION,
     _TOO_MANY: "correct the points or the maximum.",
     _NEGATIVE: "write what was lost as fewer points, 0 at the least; leave a cell empty if there is no answer.",
-    _UNREADABLE: "an answer is 0 or 1 (also true/false, correct/incorrect, yes/no) or a number of points; "
-    "leave the cell empty if there is none. If the column is not an item, remove it.",
+    _UNREADABLE: "an answer is 0 or 1 (also true/false, yes/no, richtig/falsch, vrai/faux), a percentage or a number "
+    "of points; leave the cell empty if there is none. If the column is not an item, remove it.",
 }
 _TRUE = tuple(word for word in TRUE_WORDS if word.isalpha())
 _FALSE = tuple(word for word in FALSE_WORDS if word.isalpha())
-# Points are decimal fractions, which binary numbers (of 32 bits, too) miss by a little: 0.55 x 20 is reached by 11.
-_ROUNDING = 1e-6
 
 
 def code_of(values: pl.Series, item: Heading, pass_share: float) -> pl.Expr:
@@ -60,8 +64,8 @@ def _code(values: pl.Series, item: Heading, pass_share: float) -> pl.Expr:
 
 
 def _code_of_texts(texts: pl.Series, item: Heading, pass_share: float) -> pl.Series:
-    word = texts.cast(pl.String).str.strip_chars().str.to_lowercase().alias("word").to_frame()
-    number = pl.col("word").str.replace(r"^([+-]?\d+),(\d+)$", "$1.$2").cast(pl.Float64, strict=False)
+    word = words_of(texts).alias("word").to_frame()
+    number, percent = number_in(pl.col("word")), percentage_in(pl.col("word"))
     return word.select(
         pl.when(pl.col("word").is_null() | pl.col("word").is_in(MISSING_WORDS))
         .then(_lit(NOT_ANSWERED))
@@ -69,7 +73,9 @@ def _code_of_texts(texts: pl.Series, item: Heading, pass_share: float) -> pl.Ser
         .then(_lit(1))
         .when(pl.col("word").is_in(_FALSE))
         .then(_lit(0))
-        .when(number.is_finite().fill_null(False))
+        .when(percent.is_not_null())
+        .then((percent >= 100 * (pass_share - ROUNDING)).cast(pl.Int8))
+        .when(number.is_not_null())
         .then(_scored(number, item, pass_share))
         .otherwise(_lit(_UNREADABLE))
     ).to_series()
@@ -80,7 +86,7 @@ def _scored(number: pl.Expr, item: Heading, pass_share: float) -> pl.Expr:
         return (
             pl.when(number == 0).then(_lit(0)).when(number == 1).then(_lit(1)).otherwise(_lit(_OTHER_NUMBER))
         )
-    margin, number = _ROUNDING * item.maximum, number.cast(pl.Float64)
+    margin, number = ROUNDING * item.maximum, number.cast(pl.Float64)
     return (
         pl.when(number < 0)
         .then(_lit(_NEGATIVE))

@@ -11,10 +11,9 @@ import numpy as np
 
 from understudy.core.files.columns import KNOWN_NAMES, plain
 from understudy.core.files.delimited import guess_separator
+from understudy.core.files.outcomes import FALSE_WORDS, MISSING_WORDS, TRUE_WORDS
 from understudy.core.files.source import Text, decode, open_source
-from understudy.core.files.words import FALSE_WORDS, TRUE_WORDS
 from understudy.errors import DataError
-from understudy.exams.formats.cells import MISSING_WORDS
 from understudy.exams.formats.reading import read_responses
 from understudy.exams.responses import NOT_ANSWERED, Responses
 

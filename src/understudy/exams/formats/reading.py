@@ -11,6 +11,7 @@ from understudy.core.events.event_table import ReadOptions, RowOptions
 from understudy.core.events.reading import check_format, read_events, sniff
 from understudy.core.files.columns import Columns
 from understudy.core.files.delimited import guess_separator, read_delimited, refuse_title, refuse_title_line
+from understudy.core.files.outcomes import PassMark
 from understudy.core.files.simulated import is_simulated
 from understudy.core.files.source import Source, decode, first_lines, open_source
 from understudy.core.files.tables import ParquetTable, Table, read_parquet, read_workbook
@@ -72,7 +73,7 @@ class ResponseOptions(RowOptions):
         if not 0 < self.pass_share <= 1:
             raise UsageError(
                 f"an answer passes from a share above 0 and up to 1 of the points on, not from {self.pass_share:g}.",
-                hint="half of the points are 0.5.",
+                hint="half of the points, or 50 %, are 0.5.",
                 settings=("pass_share",),
             )
 
@@ -80,6 +81,11 @@ class ResponseOptions(RowOptions):
     def columns(self) -> Columns:
         """The columns that were named."""
         return Columns(learner=self.learner, item=self.item, outcome=self.outcome, time=self.time)
+
+    def for_answers(self, withdrawn: Withdrawn | None) -> ReadOptions:
+        """How rows with one answer each are read; a percentage is a share of the points."""
+        mark = PassMark(percent=100 * self.pass_share)
+        return ReadOptions(self.columns, withdrawn, single_rows=True, rows=self.rows(), mark=mark)
 
     def withdrawn(self) -> Withdrawn | None:
         """The learners who are left out."""
@@ -163,7 +169,7 @@ def _read(path: Path, options: ResponseOptions, keep_names: bool) -> Responses:
     if layout is None:
         layout = "long" if looks_long(table.names, options.columns) else "wide"
     if layout == "long":
-        wanted = ReadOptions(options.columns, withdrawn, single_rows=True, rows=options.rows())
+        wanted = options.for_answers(withdrawn)
         found = read_long(table, wanted, options.attempts, keep_names=keep_names)
     else:
         if options.rows() != RowOptions():
@@ -217,7 +223,7 @@ def _table(source: Source, format: str, *, known: bool) -> Table:
 
 
 def _from_log(path: Path, options: ResponseOptions, keep_names: bool) -> Responses:
-    wanted = ReadOptions(options.columns, options.withdrawn(), single_rows=True, rows=options.rows())
+    wanted = options.for_answers(options.withdrawn())
     events, format = read_events(path, wanted, options.format)
     responses, repeats = responses_of(events, options.attempts or "first")
     responses = with_silent_learners(responses, events)

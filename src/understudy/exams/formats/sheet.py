@@ -112,6 +112,8 @@ def _read(
         _refuse_long(sheet, header)
     _refuse_same_names(items, sheet.file)
     names, matrix, nobody = _settle_learners(rows, matrix, sheet, header.learner)
+    if not (matrix >= 0).any():
+        raise _no_items(sheet)
     notes = [*sheet.notes, *rows.notes, *nobody]
     if header.learner is not None:
         notes.append(f"The learner is in {header.learner.shown}.")

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from understudy.core.files.columns import KNOWN_NAMES, ColumnChooser, Columns, plain, reject_duplicates
-from understudy.core.files.words import FALSE_WORDS, TRUE_WORDS
+from understudy.core.files.outcomes import FALSE_WORDS, TRUE_WORDS
 from understudy.errors import DataError, UsageError
 
 Kind = Literal["learner", "item", "total", "other"]
@@ -84,7 +84,10 @@ _NUMBERED_ITEM = re.compile(
     re.IGNORECASE,
 )
 _UNNAMED = re.compile(r"^(?:column \d+|unnamed: \d+)$", re.IGNORECASE)
-_ANSWER = frozenset((*TRUE_WORDS, *FALSE_WORDS, "", "-"))
+# A letter alone may well be the name of an item.
+_ANSWER = frozenset(
+    word for word in (*TRUE_WORDS, *FALSE_WORDS, "", "-") if len(word) != 1 or not word.isalpha()
+)
 
 
 @dataclass(frozen=True, repr=False)
