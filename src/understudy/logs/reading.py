@@ -29,6 +29,10 @@ class LogOptions(Columns, RowOptions):
         "csv, tsv, excel, parquet, assistments, user-item-skill, three-line, slam, datashop or xapi, "
         "when the file is not recognised.",
     ] = None
+    sheet: Annotated[
+        str | None,
+        "Sheet of a workbook, by name or number, and the table's rows if it does not fill it: Results!4:120.",
+    ] = None
     pass_from: Annotated[
         float | None,
         "Number from which on an outcome is a success: points, a grade or a percentage (50); up to 1 a share (0.5).",
@@ -73,6 +77,7 @@ def read_log(
         options.single_rows,
         options.rows(),
         PassMark.of(options.pass_from),
+        options.sheet,
     )
     events, format = read_events(path, wanted, options.format)
     time, item, group = (role if role in events.columns else None for role in ("time", "item", "group"))

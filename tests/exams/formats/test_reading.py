@@ -305,7 +305,6 @@ def test_max_may_be_somebody(write):
         ("a.csv", "Midterm\n\nStudent ID,Q1,Q2,Q3\nana,1,0,1\n", "line 3"),
         ("a.csv", "Midterm;;\nMay 2024;;\nlearner;Q1;Q2\nana;1;0\n", "line 3"),
         ("a.tsv", "Midterm exam\nlearner\tQ1\nana\t1\n", "line 2"),
-        ("a.xlsx", workbook([["Midterm", None, None], ["learner", "Q1", "Q2"], ["ana", 1, 0]]), "row 2"),
     ],
 )
 def test_a_title_above_the_header_is_told(write, name, content, header):
@@ -314,6 +313,14 @@ def test_a_title_above_the_header_is_told(write, name, content, header):
         read_responses(write(name, content))
     assert "remove the lines above" in caught.value.hint
     assert "Midterm" not in str(caught.value)
+
+
+def test_a_title_in_a_workbook_is_passed_over_and_that_is_a_guess(write):
+    title = [["Midterm", None, None], ["learner", "Q1", "Q2"], ["ana", 1, 0]]
+    found = read_responses(write("a.xlsx", workbook(title)))
+    assert found.items == ("Q1", "Q2")
+    assert found.origin.guesses[0].declare == {"sheet": "1!2:3"}
+    assert not read_responses(write("a.xlsx", workbook(title)), sheet="1!2:3").origin.guesses
 
 
 @pytest.mark.parametrize(

@@ -26,9 +26,10 @@ from understudy.core.files.source import (
     open_source,
     refuse_guesses,
 )
-from understudy.core.files.tables import Table, read_parquet, read_workbook
+from understudy.core.files.tables import Table, read_parquet
 from understudy.core.files.times import has_mixed_zones, read_each_time, states_instant, unit_in_name
 from understudy.core.files.words import counted
+from understudy.core.files.workbooks import read_workbook
 from understudy.errors import DataError, UsageError
 
 FORMATS = ("csv", "excel", "moodle", "parquet", "tsv", "xapi")
@@ -227,7 +228,7 @@ def _table(source: Source, format: str) -> Table:
     if format == "parquet":
         return read_parquet(source)
     if format == "excel":
-        return read_workbook(source)
+        return read_workbook(source, look=False)
     text = decode(source, latin=True)
     separator = "\t" if format == "tsv" else guess_separator(first_lines(text, 1)[0])
     table = read_delimited(text, separator)

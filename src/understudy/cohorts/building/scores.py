@@ -16,9 +16,10 @@ from understudy.core.files.columns import KNOWN_NAMES, ColumnChooser, plain
 from understudy.core.files.delimited import guess_separator, read_delimited
 from understudy.core.files.source import decode, first_lines, open_source, refuse_guesses
 from understudy.core.files.tables import MAGIC as PARQUET_MAGIC
-from understudy.core.files.tables import MAGICS as EXCEL_MAGICS
-from understudy.core.files.tables import Table, read_parquet, read_workbook
+from understudy.core.files.tables import Table, read_parquet
 from understudy.core.files.words import counted
+from understudy.core.files.workbooks import MAGICS as EXCEL_MAGICS
+from understudy.core.files.workbooks import read_workbook
 from understudy.errors import DataError, UsageError
 
 _SCORES = (
@@ -223,7 +224,7 @@ def _table(path: Path | str) -> Table:
     if source.data.startswith(PARQUET_MAGIC):
         return read_parquet(source)
     if source.data.startswith(EXCEL_MAGICS):
-        return read_workbook(source)
+        return read_workbook(source, look=False)
     text = decode(source, latin=True)
     if len(first_lines(text, 2)) < 2:
         raise DataError(

@@ -69,6 +69,7 @@ class ReadOptions:
     single_rows: bool = False
     rows: RowOptions = field(default_factory=RowOptions)
     mark: PassMark = field(default_factory=PassMark)
+    sheet: str | None = None
 
     def refuse_columns(self, format: str) -> None:
         """For formats whose columns have no names to choose from."""

@@ -12,12 +12,19 @@ from understudy.core.events.slam import looks_like_slam, read_slam
 from understudy.core.events.three_line import looks_like_three_lines, read_three_line
 from understudy.core.events.xapi import read_xapi
 from understudy.core.files.columns import Columns, choose_columns, plain, reject_duplicates
-from understudy.core.files.delimited import SEPARATORS, guess_separator, header_names, read_delimited
+from understudy.core.files.delimited import (
+    SEPARATORS,
+    guess_separator,
+    header_names,
+    refuse_title_line,
+    table_in,
+)
 from understudy.core.files.source import Guess, Source, Text, decode, first_lines, open_source
 from understudy.core.files.suggestions import with_suggestions
 from understudy.core.files.tables import MAGIC as PARQUET_MAGIC
-from understudy.core.files.tables import MAGICS as EXCEL_MAGICS
-from understudy.core.files.tables import Table, read_parquet, read_workbook
+from understudy.core.files.tables import Table, read_parquet
+from understudy.core.files.workbooks import MAGICS as EXCEL_MAGICS
+from understudy.core.files.workbooks import read_workbook
 from understudy.errors import DataError, UsageError
 
 # What these files begin with is a learner's.
@@ -65,6 +72,7 @@ def sniff(source: Source) -> tuple[str, str]:
         return "user-item-skill", "its header has user, item, skill and correct"
     if len(names) > 1:
         return ("tsv" if separator == "\t" else "csv"), f"its first line has {SEPARATORS[separator]}"
+    refuse_title_line(source)
     raise DataError(
         f"{source.name}: the content is in no format that the reader knows.",
         hint="a log begins with a line of column names, by commas or tabs; for other formats, name the format.",
@@ -93,6 +101,7 @@ def read_events(
             guesses = (Guess(f"from a learner's rows that the format is {format}", ("format",)),)
     else:
         note = f"Read as {format}, as asked."
+    refuse_sheet(options.sheet, format)
     events = _READERS[format](source, options)
     events.guesses += guesses
     events.settle(options)
@@ -111,16 +120,20 @@ def check_format(format: str | None) -> None:
         )
 
 
+def refuse_sheet(sheet: str | None, format: str) -> None:
+    """Refuse the name of a sheet where the file is not a workbook."""
+    if sheet is not None and format != "excel":
+        raise UsageError(
+            f"a sheet was named, but a file of format {format} has none.",
+            hint="leave the sheet out.",
+            code="no-sheets",
+            settings=("sheet",),
+        )
+
+
 def formats() -> tuple[str, ...]:
     """The names of the formats that can be read."""
     return tuple(sorted(_READERS))
-
-
-def _delimited(source: Source, separator: str | None = None) -> Table:
-    text = decode(source, latin=True)
-    if separator is None:
-        separator = guess_separator(first_lines(text, 1)[0])
-    return read_delimited(text, separator)
 
 
 def _text(source: Source) -> Text:
@@ -128,16 +141,16 @@ def _text(source: Source) -> Text:
 
 
 _READERS: dict[str, Callable[[Source, ReadOptions], EventTable]] = {
-    "assistments": lambda source, options: read_assistments(_delimited(source), options),
-    "csv": lambda source, options: read_table(_delimited(source), options),
-    "datashop": lambda source, options: read_datashop(_delimited(source, "\t"), options),
-    "excel": lambda source, options: read_table(read_workbook(source), options),
+    "assistments": lambda source, options: read_assistments(table_in(source), options),
+    "csv": lambda source, options: read_table(table_in(source), options),
+    "datashop": lambda source, options: read_datashop(table_in(source, "\t"), options),
+    "excel": lambda source, options: read_table(read_workbook(source, options.sheet), options),
     "parquet": lambda source, options: read_table(read_parquet(source), options),
     "slam": lambda source, options: read_slam(_text(source), options),
     "three-line": lambda source, options: read_three_line(_text(source), options),
-    "tsv": lambda source, options: read_table(_delimited(source, "\t"), options),
+    "tsv": lambda source, options: read_table(table_in(source, "\t"), options),
     "user-item-skill": lambda source, options: read_table(
-        _delimited(source), options, defaults=USER_ITEM_SKILL
+        table_in(source), options, defaults=USER_ITEM_SKILL
     ),
     "xapi": lambda source, options: read_xapi(_text(source), options),
 }

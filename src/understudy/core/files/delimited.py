@@ -13,7 +13,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from understudy.core.files.columns import count_known
-from understudy.core.files.source import Guess, Source, Text, decode, keeping_values_inside
+from understudy.core.files.source import Guess, Source, Text, decode, first_lines, keeping_values_inside
 from understudy.core.files.tables import SAMPLE_ROWS, Table
 from understudy.errors import DataError
 
@@ -228,6 +228,18 @@ def read_delimited(text: Text, separator: str) -> DelimitedTable:
     return DelimitedTable(text.name, names, tuple(notes), text.data, structure, separator)
 
 
+def table_in(source: Source, separator: str | None = None) -> DelimitedTable:
+    """The table in a file of text; an error says if the header stands below a title."""
+    text = decode(source, latin=True)
+    try:
+        table = read_delimited(text, separator or guess_separator(first_lines(text, 1)[0]))
+    except DataError:
+        refuse_title_line(source)
+        raise
+    _refuse_title(table)
+    return table
+
+
 def guess_separator(first_line: str) -> str:
     """The separator under which the line looks most like a header: known names first, then fields."""
 
@@ -263,7 +275,7 @@ _LINES = 20
 _UNNAMED = re.compile(r"column \d+")
 
 
-def refuse_title(table: Table) -> None:
+def _refuse_title(table: Table) -> None:
     """Refuse a table whose first line has one name only, while some line below it is filled."""
     named = sum(not _UNNAMED.fullmatch(name) for name in table.names)
     # Two columns are too few: statistics programs leave the name of the rows' names empty.

@@ -5,9 +5,9 @@ from __future__ import annotations
 import gzip
 import re
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from understudy.core.files.words import counted
@@ -51,6 +51,8 @@ class Guess:
     what: str
     settings: tuple[str, ...] = ()
     hint: str = ""
+    declare: Mapping[str, str] = field(default_factory=dict)
+    """The guess itself, as values of settings: what a user would declare if it is right."""
 
 
 def refuse_guesses(guesses: Sequence[Guess]) -> None:
@@ -61,6 +63,7 @@ def refuse_guesses(guesses: Sequence[Guess]) -> None:
             hint=guesses[0].hint or "declare it.",
             code="guessed",
             settings=guesses[0].settings,
+            **({"declare": dict(guesses[0].declare)} if guesses[0].declare else {}),
         )
 
 

@@ -149,37 +149,3 @@ def _intact(file: str) -> AbstractContextManager[None]:
         f"{file}: the Parquet file is damaged or cut short.",
         hint="copy the file again, or write it again with polars or pandas.",
     )
-
-
-MAGICS = (b"PK\x03\x04", b"\xd0\xcf\x11\xe0")
-
-
-def read_workbook(source: Source) -> FrameTable:
-    """The first sheet, whose first row holds the columns' names, every cell as text."""
-    import fastexcel
-
-    with keeping_values_inside(
-        f"{source.name}: the Excel workbook is damaged, protected, or no workbook.",
-        hint="save it again as .xlsx without a password, or export it as csv.",
-    ):
-        workbook = fastexcel.read_excel(source.data)
-        sheets = workbook.sheet_names
-        header = workbook.load_sheet(0, header_row=None, n_rows=1).to_polars()
-        # As text, a date as 2024-05-31 14:05:09: a type for a whole column would depend on every row of it.
-        frame = workbook.load_sheet(
-            0, header_row=None, skip_rows=1, dtypes="string", whitespace_as_null=True
-        ).to_polars()
-    if header.height == 0 or header.width < 2:
-        raise DataError(f"{source.name}: the first sheet has no table.", hint="put the table on sheet 1.")
-    if frame.height == 0:
-        raise DataError(
-            f"{source.name}: the log is empty: there is a header but no row.", hint="check the export."
-        )
-    notes = [f"Only the first of {len(sheets)} sheets was read."] if len(sheets) > 1 else []
-    names = tuple(
-        str(name).strip() if name is not None and str(name).strip() else f"column {position}"
-        for position, name in enumerate(header.row(0), start=1)
-    )
-    filled = ~frame.select(pl.all_horizontal(pl.all().is_null())).to_series()
-    rows = rows_from(2, frame).filter(filled)
-    return FrameTable(source.name, names, frame.filter(filled), rows, tuple(notes))

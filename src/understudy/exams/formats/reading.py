@@ -8,16 +8,17 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from understudy.core.events.event_table import ReadOptions, RowOptions
-from understudy.core.events.reading import check_format, read_events, sniff
+from understudy.core.events.reading import check_format, read_events, refuse_sheet, sniff
 from understudy.core.files.columns import Columns
-from understudy.core.files.delimited import guess_separator, read_delimited, refuse_title, refuse_title_line
+from understudy.core.files.delimited import table_in
 from understudy.core.files.outcomes import PassMark
 from understudy.core.files.simulated import is_simulated
-from understudy.core.files.source import Source, decode, first_lines, open_source
-from understudy.core.files.tables import ParquetTable, Table, read_parquet, read_workbook
+from understudy.core.files.source import Source, open_source
+from understudy.core.files.tables import ParquetTable, Table, read_parquet
 from understudy.core.files.withdrawals import Withdrawn, read_withdrawn
+from understudy.core.files.workbooks import read_workbook
 from understudy.core.options import settled
-from understudy.errors import DataError, UsageError
+from understudy.errors import UsageError
 from understudy.exams.formats.answer_list import (
     looks_long,
     read_long,
@@ -43,6 +44,10 @@ class ResponseOptions(RowOptions):
     outcome: Annotated[str | None, "Column with the outcome, 0 or 1."] = None
     time: Annotated[str | None, "Column with the time of an answer, when rows are not in order."] = None
     format: Annotated[str | None, "Format of the file, when it is not recognised."] = None
+    sheet: Annotated[
+        str | None,
+        "Sheet of a workbook, by name or number, and the table's rows if it does not fill it: Results!4:120.",
+    ] = None
     layout: Annotated[
         Layout | None, "A row per learner (wide) or per answer (long), when it is not recognised."
     ] = None
@@ -85,7 +90,9 @@ class ResponseOptions(RowOptions):
     def for_answers(self, withdrawn: Withdrawn | None) -> ReadOptions:
         """How rows with one answer each are read; a percentage is a share of the points."""
         mark = PassMark(percent=100 * self.pass_share)
-        return ReadOptions(self.columns, withdrawn, single_rows=True, rows=self.rows(), mark=mark)
+        return ReadOptions(
+            self.columns, withdrawn, single_rows=True, rows=self.rows(), mark=mark, sheet=self.sheet
+        )
 
     def withdrawn(self) -> Withdrawn | None:
         """The learners who are left out."""
@@ -151,11 +158,7 @@ def _read(path: Path, options: ResponseOptions, keep_names: bool) -> Responses:
     source = open_source(path)
     format, layout = options.format, options.layout
     if format is None:
-        try:
-            format, why = sniff(source)
-        except DataError:
-            refuse_title_line(source)
-            raise
+        format, why = sniff(source)
         if layout is not None:
             format = _ALSO_TABLES.get(format, format)
         note = f"Read as {format}: {why}."
@@ -164,7 +167,8 @@ def _read(path: Path, options: ResponseOptions, keep_names: bool) -> Responses:
     if format not in _TABLES:
         _refuse_layout(format, layout)
         return _from_log(path, options, keep_names)
-    table = _table(source, format, known=options.format is None)
+    refuse_sheet(options.sheet, format)
+    table = _table(source, format, options.sheet, known=options.format is None)
     withdrawn = options.withdrawn()
     if layout is None:
         layout = "long" if looks_long(table.names, options.columns) else "wide"
@@ -200,21 +204,13 @@ def _refuse_layout(format: str, layout: str | None) -> None:
         )
 
 
-def _table(source: Source, format: str, *, known: bool) -> Table:
-    """The table in a file; `known` is whether the separator was named already, as the reason for the format."""
+def _table(source: Source, format: str, place: str | None, *, known: bool) -> Table:
+    """The table in a file, at a `place` of a workbook; `known` says whether the separator was named already."""
     if format == "parquet":
         return read_parquet(source)
     if format == "excel":
-        sheet = read_workbook(source)
-        refuse_title(sheet)
-        return sheet
-    text = decode(source, latin=True)
-    try:
-        table = read_delimited(text, "\t" if format == "tsv" else guess_separator(first_lines(text, 1)[0]))
-    except DataError:
-        refuse_title_line(source)
-        raise
-    refuse_title(table)
+        return read_workbook(source, place)
+    table = table_in(source, "\t" if format == "tsv" else None)
     if known:
         table = replace(
             table, notes=tuple(note for note in table.notes if not note.startswith("Fields were separated"))
