@@ -21,7 +21,7 @@ from reproductions.dp_rasch.study import (
 )
 from understudy.cli.options import AsJson
 from understudy.cli.terminal import echo_json, print_table
-from understudy.core.files.writing import check_absent, check_parent
+from understudy.core.files.writing import check_new, check_parent
 from understudy.errors import UsageError
 from understudy.exams.formats.reading import read_responses
 from understudy.exams.responses import Responses
@@ -54,7 +54,7 @@ def study(
     """
     plan = DifficultyPlan(repetitions, bootstrap, seed)
     # Found before minutes of work, not after.
-    check_absent(out)
+    check_new(out, folder=True)
     check_parent(out)
     classes = _read(data or [], quiet=as_json)
     for name, responses in classes.items():

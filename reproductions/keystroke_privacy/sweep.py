@@ -23,7 +23,7 @@ from reproductions.keystroke_privacy.knowledge import (
 from reproductions.keystroke_privacy.traits import infer_as_thesis
 from understudy.cli.keystrokes.measure import EventsPath
 from understudy.cli.options import grouped
-from understudy.core.files.writing import check_absent, check_parent, new_folder, results_csv, write_text
+from understudy.core.files.writing import check_new, check_parent, new_folder, results_csv, write_text
 from understudy.keystrokes.formats.reading import read_courses, read_keystrokes
 from understudy.keystrokes.sweeps.course import SweepOptions, prepare
 from understudy.keystrokes.sweeps.report import figures
@@ -55,7 +55,7 @@ def repeat(
     other_course: Path | None = None,
 ) -> None:
     """Sweep as in Leinonen (2016), and write table and figures."""
-    check_absent(out)
+    check_new(out, folder=True)
     check_parent(out)
     source = read_keystrokes(file, labels=labels, label=label)
     source.require_rhythm()

@@ -5,13 +5,15 @@ import json
 import math
 
 import numpy as np
+import polars as pl
 import pytest
 
 from understudy.errors import DataError, UsageError
 from understudy.logs import study as study_module
 from understudy.logs.audit import audit
 from understudy.logs.generators.markov_dp import MarkovDP
-from understudy.logs.interactions import Interactions, joined
+from understudy.logs.interactions import Interactions, common_vocabulary, joined
+from understudy.logs.same_learners import check_different
 from understudy.logs.simulate import Classroom
 from understudy.logs.study import StudyOptions, study
 from understudy.logs.trial import Split
@@ -118,6 +120,20 @@ def test_a_study_grows_by_seeds_without_repeating(folder, log, tmp_path):
     assert rows["markov", "1"] == old
 
 
+def test_a_study_adds_methods_to_the_table_of_its_folder(folder, log, tmp_path, monkeypatch):
+    import shutil
+
+    copy = tmp_path / "copy"
+    shutil.copytree(folder, copy)
+    found = study(log, ("drop:0.5",), StudyOptions(n_seeds=1, n_shadows=8), out=copy)
+    before = {(r["method"], r["seed"]): r for r in read(folder)}
+    after = {(r["method"], r["seed"]): r for r in read(copy)}
+    assert set(after) == {*before, ("drop:0.5", "0")}
+    assert all(after[cell] == row for cell, row in before.items())
+    assert [row["method"] for row in found.summaries] == ["drop:0.5", *sorted(GENERATORS)]
+    assert "drop:0.5" in (copy / "report.html").read_text()
+
+
 def test_another_study_is_not_mixed_in(folder, log):
     with pytest.raises(UsageError, match="another study"):
         study(log.select(np.arange(100)), GENERATORS, FEW, out=folder)
@@ -185,7 +201,7 @@ def test_a_study_says_where_names_come_from_and_tries_both_ways(tmp_path):
     assert "tried again with names that it had to find" in page
     assert page.count("taken as public") == 1
     again = study(log, [public], StudyOptions(n_seeds=1, n_shadows=8), out=tmp_path / "study")
-    assert [row["names"] for row in again.summaries] == ["taken as public"]
+    assert [row["method"] for row in again.summaries] == [public, pooled, "markov"]
 
 
 def test_a_study_tries_the_epsilon_that_a_release_would_have():
@@ -241,3 +257,34 @@ def test_a_study_is_not_resumed_with_other_data_of_the_same_size(folder, log):
 
 def test_a_study_is_its_owners(folder):
     assert folder.stat().st_mode & 0o077 == 0
+
+
+def test_learners_on_both_sides_of_an_audit_are_noticed(log):
+    """The same ids and rows stop it; the same ids with other rows are told; a part of a log keeps no ids of others."""
+    half = np.arange(log.n_learners) % 2 == 0
+    frame = log.to_polars("pupil-")
+    members, rest = (Interactions.from_frame(part) for part in halves(frame))
+    with pytest.raises(DataError, match="75 learners of the outsiders are among the members") as caught:
+        audit(Interactions.from_frame(frame), rest, members)
+    assert caught.value.code == "shared-learners"
+    with pytest.raises(DataError, match="are among the members, with the same rows"):
+        audit(log.select(half), log.select(half), log)
+    with pytest.raises(DataError, match="among the members"):
+        audit(members, members, rest)
+    assert audit(members, rest, members).notes == (
+        "The synthetic log has the rows of the members: it is their log, not a synthetic one.",
+    )
+    strangers, namesakes = (
+        Classroom(n_learners=75, n_actions=15).simulate(np.random.default_rng(seed)).to_polars(prefix)
+        for seed, prefix in ((9, "stranger-"), (10, "pupil-0"))
+    )
+    strangers, namesakes = map(Interactions.from_frame, (strangers, namesakes))
+    assert check_different(*common_vocabulary(members, rest, strangers)) == []
+    (note,) = check_different(*common_vocabulary(members, namesakes, strangers))
+    assert "ids of outsiders are also those of members, with other rows" in note
+
+
+def halves(frame):
+    """The rows of every second learner, and those of the rest."""
+    number = frame["learner"].rank("dense")
+    return frame.filter(number % 2 == 1), frame.filter(number % 2 == 0)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
@@ -12,8 +13,10 @@ import typer
 from understudy.cli.lazy import command_group
 from understudy.cli.options import AsJson, Quiet, Seed, grouped
 from understudy.cli.terminal import echo_json, finite, print_table, show, tell, tell_reading
+from understudy.core.files.columns import ROLES
 from understudy.core.files.writing import check_not_input, write_text
 from understudy.core.privacy.risk import RISK_COLUMNS, RISK_LEGEND
+from understudy.errors import DataError
 from understudy.logs.audit import Audit
 from understudy.logs.audit import audit as audit_logs
 from understudy.logs.generators.generator import Generator
@@ -50,6 +53,10 @@ Method = Annotated[
         "run:COMMAND {train} {out}. "
         "Choose longest by what is plausible, not from the data.",
     ),
+]
+
+OwnColumns = Annotated[
+    str, typer.Option(metavar="ROLE=COLUMN,...", help="Columns of this file, if it names them differently.")
 ]
 
 
@@ -117,25 +124,64 @@ def audit(
     outsiders: Annotated[Path, typer.Option(help="Log of learners of the same kind whom it never saw.")],
     synthetic: Annotated[Path, typer.Option(help="The synthetic log.")],
     options: LogOptions,
+    members_columns: OwnColumns = "",
+    outsiders_columns: OwnColumns = "",
+    synthetic_columns: OwnColumns = "",
     seed: Seed = 0,
     as_json: AsJson = False,
+    quiet: Quiet = False,
 ) -> None:
     """Attack any generator's files, and measure what they are worth.
 
     Every attack and metric that needs no more than three files. The shadow attack is left out: it refits the
     generator, which files cannot do. The result is internal: it is computed from real learners and costs no budget.
 
+    A column that is named for all files (--learner) is that of the files which have it; where files name their
+    columns differently, --synthetic-columns learner=id,action=skill names those of one.
+
     Example: understudy audit --members train.csv --outsiders rest.csv --synthetic fake.csv
     """
     options = replace(options, single_rows=True)
-    found = audit_logs(
-        *(read_log(path, options) for path in (members, outsiders, synthetic)),
-        rng=np.random.default_rng(seed),
-    )
+    logs = [
+        _read_one_of(path, options, own, as_json or quiet)
+        for path, own in (
+            (members, members_columns),
+            (outsiders, outsiders_columns),
+            (synthetic, synthetic_columns),
+        )
+    ]
+    found = audit_logs(*logs, rng=np.random.default_rng(seed))
     if as_json:
         echo_json(found.to_json())
     else:
         _print_audit(found)
+
+
+def _with_columns(options: LogOptions, columns: Mapping[str, str | None]) -> LogOptions:
+    return LogOptions(**{**vars(options), **columns})
+
+
+def _read_one_of(path: Path, options: LogOptions, own: str, quiet: bool) -> Interactions:
+    """One of several logs: its own columns come first, and of those named for all only the ones that it has."""
+    named = dict(part.split("=", 1) for part in own.split(",") if "=" in part)
+    named = {role.strip(): name.strip() for role, name in named.items()}
+    if bool(own) != bool(named) or not set(named) <= set(ROLES):
+        raise typer.BadParameter(
+            f"columns of one file are written as role=column, by commas, with the roles {', '.join(ROLES)}."
+        )
+    options = _with_columns(options, named)
+    while True:
+        try:
+            log = read_log(path, options)
+            break
+        except DataError as error:
+            role = next(iter(error.fields.get("roles", ())), "")
+            if error.code != "no-such-column" or "column" not in error.fields or role in named:
+                raise
+            options = _with_columns(options, {role: None})
+    columns = ", ".join(f"{role} = {name}" for role, name in log.origin.columns.items())
+    tell([f"{path.name}: {columns}."], quiet)
+    return log
 
 
 @app.command()
@@ -144,7 +190,8 @@ def study(
     file: LogPath,
     method: Annotated[list[str], typer.Option("-m", "--method", help="A generator; give it several times.")],
     out: Annotated[
-        Path, typer.Option("-o", "--out", help="Folder for the results; resumed when it is there.")
+        Path,
+        typer.Option("-o", "--out", help="Folder for the results; resumed and added to when it is there."),
     ],
     reading: LogOptions,
     options: StudyOptions,
@@ -241,6 +288,8 @@ def _print_inspection(found: Inspection) -> None:
 
 def _print_audit(found: Audit) -> None:
     risk = found.risk
+    for note in found.notes:
+        typer.echo(f"Note: {note}")
     if found.strange_share:
         typer.echo(
             f"{100 * found.strange_share:.1f} % of the synthetic rows have actions that no real log has."

@@ -40,7 +40,7 @@ from understudy.core.attacks.estimate import RiskEstimate
 from understudy.core.attacks.intervals import SeedInterval, over_seeds
 from understudy.core.attacks.transcript import EXPOSED
 from understudy.core.engine import progress
-from understudy.core.files.writing import check_absent, check_parent
+from understudy.core.files.writing import check_new
 from understudy.core.options import settled
 from understudy.core.pages.levels import RiskLevel, risk_levels
 from understudy.core.pages.notebook import notebook_table
@@ -348,8 +348,7 @@ def compare(
     folder = None if out is None else Path(out)
     # What may be wrong is found before minutes of work, not after.
     if folder is not None:
-        check_absent(folder)
-        check_parent(folder)
+        check_new(folder, folder=True)
     check_cohort(cohort)
     given = synthetic or {}
     check_given(cohort, given, outsiders)

@@ -45,7 +45,7 @@ from understudy.cohorts.summary.summary_file import PrivateSummary
 from understudy.core.engine import progress
 from understudy.core.extras import install_hint
 from understudy.core.files.writing import (
-    check_absent,
+    check_new,
     check_not_input,
     check_parent,
     check_suffix,
@@ -242,7 +242,7 @@ def synthesize(
             members = chosen_panelists(options) if panelists is None else panelists
             # A real cohort and its schema may have these names.
             for path in () if out is None else (*_shared(out), _folder(out)):
-                check_absent(path)
+                check_new(path, folder=True)
             runner = stack.enter_context(panel_sandbox()) if sandbox is None else sandbox
         return _synthesized(private, advice, members, runner, options, out)
 

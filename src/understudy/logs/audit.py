@@ -31,6 +31,7 @@ from understudy.logs.attacks.shadow import (
     n_stacked,
 )
 from understudy.logs.interactions import Interactions, as_log, common_vocabulary, joined
+from understudy.logs.same_learners import check_different
 from understudy.logs.utility import Real, measure
 
 Floats = NDArray[np.float64]
@@ -136,6 +137,8 @@ class Audit:
     attribute: AttributeEstimate
     utility: dict[str, float]
     strange_share: float
+    notes: tuple[str, ...] = ()
+    """What to look at before the figures are believed."""
 
     @property
     def worst(self) -> RiskEstimate:
@@ -151,6 +154,7 @@ class Audit:
             "attribute": self.attribute.to_json(),
             "utility": self.utility,
             "rows_with_unknown_actions": self.strange_share,
+            "notes": list(self.notes),
             "left_out": "pairwise, shadow and stacked (they refit the generator, which files cannot do)",
         }
 
@@ -195,6 +199,7 @@ def audit(
             code="other-actions",
         )
     members, outsiders, synthetic = common_vocabulary(members, outsiders, synthetic)
+    notes = check_different(members, outsiders, synthetic)
     population = joined(members, outsiders)
     member = np.arange(population.n_learners) < members.n_learners
     knowledge = Knowledge(population, members.n_learners)
@@ -205,6 +210,7 @@ def audit(
         attribute=attribute_attack(members, outsiders, synthetic, rng),
         utility=measure(Real(members, outsiders), synthetic),
         strange_share=strange_share,
+        notes=tuple(notes),
     )
 
 

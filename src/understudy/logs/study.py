@@ -1,4 +1,4 @@
-"""study(): generators x seeds on the same splits; finished cells of a folder are never computed twice."""
+"""study(): generators x seeds on the same splits; a folder's finished cells stay, and are never computed twice."""
 
 from __future__ import annotations
 
@@ -144,7 +144,7 @@ def study(
     out: Path | str | None = None,
     seeds: int | None = None,
 ) -> Study:
-    """Try every generator on every split; with a folder, write its table and report, and resume what is there.
+    """Try every generator on every split; with a folder, write its table and report, and add to what is there.
 
     A generator is an object or its words. `seeds` is short for the number of splits in `options`.
     """
@@ -210,14 +210,12 @@ def _rows(log: Interactions, tried: dict[str, _Way], folder: Path, options: Stud
         def fill(label: str, seed: int) -> None:
             generator, names = tried[label]
             trial = splits[names == FOUND, seed].try_generator(generator, shadows[label])
-            cells.keep(_label(label, seed), trial.row())
+            cells.keep(_label(label, seed), {**trial.row(), "method": label, "names": names})
 
         run_tasks([partial(fill, label, seed) for label, seed in missing], step.advance)
-    return [
-        {**(cells.find(_label(label, seed)) or {}), "method": label, "names": names}
-        for label, (_, names) in tried.items()
-        for seed in range(options.n_seeds)
-    ]
+    rows = [cells.find(_label(label, seed)) or {} for label, seed in wanted]
+    # What the folder holds from before stays in its table.
+    return [*rows, *(row for row in cells.all() if (row["method"], row["seed"]) not in wanted)]
 
 
 def _label(method: str, seed: int) -> str:

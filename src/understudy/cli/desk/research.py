@@ -25,7 +25,7 @@ from understudy.cli.options import AsJson
 from understudy.cli.terminal import echo_json, print_table
 from understudy.core.engine import progress
 from understudy.core.files.words import counted
-from understudy.core.files.writing import check_absent, write_text
+from understudy.core.files.writing import check_new, write_text
 from understudy.desk.disclosure.code_review import CodeReading, read_code
 from understudy.desk.disclosure.examination import Examination
 from understudy.desk.domain.analysis import Failure, limits_of
@@ -62,7 +62,7 @@ def template(
     """
     code = files("understudy.desk.researcher").joinpath("analysis.py.txt").read_text(encoding="utf-8")
     if out is not None:
-        check_absent(out)
+        check_new(out, folder=True)
         write_text(out, code)
     if as_json:
         echo_json({"out": None if out is None else str(out), "code": code})

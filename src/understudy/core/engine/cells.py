@@ -61,6 +61,10 @@ class FinishedCells:
         """Keep a cell's result, whole or not at all; infinite numbers are written as Python's json does."""
         write_text(self._path(label), json.dumps(result))
 
+    def all(self) -> list[Any]:
+        """The results of all finished cells, those of earlier runs too, by the names of their files."""
+        return [json.loads(path.read_text(encoding="utf-8")) for path in sorted(self._folder.glob("*.json"))]
+
     def _path(self, label: str) -> Path:
         # Labels may hold whole commands: letters and digits name the file, a digest keeps others apart.
         name = re.sub(r"[^A-Za-z0-9.]+", "-", label)[:60]

@@ -56,8 +56,7 @@ def write_with(path: Path, write: Callable[[Path], object]) -> None:
 @contextlib.contextmanager
 def new_folder(path: Path) -> Iterator[Path]:
     """A temporary folder that becomes `path` when the block ends well, and vanishes when not."""
-    check_absent(path)
-    check_parent(path)
+    check_new(path, folder=True)
     _remove_stale(path)
     temporary = Path(tempfile.mkdtemp(dir=path.parent, prefix=f".{path.name}-unfinished-{os.getpid()}-"))
     try:
@@ -113,15 +112,6 @@ def check_not_input(out: Path, *inputs: Path) -> None:
             )
 
 
-def check_absent(path: Path) -> None:
-    """Refuse to write over a folder that holds something."""
-    if path.exists() and (not path.is_dir() or any(path.iterdir())):
-        raise UsageError(
-            f"asked to write {path}, which is there already and is not empty.",
-            hint="choose another name with -o, or move the old one away.",
-        )
-
-
 def check_parent(path: Path) -> None:
     """Refuse a path whose folder does not exist."""
     if not path.parent.is_dir():
@@ -138,13 +128,13 @@ def check_new_json(path: Path) -> None:
     check_new(path)
 
 
-def check_new(path: Path) -> None:
-    """Refuse to write over a file: it may be an earlier release, which was charged."""
+def check_new(path: Path, *, folder: bool = False) -> None:
+    """Refuse to write over what is there: it may be an earlier release, which was charged. An empty folder may stay."""
     check_parent(path)
-    if path.exists():
+    if path.exists() and not (folder and path.is_dir() and not any(path.iterdir())):
         raise UsageError(
-            f"asked to write {path}, which is there already.",
-            hint="choose another name; every release costs, so an earlier one is not overwritten.",
+            f"asked to write {path}, which is there already{' and is not empty' if folder else ''}.",
+            hint="choose another name, or move the old one away; a release costs, so that none is overwritten.",
             code="already-exists",
             settings=("out",),
         )

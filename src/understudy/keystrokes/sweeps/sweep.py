@@ -17,7 +17,7 @@ from understudy.core.engine.cells import FinishedCells
 from understudy.core.engine.tasks import run_tasks
 from understudy.core.extras import needs_extra
 from understudy.core.files.words import counted
-from understudy.core.files.writing import check_absent, check_parent, new_folder
+from understudy.core.files.writing import check_new, new_folder
 from understudy.core.options import settled
 from understudy.core.pages.notebook import notebook_table
 from understudy.keystrokes.formats.reading import KeystrokeSource
@@ -105,8 +105,7 @@ def sweep(
     options = settled(options, settings)
     folder = None if out is None else Path(out)
     if folder is not None:
-        check_absent(folder)
-        check_parent(folder)
+        check_new(folder, folder=True)
     source.require_rhythm()
     course = replace(prepare(source.keystrokes, source.labels, options), infer=infer)
     unfinished = None if folder is None else unfinished_folder(folder)

@@ -14,8 +14,7 @@ import polars as pl
 import understudy
 from understudy.core.files.words import counted
 from understudy.core.files.writing import (
-    check_absent,
-    check_parent,
+    check_new,
     new_folder,
     write_json,
     write_table,
@@ -175,8 +174,7 @@ def release(
     given = generator
     generator = chosen_generator(given, epsilon, options.risk, log)
     folder = Path(out)
-    check_absent(folder)
-    check_parent(folder)
+    check_new(folder, folder=True)
     log.origin.refuse_people("the synthetic file", log.actions)
     check_size(log)
     accepted, figures = options.accept_risk.strip(), options.publish_figures
