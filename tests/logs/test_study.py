@@ -5,7 +5,6 @@ import json
 import math
 
 import numpy as np
-import polars as pl
 import pytest
 
 from understudy.errors import DataError, UsageError

@@ -12,8 +12,13 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from understudy.core.files.columns import KNOWN_NAMES, plain
-from understudy.errors import DataError, UnderstudyError
+from understudy.errors import UnderstudyError
 
+# Errors of readers about what a file is, as opposed to a cell of it.
+_NOT_OF_THIS_JOB = (
+    *("no-such-column", "unknown-format", "learner-on-each-row"),
+    *("list-of-answers", "no-items", "not-an-answer", "not-one-row-each"),
+)
 # What a file is, and the arguments of its command.
 _Found = tuple[str, str] | None
 # Fewer columns of answers may be a log with a flag or two.
@@ -22,7 +27,7 @@ _FEWEST_ITEMS = 3
 
 def verb_for(error: UnderstudyError, arguments: Sequence[str]) -> tuple[str, str] | None:
     """What the file of an error is, and the command that it is for; None where no other verb would read it."""
-    if not isinstance(error, DataError) or "declare" in error.fields or len(arguments) < 2:
+    if error.code not in _NOT_OF_THIS_JOB or "declare" in error.fields or len(arguments) < 2:
         return None
     path = next((path for path in map(Path, arguments) if error.message.startswith(f"{path.name}:")), None)
     if path is None or not path.is_file():

@@ -65,7 +65,7 @@ def _times(log: Interactions) -> dict[str, Any]:
     times: dict[str, Any] = dict.fromkeys(("first_time", "last_time", "seconds_since_start"))
     if log.time is not None and log.n_rows:
         first, last = log.time.min(), log.time.max()
-        if counts_from_a_start(pl.Series([last])):
+        if counts_from_a_start(pl.Series(log.time)):
             times["seconds_since_start"] = float((last - np.datetime64(0, "us")) / np.timedelta64(1, "s"))
         else:
             times |= {

@@ -18,8 +18,9 @@ from understudy.core.files.tables import ParquetTable, Table
 from understudy.core.files.times import read_each_time
 from understudy.errors import DataError
 
-# How much of two names is alike, from 0 to 1: "studnt" is a "student", "date" is no "rate".
-LEAST_SIMILAR = 0.8
+# How much of two names is alike, from 0 to 1: "studnt" is a "student", "date" is no "rate". What a user typed is meant
+# to be some column, so that less is enough there.
+LEAST_SIMILAR, LEAST_SIMILAR_TO_ASKED = 0.8, 0.6
 _SHORTEST_PART = 4
 # In this order: what an outcome or a time is can be seen, and a learner repeats in blocks.
 _EASIEST_FIRST = ("outcome", "time", "learner", "action", "item", "group")
@@ -106,7 +107,8 @@ class _Look:
         wanted = (plain(asked), *known)
         scores = {at: max(_likeness(plain(self._names[at]), name) for name in wanted) for at in self._free()}
         best = max(scores, key=lambda at: scores[at], default=None)
-        return best if best is not None and scores[best] >= LEAST_SIMILAR else None
+        least = LEAST_SIMILAR if known else LEAST_SIMILAR_TO_ASKED
+        return best if best is not None and scores[best] >= least else None
 
     def by_content(self, role: str) -> tuple[int, str] | None:
         """A column that looks like the role's, and why."""

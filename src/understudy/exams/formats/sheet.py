@@ -240,7 +240,10 @@ def _settle_learners(
             if bad.any():
                 where = _at(bad.to_numpy(), lines, sheet.place)
                 raise DataError(
-                    f"{sheet.file}: {learner.shown} {what} {where}.", hint=hint, settings=("learner",)
+                    f"{sheet.file}: {learner.shown} {what} {where}.",
+                    hint=hint,
+                    code="not-one-row-each",
+                    settings=("learner",),
                 )
     return names, matrix, notes
 
@@ -334,6 +337,7 @@ def _refuse_problems(codes: pl.Series, item: Heading, sheet: Sheet, lines: pl.Se
         raise DataError(
             f"{sheet.file}: {item.shown} {PROBLEMS[problem]} {_at(numbers == problem, lines, sheet.place)}.",
             hint=HINTS[problem],
+            code="not-an-answer",
             settings=("pass_share",) if problem in NEED_A_MAXIMUM else (),
         )
 
@@ -359,6 +363,7 @@ def _no_items(sheet: Sheet) -> DataError:
         f"{sheet.file}: none of the {len(sheet.names)} columns holds answers to an item.",
         hint="a sheet has a row per learner and a column per item with 0 and 1, or with points and a header such "
         "as 'Q1 (15 points)'; a file with a row per answer has columns named learner, item and correct.",
+        code="no-items",
     )
 
 
