@@ -221,7 +221,9 @@ def test_9_an_exam_sheet_is_given_to_the_log_reader(desk):
 
 
 def test_10_keystrokes_and_activity_are_given_to_the_log_reader(desk):
-    typed = [f"{who},{130 * n + 37 * (n % 7)},{'abcdefgh'[n % 8]}" for n, (who, *_) in enumerate(rows(14, 400))]
+    typed = [
+        f"{who},{130 * n + 37 * (n % 7)},{'abcdefgh'[n % 8]}" for n, (who, *_) in enumerate(rows(14, 400))
+    ]
     desk.has("typing.csv", "\n".join(["learner,time_ms,key", *typed]).encode())
     seen = desk.types("understudy release typing.csv -o bundle", code=3)
     assert "the file seems to be keystrokes" in seen
