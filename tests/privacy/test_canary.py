@@ -34,6 +34,8 @@ def log_file(tmp_path_factory):
     )
     frame.write_csv(folder / "log.csv")
     (folder / "withdrawn.txt").write_text(NAME + "\n")
+    others = Classroom(n_learners=80, n_actions=10).simulate(np.random.default_rng(4))
+    others.to_polars("stranger-").write_csv(folder / "others.csv")
     return folder / "log.csv"
 
 
@@ -47,7 +49,8 @@ COMMANDS = {
     "release": (0, ["release", "FILE", "-o", "bundle", "-m", "markov", "--accept-risk", "test"]),
     "group": (0, ["release", "FILE", "-o", "b4", "-m", "markov", "--accept-risk", "t", "--group", "mentor"]),
     "refused": (4, ["release", "FILE", "-o", "bundle", "-m", "drop:0"]),
-    "audit": (0, ["audit", "--members", "FILE", "--outsiders", "FILE", "--synthetic", "FILE"]),
+    "audit": (0, ["audit", "--members", "FILE", "--outsiders", "OTHERS", "--synthetic", "FILE"]),
+    "audit of one": (3, ["audit", "--members", "FILE", "--outsiders", "FILE", "--synthetic", "FILE"]),
     "exclude": (0, ["synthesize", "FILE", "-o", "s3.csv", "-m", "markov", "--exclude", "LIST"]),
     "wrong outcome": (3, ["inspect", "FILE", "--outcome", "surname"]),
     "mail as action": (3, ["synthesize", "FILE", "-o", "s2.csv", "-m", "markov", "--action", "email"]),
@@ -65,6 +68,7 @@ COMMANDS = {
 def test_the_canary_is_nowhere(log_file, tmp_path, monkeypatch, capfd, command):
     code, words = COMMANDS[command]
     places = {"FILE": str(log_file), "LIST": str(log_file.with_name("withdrawn.txt"))}
+    places["OTHERS"] = str(log_file.with_name("others.csv"))
     arguments = [places.get(word, word) for word in words]
     if arguments[0] in ("synthesize", "release"):
         arguments += ["--ledger", "the.ledger"]

@@ -103,7 +103,7 @@ class Reader:
         """Whether the canary is in anything that a person or a program is told."""
         told = [repr(result), str(result)]
         if isinstance(result, UnderstudyError):
-            told += traceback.format_exception(result)
+            told += [*traceback.format_exception(result), str(result.to_json())]
         else:
             told += map(str, self.messages(result))
         return any(CANARY in text for text in told)

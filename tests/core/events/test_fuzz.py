@@ -14,7 +14,6 @@ from hypothesis import strategies as st
 from tests.support.fuzz import BREAKS, CANARY, Files, Reader, contents, edited, few_edits, pieces, quick
 from tests.support.workbook import workbook
 from understudy.core.events.reading import formats
-from understudy.core.files.columns import Columns
 from understudy.errors import UnderstudyError
 from understudy.logs.interactions import Interactions
 from understudy.logs.reading import read_log
@@ -116,6 +115,39 @@ def test_files_with_a_few_wrong_bytes(tmp_path, file, edits):
     assert not READER.tells_canary(result)
 
 
+grids = st.lists(
+    st.lists(
+        st.sampled_from(
+            [
+                None,
+                "learner",
+                "action",
+                "outcome",
+                "Title",
+                f"{CANARY}1",
+                f"{CANARY}2",
+                "x",
+                "y",
+                0,
+                1,
+                "7 %",
+                1.5,
+                True,
+            ]
+        ),
+        max_size=4,
+    ),
+    max_size=8,
+)
+
+
+@quick(80)
+@given(rows=grids, place=st.sampled_from([None, "1", "1!1:3", "2:4", "2"]))
+def test_any_workbook(tmp_path, rows, place):
+    result = READER.outcome(tmp_path / "log.xlsx", workbook(rows), sheet=place)
+    assert not READER.tells_canary(result)
+
+
 BROKEN = BREAKS | {
     "learner as outcome": lambda data: data.replace(b"outcome", b"x", 1).replace(b"learner", b"outcome", 1),
     "learner as time": lambda data: data.replace(b"time", b"x", 1).replace(b"comment", b"time", 1),
@@ -128,8 +160,9 @@ BROKEN = BREAKS | {
 @pytest.mark.parametrize("broken", BROKEN)
 def test_no_message_tells_a_value(tmp_path, file, broken):
     name, content = FILES[file]
-    asked = Columns(time="time", group="comment")
-    for options in ({}, {"columns": asked}, {"format": "csv"}, {"columns": Columns(learner="nobody")}):
+    asked = {"time": "time", "group": "comment"}
+    declared = {"skip_incomplete": True, "pass_from": 50.0}
+    for options in ({}, asked, {"format": "csv"}, {"learner": "nobody"}, {"outcome": "outcom"}, declared):
         result = READER.outcome(tmp_path / name, BROKEN[broken](content), **options)
         assert not READER.tells_canary(result)
     if broken == "whole" and file not in ("headerless", "three-line"):

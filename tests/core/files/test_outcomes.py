@@ -1,0 +1,60 @@
+"""Outcomes as people write them: each cell by a fixed rule, numbers by a declared mark."""
+
+import polars as pl
+import pytest
+
+from understudy.core.files.outcomes import PassMark, is_missing, read_outcomes
+
+
+def outcomes(*cells, mark=None):
+    return read_outcomes(pl.Series(cells, dtype=pl.String), PassMark.of(mark)).to_list()
+
+
+@pytest.mark.parametrize(
+    ("right", "wrong"),
+    [
+        ("1", "0"),
+        ("1.0", "0.0"),
+        ("1,0", "0,0"),
+        ("TRUE", "False"),
+        ("WAHR", "FALSCH"),
+        ("Vrai", "Faux"),
+        ("yes", "NO"),
+        ("ja", "nein"),
+        ("oui", "non"),
+        ("sí", "no"),
+        ("Y", "n"),
+        ("T", "F"),
+        ("richtig", "falsch"),
+        ("correct", "incorrect"),
+        ("right", "wrong"),
+        ("bestanden", "failed"),
+        ("100 %", "0%"),
+        (" 1\u00a0", "\u202f0"),
+    ],
+)
+def test_two_words(right, wrong):
+    assert outcomes(right, wrong) == [1, 0]
+    assert outcomes(right.upper(), wrong.lower()) == [1, 0]
+
+
+def test_numbers_need_a_mark():
+    assert outcomes("80 %", "7", "0.5", "-1") == [None] * 4
+    assert outcomes("80 %", "49,9 %", "50%", "50", "49.99", mark=50) == [1, 0, 1, 1, 0]
+    # Up to 1 it is a share, for percentages too.
+    assert outcomes("80 %", "49,9 %", "0,5", "0.49", mark=0.5) == [1, 0, 1, 0]
+    assert outcomes("yes", "no", mark=50) == [1, 0]
+    # A mark that binary numbers miss by a little.
+    assert outcomes("0.3", mark=0.1 + 0.2) == [1]
+
+
+def test_what_is_neither():
+    assert outcomes("", None, "maybe", "nan", "inf", "101 %", "-3 %", "%", "1/2", "W", mark=50) == [None] * 10
+    missing = is_missing(pl.Series(["", None, " - ", "N/A", "0", "no"]))
+    assert missing.to_list() == [True, True, True, True, False, False]
+
+
+def test_no_cell_decides_for_another():
+    cells = ["1", "0", "80 %", "7", "yes", "maybe", "", "0,5"]
+    for mark in (None, 0.5, 50):
+        assert outcomes(*cells, mark=mark) == [outcomes(cell, mark=mark)[0] for cell in cells]

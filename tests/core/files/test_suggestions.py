@@ -1,0 +1,55 @@
+"""Suggestions for columns: by similar names and by content; names only where the first row is a header for sure."""
+
+import pytest
+
+from understudy.errors import DataError
+from understudy.logs.reading import read_log
+
+LINES = [f"s{n // 4},t{n % 3},{n % 2},2024-05-{1 + n % 28:02}" for n in range(24)]
+
+
+def refusal(tmp_path, header, lines=LINES, **asked):
+    path = tmp_path / "log.csv"
+    path.write_text("\n".join([header, *lines] if header else lines) + "\n")
+    with pytest.raises(DataError) as caught:
+        read_log(path, **asked)
+    return caught.value
+
+
+def test_all_columns_by_content(tmp_path):
+    error = refusal(tmp_path, "a,b,c,d")
+    assert error.fields["declare"] == {"outcome": "c", "time": "d", "learner": "a", "action": "b"}
+    assert "column 1 is the learner (it repeats its values row after row)" in error.hint
+
+
+@pytest.mark.parametrize(
+    ("header", "asked", "declare"),
+    [
+        ("studnt,skills,ok,x", {}, {"outcome": "ok", "time": "x", "learner": "studnt", "action": "skills"}),
+        ("wer,was,ok,x", {"learner": "wr"}, {"learner": "wer"}),
+        ("wer,was,ok,x", {"outcome": "k"}, {"outcome": "ok"}),
+        ("wer,was,ok,x", {"learner": "zebra"}, None),
+    ],
+)
+def test_similar_names(tmp_path, header, asked, declare):
+    assert refusal(tmp_path, header, **asked).fields.get("declare") == declare
+
+
+def test_two_columns_that_could_be_the_outcome_are_not_chosen_from(tmp_path):
+    lines = [f"{line},{n % 2}" for n, line in enumerate(LINES)]
+    error = refusal(tmp_path, "learner,action,a,time,b", lines)
+    assert "declare" not in error.fields
+    assert "perhaps" not in error.hint
+
+
+@pytest.mark.parametrize("line", [None, "s0,t1,,2024-05-01", "s0,t1,n/a,2024-05-01"])
+def test_a_row_of_data_in_the_headers_place_is_not_quoted(tmp_path, line):
+    error = refusal(tmp_path, "", LINES if line is None else [line, *LINES])
+    assert "declare" not in error.fields
+    assert not {"s0", "t1", "t0"} & set(str(error).replace(",", " ").replace("'", " ").split())
+
+
+def test_a_pass_mark_is_asked_for(tmp_path):
+    lines = [f"s{n // 4},t{n % 3},{10 + n}" for n in range(24)]
+    error = refusal(tmp_path, "learner,action,total points", lines)
+    assert error.fields["declare"] == {"outcome": "total points", "pass_from": "NUMBER"}
