@@ -12,7 +12,8 @@ import typer
 
 from understudy.cli.lazy import command_group
 from understudy.cli.options import AsJson, Quiet, Seed, grouped
-from understudy.cli.terminal import echo_json, finite, print_table, show, tell, tell_reading
+from understudy.cli.plan import draft, load
+from understudy.cli.terminal import echo_json, finite, print_table, recognised, show, tell, tell_reading
 from understudy.core.files.columns import ROLES
 from understudy.core.files.writing import check_not_input, write_text
 from understudy.core.privacy.risk import RISK_COLUMNS, RISK_LEGEND
@@ -28,6 +29,7 @@ from understudy.logs.reading import LogOptions, read_log
 from understudy.logs.release.bundle import ROWS_PER_LEARNER, ReleaseOptions, explanation_figure
 from understudy.logs.release.bundle import explain as predict_errors
 from understudy.logs.release.bundle import release as release_log
+from understudy.logs.release.plan import plan_page as release_plan_page
 from understudy.logs.study import Study, StudyOptions
 from understudy.logs.study import study as study_log
 from understudy.logs.synthesize import SynthesizeOptions
@@ -227,6 +229,24 @@ def release(
             "are declared, as it tells their number.",
         ),
     ] = False,
+    plan: Annotated[
+        Path | None,
+        typer.Option(
+            is_eager=True,
+            callback=load,
+            help="A file (understudy.toml) with what one would type; options that are typed win over it.",
+        ),
+    ] = None,
+    write_plan: Annotated[
+        Path | None,
+        typer.Option(
+            help="Spend nothing: write this command as a plan, with the columns that were recognised."
+        ),
+    ] = None,
+    plan_page: Annotated[
+        Path | None,
+        typer.Option(help="Spend nothing: write what would be done as a page (html) to be read and signed."),
+    ] = None,
     as_json: AsJson = False,
     quiet: Quiet = False,
 ) -> None:
@@ -240,6 +260,9 @@ def release(
     Example: understudy release log.csv -o bundle --public-actions
     """
     log = _read(file, reading, as_json or quiet)
+    if write_plan is not None or plan_page is not None:
+        _plan(log, file, out, method, reading, options, write_plan, plan_page, as_json)
+        return
     if explain:
         log.origin.refuse_people("the synthetic file", log.actions)
         _explain(log, chosen_generator(method, None, options.risk, log), out, as_json)
@@ -247,6 +270,34 @@ def release(
     if _mostly_noise(log, chosen_generator(method, None, options.risk, log)):
         tell([_MOSTLY_NOISE], as_json or quiet)
     show(release_log(log, out, method, options), as_json)
+
+
+def _plan(
+    log: Interactions,
+    file: Path,
+    out: Path,
+    method: str,
+    reading: LogOptions,
+    options: ReleaseOptions,
+    plan: Path | None,
+    page: Path | None,
+    as_json: bool,
+) -> None:
+    """Write what would be done, as a file to run or as a page to sign."""
+    if plan is not None:
+        settings = {"file": file, "out": out, "method": method, **recognised(log.origin, reading)}
+        draft(plan, "release", settings, reading, options)
+    if page is not None:
+        check_not_input(page, file)
+        write_text(page, release_plan_page(log, out, method, options))
+    if as_json:
+        echo_json({"spent": 0, "plan": plan and str(plan), "page": page and str(page)})
+        return
+    if plan is not None:
+        typer.echo(f"Plan: {plan}. Run it: understudy release --plan {plan}")
+    if page is not None:
+        typer.echo(f"Page: {page}")
+    typer.echo("Nothing was spent.")
 
 
 def _read(file: Path, options: LogOptions, quiet: bool) -> Interactions:

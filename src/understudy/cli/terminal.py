@@ -109,18 +109,25 @@ def tell(notes: Sequence[str], quiet: bool) -> None:
 def tell_reading(origin: Origin, options: Any, quiet: bool) -> None:
     """Notes on how a file was read, and the options that declare what was recognised by names."""
     tell(origin.notes, quiet)
+    named = [
+        f"{option_of(setting)} {shlex.quote(name)}" for setting, name in recognised(origin, options).items()
+    ]
+    if named:
+        tell([f"Recognised; to declare it: {' '.join(named)}"], quiet)
+
+
+def recognised(origin: Origin, options: Any) -> dict[str, str]:
+    """The settings of reading that were recognised by names and not declared."""
     found = {"format": origin.format}
     if origin.format not in WITHOUT_COLUMNS:
         found |= origin.columns
     if not hasattr(options, "action") and "action" in found:
         found["item"] = found.pop("action")
-    named = [
-        f"{option_of(setting)} {shlex.quote(name)}"
+    return {
+        setting: name
         for setting, name in found.items()
         if hasattr(options, setting) and getattr(options, setting) is None
-    ]
-    if named:
-        tell([f"Recognised; to declare it: {' '.join(named)}"], quiet)
+    }
 
 
 def wants_json(arguments: Sequence[str]) -> bool:

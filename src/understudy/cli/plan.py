@@ -1,0 +1,103 @@
+"""Plan files: what one would type every time, kept in `understudy.toml`, checked and signed before it is run.
+
+A plan has a table named after its command, with a key for each option under the name that Python has for it. Options
+that are typed win over the plan's. Paths are relative to the plan's folder.
+"""
+
+from __future__ import annotations
+
+import difflib
+import json
+import os
+import tomllib
+from collections.abc import Mapping
+from dataclasses import MISSING, fields
+from pathlib import Path
+from typing import Annotated, Any, get_args, get_origin, get_type_hints
+
+import typer
+
+from understudy.core.files.writing import check_new, write_text
+from understudy.errors import DataError, UsageError
+
+# A seed would undo part of the randomness, and belongs in no file that others sign.
+LEFT_OUT = ("seed",)
+
+
+def load(context: typer.Context, plan: Path | None) -> Path | None:
+    """Let the values of a plan stand for options that were not typed; called before any other option is read."""
+    if plan is not None:
+        command = context.info_name or ""
+        # A plan says what is done, never that it is done without asking, or what is done with the plan itself.
+        known = [
+            parameter.name
+            for parameter in context.command.params
+            if parameter.name not in (*LEFT_OUT, "yes", "plan")
+        ]
+        context.default_map = _read(plan, command, [name for name in known if name])
+    return plan
+
+
+def _read(plan: Path, command: str, known: list[str]) -> dict[str, Any]:
+    try:
+        content = tomllib.loads(plan.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise UsageError(
+            f"the plan {plan} cannot be read ({error.strerror}).", hint="name its file.", settings=("plan",)
+        ) from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise DataError(
+            f"the plan {plan} is not TOML: {error}.", hint="mend that line.", code="bad-plan"
+        ) from None
+    table = content.get(command)
+    if not isinstance(table, dict):
+        raise DataError(
+            f"the plan {plan} has no table [{command}].",
+            hint="draft one from the command that you would type.",
+            code="bad-plan",
+            settings=("write_plan",),
+        )
+    if unknown := [name for name in table if name not in known]:
+        near = difflib.get_close_matches(unknown[0], known, 1)
+        raise DataError(
+            f"the plan {plan} has a key '{unknown[0]}' in [{command}], which is not an option of it.",
+            hint=f"did you mean '{near[0]}'?" if near else f"there are: {', '.join(known)}.",
+            code="bad-plan",
+        )
+    paths = ("file", "out", "ledger", "actions_file", "exclude")
+    return {
+        name: str(plan.parent / value) if name in paths and isinstance(value, str) else value
+        for name, value in table.items()
+    }
+
+
+def draft(plan: Path, command: str, settings: Mapping[str, Any], *options: Any) -> None:
+    """Write a plan: the settings given, and those of the options values that are not the usual ones."""
+    check_new(plan)
+    lines = [f"# Run it: understudy {command} --plan {plan.name}", f"[{command}]"]
+    for name, value in settings.items():
+        lines.append(f"{name} = {_written(value, plan)}")
+    for group in options:
+        helps = get_type_hints(type(group), include_extras=True)
+        for field in fields(group):
+            value = getattr(group, field.name)
+            if field.name in (*settings, *LEFT_OUT) or value is None or value == _usual(field):
+                continue
+            lines += ["", f"# {_help(helps[field.name])}", f"{field.name} = {_written(value, plan)}"]
+    write_text(plan, "\n".join(lines) + "\n")
+
+
+def _usual(field: Any) -> Any:
+    return None if field.default is MISSING else field.default
+
+
+def _help(kind: Any) -> str:
+    texts = get_args(kind)[1:] if get_origin(kind) is Annotated else ()
+    return next((text for text in texts if isinstance(text, str)), "")
+
+
+def _written(value: Any, plan: Path) -> str:
+    """A value as TOML: what JSON escapes, TOML reads; the one character that only TOML escapes is added."""
+    if isinstance(value, Path):
+        value = os.path.relpath(value, plan.parent)
+    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
