@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from understudy.core.files.writing import check_absent
+from understudy.core.files.writing import check_new
 from understudy.core.pages.render import render
 from understudy.core.privacy.guarantee import Guarantee
 from understudy.core.privacy.risk import RiskLimit, worst_case
@@ -30,7 +30,7 @@ def plan_page(
 
     Everything on it is public or the custodian's own decision, but for the balance of the ledger.
     """
-    check_absent(out)
+    check_new(out, folder=True)
     chosen = chosen_generator(generator, None, options.risk, log)
     guarantee = with_decisions(
         chosen.guarantee_for(log), options.accept_risk.strip(), options.publish_figures
