@@ -28,6 +28,19 @@ def test_other_learners_are_read_alike(tmp_path, records, name, set_aside):
     check_others(tmp_path / "log", files, write, read)
 
 
+def test_other_learners_are_read_alike_by_a_pass_mark(tmp_path, records):
+    """Numbers become outcomes by what was declared, and incomplete rows are skipped one by one."""
+    options = {"skip_incomplete": True, "set_aside": True, "pass_from": 30.0}
+
+    def scores(rng, name):
+        return [[who, what, str(40 * int(well)), at] for who, what, well, at in attempts(rng, name)]
+
+    def read(path):
+        return list(map(tuple, records(read_log(path, single_rows=True, **options))))
+
+    check_others(tmp_path / "log", neighbours(scores, NUMBERS), FORMATS["csv"][0], read)
+
+
 def test_a_reader_that_breaks_the_rule_is_found(tmp_path, records, monkeypatch):
     """One cell that cannot be read makes this reader forget the times of all learners."""
     settle = "understudy.core.events.event_table.EventTable._settle_time"
@@ -53,6 +66,9 @@ def test_a_learner_without_a_readable_row_is_still_a_learner(tmp_path, cell):
     path.write_text("\n".join(["learner,action,outcome", *rows]) + "\n")
     log = read_log(path, set_aside=True)
     assert (log.n_learners, log.n_rows) == (3, 4)
+    if not cell:
+        log = read_log(path, skip_incomplete=True)
+        assert (log.n_learners, log.n_rows) == (3, 4)
 
 
 def test_a_line_in_another_encoding_concerns_itself_alone(tmp_path):

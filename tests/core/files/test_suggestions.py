@@ -3,6 +3,7 @@
 import pytest
 
 from understudy.errors import DataError
+from understudy.exams.formats.reading import read_responses
 from understudy.logs.reading import read_log
 
 LINES = [f"s{n // 4},t{n % 3},{n % 2},2024-05-{1 + n % 28:02}" for n in range(24)]
@@ -33,6 +34,14 @@ def test_all_columns_by_content(tmp_path):
 )
 def test_similar_names(tmp_path, header, asked, declare):
     assert refusal(tmp_path, header, **asked).fields.get("declare") == declare
+
+
+def test_a_similar_name_in_an_exam_sheet(tmp_path):
+    path = tmp_path / "exam.csv"
+    path.write_text("pupil code,Q1,Q2\na,1,0\nb,0,1\n")
+    with pytest.raises(DataError, match="asked for column 'pupil cod'") as caught:
+        read_responses(path, learner="pupil cod")
+    assert caught.value.fields["declare"] == {"learner": "pupil code"}
 
 
 def test_two_columns_that_could_be_the_outcome_are_not_chosen_from(tmp_path):

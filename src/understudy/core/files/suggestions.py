@@ -23,7 +23,7 @@ from understudy.errors import DataError
 LEAST_SIMILAR, LEAST_SIMILAR_TO_ASKED = 0.8, 0.6
 _SHORTEST_PART = 4
 # In this order: what an outcome or a time is can be seen, and a learner repeats in blocks.
-_EASIEST_FIRST = ("outcome", "time", "learner", "action", "item", "group")
+_EASIEST_FIRST = ("outcome", "time", "learner", "action")
 # What names of numbers say that are points, grades or percentages; parts of plain names.
 _SCORES = (
     "score",
@@ -42,32 +42,41 @@ _SCORES = (
 
 
 def with_suggestions(
-    error: DataError, table: Table, settings: Mapping[str, str] = MappingProxyType({})
+    error: DataError,
+    table: Table,
+    settings: Mapping[str, str] = MappingProxyType({}),
+    *,
+    takes_points: bool = True,
 ) -> DataError:
     """The same error with what the columns look like, and in `declare` the settings that would name them.
 
-    `settings` maps a role to its parameter if that has another name.
+    `settings` maps a role to its parameter if that has another name; `takes_points` says whether a pass mark for
+    points can be declared.
     """
     lacking: Sequence[str] = error.fields.get("roles", ())
-    if error.code != "no-such-column" or not lacking:
+    if not lacking:
         return error
     looked = _Look(table, set(error.fields["taken"]))
     asked = error.fields.get("column")
     found: dict[str, tuple[int, str]] = {}
     # Times put rows in order, so that a command is better with them; they are not missed where there are none.
-    for role in sorted({*lacking, *(() if asked else ("time",))}, key=_EASIEST_FIRST.index):
-        place = looked.by_name(asked or role, () if asked else KNOWN_NAMES.get(role, ()))
+    wanted = lacking if asked else [role for role in _EASIEST_FIRST if role in (*lacking, "time")]
+    for role in wanted:
+        place = looked.by_name(asked or role, () if asked else KNOWN_NAMES[role])
         if place is not None:
             found[role] = place, "a similar name"
         elif asked is None and (seen := looked.by_content(role)) is not None:
-            found[role] = seen
+            if seen[1] != _NUMBERS or takes_points:
+                found[role] = seen
         if role in found:
             looked.taken.add(found[role][0])
     hint = error.hint
     if found:
         places = sorted((place, role, why) for role, (place, why) in found.items())
-        words = [f"column {place + 1} is the {role} ({why})" for place, role, why in places]
-        hint = f"perhaps {', '.join(words)}; then {hint}"
+        words = [
+            f"column {place + 1} is the {settings.get(role, role)} ({why})" for place, role, why in places
+        ]
+        hint = f"perhaps {', '.join(words)}; {hint}"
         if looked.seems_headless:
             hint = f"the first line seems to hold data: write the columns' names above it; perhaps {', '.join(words)}."
     names = {settings.get(role, role): table.names[place] for role, (place, _) in found.items()}

@@ -91,7 +91,7 @@ def _choose(table: Table, columns: Columns, *, ordered: bool) -> dict[str, int]:
     try:
         positions = choose_columns(table.names, asked, table.file, defaults=Columns(action=item))
     except DataError as error:
-        raise with_suggestions(error, table, {"action": "item"}) from None
+        raise with_suggestions(error, table, {"action": "item"}, takes_points=False) from None
     # The order matters only where one of several attempts is chosen by it.
     wanted = ("learner", "action", "outcome", *(("time",) if ordered else ()))
     return {role: positions[role] for role in wanted if role in positions}

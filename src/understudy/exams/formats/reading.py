@@ -14,11 +14,12 @@ from understudy.core.files.delimited import table_in
 from understudy.core.files.outcomes import PassMark
 from understudy.core.files.simulated import is_simulated
 from understudy.core.files.source import Source, open_source
+from understudy.core.files.suggestions import with_suggestions
 from understudy.core.files.tables import ParquetTable, Table, read_parquet
 from understudy.core.files.withdrawals import Withdrawn, read_withdrawn
 from understudy.core.files.workbooks import read_workbook
 from understudy.core.options import settled
-from understudy.errors import UsageError
+from understudy.errors import DataError, UsageError
 from understudy.exams.formats.answer_list import (
     looks_long,
     read_long,
@@ -190,7 +191,10 @@ def _read(path: Path, options: ResponseOptions, keep_names: bool) -> Responses:
                 settings=("attempts",),
             )
         sheet = typed_parquet(table, source) if isinstance(table, ParquetTable) else table
-        found = read_wide(sheet, options.columns, withdrawn, options.pass_share, keep_names=keep_names)
+        try:
+            found = read_wide(sheet, options.columns, withdrawn, options.pass_share, keep_names=keep_names)
+        except DataError as error:
+            raise with_suggestions(error, table, {"action": "item"}, takes_points=False) from None
     origin = replace(found.origin, path=path, format=format, notes=(note, *found.origin.notes))
     return replace(found, origin=origin, simulated=is_simulated(path))
 

@@ -6,6 +6,7 @@ import io
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -43,6 +44,7 @@ _LIST = (
     "if each row is one answer, call the columns learner, item and correct, or say which columns these are."
 )
 _LIST_SETTINGS = ("learner", "item", "outcome")
+_LIST_ROLES: dict[str, Any] = {"roles": ("learner", "action", "outcome"), "taken": ()}
 # So many cells are read at a time: as text they take about 20 bytes each, typed at most 8.
 _CELLS_AT_A_TIME = 1 << 24
 
@@ -95,7 +97,9 @@ def read_wide(
         if error.code == _A_LIST or not _seems_long(sheet, header):
             raise
         hint = f"{_LIST} Otherwise: {error.hint}"
-        raise DataError(error.message, hint=hint, code=_A_LIST, settings=_LIST_SETTINGS) from None
+        raise DataError(
+            error.message, hint=hint, code=_A_LIST, settings=_LIST_SETTINGS, **_LIST_ROLES
+        ) from None
 
 
 def _read(
@@ -155,6 +159,7 @@ def _refuse_long(sheet: Sheet, header: Header) -> None:
             hint=_LIST,
             settings=_LIST_SETTINGS,
             code=_A_LIST,
+            **_LIST_ROLES,
         )
 
 
