@@ -65,9 +65,8 @@ def with_suggestions(
         place = looked.by_name(asked or role, () if asked else KNOWN_NAMES[role])
         if place is not None:
             found[role] = place, "a similar name"
-        elif asked is None and (seen := looked.by_content(role)) is not None:
-            if seen[1] != _NUMBERS or takes_points:
-                found[role] = seen
+        elif asked is None and (seen := looked.by_content(role, takes_points)) is not None:
+            found[role] = seen
         if role in found:
             looked.taken.add(found[role][0])
     hint = error.hint
@@ -119,7 +118,7 @@ class _Look:
         least = LEAST_SIMILAR if known else LEAST_SIMILAR_TO_ASKED
         return best if best is not None and scores[best] >= least else None
 
-    def by_content(self, role: str) -> tuple[int, str] | None:
+    def by_content(self, role: str, takes_points: bool) -> tuple[int, str] | None:
         """A column that looks like the role's, and why."""
         free = self._free()
         if role == "outcome":
@@ -133,7 +132,7 @@ class _Look:
                 and self.has_header
                 and any(part in plain(self._names[at]) for part in _SCORES)
             ]
-            return (numbers[0], _NUMBERS) if len(numbers) == 1 and not two else None
+            return (numbers[0], _NUMBERS) if len(numbers) == 1 and not two and takes_points else None
         if role == "time":
             times = [at for at in free if self._kinds[at] == "times"]
             return (times[0], "it holds times") if len(times) == 1 else None
