@@ -153,7 +153,9 @@ def test_attacks_of_a_sweep_stand_on_the_card(folder):
     card = json.loads((folder / "tried.card.json").read_text())
     assert [one["rate"] for one in card["attacks"]] == [0.88]
     assert card["guarantee"]["caveats"] == ["figures-published"]
-    headline = "No formal guarantee; figures measured on the real learners are published here without one"
+    headline = (
+        "No formal guarantee; figures measured on the real learners are published here without a guarantee"
+    )
     assert f"<h2>{headline}</h2>" in (folder / "tried.card.html").read_text()
     assert "88" in (folder / "tried.card.html").read_text()
     assert "no guarantee covers them" in card["attacks_note"]

@@ -318,6 +318,12 @@ def test_errors_are_totals_in_percentage_points_by_use() -> None:
         FORMAL, hidden, keeps_rows=False
     )
     assert uses_of(None, 10, 1) == []
+    tiny = uses_of({**expected, "success_rate": 1.0, "rows_factor": 42.0}, 953, 12)
+    assert [use.words for use in tiny[2:]] == [
+        "no limit worth stating",
+        tiny[3].words,
+        "79.4 here; the original may have far fewer or far more",
+    ]
     words = words_of(card_page(content_of(NONE)))
     assert "percentage points" not in words
     assert "A large file is not an exact one" in words
@@ -354,7 +360,7 @@ def test_published_figures_are_in_the_headline_and_in_the_guarantee() -> None:
     content = content_of(FORMAL, publish=True, accept_risk="needless")
     assert content["protection"]["headline"] == (
         "Formal guarantee: epsilon 8, delta 1.00e-06; figures measured on the real learners are published here "
-        "without one"
+        "without a guarantee"
     )
     assert content["guarantee"]["caveats"] == ["figures-published"]
     assert "no guarantee covers them" in content["guarantee"]["statement"]

@@ -14,7 +14,7 @@ NOT_COVERED = "These figures were computed from the real data, and no guarantee 
 FIGURES_PUBLISHED = Caveat(
     "figures-published",
     "figures that were measured on the real learners are published with it, and no guarantee covers them",
-    "figures measured on the real learners are published here without one",
+    "figures measured on the real learners are published here without a guarantee",
 )
 RISK_ACCEPTED = Caveat(
     "risk-accepted",

@@ -34,6 +34,8 @@ CLOSE, FAIR, ROUGH, NOISE, UNKNOWN = "close", "fair", "rough", "mostly noise", "
 # The largest error of a close and of a fair likeness, and of what is more than noise: for shares of actions, for the
 # success rate of an action (as a rule, actions do not differ by more), and for a limit of what it is for all attempts.
 _CLOSE, _FAIR = 0.05, 0.15
+# A factor beyond this is no interval that tells anything.
+_LARGEST_FACTOR = 5.0
 _NOISY_SHARES, _NOISY_RATES, _NOISY_LIMIT = MOSTLY_NOISE, 0.2, 0.4
 
 
@@ -62,7 +64,11 @@ def uses_of(expected: dict[str, Any] | None, n_rows: int, n_learners: int) -> li
         uses.append(_use("the success rate of all attempts", rate, _NOISY_LIMIT, most=True))
     uses.append(Use("steps from one action to the next", None, *_STEPS[expected["steps"]]))
     if factor is not None:
-        words = f"{mean:.1f} here, {mean / factor:.1f} to {mean * factor:.1f} in the original as a rule"
+        words = (
+            f"{mean:.1f} here, {mean / factor:.1f} to {mean * factor:.1f} in the original as a rule"
+            if factor <= _LARGEST_FACTOR
+            else f"{mean:.1f} here; the original may have far fewer or far more"
+        )
         uses.append(Use("attempts of a learner, on average", None, words, _graded(factor - 1.0, 1.0)))
     return uses
 
@@ -74,9 +80,10 @@ def success_points(difficulty: float) -> float:
 
 def _use(name: str, error: float, noise: float, *, most: bool = False) -> Use:
     grade = _graded(error, noise)
+    if most and error > noise:
+        return Use(name, error, "no limit worth stating", NOISE)
     points = max(1, math.ceil(100 * error - 1e-9) if most else round(100 * error))
-    words = f"{'up to' if most else 'about'} {counted(points, 'percentage point')}"
-    return Use(name, error, words, grade)
+    return Use(name, error, f"{'up to' if most else 'about'} {counted(points, 'percentage point')}", grade)
 
 
 def _graded(error: float, noise: float) -> str:
