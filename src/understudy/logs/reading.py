@@ -14,6 +14,7 @@ from understudy.core.events.reading import read_events
 from understudy.core.files.columns import Columns
 from understudy.core.files.outcomes import PassMark
 from understudy.core.files.simulated import is_simulated
+from understudy.core.files.source import decode, open_source
 from understudy.core.files.withdrawals import read_withdrawn
 from understudy.core.options import settled
 from understudy.errors import DataError, UsageError
@@ -104,12 +105,7 @@ def read_names(path: Path) -> tuple[list[str], list[int] | None]:
         raise UsageError(
             f"there is no file {path}.", hint="give a file with one name per line.", code="no-such-file"
         )
-    try:
-        text = path.read_text(encoding="utf-8-sig")
-    except UnicodeDecodeError:
-        raise DataError(
-            f"{path.name} is no text in UTF-8.", hint="save it as UTF-8.", code="bad-course"
-        ) from None
+    text = decode(open_source(path), latin=True).data.decode()
     first = text.split("\n", 1)[0].strip().lower()
     mark = next((mark for mark in ",;\t" if "action" in first.split(mark)), ",")
     titles = [title.strip() for title in first.split(mark)]

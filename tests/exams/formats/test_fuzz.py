@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from tests.support.fuzz import BREAKS, CANARY, Files, Reader, contents, edited, few_edits, pieces, quick
 from tests.support.workbook import workbook
 from understudy.core.events.reading import formats
-from understudy.exams.formats.reading import read_responses
+from understudy.exams.formats.reading import read_items, read_responses
 from understudy.exams.responses import Responses
 
 READER = Reader(
@@ -124,3 +124,20 @@ def test_files_with_a_few_wrong_bytes(tmp_path, file, edits):
     # A first line that lost its end may hold half a row of data among good names, and names are told.
     if content.startswith(whole.partition(b"\n")[0] + b"\n"):
         assert not READER.tells_canary(result)
+
+
+@quick(60)
+@given(content=contents(PIECES))
+def test_any_list_of_items(tmp_path, content):
+    reader = Reader(read_items, lambda names: [])
+    result = reader.outcome(tmp_path / "items.txt", content)
+    if isinstance(result, list):
+        assert result
+        assert all(name.strip() == name != "" for name in result)
+
+
+def test_a_list_of_items_as_a_spreadsheet_saves_it(tmp_path):
+    (tmp_path / "items.txt").write_bytes("\ufeffÜbung 1\r\nÜbung 2\r\n\r\n".encode())
+    (tmp_path / "latin.txt").write_bytes("Übung 1\nÜbung 2\n".encode("cp1252"))
+    for name in ("items.txt", "latin.txt"):
+        assert read_items(tmp_path / name) == ["Übung 1", "Übung 2"]

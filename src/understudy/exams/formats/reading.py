@@ -13,7 +13,7 @@ from understudy.core.files.columns import Columns
 from understudy.core.files.delimited import table_in
 from understudy.core.files.outcomes import PassMark
 from understudy.core.files.simulated import is_simulated
-from understudy.core.files.source import Source, open_source
+from understudy.core.files.source import Source, decode, open_source
 from understudy.core.files.suggestions import with_suggestions
 from understudy.core.files.tables import ParquetTable, Table, read_parquet
 from understudy.core.files.withdrawals import Withdrawn, read_withdrawn
@@ -135,7 +135,7 @@ def read_items(path: Path) -> list[str]:
             code="no-such-file",
             settings=("items",),
         )
-    names = [line.strip() for line in path.read_text(encoding="utf-8").splitlines()]
+    names = [line.strip() for line in decode(open_source(path), latin=True).lines]
     names = [name for name in dict.fromkeys(names) if name]
     if not names:
         raise UsageError(f"{path} lists no item.", hint="give one item's name per line.", settings=("items",))
