@@ -53,3 +53,15 @@ def test_the_first_error_ends_it(monkeypatch):
 
 def test_there_is_a_core():
     assert n_cores() >= 1
+
+
+def test_an_error_does_not_wait_for_tasks_under_way():
+    """Nor does an interruption: a person who presses Ctrl-C is answered at once."""
+    ended = threading.Event()
+
+    def failing():
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        run_tasks([failing, lambda: ended.wait(60)])
+    ended.set()
