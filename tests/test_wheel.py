@@ -2,6 +2,7 @@
 
 import json
 import os
+import random
 import shutil
 import subprocess
 import sys
@@ -67,7 +68,7 @@ WORKS = [
     ("synthesize", "log.csv", "-o", "fake.csv", "-m", "markov-dp:epsilon=8", "--public-actions"),
     ("study", "log.csv", "-m", "markov", "--seeds", "1", "--shadows", "8", "-o", "study"),
     ("release", "log.csv", "-o", "bundle", "--public-actions"),
-    ("audit", "--members", "log.csv", "--outsiders", "log.csv", "--synthetic", "log.csv"),
+    ("audit", "--members", "members.csv", "--outsiders", "outsiders.csv", "--synthetic", "invented.csv"),
     ("ledger", "log.csv"),
     ("difficulties", "exam.csv", "--epsilon", "1", "-o", "difficulties.json"),
     ("page", "difficulties.json", "-o", "students.html"),
@@ -92,6 +93,10 @@ NEEDS = [
 def test_every_verb_runs_or_says_which_extra_it_needs(site, tmp_path):
     """One after the other: some need what an earlier one wrote."""
     (tmp_path / "program.py").write_text("name = 'Ada'\n")
+    for number, side in enumerate(("members", "outsiders", "invented")):
+        rng = random.Random(number)
+        rows = [f"{side}-{n},{rng.choice('abc')},{rng.randrange(2)}" for n in range(30) for _ in range(5)]
+        (tmp_path / f"{side}.csv").write_text("learner,action,outcome\n" + "\n".join(rows) + "\n")
     expected = [*((0, "", arguments) for arguments in (*SIMULATE, *WORKS))]
     expected += [(5, f"-e '.[{extra}]'", arguments) for extra, arguments in NEEDS]
     found = run(site, tmp_path, [arguments for *_, arguments in expected])
