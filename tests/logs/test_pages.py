@@ -26,12 +26,13 @@ from understudy.core.privacy.guarantee import Guarantee
 from understudy.core.privacy.risk import RiskLimit, worst_case
 from understudy.logs.attacks.attribute import AttributeEstimate
 from understudy.logs.audit import MEMBERSHIP_ATTACKS
+from understudy.logs.expectation import expectation_figure
+from understudy.logs.generators.forecast import Error, forecast, success_points
 from understudy.logs.histograms import histograms
 from understudy.logs.inspect import inspect
 from understudy.logs.interactions import Interactions
-from understudy.logs.release.accuracy import success_points, uses_of, verdict_of
+from understudy.logs.release.accuracy import uses_of, verdict_of
 from understudy.logs.release.assessment import Assessment
-from understudy.logs.release.bundle import explain, explanation_figure
 from understudy.logs.release.card import card_content
 from understudy.logs.release.card import card_page as card_page_of
 from understudy.logs.release.report import report_page
@@ -293,19 +294,20 @@ def test_the_risk_that_was_asked_for_is_repeated() -> None:
 
 
 def test_errors_are_totals_in_percentage_points_by_use() -> None:
+    off = Error(noise=0.3, chance=0.1, unknowing=0.8).to_json()
     expected = {
-        "action_shares": 0.6,
-        "difficulty": 0.32,
+        "shares": Error(noise=0.6, chance=0.0, unknowing=0.43).to_json(),
+        "difficulties": off,
         "success_rate": 0.071,
         "rows_factor": 1.5,
-        "steps": "learned",
+        "steps": None,
     }
     uses = uses_of(expected, 3000, 100)
     assert [(use.words, use.grade) for use in uses] == [
-        ("about 60 percentage points", "mostly noise"),
-        ("about 8 percentage points", "fair"),
+        ("about 60 percentage points, as a rule 30 to 100", "mostly noise"),
+        ("about 8 percentage points, as a rule 4 to 14", "fair"),
         ("up to 8 percentage points", "fair"),
-        ("learned from the learners; how far they are off is not predicted", "not predicted"),
+        ("in the order of the course, which was declared", "not predicted"),
         ("30.0 here, 20.0 to 45.0 in the original as a rule", "rough"),
     ]
     # As many rows as one likes make nothing more exact.
@@ -313,7 +315,8 @@ def test_errors_are_totals_in_percentage_points_by_use() -> None:
     assert "little but noise about how often each action is attempted" in verdict_of(
         FORMAL, uses, keeps_rows=False
     )
-    hidden = uses_of({**expected, "difficulty": 3.0, "steps": "by popularity"}, 3000, 100)
+    lost = Error(noise=0.7, chance=0.1, unknowing=0.8).to_json()
+    hidden = uses_of({**expected, "difficulties": lost, "steps": lost}, 3000, 100)
     assert "apart from its size and its format it is mostly noise" in verdict_of(
         FORMAL, hidden, keeps_rows=False
     )
@@ -330,11 +333,20 @@ def test_errors_are_totals_in_percentage_points_by_use() -> None:
 
 
 def test_the_figure_of_an_explanation_has_one_unit() -> None:
-    (prediction,) = [found for found in explain(300, 12, 8.0) if found.risk.epsilon == 8.0]
-    words = explanation_figure([prediction]).description
-    shares, rate = round(100 * prediction.action_shares), round(100 * success_points(prediction.difficulty))
+    foreseen = forecast(300, 12, 20.0, 8.0)
+    words = expectation_figure([foreseen]).description
+    shares, rate, steps = (
+        round(100 * error)
+        for error in (
+            foreseen.shares.expected,
+            success_points(foreseen.difficulties.expected),
+            foreseen.steps.expected,
+        )
+    )
     assert words.startswith("Expected errors in percentage points, by epsilon: ")
-    assert f"8, shares of actions: {shares}; 8, success rate of an action: {rate}." in words
+    assert f"8, shares of actions: {shares}" in words
+    assert f"8, success rate of an action: {rate}" in words
+    assert f"8, steps between actions: {steps}" in words
 
 
 def test_real_beside_synthetic_stays_inside(pages: dict[str, str]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -17,17 +18,19 @@ from understudy.cli.terminal import echo_json, finite, print_table, recognised, 
 from understudy.core.files.columns import ROLES
 from understudy.core.files.writing import check_not_input, write_text
 from understudy.core.privacy.risk import RISK_COLUMNS, RISK_LEGEND
+from understudy.core.privacy.spending import Account
 from understudy.errors import DataError
 from understudy.logs.audit import Audit
 from understudy.logs.audit import audit as audit_logs
+from understudy.logs.expectation import Goal, expectation_figure, expectations, reach
+from understudy.logs.generators.forecast import USES, Error
 from understudy.logs.generators.generator import Generator
 from understudy.logs.generators.registry import chosen_generator
 from understudy.logs.inspect import Inspection
 from understudy.logs.inspect import inspect as inspect_log
 from understudy.logs.interactions import Interactions
 from understudy.logs.reading import LogOptions, read_log
-from understudy.logs.release.bundle import ROWS_PER_LEARNER, ReleaseOptions, explanation_figure
-from understudy.logs.release.bundle import explain as predict_errors
+from understudy.logs.release.bundle import ReleaseOptions
 from understudy.logs.release.bundle import release as release_log
 from understudy.logs.release.plan import plan_page as release_plan_page
 from understudy.logs.study import Study, StudyOptions
@@ -225,8 +228,8 @@ def release(
         bool,
         typer.Option(
             "--explain",
-            help="Spend nothing: show what accuracy each risk and epsilon would buy. It stays inside unless names "
-            "are declared, as it tells their number.",
+            help="Spend nothing: show what accuracy each risk and epsilon would buy. It stays inside, as it uses the "
+            "log's own numbers.",
         ),
     ] = False,
     plan: Annotated[
@@ -247,6 +250,12 @@ def release(
         Path | None,
         typer.Option(help="Spend nothing: write what would be done as a page (html) to be read and signed."),
     ] = None,
+    within: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="With --explain, which epsilon it takes: 'difficulties 0.3' (log-odds), 'steps 0.2', 'shares 0.1'."
+        ),
+    ] = None,
     as_json: AsJson = False,
     quiet: Quiet = False,
 ) -> None:
@@ -265,10 +274,11 @@ def release(
         return
     if explain:
         log.origin.refuse_people("the synthetic file", log.actions)
-        _explain(log, chosen_generator(method, None, options.risk, log), out, as_json)
+        goals = [Goal.parse(text) for text in within or ()]
+        account = Account.open(options, log.origin, simulated=log.simulated)
+        remaining = math.inf if account.simulated else account.balance().remaining
+        _explain(log, chosen_generator(method, None, options.risk, log), out, goals, remaining, as_json)
         return
-    if _mostly_noise(log, chosen_generator(method, None, options.risk, log)):
-        tell([_MOSTLY_NOISE], as_json or quiet)
     show(release_log(log, out, method, options), as_json)
 
 
@@ -397,64 +407,74 @@ def _print_study(found: Study) -> None:
     typer.echo(f"Report: {found.folder / 'report.html'}")
 
 
-_MOSTLY_NOISE = (
-    "Little but noise is to be had here: more than half of the attempts would be at other actions than they should. "
-    "Fewer actions (chapters instead of steps), more learners or a larger epsilon would help."
-)
-
-
-def _mostly_noise(log: Interactions, generator: Generator) -> bool:
-    """Whether a private release of this log would be noise for the most part; said before anything is spent."""
-    asked = generator.guarantee(log.n_learners).epsilon
-    predictions = predict_errors(log.n_learners, log.n_actions, asked)
-    return any(each.mostly_noise and each.risk.epsilon == asked for each in predictions)
-
-
-def _explain(log: Interactions, generator: Generator, out: Path, as_json: bool) -> None:
+def _explain(
+    log: Interactions,
+    generator: Generator,
+    out: Path,
+    goals: list[Goal],
+    remaining: float,
+    as_json: bool,
+) -> None:
     """Print what accuracy each risk and epsilon would buy, and write the figure beside where the bundle would go."""
     asked = generator.guarantee(log.n_learners).epsilon
-    predictions = predict_errors(log.n_learners, log.n_actions, asked)
+    forecasts = expectations(log, generator)
+    reached = [reach(log, goal, remaining) for goal in goals]
     folder = out.resolve().parent
-    if log.declared:
-        explanation_figure(predictions).save(folder, f"{out.name}-explained")
+    expectation_figure(forecasts).save(folder, f"{out.name}-explained")
     if as_json:
         echo_json(
             {
                 "spent": 0,
-                "internal": not log.declared,
-                "predictions": [finite(p.to_json()) for p in predictions],
+                "internal": True,
+                "predictions": [finite(each.to_json()) for each in forecasts],
+                "goals": [each.to_json() for each in reached],
             }
         )
         return
+    rows = log.n_rows / max(log.n_learners, 1)
     print_table(
-        f"Expected errors for {log.n_learners:,} learners, {log.n_actions:,} actions and "
-        f"{ROWS_PER_LEARNER} rows per learner (a guess: the real one is not public); nothing was spent (*: as asked)",
-        ["", *RISK_COLUMNS, "action shares off", "difficulty off", "rows off", "steps"],
+        f"Expected errors for {log.n_learners:,} learners, {log.n_actions:,} actions and {rows:.1f} rows per learner; "
+        "nothing was spent (*: as asked; brackets: nine of ten releases; ~: mostly noise)",
+        ["", *RISK_COLUMNS, "shares off", "difficulties off", "steps off", "rows off"],
         [
             [
-                "*" * (p.risk.epsilon == asked),
-                *p.risk.cells(),
-                f"{100 * p.action_shares:.0f} %",
-                f"{p.difficulty:.2f}",
-                f"x {p.rows_factor:.1f}",
-                "in order" if p.steps != "learned" and log.chapters is not None else p.steps,
+                "*" * (each.risk.epsilon == asked),
+                *each.risk.cells(),
+                _cell(each.shares, percent=True),
+                _cell(each.difficulties, percent=False),
+                "in order" if log.chapters is not None else _cell(each.steps, percent=True),
+                f"x {each.rows_factor:.1f}",
             ]
-            for p in predictions
+            for each in forecasts
         ],
     )
     typer.echo(f"{RISK_LEGEND} State a risk with --risk, or an epsilon.")
     typer.echo(
-        "Action shares off: the share of attempts at another action than it should be. Difficulty off: of a typical "
-        "action, in log-odds. Rows off: the factor by which the number of rows may be too high or too low, as a rule. "
-        "Steps to other actions are learned, or noise hides them: then they lead wherever attempts are frequent, or "
-        "on in the course where --actions declares its order."
+        "Shares off: the share of attempts at another action than it should be. Difficulties off: of a typical action, "
+        "in log-odds. Steps off: the share of steps that lead elsewhere. Rows off: the factor by which the number of "
+        "rows may be too high or too low, as a rule."
     )
-    if _mostly_noise(log, generator):
-        typer.echo(_MOSTLY_NOISE)
-    if log.declared:
-        typer.echo(f"Figure: {folder / (out.name + '-explained.svg')}")
-    else:
-        typer.echo("Keep this inside: the number of actions is not public unless --public-actions says so.")
-        typer.echo(
-            "Without that, a tenth of the budget goes to names, and what few learners share is pooled."
-        )
+    now = next((each for each in forecasts if each.risk.epsilon == asked), forecasts[-1])
+    parts = [
+        f"{use} {_part(error.noise, use)} by privacy, {_part(error.chance, use)} by chance"
+        for use in USES
+        for error in (now.of(use),)
+    ]
+    typer.echo(f"Of what is off at epsilon {now.risk.epsilon:g}: {'; '.join(parts)}.")
+    for each in reached:
+        typer.echo(f"{str(each)[0].upper()}{str(each)[1:]}")
+    typer.echo(f"Figure: {folder / (out.name + '-explained.svg')}")
+    typer.echo(
+        "Keep this inside: it tells how many rows and actions the log has, and no guarantee covers that."
+    )
+
+
+def _part(error: float, use: str) -> str:
+    return f"{error:.2f}" if use == "difficulties" else f"{100 * error:.0f} %"
+
+
+def _cell(error: Error, *, percent: bool) -> str:
+    """An error with its interval; a wave where it is noise for the most part."""
+    figures = (error.expected, error.low, error.high)
+    shown = [f"{100 * min(each, 1.0):.0f}" if percent else f"{each:.2f}" for each in figures]
+    return f"{'~' * error.mostly_noise}{shown[0]}{' %' * percent} ({shown[1]}–{shown[2]})"

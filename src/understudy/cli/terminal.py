@@ -33,6 +33,7 @@ OPTION_NAMES: dict[str, tuple[str, ...]] = {
     "n_shadows": ("--shadows",),
     "actions_file": ("--actions",),
     "at_most": ("--answers-at-most",),
+    "meant_for": ("--for",),
     "pass_share": ("--pass",),
     "pass_from": ("--pass",),
     "keep_shape": ("--keep-shape/--no-keep-shape",),

@@ -18,10 +18,10 @@ from understudy.core.privacy.noise import Noise
 from understudy.core.privacy.risk import ByRisk
 from understudy.core.privacy.spending import Account, Charge, Spending
 from understudy.errors import RefusedError, UsageError
+from understudy.logs.expectation import check_worth
 from understudy.logs.generators.generator import Generator
 from understudy.logs.generators.registry import chosen_generator
 from understudy.logs.interactions import Interactions, as_log
-from understudy.logs.names import check_names
 
 
 @dataclass(frozen=True)
@@ -30,6 +30,11 @@ class Sampling:
 
     n_learners: Annotated[int | None, "Number of synthetic learners (default: as many as real ones)."] = None
     seed: Annotated[int | None, "Seed of the sampling, for tests; drawn afresh by default."] = None
+    meant_for: Annotated[
+        str,
+        "What the data is meant for: shares, difficulties, steps, or several with commas (default: the first two). "
+        "Where the forecast says that little but noise would be told about it, nothing is spent.",
+    ] = ""
     anyway: Annotated[bool, "Go on although little would be learned from the result."] = False
 
     def __post_init__(self) -> None:
@@ -128,7 +133,7 @@ def synthesize(
     log = replace(log, simulated=bool(account.simulated))
     guarantee = generator.guarantee_for(log)
     check_budget(account, guarantee, given)
-    doubts = check_names(log, generator, anyway=options.anyway)
+    doubts = check_worth(log, generator, options.meant_for, anyway=options.anyway)
     _, rng = options.rng()
     with account.charge(
         "synthesize", generator.label, guarantee, out=out, noise=noise, doubts=doubts

@@ -9,7 +9,6 @@ from types import SimpleNamespace
 import numpy as np
 import polars as pl
 import pytest
-from scipy.special import expit
 from scipy.stats import norm
 
 import understudy
@@ -18,7 +17,7 @@ from understudy.core.names import natural_order
 from understudy.core.pages.render import percent
 from understudy.core.pages.words import in_100, sentence
 from understudy.core.privacy.noise import seeded_noise
-from understudy.logs.generators.budget import predict
+from understudy.logs.generators.forecast import forecast, success_points
 from understudy.logs.generators.markov_dp import MarkovDP
 from understudy.logs.generators.runs_dp import RunsDP
 from understudy.logs.interactions import POOLED, Interactions, common_vocabulary, offsets_of
@@ -76,8 +75,8 @@ def test_the_first_sentence_counts_what_is_in_the_file(shared):
 
 def test_what_is_pooled_counts_as_wrong_and_has_no_difficulty(shared):
     card, rows = shared
-    assert card["expected"]["action_shares"] >= min(1.0, pooled_share(rows))
-    assert (card["expected"]["difficulty"] is None) == (pooled_share(rows) > 0.05)
+    assert card["expected"]["shares"]["expected"] >= min(1.0, pooled_share(rows))
+    assert (card["expected"]["difficulties"] is None) == (pooled_share(rows) > 0.05)
 
 
 def test_the_two_kinds_of_card_are_both_tried(log):
@@ -125,10 +124,10 @@ def test_a_few_learners_who_do_fifty_times_as_much_as_others_are_seen():
 def test_the_predicted_factor_of_rows_is_about_what_a_fit_states():
     log = Classroom(n_learners=300, n_actions=12).simulate(np.random.default_rng(3)).declare()
     for epsilon in (1.0, 4.0, 8.0):
-        predicted = predict(300, 12, log.n_rows / 300, epsilon).rows_factor
+        predicted = forecast(300, 12, log.n_rows / 300, epsilon).rows_factor
         stated = [
-            MarkovDP(epsilon).fit(log, rng, seeded_noise(rng)).rows_factor_
-            for rng in map(np.random.default_rng, range(5))
+            RunsDP(epsilon).fit(log, rng, seeded_noise(rng)).rows_factor_
+            for rng in map(np.random.default_rng, range(4))
         ]
         assert np.log(predicted) == pytest.approx(np.mean(np.log(stated)), rel=0.4)
 
@@ -258,16 +257,23 @@ def test_every_figure_on_the_card_is_computed_again(made, shared):
     pooled = pooled_share(rows)
     counts = dict(names.value_counts().iter_rows())
     drawn = np.array([counts.get(name, 0) / rows.height for name in fitted.actions_])
-    predicted = predict(100, len(counts), rows.height / 100, 4.0)
     untold = sum(
         share for name, share in zip(fitted.actions_, fitted.popularity_, strict=True) if name == POOLED
     )
-    shares = min(1.0, untold + 0.5 * np.abs(drawn - fitted.popularity_).sum() + predicted.action_shares)
+    untold = min(1.0, untold + 0.5 * np.abs(drawn - fitted.popularity_).sum())
+    hidden = untold if POOLED in fitted.actions_ else None
+    foreseen = forecast(100, len(fitted.actions_), rows.height / 100, 4.0, pooled=hidden)
+
+    def figures(error, points=float):
+        """Expected, and from where to where as a rule, in percentage points."""
+        return [
+            max(1, round(100 * min(points(value), 1.0))) for value in (error.expected, error.low, error.high)
+        ]
+
     counted = rows.group_by("action").agg(pl.len().alias("n"), pl.col("outcome").sum().alias("good"))
     good = {str(name): (n, right) for name, n, right in counted.iter_rows()}
     order = sorted(counts, key=lambda name: (-counts[name], fitted.actions_.index(name)))
     mean, factor = rows.height / 100, fitted.rows_factor_
-    off = expit(predicted.difficulty) - 0.5
     auc, proved = proved_figures(made)
     expected = {
         **proved,
@@ -296,8 +302,11 @@ def test_every_figure_on_the_card_is_computed_again(made, shared):
             *(number for name, n, _ in bins(rows) for number in (*numbers(name), n)),
         ],
         "The data itself": [] if len(counts) <= 8 else [8, len(counts)],
-        "How often each action is attempted": [max(1, round(100 * shares))],
-        "Success rates of single actions": [] if pooled > 0.05 else [max(1, round(100 * off))],
+        "How often each action is attempted": figures(foreseen.shares),
+        "Success rates of single actions": []
+        if pooled > 0.05
+        else figures(foreseen.difficulties, success_points),
+        "Steps from one action to the next": figures(foreseen.steps),
         "The success rate of all attempts": (
             [int(np.ceil(100 * fitted.success_error_))] if fitted.success_error_ <= 0.4 else []
         ),
@@ -459,7 +468,7 @@ def test_what_the_card_expects_of_action_shares_does_not_flatter(log):
         fitted = MarkovDP(4.0)
         drawn = fitted.fit(log, rng, seeded_noise(rng)).sample(None, rng)
         claim = MarkovDP(4.0).guarantee_for(log)
-        stated.append(expected_errors(drawn, fitted, claim)["action_shares"])
+        stated.append(expected_errors(drawn, fitted, claim)["shares"]["expected"])
         first, second = common_vocabulary(log, drawn)
         shares = [np.bincount(one.action, minlength=first.n_actions) / one.n_rows for one in (first, second)]
         real.append(0.5 * np.abs(shares[0] - shares[1]).sum())

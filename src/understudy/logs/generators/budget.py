@@ -1,4 +1,4 @@
-"""How a private fit spends its budget: what goes to which statistic, where to clip, what error to expect.
+"""How a private fit spends its budget: what goes to which statistic, and where to clip.
 
 Everything here is computed from public numbers and from noisy totals that were paid for.
 """
@@ -7,8 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import lru_cache
-from math import log, sqrt
-from typing import Any, Literal
+from math import sqrt
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,13 +15,11 @@ from scipy.sparse import csr_array, hstack
 from scipy.special import ndtri
 
 from understudy.core.attacks.transcript import LearnerSums
-from understudy.core.privacy.composition import analytic_rho, default_delta, from_gaussians
+from understudy.core.privacy.composition import analytic_rho, from_gaussians
 from understudy.core.privacy.guarantee import Guarantee
 from understudy.core.privacy.mechanisms import gaussian
 from understudy.core.privacy.noise import Noise, os_noise
-from understudy.core.privacy.risk import StatedRisk
-from understudy.logs.generators.private_sums import RESOLUTION, Total, bin_edges
-from understudy.logs.models.lengths import USUAL_SPREAD, Lengths
+from understudy.logs.generators.private_sums import RESOLUTION, Total
 
 Floats = NDArray[np.float64]
 
@@ -49,9 +46,6 @@ VOCABULARY_SHARE = 0.10
 # this many lattice steps. Both are far from what a fit uses, and both are checked.
 MOST_CELLS = 1_000_000
 LEAST_SIGMA = 2.0**15
-
-# The longest sequence for which rows are predicted: the usual one.
-PREDICTED_LONGEST = 1000
 
 # Clipping moves less mass than it takes: learners who are clipped do much the same as others.
 CLIPPED_MATTERS = 0.35
@@ -216,84 +210,3 @@ def vocabulary_threshold(sigma: float, delta: float, most: int) -> float:
     own = np.arange(1, most + 1)
     chance = -np.expm1(np.log1p(-delta) / own)
     return float(np.max(1.0 / np.sqrt(own) - sigma * ndtri(chance))) + 1.0 / RESOLUTION
-
-
-Steps = Literal["learned", "by popularity"]
-# More than this share of attempts at the wrong action is called noise.
-MOSTLY_NOISE = 0.5
-
-
-@dataclass(frozen=True)
-class Prediction:
-    """Errors to expect of the synthetic log at a risk, before anything is spent."""
-
-    risk: StatedRisk
-    action_shares: float
-    difficulty: float
-    rows_factor: float
-    """The mean number of rows is within this factor of the real one, as a rule."""
-    steps: Steps
-    """Where a step to another action leads: as among learners, or wherever attempts are frequent."""
-
-    @property
-    def mostly_noise(self) -> bool:
-        """Whether little but the number of rows and the success rate would be left."""
-        return self.action_shares > MOSTLY_NOISE
-
-    def to_json(self) -> dict[str, Any]:
-        """The prediction for machines."""
-        errors = {name: value for name, value in vars(self).items() if name != "risk"}
-        return {**vars(self.risk), **errors}
-
-
-def predict(n_learners: int, n_actions: int, rows_per_learner: float, epsilon: float) -> Prediction:
-    """Predict the error of action shares (total variation) and of a typical action's difficulty.
-
-    From public numbers only: learners, actions, and how many rows a learner is said to have. A
-    learner's rows are taken to lie on a few actions (norm of the counts = rows / 2).
-    """
-    delta = default_delta(n_learners)
-    spending_rho = budget(epsilon, delta)
-    shares = {name: share / sum(SHARES.values()) for name, share in SHARES.items()}
-    norm = max(1.0, rows_per_learner / 2)
-    sigma_rows = norm / sqrt(spending_rho * shares["rows"])
-    n_rows = n_learners * rows_per_learner
-    # Half the sum of n absolute normal errors, of the noise and of drawing a finite log; clipping
-    # and the model add a few percent (seen on simulated classrooms).
-    noise = 0.4 * n_actions * sigma_rows / n_rows
-    drawing = 0.4 * sqrt(n_actions / n_rows)
-    action_shares = min(1.0, sqrt(noise**2 + drawing**2 + 0.03**2))
-    sigma_slopes = (
-        2.0 * slope_norm(n_learners, spending_rho) / sqrt(2.0 * spending_rho * shares["second slopes"])
-    )
-    curvature = 0.15 * n_rows / n_actions
-    noise = sigma_slopes / max(curvature, 1e-9)
-    # Shrinking to the mean bounds the error by the spread of difficulties, taken to be 1; drawing
-    # a finite log and the model's own error come on top.
-    drawing = 1.0 / sqrt(max(0.2 * n_rows / n_actions, 1.0))
-    difficulty = sqrt(noise**2 / (1.0 + noise**2) + drawing**2 + 0.1**2)
-    rows_factor = _rows_factor(n_learners, rows_per_learner, spending_rho, shares)
-    # A third of the rows are jumps, and from an action they lead to about five others. On simulated classrooms a noise
-    # as large as these counts left three quarters of the error of steps by popularity, three times as much nine tenths.
-    noise = max(1.0, rows_per_learner / 8) / sqrt(spending_rho * shares["jumps"])
-    steps: Steps = "learned" if n_rows / 3 / n_actions / 5 > 0.6 * noise else "by popularity"
-    risk = StatedRisk.of(stated(epsilon, delta, ""))
-    return Prediction(risk, action_shares, difficulty, rows_factor, steps)
-
-
-def _rows_factor(n_learners: int, rows_per_learner: float, rho: float, shares: dict[str, float]) -> float:
-    """The factor that a fit would state, if lengths had the usual spread and all noise happened to be zero."""
-    lengths = Lengths(n_learners, bin_edges(PREDICTED_LONGEST))
-    logarithm = np.log(lengths.rows)
-    middle = log(max(rows_per_learner, 1.0)) - USUAL_SPREAD**2 / 2.0
-    law = np.exp(-0.5 * ((logarithm - middle) / USUAL_SPREAD) ** 2) / lengths.rows
-    law /= law.sum()
-    position = logarithm / logarithm[-1]
-    # Replacing a learner moves the first two by sqrt(2), and rows up to `most` by sqrt(3) `most`, with two noises.
-    moments = n_learners * np.array([law @ position, law @ position**2])
-    lengths.observe_moments(moments, 1.0 / sqrt(rho * shares["length moments"]))
-    lengths.observe_bins(n_learners * lengths.bins(law), 1.0 / sqrt(rho * shares["lengths"]))
-    most, _ = choose_most_rows(lengths.law()[0], n_learners, rho * shares["totals"])
-    counted = np.minimum(lengths.rows, most)
-    lengths.observe(counted, n_learners * float(law @ counted), most * sqrt(3.0 / (rho * shares["totals"])))
-    return lengths.law()[1]

@@ -241,6 +241,8 @@ class MarkovDP(Generator):
         self.length_law_, self.rows_factor_ = believed.law()
         self.unseen_ = believed.unseen
         n_runs, successes, failures = np.maximum(overall.values, 1.0)
+        # How far shares of these rows may be off.
+        self.share_doubt_ = float(np.max(overall.sigma)) / (successes + failures)
         self.success_rate_ = float(np.clip(successes / (successes + failures), 0.02, 0.98))
         return starts, float(np.clip(1.0 - n_runs / (successes + failures), 0.0, 0.98))
 

@@ -7,6 +7,7 @@ declared, how far they lead in it. The proof, statistic by statistic, is in docs
 
 from __future__ import annotations
 
+from math import sqrt
 from typing import Any, ClassVar
 
 import numpy as np
@@ -67,11 +68,12 @@ CURVATURE = {"slopes 1": "curvature", "slopes 2": "last curvature"}
 # Norms of a learner's jumps: as a share of that of the runs, which lie on fewer cells; and by displacement.
 JUMP_NORM = 0.25
 ORDER_NORM = 10.0
-# A learner's rate departs from the overall one by about so much, and that, before and after a first look, from what is
-# known of it. Before that, half of the jumps are taken to lead to something new.
+# A learner's rate departs from the overall one by about so much. Before anything is seen, shares of rows that stay or
+# succeed, and of jumps to something new, lie about here, give or take; afterwards they are known no better than so, and
+# before that no better than totals tell, which leave out the end of long sequences.
 USUAL_EXCESS = 0.15
-FIRST_DOUBT, SECOND_DOUBT = 0.05, 0.01
-USUAL_NEW = 0.5
+USUAL_SHARE, USUAL_NEW = (0.6, 0.2), (0.5, 0.2)
+TOTALS_DOUBT, LEAST_DOUBT = 0.04, 0.01
 # Abilities have about this variance, as a rule no farther off than this.
 USUAL_VARIANCE, VARIANCE_DOUBT = 0.7, 0.3
 
@@ -89,8 +91,7 @@ class RunsDP(MarkovDP):
 
     @property
     def _shares(self) -> dict[str, float]:
-        rounds = MANY_ROUNDS if self.n_learners_ >= MANY_LEARNERS else FEW_ROUNDS
-        return {**SHARES, **rounds, **(ORDER_SHARE if self.in_order_ else {})}
+        return {**shares_for(self.n_learners_), **(ORDER_SHARE if self.in_order_ else {})}
 
     def _fit(self, log: Interactions, rng: np.random.Generator, noise: Noise) -> None:
         self.in_order_ = log.declared and log.chapters is not None
@@ -104,12 +105,16 @@ class RunsDP(MarkovDP):
     def _fit_chain(self, log: Interactions, spending: Spending) -> None:
         walks = WalkStatistics(log)
         starts, stay_share = self._fit_lengths(walks, spending)
-        self.stay_share_ = self._closer(stay_share, walks.repeats(), log.lengths, spending, "stays")
+        self.stay_share_ = self._closer(
+            *self._guessed(stay_share), walks.repeats(), log.lengths, spending, "stays"
+        )
         successes = totals(log.learner, log.outcome, log.n_learners)
-        self.success_rate_ = self._closer(self.success_rate_, successes, log.lengths, spending, "successes")
+        self.success_rate_ = self._closer(
+            *self._guessed(self.success_rate_), successes, log.lengths, spending, "successes"
+        )
         new, n_jumps = walks.new_jumps()
         self.new_share_ = self._closer(
-            USUAL_NEW, new, n_jumps, spending, "new jumps", of_rows=1.0 - self.stay_share_
+            *USUAL_NEW, new, n_jumps, spending, "new jumps", of_rows=1.0 - self.stay_share_
         )
         row_norm, run_norm = self._norms(walks, spending, self.stay_share_)
         (runs,) = spending.spend("runs", walks.runs(run_norm))
@@ -131,9 +136,16 @@ class RunsDP(MarkovDP):
         self.jump_ = _jump_chances(jumps, some, guess)
         (self.staying_,) = spending.spend("staying", walks.staying(self.stay_, CELL_NORM))
 
+    def _guessed(self, share: float) -> tuple[float, float]:
+        """A share of the totals drawn to what is usual as far as it is noise, and how far it may be off."""
+        usual, spread = USUAL_SHARE
+        known = spread**2 / (spread**2 + self.share_doubt_**2)
+        return usual + known * (share - usual), sqrt(known) * self.share_doubt_ + TOTALS_DOUBT
+
     def _closer(
         self,
         rate: float,
+        doubt: float,
         yes: Floats,
         n: NDArray[Any],
         spending: Spending,
@@ -150,11 +162,12 @@ class RunsDP(MarkovDP):
         limits = np.geomspace(1.0, self.longest, 60)
         cut = (self.length_law_ * rows) @ (rows[:, None] * (of_rows * USUAL_EXCESS) > limits)
         cut /= self.length_law_ @ rows
-        for turn, doubt in (("first", FIRST_DOUBT), ("second", SECOND_DOUBT)):
+        for turn in ("first", "second"):
             noise = 2.0 * limits / np.sqrt(2.0 * spending.rho_of(f"{turn} {name}")) / (of_rows * self._n_rows)
             best = int(np.argmin(noise + doubt * cut))
             (beyond,) = spending.spend(f"{turn} {name}", signed_sum(yes - rate * n, float(limits[best])))
             known = doubt**2 / (doubt**2 + noise[best] ** 2)
+            doubt = max(sqrt(known) * float(noise[best]), LEAST_DOUBT)
             rate = float(np.clip(rate + known * beyond.values[0] / (of_rows * self._n_rows), 0.02, 0.98))
         return rate
 
@@ -196,6 +209,11 @@ class RunsDP(MarkovDP):
         ability = spread_abilities(lengths, self.ability_spread_, rng)
         action, outcome = self.model_.walk(ability, lengths, rng)
         return Interactions(action, outcome, offsets_of(lengths), self.actions_)
+
+
+def shares_for(n_learners: int) -> dict[str, float]:
+    """What each statistic takes of the budget, of their sum, where no order is declared."""
+    return {**SHARES, **(MANY_ROUNDS if n_learners >= MANY_LEARNERS else FEW_ROUNDS)}
 
 
 def _sigma(noisy: Noisy) -> float:

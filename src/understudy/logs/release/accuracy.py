@@ -9,12 +9,10 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
-from scipy.special import expit
-
 from understudy.core.files.words import counted
 from understudy.core.pages.card import protection_verdict, with_caveats
 from understudy.core.privacy.guarantee import Guarantee
-from understudy.logs.generators.budget import MOSTLY_NOISE
+from understudy.logs.generators.forecast import success_points
 
 
 @dataclass(frozen=True)
@@ -31,64 +29,53 @@ class Use:
 
 
 CLOSE, FAIR, ROUGH, NOISE, UNKNOWN = "close", "fair", "rough", "mostly noise", "not predicted"
-# The largest error of a close and of a fair likeness, and of what is more than noise: for shares of actions, for the
-# success rate of an action (as a rule, actions do not differ by more), and for a limit of what it is for all attempts.
-_CLOSE, _FAIR = 0.05, 0.15
+# The largest error of a close and of a fair likeness; a factor or a limit beyond the last is noise.
+_CLOSE, _FAIR, _NOISY = 0.05, 0.15, 0.4
 # A factor beyond this is no interval that tells anything.
 _LARGEST_FACTOR = 5.0
-_NOISY_SHARES, _NOISY_RATES, _NOISY_LIMIT = MOSTLY_NOISE, 0.2, 0.4
-
-
-# What is known about steps, by where they come from.
-_STEPS = {
-    "learned": ("learned from the learners; how far they are off is not predicted", UNKNOWN),
-    "in order": ("in the order of the course, which was declared", UNKNOWN),
-    "by popularity": ("hidden by noise: steps lead wherever attempts are frequent", NOISE),
-}
 
 
 def uses_of(expected: dict[str, Any] | None, n_rows: int, n_learners: int) -> list[Use]:
-    """The forecast of `expected_errors` by use, total errors all of them; empty where nothing is predicted."""
+    """The forecast of `expected_errors` by use, total errors all of them; empty where there is none."""
     if expected is None:
         return []
-    mean, factor, rate = n_rows / max(n_learners, 1), expected["rows_factor"], expected["success_rate"]
-    difficulty = expected["difficulty"]
-    uses = [
-        _use("how often each action is attempted", expected["action_shares"], _NOISY_SHARES),
-        # Of pooled actions nothing is known, so there is no figure for the whole file.
-        Use("success rates of single actions", None, "not predicted: too many actions are pooled", UNKNOWN)
-        if difficulty is None
-        else _use("success rates of single actions", success_points(difficulty), _NOISY_RATES),
+    mean, factor = n_rows / max(n_learners, 1), expected["rows_factor"]
+    rates, steps = expected["difficulties"], expected["steps"]
+    if rates is not None:
+        points = {name: success_points(rates[name]) for name in ("expected", "low", "high")}
+        rates = {**rates, **points}
+    words = (
+        f"{mean:.1f} here, {mean / factor:.1f} to {mean * factor:.1f} in the original as a rule"
+        if factor <= _LARGEST_FACTOR
+        else f"{mean:.1f} here; the original may have far fewer or far more"
+    )
+    return [
+        _use("how often each action is attempted", expected["shares"], ""),
+        _use("success rates of single actions", rates, "not predicted: too many actions are pooled"),
+        _limit("the success rate of all attempts", expected["success_rate"]),
+        _use("steps from one action to the next", steps, "in the order of the course, which was declared"),
+        Use("attempts of a learner, on average", None, words, _graded(factor - 1.0, factor > 2.0)),
     ]
-    if rate is not None:
-        uses.append(_use("the success rate of all attempts", rate, _NOISY_LIMIT, most=True))
-    uses.append(Use("steps from one action to the next", None, *_STEPS[expected["steps"]]))
-    if factor is not None:
-        words = (
-            f"{mean:.1f} here, {mean / factor:.1f} to {mean * factor:.1f} in the original as a rule"
-            if factor <= _LARGEST_FACTOR
-            else f"{mean:.1f} here; the original may have far fewer or far more"
-        )
-        uses.append(Use("attempts of a learner, on average", None, words, _graded(factor - 1.0, 1.0)))
-    return uses
 
 
-def success_points(difficulty: float) -> float:
-    """An error of difficulty (log-odds) as one of the success rate, where it is largest: at one half."""
-    return float(expit(difficulty)) - 0.5
+def _use(name: str, error: dict[str, Any] | None, otherwise: str) -> Use:
+    if error is None:
+        return Use(name, None, otherwise, UNKNOWN)
+    expected, low, high = (max(1, round(100 * min(error[key], 1.0))) for key in ("expected", "low", "high"))
+    words = f"about {counted(expected, 'percentage point')}, as a rule {low} to {high}"
+    return Use(name, error["expected"], words, _graded(error["expected"], error["mostly_noise"]))
 
 
-def _use(name: str, error: float, noise: float, *, most: bool = False) -> Use:
-    grade = _graded(error, noise)
-    if most and error > noise:
-        return Use(name, error, "no limit worth stating", NOISE)
-    points = max(1, math.ceil(100 * error - 1e-9) if most else round(100 * error))
-    return Use(name, error, f"{'up to' if most else 'about'} {counted(points, 'percentage point')}", grade)
+def _limit(name: str, most: float) -> Use:
+    if most > _NOISY:
+        return Use(name, most, "no limit worth stating", NOISE)
+    points = max(1, math.ceil(100 * most - 1e-9))
+    return Use(name, most, f"up to {counted(points, 'percentage point')}", _graded(most, noise=False))
 
 
-def _graded(error: float, noise: float) -> str:
-    limits = ((_CLOSE, CLOSE), (_FAIR, FAIR), (noise, ROUGH))
-    return next((grade for limit, grade in limits if error <= limit), NOISE)
+def _graded(error: float, noise: bool) -> str:
+    limits = ((_CLOSE, CLOSE), (_FAIR, FAIR))
+    return NOISE if noise else next((grade for limit, grade in limits if error <= limit), ROUGH)
 
 
 def verdict_of(guarantee: Guarantee, uses: list[Use], *, keeps_rows: bool) -> str:

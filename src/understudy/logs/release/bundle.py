@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -22,22 +21,17 @@ from understudy.core.files.writing import (
 )
 from understudy.core.options import settled
 from understudy.core.pages.card import NO_LIMIT
-from understudy.core.pages.charts import Look, Point, curves
-from understudy.core.pages.figures import ACCENT, WARNING, Figure
 from understudy.core.pages.notebook import notebook_table
 from understudy.core.privacy.guarantee import Guarantee
 from understudy.core.privacy.noise import Noise
-from understudy.core.privacy.risk import ByRisk, explained_epsilons, worst_case
+from understudy.core.privacy.risk import ByRisk, worst_case
 from understudy.core.privacy.spending import Account, Charge, Spending, SpentError
 from understudy.errors import RefusedError, UsageError
 from understudy.logs.audit import risk_figure
-from understudy.logs.generators.budget import Prediction, predict
+from understudy.logs.expectation import check_worth
 from understudy.logs.generators.generator import Generator
 from understudy.logs.generators.registry import chosen_generator
-from understudy.logs.generators.runs_dp import RunsDP
 from understudy.logs.interactions import Interactions, as_log
-from understudy.logs.names import check_names
-from understudy.logs.release.accuracy import success_points
 from understudy.logs.release.assessment import Assessment, assess
 from understudy.logs.release.card import card_content, card_page, citation, codebook, with_decisions
 from understudy.logs.release.report import report_page
@@ -50,12 +44,6 @@ RISK_LIMIT = 0.55
 FOUND_LIMIT = 0.05
 # ...or when fewer learners than this were judged on either side: then an audit shows nothing.
 FEWEST_JUDGED = 50
-# What `explain` predicts for.
-EPSILONS = (0.5, 1.0, 2.0, 4.0, 8.0)
-# The errors in the figure of an explanation.
-SHARES, RATES = "shares of actions", "success rate of an action"
-# Rows that a learner is taken to have: the log's own number is not public.
-ROWS_PER_LEARNER = 20
 
 
 @dataclass(frozen=True)
@@ -191,7 +179,7 @@ def release(
     log = replace(log, simulated=bool(account.simulated))
     earlier = check_budget(account, guarantee, given).n_without_guarantee
     # Measuring takes long: a person is asked before it.
-    account = account.agree(guarantee, check_names(log, generator, anyway=options.anyway))
+    account = account.agree(guarantee, check_worth(log, generator, options.meant_for, anyway=options.anyway))
     assessment = assess(log, generator, n_learners=options.n_learners)
     risk = {**assessment.to_json(), "figures_published": figures}
     try:
@@ -327,39 +315,3 @@ def _refusal(generator: Generator, reason: str) -> RefusedError:
         code="risk",
         settings=("method", "accept_risk"),
     )
-
-
-def explain(n_learners: int, n_actions: int, asked: float = math.inf) -> list[Prediction]:
-    """The accuracy that each risk and each epsilon would buy, from the public numbers of learners and actions.
-
-    The epsilon that was asked for is among them, unless it is that of a method without a guarantee.
-    """
-    wanted = {*EPSILONS, asked} if math.isfinite(asked) else EPSILONS
-    epsilons = explained_epsilons(lambda epsilon: RunsDP(epsilon).guarantee(n_learners), wanted)
-    return [predict(n_learners, n_actions, ROWS_PER_LEARNER, epsilon) for epsilon in epsilons]
-
-
-def explanation_figure(predictions: list[Prediction]) -> Figure:
-    """Expected errors against epsilon, all of them in percentage points."""
-    looks = {SHARES: Look(ACCENT), RATES: Look(WARNING, "diamond")}
-    points = [
-        Point(prediction.risk.epsilon, 100 * error, series=series)
-        for prediction in predictions
-        for series, error in (
-            (SHARES, prediction.action_shares),
-            (RATES, success_points(prediction.difficulty)),
-        )
-    ]
-    drawing = curves(
-        points,
-        "epsilon: smaller is more private",
-        ["expected error", "(percentage points)"],
-        looks=looks,
-        domain=[0.0, max(10.0, *(point.value for point in points))],
-        number=".0f",
-        bands=True,
-        logarithmic=True,
-        ticks=EPSILONS,
-        height=260,
-    )
-    return drawing.figure("Expected errors in percentage points, by epsilon")

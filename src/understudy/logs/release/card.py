@@ -10,10 +10,10 @@ from __future__ import annotations
 import csv
 import io
 import json
-import math
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from understudy.core.pages.card import (
     FIGURES_PUBLISHED,
@@ -28,8 +28,9 @@ from understudy.core.pages.levels import levels_figure, risk_levels
 from understudy.core.pages.render import render
 from understudy.core.pages.words import certainty, verdict
 from understudy.core.privacy.guarantee import Guarantee
-from understudy.logs.generators.budget import predict
+from understudy.logs.generators.forecast import forecast
 from understudy.logs.generators.generator import Generator
+from understudy.logs.generators.markov_dp import MarkovDP
 from understudy.logs.histograms import MOST_NAMED, portrait
 from understudy.logs.interactions import POOLED, Interactions
 from understudy.logs.release.accuracy import NOISE, uses_of, verdict_of
@@ -150,43 +151,46 @@ def pooled_share(synthetic: Interactions) -> float:
     return float(np.mean(synthetic.action == synthetic.actions.index(POOLED)))
 
 
+def _untold(synthetic: Interactions, believed: NDArray[np.float64]) -> float:
+    """The share of attempts without a name of their own by the noisy shares, and what walks miss of these.
+
+    With few names they cannot follow them: an attempt at what is pooled is drawn at another action.
+    """
+    drawn = np.bincount(synthetic.action, minlength=synthetic.n_actions) / max(synthetic.n_rows, 1)
+    missed = 0.5 * float(np.abs(drawn - believed).sum())
+    return min(1.0, float(believed[synthetic.actions.index(POOLED)]) + missed)
+
+
 def expected_errors(
     synthetic: Interactions, generator: Generator, guarantee: Guarantee
 ) -> dict[str, Any] | None:
-    """Errors predicted from the guarantee and the synthetic log alone; None without a guarantee.
+    """Errors foreseen from the guarantee and the synthetic log alone; None where there is no forecast for a method.
 
     How much of a fit is signal is computed from noisy sums only, so it may be shown.
     """
-    if not guarantee.formal:
+    if not guarantee.formal or not isinstance(generator, MarkovDP):
         return None
-    rows = synthetic.n_rows / max(synthetic.n_learners, 1)
-    # The fit is as exact as its learners make it, however many synthetic ones are drawn.
-    n_learners: int = getattr(generator, "n_learners_", synthetic.n_learners)
-    prediction = predict(n_learners, n_occurring(synthetic), rows, guarantee.epsilon)
-    signal: dict[str, float] = getattr(generator, "signal_", {})
     pooled = pooled_share(synthetic)
-    # The walks miss a part of the noisy shares that they are made from: with few names they cannot follow them.
-    found = np.bincount(synthetic.action, minlength=synthetic.n_actions) / max(synthetic.n_rows, 1)
-    believed = getattr(generator, "popularity_", found)
-    missed = 0.5 * float(np.abs(found - believed).sum())
-    untold = sum(share for name, share in zip(synthetic.actions, believed, strict=True) if name == POOLED)
-    difficulty = prediction.difficulty
-    if synthetic.n_learners < n_learners:
-        # So few rows were drawn that they add an error of their own.
-        drawn = 0.2 * synthetic.n_rows / max(n_occurring(synthetic), 1)
-        difficulty = math.hypot(difficulty, 1.0 / math.sqrt(max(drawn, 1.0)))
+    foreseen = forecast(
+        # The fit is as exact as its learners make it, however many synthetic ones are drawn.
+        generator.n_learners_,
+        synthetic.n_actions,
+        synthetic.n_rows / max(synthetic.n_learners, 1),
+        guarantee.epsilon,
+        pooled=_untold(synthetic, generator.popularity_) if POOLED in synthetic.actions else None,
+        drawn=synthetic.n_learners,
+    )
     return {
-        # From the real shares to the noisy ones, where a pooled attempt is not at the action it should be at, and from
-        # there to those that were drawn.
-        "action_shares": min(1.0, float(untold) + missed + prediction.action_shares),
+        "shares": foreseen.shares.to_json(),
         # Of what is pooled no action's difficulty is known, so there is no figure for the whole file.
-        "difficulty": None if pooled > MUCH_POOLED else difficulty,
-        "success_rate": getattr(generator, "success_error_", None),
-        "rows_factor": getattr(generator, "rows_factor_", None),
-        "longest": getattr(generator, "longest", None),
-        "unseen": getattr(generator, "unseen_", None),
-        "steps": "in order" if getattr(generator, "in_order_", False) else prediction.steps,
-        "signal": {name: round(share, 2) for name, share in signal.items()},
+        "difficulties": None if pooled > MUCH_POOLED else foreseen.difficulties.to_json(),
+        # Where an order was declared steps follow it, and how far off that is, is not foreseen.
+        "steps": None if getattr(generator, "in_order_", False) else foreseen.steps.to_json(),
+        "success_rate": generator.success_error_,
+        "rows_factor": generator.rows_factor_,
+        "longest": generator.longest,
+        "unseen": generator.unseen_,
+        "signal": {name: round(share, 2) for name, share in generator.signal_.items()},
     }
 
 

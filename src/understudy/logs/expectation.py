@@ -1,0 +1,226 @@
+"""What a release of a log at hand is worth, before it is paid for: forecasts, what a goal needs, and the gate.
+
+All of it uses the log's own number of rows, so it stays inside with the custodian.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from understudy.core.files.words import counted
+from understudy.core.pages.charts import Look, Point, curves
+from understudy.core.pages.figures import ACCENT, MUTED, WARNING, Figure
+from understudy.core.privacy.confirmation import Doubt
+from understudy.core.privacy.risk import explained_epsilons
+from understudy.errors import RefusedError, UsageError
+from understudy.logs.generators.forecast import (
+    USES,
+    Forecast,
+    Use,
+    forecast,
+    needed_epsilon,
+    needed_learners,
+    success_points,
+)
+from understudy.logs.generators.generator import Generator
+from understudy.logs.generators.markov_dp import MarkovDP
+from understudy.logs.generators.runs_dp import RunsDP
+from understudy.logs.interactions import Interactions
+from understudy.logs.names import FoundNames, check_names
+
+# Epsilons for which errors are shown, and the largest that is looked at for a goal.
+EPSILONS = (0.5, 1.0, 2.0, 4.0, 8.0)
+MOST_EPSILON = 50.0
+WORDS: dict[Use, str] = {
+    "shares": "how often each action is attempted",
+    "difficulties": "how difficult actions are",
+    "steps": "which action follows which",
+}
+_ALIASES: dict[str, Use] = {"actions": "shares", "transitions": "steps"}
+
+
+def expected_of(log: Interactions, epsilon: float, n_learners: int | None = None) -> Forecast:
+    """The forecast for a log like this one, of as many learners or of others."""
+    names = FoundNames.expected(log, RunsDP(epsilon))
+    return forecast(
+        n_learners or log.n_learners,
+        log.n_actions,
+        log.n_rows / max(log.n_learners, 1),
+        epsilon,
+        pooled=None if names is None else 1.0 - names.kept,
+    )
+
+
+def expectations(log: Interactions, generator: Generator) -> list[Forecast]:
+    """The errors at several risks and epsilons; what was asked for is among them, if it has an epsilon."""
+    asked = generator.guarantee(log.n_learners).epsilon
+    wanted = {*EPSILONS, asked} if math.isfinite(asked) else EPSILONS
+    epsilons = explained_epsilons(lambda epsilon: RunsDP(epsilon).guarantee(log.n_learners), wanted)
+    return [expected_of(log, epsilon) for epsilon in epsilons]
+
+
+def expectation_figure(forecasts: Sequence[Forecast]) -> Figure:
+    """Expected errors against epsilon, all of them in percentage points."""
+    looks = {
+        "shares of actions": Look(ACCENT),
+        "success rate of an action": Look(WARNING, "diamond"),
+        "steps between actions": Look(MUTED, "square"),
+    }
+    points = [
+        Point(each.risk.epsilon, points(error.expected), points(error.low), points(error.high), series)
+        for each in forecasts
+        for series, error, points in zip(
+            looks,
+            (each.shares, each.difficulties, each.steps),
+            (_points, lambda error: _points(success_points(error)), _points),
+            strict=True,
+        )
+    ]
+    drawing = curves(
+        points,
+        "epsilon: smaller is more private",
+        ["expected error", "(percentage points)"],
+        looks=looks,
+        domain=[0.0, 100.0],
+        number=".0f",
+        bands=True,
+        logarithmic=True,
+        ticks=EPSILONS,
+        height=260,
+    )
+    return drawing.figure("Expected errors in percentage points, by epsilon")
+
+
+def _points(share: float) -> float:
+    return 100.0 * min(share, 1.0)
+
+
+@dataclass(frozen=True)
+class Goal:
+    """An error that should not be passed: `difficulties 0.3`, `steps 0.2` or `shares 0.1`."""
+
+    use: Use
+    within: float
+
+    @classmethod
+    def parse(cls, text: str) -> Goal:
+        """From a word and a number."""
+        name, _, number = text.strip().partition(" ")
+        use = _ALIASES.get(name, name)
+        try:
+            within = float(number.removeprefix("within ").replace(",", "."))
+        except ValueError:
+            within = math.nan
+        if use not in USES or not 0 < within < 10:
+            raise UsageError(
+                f"'{text}' is no goal.",
+                hint="say what for and within how much: 'difficulties 0.3' (log-odds), 'steps 0.2' or 'shares 0.1' "
+                "(of attempts).",
+                code="bad-goal",
+                settings=("within",),
+            )
+        return cls(use, within)
+
+
+@dataclass(frozen=True)
+class Reach:
+    """What it takes to reach a goal with a log: an epsilon, or more learners."""
+
+    goal: Goal
+    epsilon: float
+    """Infinite where no epsilon does."""
+    learners: float
+    """How many would do at epsilon 8 with as many rows each."""
+    n_learners: int
+    remaining: float
+    """What may be spent on these learners."""
+
+    def __str__(self) -> str:
+        goal = f"{self.goal.use} within {self.goal.within:g}"
+        if math.isfinite(self.epsilon) and self.epsilon <= self.remaining:
+            left = (
+                ""
+                if math.isinf(self.remaining)
+                else f"; {self.remaining - self.epsilon:.2g} would be left, or more"
+            )
+            return f"{goal}: epsilon {self.epsilon:.2g} is needed{left}."
+        more = (
+            f"about {float(f'{self.learners:.2g}'):,.0f} would do at epsilon 8"
+            if math.isfinite(self.learners)
+            else "and more learners would not do"
+        )
+        if math.isfinite(self.epsilon):
+            short = f"epsilon {self.epsilon:.2g} is needed, and {self.remaining:.2g} is left"
+            return f"{goal}: {short}; {more}."
+        return f"{goal}: not reachable with {counted(self.n_learners, 'learner')}; {more}."
+
+    def to_json(self) -> dict[str, Any]:
+        """For machines; what cannot be reached is null."""
+        return {
+            "use": self.goal.use,
+            "within": self.goal.within,
+            "epsilon": self.epsilon if math.isfinite(self.epsilon) else None,
+            "learners": self.learners if math.isfinite(self.learners) else None,
+            "remaining": self.remaining if math.isfinite(self.remaining) else None,
+        }
+
+
+def reach(log: Interactions, goal: Goal, remaining: float) -> Reach:
+    """What a goal needs."""
+    return Reach(
+        goal,
+        needed_epsilon(goal.use, goal.within, lambda epsilon: expected_of(log, epsilon), MOST_EPSILON),
+        needed_learners(goal.use, goal.within, lambda n: expected_of(log, 8.0, n)),
+        log.n_learners,
+        remaining,
+    )
+
+
+def check_worth(
+    log: Interactions, generator: Generator, meant_for: str = "", *, anyway: bool
+) -> tuple[Doubt, ...]:
+    """Refuse to pay for what would be noise for what it is meant for, unless `anyway`; what else should be known first.
+
+    Without a purpose, shares and difficulties count: where steps are hidden, the rest may be worth having.
+    """
+    meant = _uses(meant_for)
+    doubts = check_names(log, generator, anyway=anyway)
+    if not isinstance(generator, MarkovDP) or log.simulated:
+        return doubts
+    epsilon = generator.guarantee(log.n_learners).epsilon
+    # Where an order is declared, steps follow it as far as learners do.
+    noisy = [use for use in expected_of(log, epsilon).noise if use != "steps" or log.chapters is None]
+    if not noisy:
+        return doubts
+    about = " and ".join(WORDS[use] for use in noisy)
+    sentence = f"Stays inside: at epsilon {epsilon:g} little but noise is to be expected about {about}."
+    if anyway or not meant & set(noisy):
+        return (*doubts, Doubt(sentence, ("explain",)))
+    raise RefusedError(
+        f"{sentence} Nothing was spent.",
+        hint="group actions (chapters in place of steps), wait for more learners, or release difficulties alone, which "
+        "cost less. Or say what the data is meant for, or go on all the same.",
+        code="mostly-noise",
+        settings=("explain", "meant_for", "anyway"),
+        noise=noisy,
+        epsilon=epsilon,
+    )
+
+
+def _uses(meant_for: str) -> set[Use]:
+    """The uses that a custodian names, with commas between them."""
+    found: set[Use] = set()
+    for name in meant_for.replace(",", " ").split():
+        use = _ALIASES.get(name, name)
+        if use not in USES:
+            raise UsageError(
+                f"no data can be meant for '{name}' here.",
+                hint="it may be meant for " + ", ".join(USES) + ", or several of them.",
+                code="bad-use",
+                settings=("meant_for",),
+            )
+        found.add(use)
+    return found or {"shares", "difficulties"}

@@ -1,0 +1,244 @@
+"""How far a private release will be off, before anything is spent: one forecast for `--explain`, gates and cards.
+
+From four numbers: learners, actions, rows per learner, epsilon. It follows the budget of `runs-dp` (noise of each sum,
+norms, shrinking) and states an interval in which nine of ten releases lie, over simulated logs of very different
+shapes: `python -m reproductions.forecasts` measures that, and docs/explanation/forecasts.md shows it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from math import inf, log, sqrt
+from typing import Any, Literal, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import expit
+
+from understudy.core.privacy.composition import default_delta
+from understudy.core.privacy.risk import StatedRisk
+from understudy.logs.generators.budget import (
+    VOCABULARY_SHARE,
+    budget,
+    choose_most_rows,
+    choose_norm,
+    slope_norm,
+    stated,
+)
+from understudy.logs.generators.markov_dp import ROW_NORM_GROWS, RUN_NORM_GROWS
+from understudy.logs.generators.private_sums import bin_edges
+from understudy.logs.generators.runs_dp import JUMP_NORM, shares_for
+from understudy.logs.models.lengths import USUAL_SPREAD, Lengths
+
+Floats = NDArray[np.float64]
+
+Use = Literal["shares", "difficulties", "steps"]
+USES: tuple[Use, ...] = get_args(Use)
+
+# The longest sequence for which rows are predicted: the usual one.
+LONGEST = 1000
+# Two of three rows stay at their action, and a learner's rows have this times the usual growth as their norm.
+USUAL_STAYS, USUAL_NORM = 2 / 3, 1.3
+# How far off one is without any release: actions all alike, difficulties all alike, steps by popularity.
+UNKNOWN_SHARES, UNKNOWN_DIFFICULTIES, UNKNOWN_STEPS = 0.43, 0.8, 0.4
+# A release that leaves more than this of it is noise for the most part.
+MOSTLY = 2 / 3
+# Nine of ten releases lie between these multiples of what is expected.
+LOW, HIGH = 0.5, 1.8
+
+
+@dataclass(frozen=True)
+class Error:
+    """An error to expect: what privacy does, what chance does in a log of finite size, and both together.
+
+    Of shares of attempts and of steps it is the share that is elsewhere than it should be, of difficulties a typical
+    distance in log-odds. Whoever knows nothing about these learners is off by about `unknowing`.
+    """
+
+    noise: float
+    chance: float
+    unknowing: float
+
+    @property
+    def expected(self) -> float:
+        """Of a release like this one."""
+        return sqrt(self.noise**2 + self.chance**2)
+
+    @property
+    def low(self) -> float:
+        """Nineteen of twenty releases are off by more."""
+        return LOW * self.expected
+
+    @property
+    def high(self) -> float:
+        """Nineteen of twenty releases are off by less."""
+        return HIGH * self.expected
+
+    @property
+    def mostly_noise(self) -> bool:
+        """Whether what is not known without the release would for the most part be unknown after it."""
+        return self.noise > MOSTLY * self.unknowing
+
+    def to_json(self) -> dict[str, Any]:
+        """For machines."""
+        names = ("expected", "low", "high", "noise", "chance", "mostly_noise")
+        return {name: getattr(self, name) for name in names}
+
+
+@dataclass(frozen=True)
+class Forecast:
+    """Errors to expect of a release, by what it may be used for."""
+
+    risk: StatedRisk
+    shares: Error
+    difficulties: Error
+    steps: Error
+    rows_factor: float
+    """The mean number of rows is within this factor of the real one, as a rule."""
+
+    def of(self, use: Use) -> Error:
+        """The error for a use."""
+        error: Error = getattr(self, use)
+        return error
+
+    @property
+    def noise(self) -> list[Use]:
+        """The uses for which the release would be noise for the most part."""
+        return [use for use in USES if self.of(use).mostly_noise]
+
+    def to_json(self) -> dict[str, Any]:
+        """For machines."""
+        errors: dict[str, Any] = {use: self.of(use).to_json() for use in USES}
+        return {**vars(self.risk), **errors, "rows_factor": self.rows_factor}
+
+
+def forecast(
+    n_learners: int,
+    n_actions: int,
+    rows_per_learner: float,
+    epsilon: float,
+    *,
+    pooled: float | None = None,
+    drawn: int | None = None,
+) -> Forecast:
+    """What to expect of `runs-dp`, and of `markov-dp`, which is off by a little more.
+
+    Where names are found, `pooled` is the share of rows whose names are not told. `drawn` is the number of synthetic
+    learners where that is not the number of learners.
+    """
+    delta = default_delta(n_learners)
+    rho = budget(epsilon, delta) * (1.0 if pooled is None else 1.0 - VOCABULARY_SHARE)
+    shares = shares_for(n_learners)
+    rho_of = {name: rho * share / sum(shares.values()) for name, share in shares.items()}
+    n_rows = n_learners * max(rows_per_learner, 1.0)
+    law = _usual_lengths(max(rows_per_learner, 1.0))
+    rows = np.arange(1.0, LONGEST + 1)
+
+    # Noise of shares, each cell by half its mean absolute value, drawn to the same share as far as it is noise.
+    size = USUAL_NORM * rows**ROW_NORM_GROWS
+    norm = choose_norm(size, n_learners * law, n_rows, n_actions, rho_of["rows"])
+    kept = 1.0 - float(law @ np.maximum(size - norm, 0.0) / (law @ size))
+    noise = 0.4 * n_actions * norm / sqrt(rho_of["rows"]) / n_rows / max(kept, 0.05)
+    of_shares = Error(
+        _below(sqrt(_drawn(0.7 * noise, UNKNOWN_SHARES) ** 2 + 0.018**2)),
+        _below(1.1 * sqrt(n_actions / n_rows)),
+        UNKNOWN_SHARES,
+    )
+
+    # Noise of slopes over curvature, which is 0.15 for a row; what a finite log tells about them is shrunk as well.
+    slopes = sum(value for name, value in rho_of.items() if name.startswith("slopes"))
+    noise = 2.0 * n_actions * 2.0 * slope_norm(n_learners, rho) / sqrt(2.0 * slopes) / (0.15 * n_rows)
+    of_difficulties = Error(
+        sqrt(_drawn(noise, UNKNOWN_DIFFICULTIES) ** 2 + 0.02**2),
+        _drawn(0.7 * sqrt(n_actions / (0.2 * n_rows)), UNKNOWN_DIFFICULTIES),
+        UNKNOWN_DIFFICULTIES,
+    )
+
+    # Noise of a jump beside the jumps from an action; steps also go wrong as shares do.
+    runs = np.maximum(rows * (1.0 - USUAL_STAYS), 1.0)
+    norm = choose_norm(
+        runs**RUN_NORM_GROWS, n_learners * law, n_rows * (1.0 - USUAL_STAYS), n_actions, rho_of["runs"]
+    )
+    noise = max(JUMP_NORM * norm, 1.0) / sqrt(rho_of["jumps"]) / (n_rows * (1.0 - USUAL_STAYS) / n_actions)
+    hidden = UNKNOWN_STEPS * 25.0 * noise / (1.0 + 25.0 * noise)
+    of_steps = Error(
+        _below(sqrt(of_shares.noise**2 + hidden**2)), _below(2.3 * sqrt(n_actions / n_rows)), UNKNOWN_STEPS
+    )
+
+    if pooled:
+        # A pooled attempt is at no action that it should be at, and of its action nothing is known.
+        unknown = (1.0 - pooled) * of_difficulties.noise**2 + pooled * UNKNOWN_DIFFICULTIES**2
+        of_difficulties = replace(of_difficulties, noise=sqrt(unknown))
+        of_shares, of_steps = (
+            replace(each, noise=min(1.0, pooled + (1.0 - pooled) * each.noise))
+            for each in (of_shares, of_steps)
+        )
+    # More synthetic learners than there were real ones know no more than these.
+    few = 1.0 if drawn is None else sqrt(max(1.0, n_learners / max(drawn, 1)))
+    of_shares, of_difficulties, of_steps = (
+        replace(each, chance=few * each.chance) for each in (of_shares, of_difficulties, of_steps)
+    )
+    risk = StatedRisk.of(stated(epsilon, delta, ""))
+    return Forecast(risk, of_shares, of_difficulties, of_steps, _rows_factor(n_learners, law, rho_of))
+
+
+def success_points(difficulty: float) -> float:
+    """An error of difficulty (log-odds) as one of the success rate, where it is largest: at one half."""
+    return float(expit(difficulty)) - 0.5
+
+
+def needed_epsilon(use: Use, within: float, expect: Callable[[float], Forecast], most: float) -> float:
+    """The smallest epsilon at which the expected error of a use is within a number; infinite beyond `most`."""
+    return _smallest(lambda epsilon: expect(epsilon).of(use).expected <= within, 0.01, most, 0.01)
+
+
+def needed_learners(use: Use, within: float, expect: Callable[[int], Forecast]) -> float:
+    """About how many learners it takes; infinite beyond ten millions."""
+    return _smallest(lambda n: expect(int(n)).of(use).expected <= within, 2.0, 1e7, 0.02)
+
+
+def _smallest(enough: Callable[[float], bool], low: float, high: float, close: float) -> float:
+    """Where `enough` begins to hold, to a share of `close`."""
+    if not enough(high):
+        return inf
+    while high / low > 1.0 + close:
+        middle = sqrt(low * high)
+        low, high = (low, middle) if enough(middle) else (middle, high)
+    return high
+
+
+def _drawn(noise: float, spread: float) -> float:
+    """The error that is left of noise when it is drawn to the middle of what has this spread."""
+    return noise * spread / sqrt(noise**2 + spread**2)
+
+
+def _below(error: float) -> float:
+    """A share that is elsewhere, never more than all."""
+    return error / sqrt(sqrt(1.0 + error**4))
+
+
+@lru_cache
+def _usual_lengths(mean: float) -> Floats:
+    """Lengths with the usual spread and this mean."""
+    rows = np.arange(1.0, LONGEST + 1)
+    middle = log(mean) - USUAL_SPREAD**2 / 2.0
+    law: Floats = np.exp(-0.5 * ((np.log(rows) - middle) / USUAL_SPREAD) ** 2) / rows
+    law /= law.sum()
+    return law
+
+
+def _rows_factor(n_learners: int, law: Floats, rho_of: dict[str, float]) -> float:
+    """The factor that a fit would state, if lengths had the usual spread and all noise happened to be zero."""
+    lengths = Lengths(n_learners, bin_edges(LONGEST))
+    logarithm = np.log(lengths.rows)
+    position = logarithm / logarithm[-1]
+    # Replacing a learner moves the first two by sqrt(2), and rows up to `most` by sqrt(3) `most`, with two noises.
+    moments = n_learners * np.array([law @ position, law @ position**2])
+    lengths.observe_moments(moments, 1.0 / sqrt(rho_of["length moments"]))
+    lengths.observe_bins(n_learners * lengths.bins(law), 1.0 / sqrt(rho_of["lengths"]))
+    most, _ = choose_most_rows(lengths.law()[0], n_learners, rho_of["totals"])
+    counted = np.minimum(lengths.rows, most)
+    lengths.observe(counted, n_learners * float(law @ counted), most * sqrt(3.0 / rho_of["totals"]))
+    return lengths.law()[1]

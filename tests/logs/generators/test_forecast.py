@@ -1,0 +1,61 @@
+"""Forecasts: monotone where they have to be, the other way round the same, and true on a few logs."""
+
+import numpy as np
+import pytest
+
+from understudy.core.privacy.noise import seeded_noise
+from understudy.logs.generators.forecast import USES, forecast, needed_epsilon, needed_learners
+from understudy.logs.generators.runs_dp import RunsDP
+from understudy.logs.simulate import Classroom
+from understudy.logs.utility import Comparison, Real, action_tv, transition_tv, wrmse_centred
+
+MEASURES = {"shares": action_tv, "difficulties": wrmse_centred, "steps": transition_tv}
+
+
+@pytest.mark.parametrize("use", USES)
+def test_more_learners_and_more_epsilon_are_off_by_less(use):
+    by_epsilon = [forecast(300, 40, 30, epsilon).of(use).expected for epsilon in (0.5, 1, 2, 4, 8)]
+    by_learners = [forecast(n, 40, 30, 2.0).of(use).expected for n in (30, 100, 1000, 10_000)]
+    by_actions = [forecast(300, m, 30, 2.0).of(use).expected for m in (5, 50, 500)]
+    assert by_epsilon == sorted(by_epsilon, reverse=True)
+    assert by_learners == sorted(by_learners, reverse=True)
+    assert by_actions == sorted(by_actions)
+
+
+@pytest.mark.parametrize("use", USES)
+def test_the_other_way_round_gives_the_same_error(use):
+    wanted = forecast(2000, 40, 30, 3.0).of(use).expected
+    found = needed_epsilon(use, wanted, lambda epsilon: forecast(2000, 40, 30, epsilon), 50.0)
+    assert found == pytest.approx(3.0, rel=0.02)
+    assert needed_epsilon(use, 1e-6, lambda epsilon: forecast(2000, 40, 30, epsilon), 50.0) == np.inf
+    learners = needed_learners(use, wanted, lambda n: forecast(n, 40, 30, 3.0))
+    # With 1,500 learners and more there are other rounds, so the error has a small step there.
+    assert learners == pytest.approx(2000, rel=0.1)
+
+
+def test_noise_and_chance_are_told_apart():
+    error = forecast(100_000, 20, 50, 8.0).shares
+    small = forecast(50, 400, 10, 0.5)
+    assert error.noise < 0.05 > error.chance
+    assert set(small.noise) == set(USES)
+    assert forecast(100_000, 20, 50, 8.0).noise == []
+    few = forecast(1000, 40, 30, 8.0, drawn=10)
+    assert few.shares.noise == forecast(1000, 40, 30, 8.0).shares.noise
+    assert few.shares.chance > forecast(1000, 40, 30, 8.0).shares.chance
+    # What is pooled is at no action that it should be at.
+    assert forecast(1000, 40, 30, 8.0, pooled=0.5).shares.noise > 0.5
+
+
+def test_forecasts_come_true_on_a_few_logs():
+    """A small version of `python -m reproductions.forecasts`, which has hundreds."""
+    rng = np.random.default_rng(8)
+    inside, n = 0, 0
+    for n_learners, n_actions, epsilon in ((60, 8, 8.0), (400, 30, 2.0), (1600, 60, 1.0), (200, 300, 4.0)):
+        log = Classroom(n_learners=n_learners, n_actions=n_actions).simulate(rng).declare()
+        foreseen = forecast(n_learners, n_actions, log.n_rows / n_learners, epsilon)
+        synthetic = RunsDP(epsilon).fit(log, rng, seeded_noise(rng)).sample(None, rng)
+        comparison = Comparison(Real(log, log), synthetic)
+        for use, measure in MEASURES.items():
+            inside += foreseen.of(use).low <= measure(comparison) <= foreseen.of(use).high
+            n += 1
+    assert inside >= n - 2

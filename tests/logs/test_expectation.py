@@ -1,0 +1,77 @@
+"""What a release is worth: what a goal needs, and the gate before the charge."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from understudy.errors import RefusedError, UsageError
+from understudy.logs.expectation import Goal, check_worth, expected_of, reach
+from understudy.logs.generators.baselines import Drop
+from understudy.logs.generators.runs_dp import RunsDP
+from understudy.logs.simulate import Classroom
+
+
+def classroom(n_learners, n_actions):
+    log = Classroom(n_learners=n_learners, n_actions=n_actions).simulate(np.random.default_rng(0))
+    return replace(log.declare(), simulated=False)
+
+
+LARGE, SMALL = classroom(1200, 10), classroom(40, 200)
+
+
+@pytest.mark.parametrize(
+    ("text", "goal"),
+    [
+        ("difficulties 0.3", Goal("difficulties", 0.3)),
+        ("transitions within 0,2", Goal("steps", 0.2)),
+        (" actions .1", Goal("shares", 0.1)),
+    ],
+)
+def test_a_goal_is_a_word_and_a_number(text, goal):
+    assert Goal.parse(text) == goal
+
+
+@pytest.mark.parametrize("text", ["", "difficulties", "beauty 0.3", "steps -1", "steps nan", "steps a lot"])
+def test_what_is_no_goal_is_refused(text):
+    with pytest.raises(UsageError, match="is no goal"):
+        Goal.parse(text)
+
+
+def test_a_goal_needs_an_epsilon_and_tells_what_is_left():
+    found = reach(LARGE, Goal("difficulties", 0.4), remaining=10.0)
+    assert expected_of(LARGE, found.epsilon).difficulties.expected == pytest.approx(0.4, rel=0.02)
+    assert str(found).startswith(f"difficulties within 0.4: epsilon {found.epsilon:.2g} is needed; ")
+    assert "left" not in str(replace(found, remaining=float("inf")))
+    assert "is needed, and 0.01 is left" in str(replace(found, remaining=0.01))
+
+
+def test_what_no_epsilon_reaches_needs_more_learners():
+    found = reach(SMALL, Goal("steps", 0.2), remaining=10.0)
+    assert "not reachable with 40 learners; about " in str(found)
+    assert found.to_json()["epsilon"] is None
+    assert expected_of(SMALL, 8.0, int(found.learners)).steps.expected == pytest.approx(0.2, rel=0.05)
+
+
+def test_noise_is_not_paid_for_unless_somebody_says_so():
+    with pytest.raises(RefusedError, match=r"little but noise .* Nothing was spent") as refused:
+        check_worth(SMALL, RunsDP(1.0), anyway=False)
+    assert refused.value.code == "mostly-noise"
+    assert set(refused.value.fields["noise"]) == {"shares", "difficulties", "steps"}
+    (doubt,) = check_worth(SMALL, RunsDP(1.0), anyway=True)
+    assert "little but noise" in str(doubt)
+    # Simulated learners have nothing to lose, and without a guarantee nothing is foreseen.
+    assert check_worth(replace(SMALL, simulated=True), RunsDP(1.0), anyway=False) == ()
+    assert check_worth(SMALL, Drop(0.5), anyway=False) == ()
+    assert check_worth(LARGE, RunsDP(8.0), "shares, difficulties steps", anyway=False) == ()
+
+
+def test_it_counts_what_the_data_is_meant_for():
+    middling = classroom(600, 100)
+    assert expected_of(middling, 3.0).noise == ["steps"]
+    (doubt,) = check_worth(middling, RunsDP(3.0), anyway=False)
+    assert "which action follows which" in str(doubt)
+    with pytest.raises(RefusedError, match="which action follows which"):
+        check_worth(middling, RunsDP(3.0), "transitions", anyway=False)
+    with pytest.raises(UsageError, match="meant for 'beauty'"):
+        check_worth(middling, RunsDP(3.0), "beauty", anyway=False)
