@@ -292,7 +292,11 @@ def test_the_default_release_is_private_and_charged_once(room, tmp_path):
     predictions = json.loads(explained.stdout)["predictions"]
     assert {0.02, 0.05, 0.1, 0.2} <= {row["found"] for row in predictions}
     assert {"epsilon", "delta", "mu", "guessed", "singled_out", "rows_factor"} <= predictions[0].keys()
-    assert not list(tmp_path.glob("*explained*"))
+    # The figure stays inside like the rest, and no bundle was made.
+    assert {path.name for path in tmp_path.glob("bundle*")} == {
+        "bundle-explained.svg",
+        "bundle-explained.png",
+    }
     asked = run("release", log, "-o", "bundle", "--explain", "--json", "--risk", "4 in 100", cwd=tmp_path)
     usual = {row["epsilon"] for row in predictions}
     (extra,) = {row["epsilon"] for row in json.loads(asked.stdout)["predictions"]} - usual
