@@ -20,9 +20,9 @@ from understudy.logs.generators.budget import (
     VOCABULARY_SHARE,
     Spending,
     budget,
-    predict,
     vocabulary_threshold,
 )
+from understudy.logs.generators.forecast import forecast
 from understudy.logs.generators.markov_dp import MarkovDP
 from understudy.logs.generators.private_sums import RESOLUTION, Total, WalkStatistics, bin_edges, first_rows
 from understudy.logs.generators.registry import as_generator
@@ -280,18 +280,19 @@ def test_at_a_tiny_epsilon_nothing_is_taken_for_signal():
 @pytest.mark.parametrize("kind", [MarkovDP, RunsDP])
 @pytest.mark.parametrize("epsilon", [2.0, 8.0])
 def test_errors_are_about_as_predicted(epsilon, kind):
-    """What the card and --explain expect is within a factor of 2 of what is measured, mean of four fits."""
+    """What the card and --explain expect has what is measured in its interval, mean of four fits."""
     log = Classroom(n_learners=600).simulate(np.random.default_rng(1)).declare()
     found = []
     for seed in range(4):
         rng = np.random.default_rng(seed)
         synthetic = kind(epsilon).fit(log, rng, seeded_noise(rng)).sample(None, rng)
         metrics = measure(Real(log, log), synthetic)
-        found.append((metrics["action_tv"], metrics["wrmse_centred"]))
-    shares, difficulty = np.mean(found, axis=0)
-    expected = predict(600, log.n_actions, log.n_rows / 600, epsilon)
-    assert 0.5 < expected.action_shares / shares < 2
-    assert 0.5 < expected.difficulty / difficulty < 2
+        found.append([metrics[name] for name in ("action_tv", "wrmse_centred", "transition_tv")])
+    expected = forecast(600, log.n_actions, log.n_rows / 600, epsilon)
+    for error, measured in zip(
+        (expected.shares, expected.difficulties, expected.steps), np.mean(found, axis=0), strict=True
+    ):
+        assert error.low <= measured <= error.high
 
 
 def test_rare_paths_are_hidden():

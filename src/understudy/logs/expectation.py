@@ -198,13 +198,13 @@ def check_worth(
     about = " and ".join(WORDS[use] for use in noisy)
     sentence = f"Stays inside: at epsilon {epsilon:g} little but noise is to be expected about {about}."
     if anyway or not meant & set(noisy):
-        return (*doubts, Doubt(sentence, ("explain",)))
+        return (*doubts, Doubt(sentence))
     raise RefusedError(
         f"{sentence} Nothing was spent.",
         hint="group actions (chapters in place of steps), wait for more learners, or release difficulties alone, which "
         "cost less. Or say what the data is meant for, or go on all the same.",
         code="mostly-noise",
-        settings=("explain", "meant_for", "anyway"),
+        settings=("meant_for", "anyway"),
         noise=noisy,
         epsilon=epsilon,
     )
