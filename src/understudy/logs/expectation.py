@@ -75,7 +75,7 @@ def expectation_figure(forecasts: Sequence[Forecast]) -> Figure:
         for series, error, points in zip(
             looks,
             (each.shares, each.difficulties, each.steps),
-            (_points, lambda error: _points(success_points(error)), _points),
+            (_points, _success_points, _points),
             strict=True,
         )
     ]
@@ -96,6 +96,10 @@ def expectation_figure(forecasts: Sequence[Forecast]) -> Figure:
 
 def _points(share: float) -> float:
     return 100.0 * min(share, 1.0)
+
+
+def _success_points(difficulty: float) -> float:
+    return _points(success_points(difficulty))
 
 
 @dataclass(frozen=True)
