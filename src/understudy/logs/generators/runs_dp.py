@@ -105,15 +105,15 @@ class RunsDP(MarkovDP):
     def _fit_chain(self, log: Interactions, spending: Spending) -> None:
         walks = WalkStatistics(log)
         starts, stay_share = self._fit_lengths(walks, spending)
-        self.stay_share_ = self._closer(
+        self.stay_share_, _ = self._closer(
             *self._guessed(stay_share), walks.repeats(), log.lengths, spending, "stays"
         )
         successes = totals(log.learner, log.outcome, log.n_learners)
-        self.success_rate_ = self._closer(
+        self.success_rate_, self.success_error_ = self._closer(
             *self._guessed(self.success_rate_), successes, log.lengths, spending, "successes"
         )
         new, n_jumps = walks.new_jumps()
-        self.new_share_ = self._closer(
+        self.new_share_, _ = self._closer(
             *USUAL_NEW, new, n_jumps, spending, "new jumps", of_rows=1.0 - self.stay_share_
         )
         row_norm, run_norm = self._norms(walks, spending, self.stay_share_)
@@ -152,11 +152,11 @@ class RunsDP(MarkovDP):
         name: str,
         *,
         of_rows: float = 1.0,
-    ) -> float:
+    ) -> tuple[float, float]:
         """A share of all rows, or of a share of them, by what learners have beyond it, each cut on both sides.
 
         That is far less than they have in all, so it can be cut at far less. In two rounds: what is cut is
-        wrong by as much as the share was off.
+        wrong by as much as the share was off. Returned with how far it is off at most, as a rule.
         """
         rows = np.arange(1, self.longest + 1)
         limits = np.geomspace(1.0, self.longest, 60)
@@ -167,9 +167,10 @@ class RunsDP(MarkovDP):
             best = int(np.argmin(noise + doubt * cut))
             (beyond,) = spending.spend(f"{turn} {name}", signed_sum(yes - rate * n, float(limits[best])))
             known = doubt**2 / (doubt**2 + noise[best] ** 2)
-            doubt = max(sqrt(known) * float(noise[best]), LEAST_DOUBT)
+            # What noise leaves, and what is cut of a share that was off.
+            doubt = max(sqrt(known) * float(noise[best]) + doubt * float(cut[best]), LEAST_DOUBT)
             rate = float(np.clip(rate + known * beyond.values[0] / (of_rows * self._n_rows), 0.02, 0.98))
-        return rate
+        return rate, min(2.0 * doubt, 1.0)
 
     def _fit_outcomes(self, log: Interactions, spending: Spending) -> None:
         slopes = [name for name in spending.unspent if name.startswith("slopes")]
