@@ -136,7 +136,7 @@ def page(text: str, rows: list[dict[str, str]]) -> str:
 
 @app.command()
 def measure(
-    n_logs: Annotated[int, typer.Option(help="Logs to draw.")] = 200,
+    n_logs: Annotated[int, typer.Option(help="Logs to draw.")] = 160,
     seed: Annotated[int, typer.Option(help="Which logs.")] = 0,
 ) -> None:
     """Draw logs, make a release of each and write the table."""

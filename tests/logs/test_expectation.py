@@ -34,7 +34,7 @@ def test_a_goal_is_a_word_and_a_number(text, goal):
 
 @pytest.mark.parametrize("text", ["", "difficulties", "beauty 0.3", "steps -1", "steps nan", "steps a lot"])
 def test_what_is_no_goal_is_refused(text):
-    with pytest.raises(UsageError, match="is no goal"):
+    with pytest.raises(UsageError, match="is not a goal"):
         Goal.parse(text)
 
 
@@ -68,10 +68,10 @@ def test_noise_is_not_paid_for_unless_somebody_says_so():
 
 def test_it_counts_what_the_data_is_meant_for():
     middling = classroom(600, 100)
-    assert expected_of(middling, 3.0).noise == ["steps"]
+    assert expected_of(middling, 3.0).mostly_noise_for == ["steps"]
     (doubt,) = check_worth(middling, RunsDP(3.0), anyway=False)
     assert "which action follows which" in str(doubt)
     with pytest.raises(RefusedError, match="which action follows which"):
         check_worth(middling, RunsDP(3.0), "transitions", anyway=False)
-    with pytest.raises(UsageError, match="meant for 'beauty'"):
+    with pytest.raises(UsageError, match="no use 'beauty'"):
         check_worth(middling, RunsDP(3.0), "beauty", anyway=False)

@@ -27,7 +27,7 @@ from understudy.core.privacy.risk import RiskLimit, worst_case
 from understudy.logs.attacks.attribute import AttributeEstimate
 from understudy.logs.audit import MEMBERSHIP_ATTACKS
 from understudy.logs.expectation import expectation_figure
-from understudy.logs.generators.forecast import Error, forecast, success_points
+from understudy.logs.generators.forecast import ExpectedError, forecast, success_points
 from understudy.logs.histograms import histograms
 from understudy.logs.inspect import inspect
 from understudy.logs.interactions import Interactions
@@ -294,9 +294,9 @@ def test_the_risk_that_was_asked_for_is_repeated() -> None:
 
 
 def test_errors_are_totals_in_percentage_points_by_use() -> None:
-    off = Error(noise=0.3, chance=0.1, unknowing=0.8).to_json()
+    off = ExpectedError(noise=0.3, chance=0.1, unknowing=0.8).to_json()
     expected = {
-        "shares": Error(noise=0.6, chance=0.0, unknowing=0.43).to_json(),
+        "shares": ExpectedError(noise=0.6, chance=0.0, unknowing=0.43).to_json(),
         "difficulties": off,
         "success_rate": 0.071,
         "rows_factor": 1.5,
@@ -315,7 +315,7 @@ def test_errors_are_totals_in_percentage_points_by_use() -> None:
     assert "little but noise about how often each action is attempted" in verdict_of(
         FORMAL, uses, keeps_rows=False
     )
-    lost = Error(noise=0.7, chance=0.1, unknowing=0.8).to_json()
+    lost = ExpectedError(noise=0.7, chance=0.1, unknowing=0.8).to_json()
     hidden = uses_of({**expected, "difficulties": lost, "steps": lost}, 3000, 100)
     assert "apart from its size and its format it is mostly noise" in verdict_of(
         FORMAL, hidden, keeps_rows=False

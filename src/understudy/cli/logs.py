@@ -23,7 +23,7 @@ from understudy.errors import DataError
 from understudy.logs.audit import Audit
 from understudy.logs.audit import audit as audit_logs
 from understudy.logs.expectation import Goal, expectation_figure, expectations, reach
-from understudy.logs.generators.forecast import USES, Error
+from understudy.logs.generators.forecast import USES, ExpectedError
 from understudy.logs.generators.generator import Generator
 from understudy.logs.generators.registry import chosen_generator
 from understudy.logs.inspect import Inspection
@@ -237,7 +237,8 @@ def release(
         typer.Option(
             is_eager=True,
             callback=load,
-            help="A file (understudy.toml) with what one would type; options that are typed win over it.",
+            help="A file (understudy.toml) with what one would type, FILE and --out included; "
+            "options that are typed win over it.",
         ),
     ] = None,
     write_plan: Annotated[
@@ -253,7 +254,7 @@ def release(
     within: Annotated[
         list[str] | None,
         typer.Option(
-            help="With --explain, which epsilon it takes: 'difficulties 0.3' (log-odds), 'steps 0.2', 'shares 0.1'."
+            help="Like --explain, and which epsilon it takes: 'difficulties 0.3' (log-odds), 'steps 0.2', 'shares 0.1'."
         ),
     ] = None,
     as_json: AsJson = False,
@@ -272,7 +273,7 @@ def release(
     if write_plan is not None or plan_page is not None:
         _plan(log, file, out, method, reading, options, write_plan, plan_page, as_json)
         return
-    if explain:
+    if explain or within:
         log.origin.refuse_people("the synthetic file", log.actions)
         goals = [Goal.parse(text) for text in within or ()]
         account = Account.open(options, log.origin, simulated=log.simulated)
@@ -433,8 +434,8 @@ def _explain(
         return
     rows = log.n_rows / max(log.n_learners, 1)
     print_table(
-        f"Expected errors for {log.n_learners:,} learners, {log.n_actions:,} actions and {rows:.1f} rows per learner; "
-        "nothing was spent (*: as asked; brackets: nine of ten releases; ~: mostly noise)",
+        f"Expected errors of runs-dp for {log.n_learners:,} learners, {log.n_actions:,} actions and {rows:.1f} rows "
+        "per learner; nothing was spent (*: as asked; brackets: nine of ten releases; ~: mostly noise)",
         ["", *RISK_COLUMNS, "shares off", "difficulties off", "steps off", "rows off"],
         [
             [
@@ -473,7 +474,7 @@ def _part(error: float, use: str) -> str:
     return f"{error:.2f}" if use == "difficulties" else f"{100 * error:.0f} %"
 
 
-def _cell(error: Error, *, percent: bool) -> str:
+def _cell(error: ExpectedError, *, percent: bool) -> str:
     """An error with its interval; a wave where it is noise for the most part."""
     figures = (error.expected, error.low, error.high)
     shown = [f"{100 * min(each, 1.0):.0f}" if percent else f"{each:.2f}" for each in figures]

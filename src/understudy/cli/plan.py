@@ -22,19 +22,18 @@ from understudy.errors import DataError, UsageError
 
 # A seed would undo part of the randomness, and belongs in no file that others sign.
 LEFT_OUT = ("seed",)
+# A plan says what is done, never that it is done without asking, how the result is shown, or what to do with the plan.
+NOT_PLANNED = (*LEFT_OUT, "yes", "plan", "write_plan", "plan_page", "explain", "within", "as_json", "quiet")
 
 
 def load(context: typer.Context, plan: Path | None) -> Path | None:
     """Let the values of a plan stand for options that were not typed; called before any other option is read."""
     if plan is not None:
         command = context.info_name or ""
-        # A plan says what is done, never that it is done without asking, or what is done with the plan itself.
-        known = [
-            parameter.name
-            for parameter in context.command.params
-            if parameter.name not in (*LEFT_OUT, "yes", "plan")
-        ]
-        context.default_map = _read(plan, command, [name for name in known if name])
+        names = [parameter.name for parameter in context.command.params]
+        context.default_map = _read(
+            plan, command, [name for name in names if name and name not in NOT_PLANNED]
+        )
     return plan
 
 
@@ -47,7 +46,7 @@ def _read(plan: Path, command: str, known: list[str]) -> dict[str, Any]:
         ) from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise DataError(
-            f"the plan {plan} is not TOML: {error}.", hint="mend that line.", code="bad-plan"
+            f"the plan {plan} is not TOML: {error}.", hint="fix that line.", code="bad-plan"
         ) from None
     table = content.get(command)
     if not isinstance(table, dict):

@@ -120,8 +120,8 @@ class Goal:
             within = math.nan
         if use not in USES or not 0 < within < 10:
             raise UsageError(
-                f"'{text}' is no goal.",
-                hint="say what for and within how much: 'difficulties 0.3' (log-odds), 'steps 0.2' or 'shares 0.1' "
+                f"'{text}' is not a goal.",
+                hint="name a use and the largest error: 'difficulties 0.3' (log-odds), 'steps 0.2' or 'shares 0.1' "
                 "(of attempts).",
                 code="bad-goal",
                 settings=("within",),
@@ -152,13 +152,12 @@ class Reach:
             )
             return f"{goal}: epsilon {self.epsilon:.2g} is needed{left}."
         more = (
-            f"about {float(f'{self.learners:.2g}'):,.0f} would do at epsilon 8"
+            f"about {float(f'{self.learners:.2g}'):,.0f} learners would do at epsilon 8"
             if math.isfinite(self.learners)
-            else "and more learners would not do"
+            else "more learners would not do either"
         )
         if math.isfinite(self.epsilon):
-            short = f"epsilon {self.epsilon:.2g} is needed, and {self.remaining:.2g} is left"
-            return f"{goal}: {short}; {more}."
+            return f"{goal}: epsilon {self.epsilon:.2g} is needed, and {self.remaining:.2g} is left."
         return f"{goal}: not reachable with {counted(self.n_learners, 'learner')}; {more}."
 
     def to_json(self) -> dict[str, Any]:
@@ -196,7 +195,9 @@ def check_worth(
         return doubts
     epsilon = generator.guarantee(log.n_learners).epsilon
     # Where an order is declared, steps follow it as far as learners do.
-    noisy = [use for use in expected_of(log, epsilon).noise if use != "steps" or log.chapters is None]
+    noisy = [
+        use for use in expected_of(log, epsilon).mostly_noise_for if use != "steps" or log.chapters is None
+    ]
     if not noisy:
         return doubts
     about = " and ".join(WORDS[use] for use in noisy)
@@ -205,8 +206,8 @@ def check_worth(
         return (*doubts, Doubt(sentence))
     raise RefusedError(
         f"{sentence} Nothing was spent.",
-        hint="group actions (chapters in place of steps), wait for more learners, or release difficulties alone, which "
-        "cost less. Or say what the data is meant for, or go on all the same.",
+        hint="group actions (chapters in place of single tasks), wait for more learners, or release difficulties "
+        "alone, which cost less. Or say what the data is meant for, or go on all the same.",
         code="mostly-noise",
         settings=("meant_for", "anyway"),
         noise=noisy,
@@ -221,7 +222,7 @@ def _uses(meant_for: str) -> set[Use]:
         use = _ALIASES.get(name, name)
         if use not in USES:
             raise UsageError(
-                f"no data can be meant for '{name}' here.",
+                f"there is no use '{name}'.",
                 hint="it may be meant for " + ", ".join(USES) + ", or several of them.",
                 code="bad-use",
                 settings=("meant_for",),

@@ -53,7 +53,7 @@ class FoundNames:
         """The public part: how many learners have to share a name."""
         alone, many = ceil(self.threshold), ceil(sqrt(10.0) * self.threshold)
         return (
-            f"The names of actions are found privately: one is told when about {alone} learners share it who did "
+            f"The names of actions are found privately: one is released when about {alone} learners share it who did "
             f"nothing else, or about {many} who did ten different actions each."
         )
 
@@ -72,7 +72,7 @@ class FoundNames:
         raise RefusedError(
             f"{self.sentence()} {self.kept_sentence()} Nothing was spent.",
             hint="declare the names public if they are, as those of a course are; give a list of them; or group them "
-            "in the file, chapters in place of steps. Or go on all the same.",
+            "in the file, chapters in place of single tasks. Or go on all the same.",
             code="names-lost",
             settings=("public_actions", "actions_file", "anyway"),
         )

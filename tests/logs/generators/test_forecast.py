@@ -37,8 +37,8 @@ def test_noise_and_chance_are_told_apart():
     error = forecast(100_000, 20, 50, 8.0).shares
     small = forecast(50, 400, 10, 0.5)
     assert error.noise < 0.05 > error.chance
-    assert set(small.noise) == set(USES)
-    assert forecast(100_000, 20, 50, 8.0).noise == []
+    assert set(small.mostly_noise_for) == set(USES)
+    assert forecast(100_000, 20, 50, 8.0).mostly_noise_for == []
     few = forecast(1000, 40, 30, 8.0, drawn=10)
     assert few.shares.noise == forecast(1000, 40, 30, 8.0).shares.noise
     assert few.shares.chance > forecast(1000, 40, 30, 8.0).shares.chance

@@ -50,7 +50,7 @@ LOW, HIGH = 0.5, 1.8
 
 
 @dataclass(frozen=True)
-class Error:
+class ExpectedError:
     """An error to expect: what privacy does, what chance does in a log of finite size, and both together.
 
     Of shares of attempts and of steps it is the share that is elsewhere than it should be, of difficulties a typical
@@ -92,19 +92,19 @@ class Forecast:
     """Errors to expect of a release, by what it may be used for."""
 
     risk: StatedRisk
-    shares: Error
-    difficulties: Error
-    steps: Error
+    shares: ExpectedError
+    difficulties: ExpectedError
+    steps: ExpectedError
     rows_factor: float
     """The mean number of rows is within this factor of the real one, as a rule."""
 
-    def of(self, use: Use) -> Error:
+    def of(self, use: Use) -> ExpectedError:
         """The error for a use."""
-        error: Error = getattr(self, use)
+        error: ExpectedError = getattr(self, use)
         return error
 
     @property
-    def noise(self) -> list[Use]:
+    def mostly_noise_for(self) -> list[Use]:
         """The uses for which the release would be noise for the most part."""
         return [use for use in USES if self.of(use).mostly_noise]
 
@@ -141,7 +141,7 @@ def forecast(
     norm = choose_norm(size, n_learners * law, n_rows, n_actions, rho_of["rows"])
     kept = 1.0 - float(law @ np.maximum(size - norm, 0.0) / (law @ size))
     noise = 0.4 * n_actions * norm / sqrt(rho_of["rows"]) / n_rows / max(kept, 0.05)
-    of_shares = Error(
+    of_shares = ExpectedError(
         _below(sqrt(_drawn(0.7 * noise, UNKNOWN_SHARES) ** 2 + 0.018**2)),
         _below(1.1 * sqrt(n_actions / n_rows)),
         UNKNOWN_SHARES,
@@ -150,7 +150,7 @@ def forecast(
     # Noise of slopes over curvature, which is 0.15 for a row; what a finite log tells about them is shrunk as well.
     slopes = sum(value for name, value in rho_of.items() if name.startswith("slopes"))
     noise = 2.0 * n_actions * 2.0 * slope_norm(n_learners, rho) / sqrt(2.0 * slopes) / (0.15 * n_rows)
-    of_difficulties = Error(
+    of_difficulties = ExpectedError(
         sqrt(_drawn(noise, UNKNOWN_DIFFICULTIES) ** 2 + 0.02**2),
         _drawn(0.7 * sqrt(n_actions / (0.2 * n_rows)), UNKNOWN_DIFFICULTIES),
         UNKNOWN_DIFFICULTIES,
@@ -163,7 +163,7 @@ def forecast(
     )
     noise = max(JUMP_NORM * norm, 1.0) / sqrt(rho_of["jumps"]) / (n_rows * (1.0 - USUAL_STAYS) / n_actions)
     hidden = UNKNOWN_STEPS * 25.0 * noise / (1.0 + 25.0 * noise)
-    of_steps = Error(
+    of_steps = ExpectedError(
         _below(sqrt(of_shares.noise**2 + hidden**2)), _below(2.3 * sqrt(n_actions / n_rows)), UNKNOWN_STEPS
     )
 
@@ -195,7 +195,7 @@ def needed_epsilon(use: Use, within: float, expect: Callable[[float], Forecast],
 
 
 def needed_learners(use: Use, within: float, expect: Callable[[int], Forecast]) -> float:
-    """About how many learners it takes; infinite beyond ten millions."""
+    """About how many learners it takes; infinite beyond ten million."""
     return _smallest(lambda n: expect(int(n)).of(use).expected <= within, 2.0, 1e7, 0.02)
 
 

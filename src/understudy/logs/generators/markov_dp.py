@@ -1,7 +1,7 @@
 """`markov-dp`: a chain of actions with Rasch outcomes, differentially private for each learner.
 
 What the fit needs to know about the log is a handful of sums over learners, each learner's part
-bounded (`contributions`), each sum released once with discrete Gaussian noise (`private_budget`).
+bounded (`private_sums`), each sum released once with discrete Gaussian noise (`budget`).
 Everything after the noise is post-processing. The proof, statistic by statistic, is in
 docs/explanation/guarantee.md.
 
@@ -79,7 +79,7 @@ MOST_ABILITY = 4.0
 # before it is asked for: so on ASSISTments 2009 and 2017 and on simulated classrooms with 6 to 600 actions.
 ROW_NORM_GROWS, RUN_NORM_GROWS, NORM_DOUBT = 0.7, 0.6, 0.4
 # Abilities have about this spread, for the purpose of curvature.
-USUAL_SPREAD = 0.8
+USUAL_ABILITY_SPREAD = 0.8
 # A round: its slopes, and its curvature if that is asked for again.
 Round = tuple[str, str | None]
 ROUNDS: tuple[Round, ...] = (("first slopes", "first curvature"), ("second slopes", "second curvature"))
@@ -369,7 +369,7 @@ def _believed(noisy: Noisy, total: float, prior: Floats) -> tuple[Floats, float]
 def _usual_variance(easiness: Floats) -> Floats:
     """Variance of one outcome at each action, over usual abilities."""
     nodes, weights = hermegauss(9)
-    chance = expit(easiness[:, None] + USUAL_SPREAD * nodes)
+    chance = expit(easiness[:, None] + USUAL_ABILITY_SPREAD * nodes)
     variance: Floats = (chance * (1.0 - chance)) @ (weights / weights.sum())
     return variance
 

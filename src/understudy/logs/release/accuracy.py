@@ -16,7 +16,7 @@ from understudy.logs.generators.forecast import success_points
 
 
 @dataclass(frozen=True)
-class Use:
+class UseAccuracy:
     """What the data may be used for, and how far it is off there: one total error in percentage points.
 
     Without an `error` nothing is predicted, and `words` say what is known.
@@ -35,7 +35,7 @@ _CLOSE, _FAIR, _NOISY = 0.05, 0.15, 0.4
 _LARGEST_FACTOR = 5.0
 
 
-def uses_of(expected: dict[str, Any] | None, n_rows: int, n_learners: int) -> list[Use]:
+def uses_of(expected: dict[str, Any] | None, n_rows: int, n_learners: int) -> list[UseAccuracy]:
     """The forecast of `expected_errors` by use, total errors all of them; empty where there is none."""
     if expected is None:
         return []
@@ -54,23 +54,23 @@ def uses_of(expected: dict[str, Any] | None, n_rows: int, n_learners: int) -> li
         _use("success rates of single actions", rates, "not predicted: too many actions are pooled"),
         _limit("the success rate of all attempts", expected["success_rate"]),
         _use("steps from one action to the next", steps, "in the order of the course, which was declared"),
-        Use("attempts of a learner, on average", None, words, _graded(factor - 1.0, factor > 2.0)),
+        UseAccuracy("attempts of a learner, on average", None, words, _graded(factor - 1.0, factor > 2.0)),
     ]
 
 
-def _use(name: str, error: dict[str, Any] | None, otherwise: str) -> Use:
+def _use(name: str, error: dict[str, Any] | None, otherwise: str) -> UseAccuracy:
     if error is None:
-        return Use(name, None, otherwise, UNKNOWN)
+        return UseAccuracy(name, None, otherwise, UNKNOWN)
     expected, low, high = (max(1, round(100 * min(error[key], 1.0))) for key in ("expected", "low", "high"))
     words = f"about {counted(expected, 'percentage point')}, as a rule {low} to {high}"
-    return Use(name, error["expected"], words, _graded(error["expected"], error["mostly_noise"]))
+    return UseAccuracy(name, error["expected"], words, _graded(error["expected"], error["mostly_noise"]))
 
 
-def _limit(name: str, most: float) -> Use:
+def _limit(name: str, most: float) -> UseAccuracy:
     if most > _NOISY:
-        return Use(name, most, "no limit worth stating", NOISE)
+        return UseAccuracy(name, most, "no limit worth stating", NOISE)
     points = max(1, math.ceil(100 * most - 1e-9))
-    return Use(name, most, f"up to {counted(points, 'percentage point')}", _graded(most, noise=False))
+    return UseAccuracy(name, most, f"up to {counted(points, 'percentage point')}", _graded(most, noise=False))
 
 
 def _graded(error: float, noise: bool) -> str:
@@ -78,7 +78,7 @@ def _graded(error: float, noise: bool) -> str:
     return NOISE if noise else next((grade for limit, grade in limits if error <= limit), ROUGH)
 
 
-def verdict_of(guarantee: Guarantee, uses: list[Use], *, keeps_rows: bool) -> str:
+def verdict_of(guarantee: Guarantee, uses: list[UseAccuracy], *, keeps_rows: bool) -> str:
     """The card's first sentence: who is in the file, what is proved about it, what it is good for."""
     who = (
         "The rows in this file are those of learners who exist, under new numbers"
