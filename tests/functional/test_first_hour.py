@@ -180,23 +180,25 @@ def test_7_times_that_count_from_the_start_of_a_session(desk):
 def test_8_a_workbook_with_a_cover_a_title_and_notes(desk):
     """What is found by looking serves to look at the log; a guarantee needs the custodian's word."""
     table = [[who, what, well] for who, what, well, _ in ROWS]
-    desk.has(
-        "results.xlsx",
-        workbook(
-            {
-                "Cover": [["Exported for the board"]],
-                "Spring": [
-                    *(["Results of spring"], ["Course", "Maths"], [], ["Schüler", "Aufgabe", "richtig"]),
-                    *(*table, [], ["* without those who left"]),
-                ],
-            }
-        ),
-    )
+
+    def has(*notes):
+        title = (["Results of spring"], ["Course", "Maths"], [], ["Schüler", "Aufgabe", "richtig"])
+        sheets = {"Cover": [["Exported for the board"]], "Spring": [*title, *table, *notes]}
+        desk.has("results.xlsx", workbook(sheets))
+
+    has([], ["* without those who left"])
     last = 4 + len(ROWS)
     seen = desk.types("understudy inspect results.xlsx")
     assert f"The table has its header on row 4 and ends on row {last} of sheet 2." in seen
     assert fact(seen, "success rate") == SUCCESS_RATE
-    private = "understudy synthesize results.xlsx -o fake.csv -m markov-dp:epsilon=2 --public-actions"
+    private = (
+        "understudy synthesize results.xlsx -o fake.csv -m markov-dp:epsilon=2 --public-actions --for shares"
+    )
+    for place in ("", f" --sheet '2!4:{last}'"):
+        seen = desk.types(private + place, code=2)
+        assert "it was guessed where the workbook's table ends" in seen
+        assert "delete what stands below the table" in seen
+    has()
     seen = desk.types(private, code=2)
     assert "it was guessed where the workbook's table is" in seen
     assert desk.follows(seen) == f"{private} --sheet '2!4:{last}'"

@@ -210,6 +210,7 @@ def check_worth(
         "alone, which cost less. Or say what the data is meant for, or go on all the same.",
         code="mostly-noise",
         settings=("meant_for", "anyway"),
+        internal=True,
         noise=noisy,
         epsilon=epsilon,
     )

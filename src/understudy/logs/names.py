@@ -75,6 +75,7 @@ class FoundNames:
             "in the file, chapters in place of single tasks. Or go on all the same.",
             code="names-lost",
             settings=("public_actions", "actions_file", "anyway"),
+            internal=True,
         )
 
 

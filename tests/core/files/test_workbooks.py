@@ -26,22 +26,32 @@ def test_a_table_that_fills_the_first_sheet_is_no_guess():
 
 
 @pytest.mark.parametrize(
+    ("above", "place"), [([["Results"]], "1!2:5"), ([["Results"], [], ["Course", "Maths"]], "1!4:7")]
+)
+def test_titles_are_passed_over(above, place):
+    table = read([*above, *TABLE])
+    assert table.names == ("learner", "action", "outcome")
+    assert table.frame.rows() == read(TABLE).frame.rows()
+    assert places(table) == [place]
+    named = read([*above, *TABLE], place)
+    assert (named.frame.rows(), named.guesses) == (table.frame.rows(), ())
+    assert named.rows.to_list() == table.rows.to_list()
+
+
+@pytest.mark.parametrize(
     ("above", "below", "place"),
     [
-        ([["Results"]], [], "1!2:5"),
-        ([["Results"], [], ["Course", "Maths"]], [], "1!4:7"),
         ([], [[], ["* absent"], ["Source: us"]], "1!1:4"),
         ([[], ["Results"]], [[], [], ["* absent"]], "1!3:6"),
     ],
 )
-def test_titles_and_notes_are_passed_over(above, below, place):
-    table = read([*above, *TABLE, *below])
-    assert table.names == ("learner", "action", "outcome")
-    assert table.frame.rows() == read(TABLE).frame.rows()
-    assert places(table) == [place]
-    named = read([*above, *TABLE, *below], place)
-    assert (named.frame.rows(), named.guesses) == (table.frame.rows(), ())
-    assert named.rows.to_list() == table.rows.to_list()
+def test_where_a_table_ends_is_a_guess_even_if_rows_are_named(above, below, place):
+    """One more row of a learner would push the last learner's row below the row that was named."""
+    for named in (None, place):
+        table = read([*above, *TABLE, *below], named)
+        assert table.frame.rows() == read(TABLE).frame.rows()
+        (guess,) = table.guesses
+        assert (guess.what, dict(guess.declare)) == ("where the workbook's table ends", {})
 
 
 def test_blank_rows_within_a_table_and_a_learner_with_a_name_only():

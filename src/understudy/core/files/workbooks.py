@@ -1,7 +1,8 @@
 """Tables in Excel workbooks: on the sheet and the rows that were named, or found by looking for a table.
 
 What is found by looking is a guess unless it is the first row of the first sheet: rows above the table (a title)
-and below it (notes) are told from learners' rows by what is in their cells.
+and below it (notes) are told from learners' rows by what is in their cells. Where a table ends is a guess in any case
+if something follows.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from understudy.core.files.tables import FrameTable
 from understudy.errors import DataError, UsageError
 
 MAGICS = (b"PK\x03\x04", b"\xd0\xcf\x11\xe0")
+NOTES_BELOW = "delete what stands below the table, or move it to another sheet."
 # A header is among the first rows, and a table has two columns at least.
 _ROWS_LOOKED_AT = 20
 _FEWEST_NAMES = 2
@@ -101,7 +103,10 @@ def _table(
         notes.append(
             f"The table has its header on row {place.first} and ends on row {place.last} of sheet {place.sheet + 1}."
         )
-    if (around and not rows_named) or (place.sheet and not sheet_named):
+    if place.last < cells.height:
+        # Also where rows were named: one more row of a learner would push another learner's row below the last one.
+        guesses = (Guess("where the workbook's table ends", hint=NOTES_BELOW),)
+    elif (around and not rows_named) or (place.sheet and not sheet_named):
         declare = {"sheet": str(place)}
         guesses = (Guess("where the workbook's table is", ("sheet",), declare=declare),)
     rows = pl.int_range(place.first + 1, place.first + 1 + body.height, eager=True).filter(filled)

@@ -43,6 +43,7 @@ def write_with(path: Path, write: Callable[[Path], object]) -> None:
         dir=path.parent, prefix=".", suffix="-unfinished" + "".join(path.suffixes)
     )
     os.close(handle)
+    _begun.append(path.absolute())
     temporary = Path(name)
     try:
         write(temporary)
@@ -59,6 +60,7 @@ def new_folder(path: Path) -> Iterator[Path]:
     check_new(path, folder=True)
     _remove_stale(path)
     temporary = Path(tempfile.mkdtemp(dir=path.parent, prefix=f".{path.name}-unfinished-{os.getpid()}-"))
+    _begun.append(path.absolute())
     try:
         yield temporary
         temporary.chmod(0o777 & ~_umask())
@@ -77,11 +79,21 @@ def _remove_stale(path: Path) -> None:
             shutil.rmtree(old, ignore_errors=True)
 
 
+# Files and folders that this process began to write, under a temporary name beside their own.
+_begun: list[Path] = []
+
+
 class Written:
     """Which of the files or folders that a command writes have changed since it began."""
 
     def __init__(self, paths: Sequence[Path]) -> None:
         self._before = {path: _state(path) for path in paths}
+        self._begun = len(_begun)
+
+    def begun(self) -> bool:
+        """Whether one was begun under a temporary name, whatever became of it: somebody may have looked."""
+        places = {path.absolute() for path in self._before}
+        return any(place in places or places & {*place.parents} for place in _begun[self._begun :])
 
     def now(self) -> list[Path]:
         """Those that were written."""

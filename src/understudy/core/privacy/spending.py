@@ -6,9 +6,10 @@ do, and makes its release inside `account.charge(...)`. What happens then is the
 - the charge is written before any noise is drawn, in one transaction, so that nothing can leave unpaid and
   two processes cannot spend the same budget;
 - a person at the terminal is told the price first and asked, a script is told and goes on (`confirmation.py`);
-- what fails or is interrupted before anything was written is taken back: nothing that depends on the noise has
-  left the process, not even as progress. What fails because of the noise itself is not (`SpentError`): that it
-  failed says something about the learners;
+- what fails before it was written, or is interrupted before writing began, is taken back: nothing that depends on
+  the noise has left the process, not even as progress. Who interrupts later may have looked at the unfinished file.
+  What fails because of the noise itself is not taken back (`SpentError`): that it failed says something about the
+  learners;
 - once something was written the charge stays, and the exception's notes say what was charged and written.
 
 Simulated learners have no budget. That they are is known by the mark of the file, or declared: then the
@@ -131,8 +132,8 @@ class Account:
     """What was decided by looking at the learners' rows when they were read."""
     risk: str = ""
     """The risk in place of an epsilon, if the custodian stated one."""
-    agreed: tuple[Guarantee, ...] = ()
-    """The charge that a person agreed to already."""
+    agreed: tuple[tuple[Guarantee, tuple[str, ...]], ...] = ()
+    """The charge that a person agreed to already, and the populations that are said to hold other learners."""
 
     @classmethod
     def open(
@@ -338,7 +339,7 @@ class Account:
         if noise is not None and not noise.secret:
             guarantee = Guarantee.seeded(guarantee)
         self._refuse_guesses(guarantee)
-        others = self.agree(guarantee, doubts).others
+        others = dict(self.agree(guarantee, doubts).agreed)[guarantee]
         charge = Charge(self, card or new_card_id(), guarantee, noise or os_noise())
         written = Written(() if out is None else (out,) if isinstance(out, Path) else tuple(out))
         try:
@@ -358,7 +359,9 @@ class Account:
             return
         if once and isinstance(error, Exception):
             return  # it will be tried again
-        if not (once or written.now() or isinstance(error, SpentError)):
+        # Who interrupts may have looked at what was begun; an error comes by itself.
+        looked = written.begun() and not isinstance(error, Exception)
+        if not (once or written.now() or looked or isinstance(error, SpentError)):
             self.ledger.take_back(charge.card, "nothing was written")
             error.add_note("Nothing was written, and the charge was taken back.")
         else:
@@ -369,14 +372,16 @@ class Account:
 
         Whatever takes long before its charge asks here first; the account that comes back does not ask again.
         """
-        if guarantee in self.agreed:
+        if guarantee in dict(self.agreed):
             return self
+        # What the ledger comes to know after the question was not asked about.
+        others = self.others
         if not self.simulated:
             found = (*self.doubts(), *doubts) if guarantee.formal else self._known_doubts()
             asked = found or guarantee.formal
             if asked and not confirmed(Question(found, guarantee, self.check(guarantee))):
                 raise NotConfirmedError("nothing was charged.")
-        return replace(self, agreed=(*self.agreed, guarantee))
+        return replace(self, agreed=(*self.agreed, (guarantee, others)))
 
     @property
     def others(self) -> tuple[str, ...]:
@@ -402,7 +407,7 @@ class Account:
 
     def _what_stays(self, charge: Charge, written: Written) -> str:
         """The truth, from the ledger itself: a stop may fall into the very moment of the charge."""
-        result = written.sentence()
+        result = written.sentence() if written.now() or not written.begun() else "writing had begun"
         if self.population == SIMULATED_POPULATION:
             return f"No budget was spent; {result}."
         assert self.ledger is not None

@@ -297,7 +297,7 @@ class MarkovDP(Generator):
         pairs = PairCounts.of(log)
         learner = np.repeat(np.arange(log.n_learners), np.diff(pairs.offsets))
         shape = (log.n_learners, log.n_actions)
-        norm = slope_norm(log.n_learners, spending.rho)
+        norm = slope_norm(self.n_learners_, spending.rho)
         # An action's error counts by its popularity p, and equal noise would make it fall with p:
         # weights 1 / sqrt(p) balance the two; rare actions are held in check.
         weight = 1.0 / np.sqrt(popularity + 0.15 / log.n_actions)
