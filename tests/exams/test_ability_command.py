@@ -31,7 +31,7 @@ def expected(*rows):
 
 
 def test_one_student_with_two_columns(room):
-    (room / "mine.csv").write_text("Item;Correct\nTask 4;1\n Task 1;wrong\nTask 2;0\n")
+    (room / "mine.csv").write_text("Item;Correct\nTask 4;1\n Task 1;maybe\nTask 2;0\n")
     done = run("ability", "difficulties.json", "--answers", "mine.csv", cwd=room)
     assert done.returncode == 3
     assert "line 3 holds an outcome that is neither right nor wrong" in done.stderr

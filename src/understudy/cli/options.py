@@ -11,6 +11,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import inspect
+import sys
 import typing
 from collections.abc import Callable
 from pathlib import Path
@@ -34,9 +35,6 @@ Yes = Annotated[bool, typer.Option("--yes", help="Spend without asking. The pric
 
 def grouped(command: F) -> F:
     """Write the fields of a command's options values into its signature, and `--yes` for what spends."""
-    from understudy.core.files.writing import Written
-    from understudy.core.privacy.spending import Spending
-
     hints = get_type_hints(command, include_extras=True)
     parameters: list[inspect.Parameter] = []
     groups: dict[str, tuple[type, list[str]]] = {}
@@ -56,13 +54,16 @@ def grouped(command: F) -> F:
             )
             for field in fields
         ]
-        if issubclass(hints[name], Spending):
+        if _spends(hints[name]):
             parameters.append(
                 inspect.Parameter("yes", inspect.Parameter.KEYWORD_ONLY, default=False, annotation=Yes)
             )
 
     @functools.wraps(command)
     def call(**given: Any) -> Any:
+        # Not before a command runs: its help comes without the libraries behind it.
+        from understudy.core.files.writing import Written
+
         spends = given.pop("yes", None) is not None
         for name, (kind, fields) in groups.items():
             given[name] = kind(**{field: given.pop(field) for field in fields})
@@ -80,6 +81,12 @@ def grouped(command: F) -> F:
     call.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
     call.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
     return typing.cast(F, call)
+
+
+def _spends(kind: type) -> bool:
+    """Whether a verb with these options charges a budget. Who does has loaded the module; nobody else needs to."""
+    spending = sys.modules.get("understudy.core.privacy.spending")
+    return spending is not None and issubclass(kind, spending.Spending)
 
 
 def _default(field: dataclasses.Field[Any]) -> Any:

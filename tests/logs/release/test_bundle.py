@@ -277,7 +277,7 @@ def test_a_private_release_needs_no_accepted_risk(log, tmp_path, declared):
     assert released.charge.balance.epsilon == 4
     card = json.loads((tmp_path / "b/share/card.json").read_text())
     assert card["guarantee"]["epsilon"] == 4
-    assert 0 < card["expected"]["action_shares"] <= 1
+    assert 0 < card["expected"]["shares"]["expected"] <= 1
     assert card["protection"]["worst_case"]["auc"] < 0.8
     with pytest.raises(RefusedError, match=r"epsilon 9\.9 was asked"):
         release(source, tmp_path / "c", "markov-dp:epsilon=9.9", **account)
