@@ -28,7 +28,8 @@ def plan_page(
 ) -> str:
     """What would be released about whom, with which promise and at what price; nothing is charged or fitted.
 
-    Everything on it is public or the custodian's own decision, but for the balance of the ledger.
+    It is for the custodian and those who sign: it tells how many withdrew, and what the ledger says, which may name
+    other populations.
     """
     check_new(out, folder=True)
     chosen = chosen_generator(generator, None, options.risk, log)
