@@ -156,11 +156,21 @@ def test_blanks_count_as_the_file_says(language):
 
 @pytest.mark.parametrize(
     ("written", "share"),
-    [(0.6, 0.6), (1, 1.0), (None, None), ("half", None), (True, None), (0, None), (7, None)],
+    [(0.6, 0.6), (1, 1.0), (None, None), ("half", None), (True, None), (0, None), (7, None), ("<=x", None)],
 )
 def test_the_share_of_points_is_told_if_there_is_one(written, share):
+    expected = None if share is None else {"share": share}
+    assert _right_from(written) == expected
+
+
+@pytest.mark.parametrize(("written", "told"), [("<=4", {"at_most": 4}), (">=49.5", {"at_least": 49.5})])
+def test_the_mark_of_grades_and_points_is_told(written, told):
+    assert _right_from(written) == told
+
+
+def _right_from(written):
     (data,) = re.findall(r'id="data">(.*?)</script>', student_page(with_provenance(pass_share=written)), re.S)
-    assert json.loads(data)["pass_share"] == share
+    return json.loads(data)["right_from"]
 
 
 def test_the_texts_to_translate_are_the_english_ones():

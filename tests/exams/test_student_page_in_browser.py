@@ -321,6 +321,12 @@ def test_what_counts_as_right_stands_by_the_tasks(
     assert not plain.page.is_visible("#right-means")
 
 
+def test_what_counts_as_right_may_be_a_grade(open_page: Any) -> None:
+    made = replace(MIXED, provenance={"pass_share": "<=4.5"})
+    words = open_page(student_page(made, strings=read_strings("de"))).page.inner_text(".form-head")
+    assert "Richtig heißt: 4,5 oder weniger." in words
+
+
 def test_the_exact_statement_is_there_for_those_who_want_it(open_page: Any) -> None:
     opened = open_page(student_page(MIXED))
     assert "in the words of the file" not in opened.page.inner_text(".about")

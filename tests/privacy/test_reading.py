@@ -28,9 +28,10 @@ def test_other_learners_are_read_alike(tmp_path, records, name, set_aside):
     check_others(tmp_path / "log", files, write, read)
 
 
-def test_other_learners_are_read_alike_by_a_pass_mark(tmp_path, records):
+@pytest.mark.parametrize("mark", [30.0, "<=30"])
+def test_other_learners_are_read_alike_by_a_pass_mark(tmp_path, records, mark):
     """Numbers become outcomes by what was declared, and incomplete rows are skipped one by one."""
-    options = {"skip_incomplete": True, "set_aside": True, "pass_from": 30.0}
+    options = {"skip_incomplete": True, "set_aside": True, "pass_from": mark}
 
     def scores(rng, name):
         return [[who, what, str(40 * int(well)), at] for who, what, well, at in attempts(rng, name)]

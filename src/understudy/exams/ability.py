@@ -13,6 +13,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from understudy.core.files.outcomes import PassMark, has_direction
 from understudy.core.files.words import counted
 from understudy.core.files.writing import check_not_input, check_parent, write_with
 from understudy.core.options import settled
@@ -94,8 +95,9 @@ class AbilityOptions:
         "correct lacks is skipped). Items that the file does not name never count.",
     ] = None
     pass_share: Annotated[
-        float | None,
-        "Share of an item's points from which on it counts as right (default: as in the difficulties).",
+        float | str | None,
+        "Share of an item's points from which on it counts as right, or '<=4' for grades (default: as in the "
+        "difficulties).",
     ] = None
     pass_mark: Annotated[float, "Share of the items that must be right to pass."] = PASS_MARK
 
@@ -290,9 +292,14 @@ def blanks_are_wrong(difficulties: Difficulties) -> bool:
     return difficulties.provenance.get("missing") == "counted as wrong"
 
 
-def pass_share(difficulties: Difficulties) -> float | None:
-    """The share of an item's points from which on the difficulties count it as right; None without points."""
+def pass_share(difficulties: Difficulties) -> float | str | None:
+    """From which share of an item's points, or which grade, the difficulties count it as right; None without points."""
     share = difficulties.provenance.get("pass_share")
+    if isinstance(share, str):
+        try:
+            return str(PassMark.of(share)) if has_direction(share) else None
+        except UsageError:
+            return None
     if isinstance(share, bool) or not isinstance(share, int | float) or not 0 < share <= 1:
         return None
     return float(share)

@@ -32,14 +32,15 @@ class ExamOrigin(Origin):
     of the rows only if they were asked for. `identifiers` in the role of the action are items whose names
     point at people. `named` says whether a column names the learners; `dropped` are columns that were left
     out because of what is in their cells, not of their header. `pass_share` is the share of an item's points from
-    which on an answer is right; None where answers have no points.
+    which on an answer is right, or the mark of grades and of points without a maximum, as '<=4'; None where answers
+    have no points.
     """
 
     layout: str = "wide"
     learners: tuple[str, ...] = ()
     named: bool = True
     dropped: tuple[str, ...] = ()
-    pass_share: float | None = None
+    pass_share: float | str | None = None
 
 
 @dataclass(frozen=True, eq=False, repr=False)

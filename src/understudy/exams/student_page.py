@@ -12,6 +12,7 @@ from html import escape
 from pathlib import Path
 from typing import Annotated, Any
 
+from understudy.core.files.outcomes import PassMark
 from understudy.core.files.words import counted
 from understudy.core.files.writing import check_not_input, check_parent, write_text
 from understudy.core.options import settled
@@ -249,6 +250,14 @@ def student_page(
     )
 
 
+def _right_from(share: float | str | None) -> dict[str, Any] | None:
+    """What counts as right: a share of the points, or a number up to or from which answers are right."""
+    if isinstance(share, str):
+        mark = PassMark.of(share)
+        return {"at_most" if mark.low_is_good else "at_least": mark.points}
+    return None if share is None else {"share": share}
+
+
 def _content(difficulties: Difficulties, texts: Mapping[str, str], pass_mark: float) -> dict[str, Any]:
     """All that the script needs: it computes, and decides nothing that is decided here."""
     items, grid, guarantee = usable(difficulties), grid_of(difficulties), difficulties.guarantee
@@ -269,7 +278,7 @@ def _content(difficulties: Difficulties, texts: Mapping[str, str], pass_mark: fl
         "grid": {"low": grid.low, "high": grid.high, "n_points": grid.n_points},
         "needed": n_needed(pass_mark, len(items)),
         "blanks_are_wrong": blanks_are_wrong(difficulties),
-        "pass_share": pass_share(difficulties),
+        "right_from": _right_from(pass_share(difficulties)),
         "guarantee": {
             "formal": guarantee.formal,
             "epsilon": guarantee.epsilon if guarantee.formal else None,

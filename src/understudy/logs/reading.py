@@ -35,8 +35,9 @@ class LogOptions(Columns, RowOptions):
         "Sheet of a workbook, by name or number, and the table's rows if it does not fill it: Results!4:120.",
     ] = None
     pass_from: Annotated[
-        float | None,
-        "Number from which on an outcome is a success: points, a grade or a percentage (50); up to 1 a share (0.5).",
+        float | str | None,
+        "Number from which on an outcome is a success: points, a grade or a percentage (50); up to 1 a share (0.5). "
+        "Where a low number is good, as for grades from 1 to 6, the one up to which it is: '<=4'.",
     ] = None
     exclude: Annotated[Path | None, "File that lists learners who withdrew; they are left out."] = None
     keep_skills: Annotated[bool, "One row per skill of an item, where a format has several, not merged."] = (

@@ -3,7 +3,8 @@
 import polars as pl
 import pytest
 
-from understudy.core.files.outcomes import PassMark, is_missing, read_outcomes
+from understudy.core.files.outcomes import PassMark, is_missing, read_outcomes, seem_low_grades
+from understudy.errors import UsageError
 
 
 def outcomes(*cells, mark=None):
@@ -48,6 +49,42 @@ def test_numbers_need_a_mark():
     assert outcomes("0.3", mark=0.1 + 0.2) == [1]
 
 
+def test_low_is_good():
+    """German grades: 1 is the best, and 4 is a pass."""
+    grades = ("1", "1,3", "4", "4.0", "4,3", "5", "6", "yes", "no")
+    for mark in ("<=4", " <= 4,0 ", "≤4", "<=4.0"):
+        assert outcomes(*grades, mark=mark) == [1, 1, 1, 1, 0, 0, 0, 1, 0]
+    # Where 6 is the best, as in Switzerland.
+    for mark in (4, "4", ">=4", "≥ 4,0"):
+        assert outcomes(*grades, mark=mark) == [0, 0, 1, 1, 1, 1, 1, 1, 0]
+    # Errors in percent, and a mark that binary numbers miss by a little.
+    assert outcomes("20 %", "20,1 %", "0", mark="<=0.2") == [1, 0, 1]
+    assert outcomes(str(0.1 + 0.2), mark="<=0.3") == [1]
+
+
+@pytest.mark.parametrize("mark", ["", "<4", "<=", "4 or less", "<=nan", "inf", True, "<=<=4", "50 %"])
+def test_what_is_no_mark(mark):
+    with pytest.raises(UsageError) as caught:
+        PassMark.of(mark)
+    assert (caught.value.code, caught.value.settings) == ("not-a-pass-mark", ("pass_from",))
+
+
+@pytest.mark.parametrize(
+    ("name", "cells", "low"),
+    [
+        ("Note", ["1", "2,7", "", "6"], True),
+        ("final grade", ["1", "6.0", None], True),
+        ("Note", ["1", "7"], False),
+        ("Note", ["0", "5"], False),
+        ("points", ["1", "5"], False),
+        ("Note", ["2", "good"], False),
+        (None, ["2", "5"], True),
+    ],
+)
+def test_what_seem_to_be_grades(name, cells, low):
+    assert seem_low_grades(pl.Series(cells, dtype=pl.String), name) == low
+
+
 def test_what_is_neither():
     assert outcomes("", None, "maybe", "nan", "inf", "101 %", "-3 %", "%", "1/2", "W", mark=50) == [None] * 10
     missing = is_missing(pl.Series(["", None, " - ", "N/A", "0", "no"]))
@@ -56,5 +93,5 @@ def test_what_is_neither():
 
 def test_no_cell_decides_for_another():
     cells = ["1", "0", "80 %", "7", "yes", "maybe", "", "0,5"]
-    for mark in (None, 0.5, 50):
+    for mark in (None, 0.5, 50, "<=4"):
         assert outcomes(*cells, mark=mark) == [outcomes(cell, mark=mark)[0] for cell in cells]

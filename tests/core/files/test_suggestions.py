@@ -62,3 +62,13 @@ def test_a_pass_mark_is_asked_for(tmp_path):
     lines = [f"s{n // 4},t{n % 3},{10 + n}" for n in range(24)]
     error = refusal(tmp_path, "learner,action,total points", lines)
     assert error.fields["declare"] == {"outcome": "total points", "pass_from": "NUMBER"}
+    declared = refusal(tmp_path, "learner,action,total points", lines, pass_from=20)
+    assert declared.fields["declare"] == {"outcome": "total points"}
+
+
+@pytest.mark.parametrize("asked", [{}, {"outcome": "Endnote"}])
+def test_grades_of_which_1_may_be_the_best_are_a_question(tmp_path, asked):
+    lines = [f"s{n // 4},t{n % 3},{1 + n % 6}" for n in range(24)]
+    error = refusal(tmp_path, "learner,action,Endnote", lines, **asked)
+    assert error.fields["declare"]["pass_from"] == "<=NUMBER"
+    assert "if 1 is the best" in error.hint.lower()

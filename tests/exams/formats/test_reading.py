@@ -151,9 +151,48 @@ def test_the_share_that_passes(write):
     path = write("sheet.csv", "learner,Q1 (20 points),Q2 (3 marks)\na,11,2\nb,10.99,3\n")
     assert matrix(read_responses(path, pass_share=0.55)) == [[1, 1], [0, 1]]
     assert matrix(read_responses(path, pass_share=1)) == [[0, 0], [0, 1]]
-    for share in (0, -1, 1.01, float("nan")):
+    for share in (0, -1, 1.01, "50"):
         with pytest.raises(UsageError, match="a share above 0 and up to 1"):
             read_responses(path, pass_share=share)
+    for share in (float("nan"), "half", "<=x"):
+        with pytest.raises(UsageError, match="a pass mark is a number") as caught:
+            read_responses(path, pass_share=share)
+        assert caught.value.settings == ("pass_share",)
+
+
+@pytest.mark.parametrize(
+    ("mark", "right"), [("<=4", [[1, 0], [0, -1], [1, 1]]), (">=4", [[1, 1], [1, -1], [0, 0]])]
+)
+def test_grades_in_a_sheet_and_in_a_list(write, mark, right):
+    sheet = 'learner,Q1,Q2\na,4,5\nb,"4,3",\nc,1,2.7\n'
+    read = read_responses(write("sheet.csv", sheet), pass_share=mark)
+    assert (matrix(read), read.origin.pass_share) == (right, mark)
+    cells = [("a", "Q1", "4"), ("a", "Q2", "5"), ("b", "Q1", "4.3"), ("c", "Q1", "1"), ("c", "Q2", "2.7")]
+    rows = "".join(f"{who},{what},{grade}\n" for who, what, grade in cells)
+    read = read_responses(write("list.csv", f"learner,item,correct\n{rows}"), pass_share=mark)
+    assert (matrix(read), read.origin.pass_share) == (right, mark)
+
+
+def test_grades_are_suggested_and_not_read(write):
+    grades = "learner,Q1,Q2\na,1,2\nb,3,5\n"
+    with pytest.raises(DataError, match="no maximum of points") as caught:
+        read_responses(write("sheet.csv", grades))
+    assert caught.value.fields["declare"] == {"pass_share": "<=NUMBER"}
+    assert "If 1 is the best" in caught.value.hint
+    rows = "learner,item,Note\na,Q1,1\na,Q2,2\nb,Q1,3\nb,Q2,5\n"
+    with pytest.raises(DataError) as caught:
+        read_responses(write("list.csv", rows), outcome="Note")
+    assert caught.value.fields["declare"] == {"pass_share": "<=NUMBER"}
+    with pytest.raises(DataError) as caught:
+        read_responses(write("list.csv", rows.replace("5", "15")), outcome="Note")
+    assert caught.value.fields["declare"] == {"pass_share": ">=NUMBER"}
+
+
+def test_a_mark_in_points_does_not_fit_maxima(write):
+    path = write("sheet.csv", "learner,Q1 (20 points),Q2\na,11,1\n")
+    with pytest.raises(UsageError, match="the maximum of 1 item") as caught:
+        read_responses(path, pass_share=">=10")
+    assert caught.value.code == "maxima-and-mark"
 
 
 @pytest.mark.parametrize("dtype", [pl.Float32, pl.Float64, pl.Decimal(6, 2), pl.String, pl.Categorical])

@@ -15,7 +15,14 @@ from understudy.core.files.identifiers import Identifier, NamedPeople, identifie
 from understudy.core.files.learner_ids import digests_of_names
 from understudy.core.files.mentions import identifiers_in_actions
 from understudy.core.files.origin import Origin
-from understudy.core.files.outcomes import PassMark, is_missing, read_outcomes
+from understudy.core.files.outcomes import (
+    NEEDS_LOW_MARK,
+    NEEDS_MARK,
+    PassMark,
+    is_missing,
+    read_outcomes,
+    seem_low_grades,
+)
 from understudy.core.files.source import Guess
 from understudy.core.files.tables import Table
 from understudy.core.files.times import (
@@ -225,25 +232,25 @@ class EventTable:
         unreadable = self.frame["outcome"].is_null()
         # Points, grades or percentages: a number from which on they are a success is all that is missing.
         numbers = read_outcomes(cells, PassMark(0, 0)).is_not_null()
-        needs_mark = options.mark == PassMark() and bool((unreadable & numbers).sum() == unreadable.sum())
+        lacks_mark = options.mark.points is None
+        needs_mark = lacks_mark and bool((unreadable & numbers).sum() == unreadable.sum())
+        low = needs_mark and seem_low_grades(cells, self.columns["outcome"])
         self._settle_cells(
             "outcome",
             unreadable,
             "holds something other than 0 and 1",
             options,
-            hint="for points, grades and percentages, declare the number from which on they are a success, such as "
-            "50; or choose another column."
+            hint=f"{NEEDS_LOW_MARK if low else NEEDS_MARK}; or choose another column."
             if needs_mark
             else "outcomes are 0 or 1 (also true/false, yes/no, richtig/falsch, vrai/faux), or numbers with a "
             "declared pass mark; choose another column, or set the rows aside.",
             code="not-an-outcome",
-            settings=("pass_from",) if options.mark == PassMark() else (),
-            declare={"pass_from": "NUMBER"} if needs_mark else None,
+            settings=(options.mark.setting,) if lacks_mark else (),
+            declare={options.mark.setting: options.mark.to_fill_in(low)} if needs_mark else None,
         )
-        if options.mark.points is not None:
+        if not lacks_mark:
             self.notes.append(
-                f"An outcome in column '{self.columns['outcome']}' is a success from {options.mark.points:g} on, "
-                "as declared."
+                f"An outcome in column '{self.columns['outcome']}' is a success {options.mark.in_words()}, as declared."
             )
 
     def _settle_cells(

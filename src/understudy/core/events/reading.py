@@ -39,7 +39,7 @@ def read_table(table: Table, options: ReadOptions, *, defaults: Columns | None =
     try:
         positions = choose_columns(table.names, options.columns, table.file, defaults=defaults or Columns())
     except DataError as error:
-        raise with_suggestions(error, table) from None
+        raise with_suggestions(error, table, mark=options.mark) from None
     return EventTable.from_table(table, positions, options)
 
 

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import math
+import re
 from dataclasses import dataclass
 
 import polars as pl
+
+from understudy.errors import UsageError
 
 # As people and spreadsheets write them in English, German, French, Spanish and Italian, in lower case. A "w" alone
 # is "wahr" to some and "wrong" to others.
@@ -23,19 +27,95 @@ MISSING_WORDS = ("", "-", "–", "na", "n/a", "nan", "null", "none")
 ROUNDING = 1e-6
 
 
+# What names of columns say that hold grades, of which 1 may be the best; parts of names in lower case.
+_GRADES = ("note", "zensur", "grade", "nota")
+_BEST_GRADE, _WORST_GRADE = 1, 6
+# What to declare where numbers are neither 0 nor 1.
+NEEDS_MARK = (
+    "for points, grades and percentages, declare the number from which on they are a success, such as 50; where a low "
+    "number is good, the one up to which they are, such as '<=4'"
+)
+NEEDS_LOW_MARK = (
+    "these may be grades from 1 to 6. If 1 is the best, declare the one up to which they are a success, such as '<=4'; "
+    "if 6 is the best, the one from which on they are, such as '>=4'"
+)
+
+
 @dataclass(frozen=True)
 class PassMark:
-    """The numbers from which on an outcome is a success, as declared; None where no number was declared."""
+    """The numbers from which on an outcome is a success, as declared; None where no number was declared.
+
+    `points` is about numbers and `share` about percentages. With `low_is_good` a success is a number up to the mark, as
+    for grades of which 1 is the best. `setting` is the parameter that declares it.
+    """
 
     points: float | None = None
-    percent: float | None = None
+    share: float | None = None
+    low_is_good: bool = False
+    setting: str = "pass_from"
 
     @classmethod
-    def of(cls, number: float | None) -> PassMark:
-        """A mark for points, grades and percentages alike; up to 1 it is a share, so that 0.5 and 50 % are one."""
-        if number is None:
-            return cls()
-        return cls(number, number if number > 1 else 100 * number)
+    def of(cls, declared: float | str | None, setting: str = "pass_from") -> PassMark:
+        """A mark for points, grades and percentages alike: 50 and '>=50', or '<=4' where a low number is good.
+
+        Up to 1 it is a share, so that 0.5 and 50 % are one.
+        """
+        if declared is None:
+            return cls(setting=setting)
+        written = re.fullmatch(r"\s*(<=|≤|>=|≥)?\s*(\S+)\s*", str(declared))
+        try:
+            number = float(written[2].replace(",", ".")) if written else math.nan
+        except ValueError:
+            number = math.nan
+        if not written or not math.isfinite(number):
+            raise _not_a_mark(declared, setting)
+        low_is_good = written[1] in ("<=", "≤")
+        return cls(number, number / 100 if number > 1 else number, low_is_good, setting)
+
+    def passes(self, number: pl.Expr, mark: float) -> pl.Expr:
+        """Whether each number reaches a mark in the declared direction."""
+        margin = ROUNDING * abs(mark)
+        passed = number <= mark + margin if self.low_is_good else number >= mark - margin
+        return passed.cast(pl.Int8)
+
+    def to_fill_in(self, low_is_good: bool) -> str:
+        """What stands in a suggested command until the user puts a number in its place."""
+        points = self.setting == "pass_from"
+        return "<=NUMBER" if low_is_good else "NUMBER" if points else ">=NUMBER"
+
+    def in_words(self) -> str:
+        """From or up to which number an outcome is a success."""
+        return f"up to {self.points:g}" if self.low_is_good else f"from {self.points:g} on"
+
+    def __str__(self) -> str:
+        return f"{'<=' if self.low_is_good else '>='}{self.points:g}"
+
+
+def has_direction(declared: float | str) -> bool:
+    """Whether a mark is written with its direction, as '<=4' is."""
+    return isinstance(declared, str) and bool(re.match(r"\s*[<>≤≥]", declared))
+
+
+def _not_a_mark(declared: float | str, setting: str) -> UsageError:
+    return UsageError(
+        f"a pass mark is a number such as 50, or '<=4' where a low number is good, not '{declared}'.",
+        hint="write the number from which on it is a success, or <= and the number up to which it is one, in "
+        "quotation marks.",
+        code="not-a-pass-mark",
+        settings=(setting,),
+    )
+
+
+def seem_low_grades(cells: pl.Series, name: str | None = None) -> bool:
+    """Whether numbers look like grades of which 1 may be the best: a question to the user, never an answer.
+
+    Where much else may be from 1 to 6, the `name` of the column has to say that it holds grades.
+    """
+    if name is not None and not any(part in name.casefold() for part in _GRADES):
+        return False
+    words = words_of(cells.filter(~is_missing(cells))).alias("word").to_frame()
+    numbers = words.select(number_in(pl.col("word"))).to_series()
+    return bool(numbers.is_between(_BEST_GRADE, _WORST_GRADE).fill_null(False).all())
 
 
 def words_of(cells: pl.Series) -> pl.Series:
@@ -64,7 +144,7 @@ def is_missing(cells: pl.Series) -> pl.Series:
 def read_outcomes(cells: pl.Series, mark: PassMark = PassMark()) -> pl.Series:  # noqa: B008 (frozen)
     """Outcomes as 1 and 0, null where a cell is neither.
 
-    Words count by the lists above. A number is 0 or 1, or at or above the mark for points; a percentage needs
+    Words count by the lists above. A number is 0 or 1, or is compared with the mark for points; a percentage needs
     a mark, unless it is 0 or 100.
     """
     if cells.dtype == pl.Int8:  # read by a format's own rule
@@ -72,7 +152,7 @@ def read_outcomes(cells: pl.Series, mark: PassMark = PassMark()) -> pl.Series:  
     words = words_of(cells).alias("word").to_frame()
     word = pl.col("word")
     number, percent = number_in(word), percentage_in(word)
-    numeric = pl.coalesce(_passed(number, mark.points, 1.0), _passed(percent, mark.percent, 100.0))
+    numeric = pl.coalesce(_passed(number, mark, mark.points), _passed(percent / 100, mark, mark.share))
     return words.select(
         pl.when(number.is_not_null() | percent.is_not_null())
         .then(numeric)
@@ -84,8 +164,8 @@ def read_outcomes(cells: pl.Series, mark: PassMark = PassMark()) -> pl.Series:  
     ).to_series()
 
 
-def _passed(number: pl.Expr, mark: float | None, most: float) -> pl.Expr:
-    """Whether a number reaches the mark; without one, nothing is a failure, `most` a success, and the rest neither."""
-    if mark is None:
-        return pl.when(number == 0).then(pl.lit(0, pl.Int8)).when(number == most).then(pl.lit(1, pl.Int8))
-    return (number >= mark - ROUNDING * abs(mark)).cast(pl.Int8)
+def _passed(number: pl.Expr, mark: PassMark, at: float | None) -> pl.Expr:
+    """Whether a number reaches the mark; without one, 0 is a failure, 1 a success, and the rest neither."""
+    if at is None:
+        return pl.when(number == 0).then(pl.lit(0, pl.Int8)).when(number == 1).then(pl.lit(1, pl.Int8))
+    return mark.passes(number, at)

@@ -13,7 +13,7 @@ from types import MappingProxyType
 import polars as pl
 
 from understudy.core.files.columns import KNOWN_NAMES, plain
-from understudy.core.files.outcomes import PassMark, is_missing, read_outcomes
+from understudy.core.files.outcomes import PassMark, is_missing, read_outcomes, seem_low_grades
 from understudy.core.files.tables import ParquetTable, Table
 from understudy.core.files.times import read_each_time
 from understudy.errors import DataError
@@ -34,6 +34,7 @@ _SCORES = (
     "punkt",
     "prozent",
     "note",
+    "zensur",
     "nota",
     "%",
     "result",
@@ -45,13 +46,11 @@ def with_suggestions(
     error: DataError,
     table: Table,
     settings: Mapping[str, str] = MappingProxyType({}),
-    *,
-    takes_points: bool = True,
+    mark: PassMark = PassMark(),  # noqa: B008 (frozen)
 ) -> DataError:
     """The same error with what the columns look like, and in `declare` the settings that would name them.
 
-    `settings` maps a role to its parameter if that has another name; `takes_points` says whether a pass mark for
-    points can be declared.
+    `settings` maps a role to its parameter if that has another name; `mark` is what was declared about numbers.
     """
     lacking: Sequence[str] = error.fields.get("roles", ())
     if not lacking:
@@ -65,7 +64,7 @@ def with_suggestions(
         place = looked.by_name(asked or role, () if asked else KNOWN_NAMES[role])
         if place is not None:
             found[role] = place, "a similar name"
-        elif asked is None and (seen := looked.by_content(role, takes_points)) is not None:
+        elif asked is None and (seen := looked.by_content(role)) is not None:
             found[role] = seen
         if role in found:
             looked.taken.add(found[role][0])
@@ -79,8 +78,8 @@ def with_suggestions(
         if looked.seems_headless:
             hint = f"the first line seems to hold data: write the columns' names above it; perhaps {', '.join(words)}."
     names = {settings.get(role, role): table.names[place] for role, (place, _) in found.items()}
-    if "outcome" in found and found["outcome"][1] == _NUMBERS:
-        names["pass_from"] = "NUMBER"
+    if "outcome" in found and found["outcome"][1] in (_NUMBERS, _LOW_GRADES) and mark.points is None:
+        names[mark.setting] = mark.to_fill_in(found["outcome"][1] == _LOW_GRADES)
     whole = looked.has_header and set(lacking) <= set(found)
     return type(error)(
         error.message,
@@ -93,6 +92,9 @@ def with_suggestions(
 
 
 _NUMBERS = "numbers, which need one from which on they are a success"
+_LOW_GRADES = (
+    "numbers like grades from 1 to 6, which need one up to which they are a success if 1 is the best"
+)
 
 
 class _Look:
@@ -118,7 +120,7 @@ class _Look:
         least = LEAST_SIMILAR if known else LEAST_SIMILAR_TO_ASKED
         return best if best is not None and scores[best] >= least else None
 
-    def by_content(self, role: str, takes_points: bool) -> tuple[int, str] | None:
+    def by_content(self, role: str) -> tuple[int, str] | None:
         """A column that looks like the role's, and why."""
         free = self._free()
         if role == "outcome":
@@ -132,7 +134,10 @@ class _Look:
                 and self.has_header
                 and any(part in plain(self._names[at]) for part in _SCORES)
             ]
-            return (numbers[0], _NUMBERS) if len(numbers) == 1 and not two and takes_points else None
+            if two or len(numbers) != 1:
+                return None
+            low = seem_low_grades(self._cells[numbers[0]], self._names[numbers[0]])
+            return numbers[0], _LOW_GRADES if low else _NUMBERS
         if role == "time":
             times = [at for at in free if self._kinds[at] == "times"]
             return (times[0], "it holds times") if len(times) == 1 else None

@@ -40,7 +40,7 @@ def looks_long(names: Sequence[str], columns: Columns) -> bool:
 def read_long(table: Table, options: ReadOptions, attempt: Attempt | None, *, keep_names: bool) -> Responses:
     """The responses in a table; a repeated answer is an error unless `attempt` says which one counts."""
     reject_duplicates(table.names, table.file)
-    positions = _choose(table, options.columns, ordered=attempt in ("first", "last"))
+    positions = _choose(table, options, ordered=attempt in ("first", "last"))
     events = EventTable.from_table(table, positions, options)
     learners = events.frame["learner"].drop_nulls().unique(maintain_order=True)
     items = natural_order(events.frame["action"].drop_nulls().unique().to_list())
@@ -78,8 +78,9 @@ def with_silent_learners(responses: Responses, events: EventTable) -> Responses:
     return replace(responses, correct=np.concatenate([responses.correct, nothing]))
 
 
-def _choose(table: Table, columns: Columns, *, ordered: bool) -> dict[str, int]:
+def _choose(table: Table, options: ReadOptions, *, ordered: bool) -> dict[str, int]:
     """The columns by role; of an item and a skill, the item is what was answered."""
+    columns = options.columns
     by_name = {plain(name): name for name in reversed(table.names)}
     item = next((by_name[name] for name in KNOWN_NAMES["item"] if name in by_name), None)
     asked = Columns(
@@ -91,7 +92,7 @@ def _choose(table: Table, columns: Columns, *, ordered: bool) -> dict[str, int]:
     try:
         positions = choose_columns(table.names, asked, table.file, defaults=Columns(action=item))
     except DataError as error:
-        raise with_suggestions(error, table, {"action": "item"}, takes_points=False) from None
+        raise with_suggestions(error, table, {"action": "item"}, options.mark) from None
     # The order matters only where one of several attempts is chosen by it.
     wanted = ("learner", "action", "outcome", *(("time",) if ordered else ()))
     return {role: positions[role] for role in wanted if role in positions}

@@ -9,6 +9,7 @@ from understudy.core.files.outcomes import (
     MISSING_WORDS,
     ROUNDING,
     TRUE_WORDS,
+    PassMark,
     number_in,
     percentage_in,
     words_of,
@@ -27,7 +28,8 @@ PROBLEMS = {
 _NOTATION = (
     "if these are points, write the maximum into the header, as in 'Q1 (15 points)' or 'Q1 /15.00' (an "
     "answer counts as correct from half of it on, or from another share), and delete the row of maxima if there "
-    "is one. If the column is not an item, remove it."
+    "is one. If they are grades or have no maximum, declare the number up to which they are right ('<=4') or from "
+    "which on ('>=50'). If the column is not an item, remove it."
 )
 # Problems of points without a maximum, where the share that counts as correct matters.
 NEED_A_MAXIMUM = (_OTHER_NUMBER,)
@@ -42,30 +44,31 @@ _TRUE = tuple(word for word in TRUE_WORDS if word.isalpha())
 _FALSE = tuple(word for word in FALSE_WORDS if word.isalpha())
 
 
-def code_of(values: pl.Series, item: Heading, pass_share: float) -> pl.Expr:
+def code_of(values: pl.Series, item: Heading, mark: PassMark) -> pl.Expr:
     """Each cell of a column as 1, 0 or -1, or as the problem that it is; under the column's name."""
-    return _code(values, item, pass_share).alias(values.name)
+    return _code(values, item, mark).alias(values.name)
 
 
-def _code(values: pl.Series, item: Heading, pass_share: float) -> pl.Expr:
+def _code(values: pl.Series, item: Heading, mark: PassMark) -> pl.Expr:
     cell = pl.col(values.name)
     if values.dtype == pl.Boolean:
         return cell.cast(pl.Int8).fill_null(NOT_ANSWERED)
     if values.dtype.is_numeric():
         missing = cell.is_null() | cell.is_nan() if values.dtype.is_float() else cell.is_null()
-        return pl.when(missing).then(_lit(NOT_ANSWERED)).otherwise(_scored(cell, item, pass_share))
+        return pl.when(missing).then(_lit(NOT_ANSWERED)).otherwise(_scored(cell, item, mark))
     if values.dtype == pl.Null:
         return pl.repeat(NOT_ANSWERED, pl.len(), dtype=pl.Int8)
     if values.dtype not in (pl.String, pl.Categorical, pl.Enum):
         return pl.when(cell.is_null()).then(_lit(NOT_ANSWERED)).otherwise(_lit(_UNREADABLE))
     # A column has few different texts, so that these are understood once and then looked up.
     texts = values.unique()
-    return cell.replace_strict(texts, _code_of_texts(texts, item, pass_share), return_dtype=pl.Int8)
+    return cell.replace_strict(texts, _code_of_texts(texts, item, mark), return_dtype=pl.Int8)
 
 
-def _code_of_texts(texts: pl.Series, item: Heading, pass_share: float) -> pl.Series:
+def _code_of_texts(texts: pl.Series, item: Heading, mark: PassMark) -> pl.Series:
     word = words_of(texts).alias("word").to_frame()
     number, percent = number_in(pl.col("word")), percentage_in(pl.col("word"))
+    assert mark.share is not None  # an exam has one in any case
     return word.select(
         pl.when(pl.col("word").is_null() | pl.col("word").is_in(MISSING_WORDS))
         .then(_lit(NOT_ANSWERED))
@@ -74,25 +77,28 @@ def _code_of_texts(texts: pl.Series, item: Heading, pass_share: float) -> pl.Ser
         .when(pl.col("word").is_in(_FALSE))
         .then(_lit(0))
         .when(percent.is_not_null())
-        .then((percent >= 100 * (pass_share - ROUNDING)).cast(pl.Int8))
+        .then(mark.passes(percent / 100, mark.share))
         .when(number.is_not_null())
-        .then(_scored(number, item, pass_share))
+        .then(_scored(number, item, mark))
         .otherwise(_lit(_UNREADABLE))
     ).to_series()
 
 
-def _scored(number: pl.Expr, item: Heading, pass_share: float) -> pl.Expr:
+def _scored(number: pl.Expr, item: Heading, mark: PassMark) -> pl.Expr:
+    if mark.points is not None:
+        return mark.passes(number.cast(pl.Float64), mark.points)
     if item.maximum is None:
         return (
             pl.when(number == 0).then(_lit(0)).when(number == 1).then(_lit(1)).otherwise(_lit(_OTHER_NUMBER))
         )
+    assert mark.share is not None  # an exam has one in any case
     margin, number = ROUNDING * item.maximum, number.cast(pl.Float64)
     return (
         pl.when(number < 0)
         .then(_lit(_NEGATIVE))
         .when(number > item.maximum + margin)
         .then(_lit(_TOO_MANY))
-        .when(number >= pass_share * item.maximum - margin)
+        .when(number >= mark.share * item.maximum - margin)
         .then(_lit(1))
         .otherwise(_lit(0))
     )

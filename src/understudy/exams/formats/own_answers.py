@@ -53,7 +53,7 @@ class Answers:
         return self.layout in ("own", "wide")
 
 
-def read_answers(path: Path, pass_share: float = 0.5) -> Answers:
+def read_answers(path: Path, pass_share: float | str = 0.5) -> Answers:
     """The answers in a file, with the names of the students: this is their own side."""
     source = open_source(path)
     narrow = False

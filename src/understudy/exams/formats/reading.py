@@ -11,7 +11,7 @@ from understudy.core.events.event_table import ReadOptions, RowOptions
 from understudy.core.events.reading import check_format, read_events, refuse_sheet, sniff
 from understudy.core.files.columns import Columns
 from understudy.core.files.delimited import table_in
-from understudy.core.files.outcomes import PassMark
+from understudy.core.files.outcomes import PassMark, has_direction
 from understudy.core.files.simulated import is_simulated
 from understudy.core.files.source import Source, decode, open_source
 from understudy.core.files.suggestions import with_suggestions
@@ -52,7 +52,11 @@ class ResponseOptions(RowOptions):
     layout: Annotated[
         Layout | None, "A row per learner (wide) or per answer (long), when it is not recognised."
     ] = None
-    pass_share: Annotated[float, "Share of an item's points from which on it counts as correct."] = 0.5
+    pass_share: Annotated[
+        float | str,
+        "Share of an item's points from which on it counts as correct. Or, where answers are grades or points without "
+        "a maximum, the number up to which ('<=4') or from which on ('>=50') they do.",
+    ] = 0.5
     attempts: Annotated[
         Attempt | None,
         "Which of several attempts at an item counts (default: the first one of a log; an error elsewhere).",
@@ -76,12 +80,21 @@ class ResponseOptions(RowOptions):
             )
         if self.attempts not in (None, "first", "last", "best"):
             raise UsageError(f"there is no attempt '{self.attempts}'.", hint="choose first, last or best.")
-        if not 0 < self.pass_share <= 1:
+        if self.mark.share is None or not (self.mark.points is not None or 0 < self.mark.share <= 1):
             raise UsageError(
-                f"an answer passes from a share above 0 and up to 1 of the points on, not from {self.pass_share:g}.",
-                hint="half of the points, or 50 %, are 0.5.",
+                f"an answer passes from a share above 0 and up to 1 of the points on, not from {self.pass_share}.",
+                hint="half of the points, or 50 %, are 0.5; a number of points is written '>=50', and a grade of which "
+                "1 is the best '<=4'.",
                 settings=("pass_share",),
             )
+
+    @property
+    def mark(self) -> PassMark:
+        """The numbers from which on an answer is right: a share of the points, unless a direction is written."""
+        mark = PassMark.of(self.pass_share, "pass_share")
+        if has_direction(self.pass_share):
+            return mark
+        return PassMark(share=mark.points, setting="pass_share")
 
     @property
     def columns(self) -> Columns:
@@ -90,9 +103,8 @@ class ResponseOptions(RowOptions):
 
     def for_answers(self, withdrawn: Withdrawn | None) -> ReadOptions:
         """How rows with one answer each are read; a percentage is a share of the points."""
-        mark = PassMark(percent=100 * self.pass_share)
         return ReadOptions(
-            self.columns, withdrawn, single_rows=True, rows=self.rows(), mark=mark, sheet=self.sheet
+            self.columns, withdrawn, single_rows=True, rows=self.rows(), mark=self.mark, sheet=self.sheet
         )
 
     def withdrawn(self) -> Withdrawn | None:
@@ -119,6 +131,8 @@ def read_responses(
     if isinstance(names, Path | str):
         names = read_items(Path(names))
     found = _read(path, options, keep_names)
+    if options.mark.points is not None:
+        found = replace(found, origin=replace(found.origin, pass_share=str(options.mark)))
     if options.rows_are_learners:
         found = replace(found, origin=replace(found.origin, named=True))
     if names is not None:
@@ -192,9 +206,9 @@ def _read(path: Path, options: ResponseOptions, keep_names: bool) -> Responses:
             )
         sheet = typed_parquet(table, source) if isinstance(table, ParquetTable) else table
         try:
-            found = read_wide(sheet, options.columns, withdrawn, options.pass_share, keep_names=keep_names)
+            found = read_wide(sheet, options.columns, withdrawn, options.mark, keep_names=keep_names)
         except DataError as error:
-            raise with_suggestions(error, table, {"action": "item"}, takes_points=False) from None
+            raise with_suggestions(error, table, {"action": "item"}, options.mark) from None
     origin = replace(found.origin, path=path, format=format, notes=(note, *found.origin.notes))
     return replace(found, origin=origin, simulated=is_simulated(path))
 

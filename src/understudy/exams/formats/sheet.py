@@ -16,11 +16,12 @@ from understudy.core.files.columns import Columns
 from understudy.core.files.identifiers import Identifier
 from understudy.core.files.learner_ids import digests_of_names
 from understudy.core.files.mentions import identifiers_in_actions
+from understudy.core.files.outcomes import NEEDS_LOW_MARK, PassMark, seem_low_grades
 from understudy.core.files.source import Guess, Source, keeping_values_inside
 from understudy.core.files.tables import ParquetTable, Sheet
 from understudy.core.files.withdrawals import Withdrawn
 from understudy.core.files.words import counted, share_of_points
-from understudy.errors import DataError
+from understudy.errors import DataError, UsageError
 from understudy.exams.formats.cells import HINTS, NEED_A_MAXIMUM, PROBLEMS, code_of, holds_answers
 from understudy.exams.formats.sheet_header import Header, Heading, read_header, refuse_answers
 from understudy.exams.responses import ExamOrigin, Responses
@@ -87,12 +88,12 @@ def typed_parquet(table: ParquetTable, source: Source) -> TypedParquet:
 
 
 def read_wide(
-    sheet: Sheet, columns: Columns, withdrawn: Withdrawn | None, pass_share: float, *, keep_names: bool
+    sheet: Sheet, columns: Columns, withdrawn: Withdrawn | None, mark: PassMark, *, keep_names: bool
 ) -> Responses:
     """The responses in a sheet; those who withdrew are gone before a cell is looked at."""
     header = read_header(sheet.names, columns, sheet.file)
     try:
-        return _read(sheet, header, withdrawn, pass_share, keep_names)
+        return _read(sheet, header, withdrawn, mark, keep_names)
     except DataError as error:
         if error.code == _A_LIST or not _seems_long(sheet, header):
             raise
@@ -103,12 +104,13 @@ def read_wide(
 
 
 def _read(
-    sheet: Sheet, header: Header, withdrawn: Withdrawn | None, pass_share: float, keep_names: bool
+    sheet: Sheet, header: Header, withdrawn: Withdrawn | None, mark: PassMark, keep_names: bool
 ) -> Responses:
     if not header.items:
         raise _no_items(sheet)
+    _refuse_maxima(sheet, header, mark)
     rows = _Rows.of(sheet, header, withdrawn)
-    matrix, items, dropped = _answers(sheet, header.items, rows, pass_share)
+    matrix, items, dropped = _answers(sheet, header.items, rows, mark)
     if not items:
         raise _no_items(sheet)
     refuse_answers(items, sheet.file)
@@ -121,7 +123,7 @@ def _read(
     notes = [*sheet.notes, *rows.notes, *nobody]
     if header.learner is not None:
         notes.append(f"The learner is in {header.learner.shown}.")
-    notes += _notes_on_columns(items, header.others, dropped, pass_share)
+    notes += _notes_on_columns(items, header.others, dropped, mark)
     origin = ExamOrigin(
         notes=tuple(notes),
         identifiers=_people_in(items, names),
@@ -132,9 +134,21 @@ def _read(
         learners=tuple(names) if keep_names and names is not None else (),
         named=names is not None,
         dropped=tuple(heading.shown for heading in dropped),
-        pass_share=pass_share,
+        pass_share=mark.share,
     )
     return Responses(matrix, tuple(item.title for item in items), declared=True, origin=origin)
+
+
+def _refuse_maxima(sheet: Sheet, header: Header, mark: PassMark) -> None:
+    """Refuse a mark in points where the header gives maxima: one number is not the same for items of 2 and of 15."""
+    if mark.points is not None and (n_items := sum(item.maximum is not None for item in header.items)):
+        raise UsageError(
+            f"{sheet.file}: the pass mark '{mark}' is a number of points or a grade, but the header gives the maximum "
+            f"of {counted(n_items, 'item')}.",
+            hint="declare a share of the points, such as 0.5, or take the maxima out of the header.",
+            code="maxima-and-mark",
+            settings=("pass_share",),
+        )
 
 
 def _seems_long(sheet: Sheet, header: Header) -> bool:
@@ -304,7 +318,7 @@ def _as_names(values: pl.Series, file: str, learner: Heading) -> pl.Series:
 
 
 def _answers(
-    sheet: Sheet, candidates: Sequence[Heading], rows: _Rows, pass_share: float
+    sheet: Sheet, candidates: Sequence[Heading], rows: _Rows, mark: PassMark
 ) -> tuple[NDArray[np.int8], list[Heading], list[Heading]]:
     """The matrix, its items, and the columns that turned out not to hold answers."""
     matrix = np.empty((len(rows.lines), len(candidates)), dtype=np.int8)
@@ -319,11 +333,11 @@ def _answers(
         with keeping_values_inside(
             f"{sheet.file}: the answers cannot be read.", hint="keep one plain value per cell."
         ):
-            codes = frame.select(code_of(frame[str(item.position)], item, pass_share) for item in group)
+            codes = frame.select(code_of(frame[str(item.position)], item, mark) for item in group)
         found = []
         for item, column in zip(group, codes, strict=True):
             if holds_answers(column, item):
-                _refuse_problems(column, item, sheet, rows.lines)
+                _refuse_problems(column, item, sheet, rows.lines, frame[str(item.position)])
                 found.append(item)
             else:
                 dropped.append(item)
@@ -335,15 +349,19 @@ def _answers(
     return matrix if len(items) == len(candidates) else matrix[:, : len(items)].copy(), items, dropped
 
 
-def _refuse_problems(codes: pl.Series, item: Heading, sheet: Sheet, lines: pl.Series) -> None:
+def _refuse_problems(
+    codes: pl.Series, item: Heading, sheet: Sheet, lines: pl.Series, cells: pl.Series
+) -> None:
     numbers = codes.to_numpy()
     if numbers.max(initial=0) > 1:
         problem = int(numbers[(numbers > 1).argmax()])
+        low = problem in NEED_A_MAXIMUM and seem_low_grades(cells)
         raise DataError(
             f"{sheet.file}: {item.shown} {PROBLEMS[problem]} {_at(numbers == problem, lines, sheet.place)}.",
-            hint=HINTS[problem],
+            hint=f"{NEEDS_LOW_MARK}. Otherwise: {HINTS[problem]}" if low else HINTS[problem],
             code="not-an-answer",
             settings=("pass_share",) if problem in NEED_A_MAXIMUM else (),
+            **({"declare": {"pass_share": "<=NUMBER"}} if low else {}),
         )
 
 
@@ -373,15 +391,17 @@ def _no_items(sheet: Sheet) -> DataError:
 
 
 def _notes_on_columns(
-    items: Sequence[Heading], others: Sequence[Heading], dropped: Sequence[Heading], pass_share: float
+    items: Sequence[Heading], others: Sequence[Heading], dropped: Sequence[Heading], mark: PassMark
 ) -> list[str]:
     """What was rounded and what was left out, by columns."""
     notes = []
     if n_points := sum(item.maximum is not None for item in items):
         notes.append(
             f"The points of {counted(n_points, 'item')} were rounded: correct from "
-            f"{share_of_points(pass_share)} on."
+            f"{share_of_points(mark.share or 0.0)} on."
         )
+    if mark.points is not None:
+        notes.append(f"A number counts as correct {mark.in_words()}, as declared.")
     totals = [heading for heading in others if heading.kind == "total"]
     rest = [heading for heading in others if heading.kind == "other"]
     for left_out, does, do in (

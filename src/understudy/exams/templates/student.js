@@ -98,6 +98,7 @@
   const onScale = formatter({ minimumFractionDigits: 1, maximumFractionDigits: 1, signDisplay: "exceptZero" });
   const inPercent = formatter({ style: "percent", maximumFractionDigits: 0 });
   const inPercentExactly = formatter({ style: "percent", maximumFractionDigits: 1 });
+  const plainNumber = formatter({ maximumFractionDigits: 4 });
   const plain = formatter({ maximumSignificantDigits: 3 });
   const counted = formatter({ maximumFractionDigits: 0 });
   // A minus sign, not a hyphen; and no zero with a sign.
@@ -388,8 +389,12 @@
   const notEntered = () => tasks.filter((task) => !task.inputs.some((input) => input.checked));
 
   byId("passing-meaning").textContent = fill(strings.passing_meaning, { needed, total: items.length });
-  if (data.pass_share !== null) {
-    byId("right-means").textContent = fill(strings.right_means, { share: inPercentExactly.format(data.pass_share) });
+  if (data.right_from !== null) {
+    const { share, at_most, at_least } = data.right_from;
+    let words = fill(strings.right_means, { share: inPercentExactly.format(share) });
+    if (at_most !== undefined) words = fill(strings.right_means_at_most, { number: plainNumber.format(at_most) });
+    if (at_least !== undefined) words = fill(strings.right_means_at_least, { number: plainNumber.format(at_least) });
+    byId("right-means").textContent = words;
     byId("right-means").hidden = false;
   }
   if (data.left_out.length) {
