@@ -32,7 +32,8 @@ class ByCommand:
     def __call__(self, data, out, **spending):
         options = []
         for name, value in spending.items():
-            options += [f"--{name}"] if value is True else [f"--{name}", str(value)]
+            option = f"--{name.replace('_', '-')}"
+            options += [option] if value is True else [option, str(value)]
         return run(*self.verb.command(data, out), *options, "--json", cwd=data.parent)
 
     def works(self, data, out, **spending):
@@ -129,18 +130,33 @@ def test_past_the_limit_it_is_refused_and_nothing_is_written(call, verb, data, l
 
 @with_a_price
 def test_a_file_that_holds_other_people_now_has_a_budget_of_its_own_if_that_is_declared(verb, data, ledger):
-    """The class of next year, saved under the old name: the ledger notes who said so, and forgets nothing."""
+    """The class of next year, saved under the old name: the ledger notes who said so and why, and forgets nothing."""
     ledger.set_limit("learners of this folder", verb.epsilon)
     call, out = ByPython(verb), data.parent / verb.out
     call.works(data, out)
     others = {"population": "8c", "other_learners": True}
-    call.works(data, out.with_name(f"second-{verb.out}"), **others)
+    call.works(data, out.with_name(f"second-{verb.out}"), **others, reason="the class of 2025")
     assert [entry.population for entry in spent(ledger)][1] == "8c"
+    assert {fact["how"] for fact in ledger.declarations() if fact["population"] == "8c"} == {
+        "the class of 2025"
+    }
     third = out.with_name(f"third-{verb.out}")
     assert call.refuses(RefusedError, data, third, **others) == "budget"
     # Forgotten, it does not join the two.
     assert call.refuses(RefusedError, data, third, population="8c") == "known-learners"
     assert len({entry.population for entry in ledger.entries("8c")}) == 1
+
+
+def test_that_these_are_other_people_needs_a_reason(call, verb, data, ledger):
+    """It starts a new count, for the very same file, as a higher limit would."""
+    call.works(data, data.parent / verb.out)
+    second = (data.parent / verb.out).with_name(f"second-{verb.out}")
+    others = {"population": "8c", "other_learners": True}
+    assert call.refuses(UsageError, data, second, **others) == "no-reason"
+    assert not second.exists()
+    assert (len(ledger.entries()), ledger.declarations()) == (1, [])
+    call.works(data, second, **others, reason="the class of 2025")
+    assert [entry.population for entry in ledger.entries()][1] == "8c"
 
 
 @with_a_price
@@ -330,7 +346,12 @@ def test_a_refusal_names_what_is_in_the_way_and_every_way_out(verb, data, ledger
     assert (
         f"In the way: {verb.name} of {earlier.at[:10]} about '{earlier.population}' (epsilon 4" in done.stderr
     )
-    for way in ("--population", "--other-learners", "understudy ledger FILE --limit LIMIT --reason"):
+    for way in (
+        "--population",
+        "--other-learners",
+        "--reason",
+        "understudy ledger FILE --limit LIMIT --reason",
+    ):
         assert way in done.stderr
     assert len(ledger.entries()) == 1
 
@@ -382,7 +403,16 @@ def _failing(account, out, error, written):
 
 
 @pytest.mark.parametrize(
-    "wrong", [{"simulated": "no"}, {"simulated": 1}, {"population": 3}, {"ledger": Ledger}]
+    "wrong",
+    [
+        {"simulated": "no"},
+        {"simulated": 1},
+        {"population": 3},
+        {"ledger": Ledger},
+        {"other_learners": "no"},
+        {"other_learners": True, "reason": 3},
+        {"reason": "for nothing"},
+    ],
 )
 def test_settings_of_another_type_are_refused(wrong, tmp_path):
     with pytest.raises(UsageError):

@@ -138,7 +138,7 @@ def test_points_are_right_from_the_share_of_the_difficulties_on(room):
 
 def test_grades_are_right_by_the_mark_of_the_difficulties(room):
     made = replace(MADE, provenance={"pass_share": "<=4"})
-    content, _ = ability_of(room, made, "learner,Task 1,Task 2\nana,\"4,0\",5\n")
+    content, _ = ability_of(room, made, 'learner,Task 1,Task 2\nana,"4,0",5\n')
     assert content["students"][0]["ability"] == pytest.approx(expected([1, 0, -1, -1]).ability[0], abs=1e-12)
 
 

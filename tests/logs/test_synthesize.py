@@ -126,7 +126,7 @@ def test_a_refusal_for_the_budget_names_the_setting_that_helps(log, account, tmp
         with pytest.raises(RefusedError) as caught:
             verb(log, **settings, **account)
         assert caught.value.code == "budget"
-        assert caught.value.settings == (helps, "population", "other_learners")
+        assert caught.value.settings == (helps, "population", "other_learners", "reason")
 
 
 @pytest.mark.parametrize("risk", ["50 in 100", "auc 0.9"])

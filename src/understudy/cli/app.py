@@ -121,7 +121,7 @@ def run(arguments: list[str]) -> int:
 
     try:
         with (
-            asked_by(lambda question: ask_before_charge(question, present), present),
+            asked_by(lambda question: ask_before_charge(question, present)),
             reported_by(TerminalProgress(quiet="--quiet" in arguments)),
         ):
             code: Any = app(arguments, standalone_mode=False)

@@ -18,8 +18,8 @@ from understudy.core.privacy.guarantee import Guarantee
 from understudy.core.privacy.ledger import Ledger
 from understudy.core.privacy.population import FOLDER_POPULATION
 from understudy.core.privacy.rosters import Roster, shared_share
-from understudy.core.privacy.spending import Account, NotConfirmedError, Spending
-from understudy.errors import RefusedError
+from understudy.core.privacy.spending import Account, Spending
+from understudy.errors import RefusedError, UsageError
 
 KEY = b"k" * 32
 
@@ -90,7 +90,7 @@ def test_the_same_learners_under_another_name_are_refused_and_nothing_is_charged
             with pytest.raises(RefusedError) as refusal:
                 attempt(Guarantee(1.0))
             assert refusal.value.code == "known-learners"
-            assert refusal.value.settings == ("population", "other_learners")
+            assert refusal.value.settings == ("population", "other_learners", "reason")
             assert refusal.value.fields["populations"] == ["learners of the file log.csv"]
     assert len(Ledger(tmp_path / "understudy.ledger").entries()) == 1
 
@@ -129,48 +129,91 @@ def test_numbers_of_students_are_names(tmp_path):
         charge(account(tmp_path, [str(number) for number in range(104_210, 104_240)], "other.csv"))
 
 
-def test_other_learners_of_the_same_names_are_declared_and_that_is_noted(tmp_path):
+def test_other_learners_of_the_same_names_are_declared_and_why_is_noted(tmp_path):
     charge(account(tmp_path, range(40), "7a.csv"))
-    charge(account(tmp_path, range(40), "7b.csv", other_learners=True))
+    charge(account(tmp_path, range(40), "7b.csv", other_learners=True, reason=" another school "))
     ledger = Ledger(tmp_path / "understudy.ledger")
     assert ledger.balance("learners of the file 7b.csv").epsilon == 1.0
     (declared,) = ledger.declarations()
     assert declared["population"] == "learners of the file 7b.csv"
     assert declared["fact"] == "other learners than learners of the file 7a.csv"
+    assert (declared["how"], bool(declared["who"]), bool(declared["at"])) == ("another school", True, True)
 
 
-@pytest.mark.parametrize("answer", [True, False])
-def test_a_person_who_is_there_is_asked(tmp_path, answer):
+@pytest.mark.parametrize("reason", ["", "  "])
+def test_without_a_reason_they_get_no_budget_of_their_own(tmp_path, reason):
     charge(account(tmp_path, range(40), "7a.csv"))
-    other, questions = account(tmp_path, range(40), "7b.csv"), []
-
-    def asker(question):
-        questions.append(question)
-        return answer
-
-    with asked_by(asker, lambda: True):
-        other.check(Guarantee(1.0))  # asked once, when it is charged
-        if answer:
-            charge(other)
-        else:
-            with pytest.raises(NotConfirmedError):
-                charge(other)
-    assert "knows these learners, or many of them, as 'learners of the file 7a.csv'" in str(
-        questions[0].doubts[0]
-    )
-    assert len(questions) == 1
+    other = account(tmp_path, range(40), "7b.csv", other_learners=True, reason=reason)
+    for attempt in (other.check, lambda guarantee: charge(other)):
+        with pytest.raises(UsageError) as refused:
+            attempt(Guarantee(1.0))
+        assert (refused.value.code, refused.value.settings) == ("no-reason", ("reason",))
+        assert "'learners of the file 7a.csv'" in refused.value.message
     ledger = Ledger(tmp_path / "understudy.ledger")
-    assert len(ledger.entries()) == len(ledger.declarations()) + 1 == (2 if answer else 1)
+    assert (len(ledger.entries()), ledger.declarations()) == (1, [])
 
 
-def test_where_no_person_is_there_a_terminal_does_not_help(tmp_path):
+def test_the_reason_stays_for_the_two_and_for_no_other(tmp_path):
     charge(account(tmp_path, range(40), "7a.csv"))
-    with asked_by(lambda question: True, lambda: False), pytest.raises(RefusedError) as refusal:
-        charge(account(tmp_path, range(40), "7b.csv"))
-    assert refusal.value.code == "known-learners"
+    others = {"other_learners": True}
+    charge(account(tmp_path, range(40), "7b.csv", **others, reason="another school"))
+    charge(account(tmp_path, range(40), "7b.csv", **others))
+    for file, more in (("7c.csv", {}), ("7b.csv", {"simulated": True})):
+        with pytest.raises((UsageError, RefusedError)) as refused:
+            charge(account(tmp_path, range(40), file, **others, **more))
+        assert refused.value.code == ("known-as-real" if more else "no-reason")
+    assert len(Ledger(tmp_path / "understudy.ledger").entries()) == 3
 
 
-def test_a_release_without_a_guarantee_is_asked_about_too(tmp_path):
+def test_a_reason_for_one_file_is_none_for_another(tmp_path):
+    charge(account(tmp_path, range(40), "7a.csv"))
+    for file in ("7b.csv", "7c.csv"):
+        charge(account(tmp_path, range(40), file, other_learners=True, reason="another school"))
+    with pytest.raises(UsageError, match=r"others than 'learners of the file 7c\.csv' without") as refused:
+        charge(account(tmp_path, range(40), "7b.csv", other_learners=True))
+    assert refused.value.code == "no-reason"
+
+
+def test_simulated_learners_of_known_names_need_the_reason_each_time(tmp_path):
+    charge(account(tmp_path, range(40), "7a.csv"))
+    declared = {"other_learners": True, "simulated": True}
+    charge(account(tmp_path, range(40), "made.csv", **declared, reason="made by our own program"))
+    with pytest.raises(UsageError) as refused:
+        charge(account(tmp_path, range(40), "made.csv", **declared))
+    assert refused.value.code == "no-reason"
+
+
+def test_what_was_declared_before_reasons_were_asked_for_needs_one_now(tmp_path):
+    charge(account(tmp_path, range(40), "7a.csv"))
+    with sqlite3.connect(tmp_path / "understudy.ledger") as connection:
+        connection.execute(
+            "INSERT INTO declarations (at, who, population, fact, how) VALUES ('2024', 'ana', ?, ?, ?)",
+            (
+                "learners of the file 7b.csv",
+                "other learners than learners of the file 7a.csv",
+                "declared by the user",
+            ),
+        )
+    with pytest.raises(UsageError) as refused:
+        charge(account(tmp_path, range(40), "7b.csv", other_learners=True))
+    assert refused.value.code == "no-reason"
+
+
+def test_a_yes_at_the_terminal_is_no_reason(tmp_path):
+    """A person says it as a script does; the refusal comes before the price is stated."""
+    charge(account(tmp_path, range(40), "7a.csv"))
+    questions = []
+    with asked_by(lambda question: not questions.append(question)):
+        for reason, kind in ((None, RefusedError), ("", UsageError)):
+            said = {} if reason is None else {"other_learners": True, "reason": reason}
+            with pytest.raises(kind) as refused:
+                charge(account(tmp_path, range(40), "7b.csv", **said))
+            assert refused.value.code == ("known-learners" if reason is None else "no-reason")
+    assert questions == []
+    assert len(Ledger(tmp_path / "understudy.ledger").entries()) == 1
+
+
+def test_a_release_without_a_guarantee_is_refused_too(tmp_path):
     charge(account(tmp_path, range(40), "7a.csv"))
     with (
         pytest.raises(RefusedError),

@@ -5,7 +5,6 @@ import pytest
 
 from understudy.core.files.origin import Origin
 from understudy.core.files.writing import new_folder
-from understudy.core.privacy.confirmation import asked_by
 from understudy.core.privacy.guarantee import Guarantee
 from understudy.core.privacy.noise import seeded_noise
 from understudy.core.privacy.spending import Account, Spending, SpentError
@@ -54,17 +53,19 @@ def test_who_interrupts_once_writing_began_may_have_looked(tmp_path, error, spen
 
 
 def test_what_the_ledger_learns_after_the_question_was_not_agreed_to(tmp_path):
-    """Two copies of one log: a person agreed about the first before the second was charged."""
+    """Two copies of one log: the first was declared to be of other learners before the second was charged."""
     ids = "".join(f"{learner},a,1\n{learner},b,0\n" for learner in range(40))
     accounts = []
     for name in ("one", "two"):
         data = tmp_path / f"{name}.csv"
         data.write_text(f"learner,action,outcome\n{ids}")
-        accounts.append(Account.open(Spending(population=name), read_log(data).origin, simulated=False))
-    with asked_by(lambda question: True, lambda: True):
-        agreed = accounts[0].agree(Guarantee(8.0))
-        with accounts[1].charge("release", "test", Guarantee(8.0)):
-            pass
-        with pytest.raises(RefusedError) as refused, agreed.charge("release", "test", Guarantee(8.0)):
-            pass
+        spending = Spending(
+            population=name, other_learners=name == "one", reason="" if name == "two" else "x"
+        )
+        accounts.append(Account.open(spending, read_log(data).origin, simulated=False))
+    agreed = accounts[0].agree(Guarantee(8.0))
+    with accounts[1].charge("release", "test", Guarantee(8.0)):
+        pass
+    with pytest.raises(RefusedError) as refused, agreed.charge("release", "test", Guarantee(8.0)):
+        pass
     assert refused.value.code == "known-learners"

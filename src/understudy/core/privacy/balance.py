@@ -26,7 +26,7 @@ TAKEN_BACK = "taken back"
 # What a custodian can do whose budget is spent, beside asking for less.
 WAYS_OUT = (
     "If these are other people than those of the earlier releases, declare a population of their own, and that they "
-    "are others. Or declare a higher limit in the ledger, with a reason that it keeps."
+    "are others, with a reason. Or declare a higher limit in the ledger, with a reason. It keeps both."
 )
 # Earlier releases that a refusal names.
 MOST_NAMED = 3
@@ -121,7 +121,7 @@ def _refuse_overspending(balance: Balance, guarantee: Guarantee) -> None:
             f"Together they would count {together:.4g}; {fits}.{_in_the_way(balance.releases)}",
             hint=f"ask for epsilon {largest:g}. {WAYS_OUT}" if largest else WAYS_OUT,
             code="budget",
-            settings=("epsilon", "population", "other_learners"),
+            settings=("epsilon", "population", "other_learners", "reason"),
             population=balance.population,
             requested=guarantee.epsilon,
             spent=balance.counted,

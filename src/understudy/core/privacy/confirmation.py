@@ -34,14 +34,13 @@ class Question:
 
 
 Asker = Callable[[Question], bool]
-Present = Callable[[], bool]
-_asker: ContextVar[tuple[Asker, Present] | None] = ContextVar("asker", default=None)
+_asker: ContextVar[Asker | None] = ContextVar("asker", default=None)
 
 
 @contextlib.contextmanager
-def asked_by(asker: Asker, present: Present) -> Iterator[None]:
-    """Let a person confirm the charges of the block, if one is present; else the asker only states them."""
-    token = _asker.set((asker, present))
+def asked_by(asker: Asker) -> Iterator[None]:
+    """Let a person confirm the charges of the block; where none is there, the asker only states them."""
+    token = _asker.set(asker)
     try:
         yield
     finally:
@@ -50,11 +49,5 @@ def asked_by(asker: Asker, present: Present) -> Iterator[None]:
 
 def confirmed(question: Question) -> bool:
     """Whether a person agrees, if one can be asked."""
-    found = _asker.get()
-    return found is None or found[0](question)
-
-
-def can_ask() -> bool:
-    """Whether a person would answer: some charges are refused where none does."""
-    found = _asker.get()
-    return found is not None and found[1]()
+    asker = _asker.get()
+    return asker is None or asker(question)

@@ -33,10 +33,9 @@ from understudy.core.privacy.balance import (
     balance_of,
     checked_balance,
     counted_with,
-    linked_with,
-    spent_on,
 )
 from understudy.core.privacy.composition import Cost
+from understudy.core.privacy.declarations import DECLARED, declare, declare_others, names_of, unlinked
 from understudy.core.privacy.guarantee import Guarantee
 from understudy.core.privacy.ledger_file import connected, dry_run, now, refuse_unwritable, user, writing
 from understudy.core.privacy.population import (
@@ -50,8 +49,6 @@ from understudy.core.privacy.rosters import Roster, keep_roster, known_as
 from understudy.errors import RefusedError, UsageError
 
 FILE_NAME = "understudy.ledger"
-# How it is known that learners are simulated, if only because a person or a program says so.
-DECLARED = "declared by the user"
 
 
 @dataclass(frozen=True)
@@ -165,7 +162,7 @@ class Ledger:
                 (now(), user(), population, limit),
             )
             if reason:
-                _declare(connection, population, f"allowed {what} {limit:g}", reason)
+                declare(connection, population, f"allowed {what} {limit:g}", reason)
 
     def check(
         self,
@@ -177,6 +174,7 @@ class Ledger:
         simulated: str = "",
         roster: Roster | None = None,
         others: Sequence[str] = (),
+        reason: str = "",
     ) -> Balance:
         """What the balance is now, or a refusal: what `record` would do, without doing it.
 
@@ -185,7 +183,9 @@ class Ledger:
         if not self.path.exists():
             refuse_unwritable(self.path)
         with connected(self.path, memory=not self.path.exists()) as connection, dry_run(connection):
-            return _prepared(connection, population, guarantee, files, data_sets, simulated, roster, others)
+            return _prepared(
+                connection, population, guarantee, files, data_sets, simulated, roster, others, reason
+            )
 
     def record(
         self,
@@ -201,6 +201,7 @@ class Ledger:
         simulated: str = "",
         roster: Roster | None = None,
         others: Sequence[str] = (),
+        reason: str = "",
         at_most: Mapping[str, float] | None = None,
         once: bool = False,
         alone: bool = False,
@@ -215,7 +216,8 @@ class Ledger:
         be charged to the learners of those is charged to it as well. Of simulated learners, who have no
         limit, `simulated` says how that is known. `roster` are the learners themselves: if they are known under
         another population, what was released would not add up, so that is refused, but for `others`, populations
-        of which a person said that they hold other learners.
+        of which a person said that they hold other learners, with the `reason` for it: that starts a new count, as a
+        higher limit would.
 
         Call it before anything is released: what is computed from a charge that failed must not
         exist.
@@ -225,7 +227,7 @@ class Ledger:
             if once and _known_card(connection, card):
                 return
             balance = _prepared(
-                connection, population, guarantee, files, data_sets, simulated, roster, others
+                connection, population, guarantee, files, data_sets, simulated, roster, others, reason
             )
             if alone and balance.n_without_guarantee:
                 raise _not_alone(balance.n_without_guarantee)
@@ -292,7 +294,7 @@ class Ledger:
             return ()
         population = normalised(population)
         with connected(self.path) as connection, dry_run(connection):
-            known = _unlinked(connection, population, files, data_sets, apart=apart)
+            known = unlinked(connection, population, files, data_sets, apart=apart)
             _link_all(connection, population, files, data_sets, known)
             return tuple(dict.fromkeys((*known, *known_as(connection, population, roster))))
 
@@ -382,6 +384,7 @@ def _prepared(
     simulated: str,
     roster: Roster | None,
     others: Sequence[str],
+    reason: str,
 ) -> Balance:
     """Note whose data this is, and check that the release can be charged; the same for a dry run."""
     population = normalised(population)
@@ -392,18 +395,17 @@ def _prepared(
         if set(known) - set(others) or any(_known_as_real(connection, file) for file in files if doubtful):
             raise _known_as_real_error()
         for name in map(normalised, map(file_population, files)):
-            _declare(connection, name, "simulated", simulated)
+            declare(connection, name, "simulated", simulated)
     else:
-        unlinked = _unlinked(connection, population, files, data_sets, apart=True)
-        before = _unlinked(connection, population, files, data_sets, apart=False)
-        apart = [name for name in unlinked if name in others or name in before]
+        foreign = unlinked(connection, population, files, data_sets, apart=True)
+        before = unlinked(connection, population, files, data_sets, apart=False)
+        apart = [name for name in foreign if name in others or name in before]
         _link_all(connection, population, files, data_sets, apart)
         known = (*apart, *known_as(connection, population, roster))
         if unsettled := [name for name in dict.fromkeys(known) if name not in others]:
             raise _known_learners(population, unsettled)
         keep_roster(connection, population, roster, now(), user())
-    for name in dict.fromkeys(known):
-        _declare(connection, population, _other_than(name), DECLARED)
+    declare_others(connection, population, tuple(dict.fromkeys(known)), reason)
     return checked_balance(connection, population, guarantee)
 
 
@@ -422,57 +424,16 @@ def _known_learners(population: str, names: Sequence[str]) -> RefusedError:
         f"the ledger knows these learners, or many of them, as {known}, and this would be charged to '{population}': "
         "what is released about them would not add up.",
         hint="charge it to the population that they are known as; if they are other learners of the same names, "
-        "declare that.",
+        "declare that, with a reason.",
         code="known-learners",
-        settings=("population", "other_learners"),
+        settings=("population", "other_learners", "reason"),
         populations=list(names),
-    )
-
-
-def _declare(connection: sqlite3.Connection, population: str, fact: str, how: str) -> None:
-    """Note what is said about the learners of a population, and how that is known."""
-    connection.execute(
-        "INSERT INTO declarations (at, who, population, fact, how) VALUES (?, ?, ?, ?, ?)",
-        (now(), user(), population, fact, how),
     )
 
 
 def _known_as_real(connection: sqlite3.Connection, file: Path) -> bool:
     spent = balance_of(connection, normalised(file_population(file)))
     return spent.n_entries > 0
-
-
-def _names(files: Sequence[Path], data_sets: Sequence[str]) -> list[str]:
-    """The names under which the ledger knows the learners of files and data sets."""
-    return [normalised(name) for name in (*map(file_population, files), *map(data_set_population, data_sets))]
-
-
-def _unlinked(
-    connection: sqlite3.Connection,
-    population: str,
-    files: Sequence[Path],
-    data_sets: Sequence[str],
-    *,
-    apart: bool,
-) -> list[str]:
-    """The names of files and data sets with releases that do not count for a population yet.
-
-    Without `apart` those alone of which it was declared before that they are of other learners: a declaration that is
-    forgotten the next time must not join the two for good.
-    """
-    facts = connection.execute("SELECT fact FROM declarations WHERE population = ?", (population,)).fetchall()
-    declared, counted = {fact for (fact,) in facts}, counted_with(connection, population)
-    return [
-        name
-        for name in _names(files, data_sets)
-        if (apart or _other_than(name) in declared)
-        and name not in counted
-        and spent_on(connection, linked_with(connection, name)).n_entries
-    ]
-
-
-def _other_than(name: str) -> str:
-    return f"other learners than {name}"
 
 
 def _link_all(
@@ -483,7 +444,7 @@ def _link_all(
     apart: Sequence[str] = (),
 ) -> None:
     """Link a population with its files and data sets, but for those in which it was declared to be other people."""
-    for name in _names(files, data_sets):
+    for name in names_of(files, data_sets):
         if name not in apart:
             _link(connection, population, name)
 

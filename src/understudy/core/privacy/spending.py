@@ -31,9 +31,10 @@ from understudy.core.files.source import Guess, refuse_guesses
 from understudy.core.files.writing import Written
 from understudy.core.privacy.balance import REFUSED, WAYS_OUT, Balance
 from understudy.core.privacy.composition import Cost
-from understudy.core.privacy.confirmation import Doubt, Question, can_ask, confirmed
+from understudy.core.privacy.confirmation import Doubt, Question, confirmed
+from understudy.core.privacy.declarations import DECLARED
 from understudy.core.privacy.guarantee import Guarantee
-from understudy.core.privacy.ledger import DECLARED, Entry, Ledger, ledger_path, new_card_id
+from understudy.core.privacy.ledger import Entry, Ledger, ledger_path, new_card_id
 from understudy.core.privacy.noise import Noise, os_noise
 from understudy.core.privacy.population import FOLDER_POPULATION, SIMULATED_POPULATION, resolve_population
 from understudy.core.privacy.risk import RiskLimit
@@ -58,8 +59,12 @@ class Spending:
     ] = False
     other_learners: Annotated[
         bool,
-        "Declare that these are other learners than those of the same names in the ledger, which notes who said so.",
+        "Declare that these are other learners than those of the same names or the same file in the ledger: they get a "
+        "budget of their own. It needs a reason.",
     ] = False
+    reason: Annotated[
+        str, "Why these are other learners; the ledger keeps it, with who said so and when."
+    ] = ""
 
 
 class SpentError(RefusedError):
@@ -128,6 +133,8 @@ class Account:
     """The learners by digests of their ids, where ids are known."""
     other_learners: bool = False
     """Whether it was declared that learners of the same names are others."""
+    reason: str = ""
+    """Why they are others."""
     guesses: tuple[Guess, ...] = ()
     """What was decided by looking at the learners' rows when they were read."""
     risk: str = ""
@@ -168,6 +175,7 @@ class Account:
             how,
             roster,
             spending.other_learners,
+            spending.reason.strip(),
             origin.guesses,
             getattr(spending, "risk", ""),
         )
@@ -203,7 +211,6 @@ class Account:
         self._refuse_guesses(guarantee)
         if self.ledger is None:
             return self.balance()
-        # A person is asked about known learners when they are charged, if one can be.
         try:
             return self.ledger.check(
                 self.population,
@@ -213,6 +220,7 @@ class Account:
                 simulated=self.simulated,
                 roster=self.roster,
                 others=self.others,
+                reason=self.reason,
             )
         except RefusedError as error:
             if error.code == "budget" and self.risk:
@@ -236,17 +244,15 @@ class Account:
         """Why the ledger may not know these learners, for the custodian."""
         if self.ledger is None or self.simulated or self.population == FOLDER_POPULATION:
             return ()
-        known = self._known_doubts()
         others = [
             name
             for name in self.ledger.unrelated_populations(self.population, self.files, self.data_sets)
             if name not in self.known_as()
         ]
         if not others:
-            return known
+            return ()
         named = "; ".join(f"'{name}'" for name in others[:5]) + (" and others" if len(others) > 5 else "")
         return (
-            *known,
             Doubt(
                 f"This is charged to '{self.population}'. The ledger {self.ledger.path} also knows {named}: if these "
                 "are the same learners, declare one population for both, so that everything adds up.",
@@ -279,7 +285,7 @@ class Account:
     def note_refusal(self, kind: str, method: str, guarantee: Guarantee, risk: dict[str, Any]) -> None:
         """Note that a release was refused after looking at the data; it costs nothing, and leaves a trace."""
         note = {**risk, "refused": kind}
-        self._record(new_card_id(), REFUSED, method, guarantee, note, others=self.known_as())
+        self._record(new_card_id(), REFUSED, method, guarantee, note, others=self.others)
 
     def _record(
         self,
@@ -307,6 +313,7 @@ class Account:
                 simulated=self.simulated,
                 roster=self.roster,
                 others=others,
+                reason=self.reason,
                 at_most=at_most,
                 once=once,
                 alone=alone,
@@ -376,30 +383,16 @@ class Account:
             return self
         # What the ledger comes to know after the question was not asked about.
         others = self.others
-        if not self.simulated:
-            found = (*self.doubts(), *doubts) if guarantee.formal else self._known_doubts()
-            asked = found or guarantee.formal
-            if asked and not confirmed(Question(found, guarantee, self.check(guarantee))):
+        if not self.simulated and guarantee.formal:
+            question = Question((*self.doubts(), *doubts), guarantee, self.check(guarantee))
+            if not confirmed(question):
                 raise NotConfirmedError("nothing was charged.")
         return replace(self, agreed=(*self.agreed, (guarantee, others)))
 
     @property
     def others(self) -> tuple[str, ...]:
-        """The populations that hold other learners, as a person said now or declared."""
-        return self.known_as() if self.other_learners or (can_ask() and not self.simulated) else ()
-
-    def _known_doubts(self) -> tuple[Doubt, ...]:
-        if self.other_learners or self.ledger is None or not (names := self.known_as()):
-            return ()
-        known = "; ".join(f"'{name}'" for name in names)
-        return (
-            Doubt(
-                f"The ledger {self.ledger.path} knows these learners, or many of them, as {known}, and this would be "
-                f"charged to '{self.population}': it would not add up. Go on only if they are other learners of the "
-                "same names; the ledger notes that you said so.",
-                ("population",),
-            ),
-        )
+        """The populations that hold other learners, as was declared."""
+        return self.known_as() if self.other_learners else ()
 
     def has_charged(self, card: str) -> bool:
         """Whether the release of this card stands in the ledger."""
@@ -433,11 +426,23 @@ def _smaller_risk(error: RefusedError, risk: str, guarantee: Guarantee) -> Refus
 
 def _refuse_other_types(spending: Spending) -> None:
     """From Python anything may come: a text such as "no" would count as true, and lift every limit."""
-    if not isinstance(spending.simulated, bool):
+    for setting, what in (("simulated", "simulated"), ("other_learners", "others")):
+        if not isinstance(getattr(spending, setting), bool):
+            raise UsageError(
+                f"whether learners are {what} is True or False.",
+                hint="give one of them.",
+                settings=(setting,),
+            )
+    if not isinstance(spending.reason, str):
         raise UsageError(
-            "whether learners are simulated is True or False.",
-            hint="give one of them.",
-            settings=("simulated",),
+            "a reason is a text.", hint="say why these are other learners.", settings=("reason",)
+        )
+    if spending.reason.strip() and not spending.other_learners:
+        raise UsageError(
+            "a reason was given, and nothing that needs one.",
+            hint="it is for learners who are declared to be others.",
+            code="reason-for-nothing",
+            settings=("other_learners", "reason"),
         )
     if not isinstance(spending.ledger, Path | str | None):
         raise UsageError("the ledger is named by its path.", hint="give the path.", settings=("ledger",))
