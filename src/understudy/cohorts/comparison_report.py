@@ -136,7 +136,7 @@ def write_report(folder: Path, found: Comparison) -> None:
     """Write every figure as SVG and PNG, and `report.html`."""
     drawn = figures(found)
     for name, figure in drawn.items():
-        figure.save(folder, name)
+        figure.inside().save(folder, name)
     rows = [
         (
             LABELS.get(method, method),

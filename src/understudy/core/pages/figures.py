@@ -14,6 +14,9 @@ ACCENT = "#0b6e8a"
 WARNING = "#b4451f"
 MUTED = "#6b7a8a"
 
+# The words of the mark on pages.
+STAYS_INSIDE = "stays inside"
+
 # Total widths in pixels: a column of text, and a telephone.
 WIDE = 680
 NARROW = 340
@@ -99,6 +102,15 @@ class Figure:
             "width": width,
             "autosize": {"type": "fit-x", "contains": "padding"},
         }
+
+    def inside(self) -> Figure:
+        """The figure with the mark of what stays inside, for a file that may be passed on without its page."""
+        title = self.specification.get("title")
+        marked: dict[str, Any] = {"text": STAYS_INSIDE, "color": WARNING, "fontSize": 13, "anchor": "end"}
+        if title is not None:
+            words = title if isinstance(title, dict) else {"text": title}
+            marked = {**words, "subtitle": STAYS_INSIDE, "subtitleColor": WARNING}
+        return Figure({**self.specification, "title": marked}, self.description)
 
     def save(self, folder: Path, name: str) -> None:
         """Write `name.svg` and `name.png`."""

@@ -168,7 +168,7 @@ def write_results(
     k = options.most_guesses
     found = figures(rows, k)
     for name, figure in found.items():
-        figure.save(folder, name)
+        figure.inside().save(folder, name)
     write_text(folder / "results.csv", results_csv(map(asdict, rows), COLUMNS))
     advice = all_advice(rows, options)
     write_json(folder / "advice.json", {"internal": True, "advice": [one.to_json() for one in advice]})

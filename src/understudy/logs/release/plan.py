@@ -28,8 +28,8 @@ def plan_page(
 ) -> str:
     """What would be released about whom, with which promise and at what price; nothing is charged or fitted.
 
-    It is for the custodian and those who sign: it tells how many withdrew, and what the ledger says, which may name
-    other populations.
+    It is for the custodian and those who sign, and may leave the house with the signatures: it tells how many withdrew
+    and whether the budget allows it, and names no release and no population but the one that it is about.
     """
     check_new(out, folder=True)
     chosen = chosen_generator(generator, None, options.risk, log)
@@ -53,6 +53,7 @@ def plan_page(
         what=[
             ("File", "a frame in memory" if origin.path is None else origin.path.name),
             ("Whose data", account.population),
+            *((("Other learners", _OTHERS.format(account.reason)),) if account.others else ()),
             (
                 "Columns that are read",
                 ", ".join(f"{role}: {name}" for role, name in origin.columns.items()) or "–",
@@ -85,10 +86,35 @@ def _price(account: Account, guarantee: Guarantee) -> tuple[str, str]:
     try:
         balance = account.check(guarantee)
     except RefusedError as error:
-        return "", error.message
+        return "", _refusal(error)
     if not guarantee.formal:
         return "It is noted in the ledger; without a guarantee there is no epsilon to add.", ""
     return balance.price(guarantee), ""
+
+
+# Of learners whom the ledger knows by the same names or the same file.
+_OTHERS = (
+    "declared to be other people than those of earlier releases with the same names or the same file: {}"
+)
+
+
+def _refusal(error: RefusedError) -> str:
+    """Why it would be refused, without the names of other releases and populations, which the error has."""
+    if error.code == "budget":
+        largest = error.fields["largest"]
+        fits = f"epsilon {largest:g} would fit" if largest else "no smaller epsilon would fit"
+        return (
+            f"The budget of these learners does not allow epsilon {error.fields['requested']:g}: "
+            f"{error.fields['spent']:.4g} of {error.fields['limit']:.4g} is spent; {fits}."
+        )
+    if error.code == "delta-budget":
+        return "The budget of these learners does not allow its delta."
+    if error.code == "known-learners":
+        return (
+            "The ledger knows these learners, or many of them, under another name, so that what is released about them "
+            "would not add up."
+        )
+    return "The ledger does not allow it. Whoever keeps it can see why."
 
 
 def _names(log: Interactions, generator: Generator) -> str:
