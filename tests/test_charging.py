@@ -11,6 +11,7 @@ import pytest
 from tests.support.charging import VERBS
 from tests.support.command import run
 from understudy.cli import terminal
+from understudy.cohorts.summary.summarize import SummarizeOptions
 from understudy.core.files.origin import Guess, Origin
 from understudy.core.files.simulated import mark_simulated
 from understudy.core.privacy.balance import TAKEN_BACK
@@ -19,6 +20,7 @@ from understudy.core.privacy.ledger import FILE_NAME, Ledger
 from understudy.core.privacy.population import SIMULATED_POPULATION, file_population, normalised
 from understudy.core.privacy.spending import Account, Spending
 from understudy.errors import DataError, MissingError, RefusedError, UnderstudyError, UsageError
+from understudy.keystrokes.group_statistics import StatisticsOptions
 
 pytestmark = pytest.mark.functional
 
@@ -454,6 +456,27 @@ def _spend(arguments, folder, results):
     from understudy.cli.app import run as run_command
 
     results.put(run_command(arguments))
+
+
+@pytest.mark.parametrize(("options", "usual"), [(StatisticsOptions, 2.0), (SummarizeOptions, 3.0)])
+def test_an_epsilon_beside_a_risk_is_seen_also_if_it_is_the_usual_one(options, usual):
+    assert options.usual_epsilon == usual
+    with pytest.raises(UsageError) as refused:
+        options(risk="5 in 100", epsilon=usual).by_risk(lambda tried: _costly())
+    assert refused.value.code == "two-epsilons"
+
+
+@pytest.mark.parametrize("method", ["gru", "gru-dp:epsilon=4"])
+def test_a_library_that_is_missing_is_said_before_the_price(method, tmp_path, monkeypatch):
+    """And how it is installed: from the source, as the name may be a stranger's elsewhere."""
+    monkeypatch.setattr("understudy.core.extras.find_spec", lambda name: None)
+    log = VERBS[0].make(tmp_path)
+    for verb, out in (("synthesize", "out.csv"), ("release", "bundle")):
+        done = run(verb, log, "-o", out, "-m", method, "--public-actions", cwd=tmp_path)
+        assert done.returncode == 5
+        assert "This costs" not in done.stderr
+        assert "in the folder of Understudy's source, run:" in done.stderr
+    assert not (tmp_path / FILE_NAME).exists()
 
 
 @with_a_price

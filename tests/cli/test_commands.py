@@ -236,6 +236,7 @@ def test_study_writes_what_the_design_lists(room, tmp_path):
     assert methods == ["drop:0.5", "markov"]
     for name in ("tradeoff.svg", "tradeoff.png", "report.html"):
         assert (tmp_path / "out" / name).exists()
+    assert ">stays inside</text>" in (tmp_path / "out" / "tradeoff.svg").read_text()
     assert not (tmp_path / "understudy.ledger").exists()
 
 
@@ -297,6 +298,7 @@ def test_the_default_release_is_private_and_charged_once(room, tmp_path):
         "bundle-explained.svg",
         "bundle-explained.png",
     }
+    assert ">stays inside</text>" in (tmp_path / "bundle-explained.svg").read_text()
     asked = run("release", log, "-o", "bundle", "--explain", "--json", "--risk", "4 in 100", cwd=tmp_path)
     usual = {row["epsilon"] for row in predictions}
     (extra,) = {row["epsilon"] for row in json.loads(asked.stdout)["predictions"]} - usual

@@ -7,7 +7,10 @@ import numpy as np
 import pytest
 
 from tests.support.command import run
+from understudy.core.privacy.guarantee import Guarantee
 from understudy.core.privacy.ledger import Ledger
+from understudy.core.privacy.spending import Account, Spending
+from understudy.logs.reading import read_log
 from understudy.logs.simulate import Classroom
 
 pytestmark = pytest.mark.functional
@@ -61,8 +64,11 @@ def test_a_plan_is_drafted_read_and_run_as_the_command_would_be(room, tmp_path_f
     assert run(*COMMAND, cwd=room).returncode == 0
     elsewhere = tmp_path_factory.mktemp("elsewhere")
     plan = ("release", "--plan", room / "understudy.toml", "--seed", 3)
-    assert run(*plan, cwd=elsewhere).returncode == 0
-    assert run(*plan, "--accept-risk", "agreed", cwd=elsewhere).returncode == 0
+    same = run(*plan, "--method", "markov", cwd=elsewhere)
+    assert (same.returncode, "in place of" in same.stderr) == (0, False)
+    other = run(*plan, "--accept-risk", "agreed", cwd=elsewhere)
+    assert other.returncode == 0
+    assert "Typed, and used in place of what the plan says: --accept-risk." in other.stderr
     (typed, planned, changed) = calls
     assert planned[0].origin.path == room / "log.csv"
     assert (planned[1], planned[2:]) == (room / "bundle", typed[2:])
@@ -105,13 +111,51 @@ def test_a_plan_that_the_ledger_would_refuse_says_so(room):
         "plan.html",
     )
     assert run(*asked, cwd=room).returncode == 0
-    assert "It would be refused." in (room / "plan.html").read_text()
+    page = (room / "plan.html").read_text()
+    assert "It would be refused." in page
+    assert "does not allow epsilon 8: 0 of 1 is spent; epsilon 1 would fit." in page
+
+
+@pytest.mark.parametrize(
+    ("released", "spending", "said"),
+    [
+        ("8c secret", ("--population", "8c secret"), "does not allow epsilon 8: 8 of 10 is spent"),
+        ("8c secret", (), "does not allow epsilon 8"),
+        ("copy", ("--population", "9d"), "knows these learners, or many of them, under another name"),
+        (
+            "copy",
+            ("--population", "9d", "--other-learners", "--reason", "another school"),
+            "same file: another school",
+        ),
+    ],
+)
+def test_a_plan_page_names_no_other_release_and_no_other_population(room, released, spending, said):
+    """It may leave the house with its signatures; what is in the way is for the custodian."""
+    file = room / "log.csv"
+    if released == "copy":
+        file = room / "copy-secret.csv"
+        file.write_bytes((room / "log.csv").read_bytes())
+    account = Account.open(
+        Spending(population=None if released == "copy" else released), read_log(file).origin, simulated=False
+    )
+    with account.charge("release", "m", Guarantee(8.0)) as charge:
+        pass
+    asked = ("release", "log.csv", "-o", "b", "-m", "markov-dp:epsilon=8", "--public-actions", *spending)
+    assert run(*asked, "--plan-page", "plan.html", cwd=room).returncode == 0
+    page = (room / "plan.html").read_text()
+    assert said in page
+    assert charge.card not in page
+    if "8c secret" not in spending:
+        assert "secret" not in page
 
 
 @pytest.mark.parametrize(
     ("content", "said"),
     [
         ("[release]\npopulaton = 'x'", "did you mean 'population'?"),
+        ("[release]\npublic-actions = true", "did you mean 'public_actions'?"),
+        ("[release]\nactions = 'names.txt'", "did you mean 'actions_file'?"),
+        ("[release]\nfor = 'steps'", "did you mean 'meant_for'?"),
         ("[release]\nyes = true", "not an option of it"),
         ("[release]\nseed = 3", "not an option of it"),
         ("[synthesize]\nrisk = 'x'", "has no table [release]"),
@@ -123,6 +167,39 @@ def test_a_plan_that_cannot_be_followed_is_refused(room, content, said):
     refused = run("release", "--plan", "understudy.toml", cwd=room)
     assert refused.returncode == 3
     assert said in refused.stderr
+
+
+def test_everything_that_is_decided_beforehand_is_in_a_plan(room):
+    """Population, ledger, columns, method, risk, policy; grades and public names as they were declared."""
+    (room / "books").mkdir()
+    (room / "names.txt").write_text("a\n")
+    (room / "grades.csv").write_text(
+        "wer,was,Note\n" + "".join(f"p{n // 3},a,{1 + n % 6}\n" for n in range(60))
+    )
+    settings = {
+        "population": "7b",
+        "ledger": "books/l.ledger",
+        "learner": "wer",
+        "action": "was",
+        "outcome": "Note",
+        "pass_from": "<=4",
+        "actions_file": "names.txt",
+        "risk": "5 in 100",
+        "meant_for": "shares",
+        "custodian": "Example School",
+    }
+    options = [f"--{name.replace('_', '-')}={value}" for name, value in settings.items()]
+    for long, short in (("pass-from", "pass"), ("actions-file", "actions"), ("meant-for", "for")):
+        options = [option.replace(f"--{long}=", f"--{short}=") for option in options]
+    drafted = run("release", "grades.csv", "-o", "b", *options, "--write-plan", "plan.toml", cwd=room)
+    assert drafted.returncode == 0, drafted.stderr
+    table = tomllib.loads((room / "plan.toml").read_text())["release"]
+    assert table.items() >= settings.items()
+    page = run("release", "--plan", room / "plan.toml", "--plan-page", room / "p.html", cwd=room.parent)
+    assert page.returncode == 0, page.stderr
+    assert "is a success up to 4, as declared" in page.stderr
+    assert "books/l.ledger" in (room / "p.html").read_text()
+    assert not (room / "books" / "l.ledger").exists()
 
 
 def test_a_plan_that_is_there_is_not_overwritten(room):

@@ -204,6 +204,24 @@ def test_a_forecast_leaves_out_risks_that_no_noise_keeps_to():
     assert len(rows) >= 5
 
 
+@pytest.mark.parametrize(
+    "given", [{}, {"method": "knorm", "epsilon": 1.0}, {"method": "gaussian", "epsilon": 1.0}]
+)
+def test_a_forecast_is_about_the_method_that_would_be_used(given):
+    """What is explained for a risk is what the same command reaches with that risk."""
+    method = given.get("method", "knorm")
+    options = DifficultiesOptions(**given)
+    rows = forecast(options, 20, 100)
+    assert {row.method for row in rows} == {method}
+    settled = DifficultiesOptions(method=given.get("method"), risk="5 in 100")
+    settled = settled.by_risk(lambda tried: plan(tried, 20, 100).guarantee)
+    assert settled.method == method
+    assert settled.epsilon in [row.risk.epsilon for row in rows]
+    better = [row for row in rows if row.better]
+    assert better
+    assert all(row.better in set(PRIVATE) - {method} and row.better_even < row.even for row in better)
+
+
 def test_gaussian_noise_can_be_set_by_a_risk():
     options = DifficultiesOptions(method="gaussian", risk="5 in 100")
     settled = options.by_risk(lambda tried: plan(tried, 20, 100).guarantee)

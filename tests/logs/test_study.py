@@ -196,11 +196,21 @@ def test_a_study_says_where_names_come_from_and_tries_both_ways(tmp_path):
     by_method = {row["method"]: row for row in found.rows}
     assert by_method[pooled]["action_tv"] > by_method[public]["action_tv"] + 0.2
     assert [row["names"] for row in read(tmp_path / "study")] == [row["names"] for row in found.rows]
+    assert by_method[pooled]["names_kept"] < 0.5 < by_method[public]["names_kept"]
     page = (tmp_path / "study" / "report.html").read_text()
     assert "tried again with names that it had to find" in page
     assert page.count("taken as public") == 1
     again = study(log, [public], StudyOptions(n_seeds=1, n_shadows=8), out=tmp_path / "study")
     assert [row["method"] for row in again.summaries] == [public, pooled, "markov"]
+
+
+def test_where_no_name_is_told_a_study_says_that_difficulties_are_unknown(tmp_path):
+    log = Classroom(n_learners=24, n_actions=40).simulate(np.random.default_rng(4))
+    options = StudyOptions(n_seeds=1, n_shadows=8, found_names=True)
+    found = study(log, ["markov-dp:epsilon=0.1"], options, out=tmp_path / "study")
+    assert found.rows[1]["names_kept"] == 0
+    page = (tmp_path / "study" / "report.html").read_text()
+    assert page.count("nothing is known about difficulties") == 1
 
 
 def test_a_study_tries_the_epsilon_that_a_release_would_have():

@@ -197,7 +197,7 @@ def _explain(responses: Responses, options: DifficultiesOptions, as_json: bool) 
                 *row.risk.cells(),
                 row.method,
                 f"{row.total_noise:.1f} learners",
-                f"{row.even:.2f}",
+                f"{row.even:.2f}" + (f" ({row.better} {row.better_even:.2f})" if row.better else ""),
                 f"{row.hard:.2f}",
                 f"{row.apart:.2f} (50 % and {row.other:.0%})",
             ]
@@ -209,6 +209,8 @@ def _explain(responses: Responses, options: DifficultiesOptions, as_json: bool) 
         "the learners, a hard one by a tenth. Distinguished from: how far two items must differ (solved by how many) "
         "to be put in order."
     )
+    if better := next((row.better for row in rows if row.better), ""):
+        typer.echo(f"In brackets: what another method would reach, if you choose it (--method {better}).")
     typer.echo(f"{RISK_LEGEND} State a risk with --risk, or an epsilon.")
     typer.echo("Items: " + ", ".join(responses.items[:30]) + (", …" if responses.n_items > 30 else "."))
 

@@ -13,7 +13,7 @@ import typer
 
 from understudy.cli.lazy import command_group
 from understudy.cli.options import AsJson, Quiet, Seed, grouped
-from understudy.cli.plan import draft, load
+from understudy.cli.plan import draft, load, typed_over
 from understudy.cli.terminal import echo_json, finite, print_table, recognised, show, tell, tell_reading
 from understudy.core.files.columns import ROLES
 from understudy.core.files.writing import check_not_input, write_text
@@ -35,6 +35,7 @@ from understudy.logs.release.bundle import release as release_log
 from understudy.logs.release.plan import plan_page as release_plan_page
 from understudy.logs.study import Study, StudyOptions
 from understudy.logs.study import study as study_log
+from understudy.logs.study_report import NO_NAMES
 from understudy.logs.synthesize import SynthesizeOptions
 from understudy.logs.synthesize import synthesize as synthesize_log
 from understudy.logs.utility import METRICS
@@ -219,6 +220,7 @@ def study(
 @app.command()
 @grouped
 def release(
+    context: typer.Context,
     file: LogPath,
     out: Annotated[Path, typer.Option("-o", "--out", help="Folder for the bundle; must not be there yet.")],
     reading: LogOptions,
@@ -269,6 +271,7 @@ def release(
 
     Example: understudy release log.csv -o bundle --public-actions
     """
+    tell(typed_over(context), as_json or quiet)
     log = _read(file, reading, as_json or quiet)
     if write_plan is not None or plan_page is not None:
         _plan(log, file, out, method, reading, options, write_plan, plan_page, as_json)
@@ -393,7 +396,9 @@ def _print_study(found: Study) -> None:
         [
             [
                 s["method"],
-                s["names"],
+                f"{s['names']} ({100 * s['names_kept']:.0f} % of rows)"
+                if s.get("names_kept", 1) < 1
+                else s["names"],
                 *(f"{s[name]:.3f}" if name in s else "" for name in measures),
                 ", ".join(s["worst_attacks"]),
                 f"{s['auc_worst']:.3f}",
@@ -404,6 +409,9 @@ def _print_study(found: Study) -> None:
             for s in found.summaries
         ],
     )
+    for summary in found.summaries:
+        if summary.get("names_kept", 1) == 0:
+            typer.echo(f"{summary['method']}: {NO_NAMES}")
     assert found.folder is not None
     typer.echo(f"Report: {found.folder / 'report.html'}")
 
@@ -421,7 +429,7 @@ def _explain(
     forecasts = expectations(log, generator)
     reached = [reach(log, goal, remaining) for goal in goals]
     folder = out.resolve().parent
-    expectation_figure(forecasts).save(folder, f"{out.name}-explained")
+    expectation_figure(forecasts).inside().save(folder, f"{out.name}-explained")
     if as_json:
         echo_json(
             {

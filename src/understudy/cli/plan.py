@@ -17,6 +17,7 @@ from typing import Annotated, Any, get_args, get_origin, get_type_hints
 
 import typer
 
+from understudy.cli.terminal import option_of
 from understudy.core.files.writing import check_new, write_text
 from understudy.errors import DataError, UsageError
 
@@ -35,6 +36,20 @@ def load(context: typer.Context, plan: Path | None) -> Path | None:
             plan, command, [name for name in names if name and name not in NOT_PLANNED]
         )
     return plan
+
+
+def typed_over(context: typer.Context) -> list[str]:
+    """A sentence on the options that were typed and stand in the plan otherwise: what is typed wins."""
+    names = [
+        name
+        for name, planned in (context.default_map or {}).items()
+        if getattr(context.get_parameter_source(name), "name", "") == "COMMANDLINE"
+        and str(context.params[name]) != str(planned)
+    ]
+    if not names:
+        return []
+    options = ", ".join("FILE" if name == "file" else option_of(name) for name in names)
+    return [f"Typed, and used in place of what the plan says: {options}."]
 
 
 def _read(plan: Path, command: str, known: list[str]) -> dict[str, Any]:
@@ -57,7 +72,9 @@ def _read(plan: Path, command: str, known: list[str]) -> dict[str, Any]:
             settings=("write_plan",),
         )
     if unknown := [name for name in table if name not in known]:
-        near = difflib.get_close_matches(unknown[0], known, 1)
+        # A plan has the names of Python; who writes it from a command knows the options' names.
+        by_option = [name for name in known if option_of(name) == f"--{unknown[0].replace('_', '-')}"]
+        near = by_option or difflib.get_close_matches(unknown[0], known, 1)
         raise DataError(
             f"the plan {plan} has a key '{unknown[0]}' in [{command}], which is not an option of it.",
             hint=f"did you mean '{near[0]}'?" if near else f"there are: {', '.join(known)}.",

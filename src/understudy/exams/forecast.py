@@ -26,7 +26,7 @@ class Precision:
     `total_noise` is the standard deviation of the noise in learners; `even` and `hard` are the
     errors of items that half and a tenth of the learners solve; two items of medium difficulty
     can be distinguished when they differ by `apart`: one solved by half of the learners and one solved
-    by a share of `other`.
+    by a share of `other`. `better` is another private method whose error, `better_even`, would be smaller.
     """
 
     risk: StatedRisk
@@ -36,6 +36,8 @@ class Precision:
     hard: float
     apart: float
     other: float
+    better: str = ""
+    better_even: float | None = None
 
     def to_json(self) -> dict[str, Any]:
         """The precision for machines."""
@@ -43,17 +45,27 @@ class Precision:
 
 
 def forecast(options: Estimation, n_items: int, n_learners: int) -> list[Precision]:
-    """The precision that each risk and each epsilon buys, by the better of the private methods; nothing is spent."""
+    """The precision that each risk and each epsilon buys by the method that would be used; nothing is spent.
+
+    Where another private method would be more precise at the same risk or epsilon, the row says so.
+    """
+    used = str(options.method) if options.method in PRIVATE else PRIVATE[0]
 
     def asked(method: str, epsilon: float) -> Estimation:
         delta = options.delta if method == "gaussian" else None
         return replace(options, epsilon=epsilon, method=method, delta=delta, risk="")
 
-    def best(epsilons: dict[str, float]) -> Precision:
-        choices = [
-            _precision(asked(method, epsilon), n_items, n_learners) for method, epsilon in epsilons.items()
-        ]
-        return min(choices, key=lambda row: row.even)
+    def row(epsilons: dict[str, float]) -> list[Precision]:
+        tried = {
+            method: _precision(asked(method, epsilon), n_items, n_learners)
+            for method, epsilon in epsilons.items()
+        }
+        if used not in tried:
+            return []
+        best = min(tried.values(), key=lambda each: each.even)
+        if best.even >= tried[used].even:
+            return [tried[used]]
+        return [replace(tried[used], better=best.method, better_even=best.even)]
 
     def within(limit: RiskLimit) -> dict[str, float]:
         """The epsilon of each method that can keep to a risk: each kind of noise has another one."""
@@ -67,9 +79,9 @@ def forecast(options: Estimation, n_items: int, n_learners: int) -> list[Precisi
                 epsilons[method] = epsilon_of(method)
         return epsilons
 
-    rows = [best(dict.fromkeys(PRIVATE, epsilon)) for epsilon in EPSILONS]
-    rows += [best(epsilons) for risk in RISKS if (epsilons := within(RiskLimit.parse(risk)))]
-    return sorted(rows, key=lambda row: -row.even)
+    rows = [each for epsilon in EPSILONS for each in row(dict.fromkeys(PRIVATE, epsilon))]
+    rows += [each for risk in RISKS for each in row(within(RiskLimit.parse(risk)))]
+    return sorted(rows, key=lambda each: -each.even)
 
 
 def _precision(options: Estimation, n_items: int, n_learners: int) -> Precision:

@@ -36,7 +36,15 @@ _Way = tuple[Generator, str]
 # or as they are in the log, by a generator that promises nothing about them.
 TAKEN_AS_PUBLIC, FOUND, TOLD = "taken as public", "found", "as in the log"
 
-_BEFORE = ("method", "names", "seed", "n_rows", "n_learners", *(metric.name for metric in METRICS))
+_BEFORE = (
+    "method",
+    "names",
+    "seed",
+    "n_rows",
+    "n_learners",
+    "names_kept",
+    *(metric.name for metric in METRICS),
+)
 _AFTER = (
     "auc_worst",
     "auc_worst_low",

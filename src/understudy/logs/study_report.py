@@ -19,6 +19,11 @@ from understudy.logs.utility import METRICS
 
 Row = dict[str, Any]
 
+# What the error of difficulties means where a generator told no name: absent actions count as of medium difficulty.
+NO_NAMES = (
+    "none of the real actions is in the synthetic log, so that nothing is known about difficulties; their error is "
+    "that of taking all of them for the same."
+)
 STRONGEST = "strongest attack"
 PUBLISHED = "published attack (lcs)"
 
@@ -34,7 +39,7 @@ def write_report(folder: Path, rows: list[Row], log: Interactions, n_shadows: in
     """Write `tradeoff.svg`, `tradeoff.png` and `report.html`."""
     summaries = summarise(rows)
     figure = tradeoff(summaries)
-    figure.save(folder, "tradeoff")
+    figure.inside().save(folder, "tradeoff")
     page = render(
         "logs/study.html",
         summaries=summaries,
@@ -47,6 +52,7 @@ def write_report(folder: Path, rows: list[Row], log: Interactions, n_shadows: in
         source=source,
         n_constant=int(log.constant_actions().sum()),
         compared=COMPARED,
+        no_names=NO_NAMES,
         comparisons=[
             (summary["method"], comparison_figure(found))
             for summary in summaries

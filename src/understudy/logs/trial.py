@@ -130,13 +130,15 @@ class Trial:
 
     `chance` is what the strongest attack would reach by luck alone, `white_box` what the best one on the noisy sums
     of the fit reaches: no attack on the synthetic log, but a ceiling for them. `exposed_share` is the share of learners
-    whom these sums could give away (see `WhiteBox`).
+    whom these sums could give away (see `WhiteBox`). `names_kept` is the share of real rows whose action the synthetic
+    log has at all: of the others no difficulty is known.
     """
 
     generator: str
     seed: int
     n_rows: int
     n_learners: int
+    names_kept: float
     utility: dict[str, float]
     risk: Risk
     chance: ChanceLevel
@@ -156,6 +158,7 @@ class Trial:
             "seed": self.seed,
             "n_rows": self.n_rows,
             "n_learners": self.n_learners,
+            "names_kept": self.names_kept,
             **self.utility,
             **{f"auc_{e.attack.replace('-', '_')}": e.auc for e in self.risk.estimates},
             "auc_worst": self.risk.worst.auc,
@@ -223,6 +226,7 @@ class Split:
             seed=self.seed,
             n_rows=synthetic.n_rows,
             n_learners=synthetic.n_learners,
+            names_kept=_names_kept(self.real.training, synthetic),
             utility=measure(self.real, synthetic),
             risk=risk,
             chance=judged_chance(self.knowledge, self.member, scores, rng),
@@ -245,6 +249,11 @@ class Split:
 
     def _judged(self, seen: WhiteBox, rng: np.random.Generator) -> RiskEstimate:
         return judged_risk(self.knowledge, self.member, {"transcript": seen.scores}, rng).worst
+
+
+def _names_kept(real: Interactions, synthetic: Interactions) -> float:
+    there = np.bincount(synthetic.action, minlength=real.n_actions) > 0
+    return float(there[real.action].mean()) if real.n_rows else 0.0
 
 
 def check_size(log: Interactions) -> None:
