@@ -13,7 +13,7 @@ from types import MappingProxyType
 import polars as pl
 
 from understudy.core.files.columns import KNOWN_NAMES, plain
-from understudy.core.files.outcomes import PassMark, is_missing, read_outcomes, seem_low_grades
+from understudy.core.files.outcomes import PassMark, is_missing, read_outcomes, seem_low_grades, words_of
 from understudy.core.files.tables import ParquetTable, Table
 from understudy.core.files.times import read_each_time
 from understudy.errors import DataError
@@ -91,6 +91,7 @@ def with_suggestions(
     )
 
 
+_WORDS = "words for right and wrong"
 _NUMBERS = "numbers, which need one from which on they are a success"
 _LOW_GRADES = (
     "numbers like grades from 1 to 6, which need one up to which they are a success if 1 is the best"
@@ -124,7 +125,7 @@ class _Look:
         """A column that looks like the role's, and why."""
         free = self._free()
         if role == "outcome":
-            two = [at for at in free if self._kinds[at] in ("0 and 1", "words for right and wrong")]
+            two = [at for at in free if self._kinds[at] in ("0 and 1", _WORDS)]
             if len(two) == 1:
                 return two[0], f"it holds only {self._kinds[two[0]]}"
             numbers = [
@@ -165,7 +166,7 @@ class _Look:
     def _looks_headed(self, table: Table) -> bool:
         """Whether the first row is a header for sure: no name is like its cells, or is one of them."""
         typed = [at for at, kind in self._kinds.items() if kind != "text" and len(self._cells[at])]
-        alike = [at for at in typed if _kind(pl.Series([self._names[at]])) != "text"]
+        alike = [at for at in typed if self._name_is_like_cells(at)]
         self.seems_headless = bool(alike)
         if not typed or alike:
             return False
@@ -175,12 +176,19 @@ class _Look:
             for at in self._cells
         )
 
+    def _name_is_like_cells(self, at: int) -> bool:
+        """Whether a column's name could be a cell of it; one that is a word for right, as "réussi", has to be there."""
+        name = pl.Series([self._names[at]])
+        if _kind(name) == _WORDS:
+            return bool(words_of(self._cells[at]).is_in(words_of(name).implode()).any())
+        return _kind(name) != "text"
+
 
 def _kind(cells: pl.Series) -> str:
     if not len(cells):
         return "text"
     if read_outcomes(cells).is_not_null().all():
-        return "0 and 1" if cells.str.strip_chars().is_in(["0", "1"]).all() else "words for right and wrong"
+        return "0 and 1" if cells.str.strip_chars().is_in(["0", "1"]).all() else _WORDS
     if not read_each_time(cells).null_count():
         return "times"
     return "numbers" if read_outcomes(cells, PassMark(0, 0)).is_not_null().all() else "text"
