@@ -210,6 +210,23 @@ def test_8_a_workbook_with_a_cover_a_title_and_notes(desk):
     )
 
 
+def test_13_german_grades_are_a_question_and_then_read_as_declared(desk):
+    """Twelve files were made for the first version; in this one 1 is the best grade, which nothing in it says."""
+    rows = [f"{SECRET}{n // 5:02};Fach {n % 3};{('1', '2,3', '4', '5', '6')[n % 5]}" for n in range(60)]
+    desk.has("noten.csv", "\n".join(["schüler;thema;Note", *rows]).encode())
+    seen = desk.types("understudy inspect noten.csv", code=3)
+    assert "Run next: understudy inspect noten.csv --outcome Note --pass '<=NUMBER'" in seen
+    again = desk.types("understudy inspect noten.csv --outcome Note --pass '<=NUMBER'", code=2)
+    assert "a pass mark is a number such as 50, or '<=4' where a low number is good" in again
+    read = desk.types("understudy inspect noten.csv --outcome Note --pass '<=4'")
+    assert "is a success up to 4, as declared" in read
+    assert "60.0 %" in read
+    sheet = [f"{SECRET}{n:02};{1 + n % 6};{1 + n % 5};{1 + n % 4}" for n in range(24)]
+    desk.has("klausur.csv", "\n".join(["schüler;Aufgabe 1;Aufgabe 2;Aufgabe 3", *sheet]).encode())
+    seen = desk.types("understudy inspect klausur.csv", code=3)
+    assert "Run next: understudy difficulties klausur.csv -o difficulties.json --pass '<=NUMBER'" in seen
+
+
 def test_9_an_exam_sheet_is_given_to_the_log_reader(desk):
     learners = [f"{SECRET}{n:02}" for n in range(12)]
     answers = [

@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from understudy.core.files.columns import KNOWN_NAMES, plain
-from understudy.errors import UnderstudyError
+from understudy.errors import DataError, UnderstudyError
 
 # Errors of readers about what a file is, as opposed to a cell of it.
 _NOT_OF_THIS_JOB = (
@@ -52,10 +52,17 @@ def _keystrokes(path: Path) -> _Found:
 def _exam(path: Path) -> _Found:
     from understudy.exams.formats.reading import read_responses
 
-    found = read_responses(path)
+    mark = ""
+    try:
+        found = read_responses(path)
+    except DataError as error:
+        if error.fields.get("declare", {}).keys() != {"pass_share"}:
+            raise
+        # Grades: that it is a sheet does not depend on which of them pass.
+        mark, found = " --pass '<=NUMBER'", read_responses(path, pass_share="<=4")
     if found.origin.layout != "wide" or found.n_items < _FEWEST_ITEMS:
         return None
-    return "an exam sheet", "difficulties {file} -o difficulties.json"
+    return "an exam sheet", f"difficulties {{file}} -o difficulties.json{mark}"
 
 
 def _log(path: Path) -> _Found:
