@@ -6,6 +6,7 @@ import contextlib
 import json
 import math
 import shlex
+import signal
 import sys
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -268,7 +269,36 @@ def ask_before_charge(question: Question, present: Callable[[], bool]) -> bool:
         typer.echo(question.balance.price(question.guarantee), err=True)
     if not present():
         return True
-    return typer.confirm("Charge it all the same?" if question.doubts else "Charge it?", err=True)
+    return confirm("Charge it all the same?" if question.doubts else "Charge it?")
+
+
+def listen_to_ctrl_c() -> None:
+    """Let Ctrl-C stop a question that is open; called before each one.
+
+    polars sets a handler of its own for SIGINT, after which the system resumes a read that the signal interrupts: the
+    command would be stopped by the next Enter only.
+    """
+    if hasattr(signal, "siginterrupt"):
+        signal.siginterrupt(signal.SIGINT, True)
+
+
+def confirm(question: str) -> bool:
+    """Ask a question on the side, and go on only if the answer is yes; Ctrl-C and the end of input stop the command.
+
+    Nothing of the question goes to the output, which a machine may read.
+    """
+    listen_to_ctrl_c()
+    while True:
+        typer.echo(f"{question} [y/N]: ", err=True, nl=False)
+        answer = sys.stdin.readline()
+        if not answer:
+            typer.echo(err=True)
+            raise typer.Abort
+        if answer.strip().lower() in ("y", "yes"):
+            return True
+        if answer.strip().lower() in ("", "n", "no"):
+            return False
+        typer.echo("Please answer y or n.", err=True)
 
 
 def file_named(text: str) -> Path:

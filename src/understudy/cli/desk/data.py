@@ -19,7 +19,7 @@ from understudy.cli.desk.options import (
 )
 from understudy.cli.lazy import command_group
 from understudy.cli.options import AsJson, grouped
-from understudy.cli.terminal import echo_json, print_table
+from understudy.cli.terminal import echo_json, listen_to_ctrl_c, print_table
 from understudy.core.files.words import counted
 from understudy.desk.domain.policy import Policy
 from understudy.desk.store.settings import POLICY
@@ -214,6 +214,7 @@ def _learner(file: Path | None) -> str:
     if file is not None:
         found = existing(file, "the learner's name").read_text(encoding="utf-8-sig")
     elif sys.stdin.isatty():
+        listen_to_ctrl_c()
         found = typer.prompt("The learner's name as the table has it (not shown)", hide_input=True)
     else:
         found = sys.stdin.read()

@@ -24,7 +24,7 @@ from understudy.cli.desk.options import (
 )
 from understudy.cli.lazy import command_group
 from understudy.cli.options import AsJson, grouped
-from understudy.cli.terminal import echo_json, file_named, print_table
+from understudy.cli.terminal import echo_json, file_named, listen_to_ctrl_c, print_table
 from understudy.core.files.words import counted
 from understudy.desk.domain.people import Person, Role
 from understudy.desk.store.settings import POLICY, SETTINGS, Settings
@@ -138,6 +138,7 @@ def _ask(
     question: str, setting: str, understood: Callable[[str], Answer], default: str | None = None
 ) -> Answer:
     """The answer as `understood` takes it; at a terminal, what it refuses is asked again."""
+    listen_to_ctrl_c()
     while True:
         try:
             given = typer.prompt(question, default=default, show_default=bool(default), err=True)
@@ -159,6 +160,7 @@ def _ask(
 
 
 def _confirm_summary(beside: Path) -> bool:
+    listen_to_ctrl_c()
     try:
         return typer.confirm(f"Was the synthetic table made from {beside}?", default=True, err=True)
     except typer.Abort as stop:

@@ -386,7 +386,9 @@ class Account:
         if not self.simulated and guarantee.formal:
             question = Question((*self.doubts(), *doubts), guarantee, self.check(guarantee))
             if not confirmed(question):
-                raise NotConfirmedError("nothing was charged.")
+                raise NotConfirmedError(
+                    "nothing was charged.", hint="run the same command again, and answer y, to go on."
+                )
         return replace(self, agreed=(*self.agreed, (guarantee, others)))
 
     @property
