@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from difflib import get_close_matches
 from importlib import import_module
 from typing import Any, ClassVar
 
@@ -39,6 +40,15 @@ class LazyGroup(typer.core.TyperGroup):
             return None
         group = typer.main.get_group(import_module(found[0]).app)
         return group.commands.get(cmd_name, group)
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """The command that was typed; for one that is not there, the one that was probably meant is suggested."""
+        names = self.list_commands(ctx)
+        if args and args[0] not in names and not ctx.resilient_parsing:
+            near = get_close_matches(args[0], names, 1)
+            if near:
+                ctx.fail(f"No such command '{args[0]}'. Did you mean '{near[0]}'?")
+        return super().resolve_command(ctx, args)
 
     def invoke(self, ctx: Any) -> Any:
         """Run the command that was asked for."""

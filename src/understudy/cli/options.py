@@ -30,7 +30,7 @@ Seed = Annotated[int, typer.Option(help="Seed of everything left to chance (nois
 
 
 # Whoever starts a command at a terminal is asked before it spends; `app.run` looks for this option.
-Yes = Annotated[bool, typer.Option("--yes", help="Spend without asking. The price is printed all the same.")]
+Yes = Annotated[bool, typer.Option("--yes", help="Spend without asking, as a command that runs without a terminal (a script, a pipe) does. The price is printed all the same.")]
 
 
 def grouped(command: F) -> F:

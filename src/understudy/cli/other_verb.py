@@ -33,7 +33,7 @@ def verb_for(error: UnderstudyError, arguments: Sequence[str]) -> tuple[str, str
     if path is None or not path.is_file():
         return None
     for verbs, look in _JOBS.items():
-        if arguments[0] in verbs:
+        if arguments[0] in verbs or (look is _activity and "outcome" in error.fields.get("suggested", ())):
             continue
         with contextlib.suppress(UnderstudyError):
             if (found := look(path)) is not None:
@@ -50,19 +50,25 @@ def _keystrokes(path: Path) -> _Found:
 
 
 def _exam(path: Path) -> _Found:
+    """An exam sheet, also one that lacks maxima or has a row below its learners: its own verb says what to do."""
     from understudy.exams.formats.reading import read_responses
 
-    mark = ""
+    # What costs nothing and writes nothing, so that no real figure is made by following advice.
+    command = "difficulties {file} --explain"
     try:
-        found = read_responses(path)
+        responses = read_responses(path)
     except DataError as error:
-        if error.fields.get("declare", {}).keys() != {"pass_share"}:
+        if error.fields.get("declare", {}).keys() == {"pass_share"}:
+            # Grades: that it is a sheet does not depend on which of them pass.
+            responses = read_responses(path, pass_share="<=4")
+            command += " --pass '<=NUMBER'"
+        elif error.fields.get("n_items", 0) >= _FEWEST_ITEMS:
+            return "an exam sheet", command
+        else:
             raise
-        # Grades: that it is a sheet does not depend on which of them pass.
-        mark, found = " --pass '<=NUMBER'", read_responses(path, pass_share="<=4")
-    if found.origin.layout != "wide" or found.n_items < _FEWEST_ITEMS:
+    if responses.origin.layout != "wide" or responses.n_items < _FEWEST_ITEMS:
         return None
-    return "an exam sheet", f"difficulties {{file}} -o difficulties.json{mark}"
+    return "an exam sheet", command
 
 
 def _log(path: Path) -> _Found:
@@ -77,18 +83,24 @@ def _activity(path: Path) -> _Found:
     from understudy.core.events.reading import sniff
     from understudy.core.files.delimited import guess_separator, header_names
     from understudy.core.files.source import decode, first_lines, open_source
+    from understudy.core.files.workbooks import read_workbook
 
     source = open_source(path)
-    if sniff(source)[0] not in ("csv", "tsv"):
+    format = sniff(source)[0]
+    if format == "excel":
+        header: Sequence[str] = read_workbook(source).names
+    elif format in ("csv", "tsv"):
+        first = first_lines(decode(source, latin=True), 1)[0]
+        header = header_names(first, guess_separator(first))
+    else:
         return None
-    first = first_lines(decode(source, latin=True), 1)[0]
-    names = {plain(name) for name in header_names(first, guess_separator(first))}
+    names = {plain(name) for name in header}
     has = {role: not names.isdisjoint(KNOWN_NAMES[role]) for role in ("learner", "time", "outcome")}
-    moodle = {"time", "eventname", "userfullname"} <= names
-    if not (moodle or (has["learner"] and has["time"] and not has["outcome"])):
+    if not has["learner"] or not has["time"] or has["outcome"]:
         return None
     return (
-        "a log of activity without outcomes",
+        "a log of activity without outcomes, as Moodle writes it. Such a log cannot be released yet; a summary of "
+        "learners' habits can, which begins with cohort build",
         "cohort build {file} --scores SCORES --schema SCHEMA --term-start DATE -o cohort.parquet",
     )
 

@@ -12,6 +12,7 @@ import os
 import tomllib
 from collections.abc import Mapping
 from dataclasses import MISSING, fields
+from enum import Enum
 from pathlib import Path
 from typing import Annotated, Any, get_args, get_origin, get_type_hints
 
@@ -57,7 +58,9 @@ def _read(plan: Path, command: str, known: list[str]) -> dict[str, Any]:
         content = tomllib.loads(plan.read_text(encoding="utf-8"))
     except OSError as error:
         raise UsageError(
-            f"the plan {plan} cannot be read ({error.strerror}).", hint="name its file.", settings=("plan",)
+            f"the plan {plan} cannot be read ({error.strerror}).",
+            hint="check its path; a plan is drafted from the command that you would type.",
+            settings=("write_plan",),
         ) from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise DataError(
@@ -114,6 +117,8 @@ def _help(kind: Any) -> str:
 
 def _written(value: Any, plan: Path) -> str:
     """A value as TOML: what JSON escapes, TOML reads; the one character that only TOML escapes is added."""
+    if isinstance(value, Enum):
+        value = value.value
     if isinstance(value, Path):
         value = os.path.relpath(value, plan.parent)
     return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")

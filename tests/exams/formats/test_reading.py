@@ -294,8 +294,48 @@ def test_numbers_without_a_maximum_are_explained(write):
     with pytest.raises(DataError) as caught:
         read_responses(write("sheet.csv", "learner,Q1\na,7\n"))
     assert "'Q1 (15 points)'" in caught.value.hint
-    assert caught.value.settings == ("pass_share",)
-    assert "delete the row of maxima if there is one" in caught.value.hint
+    assert caught.value.settings == ("items", "pass_share")
+    assert caught.value.fields["declare"] == {"items": "ITEMS"}
+    assert "a table of the items (csv) with the columns item and points" in caught.value.hint
+
+
+TABLE = "item;points\nA1;5\nB1;2,5\nC1;\n"
+
+
+def test_maxima_are_declared_in_a_table_of_the_items(write):
+    sheet = write("sheet.csv", "Matrikel,A1,B1,C1,Total\n700001,5,1,1,7\n700002,2,1.25,0,3.25\n")
+    read = read_responses(sheet, items=write("items.csv", TABLE))
+    assert read.items == ("A1", "B1", "C1")
+    assert read.correct.tolist() == [[1, 0, 1], [0, 1, 0]]
+    assert "The learner is in column 'Matrikel'." in read.origin.notes
+    assert any("that is not an item was left out: 'Total'" in note for note in read.origin.notes)
+
+
+@pytest.mark.parametrize(
+    ("header", "table", "code"),
+    [
+        ("A1,B1,C1", "item,points\nA1,5\nA1,4\n", "bad-items"),
+        ("A1,B1,C1", "item,points\nA1,0\n", "bad-items"),
+        ("A1,B1,C1", "item,points\nA1,many\n", "bad-items"),
+        ("A1,B1,C1", "item,points\nA9,5\n", "no-such-item"),
+        ("A1 (4 points),B1,C1", "item,points\nA1,5\n", "two-maxima"),
+    ],
+)
+def test_a_table_of_items_that_cannot_be_meant(write, header, table, code):
+    sheet = write("sheet.csv", f"learner,{header}\na,3,1,1\nb,2,1,0\n")
+    with pytest.raises(UsageError) as caught:
+        read_responses(sheet, items=write("items.csv", table))
+    assert caught.value.code == code
+
+
+def test_learners_numbers_under_a_name_that_nobody_knows_are_not_points(write):
+    rows = "".join(f"{700001 + n},{n % 2},{n % 3 % 2}\n" for n in range(9))
+    with pytest.raises(DataError, match="column 1 has another number on each row") as caught:
+        read_responses(write("sheet.csv", f"x,c,d\n{rows}"))
+    assert "declare" not in caught.value.fields  # the file may lack its header
+    with pytest.raises(DataError) as caught:
+        read_responses(write("sheet.csv", f"registration,Q1,Q2\n{rows}"))
+    assert caught.value.fields["declare"] == {"learner": "registration"}
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ from understudy.cohorts.building.sessions import Term
 from understudy.core.events.event_table import CellOptions
 from understudy.core.events.reading import sniff
 from understudy.core.events.xapi import Voiding, learner_of
-from understudy.core.files.columns import KNOWN_NAMES, ColumnChooser, plain
+from understudy.core.files.columns import FULL_NAMES, KNOWN_NAMES, ColumnChooser, plain
 from understudy.core.files.delimited import guess_separator, header_names, read_delimited
 from understudy.core.files.json_records import load_records
 from understudy.core.files.source import (
@@ -33,15 +33,10 @@ from understudy.core.files.workbooks import read_workbook
 from understudy.errors import DataError, UsageError
 
 FORMATS = ("csv", "excel", "moodle", "parquet", "tsv", "xapi")
-# How Moodle calls the person in the exports of its log, as `plain` writes it.
-_MOODLE_LEARNER = (
-    "userfullname",
-    "vollständigername",
-    "nomcompletdelutilisateur",
-    "nombrecompletodelusuario",
-)
+# Any platform may write "full name".
+_MOODLE_LEARNER = tuple(name for name in FULL_NAMES if name != "fullname")
 _KNOWN = {
-    "learner": (*_MOODLE_LEARNER, *KNOWN_NAMES["learner"], "fullname"),
+    "learner": (*FULL_NAMES, *KNOWN_NAMES["learner"]),
     "time": KNOWN_NAMES["time"],
 }
 _NO_VALUE = ("", "-", "–")

@@ -12,7 +12,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from understudy.cohorts.building.activity import Activity
-from understudy.core.files.columns import KNOWN_NAMES, ColumnChooser, plain
+from understudy.core.files.columns import KNOWN_NAMES, STUDENT_NUMBERS, ColumnChooser, plain
 from understudy.core.files.delimited import guess_separator, read_delimited
 from understudy.core.files.source import decode, first_lines, open_source, refuse_guesses
 from understudy.core.files.tables import MAGIC as PARQUET_MAGIC
@@ -27,7 +27,11 @@ _SCORES = (
     *("points", "exam", "result", "note", "punkte", "punktzahl", "nota", "calificacion", "calificación"),
 )
 _KNOWN = {
-    "learner": (*KNOWN_NAMES["learner"], "fullname", "name", "idnumber", "email", "emailaddress"),
+    # The names of Moodle's log before numbers that it does not have.
+    "learner": (
+        *(name for name in KNOWN_NAMES["learner"] if name not in STUDENT_NUMBERS),
+        *("name", "idnumber", "email", "emailaddress", *STUDENT_NUMBERS),
+    ),
     "score": _SCORES,
 }
 # What a grade book writes where there is no score.

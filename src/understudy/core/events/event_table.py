@@ -37,6 +37,11 @@ from understudy.core.files.words import counted
 from understudy.errors import DataError, UsageError
 
 
+_EITHER_ORDER = " or ".join(order.value for order in DateOrder)
+_ONE_ORDER = "in one order all of them are dates: declare it if it is right."
+_TWO_ORDERS = f"declare what comes first: {_EITHER_ORDER}."
+
+
 @dataclass(frozen=True)
 class CellOptions:
     """How cells are read: declared, so that no learner's row decides for others."""
@@ -305,17 +310,25 @@ class EventTable:
         times = read_each_time(cells, unit=unit, order=options.rows.date_order, since_start=asked)
         if not asked and times.null_count() and not options.rows.set_aside:
             self._refuse_times_from_a_start(read_each_time(cells, unit=unit, since_start=True))
+        orders = _orders_that_read(cells, unit, asked) if options.rows.date_order is None else []
         self.frame = self.frame.with_columns(times.alias("time"))
         self._settle_cells(
             "time",
             times.is_null(),
-            "orders the rows, but holds something that cannot be read as a time",
+            "orders the rows, but has the day and the month by numbers, as in 3/4/2024,"
+            if orders
+            else "orders the rows, but holds something that cannot be read as a time",
             options,
-            hint="times are like 2024-05-31 14:05:09, or numbers from 1970 on in seconds unless their unit is "
+            hint=(_ONE_ORDER if len(orders) == 1 else _TWO_ORDERS)
+            if orders
+            else "times are like 2024-05-31 14:05:09, or numbers from 1970 on in seconds unless their unit is "
             "declared; 3/4/2024 needs the order of day and month. Declare that, state that the rows are in "
             "order, or set these rows aside.",
             code="not-a-time",
-            settings=("time_unit", "date_order", "in_order", "skip_incomplete"),
+            settings=("date_order",)
+            if orders
+            else ("time_unit", "date_order", "in_order", "skip_incomplete"),
+            declare={"date_order": orders[0] if len(orders) == 1 else "ORDER"} if orders else None,
         )
         self.notes.append(f"The rows of each learner are in the order of column '{name}'.")
         if counts_from_a_start(self.frame["time"]):
@@ -360,6 +373,15 @@ class EventTable:
             digests=digests_of_names(self._everyone["learner"]) if len(self.learners) else None,
             guesses=self.guesses,
         )
+
+
+def _orders_that_read(cells: pl.Series, unit: str, since_start: bool) -> list[str]:
+    """The orders of day and month by which every time can be read: a question to the user, never an answer."""
+    return [
+        order.value
+        for order in DateOrder
+        if not read_each_time(cells, unit=unit, order=order, since_start=since_start).null_count()
+    ]
 
 
 def _refuse_single_rows(events: EventTable, options: ReadOptions) -> None:

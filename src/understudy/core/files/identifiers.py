@@ -99,6 +99,8 @@ PHONES = (
 # A leading zero, a separator, and more digits than a date has: right for most of a column,
 # but a single task may be numbered like that.
 _PHONES_OF_A_COLUMN = (*PHONES, r"^\(?0\d{1,4}\)?[\s./-]{1,2}\d{5,8}$")
+# What can name the learner of a row, the surest first.
+KINDS_OF_LEARNERS = ("student number", "login name", "e-mail address", "name")
 MOST = 0.5
 SOME = 0.02
 
@@ -153,6 +155,16 @@ def identifiers_in(table: Table, columns: Mapping[str, str]) -> tuple[list[Ident
             if plain(name) not in _PERHAPS_TITLES or _one_each(named):
                 people.append(NamedPeople(shown, verdict[0], named["person"], by_position=shown != name))
     return found, people
+
+
+def identifies_one_person(name: str, values: pl.Series) -> str | None:
+    """What a column holds if it could name the learner: not a first name alone, and nothing about other people."""
+    verdict = _by_name(name, values) or _by_content(values)
+    if verdict is None or plain(name) in _BY_NAME["name"]:
+        return None
+    if verdict[0] == "e-mail address" and _share(values.str.contains(EMAIL)) < MOST:
+        return None
+    return verdict[0] if verdict[0] in KINDS_OF_LEARNERS else None
 
 
 def without_nobody(values: pl.Series) -> pl.Series:

@@ -1,4 +1,4 @@
-"""Suggestions for columns that were not found: by similar names and by content, as a question to the user.
+"""Suggestions for columns that were not found: by their names first, then by content, as a question to the user.
 
 Nothing is read by a suggestion: the error says what was seen, by positions, and which settings would declare it.
 A column's name is told only where the first row is a header for sure; otherwise it may be a learner's value.
@@ -6,24 +6,44 @@ A column's name is told only where the first row is a header for sure; otherwise
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from difflib import SequenceMatcher
+from functools import cached_property
 from types import MappingProxyType
 
 import polars as pl
 
 from understudy.core.files.columns import KNOWN_NAMES, plain
+from understudy.core.files.identifiers import KINDS_OF_LEARNERS, identifies_one_person
 from understudy.core.files.outcomes import PassMark, is_missing, read_outcomes, seem_low_grades, words_of
 from understudy.core.files.tables import ParquetTable, Table
-from understudy.core.files.times import read_each_time
+from understudy.core.files.times import DateOrder, read_each_time
 from understudy.errors import DataError
 
-# How much of two names is alike, from 0 to 1: "studnt" is a "student", "date" is no "rate". What a user typed is meant
-# to be some column, so that less is enough there.
+# How much of two names is alike, from 0 to 1: "studnt" is a "student". What a user typed is meant to be some column, so
+# that less is enough there.
 LEAST_SIMILAR, LEAST_SIMILAR_TO_ASKED = 0.8, 0.6
-_SHORTEST_PART = 4
+# A part of a name that was typed has so many letters, and a name that is only similar to a known one.
+_SHORTEST_PART, _SHORTEST_SIMILAR = 4, 5
+# Words around the one that says what a column is: "Name des Schülers", "student no".
+_FILLERS = frozenset(
+    (
+        *("the", "of", "id", "ids", "name", "nr", "no", "num", "number", "nummer", "code", "key", "kürzel"),
+        *("der", "die", "das", "des", "le", "la", "les", "de", "du", "el", "los", "del", "numéro", "número"),
+    )
+)
 # In this order: what an outcome or a time is can be seen, and a learner repeats in blocks.
 _EASIEST_FIRST = ("outcome", "time", "learner", "action")
+# Rows in a row with one value, on average, from which on a column may be sorted by its values.
+_SHORTEST_BLOCK = 2
+# What a word for right is told from, where a header may be one: "richtig" above ja and nein is a name, above falsch it
+# may be a learner's outcome.
+_OPPOSITES = {
+    **{"correct": ("incorrect", "wrong"), "right": ("wrong",), "passed": ("failed",)},
+    **{"richtig": ("falsch",), "korrekt": ("inkorrekt", "falsch"), "correcto": ("incorrecto",)},
+    **{"réussi": ("échoué",), "reussi": ("echoue",), "bestanden": ("nicht bestanden",)},
+}
 # What names of numbers say that are points, grades or percentages; parts of plain names.
 _SCORES = (
     "score",
@@ -59,15 +79,14 @@ def with_suggestions(
     asked = error.fields.get("column")
     found: dict[str, tuple[int, str]] = {}
     # Times put rows in order, so that a command is better with them; they are not missed where there are none.
-    wanted = lacking if asked else [role for role in _EASIEST_FIRST if role in (*lacking, "time")]
-    for role in wanted:
-        place = looked.by_name(asked or role, () if asked else KNOWN_NAMES[role])
-        if place is not None:
-            found[role] = place, "a similar name"
-        elif asked is None and (seen := looked.by_content(role)) is not None:
-            found[role] = seen
-        if role in found:
-            looked.taken.add(found[role][0])
+    others = () if looked.has_time else ("time",)
+    wanted = lacking if asked else [role for role in _EASIEST_FIRST if role in (*lacking, *others)]
+    # By name first, whatever the role: a column that is called like an action is not a learner by its content.
+    for look in (looked.by_asked,) if asked else (looked.by_name, looked.by_content):
+        for role in wanted:
+            if role not in found and (seen := look(asked or role)) is not None:
+                found[role] = seen
+                looked.taken.add(seen[0])
     hint = error.hint
     if found:
         places = sorted((place, role, why) for role, (place, why) in found.items())
@@ -87,6 +106,7 @@ def with_suggestions(
         code=error.code,
         settings=error.settings,
         **error.fields,
+        suggested=sorted(found),
         **({"declare": names} if whole else {}),
     )
 
@@ -103,23 +123,47 @@ class _Look:
 
     def __init__(self, table: Table, taken: set[int]) -> None:
         self.taken = taken
+        self._table = table
         self._names = table.names
         sample = table.sample()
         self._cells = {int(name): sample[name].drop_nulls() for name in sample.columns}
         self._cells = {at: cells.filter(~is_missing(cells)) for at, cells in self._cells.items()}
         self._kinds = {at: _kind(cells) for at, cells in self._cells.items()}
         self.seems_headless = False
-        self.has_header = isinstance(table, ParquetTable) or self._looks_headed(table)
+        self.has_header = isinstance(table, ParquetTable) or self._looks_headed()
 
-    def by_name(self, asked: str, known: Sequence[str]) -> int | None:
-        """The column whose name is most like the one that was asked for, or like a known one."""
-        if not self.has_header:
-            return None
-        wanted = (plain(asked), *known)
-        scores = {at: max(_likeness(plain(self._names[at]), name) for name in wanted) for at in self._free()}
+    @property
+    def has_time(self) -> bool:
+        """Whether a column has the times already."""
+        return any(plain(self._names[at]) in KNOWN_NAMES["time"] for at in self.taken)
+
+    def by_asked(self, asked: str) -> tuple[int, str] | None:
+        """The column whose name is most like the one that was asked for."""
+        return self._most_alike(
+            {at: _likeness(plain(self._names[at]), plain(asked)) for at in self._free()},
+            LEAST_SIMILAR_TO_ASKED,
+        )
+
+    def by_name(self, role: str) -> tuple[int, str] | None:
+        """The column with a name that is most like a known one of the role; for a learner, what identifies people."""
+        scores = {
+            at: max(_similarity(_core(self._names[at]), known) for known in KNOWN_NAMES[role])
+            for at in self._free()
+        }
+        found = self._most_alike(scores, LEAST_SIMILAR)
+        if found is None and role == "learner" and self.has_header:
+            kinds = {at: identifies_one_person(self._names[at], self._cells[at]) for at in self._free()}
+            # Of several kinds the one that is the surest; of a kind, the first column.
+            for kind in KINDS_OF_LEARNERS:
+                if at := [at for at in kinds if kinds[at] == kind]:
+                    return at[0], f"it seems to hold a person's {kind}"
+        return found
+
+    def _most_alike(self, scores: Mapping[int, float], least: float) -> tuple[int, str] | None:
         best = max(scores, key=lambda at: scores[at], default=None)
-        least = LEAST_SIMILAR if known else LEAST_SIMILAR_TO_ASKED
-        return best if best is not None and scores[best] >= least else None
+        if not self.has_header or best is None or scores[best] < least:
+            return None
+        return best, "a similar name"
 
     def by_content(self, role: str) -> tuple[int, str] | None:
         """A column that looks like the role's, and why."""
@@ -142,12 +186,15 @@ class _Look:
         if role == "time":
             times = [at for at in free if self._kinds[at] == "times"]
             return (times[0], "it holds times") if len(times) == 1 else None
-        repeating = [at for at in free if self._kinds[at] in ("text", "numbers") and self._repeats(at)]
-        if not repeating:
-            return None
         if role == "learner":
-            best = max(repeating, key=lambda at: (self._run(at), -at))
-            return best, "it repeats its values row after row"
+            # A file that is sorted by learners has each of them in one block. What is called otherwise is not one, and
+            # where columns of different blocks could be meant, none is.
+            blocks = {at: self._blocks(at) for at in free if not self._is_called_otherwise(at)}
+            sizes = {n_blocks for n_blocks in blocks.values() if n_blocks}
+            if len(sizes) != 1:
+                return None
+            return next(at for at in blocks if blocks[at]), "it repeats its values row after row"
+        repeating = [at for at in free if self._kinds[at] in ("text", "numbers") and self._repeats(at)]
         if len(repeating) > 1 and any(self._kinds[at] == "text" for at in repeating):
             repeating = [at for at in repeating if self._kinds[at] == "text"]
         return (repeating[0], "it repeats its values") if len(repeating) == 1 else None
@@ -158,30 +205,49 @@ class _Look:
     def _repeats(self, at: int) -> bool:
         return 1 < self._cells[at].n_unique() <= len(self._cells[at]) / 1.5
 
-    def _run(self, at: int) -> float:
-        """How many rows a value stays, on average."""
-        cells = self._cells[at]
-        return len(cells) / max(1, cells.rle_id().n_unique())
+    def _blocks(self, at: int) -> int:
+        """The number of blocks of a column that is sorted by its values; 0 for other columns."""
+        if self._kinds[at] not in ("text", "numbers"):
+            return 0
+        cells = self._whole[str(at)]
+        n_blocks = cells.rle_id().n_unique()
+        sorted_by_it = 1 < n_blocks == cells.n_unique() <= len(cells) / _SHORTEST_BLOCK
+        return n_blocks if sorted_by_it else 0
 
-    def _looks_headed(self, table: Table) -> bool:
-        """Whether the first row is a header for sure: no name is like its cells, or is one of them."""
-        typed = [at for at, kind in self._kinds.items() if kind != "text" and len(self._cells[at])]
-        alike = [at for at in typed if self._name_is_like_cells(at)]
-        self.seems_headless = bool(alike)
-        if not typed or alike:
+    def _is_called_otherwise(self, at: int) -> bool:
+        """Whether the name says that a column is something other than a learner: an action, an event, points."""
+        if not self.has_header:
             return False
-        frame = table.read({str(at): at for at in self._cells}).drop("line")
-        return not any(
-            (frame[str(at)].cast(pl.String, strict=False).str.strip_chars() == self._names[at]).any()
-            for at in self._cells
+        name, core = plain(self._names[at]), _core(self._names[at])
+        others = (known for role, names in KNOWN_NAMES.items() if role != "learner" for known in names)
+        return any(_similarity(core, known) >= LEAST_SIMILAR for known in others) or any(
+            part in name for part in _SCORES
         )
 
-    def _name_is_like_cells(self, at: int) -> bool:
-        """Whether a column's name could be a cell of it; one that is a word for right, as "réussi", has to be there."""
-        name = pl.Series([self._names[at]])
-        if _kind(name) == _WORDS:
-            return bool(words_of(self._cells[at]).is_in(words_of(name).implode()).any())
-        return _kind(name) != "text"
+    @cached_property
+    def _whole(self) -> pl.DataFrame:
+        """All rows as text: of a sample, the next one may be another learner's."""
+        frame = self._table.read({str(at): at for at in self._cells}).drop("line")
+        return frame.select(pl.all().cast(pl.String, strict=False).str.strip_chars())
+
+    def _looks_headed(self) -> bool:
+        """Whether the first row is a header for sure: no name is like its cells, or is one of them."""
+        typed = [at for at, kind in self._kinds.items() if kind != "text" and len(self._cells[at])]
+        self.seems_headless = any(self._is_like_its_cells(at) for at in typed)
+        if not typed or self.seems_headless:
+            return False
+        return not any((self._whole[str(at)] == self._names[at]).any() for at in self._cells)
+
+    def _is_like_its_cells(self, at: int) -> bool:
+        """Whether a name could be a cell of its column."""
+        name = self._names[at].strip().casefold()
+        kind = _kind(pl.Series([name]))
+        if kind != _WORDS or name.isdigit():
+            return kind != "text"
+        # "richtig" above 0 and 1, or above ja and nein, is a name.
+        if self._kinds[at] != _WORDS or plain(name) not in KNOWN_NAMES["outcome"]:
+            return self._kinds[at] == _WORDS
+        return words_of(self._cells[at]).is_in((name, *_OPPOSITES.get(name, ()))).any()
 
 
 def _kind(cells: pl.Series) -> str:
@@ -189,12 +255,27 @@ def _kind(cells: pl.Series) -> str:
         return "text"
     if read_outcomes(cells).is_not_null().all():
         return "0 and 1" if cells.str.strip_chars().is_in(["0", "1"]).all() else _WORDS
-    if not read_each_time(cells).null_count():
+    if any(not read_each_time(cells, order=order).null_count() for order in (None, *DateOrder)):
         return "times"
     return "numbers" if read_outcomes(cells, PassMark(0, 0)).is_not_null().all() else "text"
 
 
-def _likeness(name: str, known: str) -> float:
-    if min(len(name), len(known)) >= _SHORTEST_PART and (known in name or name in known):
+def _likeness(name: str, asked: str) -> float:
+    if min(len(name), len(asked)) >= _SHORTEST_PART and (asked in name or name in asked):
         return 1.0
-    return SequenceMatcher(None, name, known).ratio()
+    return SequenceMatcher(None, name, asked).ratio()
+
+
+def _core(name: str) -> str:
+    """What a name is about, without the words around it."""
+    words = (word.casefold() for word in re.findall(r"[^\W\d_]+|\d+", name))
+    return "".join(word for word in words if word not in _FILLERS)
+
+
+def _similarity(core: str, known: str) -> float:
+    """How similar a name is to a known one; a part of it is not enough, since a candidate is not a date."""
+    if core == known:
+        return 1.0
+    if min(len(core), len(known)) < _SHORTEST_SIMILAR or core[0] != known[0]:
+        return 0.0
+    return SequenceMatcher(None, core, known).ratio()

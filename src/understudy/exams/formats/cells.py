@@ -26,10 +26,10 @@ PROBLEMS = {
     _UNREADABLE: "holds something that is neither a number nor true or false",
 }
 _NOTATION = (
-    "if these are points, write the maximum into the header, as in 'Q1 (15 points)' or 'Q1 /15.00' (an "
-    "answer counts as correct from half of it on, or from another share), and delete the row of maxima if there "
-    "is one. If they are grades or have no maximum, declare the number up to which they are right ('<=4') or from "
-    "which on ('>=50'). If the column is not an item, remove it."
+    "if these are points, declare the maximum of each item: in a table of the items (csv) with the columns item and "
+    "points, or in the header, as in 'Q1 (15 points)' or 'Q1 /15.00'. An answer counts as correct from half of it on, "
+    "or from another share. Columns that the table does not list are not read. For grades, or points without a "
+    "maximum, declare the number up to which they are right ('<=4') or from which on ('>=50')."
 )
 # Problems of points without a maximum, where the share that counts as correct matters.
 NEED_A_MAXIMUM = (_OTHER_NUMBER,)
@@ -38,7 +38,7 @@ HINTS = {
     _TOO_MANY: "correct the points or the maximum.",
     _NEGATIVE: "write what was lost as fewer points, 0 at the least; leave a cell empty if there is no answer.",
     _UNREADABLE: "an answer is 0 or 1 (also true/false, yes/no, richtig/falsch, vrai/faux), a percentage or a number "
-    "of points; leave the cell empty if there is none. If the column is not an item, remove it.",
+    "of points; leave the cell empty if there is none. If the column is not an item, leave it out of a list of the items.",
 }
 _TRUE = tuple(word for word in TRUE_WORDS if word.isalpha())
 _FALSE = tuple(word for word in FALSE_WORDS if word.isalpha())

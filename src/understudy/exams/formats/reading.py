@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -27,6 +29,7 @@ from understudy.exams.formats.answer_list import (
     with_silent_learners,
 )
 from understudy.exams.formats.sheet import read_wide, typed_parquet
+from understudy.exams.formats.sheet_header import Items
 from understudy.exams.responses import Attempt, ExamOrigin, Responses
 
 Layout = Literal["wide", "long"]
@@ -64,7 +67,8 @@ class ResponseOptions(RowOptions):
     exclude: Annotated[Path | None, "File that lists learners who withdrew; they are left out."] = None
     items: Annotated[
         Path | str | Sequence[str] | None,
-        "File with the public list of items, one per line; answers to others are left out.",
+        "File with the public list of items, one per line; answers to others are left out. Or a table (csv) with the "
+        "columns item and points, where a sheet's header does not give the maximum of points.",
     ] = None
     public_items: Annotated[bool, "The items of a long file or a log are public."] = False
     rows_are_learners: Annotated[
@@ -127,21 +131,23 @@ def read_responses(
     for the learners' own side: it keeps their names.
     """
     options, path = settled(options, settings), Path(path)
-    names = options.items
-    if isinstance(names, Path | str):
-        names = read_items(Path(names))
-    found = _read(path, options, keep_names)
+    listed: Items | None = None
+    if isinstance(options.items, Path | str):
+        listed = read_items(Path(options.items))
+    elif options.items is not None:
+        listed = dict.fromkeys(options.items)
+    found = _read(path, options, listed, keep_names)
     if options.mark.points is not None:
         found = replace(found, origin=replace(found.origin, pass_share=str(options.mark)))
     if options.rows_are_learners:
         found = replace(found, origin=replace(found.origin, named=True))
-    if names is not None:
-        return _with_items(found, names)
+    if listed is not None:
+        return found.with_items(list(listed))
     return found.declare() if options.public_items else found
 
 
-def read_items(path: Path) -> list[str]:
-    """The public list of items in a file: a name per line."""
+def read_items(path: Path) -> dict[str, float | None]:
+    """The public list of items in a file: a name per line, or a table with `item` and `points`, their maxima."""
     if not path.is_file():
         raise UsageError(
             f"there is no file {path}.",
@@ -149,27 +155,52 @@ def read_items(path: Path) -> list[str]:
             code="no-such-file",
             settings=("items",),
         )
-    names = [line.strip() for line in decode(open_source(path), latin=True).lines]
-    names = [name for name in dict.fromkeys(names) if name]
+    lines = [line.strip() for line in decode(open_source(path), latin=True).lines]
+    first = lines[0].casefold() if lines else ""
+    mark = next((mark for mark in ",;\t" if {"item", "points"} <= _fields(first, mark)), None)
+    if mark is None:
+        names: dict[str, float | None] = {name: None for name in lines if name}
+    else:
+        titles = [title.strip() for title in first.split(mark)]
+        rows = list(csv.DictReader(lines[1:], titles, delimiter=mark))
+        names = {
+            (row["item"] or "").strip(): _points(row["points"], path, number)
+            for number, row in enumerate(rows, 2)
+        }
+        if len(names) < len(rows) or "" in names:
+            raise UsageError(
+                f"{path.name}: a line has no item, or an item is there twice.",
+                hint="give every item one line.",
+                code="bad-items",
+                settings=("items",),
+            )
     if not names:
         raise UsageError(f"{path} lists no item.", hint="give one item's name per line.", settings=("items",))
     return names
 
 
-def _with_items(responses: Responses, names: Sequence[str]) -> Responses:
-    unknown = [name for name in names if name not in responses.items]
-    # A sheet's header is public; that nobody answered an item of a long file is not.
-    if responses.origin.layout == "wide" and unknown:
+def _fields(line: str, mark: str) -> set[str]:
+    return {field.strip() for field in line.split(mark)}
+
+
+def _points(written: str | None, path: Path, number: int) -> float | None:
+    """The points of an item; none where the cell is empty, as for an item of 0 and 1."""
+    text = (written or "").strip().replace(",", ".")
+    try:
+        points = float(text) if text else None
+    except ValueError:
+        points = 0.0
+    if points is not None and not 0 < points < math.inf:
         raise UsageError(
-            f"{len(unknown)} of the listed items are in no column of the sheet, '{unknown[0]}' among them.",
-            hint="write the items as in the header, without the points.",
-            code="no-such-item",
+            f"{path.name}, line {number}: the points of an item are a number above 0.",
+            hint="write the points that can be reached, or leave the cell empty for an item of 0 and 1.",
+            code="bad-items",
             settings=("items",),
         )
-    return responses.with_items(names)
+    return points
 
 
-def _read(path: Path, options: ResponseOptions, keep_names: bool) -> Responses:
+def _read(path: Path, options: ResponseOptions, items: Items | None, keep_names: bool) -> Responses:
     source = open_source(path)
     format, layout = options.format, options.layout
     if format is None:
@@ -206,7 +237,7 @@ def _read(path: Path, options: ResponseOptions, keep_names: bool) -> Responses:
             )
         sheet = typed_parquet(table, source) if isinstance(table, ParquetTable) else table
         try:
-            found = read_wide(sheet, options.columns, withdrawn, options.mark, keep_names=keep_names)
+            found = read_wide(sheet, options.columns, withdrawn, options.mark, items, keep_names=keep_names)
         except DataError as error:
             raise with_suggestions(error, table, {"action": "item"}, options.mark) from None
     origin = replace(found.origin, path=path, format=format, notes=(note, *found.origin.notes))

@@ -23,7 +23,7 @@ from understudy.core.files.withdrawals import Withdrawn
 from understudy.core.files.words import counted, share_of_points
 from understudy.errors import DataError, UsageError
 from understudy.exams.formats.cells import HINTS, NEED_A_MAXIMUM, PROBLEMS, code_of, holds_answers
-from understudy.exams.formats.sheet_header import Header, Heading, read_header, refuse_answers
+from understudy.exams.formats.sheet_header import Header, Heading, Items, read_header, refuse_answers
 from understudy.exams.responses import ExamOrigin, Responses
 
 # The rows below the learners in the exports of learning platforms.
@@ -37,6 +37,8 @@ _MAXIMA = (
     *("maximalpunktzahl", "maximale punktzahl", "maximale punkte", "max. punkte", "erreichbare punkte"),
 )
 _NUMBER = re.compile(r"[\d.,\s]*")
+# Fewer digits may be points.
+_NUMBER_OF_A_LEARNER = r"^\d{4,}$"
 # A table of so many columns may have a row per answer.
 _LEAST_LONG, _MOST_LONG = 3, 6
 # The code of errors about a sheet that may be a list of answers.
@@ -88,13 +90,20 @@ def typed_parquet(table: ParquetTable, source: Source) -> TypedParquet:
 
 
 def read_wide(
-    sheet: Sheet, columns: Columns, withdrawn: Withdrawn | None, mark: PassMark, *, keep_names: bool
+    sheet: Sheet,
+    columns: Columns,
+    withdrawn: Withdrawn | None,
+    mark: PassMark,
+    items: Items | None = None,
+    *,
+    keep_names: bool,
 ) -> Responses:
     """The responses in a sheet; those who withdrew are gone before a cell is looked at."""
-    header = read_header(sheet.names, columns, sheet.file)
+    header = read_header(sheet.names, columns, sheet.file, items)
     try:
         return _read(sheet, header, withdrawn, mark, keep_names)
     except DataError as error:
+        error.fields["n_items"] = sum(item.numbered or item.maximum is not None for item in header.items)
         if error.code == _A_LIST or not _seems_long(sheet, header):
             raise
         hint = f"{_LIST} Otherwise: {error.hint}"
@@ -110,7 +119,7 @@ def _read(
         raise _no_items(sheet)
     _refuse_maxima(sheet, header, mark)
     rows = _Rows.of(sheet, header, withdrawn)
-    matrix, items, dropped = _answers(sheet, header.items, rows, mark)
+    matrix, items, dropped = _answers(sheet, header, rows, mark)
     if not items:
         raise _no_items(sheet)
     refuse_answers(items, sheet.file)
@@ -318,9 +327,10 @@ def _as_names(values: pl.Series, file: str, learner: Heading) -> pl.Series:
 
 
 def _answers(
-    sheet: Sheet, candidates: Sequence[Heading], rows: _Rows, mark: PassMark
+    sheet: Sheet, header: Header, rows: _Rows, mark: PassMark
 ) -> tuple[NDArray[np.int8], list[Heading], list[Heading]]:
     """The matrix, its items, and the columns that turned out not to hold answers."""
+    candidates = header.items
     matrix = np.empty((len(rows.lines), len(candidates)), dtype=np.int8)
     at_a_time = max(1, _CELLS_AT_A_TIME // max(1, len(rows.lines)))
     items: list[Heading] = []
@@ -337,7 +347,10 @@ def _answers(
         found = []
         for item, column in zip(group, codes, strict=True):
             if holds_answers(column, item):
-                _refuse_problems(column, item, sheet, rows.lines, frame[str(item.position)])
+                cells = frame[str(item.position)]
+                if header.learner is None:
+                    _refuse_numbers_of_learners(column, item, sheet, cells)
+                _refuse_problems(column, item, sheet, rows.lines, cells)
                 found.append(item)
             else:
                 dropped.append(item)
@@ -349,19 +362,36 @@ def _answers(
     return matrix if len(items) == len(candidates) else matrix[:, : len(items)].copy(), items, dropped
 
 
+def _refuse_numbers_of_learners(codes: pl.Series, item: Heading, sheet: Sheet, cells: pl.Series) -> None:
+    """Refuse a column with another number on each row where none names the learners: it may be theirs."""
+    if not codes.is_in(NEED_A_MAXIMUM).any() or not cells.is_unique().all():
+        return
+    if not cells.cast(pl.String).str.strip_chars().str.contains(_NUMBER_OF_A_LEARNER).fill_null(False).all():
+        return
+    raise DataError(
+        f"{sheet.file}: {item.shown} has another number on each row, and no column names the learners.",
+        hint="if these are the learners' numbers, name the column for the learner.",
+        code="not-an-answer",
+        settings=("learner",),
+        **({"declare": {"learner": item.title}} if item.named else {}),
+    )
+
+
 def _refuse_problems(
     codes: pl.Series, item: Heading, sheet: Sheet, lines: pl.Series, cells: pl.Series
 ) -> None:
     numbers = codes.to_numpy()
     if numbers.max(initial=0) > 1:
         problem = int(numbers[(numbers > 1).argmax()])
-        low = problem in NEED_A_MAXIMUM and seem_low_grades(cells)
+        lacks_maximum = problem in NEED_A_MAXIMUM
+        low = lacks_maximum and seem_low_grades(cells)
+        declare = {"pass_share": "<=NUMBER"} if low else {"items": "ITEMS"} if lacks_maximum else None
         raise DataError(
             f"{sheet.file}: {item.shown} {PROBLEMS[problem]} {_at(numbers == problem, lines, sheet.place)}.",
             hint=f"{NEEDS_LOW_MARK}. Otherwise: {HINTS[problem]}" if low else HINTS[problem],
             code="not-an-answer",
-            settings=("pass_share",) if problem in NEED_A_MAXIMUM else (),
-            **({"declare": {"pass_share": "<=NUMBER"}} if low else {}),
+            settings=("items", "pass_share") if lacks_maximum else (),
+            **({"declare": declare} if declare else {}),
         )
 
 

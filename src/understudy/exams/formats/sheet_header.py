@@ -3,11 +3,19 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from understudy.core.files.columns import KNOWN_NAMES, ColumnChooser, Columns, plain, reject_duplicates
+from understudy.core.files.columns import (
+    FULL_NAMES,
+    KNOWN_NAMES,
+    STUDENT_NUMBERS,
+    ColumnChooser,
+    Columns,
+    plain,
+    reject_duplicates,
+)
 from understudy.core.files.outcomes import FALSE_WORDS, TRUE_WORDS
 from understudy.errors import DataError, UsageError
 
@@ -74,10 +82,11 @@ _NOT_ITEMS = frozenset(
         ),
     )
 )
-# Who a row belongs to where no column has a learner's name: two rows of one address are one person.
-_LEARNERS_TOO = (
-    *("idnumber", "studentnumber", "matriculationnumber", "matrikelnummer", "idnummer", "id"),
-    *("emailaddress", "email", "mail", "emailadresse", "fullname", "name"),
+# Who a row belongs to: two rows of one address are one person, and a name is the last that identifies anybody.
+_LEARNERS = (
+    *(name for name in KNOWN_NAMES["learner"] if name not in (*STUDENT_NUMBERS, *FULL_NAMES)),
+    *("idnumber", *STUDENT_NUMBERS, "idnummer", "id"),
+    *("emailaddress", "email", "mail", "emailadresse", *FULL_NAMES, "name"),
 )
 _NUMBERED_ITEM = re.compile(
     r"^(?:q|qu|item|i|question|task|problem|exercise|ex|part|aufgabe|frage|es|t|p|a|f)\.?[\s_-]*\d",
@@ -90,6 +99,10 @@ _ANSWER = frozenset(
 )
 
 
+# The declared items, each with the points that it gives at most, if these are declared too.
+Items = Mapping[str, float | None]
+
+
 @dataclass(frozen=True, repr=False)
 class Heading:
     """A column: `title` is its name without the `maximum`, `shown` what a message may call it."""
@@ -100,6 +113,11 @@ class Heading:
     kind: Kind
     maximum: float | None = None
     unnamed: bool = False
+
+    @property
+    def named(self) -> bool:
+        """Whether a message may call it by its name."""
+        return self.shown == f"column '{self.title}'"
 
     @property
     def numbered(self) -> bool:
@@ -116,8 +134,11 @@ class Header:
     others: tuple[Heading, ...]
 
 
-def read_header(names: Sequence[str], columns: Columns, file: str) -> Header:
-    """What each column is, as far as the header shows; whether an item holds answers depends on its cells."""
+def read_header(names: Sequence[str], columns: Columns, file: str, items: Items | None = None) -> Header:
+    """What each column is, as far as the header shows; whether an item holds answers depends on its cells.
+
+    Where the `items` are declared, no other column is one, and the points of an item may be declared with it.
+    """
     reject_duplicates(names, file)
     if given := [role for role in ("action", "item", "outcome") if getattr(columns, role) is not None]:
         raise UsageError(
@@ -128,6 +149,9 @@ def read_header(names: Sequence[str], columns: Columns, file: str) -> Header:
     asked = ColumnChooser(names, file, vars(columns)).positions
     learner = asked.get("learner", _learner_among(names))
     parts = [_parse(name, file, position) for position, name in enumerate(names)]
+    if items is not None:
+        _refuse_unknown([title for title, _ in parts], items)
+        parts = [(title, _agreed(title, maximum, items.get(title), file)) for title, maximum in parts]
     likely = [maximum is not None or _is_heading(title) for title, maximum in parts]
     trusted = sum(likely) > 1 or any(maximum is not None for _, maximum in parts)
     headings = []
@@ -135,6 +159,8 @@ def read_header(names: Sequence[str], columns: Columns, file: str) -> Header:
         kind: Kind = "item"
         if position == learner:
             kind = "learner"
+        elif items is not None:
+            kind = "item" if title in items else "other"
         elif plain(title) in _TOTALS:
             kind = "total"
         elif position in asked.values() or (maximum is None and _is_not_an_item(title)):
@@ -155,6 +181,28 @@ def read_header(names: Sequence[str], columns: Columns, file: str) -> Header:
     )
 
 
+def _refuse_unknown(titles: Sequence[str], items: Items) -> None:
+    if unknown := [name for name in items if name not in titles]:
+        raise UsageError(
+            f"{len(unknown)} of the listed items are in no column of the sheet, '{unknown[0]}' among them.",
+            hint="write the items as in the header, without the points.",
+            code="no-such-item",
+            settings=("items",),
+        )
+
+
+def _agreed(title: str, written: float | None, declared: float | None, file: str) -> float | None:
+    """The maximum that the header or the list of items gives, or both alike."""
+    if written is not None and declared is not None and written != declared:
+        raise UsageError(
+            f"{file}: the header gives {written:g} points for item '{title}', the list of items {declared:g}.",
+            hint="correct one of them.",
+            code="two-maxima",
+            settings=("items",),
+        )
+    return written if declared is None else declared
+
+
 def _parse(name: str, file: str, position: int) -> tuple[str, float | None]:
     """A name without its maximum, white space collapsed; and the maximum."""
     name = " ".join(name.split())
@@ -172,7 +220,7 @@ def _parse(name: str, file: str, position: int) -> tuple[str, float | None]:
 
 def _learner_among(names: Sequence[str]) -> int | None:
     plains = [plain(name) for name in names]
-    for name in (*KNOWN_NAMES["learner"], *_LEARNERS_TOO):
+    for name in _LEARNERS:
         if name in plains:
             return plains.index(name)
     # Statistics programs write the rows' names into a first column without a name.
@@ -185,7 +233,7 @@ def _is_not_an_item(title: str) -> bool:
 
 def _is_heading(title: str) -> bool:
     """Whether a name is one that a header has and a row of data hardly."""
-    known = plain(title) in _TOTALS or _is_not_an_item(title) or plain(title) in _LEARNERS_TOO
+    known = plain(title) in _TOTALS or _is_not_an_item(title) or plain(title) in _LEARNERS
     return known or bool(_NUMBERED_ITEM.match(title))
 
 
