@@ -24,7 +24,7 @@ from understudy.cli.terminal import OPTION_NAMES
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-AsJson = Annotated[bool, typer.Option("--json", help="Print the result, and any error, for a machine.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print the result as JSON, and any error as JSON on the error stream.")]
 Quiet = Annotated[bool, typer.Option("--quiet", help="Print no notes and no progress.")]
 Seed = Annotated[int, typer.Option(help="Seed of everything left to chance (noise of a guarantee aside).")]
 

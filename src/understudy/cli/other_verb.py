@@ -19,6 +19,8 @@ _NOT_OF_THIS_JOB = (
     *("no-such-column", "unknown-format", "learner-on-each-row"),
     *("list-of-answers", "no-items", "not-an-answer", "not-one-row-each"),
 )
+# Errors about a cell of a file that has the columns of a log.
+_ABOUT_CELLS = ("empty-cells", "not-an-outcome", "not-a-time", "times-from-a-start", "mixed-zones")
 # What a file is, and the arguments of its command.
 _Found = tuple[str, str] | None
 # Fewer columns of answers may be a log with a flag or two.
@@ -72,9 +74,14 @@ def _exam(path: Path) -> _Found:
 
 
 def _log(path: Path) -> _Found:
+    """A log, also one with cells that need a word from the user: `inspect` asks for it."""
     from understudy.logs.reading import read_log
 
-    read_log(path)
+    try:
+        read_log(path)
+    except DataError as error:
+        if error.code not in _ABOUT_CELLS and "declare" not in error.fields:
+            return None
     return "a log of actions", "inspect {file}"
 
 

@@ -244,9 +244,13 @@ class _Lines:
         self._ended.set()
 
     def _tell(self, stream: TextIO) -> None:
-        of = f" of {self._total}" if self._total else ""
+        of, last = f" of {self._total}" if self._total else "", ""
         while not self._ended.wait(self._every):
-            typer.echo(f"{self._name}: {self._done}{of} {self._note}".rstrip(), file=stream)
+            line = f"{self._name}: {self._done}{of} {self._note}".rstrip()
+            # The same line once more would say nothing.
+            if line != last:
+                typer.echo(line, file=stream)
+            last = line
 
     def advance(self, n: int = 1) -> None:
         self._done += n

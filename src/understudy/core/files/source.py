@@ -46,6 +46,7 @@ class Guess:
     """Something about a file that a reader decided by looking at learners' rows.
 
     `what` reads on from "it was guessed"; `settings` declare it instead, or `hint` says what to change in the file.
+    `because` replaces both where a declaration that was made does not help.
     """
 
     what: str
@@ -53,13 +54,15 @@ class Guess:
     hint: str = ""
     declare: Mapping[str, str] = field(default_factory=dict)
     """The guess itself, as values of settings: what a user would declare if it is right."""
+    because: str = ""
 
 
 def refuse_guesses(guesses: Sequence[Guess]) -> None:
     """Refuse what no guarantee can rest on: what one learner's rows decide would change how all others are read."""
     if guesses:
         raise UsageError(
-            f"it was guessed {guesses[0].what}; a guarantee holds only if no learner's rows decide how a file is read.",
+            f"{guesses[0].because or 'it was guessed ' + guesses[0].what}; a guarantee holds only if no learner's rows "
+            "decide how a file is read.",
             hint=guesses[0].hint or "declare it.",
             code="guessed",
             settings=guesses[0].settings,

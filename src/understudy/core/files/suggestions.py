@@ -163,7 +163,7 @@ class _Look:
         best = max(scores, key=lambda at: scores[at], default=None)
         if not self.has_header or best is None or scores[best] < least:
             return None
-        return best, "a similar name"
+        return best, "its name" if scores[best] == 1 and least == LEAST_SIMILAR else "a similar name"
 
     def by_content(self, role: str) -> tuple[int, str] | None:
         """A column that looks like the role's, and why."""

@@ -19,6 +19,10 @@ from understudy.errors import DataError, UsageError
 
 MAGICS = (b"PK\x03\x04", b"\xd0\xcf\x11\xe0")
 NOTES_BELOW = "delete what stands below the table, or move it to another sheet."
+ROWS_BY_NUMBER = (
+    "something stands below the rows that were named, and with one more row of a learner these numbers would leave "
+    "another learner's row out"
+)
 # A header is among the first rows, and a table has two columns at least.
 _ROWS_LOOKED_AT = 20
 _FEWEST_NAMES = 2
@@ -105,7 +109,8 @@ def _table(
         )
     if place.last < cells.height:
         # Also where rows were named: one more row of a learner would push another learner's row below the last one.
-        guesses = (Guess("where the workbook's table ends", hint=NOTES_BELOW),)
+        because = ROWS_BY_NUMBER if rows_named else ""
+        guesses = (Guess("where the workbook's table ends", hint=NOTES_BELOW, because=because),)
     elif (around and not rows_named) or (place.sheet and not sheet_named):
         declare = {"sheet": str(place)}
         guesses = (Guess("where the workbook's table is", ("sheet",), declare=declare),)

@@ -191,12 +191,14 @@
     } while (kept > 1 && text.getComputedTextLength() > width);
   }
 
-  const ROW = 28, GAP = 8, TOP = 46, BOTTOM = 30, INSET = 10;
+  // Above the first step there is room for the mark of the student, once there is one.
+  const ROW = 28, GAP = 8, ABOVE = 46, BARE = 4, BOTTOM = 30, INSET = 10;
 
   function drawLadder(answers, found, complete) {
     const holder = byId("ladder");
     const width = Math.max(240, Math.floor(holder.clientWidth));
-    const height = TOP + ladder.length * (INSET + GAP) - GAP + items.length * ROW + BOTTOM;
+    const top = complete ? ABOVE : BARE;
+    const height = top + ladder.length * (INSET + GAP) - GAP + items.length * ROW + BOTTOM;
     const labels = Math.min(190, Math.floor(0.34 * width));
     const [left, right] = [labels + 18, width - 16];
     const ends = [...items.map((item) => item.difficulty), ...(complete ? [found.low, found.high] : [])];
@@ -213,7 +215,7 @@
     });
     holder.replaceChildren(picture);
     const boxes = shape("g"), rows = shape("g");
-    const [from, to] = [TOP, height - BOTTOM];
+    const [from, to] = [top, height - BOTTOM];
     picture.append(boxes);
     if (complete) {
       const middle = Math.min(Math.max(x(found.ability), left + 20), right - 30);
@@ -228,7 +230,7 @@
       shape("text", { class: "end", x: left, y: height - 6 }, `← ${strings.easy}`),
       shape("text", { class: "end", x: right, y: height - 6, "text-anchor": "end" }, `${strings.hard} →`),
     );
-    let y = TOP;
+    let y = top;
     for (const group of ladder) {
       const tall = group.length * ROW + INSET;
       if (group.length > 1)

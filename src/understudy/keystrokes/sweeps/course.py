@@ -9,6 +9,7 @@ from typing import Annotated, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from understudy.core.files.words import counted
 from understudy.errors import DataError, UsageError
 from understudy.keystrokes.keystrokes import Keystrokes
 from understudy.keystrokes.latencies import count_latencies
@@ -97,10 +98,10 @@ class Course:
 
 def prepare(keystrokes: Keystrokes, labels: NDArray[np.int32] | None, options: SweepOptions) -> Course:
     """Choose learners and features as Leinonen (2016) does; refuse where there are too few."""
+    _refuse_at_once(keystrokes, options)
     # Without weeks there is no first one to ask for.
     by_week = options.split == "weeks"
     chosen = enough_typed(keystrokes, options.min_characters, first_week_only=by_week)
-    _refuse_few(len(chosen), keystrokes.n_learners, options)
     split = _split(keystrokes.learners(chosen), options)
     counts = [np.bincount(side[side >= 0], minlength=len(chosen)) for side in (split.known, split.unknown)]
     chosen = chosen[(counts[0] > 0) & (counts[1] > 0)]
@@ -133,11 +134,60 @@ def _split(keystrokes: Keystrokes, options: SweepOptions) -> Split:
     return by_weeks(keystrokes) if options.split == "weeks" else by_sessions(keystrokes)
 
 
+def _refuse_at_once(keystrokes: Keystrokes, options: SweepOptions) -> None:
+    """Refuse all that stands in the way of a sweep in one error, with the settings that would change it."""
+    found: list[str] = []
+    declare: dict[str, str] = {}
+    split = options.split
+    if split == "weeks" and (n_weeks := len(np.unique(keystrokes.week[keystrokes.week >= 0]))) < 2:
+        found.append(f"the file has {counted(n_weeks, 'week')}, and a split by weeks needs two")
+        split = declare["split"] = "sessions"
+    if split == "sessions" and keystrokes.session.max(initial=-1) < 1:
+        found.append("no learner has two sessions, and a split by sessions needs them")
+        declare["session"] = "COLUMN"
+    n_needed = options.most_guesses + 1
+    if keystrokes.n_learners < n_needed:
+        found.append(
+            f"there are {counted(keystrokes.n_learners, 'learner')}, all of whom an attacker with "
+            f"{options.most_guesses} guesses would name"
+        )
+        declare["guesses"] = "1"
+        n_needed = min(2, keystrokes.n_learners)
+    by_week = split == "weeks"
+    n_enough = len(enough_typed(keystrokes, options.min_characters, first_week_only=by_week))
+    if n_enough < n_needed:
+        found.append(
+            f"{n_enough} of {keystrokes.n_learners} learners typed {options.min_characters} characters, and "
+            f"{n_needed} at least have to"
+        )
+        declare["min_characters"] = str(_fewer_characters(keystrokes, options, n_needed, by_week))
+    if found:
+        hint = "change all of it at once"
+        if "session" in declare:
+            hint += ", with the column that tells one sitting from the next (such as the exercise)"
+        raise DataError(
+            f"this sweep cannot be run: {'; '.join(found)}.",
+            hint=f"{hint}, or give a file with more typing.",
+            code="too-little-typing",
+            settings=tuple(declare),
+            declare=declare,
+        )
+
+
+def _fewer_characters(keystrokes: Keystrokes, options: SweepOptions, n_needed: int, by_week: bool) -> int:
+    """A number of characters, halved until enough learners typed as many: no learner's own number."""
+    least = options.min_characters
+    while least > 1 and len(enough_typed(keystrokes, least, first_week_only=by_week)) < n_needed:
+        least //= 2
+    return least
+
+
 def _refuse_few(n_learners: int, n_all: int, options: SweepOptions) -> None:
+    """Refuse where too few of those who typed enough did so on both sides of the split."""
     if n_learners <= options.most_guesses:
         raise DataError(
-            f"{n_learners} of {n_all} learners typed {options.min_characters} characters, on both sides of the split; "
-            f"an attacker with {options.most_guesses} guesses would name them all.",
+            f"{n_learners} of {n_all} learners typed {options.min_characters} characters and something on both sides "
+            f"of the split; more than {options.most_guesses} have to, as many as an attacker has guesses.",
             hint="allow fewer guesses"
             + ("." if n_learners == n_all else ", or include learners who typed less."),
             settings=("guesses",) if n_learners == n_all else ("guesses", "min_characters"),
