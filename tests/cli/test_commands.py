@@ -82,6 +82,29 @@ def test_a_log_without_a_terminal_shows_life_unless_it_is_to_be_quiet(monkeypatc
     assert lines == []
 
 
+def test_a_line_that_says_nothing_new_is_not_printed_again(monkeypatch):
+    monkeypatch.setattr(terminal.TerminalProgress, "LINE_EVERY", 0.001)
+    lines, told = [], threading.Event()
+    monkeypatch.setattr(terminal.typer, "echo", lambda text, **_: (lines.append(text), told.set()))
+    with terminal.TerminalProgress().task("Fitting", 3) as task:
+        assert told.wait(10)
+        told.clear()
+        assert not told.wait(0.1)
+        task.advance()
+        assert told.wait(10)
+    assert lines == ["Fitting: 0 of 3", "Fitting: 1 of 3"]
+
+
+@pytest.mark.parametrize(
+    ("typed", "meant"), [(["relaese"], "release"), (["cohort", "bild"], "build"), (["leger", "x"], "ledger")]
+)
+def test_a_command_that_is_not_there_suggests_one(tmp_path, typed, meant):
+    done = run(*typed, "--json", cwd=tmp_path)
+    assert done.returncode == 2
+    message = json.loads(done.stderr)["error"]["message"]
+    assert message == f"No such command '{typed[-1 if meant == 'build' else 0]}'. Did you mean '{meant}'?"
+
+
 @pytest.mark.parametrize("verb", VERBS)
 def test_every_verb_has_help_with_an_example_and_json(verb, tmp_path):
     done = run(verb, "--help", cwd=tmp_path)

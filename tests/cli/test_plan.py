@@ -206,3 +206,23 @@ def test_a_plan_that_is_there_is_not_overwritten(room):
     (room / "understudy.toml").write_text("mine")
     assert run(*COMMAND, "--write-plan", "understudy.toml", cwd=room).returncode == 2
     assert (room / "understudy.toml").read_text() == "mine"
+
+
+def test_a_plan_keeps_how_dates_are_read(room):
+    (room / "log.csv").write_text(
+        "learner,action,date,correct\na,x,01/09/2024,1\na,y,02/09/2024,0\nb,x,03/09/2024,1\n"
+    )
+    asked = ("release", "log.csv", "-o", "b", "--public-actions", "--date-order", "day-first")
+    drafted = run(*asked, "--write-plan", "understudy.toml", cwd=room)
+    assert drafted.returncode == 0, drafted.stderr
+    assert tomllib.loads((room / "understudy.toml").read_text())["release"]["date_order"] == "day-first"
+    assert run("release", "--plan", "understudy.toml", "--plan-page", "p.html", cwd=room).returncode == 0
+
+
+def test_a_plan_that_is_not_there_says_how_to_draft_one(room):
+    refused = run("release", "--plan", "nope.toml", cwd=room)
+    assert refused.returncode == 2
+    assert (
+        "check its path; a plan is drafted from the command that you would type (--write-plan)"
+        in refused.stderr
+    )

@@ -67,7 +67,7 @@ def _take_terminal():
     fcntl.ioctl(0, termios.TIOCSCTTY, 0)
 
 
-RELEASE = "release log.csv -o bundle --public-actions --for shares --anyway".split()
+RELEASE = ["release", "log.csv", "-o", "bundle", "--public-actions", "--for", "shares", "--anyway"]
 
 
 @pytest.fixture

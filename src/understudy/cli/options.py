@@ -24,13 +24,22 @@ from understudy.cli.terminal import OPTION_NAMES
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-AsJson = Annotated[bool, typer.Option("--json", help="Print the result as JSON, and any error as JSON on the error stream.")]
+AsJson = Annotated[
+    bool, typer.Option("--json", help="Print the result as JSON, and any error as JSON on the error stream.")
+]
 Quiet = Annotated[bool, typer.Option("--quiet", help="Print no notes and no progress.")]
 Seed = Annotated[int, typer.Option(help="Seed of everything left to chance (noise of a guarantee aside).")]
 
 
 # Whoever starts a command at a terminal is asked before it spends; `app.run` looks for this option.
-Yes = Annotated[bool, typer.Option("--yes", help="Spend without asking, as a command that runs without a terminal (a script, a pipe) does. The price is printed all the same.")]
+Yes = Annotated[
+    bool,
+    typer.Option(
+        "--yes",
+        help="Spend without asking, as a command without a terminal (a script, a pipe) does. "
+        "The price is printed all the same.",
+    ),
+]
 
 
 def grouped(command: F) -> F:

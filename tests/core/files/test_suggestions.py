@@ -82,3 +82,29 @@ def test_grades_of_which_1_may_be_the_best_are_a_question(tmp_path, asked):
     error = refusal(tmp_path, "learner,action,Endnote", lines, **asked)
     assert error.fields["declare"]["pass_from"] == "<=NUMBER"
     assert "if 1 is the best" in error.hint.lower()
+
+
+@pytest.mark.parametrize(
+    ("header", "learner"),
+    [
+        ("candidate,question,score", None),  # known by its name: not lacking
+        ("ident,Ereigniskontext,ok", "ident"),
+        ("task name,ident,ok", None),
+        ("points,ident,ok", None),
+    ],
+)
+def test_a_column_that_is_called_otherwise_is_not_the_learner(tmp_path, header, learner):
+    error = refusal(tmp_path, header, [line.rsplit(",", 1)[0] for line in LINES])
+    assert error.fields.get("declare", {}).get("learner") == learner
+    assert "time" not in error.fields["suggested"]
+
+
+def test_a_log_in_the_order_of_time_has_no_learner_by_content(tmp_path):
+    """Activities stay for a while, and learners alternate: what repeats row after row is not the learner."""
+    lines = [f"x{n % 7},y{n // 6 % 3},{n % 2}" for n in range(42)]
+    assert "learner" not in refusal(tmp_path, "a,b,ok", lines).fields["suggested"]
+
+
+def test_columns_that_identify_people_are_suggested(tmp_path):
+    lines = [f"t{n % 3},{n % 2},p{n % 5}@example.org" for n in range(24)]
+    assert refusal(tmp_path, "task,correct,contact", lines).fields["declare"] == {"learner": "contact"}

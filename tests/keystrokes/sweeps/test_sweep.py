@@ -214,6 +214,27 @@ def test_one_week_only_is_said():
         prepare(keystrokes, None, OPTIONS)
 
 
+def test_all_that_stands_in_the_way_is_said_at_once():
+    keystrokes, _ = TypingCourse(n_learners=12, n_weeks=1, characters_per_week=400.0).simulate(
+        np.random.default_rng(1)
+    )
+    one_sitting = replace(keystrokes, session=np.zeros_like(keystrokes.session))
+    options = replace(OPTIONS, guesses="10", min_characters=2000)
+    with pytest.raises(DataError) as caught:
+        prepare(one_sitting, None, options)
+    declare = caught.value.fields["declare"]
+    assert (declare["split"], declare["session"]) == ("sessions", "COLUMN")
+    assert int(declare["min_characters"]) < 2000
+    # With what was advised, and sessions, nothing is left in the way.
+    half = np.arange(keystrokes.n_rows) - np.searchsorted(keystrokes.learner, keystrokes.learner) >= 150
+    two_sittings = replace(keystrokes, session=half.astype(keystrokes.session.dtype))
+    prepare(
+        two_sittings,
+        None,
+        replace(options, split="sessions", min_characters=int(declare["min_characters"])),
+    )
+
+
 @pytest.mark.usefixtures("small_forests")
 def test_the_report_holds_every_figure_and_no_row(course, rows, tmp_path):
     write_results(tmp_path, rows, course, OPTIONS, "experience")

@@ -36,7 +36,6 @@ from understudy.core.files.withdrawals import Withdrawn
 from understudy.core.files.words import counted
 from understudy.errors import DataError, UsageError
 
-
 _EITHER_ORDER = " or ".join(order.value for order in DateOrder)
 _ONE_ORDER = "in one order all of them are dates: declare it if it is right."
 _TWO_ORDERS = f"declare what comes first: {_EITHER_ORDER}."

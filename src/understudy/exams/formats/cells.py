@@ -38,7 +38,7 @@ HINTS = {
     _TOO_MANY: "correct the points or the maximum.",
     _NEGATIVE: "write what was lost as fewer points, 0 at the least; leave a cell empty if there is no answer.",
     _UNREADABLE: "an answer is 0 or 1 (also true/false, yes/no, richtig/falsch, vrai/faux), a percentage or a number "
-    "of points; leave the cell empty if there is none. If the column is not an item, leave it out of a list of the items.",
+    "of points; leave the cell empty if there is none. If the column is not an item, list the items without it.",
 }
 _TRUE = tuple(word for word in TRUE_WORDS if word.isalpha())
 _FALSE = tuple(word for word in FALSE_WORDS if word.isalpha())

@@ -140,7 +140,7 @@ def _refuse_at_once(keystrokes: Keystrokes, options: SweepOptions) -> None:
     declare: dict[str, str] = {}
     split = options.split
     if split == "weeks" and (n_weeks := len(np.unique(keystrokes.week[keystrokes.week >= 0]))) < 2:
-        found.append(f"the file has {counted(n_weeks, 'week')}, and a split by weeks needs two")
+        found.append(f"the typing is of {counted(n_weeks, 'week')}, and a split by weeks needs two weeks")
         split = declare["split"] = "sessions"
     if split == "sessions" and keystrokes.session.max(initial=-1) < 1:
         found.append("no learner has two sessions, and a split by sessions needs them")
