@@ -228,7 +228,7 @@ def test_13_german_grades_are_a_question_and_then_read_as_declared(desk):
     sheet = [f"{SECRET}{n:02};{1 + n % 6};{1 + n % 5};{1 + n % 4}" for n in range(24)]
     desk.has("klausur.csv", "\n".join(["schüler;Aufgabe 1;Aufgabe 2;Aufgabe 3", *sheet]).encode())
     seen = desk.types("understudy inspect klausur.csv", code=3)
-    assert "Run next: understudy difficulties klausur.csv -o difficulties.json --pass '<=NUMBER'" in seen
+    assert "Run next: understudy difficulties klausur.csv --explain --pass '<=NUMBER'" in seen
 
 
 def test_9_an_exam_sheet_is_given_to_the_log_reader(desk):
@@ -320,7 +320,7 @@ MOODLE = {
 
 
 @pytest.mark.parametrize("language", MOODLE)
-def test_13_moodles_log_in_the_language_of_the_school(desk, language):
+def test_14_moodles_log_in_the_language_of_the_school(desk, language):
     header, learner, action = MOODLE[language]
     # In the order of time, as Moodle writes it: learners alternate, and activities stay for a while.
     rows = sorted(ROWS, key=lambda row: row[3])
@@ -350,7 +350,7 @@ def test_13_moodles_log_in_the_language_of_the_school(desk, language):
         ("Matrikelnr.;Aufgabe;bestanden", "ja/nein"),
     ],
 )
-def test_14_headers_of_schools_are_headers(desk, header, words):
+def test_15_headers_of_schools_are_headers(desk, header, words):
     right, wrong = words.split("/")
     desk.has(
         "log.csv", csv(header, lambda n, who, what, well, at: (who, what, right if well else wrong), ";")
@@ -371,7 +371,7 @@ def test_14_headers_of_schools_are_headers(desk, header, words):
     assert desk.follows(seen) == "understudy inspect log.csv --action Modul"
 
 
-def test_15_a_date_whose_day_and_month_may_be_either_way_round(desk):
+def test_16_a_date_whose_day_and_month_may_be_either_way_round(desk):
     for days, order in ((timedelta(), "ORDER"), (timedelta(days=17), "day-first")):
 
         def cells(n, who, what, well, at, days=days):
@@ -385,7 +385,7 @@ def test_15_a_date_whose_day_and_month_may_be_either_way_round(desk):
     desk.types("understudy release --plan plan.toml --plan-page page.html")
 
 
-def test_16_points_without_a_maximum(desk):
+def test_17_points_without_a_maximum(desk):
     rows = [f"{700000 + n},{n % 6},{n % 5},{n % 11},{n % 6 + n % 5 + n % 11}" for n in range(40)]
     desk.has("exam.csv", "\n".join(["Matrikelnummer,A1,A2,A3,Total", *rows]).encode())
     seen = desk.types("understudy inspect exam.csv", code=3)

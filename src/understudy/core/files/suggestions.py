@@ -245,9 +245,7 @@ class _Look:
         if kind != _WORDS or name.isdigit():
             return kind != "text"
         # "richtig" above 0 and 1, or above ja and nein, is a name.
-        if self._kinds[at] != _WORDS or plain(name) not in KNOWN_NAMES["outcome"]:
-            return self._kinds[at] == _WORDS
-        return words_of(self._cells[at]).is_in((name, *_OPPOSITES.get(name, ()))).any()
+        return bool(words_of(self._cells[at]).is_in((name, *_OPPOSITES.get(name, ()))).any())
 
 
 def _kind(cells: pl.Series) -> str:
