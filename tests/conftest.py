@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import os
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 # Before numpy is loaded: tests run side by side, and threads for matrices as small as theirs only wait for each other.
@@ -16,6 +17,7 @@ import pytest
 
 from tests.desk.support.postgresql import find_postgresql
 from tests.support.browser import CHROMIUM, browser
+from understudy.core.pages.figures import Figure
 from understudy.logs.interactions import Interactions
 
 __all__ = ["browser"]
@@ -85,6 +87,18 @@ def records() -> Callable[[Interactions], list[list[Record]]]:
         return [rows[a:b] for a, b in zip(log.offsets[:-1], log.offsets[1:], strict=True)]
 
     return of
+
+
+@pytest.fixture
+def quick_releases(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Releases of logs with few refits and without pictures, for tests in which neither plays a part.
+
+    The two take most of the time of a release; how it measures and how its pages look is tested elsewhere.
+    """
+    from understudy.logs.release import assessment, bundle
+
+    monkeypatch.setattr(bundle, "assess", partial(assessment.assess, n_halves=1, n_shadows=8))
+    monkeypatch.setattr(Figure, "_drawn", lambda figure, width: "<svg></svg>")
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

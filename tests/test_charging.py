@@ -5,6 +5,7 @@ import json
 import multiprocessing
 import os
 import shutil
+from concurrent.futures import ProcessPoolExecutor
 
 import pytest
 
@@ -22,7 +23,7 @@ from understudy.core.privacy.spending import Account, Spending
 from understudy.errors import DataError, MissingError, RefusedError, UnderstudyError, UsageError
 from understudy.keystrokes.group_statistics import StatisticsOptions
 
-pytestmark = pytest.mark.functional
+pytestmark = [pytest.mark.functional, pytest.mark.usefixtures("quick_releases")]
 
 
 class ByCommand:
@@ -450,12 +451,27 @@ def test_opening_a_ledger_leaves_the_mode_of_a_file_alone(tmp_path):
     assert (tmp_path / "new.ledger").stat().st_mode & 0o777 == 0o600
 
 
-def _spend(arguments, folder, results):
-    """Run a command in this process; used by two processes at once."""
-    os.chdir(folder)
+def _meet(barrier):
+    """In a process that stays: where it waits for the other before it spends."""
+    global together
+    together = barrier
+
+
+def _spend(arguments, folder):
+    """Run a command in this process, as soon as the other process is about to run its own."""
     from understudy.cli.app import run as run_command
 
-    results.put(run_command(arguments))
+    os.chdir(folder)
+    together.wait(timeout=300)
+    return run_command(arguments)
+
+
+@pytest.fixture(scope="module")
+def two_processes():
+    """Made once: to load everything takes longer than to spend."""
+    context = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(2, context, initializer=_meet, initargs=(context.Barrier(2),)) as pool:
+        yield pool
 
 
 @pytest.mark.parametrize(("options", "usual"), [(StatisticsOptions, 2.0), (SummarizeOptions, 3.0)])
@@ -480,20 +496,11 @@ def test_a_library_that_is_missing_is_said_before_the_price(method, tmp_path, mo
 
 
 @with_a_price
-def test_two_at_once_cannot_spend_the_same_budget(verb, data, ledger):
+def test_two_at_once_cannot_spend_the_same_budget(verb, data, ledger, two_processes):
     ledger.set_limit(normalised(file_population(data)), verb.epsilon * 1.2)
-    context = multiprocessing.get_context("spawn")
-    results = context.Queue()
     outs = [(data.parent / verb.out).with_name(f"{number}-{verb.out}") for number in range(2)]
-    processes = [
-        context.Process(target=_spend, args=(verb.command(data, out), str(data.parent), results))
-        for out in outs
-    ]
-    for process in processes:
-        process.start()
-    for process in processes:
-        process.join()
-    assert sorted(results.get() for _ in processes) == [0, 4]
+    spending = [two_processes.submit(_spend, verb.command(data, out), str(data.parent)) for out in outs]
+    assert sorted(process.result() for process in spending) == [0, 4]
     assert len(spent(ledger)) == 1
     assert sum(out.exists() for out in outs) == 1
 

@@ -97,6 +97,7 @@ def test_the_release_is_listed_in_the_ledger_with_its_risk(bundle):
     assert entry.risk["auc_worst"] == pytest.approx(bundle.assessment.worst.auc)
 
 
+@pytest.mark.usefixtures("quick_releases")
 def test_published_figures_are_rounded_and_say_that_nothing_covers_them(log, tmp_path):
     made = release(log, tmp_path / "b", "markov", accept_risk="test", publish_figures=True)
     assert "accepted the risk" in str(made.charge.guarantee)
@@ -107,6 +108,7 @@ def test_published_figures_are_rounded_and_say_that_nothing_covers_them(log, tmp
     assert card["measured"]["auc"] == round(card["measured"]["auc"], 2)
 
 
+@pytest.mark.usefixtures("quick_releases")
 def test_order_and_names_do_not_depend_on_the_input(log, tmp_path):
     """The same seed gives the same file whatever the order of learners: counts are what is fitted."""
     turned = log.select(np.arange(log.n_learners)[::-1])
@@ -117,6 +119,7 @@ def test_order_and_names_do_not_depend_on_the_input(log, tmp_path):
     assert files[0].equals(files[1])
 
 
+@pytest.mark.usefixtures("quick_releases")
 def test_the_seed_is_drawn_afresh(log, tmp_path):
     seeds = set()
     for name in "ab":
@@ -256,6 +259,7 @@ def test_overspending_is_refused_before_anything_is_computed(log, tmp_path, monk
     assert not (tmp_path / "l").exists()
 
 
+@pytest.mark.usefixtures("quick_releases")
 def test_real_rows_are_called_real_rows(log, tmp_path):
     release(log, tmp_path / "b", "drop:0.2", accept_risk="test")
     metadata = pl.read_parquet_metadata(tmp_path / "b/share/synthetic.parquet")["understudy"]
@@ -266,6 +270,7 @@ def test_real_rows_are_called_real_rows(log, tmp_path):
         assert "belongs to no real learner" not in text
 
 
+@pytest.mark.usefixtures("quick_releases")
 @pytest.mark.parametrize("declared", [True, False])
 def test_a_private_release_needs_no_accepted_risk(log, tmp_path, declared):
     """With the vocabulary declared, or found by the method, which then pools what few learners share."""
@@ -288,12 +293,14 @@ def test_what_stays_inside_is_readable_by_its_owner_only(bundle):
     assert bundle.charge.account.ledger.path.stat().st_mode & 0o077 == 0
 
 
+@pytest.mark.usefixtures("quick_releases")
 def test_a_seeded_release_says_so_on_its_card(bundle, log, tmp_path):
     release(log, tmp_path / "b", "markov", accept_risk="test", seed=1)
     assert "a seed chosen by the custodian" in (tmp_path / "b/share/card.html").read_text()
     assert "a seed chosen by the custodian" not in (bundle.folder / "share/card.html").read_text()
 
 
+@pytest.mark.usefixtures("quick_releases")
 def test_the_number_of_actions_is_that_of_the_synthetic_log(tmp_path):
     """A vocabulary counts what single learners did; the card must not."""
     log = replace(personal_log(), simulated=True)
@@ -336,6 +343,7 @@ class Leak(Drop):
         return Guarantee(0.01)
 
 
+@pytest.mark.usefixtures("quick_releases")
 @pytest.mark.parametrize("given", [Leak, Leak(0.5), f"{__name__}:Leak:ratio=0.5"], ids=str)
 def test_a_subclass_of_ours_has_no_guarantee(log, tmp_path, given):
     account = {"population": "a class", "ledger": tmp_path / "l"}
@@ -352,6 +360,7 @@ def test_a_subclass_of_ours_has_no_guarantee(log, tmp_path, given):
     assert released.charge.balance.epsilon == made.charge.balance.epsilon == 0
 
 
+@pytest.mark.usefixtures("quick_releases")
 def test_a_guarantee_of_others_is_the_custodians_word(log, tmp_path):
     word = "epsilon 2 by its vendor's report"
     release(log, tmp_path / "b", "markov", ACCEPTED, declared_guarantee=word)
