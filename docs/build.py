@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 import os
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -94,6 +95,7 @@ def commands_page() -> str:
     return "\n".join(parts)
 
 
+@cache
 def helps() -> dict[str, str]:
     """The help of every command by its words, those of a group after its name, in the order of the help."""
     import typer
@@ -140,26 +142,27 @@ def errors_page() -> str:
 
 def raised_codes(kinds: dict[str, Any]) -> Iterator[tuple[str, int, str, str]]:
     """Code, exit code, module and message of every error that is raised with a code of its own."""
-    trees = {
-        str(path.relative_to(PACKAGE)): ast.parse(path.read_text(encoding="utf-8"))
-        for path in sorted(PACKAGE.rglob("*.py"))
-    }
+    classes: list[ast.ClassDef] = []
+    calls: list[tuple[str, str, ast.Call]] = []
+    for path in sorted(PACKAGE.rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.ClassDef):
+                classes.append(node)
+            elif isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
+                calls.append((str(path.relative_to(PACKAGE)), node.func.id, node))
     exits = {name: (kind.exit_code, kind.code) for name, kind in kinds.items()}
     for _ in range(3):  # kinds of errors that modules derive, and kinds derived from those
-        for tree in trees.values():
-            for node in ast.walk(tree):
-                if isinstance(node, ast.ClassDef) and node.name not in exits:
-                    base = next(
-                        (exits[b.id] for b in node.bases if isinstance(b, ast.Name) and b.id in exits), None
-                    )
-                    if base is not None:
-                        exits[node.name] = (base[0], _class_code(node) or base[1])
+        for derived in classes:
+            if derived.name not in exits:
+                base = next(
+                    (exits[b.id] for b in derived.bases if isinstance(b, ast.Name) and b.id in exits), None
+                )
+                if base is not None:
+                    exits[derived.name] = (base[0], _class_code(derived) or base[1])
     generic = {kind.code for kind in kinds.values()}
-    for where, tree in trees.items():
-        for node in ast.walk(tree):
-            if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in exits):
-                continue
-            exit_code, code = exits[node.func.id]
+    for where, called, node in calls:
+        if called in exits:
+            exit_code, code = exits[called]
             for keyword in node.keywords:
                 if keyword.arg == "code" and isinstance(keyword.value, ast.Constant):
                     code = keyword.value.value
