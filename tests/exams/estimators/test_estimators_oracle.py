@@ -8,7 +8,6 @@ import pytest
 from scipy.integrate import quad
 from scipy.optimize import approx_fprime, minimize
 from scipy.special import expit, log_expit
-from scipy.stats import norm
 from sklearn.linear_model import LogisticRegression
 
 from understudy.exams.estimators import conditional, marginal
@@ -184,9 +183,8 @@ def integrated_log_likelihood(correct, difficulty, sd):
 
         def density(t, row=row, kept=kept):
             eta = t - difficulty[kept]
-            return np.exp(np.where(row[kept] == 1, log_expit(eta), log_expit(-eta)).sum()) * norm.pdf(
-                t, 0, sd
-            )
+            answers = np.where(row[kept] == 1, log_expit(eta), log_expit(-eta)).sum()
+            return np.exp(answers - (t / sd) ** 2 / 2) / (sd * np.sqrt(2 * np.pi))
 
         total += np.log(quad(density, -9 * sd, 9 * sd, epsabs=0, epsrel=1e-10, limit=200)[0])
     return total

@@ -1,11 +1,13 @@
 """What an attacker needs to know, on small profiles and on a simulated course."""
 
 import csv
+from functools import partial
 
 import numpy as np
 import pytest
 from typer.testing import CliRunner
 
+from reproductions.keystroke_privacy import sweep
 from reproductions.keystroke_privacy.__main__ import app
 from reproductions.keystroke_privacy.knowledge import (
     BY_DIGRAPHS,
@@ -16,6 +18,7 @@ from reproductions.keystroke_privacy.knowledge import (
     from_another_course,
     knowledge,
 )
+from reproductions.keystroke_privacy.traits import infer_as_thesis
 from tests.support.command import run
 from understudy.errors import UsageError
 from understudy.keystrokes.attacks import trained
@@ -88,9 +91,10 @@ def test_a_person_is_named_by_another_course(course):
 
 @pytest.mark.functional
 def test_the_command_of_the_repository_writes_table_and_figures(tmp_path, monkeypatch):
-    """The same file as the other course: everybody types there as here. Small forests are enough for that."""
+    """The same file as the other course: everybody types there as here. Small forests and few folds show that."""
     for module in (inference, trained):
         monkeypatch.setattr(module, "N_TREES", 10)
+    monkeypatch.setattr(sweep, "infer_as_thesis", partial(infer_as_thesis, n_folds=3))
     made = run("simulate", "course.csv", "--shape", "typing", "--learners", "12", cwd=tmp_path)
     assert made.returncode == 0, made.stderr
     course = str(tmp_path / "course.csv")
