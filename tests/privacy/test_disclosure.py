@@ -341,8 +341,9 @@ def test_digits_that_carry_a_learner_do_not_leave(synthetic):
     assert released[0] == released[1]
 
 
-def test_no_reason_tells_a_learners_value(synthetic):
-    frame = school_frame(1).with_columns(
+def test_no_reason_tells_a_learners_value():
+    synthetic = table_of(school_frame(2, 40))
+    frame = school_frame(1, 40).with_columns(
         score=pl.when(pl.col("learner").str.ends_with("7")).then(CANARY).otherwise("score")
     )
     real = table_of(frame)
