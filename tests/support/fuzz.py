@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 
@@ -47,6 +48,16 @@ BREAKS: dict[str, Callable[[bytes], bytes]] = {
     "utf-16 mark": lambda data: b"\xff\xfe" + data,
     "braces": lambda data: data.replace(b"}", b"", 1),
 }
+
+
+def broken_files(files: Files, ways: dict[str, Callable[[bytes], bytes]]) -> list[Any]:
+    """Cases (file, way to break it) for `parametrize`, without those that leave the file whole."""
+    return [
+        pytest.param(file, way, id=f"{way}-{file}")
+        for way, change in ways.items()
+        for file, (_, content) in files.items()
+        if way == "whole" or change(content) != content
+    ]
 
 
 def quick(max_examples: int) -> settings:

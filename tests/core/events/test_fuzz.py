@@ -11,7 +11,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.support.fuzz import BREAKS, CANARY, Files, Reader, contents, edited, few_edits, pieces, quick
+from tests.support.fuzz import (
+    BREAKS,
+    CANARY,
+    Files,
+    Reader,
+    broken_files,
+    contents,
+    edited,
+    few_edits,
+    pieces,
+    quick,
+)
 from tests.support.workbook import workbook
 from understudy.core.events.reading import formats
 from understudy.errors import UnderstudyError
@@ -156,8 +167,7 @@ BROKEN = BREAKS | {
 }
 
 
-@pytest.mark.parametrize("file", FILES)
-@pytest.mark.parametrize("broken", BROKEN)
+@pytest.mark.parametrize(("file", "broken"), broken_files(FILES, BROKEN))
 def test_no_message_tells_a_value(tmp_path, file, broken):
     name, content = FILES[file]
     asked = {"time": "time", "group": "comment"}

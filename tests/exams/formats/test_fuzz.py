@@ -9,7 +9,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.support.fuzz import BREAKS, CANARY, Files, Reader, contents, edited, few_edits, pieces, quick
+from tests.support.fuzz import (
+    BREAKS,
+    CANARY,
+    Files,
+    Reader,
+    broken_files,
+    contents,
+    edited,
+    few_edits,
+    pieces,
+    quick,
+)
 from tests.support.workbook import workbook
 from understudy.core.events.reading import formats
 from understudy.exams.formats.reading import read_items, read_responses
@@ -98,8 +109,7 @@ ASKED = (
 )
 
 
-@pytest.mark.parametrize("file", FILES)
-@pytest.mark.parametrize("broken", BROKEN)
+@pytest.mark.parametrize(("file", "broken"), broken_files(FILES, BROKEN))
 def test_no_message_tells_a_value(tmp_path, file, broken):
     name, content = FILES[file]
     gone = tmp_path / "gone.txt"

@@ -12,7 +12,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.support.fuzz import BREAKS, CANARY, Files, Reader, contents, edited, few_edits, pieces, quick
+from tests.support.fuzz import (
+    BREAKS,
+    CANARY,
+    Files,
+    Reader,
+    broken_files,
+    contents,
+    edited,
+    few_edits,
+    pieces,
+    quick,
+)
 from understudy.errors import UnderstudyError
 from understudy.keystrokes.formats.reading import FORMATS, KeystrokeSource, read_keystrokes
 
@@ -133,8 +144,7 @@ BROKEN = BREAKS | {
 }
 
 
-@pytest.mark.parametrize("file", FILES)
-@pytest.mark.parametrize("broken", BROKEN)
+@pytest.mark.parametrize(("file", "broken"), broken_files(FILES, BROKEN))
 def test_no_message_tells_a_value(tmp_path, file, broken):
     name, content = FILES[file]
     labels = tmp_path / "labels.csv"
