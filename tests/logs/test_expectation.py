@@ -5,10 +5,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from understudy.core.privacy.noise import seeded_noise
 from understudy.errors import RefusedError, UsageError
 from understudy.logs.expectation import Goal, check_worth, expected_of, reach
 from understudy.logs.generators.baselines import Drop
+from understudy.logs.generators.forecast import ExpectedError, forecast, likeness
 from understudy.logs.generators.runs_dp import RunsDP
+from understudy.logs.release.card import expected_errors
 from understudy.logs.simulate import Classroom
 
 
@@ -64,6 +67,43 @@ def test_noise_is_not_paid_for_unless_somebody_says_so():
     assert check_worth(replace(SMALL, simulated=True), RunsDP(1.0), anyway=False) == ()
     assert check_worth(SMALL, Drop(0.5), anyway=False) == ()
     assert check_worth(LARGE, RunsDP(8.0), "shares, difficulties steps", anyway=False) == ()
+
+
+def test_a_forecast_follows_the_log_and_the_method():
+    """Rows past the longest sequence are ignored, lengths are the log's own, and names that are not told are no action."""
+    usual = expected_of(LARGE, 2.0)
+    short = expected_of(LARGE, 2.0, like=RunsDP(8.0, longest=10.0))
+    rows = np.minimum(LARGE.lengths, 10).mean()
+    assert short.shares == forecast(1200, 10, rows, 2.0).shares
+    assert short.shares.noise > usual.shares.noise
+    assert expected_of(LARGE, 2.0, like=RunsDP(8.0, delta=1e-9)).risk.delta == 1e-9
+    assert expected_of(LARGE, 2.0, drawn=300).shares.chance == pytest.approx(2 * usual.shares.chance)
+    even = replace(
+        LARGE, offsets=np.arange(1201) * 20, action=LARGE.action[:24_000], outcome=LARGE.outcome[:24_000]
+    )
+    assert expected_of(even, 2.0).rows_factor < usual.rows_factor
+    found = replace(SMALL, declared=False)
+    assert expected_of(found, 8.0).shares.chance < expected_of(SMALL, 8.0).shares.chance
+    assert expected_of(found, 8.0).risk.found < expected_of(SMALL, 8.0).risk.found
+
+
+def test_no_release_is_called_fair_that_the_gate_calls_noise():
+    """One rule for both; the card counts with the fewest rows that the original may have had."""
+    for seed in range(6):
+        rng = np.random.default_rng(seed)
+        log = classroom(int(rng.integers(10, 60)), int(rng.integers(4, 20)))
+        fitted = RunsDP(6.0).fit(log, rng, seeded_noise(rng))
+        stated = expected_errors(fitted.sample(None, rng), fitted, RunsDP(6.0).guarantee_for(log))
+        for use in expected_of(log, 6.0).mostly_noise_for:
+            assert stated[use]["likeness"] == "mostly noise"
+
+
+@pytest.mark.parametrize(
+    ("error", "word"), [(0.05, "close"), (0.14, "fair"), (0.28, "rough"), (0.29, "mostly noise")]
+)
+def test_words_go_by_how_far_one_is_off_without_a_release(error, word):
+    assert ExpectedError(error, 0.0, 0.43).to_json()["likeness"] == word
+    assert likeness(error / 0.43, 1.0) == word
 
 
 def test_it_counts_what_the_data_is_meant_for():

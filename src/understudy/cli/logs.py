@@ -23,7 +23,7 @@ from understudy.errors import DataError
 from understudy.logs.audit import Audit
 from understudy.logs.audit import audit as audit_logs
 from understudy.logs.expectation import Goal, expectation_figure, expectations, reach
-from understudy.logs.generators.forecast import USES, ExpectedError
+from understudy.logs.generators.forecast import USES, ExpectedError, Use, success_points
 from understudy.logs.generators.generator import Generator
 from understudy.logs.generators.registry import chosen_generator
 from understudy.logs.inspect import Inspection
@@ -281,7 +281,8 @@ def release(
         goals = [Goal.parse(text) for text in within or ()]
         account = Account.open(options, log.origin, simulated=log.simulated)
         remaining = math.inf if account.simulated else account.balance().remaining
-        _explain(log, chosen_generator(method, None, options.risk, log), out, goals, remaining, as_json)
+        generator = chosen_generator(method, None, options.risk, log)
+        _explain(log, generator, options.n_learners, out, goals, remaining, as_json)
         return
     show(release_log(log, out, method, options), as_json)
 
@@ -419,6 +420,7 @@ def _print_study(found: Study) -> None:
 def _explain(
     log: Interactions,
     generator: Generator,
+    drawn: int | None,
     out: Path,
     goals: list[Goal],
     remaining: float,
@@ -426,7 +428,7 @@ def _explain(
 ) -> None:
     """Print what accuracy each risk and epsilon would buy, and write the figure beside where the bundle would go."""
     asked = generator.guarantee(log.n_learners).epsilon
-    forecasts = expectations(log, generator)
+    forecasts = expectations(log, generator, drawn)
     reached = [reach(log, goal, remaining) for goal in goals]
     folder = out.resolve().parent
     expectation_figure(forecasts).inside().save(folder, f"{out.name}-explained")
@@ -449,9 +451,7 @@ def _explain(
             [
                 "*" * (each.risk.epsilon == asked),
                 *each.risk.cells(),
-                _cell(each.shares, percent=True),
-                _cell(each.difficulties, percent=False),
-                "in order" if log.chapters is not None else _cell(each.steps, percent=True),
+                *(_cell(each.of(use), use) if use in each.foreseen else "in order" for use in USES),
                 f"x {each.rows_factor:.1f}",
             ]
             for each in forecasts
@@ -459,14 +459,16 @@ def _explain(
     )
     typer.echo(f"{RISK_LEGEND} State a risk with --risk, or an epsilon.")
     typer.echo(
-        "Shares off: the share of attempts at another action than it should be. Difficulties off: of a typical action, "
-        "in log-odds. Steps off: the share of steps that lead elsewhere. Rows off: the factor by which the number of "
-        "rows may be too high or too low, as a rule."
+        "Shares off: the share of attempts at another action than it should be. Difficulties off: the success rate of a "
+        "typical action, in percentage points (a goal for --within is in log-odds, of which 0.1 is 2.5 points). Steps "
+        "off: the share of steps that lead elsewhere. Rows off: the factor by which the number of rows may be too high "
+        "or too low, as a rule. The card states the same forecast, from the synthetic log's own numbers of rows and "
+        "names in place of these, which stay inside."
     )
     now = next((each for each in forecasts if each.risk.epsilon == asked), forecasts[-1])
     parts = [
-        f"{use} {_part(error.noise, use)} by privacy, {_part(error.chance, use)} by chance"
-        for use in USES
+        f"{use} {_percent(error.noise, use)} % by privacy, {_percent(error.chance, use)} % by chance"
+        for use in now.foreseen
         for error in (now.of(use),)
     ]
     typer.echo(f"Of what is off at epsilon {now.risk.epsilon:g}: {'; '.join(parts)}.")
@@ -478,12 +480,12 @@ def _explain(
     )
 
 
-def _part(error: float, use: str) -> str:
-    return f"{error:.2f}" if use == "difficulties" else f"{100 * error:.0f} %"
+def _percent(error: float, use: Use) -> str:
+    """An error in percentage points, as the figure and the card state it."""
+    return f"{100 * min(success_points(error) if use == 'difficulties' else error, 1.0):.0f}"
 
 
-def _cell(error: ExpectedError, *, percent: bool) -> str:
+def _cell(error: ExpectedError, use: Use) -> str:
     """An error with its interval; a wave where it is noise for the most part."""
-    figures = (error.expected, error.low, error.high)
-    shown = [f"{100 * min(each, 1.0):.0f}" if percent else f"{each:.2f}" for each in figures]
-    return f"{'~' * error.mostly_noise}{shown[0]}{' %' * percent} ({shown[1]}–{shown[2]})"
+    expected, low, high = (_percent(each, use) for each in (error.expected, error.low, error.high))
+    return f"{'~' * error.mostly_noise}{expected} % ({low}–{high})"

@@ -10,6 +10,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from understudy.core.files.words import counted
 from understudy.core.pages.charts import Look, Point, curves
 from understudy.core.pages.figures import ACCENT, MUTED, WARNING, Figure
@@ -18,6 +20,7 @@ from understudy.core.privacy.risk import explained_epsilons
 from understudy.errors import RefusedError, UsageError
 from understudy.logs.generators.forecast import (
     USES,
+    WORDS,
     Forecast,
     Use,
     forecast,
@@ -34,32 +37,45 @@ from understudy.logs.names import FoundNames, check_names
 # Epsilons for which errors are shown, and the largest that is looked at for a goal.
 EPSILONS = (0.5, 1.0, 2.0, 4.0, 8.0)
 MOST_EPSILON = 50.0
-WORDS: dict[Use, str] = {
-    "shares": "how often each action is attempted",
-    "difficulties": "how difficult actions are",
-    "steps": "which action follows which",
-}
 _ALIASES: dict[str, Use] = {"actions": "shares", "transitions": "steps"}
 
 
-def expected_of(log: Interactions, epsilon: float, n_learners: int | None = None) -> Forecast:
-    """The forecast for a log like this one, of as many learners or of others."""
-    names = FoundNames.expected(log, RunsDP(epsilon))
+def expected_of(
+    log: Interactions,
+    epsilon: float,
+    n_learners: int | None = None,
+    *,
+    like: Generator | None = None,
+    drawn: int | None = None,
+) -> Forecast:
+    """The forecast for a log like this one, of as many learners or of others, by a method `like` this one.
+
+    The card's is made of the same numbers of the synthetic log, so the two differ only as these do.
+    """
+    method = like if isinstance(like, MarkovDP) else RunsDP()
+    names = FoundNames.expected(log, method.at(epsilon))
+    # Rows past the longest sequence are ignored.
+    lengths = np.minimum(log.lengths, method.longest)
     return forecast(
         n_learners or log.n_learners,
-        log.n_actions,
-        log.n_rows / max(log.n_learners, 1),
+        log.n_actions if names is None else round(names.n_told) + 1,
+        float(lengths.mean()),
         epsilon,
         pooled=None if names is None else 1.0 - names.kept,
+        drawn=drawn,
+        delta=method.delta,
+        lengths=np.bincount(lengths, minlength=method.longest + 1)[1:] / len(lengths),
+        in_order=log.declared and log.chapters is not None,
     )
 
 
-def expectations(log: Interactions, generator: Generator) -> list[Forecast]:
+def expectations(log: Interactions, generator: Generator, drawn: int | None = None) -> list[Forecast]:
     """The errors at several risks and epsilons; what was asked for is among them, if it has an epsilon."""
     asked = generator.guarantee(log.n_learners).epsilon
     wanted = {*EPSILONS, asked} if math.isfinite(asked) else EPSILONS
-    epsilons = explained_epsilons(lambda epsilon: RunsDP(epsilon).guarantee(log.n_learners), wanted)
-    return [expected_of(log, epsilon) for epsilon in epsilons]
+    method = generator if isinstance(generator, MarkovDP) else RunsDP()
+    epsilons = explained_epsilons(lambda epsilon: method.at(epsilon).guarantee_for(log), wanted)
+    return [expected_of(log, epsilon, like=method, drawn=drawn) for epsilon in epsilons]
 
 
 def expectation_figure(forecasts: Sequence[Forecast]) -> Figure:
@@ -194,10 +210,7 @@ def check_worth(
     if not isinstance(generator, MarkovDP) or log.simulated:
         return doubts
     epsilon = generator.guarantee(log.n_learners).epsilon
-    # Where an order is declared, steps follow it as far as learners do.
-    noisy = [
-        use for use in expected_of(log, epsilon).mostly_noise_for if use != "steps" or log.chapters is None
-    ]
+    noisy = expected_of(log, epsilon, like=generator).mostly_noise_for
     if not noisy:
         return doubts
     about = " and ".join(WORDS[use] for use in noisy)
