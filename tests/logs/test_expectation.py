@@ -70,7 +70,7 @@ def test_noise_is_not_paid_for_unless_somebody_says_so():
 
 
 def test_a_forecast_follows_the_log_and_the_method():
-    """Rows past the longest sequence are ignored, lengths are the log's own, and names that are not told are no action."""
+    """Rows past the longest sequence are ignored, lengths are the log's own, names that are not told do not count."""
     usual = expected_of(LARGE, 2.0)
     short = expected_of(LARGE, 2.0, like=RunsDP(8.0, longest=10.0))
     rows = np.minimum(LARGE.lengths, 10).mean()

@@ -459,9 +459,9 @@ def _explain(
     )
     typer.echo(f"{RISK_LEGEND} State a risk with --risk, or an epsilon.")
     typer.echo(
-        "Shares off: the share of attempts at another action than it should be. Difficulties off: the success rate of a "
-        "typical action, in percentage points (a goal for --within is in log-odds, of which 0.1 is 2.5 points). Steps "
-        "off: the share of steps that lead elsewhere. Rows off: the factor by which the number of rows may be too high "
+        "Shares off: the share of attempts at another action than it should be. Difficulties off: the success rate of "
+        "a typical action, in percentage points (a goal for --within is in log-odds, of which 0.1 is 2.5 points). "
+        "Steps off: the share of steps that lead elsewhere. Rows off: the factor by which the number of rows may be too high "
         "or too low, as a rule. The card states the same forecast, from the synthetic log's own numbers of rows and "
         "names in place of these, which stay inside."
     )

@@ -50,7 +50,7 @@ USUAL_STAYS, USUAL_NORM = 2 / 3, 1.3
 UNKNOWN_SHARES, UNKNOWN_DIFFICULTIES, UNKNOWN_STEPS = 0.43, 0.8, 0.4
 # Of all attempts' success rate two standard deviations of what is usual, and of the mean number of rows doublings.
 UNKNOWN_SUCCESS_RATE, UNKNOWN_DOUBLINGS = 0.4, 1.5
-# A release that leaves more than this of it is noise for the most part; one that leaves no more than that is close, fair.
+# A release that leaves more than this of it is noise for the most part; less than the others is close, fair.
 MOSTLY, OF_CLOSE, OF_FAIR = 2 / 3, 1 / 8, 1 / 3
 # Nine of ten releases lie between these multiples of what is expected.
 LOW, HIGH = 0.5, 1.8
