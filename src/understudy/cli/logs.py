@@ -25,7 +25,9 @@ from understudy.logs.audit import audit as audit_logs
 from understudy.logs.expectation import Goal, expectation_figure, expectations, reach
 from understudy.logs.generators.forecast import USES, ExpectedError, Use, success_points
 from understudy.logs.generators.generator import Generator
+from understudy.logs.generators.markov_dp import MarkovDP
 from understudy.logs.generators.registry import chosen_generator
+from understudy.logs.generators.runs_dp import RunsDP
 from understudy.logs.inspect import Inspection
 from understudy.logs.inspect import inspect as inspect_log
 from understudy.logs.interactions import Interactions
@@ -443,8 +445,9 @@ def _explain(
         )
         return
     rows = log.n_rows / max(log.n_learners, 1)
+    method = generator.name if isinstance(generator, MarkovDP) else RunsDP.name
     print_table(
-        f"Expected errors of runs-dp for {log.n_learners:,} learners, {log.n_actions:,} actions and {rows:.1f} rows "
+        f"Expected errors of {method} for {log.n_learners:,} learners, {log.n_actions:,} actions and {rows:.1f} rows "
         "per learner; nothing was spent (*: as asked; brackets: nine of ten releases; ~: mostly noise)",
         ["", *RISK_COLUMNS, "shares off", "difficulties off", "steps off", "rows off"],
         [
@@ -461,9 +464,9 @@ def _explain(
     typer.echo(
         "Shares off: the share of attempts at another action than it should be. Difficulties off: the success rate of "
         "a typical action, in percentage points (a goal for --within is in log-odds, of which 0.1 is 2.5 points). "
-        "Steps off: the share of steps that lead elsewhere. Rows off: the factor by which the number of rows may be too high "
-        "or too low, as a rule. The card states the same forecast, from the synthetic log's own numbers of rows and "
-        "names in place of these, which stay inside."
+        "Steps off: the share of steps that lead elsewhere. Rows off: the factor by which the number of rows may be "
+        "too high or low, as a rule. The card states the same forecast, from the synthetic log's own numbers of rows "
+        "and names: those of this log stay inside."
     )
     now = next((each for each in forecasts if each.risk.epsilon == asked), forecasts[-1])
     parts = [

@@ -185,7 +185,7 @@ def expected_errors(
     foreseen = expect(rows)
     # The original may have had fewer rows, by so much: what would be noise then is not called anything better.
     noisy = expect(rows / generator.rows_factor_).mostly_noise_for
-    errors = {
+    errors: dict[str, Any] = {
         use: foreseen.of(use).to_json(mostly_noise=use in noisy) if use in foreseen.foreseen else None
         for use in FORESEEN_USES
     }
