@@ -175,14 +175,16 @@ class AbilityReport:
             lines.append(f"{n_out} of {n_items} {has} no finite difficulty and {is_} left out.")
         if self.n_to_enter:
             lines.append(
-                f"Still to be entered: {self.n_to_enter} of {len(found.items)}. Where you stand is shown once every item "
-                "is entered, the wrong ones too."
+                f"Still to be entered: {self.n_to_enter} of {len(found.items)}. Where you stand is shown once every "
+                "item is entered, the wrong ones too."
             )
             return lines
         lines.append(
             f"Passing: at least {found.needed} of {len(found.items)} items right in another sitting. "
             "Intervals hold the ability with 95 % certainty."
         )
+        if len(self.students) > 1:
+            lines.append("As many right can be a slightly different ability: uncertain difficulties count less.")
         return lines
 
     def about_blanks(self) -> str:

@@ -15,7 +15,7 @@ import understudy
 from tests.support.figures import numbers, unexplained
 from understudy.core.names import natural_order
 from understudy.core.pages.render import percent
-from understudy.core.pages.words import in_100, sentence
+from understudy.core.pages.words import in_100, of_100, sentence
 from understudy.core.privacy.noise import seeded_noise
 from understudy.logs.generators.forecast import UNKNOWN_DIFFICULTIES, forecast, success_points
 from understudy.logs.generators.markov_dp import MarkovDP
@@ -196,7 +196,7 @@ def risk_figures(made, auc):
     return {
         f"The strongest attack ({name}) distinguishes": [*shown, 0.5, *times(round(worst, 2))],
         "Allowed one false alarm": [
-            *(100, round(100 * found), 100, round(100 * luck[0]), 95, 100, round(100 * luck[1])),
+            *(100, of_100(found), 100, of_100(luck[0]), 95, 100, of_100(luck[1])),
             *reaches,
         ],
         "Three numbers about one game": [50, 100],
