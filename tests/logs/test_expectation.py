@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from understudy.core.privacy.balance import Balance
 from understudy.core.privacy.noise import seeded_noise
 from understudy.errors import RefusedError, UsageError
 from understudy.logs.expectation import Goal, check_worth, expected_of, reach
@@ -42,15 +43,29 @@ def test_what_is_no_goal_is_refused(text):
 
 
 def test_a_goal_needs_an_epsilon_and_tells_what_is_left():
-    found = reach(LARGE, Goal("difficulties", 0.4), remaining=10.0)
+    found = reach(LARGE, Goal("difficulties", 0.4), Balance("these", 10.0, 0.0, 0.0, 0, 0))
     assert expected_of(LARGE, found.epsilon).difficulties.expected == pytest.approx(0.4, rel=0.02)
     assert str(found).startswith(f"difficulties within 0.4: epsilon {found.epsilon:.2g} is needed; ")
     assert "left" not in str(replace(found, remaining=float("inf")))
-    assert "is needed, and 0.01 is left" in str(replace(found, remaining=0.01))
+    assert "is needed, and 0.01 can still be asked for" in str(replace(found, remaining=0.01))
+
+
+def test_a_goal_may_take_all_that_can_still_be_asked_for():
+    """Gaussian noise composes to less than the sum: with 8 of 10 spent, more than 2 can be asked for."""
+    spent = RunsDP(8.0).guarantee_for(LARGE)
+    balance = Balance("these", 10.0, 0.0, 0.0, 0, 0).after(spent)
+    remaining = balance.remaining(spent)
+    assert remaining > 5
+    needed = expected_of(LARGE, 4.0).difficulties.expected
+    found = reach(LARGE, Goal("difficulties", needed), balance)
+    assert found.epsilon == pytest.approx(4.0, rel=0.02)
+    assert found.remaining == remaining
+    assert f"; {found.left:.3g} could be asked for after it" in str(found)
+    assert found.left == balance.after(RunsDP(found.epsilon).guarantee_for(LARGE)).remaining(spent)
 
 
 def test_what_no_epsilon_reaches_needs_more_learners():
-    found = reach(SMALL, Goal("steps", 0.2), remaining=10.0)
+    found = reach(SMALL, Goal("steps", 0.2), Balance("these", 10.0, 0.0, 0.0, 0, 0))
     assert "not reachable with 40 learners; about " in str(found)
     assert found.to_json()["epsilon"] is None
     assert expected_of(SMALL, 8.0, int(found.learners)).steps.expected == pytest.approx(0.2, rel=0.05)

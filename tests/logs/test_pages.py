@@ -438,8 +438,8 @@ def test_the_report_quotes_the_attack_that_finds_most_and_what_luck_finds() -> N
     rare = [replace(e, tpr_at_1pct=0.3579) if e.attack == "rare" else e for e in found.estimates]
     assert certainty(replace(found, estimates=tuple(rare)), found.chance) == (
         "Allowed one false alarm per 100 outsiders, the attack that finds most (rare) finds 36 of 100 members; by luck "
-        "alone the best of these attacks finds 2, and in 95 of 100 draws no more than 4. The interval of the AUC lies "
-        "above 0.5: this is more than luck."
+        "alone the best of these attacks finds 2.3, and in 95 of 100 draws no more than 4.2. The interval of the AUC "
+        "lies above 0.5: this is more than luck."
     )
 
 

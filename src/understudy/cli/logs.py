@@ -16,7 +16,9 @@ from understudy.cli.options import AsJson, Quiet, Seed, grouped
 from understudy.cli.plan import draft, load, typed_over
 from understudy.cli.terminal import echo_json, finite, print_table, recognised, show, tell, tell_reading
 from understudy.core.files.columns import ROLES
+from understudy.core.files.words import counted
 from understudy.core.files.writing import check_not_input, write_text
+from understudy.core.privacy.balance import Balance
 from understudy.core.privacy.risk import RISK_COLUMNS, RISK_LEGEND
 from understudy.core.privacy.spending import Account
 from understudy.errors import DataError
@@ -282,9 +284,9 @@ def release(
         log.origin.refuse_people("the synthetic file", log.actions)
         goals = [Goal.parse(text) for text in within or ()]
         account = Account.open(options, log.origin, simulated=log.simulated)
-        remaining = math.inf if account.simulated else account.balance().remaining
+        balance = None if account.simulated else account.balance()
         generator = chosen_generator(method, None, options.risk, log)
-        _explain(log, generator, options.n_learners, out, goals, remaining, as_json)
+        _explain(log, generator, options.n_learners, out, goals, balance, as_json)
         return
     show(release_log(log, out, method, options), as_json)
 
@@ -339,7 +341,7 @@ def _print_inspection(found: Inspection) -> None:
         typer.echo("No column looks like a name, e-mail address, phone or student number, or IP address.")
     shares = found.uniqueness
     print_table(
-        f"Share of learners singled out by k random points (95 % interval, {shares[0].n_targets} learners)",
+        f"Share of learners singled out by k random points (95 % interval, {counted(shares[0].n_targets, 'learner')})",
         ["k", "by action", "interval", "by action and outcome", "interval"],
         [
             [
@@ -425,13 +427,15 @@ def _explain(
     drawn: int | None,
     out: Path,
     goals: list[Goal],
-    remaining: float,
+    balance: Balance | None,
     as_json: bool,
 ) -> None:
     """Print what accuracy each risk and epsilon would buy, and write the figure beside where the bundle would go."""
     asked = generator.guarantee(log.n_learners).epsilon
     forecasts = expectations(log, generator, drawn)
-    reached = [reach(log, goal, remaining) for goal in goals]
+    reached = [reach(log, goal, balance, generator) for goal in goals]
+    like = generator if isinstance(generator, MarkovDP) else RunsDP()
+    remaining = math.inf if balance is None else balance.remaining(like.guarantee_for(log))
     folder = out.resolve().parent
     expectation_figure(forecasts).inside().save(folder, f"{out.name}-explained")
     if as_json:
@@ -439,27 +443,34 @@ def _explain(
             {
                 "spent": 0,
                 "internal": True,
-                "predictions": [finite(each.to_json()) for each in forecasts],
+                "remaining": None if math.isinf(remaining) else remaining,
+                "predictions": [
+                    {**finite(each.to_json()), "fits": each.risk.epsilon <= remaining} for each in forecasts
+                ],
                 "goals": [each.to_json() for each in reached],
             }
         )
         return
     rows = log.n_rows / max(log.n_learners, 1)
-    method = generator.name if isinstance(generator, MarkovDP) else RunsDP.name
+    over = [each.risk.epsilon > remaining for each in forecasts]
     print_table(
-        f"Expected errors of {method} for {log.n_learners:,} learners, {log.n_actions:,} actions and {rows:.1f} rows "
-        "per learner; nothing was spent (*: as asked; brackets: nine of ten releases; ~: mostly noise)",
+        f"Expected errors of {like.name} for {log.n_learners:,} learners, {log.n_actions:,} actions and {rows:.1f} "
+        "rows per learner; nothing was spent (*: as asked; brackets: nine of ten releases; ~: mostly noise"
+        f"{'; !: more than can still be asked for' * any(over)})",
         ["", *RISK_COLUMNS, "shares off", "difficulties off", "steps off", "rows off"],
         [
             [
-                "*" * (each.risk.epsilon == asked),
+                "*" * (each.risk.epsilon == asked) + "!" * too_much,
                 *each.risk.cells(),
                 *(_cell(each.of(use), use) if use in each.foreseen else "in order" for use in USES),
                 f"x {each.rows_factor:.1f}",
             ]
-            for each in forecasts
+            for each, too_much in zip(forecasts, over, strict=True)
         ],
     )
+    if any(over):
+        assert balance is not None
+        typer.echo(f"Of '{balance.population}' {balance.state(like.guarantee_for(log))}.")
     typer.echo(f"{RISK_LEGEND} State a risk with --risk, or an epsilon.")
     typer.echo(
         "Shares off: the share of attempts at another action than it should be. Difficulties off: the success rate of "

@@ -184,7 +184,9 @@ class AbilityReport:
             "Intervals hold the ability with 95 % certainty."
         )
         if len(self.students) > 1:
-            lines.append("As many right can be a slightly different ability: uncertain difficulties count less.")
+            lines.append(
+                "As many right can be a slightly different ability: uncertain difficulties count less."
+            )
         return lines
 
     def about_blanks(self) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,8 +12,6 @@ Floats = NDArray[np.float64]
 
 # Two difficulties are distinguished when their difference exceeds this many of its standard errors.
 MIN_STANDARD_ERRORS = 1.96
-
-_PARTS = ((2, 3), (3, 4), (3, 5), (4, 5), (9, 10))
 
 
 @dataclass(frozen=True)
@@ -54,7 +53,7 @@ def distinguished(difficulty: Floats, standard_error: Floats) -> NDArray[np.bool
 
 
 def in_words(chance: float) -> str:
-    """What an item's chance means for a class, in tenths, as the student's page has it: "solved by 7 of 10 students"."""
+    """What an item's chance means for a class, in tenths, as on the student's page: "solved by 7 of 10 students"."""
     tenths = math.floor(10.0 * chance + 0.5)
     if tenths == 10:
         return "solved by nearly all students"

@@ -15,6 +15,7 @@ import numpy as np
 from understudy.core.files.words import counted
 from understudy.core.pages.charts import Look, Point, curves
 from understudy.core.pages.figures import ACCENT, MUTED, WARNING, Figure
+from understudy.core.privacy.balance import Balance
 from understudy.core.privacy.confirmation import Doubt
 from understudy.core.privacy.risk import explained_epsilons
 from understudy.errors import RefusedError, UsageError
@@ -156,16 +157,14 @@ class Reach:
     """How many would do at epsilon 8 with as many rows each."""
     n_learners: int
     remaining: float
-    """What may be spent on these learners."""
+    """What can still be asked for these learners."""
+    left: float = math.inf
+    """What could be asked for after it."""
 
     def __str__(self) -> str:
         goal = f"{self.goal.use} within {self.goal.within:g}"
         if math.isfinite(self.epsilon) and self.epsilon <= self.remaining:
-            left = (
-                ""
-                if math.isinf(self.remaining)
-                else f"; {self.remaining - self.epsilon:.2g} would be left, or more"
-            )
+            left = "" if math.isinf(self.remaining) else f"; {self.left:.3g} could be asked for after it"
             return f"{goal}: epsilon {self.epsilon:.2g} is needed{left}."
         more = (
             f"about {float(f'{self.learners:.2g}'):,.0f} learners would do at epsilon 8"
@@ -173,7 +172,7 @@ class Reach:
             else "more learners would not do either"
         )
         if math.isfinite(self.epsilon):
-            return f"{goal}: epsilon {self.epsilon:.2g} is needed, and {self.remaining:.2g} is left."
+            return f"{goal}: epsilon {self.epsilon:.2g} is needed, and {self.remaining:.3g} can still be asked for."
         return f"{goal}: not reachable with {counted(self.n_learners, 'learner')}; {more}."
 
     def to_json(self) -> dict[str, Any]:
@@ -187,14 +186,27 @@ class Reach:
         }
 
 
-def reach(log: Interactions, goal: Goal, remaining: float) -> Reach:
-    """What a goal needs."""
+def reach(
+    log: Interactions, goal: Goal, balance: Balance | None = None, like: Generator | None = None
+) -> Reach:
+    """What a goal needs by a method `like` this one, and what the balance of these learners leaves to ask for."""
+    method = like if isinstance(like, MarkovDP) else RunsDP()
+    needed = needed_epsilon(
+        goal.use, goal.within, lambda epsilon: expected_of(log, epsilon, like=method), MOST_EPSILON
+    )
+    remaining, left = math.inf, math.inf
+    if balance is not None:
+        remaining = balance.remaining(method.guarantee_for(log))
+        if needed <= remaining:
+            release = method.at(needed).guarantee_for(log)
+            left = balance.after(release).remaining(release)
     return Reach(
         goal,
-        needed_epsilon(goal.use, goal.within, lambda epsilon: expected_of(log, epsilon), MOST_EPSILON),
-        needed_learners(goal.use, goal.within, lambda n: expected_of(log, 8.0, n)),
+        needed,
+        needed_learners(goal.use, goal.within, lambda n: expected_of(log, 8.0, n, like=method)),
         log.n_learners,
         remaining,
+        left,
     )
 
 

@@ -55,8 +55,8 @@ class FoundNames:
         """The public part: how many learners have to share a name."""
         alone, many = ceil(self.threshold), ceil(sqrt(10.0) * self.threshold)
         return (
-            f"The names of actions are found privately: one is released when about {alone} learners share it who did "
-            f"nothing else, or about {many} who did ten different actions each."
+            f"The names of actions are found privately: one is released if about {many} learners share it. (That many "
+            f"with ten different actions each; of learners who did nothing else {alone} are enough.)"
         )
 
     def kept_sentence(self) -> str:
