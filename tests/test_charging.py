@@ -5,6 +5,7 @@ import json
 import multiprocessing
 import os
 import re
+import shlex
 import shutil
 
 import pytest
@@ -359,10 +360,17 @@ def test_a_refusal_names_what_is_in_the_way_and_every_way_out(verb, data, ledger
         "--population",
         "--other-learners",
         "--reason",
-        "understudy ledger FILE --limit LIMIT --reason",
+        f"understudy ledger {verb.charged(data, out)} --population 'learners of the file ",
+        '--limit LIMIT --reason "WHY"',
     ):
         assert way in done.stderr
     assert len(ledger.entries()) == 1
+    # The command that is printed raises the limit of these learners, and of no others.
+    (way,) = [line.strip() for line in done.stderr.splitlines() if "--limit LIMIT" in line]
+    words = shlex.split(way.replace("LIMIT", "12").replace("WHY", "the board agreed"))
+    assert run(*words[1:], cwd=data.parent).returncode == 0
+    assert ledger.balance(earlier.population).limit == 12
+    assert ledger.balance("others").limit == verb.epsilon
 
 
 def test_a_full_disk_is_not_charged(call, verb, data, ledger, monkeypatch):

@@ -216,6 +216,21 @@ def unspent(folder, tmp_path):
     return tmp_path
 
 
+def test_statistics_stop_before_they_pay_for_noise(unspent):
+    asked = ("keystrokes", "statistics", "events.csv", *DECLARED, "--epsilon", "0.05", "-o", "noise.json")
+    explained = json.loads(run(*asked[:-2], "--explain", "--json", cwd=unspent).stdout)
+    assert explained["mostly_noise"]
+    refused = run(*asked, "--json", cwd=unspent)
+    assert refused.returncode == 4
+    error = json.loads(refused.stderr.strip().splitlines()[-1])
+    assert error["error"]["code"] == "mostly-noise"
+    assert not (unspent / "noise.json").exists()
+    done = run(*asked, "--anyway", "--json", cwd=unspent)
+    assert done.returncode == 0, done.stderr
+    assert "little but noise is to be expected" in done.stderr
+    assert {"digraph", "group"} <= json.loads(done.stdout)["lost_in_noise"][0].keys()
+
+
 def test_private_statistics_are_charged_and_written(unspent):
     folder = unspent
     spent = ("--epsilon", "4")

@@ -28,7 +28,7 @@ from understudy.logs.attacks.attribute import AttributeEstimate
 from understudy.logs.audit import MEMBERSHIP_ATTACKS
 from understudy.logs.expectation import expectation_figure
 from understudy.logs.generators.forecast import ExpectedError, forecast, success_points
-from understudy.logs.histograms import histograms
+from understudy.logs.histograms import _whole_ticks, histograms
 from understudy.logs.inspect import inspect
 from understudy.logs.interactions import Interactions
 from understudy.logs.release.accuracy import uses_of, verdict_of
@@ -330,6 +330,15 @@ def test_errors_are_totals_in_percentage_points_by_use() -> None:
     words = words_of(card_page(content_of(NONE)))
     assert "percentage points" not in words
     assert "A large file is not an exact one" in words
+
+
+@pytest.mark.parametrize("highest", [0, 1, 2, 3, 7, 12, 480])
+def test_axes_of_learners_have_whole_numbers(highest: int) -> None:
+    ticks = _whole_ticks([{"value": highest}, {"value": 0}])
+    assert ticks == sorted(set(ticks))
+    assert all(isinstance(tick, int) for tick in ticks)
+    assert highest <= ticks[-1]
+    assert len(ticks) <= 7
 
 
 def test_the_figure_of_an_explanation_has_one_unit() -> None:

@@ -143,9 +143,9 @@ class StatisticsPlan:
         release, declared = self.release, self.release.declaration
         return [
             f"{counted(len(declared.digraphs), 'digraph')} in {counted(len(declared.groups), 'group')} at epsilon "
-            f"{release.epsilon:g}, delta {release.delta:.1e}: every count +- {release.noise_sd:.1f} learners; a mean +- "
-            f"{release.expected_error(self.typical_group):.0f} ms where {self.typical_group:.0f} learners of a group "
-            f"typed the digraph, and none is given below {MIN_SIGNAL * release.noise_sd:.0f}.",
+            f"{release.epsilon:g}, delta {release.delta:.1e}: every count +- {release.noise_sd:.1f} learners; a mean "
+            f"+- {release.expected_error(self.typical_group):.0f} ms where {self.typical_group:.0f} learners of a "
+            f"group typed the digraph, and none is given below {MIN_SIGNAL * release.noise_sd:.0f}.",
             *(
                 ["So no mean is to be expected: little but noise would be paid for."]
                 if self.mostly_noise

@@ -286,14 +286,20 @@ def test_another_schema_is_not_overwritten(room):
 
 
 def test_what_build_does_not_make_is_not_overwritten(room):
-    """A table built before is made again; anything else is kept."""
+    """A table built before is made again if that is asked for; anything else is kept."""
     (room / "other.csv").write_text("learner,note\nana,hello\n")
     done = build(room, out="other.csv")
     assert done.returncode == 2
     assert "not what this command makes" in done.stderr
     assert (room / "other.csv").read_text() == "learner,note\nana,hello\n"
-    for _ in range(2):
-        assert build(room, out="c.csv").returncode == 0
+    assert build(room, out="c.csv").returncode == 0
+    before = (room / "c.csv").read_bytes()
+    again = build(room, out="c.csv")
+    assert again.returncode == 2
+    assert "which is there already" in again.stderr
+    assert "--force" in again.stderr
+    assert (room / "c.csv").read_bytes() == before
+    assert build(room, "--force", out="c.csv").returncode == 0
 
 
 def test_the_schema_with_paid_cuts_is_written_before_the_table(room, monkeypatch):
