@@ -179,7 +179,7 @@ def test_the_schema_beside_may_be_the_declaration_itself(room):
     text = "# by hand\n" + (room / "declared.toml").read_text()
     (room / "cohort.toml").write_text(text)
     for _ in range(2):
-        done = build(room, schema="cohort.toml")
+        done = build(room, "--force", schema="cohort.toml")
         assert done.returncode == 0, done.stderr
     first, _, rest = (room / "cohort.toml").read_text().partition("\n")
     assert first == f'data_set = "{named(room)}"  # by which the ledger knows these learners'
@@ -194,7 +194,7 @@ def test_every_table_has_a_random_name_by_which_the_ledger_knows_its_learners(ro
     assert build(room).returncode == 0
     name = named(room)
     assert len(name) == 16
-    assert build(room).returncode == 0
+    assert build(room, "--force").returncode == 0
     assert named(room) == name
     # A declaration that serves for other learners does not carry theirs along.
     assert build(room, schema="cohort.toml", out="next.parquet").returncode == 0
@@ -235,7 +235,7 @@ def test_learners_without_a_score_are_said_wherever_the_number_of_learners_is_st
     with (room / "scores.csv").open("a") as file:
         file.write("absent a,-\nabsent b,\n")
     for _ in range(2):
-        done = build(room, schema="declared.toml")
+        done = build(room, "--force", schema="declared.toml")
         assert done.returncode == 0, done.stderr
         assert "Learners listed without a score were left out" in done.stdout
     assert (room / "cohort.toml").read_text().endswith(text)
