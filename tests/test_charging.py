@@ -360,7 +360,7 @@ def test_a_refusal_names_what_is_in_the_way_and_every_way_out(verb, data, ledger
         "--population",
         "--other-learners",
         "--reason",
-        f"understudy ledger {verb.charged(data, out)} --population 'learners of the file ",
+        " --population 'learners of the file ",
         '--limit LIMIT --reason "WHY"',
     ):
         assert way in done.stderr
@@ -369,7 +369,7 @@ def test_a_refusal_names_what_is_in_the_way_and_every_way_out(verb, data, ledger
     (way,) = [line.strip() for line in done.stderr.splitlines() if "--limit LIMIT" in line]
     words = shlex.split(way.replace("LIMIT", "12").replace("WHY", "the board agreed"))
     assert run(*words[1:], cwd=data.parent).returncode == 0
-    assert ledger.balance(earlier.population).limit == 12
+    assert ledger.balance(words[words.index("--population") + 1]).limit == 12
     assert ledger.balance("others").limit == verb.epsilon
 
 

@@ -44,7 +44,9 @@ OPTION_NAMES: dict[str, tuple[str, ...]] = {
 # What a person types where no option of the same command helps, by the code of the error.
 def _raise_the_limit(fields: Mapping[str, Any]) -> str:
     """The command that allows more for these learners, and for no others."""
-    files, ledger = fields.get("files") or ["FILE"], fields.get("ledger")
+    # A file that is yet to be written is no way to the ledger.
+    files = [file for file in fields.get("files", ()) if Path(file).exists()] or ["FILE"]
+    ledger = fields.get("ledger")
     beside = ledger is None or Path(files[0]).resolve().parent == Path(ledger).resolve().parent
     kept = [] if beside else ["--ledger", str(ledger)]
     words = ["understudy", "ledger", files[0], *kept, "--population", fields["population"]]
