@@ -4,6 +4,8 @@ import io
 import json
 import multiprocessing
 import os
+import re
+import shlex
 import shutil
 from concurrent.futures import ProcessPoolExecutor
 
@@ -314,7 +316,13 @@ def test_an_interruption_between_fit_and_file_is_not_charged(verb, data, ledger,
 def test_the_price_is_stated_before_and_the_charge_after(verb, data):
     done = run(*verb.command(data, data.parent / verb.out), cwd=data.parent)
     whom = normalised(file_population(verb.charged(data, data.parent / verb.out)))
-    assert f"This costs epsilon 4 of 10 for '{whom}'; 6 will remain." in done.stderr
+    price = re.search(
+        rf"This costs epsilon 4 of 10 for '{whom}'; (.*) can be asked for after it", done.stderr
+    )
+    # Gaussian noise composes to less than the sum, so that more can be asked for than the rest.
+    assert price is not None
+    assert 6 <= float(price[1]) < 10
+    assert f"is spent, and {price[1]} can still be asked for in the same way." in done.stdout
     assert f"Charged epsilon 4 to '{whom}' (card " in done.stdout
 
 
@@ -353,10 +361,17 @@ def test_a_refusal_names_what_is_in_the_way_and_every_way_out(verb, data, ledger
         "--population",
         "--other-learners",
         "--reason",
-        "understudy ledger FILE --limit LIMIT --reason",
+        " --population 'learners of the file ",
+        '--limit LIMIT --reason "WHY"',
     ):
         assert way in done.stderr
     assert len(ledger.entries()) == 1
+    # The command that is printed raises the limit of these learners, and of no others.
+    (way,) = [line.strip() for line in done.stderr.splitlines() if "--limit LIMIT" in line]
+    words = shlex.split(way.replace("LIMIT", "12").replace("WHY", "the board agreed"))
+    assert run(*words[1:], cwd=data.parent).returncode == 0
+    assert ledger.balance(words[words.index("--population") + 1]).limit == 12
+    assert ledger.balance("others").limit == verb.epsilon
 
 
 def test_a_full_disk_is_not_charged(call, verb, data, ledger, monkeypatch):

@@ -308,6 +308,24 @@ def test_the_risk_that_was_asked_for_is_repeated(room, tmp_path):
         assert "Asked for: at most 5 in 100 members found. Epsilon" in done.stderr
 
 
+@pytest.mark.parametrize("public", [("--public-actions",), ()])
+def test_the_card_states_what_was_explained(tmp_path, public):
+    """It uses the synthetic log's own numbers, which leave, so figures differ as these do: a little."""
+    asked = ("release", "log.csv", "-o", "bundle", *public, "--json", "--learners", "500")
+    run("simulate", "log.csv", "--learners", "1500", "--actions", "8", "--seed", "4", cwd=tmp_path)
+    explained = json.loads(run(*asked, "--explain", cwd=tmp_path).stdout)["predictions"]
+    (foreseen,) = [row for row in explained if row["epsilon"] == 8]
+    done = run(*asked, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    card = json.loads((tmp_path / "bundle/share/card.json").read_text())
+    stated = card["expected"]
+    for use in ("shares", "difficulties", "steps"):
+        for figure in ("expected", "low", "high", "noise", "chance"):
+            assert stated[use][figure] == pytest.approx(foreseen[use][figure], rel=0.1, abs=0.01), use
+    assert stated["rows_factor"] == pytest.approx(foreseen["rows_factor"], rel=0.1)
+    assert f"'at_most': {foreseen['found']}," in str(card["protection"])
+
+
 def test_the_default_release_is_private_and_charged_once(room, tmp_path):
     log = tmp_path / "log.csv"
     log.write_bytes((room / "log.csv").read_bytes())

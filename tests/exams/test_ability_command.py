@@ -109,7 +109,6 @@ LISTED = "learner,item,correct\nana,Task 1,1\nana,Task 2,\nana,Task 3,0\n"
             "1 missing answer is left out, as asked.",
         ),
         (WIDE, "not asked", ("--missing", "wrong"), True, "1 missing answer counts as wrong, as asked."),
-        (OWN, "counted as wrong", (), True, "1 missing answer counts as wrong"),
         (LISTED, "counted as wrong", (), False, "a list does not tell who left a task blank"),
         (LISTED, "counted as wrong", ("--missing", "wrong"), True, "1 missing answer counts as wrong"),
     ],
@@ -123,6 +122,27 @@ def test_blanks_count_as_in_the_difficulties_or_as_asked(room, text, said, argum
     assert content["missing_answers"] == {"count": 1, "counted_as": "wrong" if wrong else "skipped"}
     assert note in shown.stderr
     assert ("blank: wrong" in shown.stdout) == wrong
+
+
+def test_one_student_gets_no_verdict_before_everything_is_entered(room):
+    """As on the student's page: whoever enters only what was right would be told too much."""
+    made = replace(MADE, provenance={"missing": "counted as wrong"})
+    content, shown = ability_of(room, made, OWN)
+    assert content["still_to_be_entered"] == 1
+    assert content["students"][0]["pass_chance"] is None
+    assert content["students"][0]["ability"] is None
+    assert content["chances"] == []
+    assert "Still to be entered: 1 of 4. Where you stand is shown once every item is entered" in shown.stdout
+    assert "--missing wrong says that the rest was wrong" in shown.stdout
+    for text, arguments, answers in (
+        (f"{OWN}Task 4,1\n", (), [1, 0, 0, 1]),
+        (OWN, ("--missing", "wrong"), [1, 0, 0, 0]),
+        (OWN, ("--missing", "skipped"), [1, -1, 0, -1]),
+    ):
+        content, shown = ability_of(room, made, text, *arguments)
+        assert content["still_to_be_entered"] == 0
+        assert content["students"][0]["pass_chance"] == pytest.approx(expected(answers).passing[0])
+        assert len(content["chances"]) == 4
 
 
 def test_points_are_right_from_the_share_of_the_difficulties_on(room):

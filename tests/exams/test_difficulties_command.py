@@ -50,7 +50,7 @@ def test_a_private_release_from_sheet_to_file(exam):
     assert content["provenance"]["learners"] == 60
     assert "epsilon 1 for a learner" in done.stdout
     assert "Charged epsilon 1 to 'learners of the file exam.csv' (card " in done.stdout
-    assert "1 of 10 is spent, 9 remains." in done.stdout
+    assert "1 of 10 is spent, and 9 can still be asked for in the same way." in done.stdout
     assert "canary" not in done.stdout + done.stderr + (exam / "d.json").read_text()
 
 
@@ -66,7 +66,7 @@ def test_the_budget_is_kept(exam):
     assert difficulties(exam, "exam.csv", "--epsilon", 8, "-o", "d.json").returncode == 0
     done = difficulties(exam, "exam.csv", "--epsilon", 3, "-o", "e.json")
     assert done.returncode == 4
-    assert "8 of 10 is spent, 2 remains. Together they would count 11;" in done.stderr
+    assert "8 of 10 is spent. Together they would count 11;" in done.stderr
     assert "the largest epsilon that fits is 2." in done.stderr
     assert not (exam / "e.json").exists()
     spent = json.loads(

@@ -11,11 +11,11 @@ from understudy.exams.ranking import distinguished, in_words, rank_items
     [
         (0.99, "solved by nearly all students"),
         (0.9, "solved by 9 of 10 students"),
-        (0.67, "solved by 2 of 3 students"),
-        (0.5, "solved by half of the students"),
-        (0.2, "hard for 4 of 5 students"),
-        (0.1, "hard for 9 of 10 students"),
-        (0.0, "hard for nearly all students"),
+        (0.67, "solved by 7 of 10 students"),
+        (0.5, "solved by 5 of 10 students"),
+        (0.25, "solved by 3 of 10 students"),  # JavaScript's Math.round, on the student's page
+        (0.1, "solved by 1 of 10 students"),
+        (0.0, "solved by hardly any student"),
     ],
 )
 def test_readings(chance, words):

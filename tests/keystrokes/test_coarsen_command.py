@@ -204,6 +204,8 @@ DECLARED = (
     "none,some",
     "--digraphs",
     "digraphs.txt",
+    # So few learners are noise.
+    "--anyway",
 )
 
 
@@ -216,6 +218,21 @@ def unspent(folder, tmp_path):
     return tmp_path
 
 
+def test_statistics_stop_before_they_pay_for_noise(unspent):
+    declared = DECLARED[:-1]
+    asked = ("keystrokes", "statistics", "events.csv", *declared, "--epsilon", "4", "-o", "noise.json")
+    explained = json.loads(run(*asked[:-2], "--explain", "--json", cwd=unspent).stdout)
+    assert explained["mostly_noise"]
+    refused = run(*asked, "--json", cwd=unspent)
+    assert refused.returncode == 4
+    assert json.loads(refused.stderr)["error"]["code"] == "mostly-noise"
+    assert not (unspent / "noise.json").exists()
+    done = run(*asked, "--anyway", "--json", cwd=unspent)
+    assert done.returncode == 0, done.stderr
+    assert "little but noise is to be expected" in done.stderr
+    assert {"digraph", "group"} <= json.loads(done.stdout)["lost_in_noise"][0].keys()
+
+
 def test_private_statistics_are_charged_and_written(unspent):
     folder = unspent
     spent = ("--epsilon", "4")
@@ -224,7 +241,7 @@ def test_private_statistics_are_charged_and_written(unspent):
     )
     assert done.returncode == 0, done.stderr
     assert "Charged epsilon 4 to 'learners of the file events.csv'" in done.stdout
-    assert "4 of 10 is spent, 6 remains" in done.stdout
+    assert "4 of 10 is spent, and " in done.stdout
     written = json.loads((folder / "statistics.json").read_text())
     assert written["guarantee"]["epsilon"] == 4.0
     assert written["n_learners"] == 15
@@ -299,7 +316,7 @@ def progsnap(tmp_path):
 
 def test_a_folder_and_its_main_table_have_one_budget(progsnap):
     def charged(data, epsilon, out):
-        declared = ("--digraphs", "digraphs.txt", "--epsilon", epsilon, "-o", out, "--json")
+        declared = ("--digraphs", "digraphs.txt", "--epsilon", epsilon, "-o", out, "--json", "--anyway")
         return run("keystrokes", "statistics", data, *declared, cwd=progsnap)
 
     first = charged("ps", "6", "one.json")
@@ -327,7 +344,7 @@ def test_a_copy_under_another_name_is_asked_about(folder, tmp_path):
     def charged(data, out, *more):
         return run("keystrokes", "statistics", data, *DECLARED, "-o", out, *more, cwd=tmp_path)
 
-    assert "also knows" not in charged("events.csv", "one.json").stderr
+    assert "counted apart" not in charged("events.csv", "one.json").stderr
     copy = charged("copy.csv", "two.json", "--explain")
     assert "knows these learners, or many of them, as 'learners of the file events.csv'" in copy.stderr
     assert charged("copy.csv", "two.json").returncode == 4

@@ -12,6 +12,7 @@ import understudy as us
 from tests.support.command import run
 from understudy.core.files.simulated import mark_simulated
 from understudy.core.privacy.noise import seeded_noise
+from understudy.errors import RefusedError
 from understudy.keystrokes.formats.events import event_table
 from understudy.keystrokes.simulate import EXPERIENCE, TypingCourse
 
@@ -86,7 +87,11 @@ def test_statistics_in_memory(source, ledger):
     plan = us.keystrokes.plan_statistics(source, DIGRAPHS, groups="none,some", epsilon=4, ledger=ledger.path)
     assert "Nothing was spent" in plan.lines()[-1]
     assert not ledger.path.exists()
-    found = us.keystrokes.statistics(source, DIGRAPHS, groups="none,some", epsilon=4, ledger=ledger.path)
+    settings = {"groups": "none,some", "epsilon": 4, "ledger": ledger.path}
+    with pytest.raises(RefusedError, match="little but noise"):
+        us.keystrokes.statistics(source, DIGRAPHS, **settings)
+    assert not ledger.path.exists()
+    found = us.keystrokes.statistics(source, DIGRAPHS, anyway=True, **settings)
     frame = found.to_frame()
     assert frame.columns == ["digraph", "group", "count", "mean_ms", "mean_noise_sd"]
     assert frame.height == 6
@@ -100,7 +105,7 @@ def test_statistics_in_memory(source, ledger):
 def test_seeded_noise_leaves_no_guarantee(source, ledger):
     noise = seeded_noise(np.random.default_rng(1))
     found = us.keystrokes.statistics(
-        source, DIGRAPHS, groups="none,some", epsilon=4, ledger=ledger.path, noise=noise
+        source, DIGRAPHS, groups="none,some", epsilon=4, ledger=ledger.path, noise=noise, anyway=True
     )
     assert not found.guarantee.formal
 

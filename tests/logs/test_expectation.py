@@ -5,10 +5,14 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from understudy.core.privacy.balance import Balance
+from understudy.core.privacy.noise import seeded_noise
 from understudy.errors import RefusedError, UsageError
 from understudy.logs.expectation import Goal, check_worth, expected_of, reach
 from understudy.logs.generators.baselines import Drop
+from understudy.logs.generators.forecast import ExpectedError, forecast, likeness
 from understudy.logs.generators.runs_dp import RunsDP
+from understudy.logs.release.card import expected_errors
 from understudy.logs.simulate import Classroom
 
 
@@ -39,15 +43,29 @@ def test_what_is_no_goal_is_refused(text):
 
 
 def test_a_goal_needs_an_epsilon_and_tells_what_is_left():
-    found = reach(LARGE, Goal("difficulties", 0.4), remaining=10.0)
+    found = reach(LARGE, Goal("difficulties", 0.4), Balance("these", 10.0, 0.0, 0.0, 0, 0))
     assert expected_of(LARGE, found.epsilon).difficulties.expected == pytest.approx(0.4, rel=0.02)
     assert str(found).startswith(f"difficulties within 0.4: epsilon {found.epsilon:.2g} is needed; ")
     assert "left" not in str(replace(found, remaining=float("inf")))
-    assert "is needed, and 0.01 is left" in str(replace(found, remaining=0.01))
+    assert "is needed, and 0.01 can still be asked for" in str(replace(found, remaining=0.01))
+
+
+def test_a_goal_may_take_all_that_can_still_be_asked_for():
+    """Gaussian noise composes to less than the sum: with 8 of 10 spent, more than 2 can be asked for."""
+    spent = RunsDP(8.0).guarantee_for(LARGE)
+    balance = Balance("these", 10.0, 0.0, 0.0, 0, 0).after(spent)
+    remaining = balance.remaining(spent)
+    assert remaining > 5
+    needed = expected_of(LARGE, 4.0).difficulties.expected
+    found = reach(LARGE, Goal("difficulties", needed), balance)
+    assert found.epsilon == pytest.approx(4.0, rel=0.02)
+    assert found.remaining == remaining
+    assert f"; {found.left:.3g} could be asked for after it" in str(found)
+    assert found.left == balance.after(RunsDP(found.epsilon).guarantee_for(LARGE)).remaining(spent)
 
 
 def test_what_no_epsilon_reaches_needs_more_learners():
-    found = reach(SMALL, Goal("steps", 0.2), remaining=10.0)
+    found = reach(SMALL, Goal("steps", 0.2), Balance("these", 10.0, 0.0, 0.0, 0, 0))
     assert "not reachable with 40 learners; about " in str(found)
     assert found.to_json()["epsilon"] is None
     assert expected_of(SMALL, 8.0, int(found.learners)).steps.expected == pytest.approx(0.2, rel=0.05)
@@ -64,6 +82,43 @@ def test_noise_is_not_paid_for_unless_somebody_says_so():
     assert check_worth(replace(SMALL, simulated=True), RunsDP(1.0), anyway=False) == ()
     assert check_worth(SMALL, Drop(0.5), anyway=False) == ()
     assert check_worth(LARGE, RunsDP(8.0), "shares, difficulties steps", anyway=False) == ()
+
+
+def test_a_forecast_follows_the_log_and_the_method():
+    """Rows past the longest sequence are ignored, lengths are the log's own, names that are not told do not count."""
+    usual = expected_of(LARGE, 2.0)
+    short = expected_of(LARGE, 2.0, like=RunsDP(8.0, longest=10.0))
+    rows = np.minimum(LARGE.lengths, 10).mean()
+    assert short.shares == forecast(1200, 10, rows, 2.0).shares
+    assert short.shares.noise > usual.shares.noise
+    assert expected_of(LARGE, 2.0, like=RunsDP(8.0, delta=1e-9)).risk.delta == 1e-9
+    assert expected_of(LARGE, 2.0, drawn=300).shares.chance == pytest.approx(2 * usual.shares.chance)
+    even = replace(
+        LARGE, offsets=np.arange(1201) * 20, action=LARGE.action[:24_000], outcome=LARGE.outcome[:24_000]
+    )
+    assert expected_of(even, 2.0).rows_factor < usual.rows_factor
+    found = replace(SMALL, declared=False)
+    assert expected_of(found, 8.0).shares.chance < expected_of(SMALL, 8.0).shares.chance
+    assert expected_of(found, 8.0).risk.found < expected_of(SMALL, 8.0).risk.found
+
+
+def test_no_release_is_called_fair_that_the_gate_calls_noise():
+    """One rule for both; the card counts with the fewest rows that the original may have had."""
+    for seed in range(6):
+        rng = np.random.default_rng(seed)
+        log = classroom(int(rng.integers(10, 60)), int(rng.integers(4, 20)))
+        fitted = RunsDP(6.0).fit(log, rng, seeded_noise(rng))
+        stated = expected_errors(fitted.sample(None, rng), fitted, RunsDP(6.0).guarantee_for(log))
+        for use in expected_of(log, 6.0).mostly_noise_for:
+            assert stated[use]["likeness"] == "mostly noise"
+
+
+@pytest.mark.parametrize(
+    ("error", "word"), [(0.05, "close"), (0.14, "fair"), (0.28, "rough"), (0.29, "mostly noise")]
+)
+def test_words_go_by_how_far_one_is_off_without_a_release(error, word):
+    assert ExpectedError(error, 0.0, 0.43).to_json()["likeness"] == word
+    assert likeness(error / 0.43, 1.0) == word
 
 
 def test_it_counts_what_the_data_is_meant_for():

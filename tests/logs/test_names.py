@@ -55,7 +55,7 @@ def test_a_release_without_names_is_refused_before_it_spends(tmp_path):
     asked = ("synthesize", "log.csv", "-o", "out.csv", "-m", "markov-dp:epsilon=4")
     refused = run(*asked, cwd=tmp_path)
     assert refused.returncode == 4
-    for part in ("one is released when about", "Stays inside: about", "Nothing was spent"):
+    for part in ("one is released if about", "Stays inside: about", "Nothing was spent"):
         assert part in refused.stderr
     assert "(--public-actions, --actions, --anyway)" in refused.stderr
     assert not (tmp_path / "understudy.ledger").exists()

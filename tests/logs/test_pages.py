@@ -28,7 +28,7 @@ from understudy.logs.attacks.attribute import AttributeEstimate
 from understudy.logs.audit import MEMBERSHIP_ATTACKS
 from understudy.logs.expectation import expectation_figure
 from understudy.logs.generators.forecast import ExpectedError, forecast, success_points
-from understudy.logs.histograms import histograms
+from understudy.logs.histograms import _whole_ticks, histograms
 from understudy.logs.inspect import inspect
 from understudy.logs.interactions import Interactions
 from understudy.logs.release.accuracy import uses_of, verdict_of
@@ -305,7 +305,7 @@ def test_errors_are_totals_in_percentage_points_by_use() -> None:
     uses = uses_of(expected, 3000, 100)
     assert [(use.words, use.grade) for use in uses] == [
         ("about 60 percentage points, as a rule 30 to 100", "mostly noise"),
-        ("about 8 percentage points, as a rule 4 to 14", "fair"),
+        ("about 8 percentage points of success, as a rule 4 to 14", "rough"),
         ("up to 8 percentage points", "fair"),
         ("in the order of the course, which was declared", "not predicted"),
         ("30.0 here, 20.0 to 45.0 in the original as a rule", "rough"),
@@ -317,8 +317,8 @@ def test_errors_are_totals_in_percentage_points_by_use() -> None:
     )
     lost = ExpectedError(noise=0.7, chance=0.1, unknowing=0.8).to_json()
     hidden = uses_of({**expected, "difficulties": lost, "steps": lost}, 3000, 100)
-    assert "apart from its size and its format it is mostly noise" in verdict_of(
-        FORMAL, hidden, keeps_rows=False
+    assert verdict_of(FORMAL, hidden, keeps_rows=False).endswith(
+        "apart from the success rate of all attempts and attempts of a learner, on average it is mostly noise."
     )
     assert uses_of(None, 10, 1) == []
     tiny = uses_of({**expected, "success_rate": 1.0, "rows_factor": 42.0}, 953, 12)
@@ -330,6 +330,15 @@ def test_errors_are_totals_in_percentage_points_by_use() -> None:
     words = words_of(card_page(content_of(NONE)))
     assert "percentage points" not in words
     assert "A large file is not an exact one" in words
+
+
+@pytest.mark.parametrize("highest", [0, 1, 2, 3, 7, 12, 480])
+def test_axes_of_learners_have_whole_numbers(highest: int) -> None:
+    ticks = _whole_ticks([{"value": highest}, {"value": 0}])
+    assert ticks == sorted(set(ticks))
+    assert all(isinstance(tick, int) for tick in ticks)
+    assert highest <= ticks[-1]
+    assert len(ticks) <= 7
 
 
 def test_the_figure_of_an_explanation_has_one_unit() -> None:
@@ -438,8 +447,8 @@ def test_the_report_quotes_the_attack_that_finds_most_and_what_luck_finds() -> N
     rare = [replace(e, tpr_at_1pct=0.3579) if e.attack == "rare" else e for e in found.estimates]
     assert certainty(replace(found, estimates=tuple(rare)), found.chance) == (
         "Allowed one false alarm per 100 outsiders, the attack that finds most (rare) finds 36 of 100 members; by luck "
-        "alone the best of these attacks finds 2, and in 95 of 100 draws no more than 4. The interval of the AUC lies "
-        "above 0.5: this is more than luck."
+        "alone the best of these attacks finds 2.3, and in 95 of 100 draws no more than 4.2. The interval of the AUC "
+        "lies above 0.5: this is more than luck."
     )
 
 

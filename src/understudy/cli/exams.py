@@ -116,6 +116,8 @@ def ability(
         tell([blanks + change], quiet)
     _print_abilities(found)
     show(found, as_json)
+    if found.n_to_enter:
+        typer.echo("--missing wrong says that the rest was wrong, --missing skipped that it was not asked.")
 
 
 def _print_strings(wanted: bool) -> None:
@@ -227,16 +229,22 @@ def _print_abilities(report: AbilityReport) -> None:
                     row["learner"],
                     str(row["answered"]),
                     str(row["right"]),
-                    f"{row['ability']:.2f}",
-                    f"{row['low']:.2f} to {row['high']:.2f}",
-                    f"{100 * row['pass_chance']:.0f} %",
+                    *(
+                        ["–"] * 3
+                        if row["ability"] is None
+                        else [
+                            f"{row['ability']:.2f}",
+                            f"{row['low']:.2f} to {row['high']:.2f}",
+                            f"{100 * row['pass_chance']:.0f} %",
+                        ]
+                    ),
                 ]
                 for row in rows[:_MOST_STUDENTS]
             ],
         )
         if len(rows) > _MOST_STUDENTS:
             typer.echo(f"... and {len(rows) - _MOST_STUDENTS} more students: -o FILE.csv writes all of them.")
-    if len(rows) == 1:
+    if len(rows) == 1 and not report.n_to_enter:
         words = {1: "right", 0: "wrong", -1: "not answered"}
         answers = zip(report.given[0].tolist(), report.counted_as[0].tolist(), strict=True)
         print_table(

@@ -10,6 +10,7 @@ import typer
 from understudy.cli.lazy import command_group
 from understudy.cli.options import AsJson
 from understudy.cli.terminal import echo_json, print_table
+from understudy.core.privacy.balance import REFUSED, TAKEN_BACK, Balance
 from understudy.core.privacy.ledger import FILE_NAME, Entry, Ledger, ledger_path
 from understudy.core.privacy.population import (
     FOLDER_POPULATION,
@@ -78,7 +79,8 @@ def ledger(
                 "counted": balance.counted,
                 "delta": balance.delta,
                 "delta_limit": None if simulated else balance.delta_limit,
-                "remaining": None if simulated else balance.remaining,
+                "remaining": None if simulated else balance.remaining(),
+                "remaining_gaussian": None if simulated else balance.remaining(balance.gaussian),
                 "entries": [vars(entry) for entry in entries],
                 "declarations": declared,
             }
@@ -92,7 +94,7 @@ def ledger(
         typer.echo("These learners are simulated: no budget was spent, and there is no limit.")
     else:
         typer.echo(
-            f"Spent: epsilon {balance.counted:.4g} of {balance.limit:g}; remaining {balance.remaining:.4g}; "
+            f"Spent: epsilon {balance.counted:.4g} of {balance.limit:g}; {_remaining(balance)} can still be asked for; "
             f"releases without a guarantee: {balance.n_without_guarantee}."
         )
         if balance.counted < balance.epsilon * (1 - 1e-6):
@@ -111,6 +113,13 @@ def ledger(
         )
         same = "" if others == [SIMULATED_POPULATION] else " If they are the same learners, add them up."
         typer.echo(f"Other populations in this ledger: {sums}.{same}")
+
+
+def _remaining(balance: Balance) -> str:
+    """What can still be asked for: the more with Gaussian noise, which composes better."""
+    any_noise, gaussian = balance.remaining(), balance.remaining(balance.gaussian)
+    more = f", or {gaussian:.4g} with Gaussian noise," if gaussian > any_noise else ""
+    return f"{any_noise:.4g}{more}"
 
 
 def _path(file: Path, ledger: Path | None) -> Path:
@@ -137,6 +146,13 @@ def _population(book: Ledger, file: Path) -> str:
     return FOLDER_POPULATION if file.is_dir() else normalised(file_population(file))
 
 
+def _epsilon(entry: Entry) -> str:
+    """What an entry costs; one that tells that nothing was released has no guarantee to lack."""
+    if entry.epsilon is not None:
+        return f"{entry.epsilon:g}"
+    return "–" if entry.kind in (REFUSED, TAKEN_BACK) else "no guarantee"
+
+
 def _print_entries(title: str, entries: list[Entry]) -> None:
     print_table(
         title,
@@ -148,7 +164,7 @@ def _print_entries(title: str, entries: list[Entry]) -> None:
                 entry.population,
                 entry.kind,
                 entry.method,
-                "no guarantee" if entry.epsilon is None else f"{entry.epsilon:g}",
+                _epsilon(entry),
                 "" if entry.delta is None else f"{entry.delta:.1e}",
                 f"{entry.risk['auc_worst']:.3f}" if "auc_worst" in entry.risk else "",
                 entry.card,

@@ -40,8 +40,20 @@ OPTION_NAMES: dict[str, tuple[str, ...]] = {
     "keep_shape": ("--keep-shape/--no-keep-shape",),
 }
 
+
 # What a person types where no option of the same command helps, by the code of the error.
-COMMANDS_THAT_HELP = {"budget": 'understudy ledger FILE --limit LIMIT --reason "WHY"'}
+def _raise_the_limit(fields: Mapping[str, Any]) -> str:
+    """The command that allows more for these learners, and for no others."""
+    # A file that is yet to be written is no way to the ledger.
+    files = [file for file in fields.get("files", ()) if Path(file).exists()] or ["FILE"]
+    ledger = fields.get("ledger")
+    beside = ledger is None or Path(files[0]).resolve().parent == Path(ledger).resolve().parent
+    kept = [] if beside else ["--ledger", str(ledger)]
+    words = ["understudy", "ledger", files[0], *kept, "--population", fields["population"]]
+    return f'{shlex.join(words)} --limit LIMIT --reason "WHY"'
+
+
+COMMANDS_THAT_HELP: dict[str, Callable[[Mapping[str, Any]], str]] = {"budget": _raise_the_limit}
 
 # Formats whose columns have no names to choose from.
 WITHOUT_COLUMNS = ("slam", "three-line", "xapi")
@@ -176,7 +188,7 @@ def complain(
     if hint:
         typer.echo(f"Hint: {hint}", err=True)
     if error.code in COMMANDS_THAT_HELP:
-        typer.echo(f"      {COMMANDS_THAT_HELP[error.code]}", err=True)
+        typer.echo(f"      {COMMANDS_THAT_HELP[error.code](error.fields)}", err=True)
     if command:
         typer.echo(f"Run next: {command}", err=True)
     for note in notes:
@@ -273,7 +285,7 @@ def ask_before_charge(question: Question, present: Callable[[], bool]) -> bool:
         typer.echo(question.balance.price(question.guarantee), err=True)
     if not present():
         return True
-    return confirm("Charge it all the same?" if question.doubts else "Charge it?")
+    return confirm("Charge it?")
 
 
 def listen_to_ctrl_c() -> None:

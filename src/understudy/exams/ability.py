@@ -92,7 +92,8 @@ class AbilityOptions:
     missing: Annotated[
         Missing | None,
         "A blank answer is wrong or was skipped (default: as in the difficulties; what a list of learner, item and "
-        "correct lacks is skipped). Items that the file does not name never count.",
+        "correct lacks is skipped). It also says how the rest went that one student's own list does not name: before "
+        "that, or before all of it is entered, no verdict is given.",
     ] = None
     pass_share: Annotated[
         float | str | None,
@@ -107,7 +108,9 @@ class AbilityReport:
     """Abilities with the names of the students: it belongs to them.
 
     `given` are their answers to `abilities.items`, and `counted_as` what these count as, which differs where a
-    blank is wrong; `reason` is the end of a sentence that says why.
+    blank is wrong; `reason` is the end of a sentence that says why. As long as one student's own answers are not
+    complete (`n_to_enter`), no verdict is given, as on the student's page: whoever enters only what was right would be
+    told too much.
     """
 
     abilities: Abilities
@@ -120,6 +123,7 @@ class AbilityReport:
     guarantee: Guarantee
     notes: tuple[str, ...]
     out: Path | None
+    n_to_enter: int = 0
 
     def to_json(self) -> dict[str, Any]:
         """The report for machines."""
@@ -129,6 +133,7 @@ class AbilityReport:
             "items": len(found.items),
             "left_out": list(found.left_out),
             "needed_to_pass": found.needed,
+            "still_to_be_entered": self.n_to_enter,
             "missing_answers": {
                 "count": self.n_blank,
                 "counted_as": "wrong" if self.blanks_are_wrong else "skipped",
@@ -140,6 +145,8 @@ class AbilityReport:
     def chances(self) -> list[dict[str, Any]]:
         """The chance of the first student at each item in another sitting, and the answers that stand out."""
         found = self.abilities
+        if self.n_to_enter:
+            return []
         return [
             {
                 "item": name,
@@ -166,10 +173,20 @@ class AbilityReport:
             has, is_ = ("has", "is") if n_out == 1 else ("have", "are")
             n_items = counted(n_out + len(found.items), "item")
             lines.append(f"{n_out} of {n_items} {has} no finite difficulty and {is_} left out.")
+        if self.n_to_enter:
+            lines.append(
+                f"Still to be entered: {self.n_to_enter} of {len(found.items)}. Where you stand is shown once every "
+                "item is entered, the wrong ones too."
+            )
+            return lines
         lines.append(
             f"Passing: at least {found.needed} of {len(found.items)} items right in another sitting. "
             "Intervals hold the ability with 95 % certainty."
         )
+        if len(self.students) > 1:
+            lines.append(
+                "As many right can be a slightly different ability: uncertain difficulties count less."
+            )
         return lines
 
     def about_blanks(self) -> str:
@@ -183,25 +200,26 @@ class AbilityReport:
     def to_frame(self) -> pl.DataFrame:
         """A row per student, with their names."""
         found = self.abilities
-        return pl.DataFrame(
-            {
-                "learner": self.students,
-                "answered": found.n_answered,
-                "right": found.n_right,
-                "ability": found.ability,
-                "sd": found.sd,
-                "low": found.low,
-                "high": found.high,
-                "pass_chance": found.passing,
-            }
+        verdict = {
+            "ability": found.ability,
+            "sd": found.sd,
+            "low": found.low,
+            "high": found.high,
+            "pass_chance": found.passing,
+        }
+        table = pl.DataFrame(
+            {"learner": self.students, "answered": found.n_answered, "right": found.n_right, **verdict}
         )
+        if self.n_to_enter:
+            table = table.with_columns(pl.lit(None, pl.Float64).alias(name) for name in verdict)
+        return table
 
     def plot(self) -> Any:
         """The abilities with their intervals, as an altair chart; numbered, not named."""
         found = self.abilities
         points = [
             Point(str(k + 1), float(found.ability[k]), float(found.low[k]), float(found.high[k]))
-            for k in range(len(self.students))
+            for k in range(0 if self.n_to_enter else len(self.students))
         ]
         return dots(points, "ability, in log-odds").figure("Abilities of the students").chart
 
@@ -244,6 +262,15 @@ def ability(
         share = options.pass_share if options.pass_share is not None else pass_share(released) or 0.5
         given = read_answers(Path(answers), share)
     responses = matched(released, given.responses)
+    n_to_enter = 0
+    if given.layout == "own":
+        # Of one student everything is asked for; of a class, students may have had other tasks.
+        names = [item.name for item in usable(released)]
+        missing = [name for name in names if name not in responses.items]
+        if options.missing is None:
+            n_to_enter = len(missing)
+        else:
+            responses = responses.with_items([*responses.items, *missing])
     wrong, reason = _blanks(options, released, given)
     counted_as = responses.missing_as_wrong() if wrong else responses
     found = abilities(released, counted_as, options.pass_mark)
@@ -258,6 +285,7 @@ def ability(
         released.guarantee,
         given.notes,
         out,
+        n_to_enter,
     )
     if out is not None:
         table = report.to_frame()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,8 +12,6 @@ Floats = NDArray[np.float64]
 
 # Two difficulties are distinguished when their difference exceeds this many of its standard errors.
 MIN_STANDARD_ERRORS = 1.96
-
-_PARTS = ((2, 3), (3, 4), (3, 5), (4, 5), (9, 10))
 
 
 @dataclass(frozen=True)
@@ -54,16 +53,8 @@ def distinguished(difficulty: Floats, standard_error: Floats) -> NDArray[np.bool
 
 
 def in_words(chance: float) -> str:
-    """What an item's chance means for a class, in small numbers: "hard for 4 of 5 students".
-
-    It states the share of students who solve the item, or of those who fail, whichever is larger.
-    """
-    if chance >= 0.95:
+    """What an item's chance means for a class, in tenths, as on the student's page: "solved by 7 of 10 students"."""
+    tenths = math.floor(10.0 * chance + 0.5)
+    if tenths == 10:
         return "solved by nearly all students"
-    if chance <= 0.05:
-        return "hard for nearly all students"
-    if 0.45 < chance < 0.55:
-        return "solved by half of the students"
-    verb, share = ("solved by", chance) if chance > 0.5 else ("hard for", 1.0 - chance)
-    part, whole = min(_PARTS, key=lambda fraction: abs(fraction[0] / fraction[1] - share))
-    return f"{verb} {part} of {whole} students"
+    return f"solved by {tenths} of 10 students" if tenths else "solved by hardly any student"

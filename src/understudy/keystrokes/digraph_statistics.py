@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from understudy.core.files.words import counted
 from understudy.core.privacy.composition import analytic_rho, from_gaussians
 from understudy.core.privacy.guarantee import Guarantee
 from understudy.core.privacy.mechanisms import gaussian
@@ -75,7 +76,7 @@ class Declaration:
             )
         if self.n_cells > MAX_CELLS:
             raise UsageError(
-                f"{len(self.digraphs)} digraphs in {len(self.groups)} groups are too many.",
+                f"{counted(len(self.digraphs), 'digraph')} in {counted(len(self.groups), 'group')} are too many.",
                 hint=f"digraphs times groups may be {MAX_CELLS // 2:,} at most.",
             )
 

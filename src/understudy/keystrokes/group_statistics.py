@@ -12,17 +12,19 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from understudy.core.files.words import counted
 from understudy.core.files.writing import check_new_json, write_json
 from understudy.core.options import settled
 from understudy.core.pages.charts import Look, Point, dots
 from understudy.core.pages.figures import ACCENT, MUTED, WARNING
 from understudy.core.pages.notebook import notebook_table
 from understudy.core.privacy.composition import default_delta
+from understudy.core.privacy.confirmation import Doubt
 from understudy.core.privacy.guarantee import Guarantee
 from understudy.core.privacy.noise import Noise
 from understudy.core.privacy.risk import ByRisk, StatedRisk, explained_epsilons
 from understudy.core.privacy.spending import Account, Charge, Spending
-from understudy.errors import UsageError
+from understudy.errors import RefusedError, UsageError
 from understudy.keystrokes.digraph_statistics import (
     MIN_SIGNAL,
     Declaration,
@@ -60,6 +62,7 @@ class StatisticsOptions(ByRisk, Spending):
         float, "Latencies above so many milliseconds are left out; closer bounds mean less noise."
     ] = LONGEST
     least: Annotated[int, "A learner counts for a digraph from so many occurrences on."] = MIN_OCCURRENCES
+    anyway: Annotated[bool, "Go on although little would be learned from the result."] = False
 
 
 @dataclass(frozen=True)
@@ -75,6 +78,34 @@ class StatisticsPlan:
     def typical_group(self) -> float:
         """The learners of a group, if all groups are of one size."""
         return self.release.n_learners / len(self.release.declaration.groups)
+
+    @property
+    def mostly_noise(self) -> bool:
+        """Whether no mean would stand out from the noise even if every learner typed every digraph."""
+        return self.typical_group < MIN_SIGNAL * self.release.noise_sd
+
+    def check_worth(self, *, anyway: bool) -> tuple[Doubt, ...]:
+        """Refuse to pay for noise, unless `anyway`; it follows from public numbers alone."""
+        if not self.mostly_noise or self.account.simulated:
+            return ()
+        release = self.release
+        sentence = (
+            f"At epsilon {release.epsilon:g} little but noise is to be expected: a mean is given where about "
+            f"{MIN_SIGNAL * release.noise_sd:.0f} learners of a group typed the digraph, and a group has about "
+            f"{self.typical_group:.0f}."
+        )
+        if anyway:
+            return (Doubt(sentence),)
+        raise RefusedError(
+            f"{sentence} Nothing was spent.",
+            hint="declare fewer digraphs or groups, wait for more learners, or ask for a larger epsilon. Or go on all "
+            "the same.",
+            code="mostly-noise",
+            settings=("groups", "epsilon", "anyway"),
+            epsilon=release.epsilon,
+            needed=MIN_SIGNAL * release.noise_sd,
+            learners=self.typical_group,
+        )
 
     def others(self) -> list[Release]:
         """The same release at other epsilons, and at those of usual risks."""
@@ -102,6 +133,7 @@ class StatisticsPlan:
             "n_learners": self.release.n_learners,
             "count_noise_sd": self.release.noise_sd,
             "mean_noise_sd_ms": self.release.expected_error(self.typical_group),
+            "mostly_noise": self.mostly_noise,
             "guarantee": self.release.guarantee.to_json(),
             "risk": None if self.risk is None else self.risk.to_json(),
         }
@@ -110,10 +142,15 @@ class StatisticsPlan:
         """The plan for people."""
         release, declared = self.release, self.release.declaration
         return [
-            f"{len(declared.digraphs)} digraphs in {len(declared.groups)} groups at epsilon {release.epsilon:g}, "
-            f"delta {release.delta:.1e}: every count +- {release.noise_sd:.1f} learners; a mean +- "
-            f"{release.expected_error(self.typical_group):.0f} ms where {self.typical_group:.0f} learners of a group "
-            f"typed the digraph, and none is given below {MIN_SIGNAL * release.noise_sd:.0f}.",
+            f"{counted(len(declared.digraphs), 'digraph')} in {counted(len(declared.groups), 'group')} at epsilon "
+            f"{release.epsilon:g}, delta {release.delta:.1e}: every count +- {release.noise_sd:.1f} learners; a mean "
+            f"+- {release.expected_error(self.typical_group):.0f} ms where {self.typical_group:.0f} learners of a "
+            f"group typed the digraph, and none is given below {MIN_SIGNAL * release.noise_sd:.0f}.",
+            *(
+                ["So no mean is to be expected: little but noise would be paid for."]
+                if self.mostly_noise
+                else []
+            ),
             *([] if self.risk is None else self.risk.lines()),
             "Fewer digraphs and closer bounds mean less noise. Nothing was spent.",
         ]
@@ -132,12 +169,19 @@ class Statistics:
         """What is proved about them."""
         return self.found.guarantee
 
+    @property
+    def lost(self) -> list[tuple[str, str]]:
+        """Digraphs and groups whose count does not stand out from its noise, so that no mean is given."""
+        frame = self.to_frame().filter(pl.col("mean_ms").is_null())
+        return list(zip(frame["digraph"], frame["group"], strict=True))
+
     def to_json(self) -> dict[str, Any]:
         """The charge for machines; the file has the figures."""
         return {
             "out": None if self.out is None else str(self.out),
             **self.charge.to_json(),
             "noise_sd": self.found.release.noise_sd,
+            "lost_in_noise": [{"digraph": digraph, "group": group} for digraph, group in self.lost],
             "guarantee": self.guarantee.to_json(),
         }
 
@@ -201,11 +245,18 @@ def statistics(
     out = None if out is None else Path(out)
     if out is not None:
         check_new_json(out)
-    plan = _planned(source, digraphs, settled(options, settings))
+    options = settled(options, settings)
+    plan = _planned(source, digraphs, options)
     release = plan.release
     plan.account.check(release.guarantee)
+    doubts = plan.check_worth(anyway=options.anyway)
     with plan.account.charge(
-        "keystrokes statistics", "discrete Gaussian", release.guarantee, out=out, noise=noise
+        "keystrokes statistics",
+        "discrete Gaussian",
+        release.guarantee,
+        out=out,
+        noise=noise,
+        doubts=doubts,
     ) as charge:
         found = release_statistics(source.keystrokes, _group_of(source, release), release, charge.noise)
         if out is not None:

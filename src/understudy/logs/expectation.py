@@ -10,14 +10,18 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from understudy.core.files.words import counted
 from understudy.core.pages.charts import Look, Point, curves
 from understudy.core.pages.figures import ACCENT, MUTED, WARNING, Figure
+from understudy.core.privacy.balance import Balance
 from understudy.core.privacy.confirmation import Doubt
 from understudy.core.privacy.risk import explained_epsilons
 from understudy.errors import RefusedError, UsageError
 from understudy.logs.generators.forecast import (
     USES,
+    WORDS,
     Forecast,
     Use,
     forecast,
@@ -34,32 +38,45 @@ from understudy.logs.names import FoundNames, check_names
 # Epsilons for which errors are shown, and the largest that is looked at for a goal.
 EPSILONS = (0.5, 1.0, 2.0, 4.0, 8.0)
 MOST_EPSILON = 50.0
-WORDS: dict[Use, str] = {
-    "shares": "how often each action is attempted",
-    "difficulties": "how difficult actions are",
-    "steps": "which action follows which",
-}
 _ALIASES: dict[str, Use] = {"actions": "shares", "transitions": "steps"}
 
 
-def expected_of(log: Interactions, epsilon: float, n_learners: int | None = None) -> Forecast:
-    """The forecast for a log like this one, of as many learners or of others."""
-    names = FoundNames.expected(log, RunsDP(epsilon))
+def expected_of(
+    log: Interactions,
+    epsilon: float,
+    n_learners: int | None = None,
+    *,
+    like: Generator | None = None,
+    drawn: int | None = None,
+) -> Forecast:
+    """The forecast for a log like this one, of as many learners or of others, by a method `like` this one.
+
+    The card's is made of the same numbers of the synthetic log, so the two differ only as these do.
+    """
+    method = like if isinstance(like, MarkovDP) else RunsDP()
+    names = FoundNames.expected(log, method.at(epsilon))
+    # Rows past the longest sequence are ignored.
+    lengths = np.minimum(log.lengths, method.longest)
     return forecast(
         n_learners or log.n_learners,
-        log.n_actions,
-        log.n_rows / max(log.n_learners, 1),
+        log.n_actions if names is None else round(names.n_told) + 1,
+        float(lengths.mean()),
         epsilon,
         pooled=None if names is None else 1.0 - names.kept,
+        drawn=drawn,
+        delta=method.delta,
+        lengths=np.bincount(lengths, minlength=method.longest + 1)[1:] / len(lengths),
+        in_order=log.declared and log.chapters is not None,
     )
 
 
-def expectations(log: Interactions, generator: Generator) -> list[Forecast]:
+def expectations(log: Interactions, generator: Generator, drawn: int | None = None) -> list[Forecast]:
     """The errors at several risks and epsilons; what was asked for is among them, if it has an epsilon."""
     asked = generator.guarantee(log.n_learners).epsilon
     wanted = {*EPSILONS, asked} if math.isfinite(asked) else EPSILONS
-    epsilons = explained_epsilons(lambda epsilon: RunsDP(epsilon).guarantee(log.n_learners), wanted)
-    return [expected_of(log, epsilon) for epsilon in epsilons]
+    method = generator if isinstance(generator, MarkovDP) else RunsDP()
+    epsilons = explained_epsilons(lambda epsilon: method.at(epsilon).guarantee_for(log), wanted)
+    return [expected_of(log, epsilon, like=method, drawn=drawn) for epsilon in epsilons]
 
 
 def expectation_figure(forecasts: Sequence[Forecast]) -> Figure:
@@ -140,16 +157,14 @@ class Reach:
     """How many would do at epsilon 8 with as many rows each."""
     n_learners: int
     remaining: float
-    """What may be spent on these learners."""
+    """What can still be asked for these learners."""
+    left: float = math.inf
+    """What could be asked for after it."""
 
     def __str__(self) -> str:
         goal = f"{self.goal.use} within {self.goal.within:g}"
         if math.isfinite(self.epsilon) and self.epsilon <= self.remaining:
-            left = (
-                ""
-                if math.isinf(self.remaining)
-                else f"; {self.remaining - self.epsilon:.2g} would be left, or more"
-            )
+            left = "" if math.isinf(self.remaining) else f"; {self.left:.3g} could be asked for after it"
             return f"{goal}: epsilon {self.epsilon:.2g} is needed{left}."
         more = (
             f"about {float(f'{self.learners:.2g}'):,.0f} learners would do at epsilon 8"
@@ -157,7 +172,7 @@ class Reach:
             else "more learners would not do either"
         )
         if math.isfinite(self.epsilon):
-            return f"{goal}: epsilon {self.epsilon:.2g} is needed, and {self.remaining:.2g} is left."
+            return f"{goal}: epsilon {self.epsilon:.2g} is needed, and {self.remaining:.3g} can still be asked for."
         return f"{goal}: not reachable with {counted(self.n_learners, 'learner')}; {more}."
 
     def to_json(self) -> dict[str, Any]:
@@ -171,14 +186,27 @@ class Reach:
         }
 
 
-def reach(log: Interactions, goal: Goal, remaining: float) -> Reach:
-    """What a goal needs."""
+def reach(
+    log: Interactions, goal: Goal, balance: Balance | None = None, like: Generator | None = None
+) -> Reach:
+    """What a goal needs by a method `like` this one, and what the balance of these learners leaves to ask for."""
+    method = like if isinstance(like, MarkovDP) else RunsDP()
+    needed = needed_epsilon(
+        goal.use, goal.within, lambda epsilon: expected_of(log, epsilon, like=method), MOST_EPSILON
+    )
+    remaining, left = math.inf, math.inf
+    if balance is not None:
+        remaining = balance.remaining(method.guarantee_for(log))
+        if needed <= remaining:
+            release = method.at(needed).guarantee_for(log)
+            left = balance.after(release).remaining(release)
     return Reach(
         goal,
-        needed_epsilon(goal.use, goal.within, lambda epsilon: expected_of(log, epsilon), MOST_EPSILON),
-        needed_learners(goal.use, goal.within, lambda n: expected_of(log, 8.0, n)),
+        needed,
+        needed_learners(goal.use, goal.within, lambda n: expected_of(log, 8.0, n, like=method)),
         log.n_learners,
         remaining,
+        left,
     )
 
 
@@ -194,10 +222,7 @@ def check_worth(
     if not isinstance(generator, MarkovDP) or log.simulated:
         return doubts
     epsilon = generator.guarantee(log.n_learners).epsilon
-    # Where an order is declared, steps follow it as far as learners do.
-    noisy = [
-        use for use in expected_of(log, epsilon).mostly_noise_for if use != "steps" or log.chapters is None
-    ]
+    noisy = expected_of(log, epsilon, like=generator).mostly_noise_for
     if not noisy:
         return doubts
     about = " and ".join(WORDS[use] for use in noisy)

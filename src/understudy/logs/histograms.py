@@ -262,7 +262,7 @@ def _bars(
         scale=alt.Scale(paddingInner=0.2),
     )
     counts = all(isinstance(row["value"], int) for row in rows)
-    axis = alt.Axis(format="d", tickMinStep=1, tickCount=4) if counts else _share_axis(rows)
+    axis = alt.Axis(format="d", values=_whole_ticks(rows)) if counts else _share_axis(rows)
     y = alt.Y("value:Q", title=up, axis=axis)
     chart = alt.Chart(data(rows)).mark_bar().encode(x=x, y=y, color=colour)
     if len(looks) > 1:
@@ -273,6 +273,13 @@ def _bars(
         for place in found
     )
     return Drawing(chart.properties(height=height), words)
+
+
+def _whole_ticks(rows: Sequence[dict[str, Any]]) -> list[int]:
+    """Whole numbers for an axis, about four: Vega puts halves between 0 and 2, whatever its smallest step."""
+    highest = max((int(row["value"]) for row in rows), default=0)
+    step = next(step for step in (m * 10**k for k in range(9) for m in (1, 2, 5)) if highest <= 5 * step)
+    return list(range(0, highest + step, step))
 
 
 def _lines(found: Sequence[Bin], along: str, up: str) -> Drawing:

@@ -34,6 +34,8 @@ class FoundNames:
     """The noise of that number. Public."""
     kept: float
     """The share of rows that would keep its name. It stays inside."""
+    n_told: float
+    """How many names would be released. It stays inside."""
 
     @classmethod
     def expected(cls, log: Interactions, generator: Generator) -> FoundNames | None:
@@ -47,14 +49,14 @@ class FoundNames:
         threshold = vocabulary_threshold(sigma, guarantee.extra_delta, MOST_OWN_ACTIONS)
         told = ndtr((total.values * total.step - threshold) / sigma)
         rows = np.bincount(log.action, minlength=log.n_actions)
-        return cls(threshold, sigma, float(rows @ told) / max(log.n_rows, 1))
+        return cls(threshold, sigma, float(rows @ told) / max(log.n_rows, 1), float(told.sum()))
 
     def sentence(self) -> str:
         """The public part: how many learners have to share a name."""
         alone, many = ceil(self.threshold), ceil(sqrt(10.0) * self.threshold)
         return (
-            f"The names of actions are found privately: one is released when about {alone} learners share it who did "
-            f"nothing else, or about {many} who did ten different actions each."
+            f"The names of actions are found privately: one is released if about {many} learners share it. (That many "
+            f"with ten different actions each; of learners who did nothing else {alone} are enough.)"
         )
 
     def kept_sentence(self) -> str:

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from understudy.core.attacks.estimate import ChanceLevel, Risk, RiskEstimate, auc_with_interval
 from understudy.core.attacks.transcript import WhiteBox
+from understudy.core.files.words import counted
 from understudy.core.privacy.guarantee import Guarantee
 from understudy.core.privacy.noise import seeded_noise
 from understudy.errors import DataError
@@ -259,10 +260,18 @@ def _names_kept(real: Interactions, synthetic: Interactions) -> float:
 def check_size(log: Interactions) -> None:
     """Refuse logs on which half against half means nothing."""
     if log.n_learners < SMALLEST or log.n_actions < 2:
+        found = f"{counted(log.n_learners, 'learner')} and {counted(log.n_actions, 'action')}"
+        few = (
+            "One learner cannot be protected: there is no other to be taken for. "
+            if log.n_learners == 1
+            else "So few learners can hardly be protected. "
+            if log.n_learners < SMALLEST
+            else ""
+        )
         raise DataError(
-            f"learners are split in halves, which needs {SMALLEST} learners and 2 actions at least"
-            f"; found {log.n_learners} and {log.n_actions}.",
-            hint="use a larger log; inspect it to see what is in this one.",
+            f"the log has {found}. {few}The risk is measured on halves of the learners, which needs {SMALLEST} "
+            "learners and 2 actions at least.",
+            hint="use a log of more learners, several classes together for one; inspect it to see what is in this one.",
             code="too-few-learners",
             n_learners=log.n_learners,
         )

@@ -179,7 +179,7 @@ def test_the_schema_beside_may_be_the_declaration_itself(room):
     text = "# by hand\n" + (room / "declared.toml").read_text()
     (room / "cohort.toml").write_text(text)
     for _ in range(2):
-        done = build(room, schema="cohort.toml")
+        done = build(room, "--force", schema="cohort.toml")
         assert done.returncode == 0, done.stderr
     first, _, rest = (room / "cohort.toml").read_text().partition("\n")
     assert first == f'data_set = "{named(room)}"  # by which the ledger knows these learners'
@@ -194,7 +194,7 @@ def test_every_table_has_a_random_name_by_which_the_ledger_knows_its_learners(ro
     assert build(room).returncode == 0
     name = named(room)
     assert len(name) == 16
-    assert build(room).returncode == 0
+    assert build(room, "--force").returncode == 0
     assert named(room) == name
     # A declaration that serves for other learners does not carry theirs along.
     assert build(room, schema="cohort.toml", out="next.parquet").returncode == 0
@@ -235,7 +235,7 @@ def test_learners_without_a_score_are_said_wherever_the_number_of_learners_is_st
     with (room / "scores.csv").open("a") as file:
         file.write("absent a,-\nabsent b,\n")
     for _ in range(2):
-        done = build(room, schema="declared.toml")
+        done = build(room, "--force", schema="declared.toml")
         assert done.returncode == 0, done.stderr
         assert "Learners listed without a score were left out" in done.stdout
     assert (room / "cohort.toml").read_text().endswith(text)
@@ -286,14 +286,20 @@ def test_another_schema_is_not_overwritten(room):
 
 
 def test_what_build_does_not_make_is_not_overwritten(room):
-    """A table built before is made again; anything else is kept."""
+    """A table built before is made again if that is asked for; anything else is kept."""
     (room / "other.csv").write_text("learner,note\nana,hello\n")
     done = build(room, out="other.csv")
     assert done.returncode == 2
     assert "not what this command makes" in done.stderr
     assert (room / "other.csv").read_text() == "learner,note\nana,hello\n"
-    for _ in range(2):
-        assert build(room, out="c.csv").returncode == 0
+    assert build(room, out="c.csv").returncode == 0
+    before = (room / "c.csv").read_bytes()
+    again = build(room, out="c.csv")
+    assert again.returncode == 2
+    assert "which is there already" in again.stderr
+    assert "--force" in again.stderr
+    assert (room / "c.csv").read_bytes() == before
+    assert build(room, "--force", out="c.csv").returncode == 0
 
 
 def test_the_schema_with_paid_cuts_is_written_before_the_table(room, monkeypatch):
@@ -325,7 +331,7 @@ def test_the_same_learners_under_two_names_add_up(room):
     for name in ("one.parquet", "two.parquet", "log.csv", "scores.csv"):
         shown = json.loads(run("ledger", name, "--json", cwd=room).stdout)
         assert (shown["epsilon"], round(shown["counted"], 2)) == (4, 2.83)
-        assert "Spent: epsilon 2.835 of 10; remaining 7.165" in run("ledger", name, cwd=room).stdout
+        assert "Spent: epsilon 2.835 of 10; 7.16, or " in run("ledger", name, cwd=room).stdout
         assert "The epsilons add up to 4." in run("ledger", name, cwd=room).stdout
     run("ledger", "two.parquet", "--limit", 3, cwd=room)
     refused = run(
@@ -392,7 +398,7 @@ def test_private_cuts_are_charged(room):
     for name in ("scores.csv", "log.csv"):
         assert Ledger(room / "understudy.ledger").balance(file_population(room / name)).epsilon == 0.5
     assert "Charged epsilon 0.5 to" in done.stdout
-    assert "0.5 of 10 is spent, 9.5 remains" in done.stdout
+    assert "0.5 of 10 is spent, and 9.5 can still be asked for" in done.stdout
     assert CANARY.encode() not in everything(room, done)
     again = build(room, "--cuts", "private", "--epsilon", "0.5", schema="open.toml")
     assert again.returncode == 2

@@ -7,7 +7,13 @@ from dataclasses import replace
 import pytest
 
 from understudy.core.privacy.balance import DEFAULT_LIMIT
-from understudy.core.privacy.composition import Cost, analytic_rho, from_gaussians, total_epsilon
+from understudy.core.privacy.composition import (
+    Cost,
+    analytic_rho,
+    counted_epsilon,
+    from_gaussians,
+    total_epsilon,
+)
 from understudy.core.privacy.guarantee import Guarantee
 from understudy.core.privacy.ledger import Ledger, ledger_path, new_card_id
 from understudy.core.privacy.population import FOLDER_POPULATION, SIMULATED_POPULATION, file_population
@@ -29,7 +35,7 @@ def ledger(tmp_path):
 
 def test_an_absent_ledger_is_an_empty_one_and_is_not_made_by_looking(ledger):
     assert ledger.entries() == []
-    assert ledger.balance("x").remaining == DEFAULT_LIMIT
+    assert ledger.balance("x").remaining() == DEFAULT_LIMIT
     assert not ledger.path.exists()
 
 
@@ -48,7 +54,7 @@ def test_populations_have_budgets_of_their_own(ledger):
     record(ledger, Guarantee(9.0), "north")
     record(ledger, Guarantee(9.0), "south")
     assert ledger.populations() == ["north", "south"]
-    assert ledger.balance("north").remaining == pytest.approx(1.0)
+    assert ledger.balance("north").remaining() == pytest.approx(1.0)
 
 
 def test_spending_past_the_limit_is_refused_with_all_numbers_and_writes_nothing(ledger):
@@ -57,10 +63,7 @@ def test_spending_past_the_limit_is_refused_with_all_numbers_and_writes_nothing(
         record(ledger, Guarantee(3.0))
     message = str(refusal.value)
     assert "epsilon 3 was asked" in message
-    assert (
-        "8 of 10 is spent, 2 remains. Together they would count 11; the largest epsilon that fits is 2."
-        in message
-    )
+    assert "8 of 10 is spent. Together they would count 11; the largest epsilon that fits is 2." in message
     assert refusal.value.exit_code == 4
     assert len(ledger.entries()) == 1
     record(ledger, Guarantee(2.0))  # exactly what remains
@@ -232,8 +235,8 @@ def test_what_is_told_about_a_folder_is_told_about_each_of_its_files(ledger, tmp
     with pytest.raises(RefusedError):
         record(ledger, Guarantee(2.0), FOLDER_POPULATION)
     record(ledger, Guarantee(4.0), second)
-    assert ledger.balance().remaining == 0.0
-    assert ledger.balance(first).remaining == 1.0
+    assert ledger.balance().remaining() == 0.0
+    assert ledger.balance(first).remaining() == 1.0
 
 
 def test_a_file_links_the_populations_that_it_was_charged_to(ledger, tmp_path):
@@ -425,11 +428,38 @@ def test_gaussian_releases_count_as_they_compose_and_the_sum_stands_beside(ledge
     balance = ledger.balance("class of 2026")
     assert balance.epsilon == pytest.approx(10.0)
     assert balance.counted == pytest.approx(3.14, abs=0.005)
-    assert balance.remaining == pytest.approx(10 - balance.counted)
-    assert str(balance) == "3.14 of 10 is spent, 6.86 remains (the epsilons add up to 10)"
+    assert balance.remaining() == pytest.approx(10 - balance.counted, abs=0.01)
+    assert str(balance) == "3.14 of 10 is spent (the epsilons add up to 10), and 6.86 can still be asked for"
     record(ledger, nearly_gaussian(extra=5e-7))
     *_, found = ledger.entries()
     assert (found.extra_delta, found.rho > 0, found.slack > 0) == (5e-7, True, True)
+
+
+PURE = Guarantee(2.0)
+
+
+@pytest.mark.parametrize("spent", [(), (nearly_gaussian(),), (nearly_gaussian(), PURE), (PURE,)])
+@pytest.mark.parametrize("like", [nearly_gaussian(), PURE])
+def test_what_remains_is_what_can_still_be_asked_for(ledger, spent, like):
+    """To three digits: it fits, and one more in the third digit does not."""
+    for guarantee in spent:
+        record(ledger, guarantee)
+    balance = ledger.balance("class of 2026")
+    largest = balance.remaining(like)
+    for epsilon, fits in ((largest, True), (largest + 0.02, False)):
+        cost = Cost.of(like).at(epsilon)
+        wanted = replace(like, epsilon=cost.epsilon, rho=cost.rho)
+        assert (counted_epsilon((*balance.costs, Cost.of(wanted))) <= 10 * (1 + 1e-9)) == fits
+        if fits:
+            assert ledger.check("class of 2026", wanted) is not None
+            assert (
+                f"; {balance.after(wanted).remaining(wanted):.4g} can be asked for after it"
+                in balance.price(wanted)
+            )
+        else:
+            with pytest.raises(RefusedError) as refused:
+                ledger.check("class of 2026", wanted)
+            assert refused.value.fields["largest"] == largest
 
 
 def test_the_limit_is_about_the_count_and_nothing_is_written_past_it(ledger):

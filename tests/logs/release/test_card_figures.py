@@ -15,9 +15,9 @@ import understudy
 from tests.support.figures import numbers, unexplained
 from understudy.core.names import natural_order
 from understudy.core.pages.render import percent
-from understudy.core.pages.words import in_100, sentence
+from understudy.core.pages.words import in_100, of_100, sentence
 from understudy.core.privacy.noise import seeded_noise
-from understudy.logs.generators.forecast import forecast, success_points
+from understudy.logs.generators.forecast import UNKNOWN_DIFFICULTIES, forecast, success_points
 from understudy.logs.generators.markov_dp import MarkovDP
 from understudy.logs.generators.runs_dp import RunsDP
 from understudy.logs.interactions import POOLED, Interactions, common_vocabulary, offsets_of
@@ -75,8 +75,9 @@ def test_the_first_sentence_counts_what_is_in_the_file(shared):
 
 def test_what_is_pooled_counts_as_wrong_and_has_no_difficulty(shared):
     card, rows = shared
-    assert card["expected"]["shares"]["expected"] >= min(1.0, pooled_share(rows))
-    assert (card["expected"]["difficulties"] is None) == (pooled_share(rows) > 0.05)
+    pooled, expected = pooled_share(rows), card["expected"]
+    assert expected["shares"]["expected"] >= min(1.0, pooled)
+    assert expected["difficulties"]["noise"] >= UNKNOWN_DIFFICULTIES * np.sqrt(pooled)
 
 
 def test_the_two_kinds_of_card_are_both_tried(log):
@@ -195,7 +196,7 @@ def risk_figures(made, auc):
     return {
         f"The strongest attack ({name}) distinguishes": [*shown, 0.5, *times(round(worst, 2))],
         "Allowed one false alarm": [
-            *(100, round(100 * found), 100, round(100 * luck[0]), 95, 100, round(100 * luck[1])),
+            *(100, of_100(found), 100, of_100(luck[0]), 95, 100, of_100(luck[1])),
             *reaches,
         ],
         "Three numbers about one game": [50, 100],
@@ -256,12 +257,11 @@ def test_every_figure_on_the_card_is_computed_again(made, shared):
     fitted, names = made.release.generator, rows["action"].cast(pl.String)
     pooled = pooled_share(rows)
     counts = dict(names.value_counts().iter_rows())
-    drawn = np.array([counts.get(name, 0) / rows.height for name in fitted.actions_])
-    untold = sum(
-        share for name, share in zip(fitted.actions_, fitted.popularity_, strict=True) if name == POOLED
-    )
-    untold = min(1.0, untold + 0.5 * np.abs(drawn - fitted.popularity_).sum())
-    hidden = untold if POOLED in fitted.actions_ else None
+    shares = dict(zip(fitted.actions_, fitted.popularity_, strict=True))
+    hidden = None
+    if not made.given.declared:
+        stands_out = shares[POOLED] >= 2.0 * fitted.share_noise_
+        hidden = min(1.0, 1.2 * shares[POOLED]) if stands_out else 0.0
     foreseen = forecast(100, len(fitted.actions_), rows.height / 100, 4.0, pooled=hidden)
 
     def figures(error, points=float):
@@ -303,12 +303,10 @@ def test_every_figure_on_the_card_is_computed_again(made, shared):
         ],
         "The data itself": [] if len(counts) <= 8 else [8, len(counts)],
         "How often each action is attempted": figures(foreseen.shares),
-        "Success rates of single actions": []
-        if pooled > 0.05
-        else figures(foreseen.difficulties, success_points),
-        "Steps from one action to the next": figures(foreseen.steps),
+        "How difficult actions are": figures(foreseen.difficulties, success_points),
+        "Which action follows which": figures(foreseen.steps),
         "The success rate of all attempts": (
-            [int(np.ceil(100 * fitted.success_error_))] if fitted.success_error_ <= 0.4 else []
+            [int(np.ceil(100 * fitted.success_error_))] if fitted.success_error_ <= 0.4 * 2 / 3 else []
         ),
         "Attempts of a learner, on average": [
             f"{mean:.1f}",

@@ -41,6 +41,7 @@ class BuildOptions(Spending, CellOptions):
     """How events and scores become a cohort, and what its cuts cost."""
 
     time_zone: Annotated[str | None, "Where the learners' clocks were: Europe/Berlin."] = None
+    force: Annotated[bool, "Write over a cohort that was built before."] = False
     format: Annotated[
         str | None, "csv, tsv, excel, parquet, moodle or xapi, when the log is not recognised."
     ] = None
@@ -239,6 +240,10 @@ def build(
         kept: Literal["kept", "dropped"] = "kept" if options.without_events == "keep" else "dropped"
         declared = replace(declared, without_events=kept)
     declared = _check_overwriting(out, source, declared, cuts)
+    if out.exists() and not options.force:
+        raise _there_already(
+            out, "which is there already", "choose another name, or allow it to be written over.", "force"
+        )
     term = Term(_day(term_start), declared.n_weeks, options.time_zone)
     rule = Rule(options.gap, options.last_event)
     activity, listed, joined = _read(events, scores, declared, term, rule, options)
@@ -382,8 +387,10 @@ def _check_overwriting(out: Path, source: Path | None, declared: Schema, cuts: C
     return replace(declared, data_set=new_data_set())
 
 
-def _there_already(path: Path, what: str, hint: str) -> UsageError:
-    return UsageError(f"asked to write {path}, {what}.", hint=hint, code="already-exists", settings=("out",))
+def _there_already(path: Path, what: str, hint: str, *settings: str) -> UsageError:
+    return UsageError(
+        f"asked to write {path}, {what}.", hint=hint, code="already-exists", settings=("out", *settings)
+    )
 
 
 def _same_but_found(first: Schema, second: Schema) -> bool:

@@ -184,7 +184,7 @@ def _sentences(counts: Counts, schema: Schema) -> list[str]:
         (counts.not_listed, "learner", "of the log not in the list of scores, left out"),
         (counts.listed_without_score, "learner", "of the list without a score, left out"),
         (counts.scores_cut, "score", "beyond the declared bounds, cut to them"),
-        (counts.cells_cut, "weekly value", "beyond the declared bound of its feature, cut to it"),
+        (counts.cells_cut, "weekly value", "beyond the declared bound of the feature, cut to it"),
     )
     found = [f"{counted(number, what)} {text}." for number, what, text in sentences if number]
     open_hours = hours_without_window(schema)

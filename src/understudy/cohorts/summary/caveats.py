@@ -31,13 +31,13 @@ FEEDBACK = Caveat(
 FROM_FILE = Caveat(
     "from-file",
     "as the file claims (that its stated noise is enough for this was checked; that it was drawn cannot be)",
-    "as the file claims",
+    "as the summary's file states",
 )
 EARLIER_FROM_FILE = Caveat(
     "earlier-summary-from-file",
     "of the earlier summary: as its file claims (that its stated noise is enough was checked; that it was drawn cannot "
     "be)",
-    "of the earlier summary: as its file claims",
+    "of the earlier summary: as its file states",
 )
 
 KNOWN = (PREVIOUS, PREVIOUS_CLAIMED, EARLIER_FROM_FILE, FEEDBACK, DROPPED, UNSCORED, FROM_FILE)

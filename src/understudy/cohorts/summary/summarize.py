@@ -87,10 +87,12 @@ class Forecast:
     doubts: tuple[Doubt, ...]
     notes: tuple[str, ...]
     remaining: float | None
-    """What is left of the budget before this summary; None for simulated learners."""
+    """What can be asked for before this summary; None for simulated learners."""
     limit: float | None
     refused: str
     """Why the charge would be refused; empty if it would not be."""
+    left: float | None = None
+    """What could be asked for after it."""
 
     def others(self) -> list[Plan]:
         """The same plan at other epsilons, and at those of usual risks."""
@@ -119,6 +121,7 @@ class Forecast:
             "predictions": [vars(prediction) for prediction in plan.predictions()],
             "population": self.account.population,
             "remaining": self.remaining,
+            "remaining_after": self.left,
             "limit": self.limit,
             "refused": self.refused or None,
             "risks": [vars(StatedRisk.of(other.guarantee)) for other in self.others()],
@@ -152,12 +155,10 @@ class Forecast:
     def _budget(self) -> str:
         if self.remaining is None or self.limit is None:
             return "These learners are simulated: no budget is kept for them."
-        left = f"Budget of '{self.account.population}': epsilon {self.remaining:g} of {self.limit:g} is left"
+        left = f"Budget of '{self.account.population}': of {self.limit:g} {self.remaining:g} can still be asked for"
         if self.refused:
             return f"{left}. This summary WOULD BE REFUSED: {self.refused}"
-        return (
-            f"{left}; after this summary at least {max(self.remaining - self.plan.epsilon, 0.0):g} would be."
-        )
+        return f"{left}, and {self.left:g} after this summary."
 
     def _about_previous(self) -> list[str]:
         gain = self.noise_left()
@@ -260,11 +261,13 @@ def plan(
     except RefusedError as error:
         if error.code != "budget":
             balance = account.balance()
-            return replace(found, remaining=balance.remaining, limit=balance.limit, refused=error.message)
+            remaining = balance.remaining(job.cost)
+            return replace(found, remaining=remaining, limit=balance.limit, refused=error.message)
         # What was spent on these learners under any name: the refusal knows it.
-        limit, spent = error.fields["limit"], error.fields["spent"]
-        return replace(found, remaining=max(limit - spent, 0.0), limit=limit, refused=error.message)
-    return replace(found, remaining=balance.remaining, limit=balance.limit)
+        limit, largest = error.fields["limit"], error.fields["largest"]
+        return replace(found, remaining=largest, limit=limit, refused=error.message)
+    left = balance.after(job.cost).remaining(job.cost)
+    return replace(found, remaining=balance.remaining(job.cost), limit=balance.limit, left=left)
 
 
 def summarize(

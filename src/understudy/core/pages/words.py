@@ -39,6 +39,11 @@ def in_100(share: float) -> str:
     return "once in 100" if times == 1 else f"{times} times in 100"
 
 
+def of_100(share: float) -> str:
+    """How many of 100, as a table of percents has it: with a digit more where it is few."""
+    return f"{100 * share:.1f}".removesuffix(".0") if share < 0.0995 else f"{100 * share:.0f}"
+
+
 def sentence(text: str) -> str:
     """A capital at the start and a full stop at the end."""
     text = text.strip()
@@ -62,7 +67,7 @@ def certainty(risk: Risk, chance: ChanceLevel) -> str:
     """
     auc, low, high, luck = (round(value, 2) for value in (risk.worst.auc, risk.low, risk.high, chance.high))
     found, usual, luck_found = (
-        round(100 * value) for value in (risk.most_found.tpr_at_1pct, chance.found, chance.found_high)
+        of_100(value) for value in (risk.most_found.tpr_at_1pct, chance.found, chance.found_high)
     )
     by_luck = f"by luck alone the best of these attacks finds {usual}, and in 95 of 100 draws no more than {luck_found}"
     careful = (

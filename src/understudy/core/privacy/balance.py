@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import sqlite3
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 
 from understudy.core.privacy.composition import LEAST_EPSILON, Cost, counted_epsilon, largest_epsilon
@@ -69,27 +69,60 @@ class Balance:
         """The epsilon of everything together, at the sum of all deltas."""
         return counted_epsilon(self.costs)
 
-    @property
-    def remaining(self) -> float:
-        """Epsilon that may still be spent, at least: what is composed costs less than its sum."""
-        return max(0.0, self.limit - self.counted)
+    def remaining(self, like: Guarantee | None = None) -> float:
+        """What remains: the largest epsilon that can still be asked for by a release like this one, or by any.
 
-    def remaining_after(self, guarantee: Guarantee) -> float:
-        """Epsilon that may still be spent once a release with this guarantee is charged."""
-        return max(0.0, self.limit - counted_epsilon((*self.costs, Cost.of(guarantee))))
+        Everything that states what remains states this. It is no difference of the limit and what is counted: what is
+        composed costs less than its sum, and how much less depends on the noise.
+        """
+        if math.isinf(self.limit):
+            return math.inf
+        formal = like is not None and like.formal
+        wanted = Cost.of(like) if like is not None and formal else Cost(self.limit)
+        if self.limit <= 0 or self.delta + wanted.delta > self.delta_limit * (1 + 1e-9):
+            return 0.0
+        return largest_epsilon(self.costs, wanted.at(self.limit), self.limit)
+
+    def after(self, guarantee: Guarantee) -> Balance:
+        """The balance once a release with this guarantee is charged."""
+        return replace(
+            self,
+            epsilon=self.epsilon + guarantee.epsilon,
+            delta=self.delta + guarantee.delta,
+            costs=(*self.costs, Cost.of(guarantee)),
+        )
+
+    @property
+    def gaussian(self) -> Guarantee | None:
+        """The last release with Gaussian noise, as far as its cost goes: what composes best."""
+        cost = next((cost for cost in reversed(self.costs) if cost.rho is not None), None)
+        if cost is None:
+            return None
+        return Guarantee(
+            cost.epsilon, cost.delta, rho=cost.rho, slack=cost.slack, extra_delta=cost.extra_delta
+        )
 
     def price(self, guarantee: Guarantee) -> str:
         """What a release would cost and leave."""
         spent = f", of which {self.counted:.4g} is spent" if self.costs else ""
         return (
             f"This costs epsilon {guarantee.epsilon:g} of {self.limit:.4g} for '{self.population}'{spent}; "
-            f"{self.remaining_after(guarantee):.4g} will remain."
+            f"{self.after(guarantee).remaining(guarantee):.4g} can be asked for after it in the same way."
         )
 
-    def __str__(self) -> str:
+    @property
+    def spent(self) -> str:
+        """What is spent, of how much."""
         composed = self.counted < self.epsilon * (1 - 1e-6)
         total = f" (the epsilons add up to {self.epsilon:.4g})" if composed else ""
-        return f"{self.counted:.4g} of {self.limit:.4g} is spent, {self.remaining:.4g} remains{total}"
+        return f"{self.counted:.4g} of {self.limit:.4g} is spent{total}"
+
+    def state(self, like: Guarantee) -> str:
+        """What is spent, and what can still be asked for by a release like this one."""
+        return f"{self.spent}, and {self.remaining(like):.4g} can still be asked for in the same way"
+
+    def __str__(self) -> str:
+        return f"{self.spent}, and {self.remaining():.4g} can still be asked for"
 
 
 def _refuse_overspending(balance: Balance, guarantee: Guarantee) -> None:
@@ -117,7 +150,7 @@ def _refuse_overspending(balance: Balance, guarantee: Guarantee) -> None:
         if not largest:
             fits = f"no epsilon above {LEAST_EPSILON:g} fits"
         raise RefusedError(
-            f"epsilon {guarantee.epsilon:g} was asked for '{balance.population}'; {balance}. "
+            f"epsilon {guarantee.epsilon:g} was asked for '{balance.population}'; {balance.spent}. "
             f"Together they would count {together:.4g}; {fits}.{_in_the_way(balance.releases)}",
             hint=f"ask for epsilon {largest:g}. {WAYS_OUT}" if largest else WAYS_OUT,
             code="budget",

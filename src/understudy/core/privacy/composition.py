@@ -275,6 +275,8 @@ def largest_epsilon(costs: Sequence[Cost], wanted: Cost, limit: float) -> float:
 
     if not fits(LEAST_EPSILON):
         return 0.0
+    if fits(wanted.epsilon):
+        return rounded_down(wanted.epsilon * (1 + _TOLERANCE))
     low, high = LEAST_EPSILON, wanted.epsilon
     while high / low > 1 + _TOLERANCE / 10:
         middle = math.sqrt(low * high)

@@ -104,7 +104,7 @@ class Charge:
             "spent": balance.counted,
             "sum": balance.epsilon,
             "limit": None if self.account.simulated else balance.limit,
-            "remaining": None if self.account.simulated else balance.remaining,
+            "remaining": None if self.account.simulated else balance.remaining(self.guarantee),
         }
 
     def sentence(self) -> str:
@@ -115,7 +115,7 @@ class Charge:
         if not self.guarantee.formal:
             return f"Noted in the ledger for '{self.account.population}' (card {self.card}); it has no epsilon to add."
         whom = f"'{self.account.population}' (card {self.card})"
-        return f"Charged epsilon {self.guarantee.epsilon:g} to {whom}: {balance}."
+        return f"Charged epsilon {self.guarantee.epsilon:g} to {whom}: {balance.state(self.guarantee)}."
 
 
 @dataclass(frozen=True)
@@ -223,6 +223,9 @@ class Account:
                 reason=self.reason,
             )
         except RefusedError as error:
+            # Whoever prints a way out can name the file and the ledger that it is about.
+            error.fields["ledger"] = str(self.ledger.path)
+            error.fields["files"] = [str(file) for file in self.files]
             if error.code == "budget" and self.risk:
                 raise _smaller_risk(error, self.risk, guarantee) from None
             raise
@@ -251,11 +254,14 @@ class Account:
         ]
         if not others:
             return ()
-        named = "; ".join(f"'{name}'" for name in others[:5]) + (" and others" if len(others) > 5 else "")
+        others_are = (
+            f"'{others[0]}' is counted"
+            if len(others) == 1
+            else f"{len(others)} other populations are counted"
+        )
         return (
             Doubt(
-                f"This is charged to '{self.population}'. The ledger {self.ledger.path} also knows {named}: if these "
-                "are the same learners, declare one population for both, so that everything adds up.",
+                f"In this ledger {others_are} apart. If the learners are the same, one population adds them up.",
                 ("population",),
             ),
         )

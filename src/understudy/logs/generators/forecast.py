@@ -1,6 +1,7 @@
 """How far a private release will be off, before anything is spent: one forecast for `--explain`, gates and cards.
 
-From four numbers: learners, actions, rows per learner, epsilon. It follows the budget of `runs-dp` (noise of each sum,
+From four numbers: learners, actions, rows per learner, epsilon. The words for it (close, fair, rough, mostly noise) are
+here as well, so that no two pages can differ. It follows the budget of `runs-dp` (noise of each sum,
 norms, shrinking) and states an interval in which nine of ten releases lie, over simulated logs of very different
 shapes: `python -m reproductions.forecasts` measures that, and docs/explanation/forecasts.md shows it.
 """
@@ -10,32 +11,36 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from math import inf, log, sqrt
+from math import inf, log, log2, sqrt
 from typing import Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit
 
-from understudy.core.privacy.composition import default_delta
 from understudy.core.privacy.risk import StatedRisk
 from understudy.logs.generators.budget import (
     VOCABULARY_SHARE,
-    budget,
     choose_most_rows,
     choose_norm,
     slope_norm,
-    stated,
 )
 from understudy.logs.generators.markov_dp import ROW_NORM_GROWS, RUN_NORM_GROWS
 from understudy.logs.generators.private_sums import bin_edges
-from understudy.logs.generators.runs_dp import JUMP_NORM, shares_for
+from understudy.logs.generators.runs_dp import JUMP_NORM, RunsDP, shares_for
 from understudy.logs.models.lengths import USUAL_SPREAD, Lengths
 
 Floats = NDArray[np.float64]
 
 Use = Literal["shares", "difficulties", "steps"]
 USES: tuple[Use, ...] = get_args(Use)
+WORDS: dict[Use, str] = {
+    "shares": "how often each action is attempted",
+    "difficulties": "how difficult actions are",
+    "steps": "which action follows which",
+}
+Likeness = Literal["close", "fair", "rough", "mostly noise"]
+CLOSE, FAIR, ROUGH, NOISE = get_args(Likeness)
 
 # The longest sequence for which rows are predicted: the usual one.
 LONGEST = 1000
@@ -43,10 +48,24 @@ LONGEST = 1000
 USUAL_STAYS, USUAL_NORM = 2 / 3, 1.3
 # How far off one is without any release: actions all alike, difficulties all alike, steps by popularity.
 UNKNOWN_SHARES, UNKNOWN_DIFFICULTIES, UNKNOWN_STEPS = 0.43, 0.8, 0.4
-# A release that leaves more than this of it is noise for the most part.
-MOSTLY = 2 / 3
+# Of all attempts' success rate two standard deviations of what is usual, and of the mean number of rows doublings.
+UNKNOWN_SUCCESS_RATE, UNKNOWN_DOUBLINGS = 0.4, 1.5
+# A release that leaves more than this of it is noise for the most part; less than the others is close, fair.
+MOSTLY, OF_CLOSE, OF_FAIR = 2 / 3, 1 / 8, 1 / 3
 # Nine of ten releases lie between these multiples of what is expected.
 LOW, HIGH = 0.5, 1.8
+
+
+def likeness(error: float, unknowing: float, *, noise: bool | None = None) -> Likeness:
+    """What an error is called, by how far one is off without any release; `noise` where that is decided otherwise."""
+    if error > MOSTLY * unknowing if noise is None else noise:
+        return "mostly noise"
+    return "close" if error <= OF_CLOSE * unknowing else "fair" if error <= OF_FAIR * unknowing else "rough"
+
+
+def rows_likeness(factor: float) -> Likeness:
+    """What a factor of the mean number of rows is called."""
+    return likeness(log2(factor), UNKNOWN_DOUBLINGS)
 
 
 @dataclass(frozen=True)
@@ -81,10 +100,12 @@ class ExpectedError:
         """Whether what is not known without the release would for the most part be unknown after it."""
         return self.noise > MOSTLY * self.unknowing
 
-    def to_json(self) -> dict[str, Any]:
-        """For machines."""
-        names = ("expected", "low", "high", "noise", "chance", "mostly_noise")
-        return {name: getattr(self, name) for name in names}
+    def to_json(self, *, mostly_noise: bool | None = None) -> dict[str, Any]:
+        """For machines; `mostly_noise` where that is decided otherwise."""
+        noise = self.mostly_noise if mostly_noise is None else mostly_noise
+        figures = {name: getattr(self, name) for name in ("expected", "low", "high", "noise", "chance")}
+        word = likeness(self.expected, self.unknowing, noise=noise)
+        return {**figures, "mostly_noise": noise, "likeness": word}
 
 
 @dataclass(frozen=True)
@@ -97,6 +118,8 @@ class Forecast:
     steps: ExpectedError
     rows_factor: float
     """The mean number of rows is within this factor of the real one, as a rule."""
+    in_order: bool = False
+    """Whether steps follow an order that was declared: how far off that is, is not foreseen."""
 
     def of(self, use: Use) -> ExpectedError:
         """The error for a use."""
@@ -106,11 +129,18 @@ class Forecast:
     @property
     def mostly_noise_for(self) -> list[Use]:
         """The uses for which the release would be noise for the most part."""
-        return [use for use in USES if self.of(use).mostly_noise]
+        return [use for use in self.foreseen if self.of(use).mostly_noise]
+
+    @property
+    def foreseen(self) -> list[Use]:
+        """The uses with a forecast."""
+        return [use for use in USES if use != "steps" or not self.in_order]
 
     def to_json(self) -> dict[str, Any]:
         """For machines."""
-        errors: dict[str, Any] = {use: self.of(use).to_json() for use in USES}
+        errors: dict[str, Any] = {
+            use: self.of(use).to_json() if use in self.foreseen else None for use in USES
+        }
         return {**vars(self.risk), **errors, "rows_factor": self.rows_factor}
 
 
@@ -122,14 +152,19 @@ def forecast(
     *,
     pooled: float | None = None,
     drawn: int | None = None,
+    delta: float = 0.0,
+    lengths: Floats | None = None,
+    in_order: bool = False,
 ) -> Forecast:
     """What to expect of `runs-dp`, and of `markov-dp`, which is off by a little more.
 
-    Where names are found, `pooled` is the share of rows whose names are not told. `drawn` is the number of synthetic
-    learners where that is not the number of learners.
+    Where names are found, `pooled` is the share of rows whose names are not told, and what is pooled is one of the
+    actions. `drawn` is the number of synthetic learners where that is not the number of learners. `lengths` is the
+    law of learners' rows where it is known; the factor of rows follows from it.
     """
-    delta = default_delta(n_learners)
-    rho = budget(epsilon, delta) * (1.0 if pooled is None else 1.0 - VOCABULARY_SHARE)
+    claim = RunsDP(epsilon, delta).claim(n_learners, names_found=pooled is not None)
+    assert claim.rho is not None
+    rho = claim.rho * (1.0 if pooled is None else 1.0 - VOCABULARY_SHARE)
     shares = shares_for(n_learners)
     rho_of = {name: rho * share / sum(shares.values()) for name, share in shares.items()}
     n_rows = n_learners * max(rows_per_learner, 1.0)
@@ -180,8 +215,14 @@ def forecast(
     of_shares, of_difficulties, of_steps = (
         replace(each, chance=few * each.chance) for each in (of_shares, of_difficulties, of_steps)
     )
-    risk = StatedRisk.of(stated(epsilon, delta, ""))
-    return Forecast(risk, of_shares, of_difficulties, of_steps, _rows_factor(n_learners, law, rho_of))
+    return Forecast(
+        StatedRisk.of(claim),
+        of_shares,
+        of_difficulties,
+        of_steps,
+        _rows_factor(n_learners, law if lengths is None else lengths, rho_of),
+        in_order,
+    )
 
 
 def success_points(difficulty: float) -> float:
@@ -230,8 +271,8 @@ def _usual_lengths(mean: float) -> Floats:
 
 
 def _rows_factor(n_learners: int, law: Floats, rho_of: dict[str, float]) -> float:
-    """The factor that a fit would state, if lengths had the usual spread and all noise happened to be zero."""
-    lengths = Lengths(n_learners, bin_edges(LONGEST))
+    """The factor that a fit would state, if lengths had this law and all noise happened to be zero."""
+    lengths = Lengths(n_learners, bin_edges(len(law)))
     logarithm = np.log(lengths.rows)
     position = logarithm / logarithm[-1]
     # Replacing a learner moves the first two by sqrt(2), and rows up to `most` by sqrt(3) `most`, with two noises.

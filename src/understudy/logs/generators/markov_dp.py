@@ -126,17 +126,22 @@ class MarkovDP(Generator):
         claim = stated(self.epsilon, delta, "discrete Gaussian mechanism on clipped sums over learners")
         return replace(claim, extra_delta=delta / 2)
 
-    def within(self, limit: RiskLimit, n_learners: int) -> Self:
-        """The same generator with as little noise as keeps to a risk."""
+    def at(self, epsilon: float) -> Self:
+        """The same generator with another epsilon."""
+        return type(self)(epsilon, self.delta, self.longest)
 
-        kind = type(self)
-        epsilon = limit.epsilon(lambda tried: kind(tried, self.delta, self.longest).guarantee(n_learners))
-        return kind(epsilon, self.delta, self.longest)
+    def within(self, limit: RiskLimit, log: Interactions) -> Self:
+        """The same generator with as little noise as keeps to a risk."""
+        return self.at(limit.epsilon(lambda epsilon: self.at(epsilon).guarantee_for(log)))
 
     def guarantee_for(self, log: Interactions) -> Guarantee:
+        """What is proved where this log's names are declared, or else are found."""
+        return self.claim(log.n_learners, names_found=not log.declared)
+
+    def claim(self, n_learners: int, *, names_found: bool) -> Guarantee:
         """Where names are declared, all of delta is for the sums; where they are found, the sums spend less."""
-        claim = self.guarantee(log.n_learners)
-        if log.declared:
+        claim = self.guarantee(n_learners)
+        if not names_found:
             return replace(claim, extra_delta=0.0)
         sums = self._sums_beside_names(claim.delta)
         return replace(claim, rho=sums.rho, slack=sums.slack)
@@ -155,6 +160,11 @@ class MarkovDP(Generator):
         self._fit_sums(log, spending)
         # Noisy, so it may be kept like everything that is computed from it.
         self.transcript_ = spending.released
+
+    @property
+    def found_names_(self) -> bool:
+        """Whether the names of actions were found privately."""
+        return "vocabulary 0" in self.transcript_
 
     @property
     def _delta(self) -> float:
@@ -196,7 +206,7 @@ class MarkovDP(Generator):
 
     def learner_sums(self, log: Interactions) -> LearnerSums:
         """What each learner of a log would have added to the sums that this fit released; names aside."""
-        found = "vocabulary 0" in self.transcript_
+        found = self.found_names_
         replay = Replay(self._rho(vocabulary=found), self.transcript_, vocabulary=found, shares=self._shares)
         log = first_rows(log, self.longest)
         if found:

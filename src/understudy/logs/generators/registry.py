@@ -84,7 +84,7 @@ def chosen_generator(given: Any, epsilon: float | None, risk: str, log: Interact
     else:
         generator = as_generator(given).fresh()
     if is_open and isinstance(generator, MarkovDP) and usual_epsilon(log) != generator.epsilon:
-        generator = type(generator)(usual_epsilon(log), generator.delta, generator.longest)
+        generator = generator.at(usual_epsilon(log))
     if not risk:
         return generator
     if not isinstance(generator, MarkovDP):
@@ -96,7 +96,7 @@ def chosen_generator(given: Any, epsilon: float | None, risk: str, log: Interact
         )
     if not is_open:
         raise two_epsilons("method")
-    return generator.within(RiskLimit.parse(risk), log.n_learners)
+    return generator.within(RiskLimit.parse(risk), log)
 
 
 def _leaves_epsilon_open(given: Any) -> bool:

@@ -12,7 +12,18 @@ from typing import Any
 from understudy.core.files.words import counted
 from understudy.core.pages.card import protection_verdict, with_caveats
 from understudy.core.privacy.guarantee import Guarantee
-from understudy.logs.generators.forecast import success_points
+from understudy.logs.generators.forecast import (
+    CLOSE,
+    NOISE,
+    ROUGH,
+    UNKNOWN_SUCCESS_RATE,
+    USES,
+    WORDS,
+    Use,
+    likeness,
+    rows_likeness,
+    success_points,
+)
 
 
 @dataclass(frozen=True)
@@ -28,9 +39,7 @@ class UseAccuracy:
     grade: str
 
 
-CLOSE, FAIR, ROUGH, NOISE, UNKNOWN = "close", "fair", "rough", "mostly noise", "not predicted"
-# The largest error of a close and of a fair likeness; a factor or a limit beyond the last is noise.
-_CLOSE, _FAIR, _NOISY = 0.05, 0.15, 0.4
+UNKNOWN = "not predicted"
 # A factor beyond this is no interval that tells anything.
 _LARGEST_FACTOR = 5.0
 
@@ -40,42 +49,39 @@ def uses_of(expected: dict[str, Any] | None, n_rows: int, n_learners: int) -> li
     if expected is None:
         return []
     mean, factor = n_rows / max(n_learners, 1), expected["rows_factor"]
-    rates, steps = expected["difficulties"], expected["steps"]
-    if rates is not None:
-        points = {name: success_points(rates[name]) for name in ("expected", "low", "high")}
-        rates = {**rates, **points}
     words = (
         f"{mean:.1f} here, {mean / factor:.1f} to {mean * factor:.1f} in the original as a rule"
         if factor <= _LARGEST_FACTOR
         else f"{mean:.1f} here; the original may have far fewer or far more"
     )
+    shares, difficulties, steps = (_use(use, expected[use]) for use in USES)
     return [
-        _use("how often each action is attempted", expected["shares"], ""),
-        _use("success rates of single actions", rates, "not predicted: too many actions are pooled"),
+        shares,
+        difficulties,
         _limit("the success rate of all attempts", expected["success_rate"]),
-        _use("steps from one action to the next", steps, "in the order of the course, which was declared"),
-        UseAccuracy("attempts of a learner, on average", None, words, _graded(factor - 1.0, factor > 2.0)),
+        steps,
+        UseAccuracy("attempts of a learner, on average", None, words, rows_likeness(factor)),
     ]
 
 
-def _use(name: str, error: dict[str, Any] | None, otherwise: str) -> UseAccuracy:
+def _use(use: Use, error: dict[str, Any] | None) -> UseAccuracy:
     if error is None:
-        return UseAccuracy(name, None, otherwise, UNKNOWN)
-    expected, low, high = (max(1, round(100 * min(error[key], 1.0))) for key in ("expected", "low", "high"))
-    words = f"about {counted(expected, 'percentage point')}, as a rule {low} to {high}"
-    return UseAccuracy(name, error["expected"], words, _graded(error["expected"], error["mostly_noise"]))
+        return UseAccuracy(WORDS[use], None, "in the order of the course, which was declared", UNKNOWN)
+    figures = [error[key] for key in ("expected", "low", "high")]
+    if use == "difficulties":
+        figures = [success_points(figure) for figure in figures]
+    expected, low, high = (max(1, round(100 * min(figure, 1.0))) for figure in figures)
+    of = " of success" if use == "difficulties" else ""
+    words = f"about {counted(expected, 'percentage point')}{of}, as a rule {low} to {high}"
+    return UseAccuracy(WORDS[use], figures[0], words, error["likeness"])
 
 
 def _limit(name: str, most: float) -> UseAccuracy:
-    if most > _NOISY:
+    likeness_of = likeness(most, UNKNOWN_SUCCESS_RATE)
+    if likeness_of == NOISE:
         return UseAccuracy(name, most, "no limit worth stating", NOISE)
     points = max(1, math.ceil(100 * most - 1e-9))
-    return UseAccuracy(name, most, f"up to {counted(points, 'percentage point')}", _graded(most, noise=False))
-
-
-def _graded(error: float, noise: bool) -> str:
-    limits = ((_CLOSE, CLOSE), (_FAIR, FAIR))
-    return NOISE if noise else next((grade for limit, grade in limits if error <= limit), ROUGH)
+    return UseAccuracy(name, most, f"up to {counted(points, 'percentage point')}", likeness_of)
 
 
 def verdict_of(guarantee: Guarantee, uses: list[UseAccuracy], *, keeps_rows: bool) -> str:
@@ -90,7 +96,8 @@ def verdict_of(guarantee: Guarantee, uses: list[UseAccuracy], *, keeps_rows: boo
     if not grades:
         good_for = ""
     elif len(noisy) > len(uses) / 2:
-        good_for = ", and apart from its size and its format it is mostly noise"
+        rest = [use.name for use in uses if use.grade not in (NOISE, UNKNOWN)]
+        good_for = f", and apart from {' and '.join(rest) or 'its size and its format'} it is mostly noise"
     elif noisy:
         good_for = f", and it holds little but noise about {' and '.join(noisy)}"
     else:

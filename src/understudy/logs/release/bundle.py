@@ -22,6 +22,7 @@ from understudy.core.files.writing import (
 from understudy.core.options import settled
 from understudy.core.pages.card import NO_LIMIT
 from understudy.core.pages.notebook import notebook_table
+from understudy.core.pages.words import of_100
 from understudy.core.privacy.guarantee import Guarantee
 from understudy.core.privacy.noise import Noise
 from understudy.core.privacy.risk import ByRisk, worst_case
@@ -112,7 +113,7 @@ class Release:
             *filter(None, [self.asked]),
             f"Measured on halves of the learners: the strongest attack is {worst.attack}, AUC {worst.auc:.2f} "
             f"(interval {assessment.low:.2f} to {assessment.high:.2f}; 0.5 is guessing).{self._limits()} "
-            f"Most members found at 1 % false alarms: {100 * assessment.most_found.tpr_at_1pct:.0f} of 100.",
+            f"Most members found at 1 % false alarms: {of_100(assessment.most_found.tpr_at_1pct)} of 100.",
             self.charge.sentence(),
             f"To share: {self.folder / 'share'}",
             f"To keep inside: {self.report}",
@@ -297,7 +298,7 @@ def refuse_risk(
     elif most_found.tpr_at_1pct > max(FOUND_LIMIT, assessment.chance.found_high):
         reason = (
             f"some of its learners can be found: '{most_found.attack}' finds "
-            f"{100 * most_found.tpr_at_1pct:.0f} of 100 at 1 % false alarms, and the limit is {100 * FOUND_LIMIT:.0f}."
+            f"{of_100(most_found.tpr_at_1pct)} of 100 at 1 % false alarms, and the limit is {100 * FOUND_LIMIT:.0f}."
         )
     elif min(worst.n_members, worst.n_outsiders) < FEWEST_JUDGED:
         reason = f"fewer than {FEWEST_JUDGED} learners could be judged on a side, too few to show anything."
