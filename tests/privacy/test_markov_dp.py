@@ -34,7 +34,7 @@ from understudy.logs.utility import Real, measure
 
 # The draws of a fit, in order: one for each statistic, but two for the norms.
 DRAWS = (
-    "length moments", "lengths", "starts", "totals", "norms", "norms", "rows", "runs", "jumps",
+    "lengths", "length moments", "starts", "totals", "norms", "norms", "rows", "runs", "jumps",
     "first slopes", "first curvature", "second slopes", "second curvature", "abilities",
 )  # fmt: skip
 LONGEST = 1000
@@ -68,6 +68,19 @@ def test_no_pair_that_was_drawn_loses_more():
     for seed in range(40):
         found = losses([log.declare() for log in random_logs(rng)], seed=seed)
         assert (np.array(found) <= allowed(rho)).all()
+
+
+def test_how_many_rows_are_read_is_decided_by_noisy_lengths():
+    """Sixty learners have thousands of rows; whether the last one has none or five times as many decides nothing."""
+    rng = np.random.default_rng(0)
+    walks = [rng.integers(0, 4, 2500) for _ in range(60)]
+    pair = []
+    for last in (np.zeros(0, dtype=np.int64), rng.integers(0, 4, 12_500)):
+        outcomes = [(np.arange(len(walk)) % 3 > 0).astype(int) for walk in (*walks, last)]
+        pair.append(Interactions.from_sequences([*walks, last], outcomes, actions=list("abcd")).declare())
+    fitted = MarkovDP(8.0, delta=1e-6).fit(pair[0], rng, seeded_noise(np.random.default_rng(0)))
+    assert fitted.longest_ > 2500
+    assert (np.array(losses(pair, longest=20_000)) <= allowed(budget(8.0, 1e-6))).all()
 
 
 def test_halved_noise_breaks_the_claim():
@@ -141,7 +154,7 @@ def test_the_claim_states_what_the_sums_spend(declared):
     claim = generator.guarantee_for(log)
     noise = Recording(np.random.default_rng(0))
     generator.fit(log, np.random.default_rng(0), noise)
-    share = SHARES["length moments"] / sum(SHARES.values()) if declared else VOCABULARY_SHARE
+    share = SHARES["lengths"] / sum(SHARES.values()) if declared else VOCABULARY_SHARE
     # Replacing a learner moves either first sum by sqrt(2) units.
     spent = (RESOLUTION / noise.draws[0].scale) ** 2 / share
     assert spent == pytest.approx(claim.rho, rel=1e-6)

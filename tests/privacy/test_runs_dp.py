@@ -14,7 +14,7 @@ from understudy.logs.simulate import Classroom
 
 # The draws of a fit, in order: one for each statistic, but two for the norms.
 CHAIN = (
-    "length moments", "lengths", "starts", "totals", "first stays", "second stays", "first successes",
+    "lengths", "length moments", "starts", "totals", "first stays", "second stays", "first successes",
     "second successes", "first new jumps", "second new jumps", "norms", "norms", "runs", "rows", "jumps",
 )  # fmt: skip
 FEW = ("slopes 1", "curvature", "slopes 2", "last curvature")

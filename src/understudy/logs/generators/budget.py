@@ -19,7 +19,7 @@ from understudy.core.privacy.composition import analytic_rho, from_gaussians
 from understudy.core.privacy.guarantee import Guarantee
 from understudy.core.privacy.mechanisms import gaussian
 from understudy.core.privacy.noise import Noise, os_noise
-from understudy.logs.generators.private_sums import RESOLUTION, Total
+from understudy.logs.generators.private_sums import RESOLUTION, USUAL_LONGEST, Total
 
 Floats = NDArray[np.float64]
 
@@ -54,6 +54,10 @@ CLIPPED_MATTERS = 0.35
 LONG_ARE_OTHER = 0.15
 # What is stated allows for more: those with the longest sequences may succeed at half as many attempts, or twice.
 LONG_MAY_BE_OTHER = 0.5
+
+
+# Sequences longer than the usual ones are read if so many standard deviations of the noise say that there are any.
+LONG_STANDS_OUT = 2.5
 
 
 @dataclass(frozen=True)
@@ -179,6 +183,19 @@ def slope_norm(n_learners: int, rho: float) -> float:
     ASSISTments 2009; 2.5 and 10 are as far as simulated classrooms were tried.
     """
     return min(max(4.0 * sqrt(n_learners * sqrt(2.0 * rho) / 3000.0), 2.5), 10.0)
+
+
+def choose_longest(learners: Floats, sigma: float, edges: NDArray[np.int64]) -> int:
+    """How many rows of a learner are read: the usual number, or more if sequences beyond it stand out from the noise.
+
+    `learners` (noisy) has how many learners there are in each bin of lengths. Those of a bin and all above it are
+    summed up, with the noise of so many bins; the last bin for which the sum stands out is the last one to be read.
+    More rows than learners have would let the noise invent longer sequences.
+    """
+    beyond = np.cumsum(learners[::-1])[::-1]
+    noise = sigma * np.sqrt(np.arange(len(learners), 0, -1))
+    read = (beyond > LONG_STANDS_OUT * noise) | (edges[:-1] < USUAL_LONGEST)
+    return int(edges[1 + np.flatnonzero(read)[-1]]) - 1
 
 
 def choose_most_rows(length_law: Floats, n_learners: int, rho: float) -> tuple[float, float]:

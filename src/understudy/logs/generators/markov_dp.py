@@ -36,6 +36,7 @@ from understudy.logs.generators.budget import (
     Replay,
     Spending,
     budget,
+    choose_longest,
     choose_most_rows,
     choose_norm,
     slope_norm,
@@ -72,8 +73,10 @@ Floats = NDArray[np.float64]
 MOST_OWN_ACTIONS = 64
 # Jumps are counted between the most popular actions only; a larger matrix would be all noise.
 MOST_JUMP_ACTIONS = 300
-# Bound of a learner's curvature in the Newton rounds.
-MOST_CURVATURE = 20.0
+# Bound of a learner's curvature in the Newton rounds, where sequences are not very long; a row has this much.
+MOST_CURVATURE, ROW_CURVATURE = 20.0, 0.2
+# Rows of a learner that are read at the most, unless another number is declared.
+MOST_ROWS = 20_000
 MOST_ABILITY = 4.0
 # Norms of learners' rows and runs grow with their number to these powers, times a factor whose logarithm is this unsure
 # before it is asked for: so on ASSISTments 2009 and 2017 and on simulated classrooms with 6 to 600 actions.
@@ -93,7 +96,8 @@ class MarkovDP(Generator):
 
     `delta` is by default the smaller of 1e-6 and one over the squared number of learners. Rows of a
     learner past the first `longest` are ignored; it is public, so choose what is plausible for the
-    course and do not read it off the data. The number of learners is public, and so is
+    course and do not read it off the data. Above 1,000 rows it is an upper bound: noisy lengths decide
+    how many are read (`longest_`). The number of learners is public, and so is
     the vocabulary of a log that is declared; otherwise names are released when enough learners share
     them, for a part of the budget, and other actions are pooled.
     """
@@ -103,7 +107,7 @@ class MarkovDP(Generator):
     keeps_rows: bool = False
     easiness_: Floats
 
-    def __init__(self, epsilon: float = 8.0, delta: float = 0.0, longest: float = 1000.0) -> None:
+    def __init__(self, epsilon: float = 8.0, delta: float = 0.0, longest: float = MOST_ROWS) -> None:
         if not 0 < epsilon < 100 or not 0 <= delta < 0.1 or not 2 <= longest <= 100_000:
             raise UsageError(
                 f"markov-dp cannot have epsilon {epsilon:g}"
@@ -172,10 +176,23 @@ class MarkovDP(Generator):
     def _fit_sums(self, log: Interactions, spending: Spending) -> None:
         self.actions_ = log.actions
         self.signal_: dict[str, float] = {}
+        log = self._cut(log, spending)
         self._fit_chain(log, spending)
         self._fit_outcomes(log, spending)
         if spending.unspent:
             raise ValueError(f"the budget of {spending.unspent} was not spent")
+
+    def _cut(self, log: Interactions, spending: Spending) -> Interactions:
+        """The rows that are read: up to the last length that stands out from the noise, if that is beyond the usual."""
+        edges = bin_edges(self.longest)
+        (lengths,) = spending.spend("lengths", WalkStatistics(log).lengths(edges))
+        self.longest_ = choose_longest(lengths.values, float(np.max(lengths.sigma)), edges)
+        # Learners with more rows are cut, and are in the last bin with the noise of all bins from there on.
+        last = int(np.searchsorted(edges, self.longest_ + 1)) - 1
+        counts = np.append(lengths.values[:last], lengths.values[last:].sum())
+        noise = lengths.sigma * np.sqrt(np.append(np.ones(last), len(lengths.values) - last))
+        self._bins = edges[: last + 2], Noisy(counts, noise)
+        return first_rows(log, self.longest_)
 
     def learner_sums(self, log: Interactions) -> LearnerSums:
         """What each learner of a log would have added to the sums that this fit released; names aside."""
@@ -221,17 +238,16 @@ class MarkovDP(Generator):
         survival = 1.0 - np.concatenate([[0.0], np.cumsum(self.length_law_)[:-1]])
         jump = _jump_chances(jumps, some, arrivals)
         chain = match_popularity(start, stay, jump, survival, self.popularity_)
-        self.tables_ = _tables(start, stay, chain, self.n_learners_, self.longest)
+        self.tables_ = _tables(start, stay, chain, self.n_learners_, self.longest_)
 
     def _fit_lengths(self, walks: WalkStatistics, spending: Spending) -> tuple[Noisy, float]:
         """How many rows learners have and how many of them succeed; returns noisy starts and the share that stays."""
-        edges = bin_edges(self.longest)
-        (moments,) = spending.spend("length moments", walks.length_moments(self.longest))
-        (lengths,) = spending.spend("lengths", walks.lengths(edges))
+        edges, lengths = self._bins
+        (moments,) = spending.spend("length moments", walks.length_moments(self.longest_))
         (starts,) = spending.spend("starts", walks.starts())
         believed = Lengths(self.n_learners_, edges)
         believed.observe_moments(moments.values, float(np.max(moments.sigma)))
-        believed.observe_bins(lengths.values, float(np.max(lengths.sigma)))
+        believed.observe_bins(lengths.values, lengths.sigma)
         law, _ = believed.law()
         most, self.success_error_ = choose_most_rows(law, self.n_learners_, spending.rho_of("totals"))
         (overall,) = spending.spend("totals", walks.totals(most))
@@ -249,29 +265,29 @@ class MarkovDP(Generator):
     @property
     def _n_rows(self) -> float:
         """Rows of all learners, by what is believed of their lengths."""
-        return self.n_learners_ * float(self.length_law_ @ np.arange(1, self.longest + 1))
+        return self.n_learners_ * float(self.length_law_ @ np.arange(1, self.longest_ + 1))
 
     def _norms(self, walks: WalkStatistics, spending: Spending, stay_share: float) -> list[float]:
         """Where learners' rows and runs are clipped.
 
         Norms grow with lengths in much the same way everywhere; how large they are was asked for.
         """
-        noisy = spending.spend("norms", walks.row_norms(self.longest), walks.run_norms(self.longest))
-        rows = np.arange(1.0, self.longest + 1)
+        noisy = spending.spend("norms", walks.row_norms(self.longest_), walks.run_norms(self.longest_))
+        rows = np.arange(1.0, self.longest_ + 1)
         norms = []
         for name, each, entries, grows in (
             ("rows", noisy[0], rows, ROW_NORM_GROWS),
             ("runs", noisy[1], np.maximum(rows * (1.0 - stay_share), 1.0), RUN_NORM_GROWS),
         ):
             usual = grows * np.log(entries)
-            error = float(np.max(each.sigma)) * np.log(self.longest) / self.n_learners_
-            mean = float(each.values[0]) * np.log(self.longest) / self.n_learners_
+            error = float(np.max(each.sigma)) * np.log(self.longest_) / self.n_learners_
+            mean = float(each.values[0]) * np.log(self.longest_) / self.n_learners_
             known = NORM_DOUBT**2 / (NORM_DOUBT**2 + error**2)
             size = np.exp(usual + known * (mean - float(self.length_law_ @ usual)))
             mass = self.n_learners_ * float(self.length_law_ @ entries)
             norms.append(
                 choose_norm(
-                    np.clip(size, 1.0, self.longest),
+                    np.clip(size, 1.0, self.longest_),
                     self.n_learners_ * self.length_law_,
                     mass,
                     walks.log.n_actions,
@@ -298,6 +314,9 @@ class MarkovDP(Generator):
         learner = np.repeat(np.arange(log.n_learners), np.diff(pairs.offsets))
         shape = (log.n_learners, log.n_actions)
         norm = slope_norm(self.n_learners_, spending.rho)
+        # Slopes of very long sequences are scaled down to the norm, and their curvature with them.
+        mean_rows = self._n_rows / self.n_learners_
+        most_curvature = max(MOST_CURVATURE, norm * sqrt(ROW_CURVATURE * mean_rows))
         # An action's error counts by its popularity p, and equal noise would make it fall with p:
         # weights 1 / sqrt(p) balance the two; rare actions are held in check.
         weight = 1.0 / np.sqrt(popularity + 0.15 / log.n_actions)
@@ -312,7 +331,7 @@ class MarkovDP(Generator):
             if curvature:
                 factor = clip_factors(learner, state.residual * weight[pairs.action], log.n_learners, norm)
                 own = totals(learner, state.curvature, log.n_learners) * factor
-                (bends,) = spending.spend(curvature, bounded_sum(own, MOST_CURVATURE))
+                (bends,) = spending.spend(curvature, bounded_sum(own, most_curvature))
                 total = max(float(bends.values[0]), 1.0)
             share = popularity * _usual_variance(easiness)
             bend = total * share / share.sum() + 1.0

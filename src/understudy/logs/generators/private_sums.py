@@ -20,6 +20,8 @@ from understudy.logs.models.runs import N_CELLS, RunStates
 
 # Lattice steps within a clipping norm: what rounding towards zero loses is far below the noise.
 RESOLUTION = 2**18
+# Sequences of up to so many rows are usual.
+USUAL_LONGEST = 1000
 
 
 @dataclass(frozen=True)
@@ -318,9 +320,17 @@ def first_rows(log: Interactions, longest: int) -> Interactions:
 
 
 def bin_edges(longest: int, n_bins: int = 24) -> IntArray:
-    """Edges of bins from 1 to `longest`, growing by a constant factor."""
-    edges: IntArray = np.unique(np.round(np.geomspace(1, longest + 1, n_bins + 1)).astype(np.int64))
-    return edges
+    """Edges of bins from 1 to `longest`, growing by a constant factor: `n_bins` of them up to 1,000 rows.
+
+    Beyond there are four to a power of ten: few learners have such sequences, and each bin has the same noise.
+    """
+    usual = min(longest, USUAL_LONGEST)
+    edges = np.geomspace(1, usual + 1, n_bins + 1)
+    if longest > usual:
+        n_more = int(np.ceil(4.0 * np.log10((longest + 1) / (usual + 1))))
+        edges = np.append(edges, np.geomspace(usual + 1, longest + 1, n_more + 1)[1:])
+    whole: IntArray = np.unique(np.round(edges).astype(np.int64))
+    return whole
 
 
 def _bins(values: NDArray[np.generic], edges: IntArray) -> IntArray:

@@ -158,8 +158,8 @@ class RunsDP(MarkovDP):
         That is far less than they have in all, so it can be cut at far less. In two rounds: what is cut is
         wrong by as much as the share was off. Returned with how far it is off at most, as a rule.
         """
-        rows = np.arange(1, self.longest + 1)
-        limits = np.geomspace(1.0, self.longest, 60)
+        rows = np.arange(1, self.longest_ + 1)
+        limits = np.geomspace(1.0, self.longest_, 60)
         cut = (self.length_law_ * rows) @ (rows[:, None] * (of_rows * USUAL_EXCESS) > limits)
         cut /= self.length_law_ @ rows
         for turn in ("first", "second"):

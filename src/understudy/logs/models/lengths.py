@@ -42,7 +42,7 @@ class Lengths:
         self._within = weight / np.bincount(self._bin, weight)[self._bin]
         self._laws = _normal_laws(tuple(edges.tolist()))
         self._seen: list[tuple[Floats, Floats, float, float]] = []
-        self._counts, self._count_noise = np.zeros(len(edges) - 1), np.inf
+        self._counts, self._count_noise = np.zeros(len(edges) - 1), np.full(len(edges) - 1, np.inf)
 
     def observe(self, feature: Floats, total: float, sigma: float) -> None:
         """Take in a noisy sum over learners: `feature` is what a learner of each length adds to it."""
@@ -55,16 +55,16 @@ class Lengths:
         for feature, total in zip((position, position**2), sums, strict=True):
             self.observe(feature, float(total), sigma)
 
-    def observe_bins(self, counts: Floats, sigma: float) -> None:
+    def observe_bins(self, counts: Floats, sigma: float | Floats) -> None:
         """Take in noisy numbers of learners in each bin."""
-        self._counts, self._count_noise = counts, sigma
-        for place, total in enumerate(counts):
-            self.observe((self._bin == place).astype(np.float64), float(total), sigma)
+        self._counts, self._count_noise = counts, np.broadcast_to(sigma, counts.shape)
+        for place, (total, noise) in enumerate(zip(counts, self._count_noise, strict=True)):
+            self.observe((self._bin == place).astype(np.float64), float(total), float(noise))
 
     @property
     def unseen(self) -> int:
         """So many learners of a length that is far from all others do not stand out from the noise."""
-        return min(self.n_learners, math.ceil(OUTSTANDING * self._count_noise))
+        return min(self.n_learners, math.ceil(OUTSTANDING * self._count_noise.max()))
 
     def bins(self, law: Floats) -> Floats:
         """The share of each bin under a law of lengths."""

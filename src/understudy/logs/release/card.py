@@ -188,7 +188,7 @@ def expected_errors(
         "steps": None if getattr(generator, "in_order_", False) else foreseen.steps.to_json(),
         "success_rate": generator.success_error_,
         "rows_factor": generator.rows_factor_,
-        "longest": generator.longest,
+        "longest": generator.longest_,
         "unseen": generator.unseen_,
         "signal": {name: round(share, 2) for name, share in generator.signal_.items()},
     }
