@@ -57,7 +57,7 @@ LONG_MAY_BE_OTHER = 0.5
 
 
 # Sequences longer than the usual ones are read if so many standard deviations of the noise say that there are any.
-LONG_STANDS_OUT = 2.5
+LONG_STANDS_OUT = 3.5
 
 
 @dataclass(frozen=True)
