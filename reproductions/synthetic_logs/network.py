@@ -33,7 +33,9 @@ from understudy.core.privacy.noise import seeded_noise
 from understudy.logs.attacks.knowledge import Knowledge
 from understudy.logs.attacks.scores import scores_without_refits
 from understudy.logs.attacks.shadow import Refits, cheap_scores
+from understudy.logs.generators.generator import Generator
 from understudy.logs.generators.gru import Gru
+from understudy.logs.generators.gru_dp import GruDP
 from understudy.logs.generators.registry import parse_generator
 from understudy.logs.interactions import IntArray, Interactions
 from understudy.logs.models.rasch import fit_rasch
@@ -44,7 +46,8 @@ Flags = NDArray[np.bool_]
 
 TABLE = tables_of("synthetic_logs") / "network.csv"
 LOG = DATA / "assistments2009.csv.gz"
-METHODS = ("gru",)
+PRIVATE = "gru-dp:epsilon=8"
+METHODS = ("gru", PRIVATE)
 # The attacker's own network: a third of the epochs give nearly all of what it learns.
 ATTACKER = "gru:epochs=10"
 # Rows of a learner: up to, and what it is called.
@@ -75,8 +78,13 @@ def fitted(
     synthetic = generator.sample(None, rng).recode(log.actions)
     own = parse_generator(attacker).fit(synthetic, rng)
     assert isinstance(own, Gru)
-    weights = generator.losses(log, ability) if isinstance(generator, Gru) else None
-    return Fit(member, synthetic, own.losses(log, ability), weights)
+    return Fit(member, synthetic, own.losses(log, ability), _of_weights(generator, log, ability))
+
+
+def _of_weights(generator: Generator, log: Interactions, ability: Floats) -> Floats | None:
+    if isinstance(generator, Gru):
+        return generator.losses(log, ability)
+    return generator.losses(log) if isinstance(generator, GruDP) else None
 
 
 def against_reference(losses: Floats, reference: Floats) -> Floats:

@@ -1,4 +1,7 @@
-"""Confirmation: a person may be asked before a charge. Nobody is by default, so that a script goes on."""
+"""Confirmation: a person may be asked before a charge, and after an interrupt. Nobody is by default.
+
+Then a script goes on where a charge would be confirmed, and ends where it was interrupted.
+"""
 
 from __future__ import annotations
 
@@ -33,7 +36,14 @@ class Question:
     balance: Balance
 
 
-Asker = Callable[[Question], bool]
+@dataclass(frozen=True)
+class Interrupted:
+    """What a person is asked after an interrupt that left something to go on with: whether to."""
+
+    sentence: str
+
+
+Asker = Callable[[Question | Interrupted], bool]
 Present = Callable[[], bool]
 _asker: ContextVar[tuple[Asker, Present] | None] = ContextVar("asker", default=None)
 
@@ -52,6 +62,12 @@ def confirmed(question: Question) -> bool:
     """Whether a person agrees, if one can be asked."""
     found = _asker.get()
     return found is None or found[0](question)
+
+
+def goes_on(interrupted: Interrupted) -> bool:
+    """Whether a person wants to go on after an interrupt; not so where none can be asked."""
+    found = _asker.get()
+    return found is not None and found[1]() and found[0](interrupted)
 
 
 def can_ask() -> bool:
