@@ -20,8 +20,11 @@ from understudy.logs.study_report import tradeoff
 from understudy.logs.vocabulary import DUOLINGO_SHAPE
 
 TABLES = tables_of("synthetic_logs")
-PRIVATE_METHODS = ("drop:0.5", "markov", *(f"markov-dp:epsilon={e}" for e in (1, 2, 4, 8)))
-ATTACKED_METHODS = ("drop:0.5", "markov", "markov-dp:epsilon=8")
+PRIVATE_METHODS = (
+    *("drop:0.5", "markov"),
+    *(f"{method}:epsilon={epsilon}" for method in ("markov-dp", "runs-dp") for epsilon in (2, 8)),
+)
+ATTACKED_METHODS = ("drop:0.5", "markov", "runs-dp:epsilon=8", "runs-dp:epsilon=2")
 
 
 def measure_published() -> None:
@@ -30,11 +33,12 @@ def measure_published() -> None:
 
 
 def measure_private() -> None:
-    """The private generator beside the baselines, and every attack on three logs, of which one is small and hard."""
+    """The private generators beside the baselines, and every attack on three logs, of which one is small and hard."""
     summaries = study(read_log(LOG), PRIVATE_METHODS, seeds=5).summaries
     _keep(summaries, "private")
     tradeoff(summaries).save(TABLES, "private")
-    found = {"ASSISTments": [summary for summary in summaries if summary["method"] in ATTACKED_METHODS]}
+    by_method = {summary["method"]: summary for summary in summaries}
+    found = {"ASSISTments": [by_method[method] for method in ATTACKED_METHODS]}
     for name, shape in (("classroom", Classroom()), ("rare paths", RARE_PATHS)):
         log = shape.simulate(np.random.default_rng(1))
         found[name] = study(log, ATTACKED_METHODS, seeds=5).summaries

@@ -226,22 +226,35 @@ def table() -> str:
 
 def values() -> dict[str, str]:
     """What the page shows."""
-    found = {(row["sees"], row["attack"]): row for row in rows_of(TABLE) if row["method"] == "gru"}
-    published = found["sampled log", "lcs-published"]
-    on_log = max((row for (sees, _), row in found.items() if sees == "sampled log"), key=_auc)
-    own = found["sampled log", "own network, against shadows"]
-    weights = max((row for (sees, _), row in found.items() if sees == "weights"), key=_auc)
-    many = SIZES[-1][1]
+    rows = rows_of(TABLE)
+    (published,) = (row for row in rows if (row["method"], row["attack"]) == ("gru", "lcs-published"))
+    (own,) = (row for row in rows if (row["method"], row["attack"]) == ("gru", "own network, against shadows"))
+    on_log, weights = _strongest(rows, "gru")
+    private_log, private_weights = _strongest(rows, PRIVATE)
+    many, few = SIZES[-1][1], SIZES[0][1]
     words = [
         f"The published attack, as its authors compute it, reads {published['auc']} here (0.508 in the paper).",
         f"On the same log, {on_log['attack']} reaches {on_log['auc']}, and {on_log[many]} for learners with more than "
         f"100 rows; a network of the attacker's own reaches {own['auc']} and {own[many]}.",
-        "So the network's log leaks less than the chain's ([above](#every-attack-on-three-logs)), but more than "
-        "guessing, and most about learners with many rows.",
+        "So the network's log leaks less than the chain's "
+        "([every attack](../explanation/attacks.md#how-strong-each-attack-is)), but more than guessing, and most about "
+        "learners with many rows.",
         f"The weights tell far more: {weights['auc']}, and {weights[many]} for learners with more than 100 rows.",
         "That is why a release keeps them in `keep/`.",
+        f"**With a guarantee** there is little to find: on the log of `{PRIVATE}` the strongest of the same attacks "
+        f"({private_log['attack']}) reaches {private_log['auc']}, on its weights {private_weights['auc']} "
+        f"({private_weights['attack']}): {private_weights[few]} for learners with under 20 rows and "
+        f"{private_weights[many]} for those with more than 100, whose gradients are cut to the same length.",
     ]
     return {"network": table(), "network_refits": published["refits"], "network_words": "\n".join(words)}
+
+
+def _strongest(rows: Sequence[Mapping[str, str]], method: str) -> list[Mapping[str, str]]:
+    """The strongest attack on a method's log, and on its weights."""
+    return [
+        max((row for row in rows if (row["method"], row["sees"]) == (method, sees)), key=_auc)
+        for sees in ("sampled log", "weights")
+    ]
 
 
 def _auc(row: Mapping[str, str]) -> float:
