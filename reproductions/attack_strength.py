@@ -81,8 +81,14 @@ def _mean(found: Comparison, method: str, measure: str) -> float:
 
 
 def tables() -> list[str]:
-    """All tables, as on the page."""
-    return [attacks_table(), epsilons.table(), cohort_table(), together.matched_table(), together.statistics_table()]
+    """All tables that were measured, as on the page."""
+    return [
+        attacks_table(),
+        *([epsilons.table()] if epsilons.TABLE.exists() else []),
+        cohort_table(),
+        together.matched_table(),
+        together.statistics_table(),
+    ]
 
 
 if __name__ == "__main__":

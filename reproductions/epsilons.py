@@ -1,8 +1,8 @@
 """How much epsilon costs and buys: the default of `release` rests on it.
 
-`python -m reproductions.epsilons` fits `runs-dp` at two epsilons to halves of five logs, from 100 learners to 4,000, and
-of one with more actions than learners. It writes docs/explanation/epsilons.csv; the table of
-docs/explanation/attacks.md is printed by `python -m reproductions.attack_strength`.
+`python -m reproductions.epsilons` fits `runs-dp` at two epsilons to halves of five logs: 100 to 4,000 learners, and in
+one of them more actions than learners. It writes docs/explanation/epsilons.csv, of which
+`python -m reproductions.attack_strength` prints the table for docs/explanation/attacks.md.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from understudy.logs.utility import Comparison, action_tv, transition_tv, wrmse_
 TABLE = ROOT / "docs/explanation/epsilons.csv"
 EPSILONS = (8, 4)
 N_HALVES = 8
-N_SHADOWS = 32
+N_SHADOWS = 16
 MEASURES = ("joint_linear", "transcript", "exposed", "wrmse_centred", "action_tv", "transition_tv")
 COLUMNS = ("log", "learners", "actions", "epsilon", *MEASURES, "joint_linear_error")
 SHAPES = {

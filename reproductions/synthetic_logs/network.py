@@ -228,7 +228,9 @@ def values() -> dict[str, str]:
     """What the page shows."""
     rows = rows_of(TABLE)
     (published,) = (row for row in rows if (row["method"], row["attack"]) == ("gru", "lcs-published"))
-    (own,) = (row for row in rows if (row["method"], row["attack"]) == ("gru", "own network, against shadows"))
+    (own,) = (
+        row for row in rows if (row["method"], row["attack"]) == ("gru", "own network, against shadows")
+    )
     on_log, weights = _strongest(rows, "gru")
     private_log, private_weights = _strongest(rows, PRIVATE)
     many, few = SIZES[-1][1], SIZES[0][1]

@@ -45,7 +45,7 @@ THEMES: tuple[tuple[tuple[str, ...], tuple[str, ...]], ...] = (
         ("go to school", "go to the city", "live in a house", "live in the city"),
     ),
 )
-METHODS = ("drop:0.5", "markov", "runs", "gru", "runs-dp:epsilon=8")
+METHODS = ("drop:0.5", "markov", "runs", "gru", "markov-dp:epsilon=8")
 N_EXAMPLES = 2
 SHAPE = VocabularyCourse(
     n_learners=600,

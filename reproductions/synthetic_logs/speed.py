@@ -26,7 +26,7 @@ def measure_speed() -> None:
     """The chain on a log of Duolingo's size, the network on half of ASSISTments; seconds of one core."""
     half = read_log(DATA / "assistments2009_published_half.csv.gz")
     long_log = DUOLINGO_SHAPE.simulate(np.random.default_rng(1))
-    warm_up = ["markov", "markov-dp:epsilon=8", "runs-dp:epsilon=8"]
+    warm_up = ["markov", "markov-dp:epsilon=8"]
     list(timed("", half, warm_up))  # what is compiled at first use is compiled here
     rows = [
         *timed("Duolingo's shape", long_log, warm_up),

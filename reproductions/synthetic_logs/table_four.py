@@ -25,7 +25,7 @@ PUBLISHED_HALF = DATA / "assistments2009_published_half.csv.gz"
 
 RATIOS = ("0", "0.25", "0.5", "0.75", "0.99", "0.999")
 BASELINES = (*(f"drop:{ratio}" for ratio in RATIOS), "markov")
-PRIVATE = ("markov-dp:epsilon=8", "runs-dp:epsilon=8", "runs-dp:epsilon=2")
+PRIVATE = ("runs-dp:epsilon=8", "runs-dp:epsilon=2")
 # What the paper does not have.
 OURS = ("runs", *PRIVATE)
 # The authors go on until a hundred epochs bring no gain, which takes more than an hour; these are four stages of 25.
