@@ -1,7 +1,8 @@
-"""How strong each attack is on tables and on typing: `python -m reproductions.attack_strength`.
+"""How strong each attack is: `python -m reproductions.attack_strength`.
 
-Prints the tables of docs/explanation/attacks.md from what was measured: cohorts by `python -m reproductions measure
-two_stage`, typing by `python -m reproductions measure keystroke_privacy together`.
+Prints the tables of docs/explanation/attacks.md from what was measured: logs by `python -m reproductions measure
+synthetic_logs private` and `python -m reproductions.epsilons`, cohorts by `python -m reproductions measure two_stage`,
+typing by `python -m reproductions measure keystroke_privacy together`.
 """
 
 from __future__ import annotations
@@ -11,7 +12,9 @@ from statistics import fmean
 
 import typer
 
+from reproductions import epsilons
 from reproductions.keystroke_privacy import together
+from reproductions.synthetic_logs.page import attacks_table
 from reproductions.two_stage.tables import compared
 from understudy.cohorts.attacks.membership import COHORT_ATTACKS
 from understudy.cohorts.comparison import Comparison
@@ -78,8 +81,14 @@ def _mean(found: Comparison, method: str, measure: str) -> float:
 
 
 def tables() -> list[str]:
-    """All tables, as on the page."""
-    return [cohort_table(), together.matched_table(), together.statistics_table()]
+    """All tables that were measured, as on the page."""
+    return [
+        attacks_table(),
+        *([epsilons.table()] if epsilons.TABLE.exists() else []),
+        cohort_table(),
+        together.matched_table(),
+        together.statistics_table(),
+    ]
 
 
 if __name__ == "__main__":

@@ -36,11 +36,12 @@ _HALF_WIDTH, _HALF_HEIGHT = 0.43, 0.3
 
 
 def draw_figures() -> None:
-    """Draw all four."""
+    """Draw all four, and the trade-off with a guarantee."""
     abilities().save(TABLES, "abilities")
     plan().save(TABLES, "plan")
     actions().save(TABLES, "actions")
     tradeoff(table_summaries("assistments", "samples")).save(TABLES, "tradeoff")
+    tradeoff(table_summaries("private")).save(TABLES, "private")
     # What drops a quarter of the rows is next to what drops none, where there is no room for its name.
     long = [row for row in table_summaries("duolingo-shape") if row["method"] != "drop:0.25"]
     tradeoff(long).save(TABLES, "tradeoff-duolingo")

@@ -73,8 +73,7 @@ def page() -> str:
             "markov_worst": markov["auc_worst"],
             "markov_found": f"{100 * float(markov['tpr_at_1pct']):.0f}",
             "private": _private(),
-            "private_worst": f"{100 * float(private['markov-dp:epsilon=8']['auc_worst']):.0f}",
-            "attacks": attacks_table(),
+            "private_worst": f"{100 * float(private['runs-dp:epsilon=8']['auc_worst']):.0f}",
             **network.values(),
             **group.values(),
             "long_drop": long["drop:0.99"]["auc_lcs"],
@@ -169,17 +168,16 @@ def _lengths() -> str:
     names = {"drop:0": "training half"}
     rows = []
     for method, row in _table("samples").items():
-        if method in ("drop:0", "drop:0.5", "markov", "gru", "runs", "markov-dp:epsilon=8"):
-            rows.append(
-                [
-                    names.get(method, f"`{method}`"),
-                    *(f"{float(row[name]):.0f}" for name in ("length_min", "length_median", "length_max")),
-                    row["length_ks"],
-                    f"{float(row['repeats_median']):.1f}",
-                    f"{float(row['repeats_max']):.0f}",
-                    row["repeats_ks"],
-                ]
-            )
+        rows.append(
+            [
+                names.get(method, f"`{method}`"),
+                *(f"{float(row[name]):.0f}" for name in ("length_min", "length_median", "length_max")),
+                row["length_ks"],
+                f"{float(row['repeats_median']):.1f}",
+                f"{float(row['repeats_max']):.0f}",
+                row["repeats_ks"],
+            ]
+        )
     header = ["", "length: min", "median", "max", "distance (KS)"]
     return markdown_table([*header, "repeats: median", "max", "distance (KS)"], rows)
 

@@ -12,9 +12,15 @@ import typer
 import understudy
 from understudy.cli import terminal
 from understudy.cli.lazy import StoppedError, lazy_group
-from understudy.cli.terminal import TerminalProgress, ask_before_charge, complain, wants_json
+from understudy.cli.terminal import (
+    TerminalProgress,
+    ask_after_interrupt,
+    ask_before_charge,
+    complain,
+    wants_json,
+)
 from understudy.core.engine.progress import reported_by
-from understudy.core.privacy.confirmation import asked_by
+from understudy.core.privacy.confirmation import Interrupted, Question, asked_by
 from understudy.errors import UnderstudyError, UsageError, safe_location
 
 # What the parser of the command line raises. Typer carries its own copy of Click: its base is found, not imported.
@@ -119,9 +125,14 @@ def run(arguments: list[str]) -> int:
     def present() -> bool:
         return "--yes" not in arguments and terminal.somebody_is_there()
 
+    def ask(question: Question | Interrupted) -> bool:
+        if isinstance(question, Interrupted):
+            return present() and ask_after_interrupt(question)
+        return ask_before_charge(question, present)
+
     try:
         with (
-            asked_by(lambda question: ask_before_charge(question, present)),
+            asked_by(ask),
             reported_by(TerminalProgress(quiet="--quiet" in arguments)),
         ):
             code: Any = app(arguments, standalone_mode=False)

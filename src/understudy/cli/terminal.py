@@ -21,7 +21,7 @@ from understudy.errors import UnderstudyError
 if TYPE_CHECKING:
     from understudy.core.engine.progress import Task
     from understudy.core.files.origin import Origin
-    from understudy.core.privacy.confirmation import Question
+    from understudy.core.privacy.confirmation import Interrupted, Question
 
 # Settings of the library that the command line calls otherwise.
 OPTION_NAMES: dict[str, tuple[str, ...]] = {
@@ -315,6 +315,16 @@ def confirm(question: str) -> bool:
         if answer.strip().lower() in ("", "n", "no"):
             return False
         typer.echo("Please answer y or n.", err=True)
+
+
+def ask_after_interrupt(interrupted: Interrupted) -> bool:
+    """Say at once what an interrupt left, and whether to go on with it; another Ctrl-C means no."""
+    typer.echo(f"\n{interrupted.sentence}", err=True)
+    try:
+        return typer.confirm("Write what was learned so far? Ctrl-C stops without writing.", err=True)
+    except typer.Abort:
+        typer.echo(err=True)
+        return False
 
 
 def file_named(text: str) -> Path:

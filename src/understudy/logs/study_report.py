@@ -140,9 +140,8 @@ def _points(summary: Row) -> list[Row]:
 
 
 def short_name(method: str) -> str:
-    """A method's name for a figure: of a private one its epsilon, which is what differs."""
-    name, _, epsilon = method.partition(":epsilon=")
-    return f"epsilon {epsilon}" if name == "markov-dp" and epsilon else method
+    """A method's name for a figure: of a private one its epsilon alone beside it."""
+    return method.replace(":epsilon=", " ")
 
 
 def name_places(summaries: list[Row], widest: float) -> list[Row]:

@@ -13,6 +13,7 @@ import numpy as np
 from understudy.core.files.writing import check_new, check_not_input, check_suffix, write_table
 from understudy.core.options import settled
 from understudy.core.privacy.balance import WAYS_OUT, Balance
+from understudy.core.privacy.confirmation import Interrupted, goes_on
 from understudy.core.privacy.guarantee import Guarantee
 from understudy.core.privacy.noise import Noise
 from understudy.core.privacy.risk import ByRisk
@@ -84,6 +85,7 @@ class Synthesis:
             "rows": self.log.n_rows,
             "learners": self.log.n_learners,
             "withdrawn": self.n_withdrawn,
+            "cut_short": self.generator.cut_short_,
             "guarantee": self.guarantee.to_json(),
             "charge": self.charge.to_json(),
         }
@@ -94,6 +96,7 @@ class Synthesis:
         where = f"{self.out}: " if self.out is not None else ""
         lines = [
             f"{where}{self.log.n_rows} rows of {self.log.n_learners} {who} learners by {self.generator.label}.",
+            *filter(None, [self.generator.cut_short_]),
             f"Guarantee: {self.guarantee}.",
             self.charge.sentence(),
         ]
@@ -138,7 +141,7 @@ def synthesize(
     with account.charge(
         "synthesize", generator.label, guarantee, out=out, noise=noise, doubts=doubts
     ) as charge:
-        synthetic = generator.fit(log, rng, charge.noise).sample(options.n_learners, rng)
+        synthetic = fitted(generator, log, rng, charge.noise).sample(options.n_learners, rng)
         if out is not None:
             write_table(synthetic.to_polars("synthetic-"), out, kind=generator.kind)
     return Synthesis(
@@ -150,6 +153,25 @@ def synthesize(
         options.seed is not None,
         log.origin.n_withdrawn,
     )
+
+
+def fitted(generator: Generator, log: Interactions, rng: np.random.Generator, noise: Noise) -> Generator:
+    """The generator, fitted. An interrupt ends it, unless a person wants what was learned until then.
+
+    What was measured before holds for a whole training, and a script that is interrupted is to end: so nothing is
+    written from half of one unless somebody says so now, and then the card says it too.
+    """
+    try:
+        return generator.fit(log, rng, noise)
+    except KeyboardInterrupt as stop:
+        if not generator.cut_short_:
+            raise
+        if not goes_on(
+            Interrupted(f"{generator.cut_short_} The best weights so far are kept until you answer.")
+        ):
+            stop.add_note(generator.cut_short_)
+            raise
+        return generator
 
 
 def check_budget(account: Account, guarantee: Guarantee, given: Any) -> Balance:

@@ -79,6 +79,17 @@ def test_each_learners_gradient_is_that_of_their_own_loss():
 
 
 @pytest.mark.oracle
+def test_a_learners_loss_is_that_of_their_rows_and_of_their_end():
+    log, weights = a_log([4, 12, 1, 9, 5]), some_weights()
+    found = private.learner_losses(SHAPE, weights, private.Learners.of(log))
+    gru, _ = unit_of(weights)
+    for learner in range(5):
+        rows = slice(log.offsets[learner], log.offsets[learner + 1])
+        expected = loss_of(weights, gru, log.action[rows].tolist(), log.outcome[rows].tolist(), SHAPE.longest)
+        assert found[learner] == pytest.approx(expected.item(), rel=1e-9)
+
+
+@pytest.mark.oracle
 def test_the_units_gradients_are_those_of_opacus():
     pytest.importorskip("opacus")
     from opacus import GradSampleModule

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from tests.support.interrupting import Interrupting
 from understudy.core.engine import progress
 from understudy.logs.interactions import Interactions
 
@@ -112,8 +113,8 @@ def trained(learned, schedule=SCHEDULE):
     rng = np.random.default_rng(3)
     with recurrent.seeded(rng):
         network = recurrent.Network(recurrent.Shape(4, 16, 1, 8, 0.0, learned))
-        loss = recurrent.train(network, tokens, tokens, schedule, rng)
-    return network, loss
+        training = recurrent.train(network, tokens, tokens, schedule, rng)
+    return network, training
 
 
 def sampled(network, n=300, longest=20):
@@ -125,9 +126,10 @@ def sampled(network, n=300, longest=20):
 
 
 def test_a_rule_is_learned_with_the_length_and_the_outcomes():
-    network, loss = trained(learned=True)
+    network, training = trained(learned=True)
+    assert (training.n_epochs, training.most_epochs, training.interrupted) == (60, 60, False)
     # Only where to begin is left to chance: a third each, over seven places.
-    assert loss < np.log(3) / 7 + 0.1
+    assert training.loss < np.log(3) / 7 + 0.1
     drawn = sampled(network)
     steps = np.diff(drawn.action)[np.diff(drawn.learner) == 0] % 3
     assert np.mean(steps == 1) > 0.95
@@ -150,34 +152,20 @@ def test_a_schedule_of_cuts_goes_from_short_pieces_to_long_ones():
     assert list(dict.fromkeys(sizes)) == [1, 3, 7]
 
 
-class Interrupting:
-    """A reporter that stands for somebody who presses Ctrl-C when the fifth epoch is done."""
-
-    def __init__(self):
-        self.n_epochs = 0
-
-    def task(self, name, total):
-        from contextlib import nullcontext
-
-        return nullcontext(self)
-
-    def note(self, text):
-        pass
-
-    def advance(self, n=1):
-        self.n_epochs += 1
-        if self.n_epochs == 5:
-            raise KeyboardInterrupt
-
-
 def test_an_interrupt_ends_the_training_with_the_best_weights():
-    reporter = Interrupting()
-    with progress.reported_by(reporter):
-        network, loss = trained(learned=False)
-    assert reporter.n_epochs == 5
+    with progress.reported_by(Interrupting(5)):
+        network, training = trained(learned=False)
+    assert (training.n_epochs, training.most_epochs, training.interrupted) == (5, 60, True)
     log = rule_log()
     tokens = recurrent.Tokens.of(log, np.zeros(4), np.zeros(log.n_learners))
-    assert recurrent.learner_losses(network, tokens).sum() / len(tokens.seen) == pytest.approx(loss, rel=1e-5)
+    found = recurrent.learner_losses(network, tokens).sum() / len(tokens.seen)
+    assert found == pytest.approx(training.loss, rel=1e-5)
+
+
+def test_before_there_is_anything_to_keep_an_interrupt_goes_on_to_the_caller(monkeypatch):
+    monkeypatch.setattr(recurrent, "LEAST_GAIN", 1e6)  # no epoch brings that much
+    with progress.reported_by(Interrupting(5)), pytest.raises(KeyboardInterrupt):
+        trained(learned=False)
 
 
 def test_next_actions_are_drawn_by_their_chances():

@@ -98,3 +98,13 @@ def test_a_network_fitted_to_released_rows_finds_their_learners(log, tmp_path, m
     monkeypatch.setattr(network, "TABLE", tmp_path / "network.csv")
     network.write(found)
     assert network.table().count("`drop:0`") == len(found)
+
+
+def test_the_weights_of_a_private_network_are_attacked_too(log):
+    found = network.measure(
+        log, "gru-dp:units=4:embedding=2:steps=3", attacker="gru:units=4:epochs=1", n_shadows=2
+    )
+    assert {row["attack"] for row in found if row["sees"] == "weights"} == {
+        "likelihood, against a reference",
+        "likelihood, against shadows",
+    }

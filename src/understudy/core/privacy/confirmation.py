@@ -1,4 +1,7 @@
-"""Confirmation: a person may be asked before a charge. Nobody is by default, so that a script goes on."""
+"""Confirmation: a person may be asked before a charge, and after an interrupt. Nobody is by default.
+
+Then a script goes on where a charge would be confirmed, and ends where it was interrupted.
+"""
 
 from __future__ import annotations
 
@@ -33,7 +36,14 @@ class Question:
     balance: Balance
 
 
-Asker = Callable[[Question], bool]
+@dataclass(frozen=True)
+class Interrupted:
+    """What a person is asked after an interrupt that left something to go on with: whether to."""
+
+    sentence: str
+
+
+Asker = Callable[[Question | Interrupted], bool]
 _asker: ContextVar[Asker | None] = ContextVar("asker", default=None)
 
 
@@ -51,3 +61,9 @@ def confirmed(question: Question) -> bool:
     """Whether a person agrees, if one can be asked."""
     asker = _asker.get()
     return asker is None or asker(question)
+
+
+def goes_on(interrupted: Interrupted) -> bool:
+    """Whether a person wants to go on after an interrupt; not so where none can be asked."""
+    asker = _asker.get()
+    return asker is not None and asker(interrupted)

@@ -185,7 +185,7 @@ def slope_norm(n_learners: int, rho: float) -> float:
     return min(max(4.0 * sqrt(n_learners * sqrt(2.0 * rho) / 3000.0), 2.5), 10.0)
 
 
-def choose_longest(learners: Floats, sigma: float, edges: NDArray[np.int64]) -> int:
+def choose_longest(learners: Floats, sigma: float, edges: NDArray[np.integer]) -> int:
     """How many rows of a learner are read: the usual number, or more if sequences beyond it stand out from the noise.
 
     `learners` (noisy) has how many learners there are in each bin of lengths. Those of a bin and all above it are

@@ -41,6 +41,8 @@ class Generator(ABC):
     guarantee_: Guarantee
     n_learners_: int
     simulated_: bool
+    cut_short_: str = ""
+    """After an interrupted `fit` that left something to sample from: where it stopped, in a sentence."""
 
     def guarantee(self, n_learners: int) -> Guarantee:
         """What is proved about everything this generator gives out; the number of learners is public."""
@@ -59,7 +61,7 @@ class Generator(ABC):
         gives another; then the guarantee is void.
         """
         log, noise = as_log(log), noise or os_noise()
-        self.n_learners_, self.simulated_ = log.n_learners, log.simulated
+        self.n_learners_, self.simulated_, self.cut_short_ = log.n_learners, log.simulated, ""
         claim = self.guarantee_for(log)
         self.guarantee_ = claim if noise.secret else Guarantee.seeded(claim)
         self._fit(log, rng or np.random.default_rng(), noise)

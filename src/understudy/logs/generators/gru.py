@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from understudy.core.extras import require_extra
+from understudy.core.files.words import counted
 from understudy.core.privacy.guarantee import Guarantee
 from understudy.core.privacy.noise import Noise
 from understudy.errors import UsageError
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 # What a saved network consists of, beside its weights.
 _LEARNED = (
     *("actions_", "easiness_", "ability_mean_", "ability_spread_", "tried_", "longest_", "loss_"),
-    *("n_learners_", "simulated_"),
+    *("n_learners_", "simulated_", "cut_short_"),
 )
 _WEIGHT = "network."
 
@@ -81,7 +82,10 @@ class Gru(Generator):
         return Guarantee.none("nothing bounds what a network remembers of a learner")
 
     def _fit(self, log: Interactions, rng: np.random.Generator, noise: Noise) -> None:
-        """Train the network; fit difficulties and the spread of abilities."""
+        """Train the network; fit difficulties and the spread of abilities.
+
+        An interrupt is raised after the best weights so far were kept, so that they can be sampled all the same.
+        """
         from understudy.logs.models import recurrent
 
         rasch = fit_rasch(log)
@@ -100,8 +104,15 @@ class Gru(Generator):
         )
         with recurrent.seeded(rng):
             network = recurrent.Network(self._shape())
-            self.loss_ = recurrent.train(network, training, aside, self._schedule(len(training.seen)), rng)
+            trained = recurrent.train(network, training, aside, self._schedule(len(training.seen)), rng)
+        self.loss_ = trained.loss
         self.weights_ = recurrent.to_arrays(network)
+        if trained.interrupted:
+            self.cut_short_ = (
+                f"The training was interrupted after {counted(trained.n_epochs, 'epoch')} of at most "
+                f"{trained.most_epochs}."
+            )
+            raise KeyboardInterrupt
 
     def losses(self, log: Interactions, ability: NDArray[np.float64]) -> NDArray[np.float64]:
         """Minus the log-likelihood of each learner of a log, in nats: what the weights tell about them."""

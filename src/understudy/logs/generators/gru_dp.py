@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from understudy.core.extras import require_extra
 from understudy.core.privacy.composition import default_delta
@@ -102,6 +103,17 @@ class GruDP(Generator):
         with recurrent.one_thread():
             weights = private_recurrent.train(shape, learners, self._steps(shape.n_weights), rng, noise)
         self.weights_ = {name: value.numpy() for name, value in weights.items()}
+
+    def losses(self, log: Interactions) -> NDArray[np.float64]:
+        """Minus the log-likelihood of each learner of a log, in nats: what the weights tell about them."""
+        import torch
+
+        from understudy.logs.models import private_recurrent, recurrent
+
+        weights = {name: torch.from_numpy(value) for name, value in self.weights_.items()}
+        learners = private_recurrent.Learners.of(first_rows(log.recode(self.actions_), self.longest))
+        with recurrent.one_thread():
+            return private_recurrent.learner_losses(self._shape(), weights, learners)
 
     def _steps(self, n_weights: int) -> PrivateSteps:
         """The steps with their noise: from public numbers alone."""

@@ -64,7 +64,7 @@ class Lengths:
     @property
     def unseen(self) -> int:
         """So many learners of a length that is far from all others do not stand out from the noise."""
-        return min(self.n_learners, math.ceil(OUTSTANDING * self._count_noise.max()))
+        return min(self.n_learners, math.ceil(OUTSTANDING * float(self._count_noise.max())))
 
     def bins(self, law: Floats) -> Floats:
         """The share of each bin under a law of lengths."""

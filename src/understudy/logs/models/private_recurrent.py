@@ -7,6 +7,7 @@ costs noise: input and output share one table of actions, and the end depends on
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from math import log, prod, sqrt
 
@@ -231,13 +232,46 @@ def learner_gradients(shape: Shape, weights: Weights, learners: Learners, some: 
         return torch.cat([parts[name].reshape(rows.n_learners, -1) for name in weights], dim=1)
 
 
+@torch.no_grad()
+def learner_losses(shape: Shape, weights: Weights, learners: Learners) -> Floats:
+    """The loss of each learner, in nats: what `learner_gradients` are the gradients of."""
+    losses = np.zeros(len(learners.length))
+    for some in _groups(shape, learners, learners.length > 0):
+        rows = _Rows.of(learners, some, shape.n_actions)
+        inputs = weights["token"][rows.before] + rows.result[:, None] * weights["result"]
+        from_input = inputs @ weights["input"].T + weights["bias"]
+        state, hidden, start = from_input.new_zeros(rows.n_learners, shape.units), [], 0
+        for n in rows.n_left:
+            state = _next_state(from_input[start : start + n], state[:n] @ weights["state"].T, state[:n])
+            hidden.append(state)
+            start += n
+        out = torch.cat(hidden)
+        _, actions, stay = _log_odds(weights, out)
+        success = out @ weights["success"] + weights["easy"][rows.action]
+        told = cross_entropy(_with_stay(actions, stay, rows.before), rows.action, reduction="none")
+        told += binary_cross_entropy_with_logits(success, rows.outcome, reduction="none")
+        of_rows = np.bincount(rows.learner.numpy(), weights=told.numpy(), minlength=len(some))
+        passed, ended = _ends(shape, learners.length[some])
+        log_odds = weights["end"].numpy()
+        losses[some] = of_rows + passed @ np.logaddexp(0.0, log_odds) - ended @ log_odds
+    return losses
+
+
 def _end_gradients(shape: Shape, weights: Weights, n_rows: IntArray) -> Floats:
-    """After each row a learner may end, and ends after the last one; after `longest` rows there is nothing to learn."""
+    passed, ended = _ends(shape, n_rows)
+    gradients: Floats = passed * torch.sigmoid(weights["end"]).numpy() - ended
+    return gradients
+
+
+def _ends(shape: Shape, n_rows: IntArray) -> tuple[IntArray, NDArray[np.bool_]]:
+    """By octave, after how many rows a learner may have ended, and where they did.
+
+    They may end after each row and end after the last one; after `longest` rows there is nothing to learn.
+    """
     first = 2 ** np.arange(shape.n_octaves)
     passed = np.clip(np.minimum(n_rows, shape.longest - 1)[:, None] - first + 1, 0, first)
     ended = (first <= n_rows[:, None]) & (n_rows[:, None] < 2 * first) & (n_rows < shape.longest)[:, None]
-    gradients: Floats = passed * torch.sigmoid(weights["end"]).numpy() - ended
-    return gradients
+    return passed, ended
 
 
 @dataclass(frozen=True)
@@ -284,15 +318,21 @@ def clipped_sum(
     shape: Shape, weights: Weights, learners: Learners, taking_part: NDArray[np.bool_]
 ) -> NDArray[np.int64]:
     """The sum of the clipped gradients of those who take part, in units of 1 / LATTICE."""
-    some = np.flatnonzero(taking_part & (learners.length > 0))
-    some = some[np.argsort(-learners.length[some], kind="stable")]
     total = np.zeros(shape.n_weights, dtype=np.int64)
+    for some in _groups(shape, learners, taking_part & (learners.length > 0)):
+        gradients = learner_gradients(shape, weights, learners, some)
+        total += contributions(shape, gradients).sum(axis=0)
+    return total
+
+
+def _groups(shape: Shape, learners: Learners, chosen: NDArray[np.bool_]) -> Iterator[IntArray]:
+    """The chosen learners by falling number of rows, as many at a time as fit into memory."""
+    some = np.flatnonzero(chosen)
+    some = some[np.argsort(-learners.length[some], kind="stable")]
     while len(some):
         per_learner = shape.n_weights + int(learners.length[some[0]]) * (shape.n_actions + 8 * shape.units)
         now, some = np.split(some, [max(1, MOST_NUMBERS // per_learner)])
-        gradients = learner_gradients(shape, weights, learners, now)
-        total += contributions(shape, gradients).sum(axis=0)
-    return total
+        yield now
 
 
 def train(

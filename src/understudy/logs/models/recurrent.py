@@ -7,7 +7,7 @@ cross-entropy, categorical sampling. Importing this module needs the extra `deep
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 import numpy as np
@@ -60,6 +60,16 @@ class Schedule:
     piece: int = 32
     decay: bool = True
     cuts: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True)
+class Training:
+    """How a training ended: the loss of the weights that were kept, and after how many of at most how many epochs."""
+
+    loss: float
+    n_epochs: int
+    most_epochs: int
+    interrupted: bool
 
 
 class Network(nn.Module):
@@ -209,34 +219,41 @@ class Lanes:
 
 def train(
     network: Network, tokens: Tokens, aside: Tokens, schedule: Schedule, rng: np.random.Generator
-) -> float:
+) -> Training:
     """Train until the loss on learners set aside falls no more; the best weights stay in the network.
 
-    An interrupt ends the training and keeps the best weights so far. Returns their loss, in nats per place.
+    An interrupt ends the training and keeps the best weights so far; before an epoch brought a gain there are none,
+    and it goes on to the caller.
     """
     optimizer = torch.optim.Adam(network.parameters(), lr=schedule.rate)
     longest = int(tokens.length.max())
     pieces = [-(-longest // cut) for cut in schedule.cuts] or [schedule.piece]
     lanes = Lanes(network, tokens, min(schedule.lanes, tokens.n_learners), rng)
     best = _Best(network, aside)
-    n_epochs = schedule.epochs * len(pieces)
-    with progress.task("Training the network", n_epochs) as task, suppress(KeyboardInterrupt):
-        for piece in pieces:
-            best.restore()
-            without_gain = 0
-            for epoch in range(schedule.epochs):
-                if schedule.decay:
-                    share = 0.5 * (1.0 + np.cos(np.pi * epoch / schedule.epochs))
-                    for group in optimizer.param_groups:
-                        group["lr"] = schedule.rate * (0.02 + 0.98 * share)
-                _epoch(network, lanes, optimizer, piece, len(tokens.seen))
-                without_gain = 0 if best.look() else without_gain + 1
-                task.note(f"loss {best.loss:.3f}")
-                task.advance()
-                if without_gain >= schedule.patience:
-                    break
+    most_epochs, n_epochs, interrupted = schedule.epochs * len(pieces), 0, False
+    with progress.task("Training the network", most_epochs) as task:
+        try:
+            for piece in pieces:
+                best.restore()
+                without_gain = 0
+                for epoch in range(schedule.epochs):
+                    if schedule.decay:
+                        share = 0.5 * (1.0 + np.cos(np.pi * epoch / schedule.epochs))
+                        for group in optimizer.param_groups:
+                            group["lr"] = schedule.rate * (0.02 + 0.98 * share)
+                    _epoch(network, lanes, optimizer, piece, len(tokens.seen))
+                    without_gain = 0 if best.look() else without_gain + 1
+                    n_epochs += 1
+                    task.note(f"loss {best.loss:.3f}")
+                    task.advance()
+                    if without_gain >= schedule.patience:
+                        break
+        except KeyboardInterrupt:
+            if not best.gained:
+                raise
+            interrupted = True
     best.restore()
-    return best.loss
+    return Training(best.loss, n_epochs, most_epochs, interrupted)
 
 
 def _epoch(
@@ -257,21 +274,36 @@ class _Best:
 
     def __init__(self, network: Network, aside: Tokens) -> None:
         self.network, self.aside = network, aside
-        self.loss = np.inf
-        self.look()
+        # One value, so that an interrupt never leaves the loss of one epoch with the weights of another.
+        self._kept = (self._loss(), self._weights(), False)
+
+    @property
+    def loss(self) -> float:
+        """The loss of the weights that are kept, in nats per place."""
+        return self._kept[0]
+
+    @property
+    def gained(self) -> bool:
+        """Whether they are better than those before training."""
+        return self._kept[2]
 
     def look(self) -> bool:
         """Keep the present weights if they are better; says whether they are."""
-        loss = float(learner_losses(self.network, self.aside).sum() / len(self.aside.seen))
+        loss = self._loss()
         gained = loss < self.loss - LEAST_GAIN
         if gained or not np.isfinite(self.loss):
-            self.loss = loss
-            self.weights = {name: value.clone() for name, value in self.network.state_dict().items()}
+            self._kept = (loss, self._weights(), gained)
         return gained
 
     def restore(self) -> None:
         """Put the best weights back."""
-        self.network.load_state_dict(self.weights)
+        self.network.load_state_dict(self._kept[1])
+
+    def _loss(self) -> float:
+        return float(learner_losses(self.network, self.aside).sum() / len(self.aside.seen))
+
+    def _weights(self) -> dict[str, Tensor]:
+        return {name: value.clone() for name, value in self.network.state_dict().items()}
 
 
 @torch.no_grad()

@@ -36,7 +36,7 @@ from understudy.logs.interactions import Interactions, as_log
 from understudy.logs.release.assessment import Assessment, assess
 from understudy.logs.release.card import card_content, card_page, citation, codebook, with_decisions
 from understudy.logs.release.report import report_page
-from understudy.logs.synthesize import Sampling, check_budget
+from understudy.logs.synthesize import Sampling, check_budget, fitted
 from understudy.logs.trial import check_size
 
 # Without a guarantee, a release is refused when the strongest attack reaches more than this AUC...
@@ -109,6 +109,7 @@ class Release:
         who = "renumbered real" if self.generator.keeps_rows else "synthetic"
         return [
             f"{self.log.n_rows} rows of {self.log.n_learners} {who} learners.",
+            *filter(None, [self.generator.cut_short_]),
             f"Guarantee: {self.guarantee}.",
             *filter(None, [self.asked]),
             f"Measured on halves of the learners: the strongest attack is {worst.attack}, AUC {worst.auc:.2f} "
@@ -196,7 +197,7 @@ def release(
     with account.charge(
         "release", generator.label, guarantee, out=folder, risk=risk, noise=noise, alone=alone
     ) as charge:
-        synthetic = generator.fit(log, rng, charge.noise).sample(options.n_learners, rng)
+        synthetic = fitted(generator, log, rng, charge.noise).sample(options.n_learners, rng)
         if not synthetic.n_rows:
             raise SpentError(
                 f"{generator.label} left no row to release.", hint="use another generator or a larger log."
@@ -204,6 +205,7 @@ def release(
         provenance = {
             "card": charge.card,
             "method": generator.label,
+            "cut_short": generator.cut_short_,
             "made": datetime.now(UTC).date().isoformat(),
             "version": understudy.__version__,
             "custodian": options.custodian,
