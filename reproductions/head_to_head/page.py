@@ -74,6 +74,8 @@ def page() -> str:
             **{f"{name.replace('-', '_')}_better": better(name) for name in LOGS},
             "best": best_table("assistments"),
             "better_at_equal_cover": better_at_equal_cover(),
+            "strongest_row": strongest(ROW),
+            "strongest_learner": strongest(LEARNER),
             "most_minutes": f"{MOST_SECONDS / 60:g}",
             "n_halves": str(N_HALVES),
             "fast_seconds": f"{FAST_SECONDS:g}",
@@ -240,6 +242,18 @@ def better_at_equal_cover() -> str:
         ]
         lines.append(f"- On {title}: {', '.join(words) or 'none'}.")
     return "\n".join(lines)
+
+
+def strongest(covers: str) -> str:
+    """The strongest attack without refits on any method that covers this, on any log."""
+    found = [
+        (float(row["auc"]), label, LOGS[log])
+        for log in LOGS
+        for label, row in means(log).items()
+        if "auc" in row and METHODS[label].covers == covers
+    ]
+    auc, label, title = max(found)
+    return f"{auc:.2f} (`{label}` on {title})"
 
 
 METHODS: dict[str, Method] = {method.label: method for methods in PEERS.values() for method in methods}
