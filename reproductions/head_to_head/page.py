@@ -286,7 +286,7 @@ def claims_table() -> str:
 
 
 def _of_ours(moved: str) -> tuple[str, str, str, str]:
-    outside = "the number of learners; names of actions and the longest sequence are declared"
+    outside = "the number of learners; names of actions and a bound of the rows per learner are declared"
     noise = "the operating system's entropy; seeded on this page, where nothing is given out"
     return "a learner (replace one)", moved, outside, noise
 
@@ -315,7 +315,7 @@ CHECKED = {
     "mostlyai": (
         "a learner, as stated; a row where categories are found",
         "moves {counts_moved} counts of categories behind Laplace noise of scale {laplace_scale}, whose stated "
-        "sensitivity is 1, and her own action is kept in {own_action_kept} of analyses (1 is always); leaving her out "
+        "sensitivity is 1, and her own action is kept in a share of {own_action_kept} of analyses; leaving her out "
         "of a batch of {batch} moves the sum of clipped gradients by {gradient_moved}, where {clipping_norm} is stated",
         "the validation loss of a fifth of the learners: one of five who are set aside moves it by "
         "{validation_loss_moved} (of {validation_loss}), and the accountant charges {validation_epsilon} for it; "
