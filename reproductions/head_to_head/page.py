@@ -235,12 +235,12 @@ def better_at_equal_cover() -> str:
         if DEFAULT not in means(log):
             continue
         words = [
-            f"`{label}` in {column.title} by {gain:.3f}"
+            f"{column.title} (`{label}`, by {gain:.3f})"
             for column, (_, peers) in winners(log).items()
             for gain, label, _ in peers
             if METHODS[label].covers == LEARNER
         ]
-        lines.append(f"- On {title}: {', '.join(words) or 'none'}.")
+        lines.append(f"- On {title}: {'; '.join(words) or 'none'}.")
     return "\n".join(lines)
 
 

@@ -146,6 +146,9 @@ def test_the_page_shows_what_was_measured_and_what_was_not(monkeypatch, tmp_path
     best = page.best_table("classroom")
     assert "|  | ours, covers a learner | others, covers a row | others, covers nothing |" in best
     assert f"| 0.250 (`{ours}`) | 0.400 (`{peer}`) | – |" in best
+    # The peer that is better covers a row alone.
+    monkeypatch.setattr(page, "LOGS", {"classroom": "the classroom"})
+    assert page.better_at_equal_cover() == "- On the classroom: none."
     assert page.better("classroom") == (
         "- actions: total variation (ours: 0.150): `opendp MST, per row` by 0.100 (0.050)."
     )
