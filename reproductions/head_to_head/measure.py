@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
 
@@ -12,10 +12,10 @@ import typer
 
 from reproductions.head_to_head.claims import measure_claims
 from reproductions.head_to_head.environments import ENVIRONMENTS
-from reproductions.head_to_head.methods import PEERS
+from reproductions.head_to_head.methods import PEERS, Method
 from reproductions.head_to_head.trials import try_method
 from reproductions.pages import DATA, rows_of, tables_of, write_rows
-from understudy.errors import UnderstudyError
+from understudy.errors import MissingError, UnderstudyError
 from understudy.logs.interactions import Interactions
 from understudy.logs.reading import read_log
 from understudy.logs.simulate import RARE_PATHS, Classroom
@@ -23,7 +23,9 @@ from understudy.logs.simulate import RARE_PATHS, Classroom
 TABLES = tables_of("head_to_head")
 RESULTS = TABLES / "results.csv"
 # A long measurement leaves the machine to others.
-NICENESS = 15
+NICENESS = 19
+# Halves of a method whose first fit takes at most so many seconds of processor time; of others there is one.
+N_HALVES, FAST_SECONDS = 3, 120.0
 
 
 def _assistments() -> Interactions:
@@ -38,26 +40,50 @@ LOGS: dict[str, Callable[[], Interactions]] = {
 
 
 def measure_methods(part: str) -> None:
-    """The methods of a part on every log; a method that cannot be run has a row that says why."""
+    """The methods of a part on every log that is there: one half, and two more where a fit is fast.
+
+    What was measured by the same program before stays as it is, so a run that was stopped goes on where it ended.
+    """
     os.nice(max(0, NICENESS - os.nice(0)))
     for name, read in LOGS.items():
-        log = read().declare()
+        try:
+            log = read().declare()
+        except UnderstudyError as error:
+            typer.echo(f"{name}: skipped: {error.message}")
+            continue
         for method in PEERS[part]:
-            for seed in range(method.n_seeds):
-                typer.echo(f"{name}: {method.label}, half {seed + 1} of {method.n_seeds}")
-                try:
-                    row = try_method(log, method, seed)
-                except UnderstudyError as error:
-                    typer.echo(f"  skipped: {error.message}")
-                    row = {"method": method.label, "seed": seed, "problem": error.message}
-                keep({"log": name, "problem": "", **row})
+            for seed in range(N_HALVES):
+                row = _cell(name, log, method, seed)
+                if not row.get("seconds") or float(row["seconds"]) > FAST_SECONDS:
+                    break
+
+
+def _cell(name: str, log: Interactions, method: Method, seed: int) -> dict[str, Any]:
+    """The row of a method on one half: what was measured before, or is now."""
+    words = f"{name}: {method.label}, half {seed + 1}"
+    key = (name, method.label, str(seed))
+    before = next((row for row in _measured() if _key(row) == key), None)
+    try:
+        made_by = method.fingerprint()
+        if before and before.get("made_by") == made_by:
+            typer.echo(f"{words}: measured before")
+            return before
+        typer.echo(words)
+        row = try_method(log, method, seed)
+    except UnderstudyError as error:
+        typer.echo(f"  skipped: {error.message}")
+        if isinstance(error, MissingError) and before:
+            return before
+        made_by = "" if isinstance(error, MissingError) else made_by
+        row = {"method": method.label, "seed": seed, "problem": error.message}
+    row = {"log": name, "problem": "", **row, "made_by": made_by}
+    keep(row)
+    return row
 
 
 def keep(row: dict[str, Any]) -> None:
-    """Write a row in the place of the one that was measured before."""
-    key = (row["log"], row["method"], str(row["seed"]))
-    rows: list[dict[str, Any]] = rows_of(RESULTS) if RESULTS.exists() else []
-    rows = [old for old in rows if (old["log"], old["method"], old["seed"]) != key]
+    """Write a row in the place of the one that was measured before, and of other halves by another program."""
+    rows: list[dict[str, Any]] = [old for old in _measured() if not _is_replaced(old, row)]
     rows.append({name: f"{value:.4f}" if isinstance(value, float) else value for name, value in row.items()})
     place = {method.label: number for number, method in enumerate(sum(PEERS.values(), ()))}
     rows.sort(key=lambda r: (list(LOGS).index(r["log"]), place.get(r["method"], len(place)), int(r["seed"])))
@@ -65,15 +91,31 @@ def keep(row: dict[str, Any]) -> None:
     write_rows(RESULTS, header, [[written.get(name, "") for name in header] for written in rows])
 
 
+def _measured() -> list[dict[str, str]]:
+    return rows_of(RESULTS) if RESULTS.exists() else []
+
+
+def _is_replaced(old: Mapping[str, Any], row: Mapping[str, Any]) -> bool:
+    *method, half = _key(old)
+    *same, this = _key(row)
+    return method == same and (half == this or old.get("made_by") != row.get("made_by"))
+
+
+def _key(row: Mapping[str, Any]) -> tuple[str, str, str]:
+    return row["log"], row["method"], str(row["seed"])
+
+
 def measure_versions() -> None:
-    """The versions of the peers, or why they are not there."""
-    rows = []
+    """The versions of the peers; of those that do not install, the version that was measured before."""
+    table = TABLES / "peers.csv"
+    found = {row["peer"]: tuple(row.values()) for row in rows_of(table)} if table.exists() else {}
     for environment in ENVIRONMENTS:
         try:
-            rows.append((environment.name, environment.version(), ""))
+            found[environment.name] = (environment.name, environment.version(), "")
         except UnderstudyError as error:
-            rows.append((environment.name, "", error.message))
-    write_rows(TABLES / "peers.csv", ("peer", "version", "problem"), rows)
+            typer.echo(f"{environment.name}: skipped: {error.message}")
+            found.setdefault(environment.name, (environment.name, "", error.message))
+    write_rows(table, ("peer", "version", "problem"), list(found.values()))
 
 
 PARTS: dict[str, Callable[[], None]] = {

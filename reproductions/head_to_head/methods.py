@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+from reproductions.head_to_head import privtrace
 from reproductions.head_to_head.environments import (
     DATASYNTHESIZER,
     MOSTLYAI,
@@ -15,12 +17,15 @@ from reproductions.head_to_head.environments import (
     SDV,
     Environment,
 )
+from understudy.logs import generators, models
 
 PROGRAMS = Path(__file__).parent / "programs"
+# What decides about the synthetic logs of our own generators.
+OUR_SOURCES = (Path(generators.__file__).parent, Path(models.__file__).parent)
 EPSILON = 8.0
 NOTHING, ROW, LEARNER = "nothing", "a row", "a learner"
-# Training of networks that stop by the clock.
-MINUTES = 10.0
+# Training of networks that stop by the clock: what is left of the limit of a fit is for sampling.
+MINUTES = 8.0
 # A learner's rows where these are the unit of privacy of a table: a public bound, a little above the mean length.
 MOST_STEPS = 64
 
@@ -32,7 +37,7 @@ class Method:
     `covers` is what its guarantee is for, as it is stated. `command` is what follows the interpreter, with `{train}`,
     `{out}`, `{domain}`, `{seed}`, `{delta}` and `{rho}` in it. A generator of tables reads and writes the flat table of
     steps. Of a learner it sees `most_steps` steps or rows, of all learners `most_learners`, where it could not cope
-    with more. Fast ones are refitted by attacks.
+    with more. A generator of ours may be `refitted` by attacks.
     """
 
     label: str
@@ -42,8 +47,24 @@ class Method:
     form: Literal["sequences", "table"] = "sequences"
     most_steps: int | None = None
     most_learners: int | None = None
-    n_seeds: int = 1
     refitted: bool = False
+
+    def fingerprint(self) -> str:
+        """Changes with the settings, the peer's version, and the programs and generators that the command runs."""
+        if self.environment is None:
+            sources = [Path(privtrace.__file__)]
+            sources += [path for folder in OUR_SOURCES for path in sorted(folder.glob("*.py"))]
+            version = ""
+        else:
+            sources = [Path(self.command[0])]
+            version = self.environment.version()
+        # Paths differ from clone to clone.
+        parts = [
+            repr(self).replace(str(PROGRAMS), ""),
+            version,
+            *(path.read_text("utf-8") for path in sources),
+        ]
+        return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:12]
 
     def words(self, values: Mapping[str, object]) -> list[str]:
         """The command in full."""
@@ -51,10 +72,10 @@ class Method:
         return [python, *(word.format(**values) for word in self.command)]
 
 
-def _ours(method: str, covers: str, *, refitted: bool = True) -> Method:
+def _ours(method: str, covers: str) -> Method:
     module = "reproductions.head_to_head.programs.ours"
     command = ("-m", module, "{train}", "{out}", "{domain}", method, "{seed}")
-    return Method(method, covers, command, n_seeds=3 if refitted else 1, refitted=refitted)
+    return Method(method, covers, command, refitted=True)
 
 
 def _marginals(algorithm: str, *, unit: Literal["row", "learner"]) -> Method:
@@ -88,11 +109,12 @@ PEERS: dict[str, tuple[Method, ...]] = {
     "ours": (
         _ours("markov", NOTHING),
         _ours("runs", NOTHING),
-        _ours("gru", NOTHING, refitted=False),
+        _ours("gru", NOTHING),
         _ours(f"markov-dp:epsilon={EPSILON:g}", LEARNER),
         _ours(f"runs-dp:epsilon={EPSILON:g}", LEARNER),
-        _ours(f"gru-dp:epsilon={EPSILON:g}", LEARNER, refitted=False),
+        _ours(f"gru-dp:epsilon={EPSILON:g}", LEARNER),
         _ours("markov-dp:epsilon=2", LEARNER),
+        _ours("runs-dp:epsilon=2", LEARNER),
     ),
     "privtrace": (_ours(f"privtrace:{EPSILON:g}", LEARNER),),
     "datasynthesizer": (

@@ -6,8 +6,18 @@ from dataclasses import dataclass
 from statistics import fmean
 
 from reproductions.head_to_head.claims import TABLE as CLAIMS
-from reproductions.head_to_head.methods import LEARNER, MINUTES, MOST_STEPS, NOTHING, PEERS, ROW, Method
-from reproductions.head_to_head.trials import N_REFITS
+from reproductions.head_to_head.measure import FAST_SECONDS, N_HALVES
+from reproductions.head_to_head.methods import (
+    EPSILON,
+    LEARNER,
+    MINUTES,
+    MOST_STEPS,
+    NOTHING,
+    PEERS,
+    ROW,
+    Method,
+)
+from reproductions.head_to_head.trials import MOST_SECONDS, N_REFITS, REFITTED_SECONDS
 from reproductions.pages import fill, markdown_table, rows_of, tables_of
 
 TABLES = tables_of("head_to_head")
@@ -63,6 +73,13 @@ def page() -> str:
             **{name.replace("-", "_"): _log_tables(name) for name in LOGS},
             **{f"{name.replace('-', '_')}_better": better(name) for name in LOGS},
             "best": best_table("assistments"),
+            "better_at_equal_cover": better_at_equal_cover(),
+            "strongest_row": strongest(ROW),
+            "strongest_learner": strongest(LEARNER),
+            "most_minutes": f"{MOST_SECONDS / 60:g}",
+            "n_halves": str(N_HALVES),
+            "fast_seconds": f"{FAST_SECONDS:g}",
+            "refitted_seconds": f"{REFITTED_SECONDS:g}",
             "claims": claims_table(),
             "datasynthesizer_chance": _facts()["datasynthesizer"].get(
                 "chance_of_the_best_parent", "(not checked)"
@@ -120,7 +137,7 @@ def _table(found: Means, columns: tuple[Column, ...], *, attacks: bool = False) 
             continue
         row = found[label]
         if row.get("problem"):
-            rows.append([f"`{label}`", method.covers, f"not measured: {row['problem']}"])
+            rows.append([f"`{label}`", method.covers, str(row["problem"])])
             rows[-1] += [""] * (len(header) - 3)
             continue
         cells = [_cell(row, column, best[column.name]) for column in columns]
@@ -174,41 +191,77 @@ def best_table(log: str) -> str:
     return markdown_table(["", *groups], rows)
 
 
-def better(log: str) -> str:
-    """Where a peer that covers a learner, or covers less, is better than our best at the same epsilon."""
+Winners = list[tuple[float, str, float]]
+
+
+def winners(log: str) -> dict[Column, tuple[float, Winners]]:
+    """By column: our default's figure, and the peers that are better with by how much and theirs, the best first."""
     found = means(log)
-    ours = {label: row for label, row in found.items() if label in OUR_PRIVATE and not row.get("problem")}
-    if not ours:
+    ours = found.get(DEFAULT, {})
+    better_peers: dict[Column, tuple[float, Winners]] = {}
+    for column in COMPARED:
+        if column.name not in ours:
+            continue
+        reached = float(ours[column.name])
+        gains = [
+            (
+                (reached - float(row[column.name])) * (1 if column.lower else -1),
+                label,
+                float(row[column.name]),
+            )
+            for label, row in found.items()
+            if label not in OUR_LABELS and column.name in row
+        ]
+        if better := sorted((gain for gain in gains if gain[0] > MATTERS), reverse=True):
+            better_peers[column] = reached, better
+    return better_peers
+
+
+def better(log: str) -> str:
+    """Where a peer, whatever it covers, is better than our default, and by how much."""
+    if DEFAULT not in means(log):
         return "Not measured."
     lines = []
-    for column in COMPARED:
-        reached = [float(row[column.name]) for row in ours.values() if column.name in row]
-        if not reached:
-            continue
-        best = min(reached) if column.lower else max(reached)
-        winners = []
-        for label, row in found.items():
-            if label in OUR_LABELS or column.name not in row:
-                continue
-            gain = (best - float(row[column.name])) * (1 if column.lower else -1)
-            if gain > MATTERS:
-                winners.append((gain, label, float(row[column.name])))
-        if winners:
-            words = ", ".join(
-                f"`{label}` by {gain:.3f} ({value:.3f})"
-                for gain, label, value in sorted(winners, reverse=True)
-            )
-            lines.append(f"- {column.title} (ours: {best:.3f}): {words}.")
+    for column, (reached, peers) in winners(log).items():
+        words = ", ".join(f"`{label}` by {gain:.3f} ({value:.3f})" for gain, label, value in peers)
+        lines.append(f"- {column.title} (ours: {reached:.3f}): {words}.")
     return "\n".join(lines) or f"On {LOGS[log]}, none."
+
+
+def better_at_equal_cover() -> str:
+    """A line per log: the peers that protect a learner as ours do, and are better than our default."""
+    lines = []
+    for log, title in LOGS.items():
+        if DEFAULT not in means(log):
+            continue
+        words = [
+            f"{column.title} (`{label}`, by {gain:.3f})"
+            for column, (_, peers) in winners(log).items()
+            for gain, label, _ in peers
+            if METHODS[label].covers == LEARNER
+        ]
+        lines.append(f"- On {title}: {'; '.join(words) or 'none'}.")
+    return "\n".join(lines)
+
+
+def strongest(covers: str) -> str:
+    """The strongest attack without refits on any method that covers this, on any log."""
+    found = [
+        (float(row["auc"]), label, LOGS[log])
+        for log in LOGS
+        for label, row in means(log).items()
+        if "auc" in row and METHODS[label].covers == covers
+    ]
+    auc, label, title = max(found)
+    return f"{auc:.2f} (`{label}` on {title})"
 
 
 METHODS: dict[str, Method] = {method.label: method for methods in PEERS.values() for method in methods}
 OUR_LABELS = tuple(method.label for method in PEERS["ours"])
+# What `release` takes unless another is asked for.
+DEFAULT = f"runs-dp:epsilon={EPSILON:g}"
 # Not at the epsilon of the peers.
-LESS_EPSILON = ("markov-dp:epsilon=2",)
-OUR_PRIVATE = tuple(
-    method.label for method in PEERS["ours"] if method.covers == LEARNER and method.label not in LESS_EPSILON
-)
+LESS_EPSILON = tuple(label for label in OUR_LABELS if label.endswith("epsilon=2"))
 
 
 def _versions() -> str:
@@ -225,20 +278,26 @@ def claims_table() -> str:
         cells = (
             (unit, f"not checked: {found['problem']}", "", "")
             if "problem" in found
-            else (unit, moved.format(**found), outside, noise.format(**found))
+            else (unit, *(text.format(**found) for text in (moved, outside, noise)))
         )
         rows.append([peer, *cells])
     header = ["", "epsilon is for", "one learner with 300 rows, measured", "outside of epsilon", "noise"]
     return markdown_table(header, rows)
 
 
+def _of_ours(moved: str) -> tuple[str, str, str, str]:
+    outside = "the number of learners; names of actions and a bound of the rows per learner are declared"
+    noise = "the operating system's entropy; seeded on this page, where nothing is given out"
+    return "a learner (replace one)", moved, outside, noise
+
+
 # By peer: the unit of its epsilon, what the check found, what else is read off the data, and where noise comes from.
 CHECKED = {
-    "ours": (
-        "a learner (replace one)",
-        "uses rho {rho_used} of the {rho_stated} that are stated",
-        "the number of learners; names of actions and the longest sequence are declared",
-        "the operating system's entropy; seeded on this page, where nothing is given out",
+    "markov-dp": _of_ours("uses rho {rho_used} of the {rho_stated} that are stated"),
+    "runs-dp": _of_ours("uses rho {rho_used} of the {rho_stated} that are stated"),
+    "gru-dp": _of_ours(
+        "moves the sum of clipped gradients by at most {gradient_moved} clipping norms in each of {steps} steps, "
+        "where 2 are stated"
     ),
     "privtrace": (
         "a learner (add or remove one; replacing one costs twice the epsilon)",
@@ -256,11 +315,12 @@ CHECKED = {
     "mostlyai": (
         "a learner, as stated; a row where categories are found",
         "moves {counts_moved} counts of categories behind Laplace noise of scale {laplace_scale}, whose stated "
-        "sensitivity is 1, and her own action is kept in {own_action_kept} of analyses (1 is always); leaving her out "
+        "sensitivity is 1, and her own action is kept in a share of {own_action_kept} of analyses; leaving her out "
         "of a batch of {batch} moves the sum of clipped gradients by {gradient_moved}, where {clipping_norm} is stated",
-        "the validation loss: a fifth of the learners choose the checkpoint, the learning rate and the end of "
-        "training; the number of learners",
-        "numpy's and torch's generators for simulations; Opacus' secure mode is off",
+        "the validation loss of a fifth of the learners: one of five who are set aside moves it by "
+        "{validation_loss_moved} (of {validation_loss}), and the accountant charges {validation_epsilon} for it; "
+        "the number of learners",
+        "numpy's and torch's generators for simulations; Opacus' `secure_mode` is {secure_mode}",
     ),
     "datasynthesizer": (
         "a row",

@@ -5,10 +5,13 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import signal
 import subprocess
+import sys
 import tempfile
 import threading
 from dataclasses import dataclass
+from math import ceil
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +24,7 @@ from reproductions.head_to_head.generators import generator_of
 from reproductions.head_to_head.methods import EPSILON, PROGRAMS, Method
 from reproductions.pages import ROOT
 from understudy.core.privacy.composition import default_delta
-from understudy.errors import DataError, MissingError
+from understudy.errors import DataError, UnderstudyError
 from understudy.logs.audit import judged_chance, judged_risk, membership_scores
 from understudy.logs.generators.budget import budget
 from understudy.logs.generators.private_sums import first_rows
@@ -29,9 +32,17 @@ from understudy.logs.interactions import Interactions, joined
 from understudy.logs.trial import Split, attacker_knowledge, shadow_attack_on
 from understudy.logs.utility import measure
 
-# No process of a method may take longer.
-MOST_SECONDS = 30 * 60
-N_REFITS = 8
+# No process of a method may take more processor time.
+MOST_SECONDS = 12 * 60
+# Attacks that refit a method do so this often, with methods that run here and are fitted in at most so many seconds.
+N_REFITS, REFITTED_SECONDS = 8, 20.0
+# Limits its own processor time and becomes the program: a limit that the parent sets would be the parent's.
+LIMITED = (
+    "import os, resource, sys; n = int(sys.argv[1]); "
+    "resource.setrlimit(resource.RLIMIT_CPU, (n, n + 5)); os.execv(sys.argv[2], sys.argv[2:])"
+)
+# Seconds of the clock per second of processor time after which a process is taken to wait for something.
+MOST_WAITING = 5
 # Rows of a synthetic learner whom nothing ends.
 LONGEST = 1000
 
@@ -52,13 +63,14 @@ def try_method(log: Interactions, method: Method, seed: int) -> dict[str, Any]:
     if method.most_learners is not None and used.n_learners > method.most_learners:
         used = used.select(np.sort(rng.permutation(used.n_learners)[: method.most_learners]))
     synthetic, cost = _synthetic(method, used, seed, rng)
+    refitted = method.label if method.refitted and cost.seconds <= REFITTED_SECONDS else None
     row: dict[str, Any] = {
         "method": method.label,
         "seed": seed,
         "trained_learners": used.n_learners,
         "n_rows": synthetic.n_rows,
         **measure(split.real, synthetic),
-        **_attacked(split, used, method, synthetic, rng),
+        **_attacked(split, used, synthetic, rng, refitted),
         "seconds": cost.seconds,
         "megabytes": cost.megabytes,
     }
@@ -69,10 +81,13 @@ def try_method(log: Interactions, method: Method, seed: int) -> dict[str, Any]:
 def run(words: list[str], most_seconds: float = MOST_SECONDS) -> tuple[str, Cost]:
     """What a process printed, and its cost; one thread, so that seconds compare."""
     one_thread = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
-    environment = os.environ | one_thread | {"PYTHONPATH": str(ROOT)}
+    # The clone that asks is the one that is measured, also where another one is installed.
+    environment = os.environ | one_thread | {"PYTHONPATH": f"{ROOT / 'src'}{os.pathsep}{ROOT}"}
+    limited = [sys.executable, "-c", LIMITED, str(ceil(most_seconds)), *words]
     with tempfile.TemporaryFile("w+", encoding="utf-8") as printed, open(os.devnull, "w") as nowhere:
-        process = subprocess.Popen(words, stdout=printed, stderr=nowhere, env=environment, cwd=ROOT)
-        timer = threading.Timer(most_seconds, process.kill)
+        process = subprocess.Popen(limited, stdout=printed, stderr=nowhere, env=environment, cwd=ROOT)
+        # One that waits for something uses no processor.
+        timer = threading.Timer(MOST_WAITING * most_seconds, process.kill)
         timer.start()
         # Not `wait`: the memory of this child alone is asked for.
         _, status, usage = os.wait4(process.pid, 0)
@@ -81,12 +96,17 @@ def run(words: list[str], most_seconds: float = MOST_SECONDS) -> tuple[str, Cost
         process.returncode = os.waitstatus_to_exitcode(status)
         printed.seek(0)
         text = printed.read()
+    if was_killed or process.returncode == -signal.SIGXCPU:
+        raise DataError(
+            f"not finished in {most_seconds / 60:g} minutes of processor time.",
+            hint="try it by hand.",
+            code="program-too-slow",
+        )
     if process.returncode:
         # What it printed may quote rows.
-        ending = (
-            f"took longer than {most_seconds:.0f} s" if was_killed else f"ended with {process.returncode}"
+        raise DataError(
+            f"the program ended with {process.returncode}.", hint="try it by hand.", code="program-failed"
         )
-        raise DataError(f"the program {ending}.", hint="try it by hand.", code="program-failed")
     return text, Cost(usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024)
 
 
@@ -124,9 +144,9 @@ def _synthetic(
 
 
 def _attacked(
-    split: Split, used: Interactions, method: Method, synthetic: Interactions, rng: np.random.Generator
+    split: Split, used: Interactions, synthetic: Interactions, rng: np.random.Generator, refitted: str | None
 ) -> dict[str, Any]:
-    """The strongest attack without refits, and with them where the method is fast."""
+    """The strongest attack without refits, and with those of the method `refitted`."""
     outsiders = split.real.held_out
     if used.n_learners < split.real.training.n_learners:
         outsiders = outsiders.select(np.sort(rng.permutation(outsiders.n_learners)[: used.n_learners]))
@@ -144,10 +164,10 @@ def _attacked(
         "auc_chance_high": chance.high,
         "found_at_1pct": risk.most_found.tpr_at_1pct,
     }
-    if method.refitted:
-        shadow = shadow_attack_on(generator_of(method.label), knowledge, N_REFITS)
-        refitted = judged_risk(knowledge, member, shadow.scores(synthetic, scores), rng).worst
-        row |= {"auc_refits": max(risk.worst.auc, refitted.auc)}
+    if refitted:
+        shadow = shadow_attack_on(generator_of(refitted), knowledge, N_REFITS)
+        worst = judged_risk(knowledge, member, shadow.scores(synthetic, scores), rng).worst
+        row |= {"auc_refits": max(risk.worst.auc, worst.auc)}
     return row
 
 
@@ -159,7 +179,8 @@ def own_scores(real: Interactions, synthetic: Interactions) -> dict[str, float]:
         for log, path in zip((real, synthetic), paths, strict=True):
             log.to_polars("learner-").write_csv(path)
         for environment in (SDV, MOSTLYAI):
-            with contextlib.suppress(MissingError):
+            # A score that its peer cannot give is left out.
+            with contextlib.suppress(UnderstudyError):
                 program = PROGRAMS / f"{environment.name}_quality.py"
                 text, _ = run([str(environment.python()), str(program), *map(str, paths)])
                 scores = json.loads(text.splitlines()[-1])

@@ -24,6 +24,8 @@ def scores(real: pd.DataFrame, synthetic: pd.DataFrame) -> dict[str, float]:
             trn_tgt_data=real,
             tgt_context_key="learner",
             report_path=Path(folder) / "report.html",
+            # Distances between embeddings are not read here, and take longest; mostlyai's own kit asks for as few.
+            max_sample_size_embeddings=1000,
         )
     return {"accuracy": float(metrics.accuracy.overall), "coherence": float(metrics.accuracy.coherence)}
 

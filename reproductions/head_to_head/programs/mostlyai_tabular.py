@@ -11,9 +11,12 @@ from __future__ import annotations
 import json
 import sys
 import tempfile
+import time
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
+from unittest import mock
 
 import pandas as pd
 import torch
@@ -61,6 +64,8 @@ def generate(train: str, out: str, seed: int, epsilon: float, delta: float, minu
         privacy = DifferentialPrivacyConfig(
             max_epsilon=epsilon, delta=delta, value_protection_epsilon=VALUE_SHARE * epsilon
         )
+    # Training stops by the clock: here by that of the process, since others use the machine.
+    training.time = SimpleNamespace(time=time.process_time)
     with tempfile.TemporaryDirectory() as folder:
         prepare(log, folder, privacy)
         engine.train(max_training_time=minutes, differential_privacy=privacy, workspace_dir=folder)
@@ -100,17 +105,14 @@ def value_protection() -> dict[str, Any]:
         epsilons.append(epsilon)
         return original(value_counts, epsilon, threshold)
 
-    categorical.dp_non_rare = spy
     n_kept = 0
-    try:
+    with mock.patch.object(categorical, "dp_non_rare", spy):
         for number in range(N_ANALYSES):
             with tempfile.TemporaryDirectory() as folder:
                 set_random_state(number)
                 prepare(classroom(with_her=number > 0), folder, DifferentialPrivacyConfig())
                 stats = Path(folder, "ModelStore", "tgt-stats", "stats.json").read_text(encoding="utf-8")
                 n_kept += OWN_ACTION in json.loads(stats)["columns"]["action"]["codes"]
-    finally:
-        categorical.dp_non_rare = original
     # Two columns each time; the first analysis is that without her.
     without, with_her = counts[0], counts[2]
     moved = sum(abs(with_her.get(name, 0) - without.get(name, 0)) for name in {*without, *with_her})
@@ -119,6 +121,37 @@ def value_protection() -> dict[str, Any]:
         "laplace_scale": 1 / epsilons[0],
         "own_action_kept": n_kept / (N_ANALYSES - 1),
     }
+
+
+def train_for_an_epoch(*, set_her_aside: bool) -> None:
+    """Train on the class with her, among those who train or among the five who are set aside for validation."""
+    # So many epsilons for categories and lengths that forty learners are enough to find them.
+    privacy = DifferentialPrivacyConfig(value_protection_epsilon=1000.0)
+    log = classroom(with_her=True)
+
+    def split(keys: pd.Series) -> tuple[pd.Series, pd.Series]:
+        aside = keys.isin(["she" if set_her_aside else "learner 4", *(f"learner {i}" for i in range(4))])
+        return keys[~aside], keys[aside]
+
+    with tempfile.TemporaryDirectory() as folder:
+        set_random_state(1)
+        prepare(log, folder, privacy, split)
+        training.train(
+            max_epochs=1,
+            batch_size=len(log),
+            enable_flexible_generation=False,
+            differential_privacy=privacy,
+            workspace_dir=folder,
+        )
+
+
+def others(batch: dict[str, torch.Tensor]) -> torch.Tensor:
+    """All learners of a batch but the one with most rows."""
+    # The reverse index of a padded row is 0.
+    index = next(value for name, value in batch.items() if name.startswith(common.RIDX_SUB_COLUMN_PREFIX))
+    lengths = index.squeeze(-1).ne(0).sum(1)
+    everybody = torch.arange(len(lengths))
+    return everybody[everybody != lengths.argmax()]
 
 
 def gradient() -> dict[str, float]:
@@ -134,33 +167,14 @@ def gradient() -> dict[str, float]:
             seen.update(model=model, batch=batch)
         return original(model, batch)
 
-    training._calculate_sample_losses = spy
-    # So many epsilons for categories and lengths that forty learners are enough to find them.
-    privacy = DifferentialPrivacyConfig(value_protection_epsilon=1000.0)
-    try:
-        with tempfile.TemporaryDirectory() as folder:
-            set_random_state(1)
-            log = classroom(with_her=True)
-            prepare(log, folder, privacy, lambda keys: (keys.iloc[5:], keys.iloc[:5]))
-            training.train(
-                max_epochs=1,
-                batch_size=len(log),
-                enable_flexible_generation=False,
-                differential_privacy=privacy,
-                workspace_dir=folder,
-            )
-    finally:
-        training._calculate_sample_losses = original
+    with mock.patch.object(training, "_calculate_sample_losses", spy):
+        train_for_an_epoch(set_her_aside=False)
     model, batch = seen["model"], seen["batch"]
-    # The reverse index of a padded row is 0.
-    index = next(value for name, value in batch.items() if name.startswith(common.RIDX_SUB_COLUMN_PREFIX))
-    lengths = index.squeeze(-1).ne(0).sum(1)
     # What is drawn anew for each batch must not tell the two apart.
     for part in model.modules():
         if isinstance(part, torch.nn.Dropout):
             part.p = 0.0
-    everybody = torch.arange(len(lengths))
-    others = everybody[everybody != lengths.argmax()]
+    norm = DifferentialPrivacyConfig().max_grad_norm
 
     def clipped_sum(chosen: torch.Tensor) -> torch.Tensor:
         model.zero_grad(set_to_none=True)
@@ -169,19 +183,56 @@ def gradient() -> dict[str, float]:
             p.grad_sample.reshape(len(chosen), -1) for p in model.parameters() if p.grad_sample is not None
         ]
         whole = torch.cat(parts, dim=1)
-        factor = (privacy.max_grad_norm / whole.norm(dim=1)).clamp(max=1.0)
+        factor = (norm / whole.norm(dim=1)).clamp(max=1.0)
         total: torch.Tensor = (whole * factor[:, None]).sum(0)
         return total
 
+    rest = others(batch)
     return {
-        "gradient_moved": float((clipped_sum(everybody) - clipped_sum(others)).norm()),
-        "clipping_norm": privacy.max_grad_norm,
-        "batch": len(everybody),
+        "gradient_moved": float((clipped_sum(torch.arange(len(rest) + 1)) - clipped_sum(rest)).norm()),
+        "clipping_norm": norm,
+        "batch": len(rest) + 1,
+    }
+
+
+def validation() -> dict[str, Any]:
+    """What one learner moves of the validation loss, and what the accountant charges for that loss."""
+    engines: list[Any] = []
+    losses: list[float] = []
+    charged: list[float] = []
+    original: Callable[..., float] = training._calculate_val_loss
+
+    class Engine(training.PrivacyEngine):  # type: ignore[misc]
+        def __init__(self, *given: Any, **named: Any) -> None:
+            super().__init__(*given, **named)
+            engines.append(self)
+
+    def spy(model: Any, val_dataloader: Any) -> float:
+        before = engines[-1].get_epsilon(1e-5)
+        batches = list(val_dataloader)
+        loss = original(model=model, val_dataloader=batches)
+        hers = max(range(len(batches)), key=lambda i: max(value.shape[1] for value in batches[i].values()))
+        rest = others(batches[hers])
+        batches[hers] = {name: value[rest] for name, value in batches[hers].items()}
+        losses.extend((loss, original(model=model, val_dataloader=batches)))
+        charged.append(engines[-1].get_epsilon(1e-5) - before)
+        return loss
+
+    with (
+        mock.patch.object(training, "PrivacyEngine", Engine),
+        mock.patch.object(training, "_calculate_val_loss", spy),
+    ):
+        train_for_an_epoch(set_her_aside=True)
+    return {
+        "validation_loss": losses[0],
+        "validation_loss_moved": abs(losses[0] - losses[1]),
+        "validation_epsilon": charged[0],
+        "secure_mode": engines[0].secure_mode,
     }
 
 
 if __name__ == "__main__":
     if sys.argv[1] == "check":
-        print(json.dumps(value_protection() | gradient()))
+        print(json.dumps(value_protection() | gradient() | validation()))
     if sys.argv[1] == "generate":
         generate(sys.argv[2], sys.argv[3], int(sys.argv[4]), *map(float, sys.argv[5:8]))

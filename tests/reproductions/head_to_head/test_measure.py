@@ -68,32 +68,66 @@ def test_a_method_that_copies_its_rows_is_perfect_and_found_out():
 def test_a_program_that_fails_or_takes_too_long_says_nothing_of_its_input():
     for code, seconds, words in (
         ("print('Ada'); 1 / 0", 60, "ended with 1"),
-        ("while True: pass", 0.2, "longer"),
+        ("while True: pass", 1, "not finished"),
     ):
         with pytest.raises(DataError, match=words) as raised:
             run([sys.executable, "-c", code], seconds)
         assert "Ada" not in str(raised.value)
 
 
-def test_methods_are_measured_again_in_their_place_and_skipped_with_a_message(monkeypatch, tmp_path, capsys):
+@pytest.fixture
+def results(monkeypatch, tmp_path):
+    """A table of results with one small log and two methods, of which one does not install."""
     monkeypatch.setattr(measure, "RESULTS", tmp_path / "results.csv")
-    monkeypatch.setattr(measure.os, "nice", lambda _: 15)
-    monkeypatch.setattr(measure, "LOGS", {"classroom": lambda: LOG.simulate(np.random.default_rng(1))})
+    monkeypatch.setattr(measure.os, "nice", lambda _: 19)
+    logs = {"classroom": lambda: LOG.simulate(np.random.default_rng(1)), "absent": no_log}
+    monkeypatch.setattr(measure, "LOGS", logs)
     methods = (Method("copy", NOTHING, COPY), Method("absent", NOTHING, COPY, NOWHERE))
     monkeypatch.setattr(measure, "PEERS", {"both": methods})
-    for _ in range(2):
-        measure.measure_methods("both")
-    assert "skipped: the environment of nowhere cannot be made" in capsys.readouterr().out
-    copied, absent = rows_of(tmp_path / "results.csv")
-    assert (copied["method"], copied["problem"], copied["action_tv"]) == ("copy", "", "0.0000")
-    assert absent["method"] == "absent"
+    return tmp_path / "results.csv"
+
+
+def no_log():
+    raise MissingError("there is no such log.", hint="")
+
+
+def test_methods_are_measured_on_three_halves_and_skipped_with_a_message(results, capsys):
+    measure.measure_methods("both")
+    said = capsys.readouterr().out
+    assert "skipped: the environment of nowhere cannot be made" in said
+    assert "absent: skipped: there is no such log." in said
+    *copied, absent = rows_of(results)
+    assert [(row["method"], row["seed"], row["problem"]) for row in copied] == [
+        ("copy", str(seed), "") for seed in range(3)
+    ]
+    assert copied[0]["action_tv"] == "0.0000"
+    assert (absent["method"], absent["action_tv"]) == ("absent", "")
     assert "nowhere" in absent["problem"]
-    assert absent["action_tv"] == ""
+
+
+def test_a_run_goes_on_where_it_ended_and_keeps_what_cannot_be_measured_again(results, monkeypatch, capsys):
+    measure.measure_methods("both")
+    measure.keep({"log": "classroom", "method": "absent", "seed": 0, "problem": "", "action_tv": 0.1})
+    before = rows_of(results)
+    monkeypatch.setattr(measure, "try_method", lambda *_: pytest.fail("it was measured before"))
+    measure.measure_methods("both")
+    assert capsys.readouterr().out.count("measured before") == 3
+    assert rows_of(results) == before
+
+
+def test_a_changed_method_is_measured_again_and_a_slow_one_once(results, monkeypatch):
+    measure.measure_methods("both")
+    changed = Method("copy", NOTHING, COPY, most_steps=3)
+    monkeypatch.setattr(measure, "PEERS", {"both": (changed,)})
+    monkeypatch.setattr(measure, "FAST_SECONDS", 0.0)
+    measure.measure_methods("both")
+    copied, absent = rows_of(results)
+    assert copied["made_by"] == changed.fingerprint() != absent["made_by"]
 
 
 def test_the_page_shows_what_was_measured_and_what_was_not(monkeypatch, tmp_path):
     header = ("log", "problem", "method", "seed", "wrmse_centred", "action_tv", "sdv_quality")
-    ours, peer, absent = "markov-dp:epsilon=8", "opendp MST, per row", "SDV PAR"
+    ours, peer, absent = "runs-dp:epsilon=8", "opendp MST, per row", "SDV PAR"
     rows = [
         ("classroom", "", ours, 0, 0.20, 0.10, 0.9),
         ("classroom", "", ours, 1, 0.30, 0.20, 0.9),
@@ -108,10 +142,13 @@ def test_the_page_shows_what_was_measured_and_what_was_not(monkeypatch, tmp_path
     table = page.utility_table(found)
     assert f"| `{ours}` | a learner | **0.250** | 0.150 |" in table
     assert f"| `{peer}` | a row | 0.400 | **0.050** |" in table
-    assert "not measured: it is not there." in table
+    assert "| it is not there. |" in table
     best = page.best_table("classroom")
     assert "|  | ours, covers a learner | others, covers a row | others, covers nothing |" in best
     assert f"| 0.250 (`{ours}`) | 0.400 (`{peer}`) | – |" in best
+    # The peer that is better covers a row alone.
+    monkeypatch.setattr(page, "LOGS", {"classroom": "the classroom"})
+    assert page.better_at_equal_cover() == "- On the classroom: none."
     assert page.better("classroom") == (
         "- actions: total variation (ours: 0.150): `opendp MST, per row` by 0.100 (0.050)."
     )

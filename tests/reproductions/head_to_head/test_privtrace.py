@@ -6,7 +6,7 @@ from math import sqrt
 import numpy as np
 import pytest
 
-from reproductions.head_to_head.claims import check_ours, check_privtrace
+from reproductions.head_to_head.claims import CHECKS, check_privtrace, check_steps
 from reproductions.head_to_head.privtrace import (
     PrivTrace,
     first_order,
@@ -91,5 +91,11 @@ def test_a_way_that_was_never_seen_falls_back_to_the_first_order(log):
 
 def test_what_one_learner_moves_is_what_is_stated():
     assert check_privtrace()["counts_moved"] == pytest.approx(1.0)
-    ours = check_ours()
-    assert 0 < ours["rho_used"] <= ours["rho_stated"]
+    for name in ("markov-dp", "runs-dp"):
+        facts = CHECKS[name]()
+        assert 0 < facts["rho_used"] <= facts["rho_stated"]
+
+
+def test_a_learner_moves_a_gradient_by_two_norms_at_most():
+    pytest.importorskip("opacus")
+    assert 0 < check_steps()["gradient_moved"] <= 2.0
