@@ -7,6 +7,7 @@ import secrets
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from fractions import Fraction
 from functools import cached_property
 from pathlib import Path
 from typing import Annotated, Any
@@ -24,11 +25,11 @@ from understudy.core.privacy.noise import Noise
 from understudy.core.privacy.risk import ByRisk
 from understudy.core.privacy.spending import Account, Spending
 from understudy.errors import DataError, RefusedError, UsageError
-from understudy.exams.ability_spread import estimate_spread
 from understudy.exams.estimators.conditional import fit_conditional
 from understudy.exams.estimators.joint import PENALTY, fit_joint
 from understudy.exams.estimators.marginal import fit_marginal
-from understudy.exams.estimators.noisy_totals import Prior, chance_curve, estimate_difficulties
+from understudy.exams.estimators.chances import Answering, chance_curve
+from understudy.exams.estimators.noisy_totals import Prior, estimate_difficulties
 from understudy.exams.estimators.published import (
     REASONS,
     check_choice,
@@ -54,12 +55,9 @@ NO_EPSILON = "no epsilon was given: the difficulties are fitted without any nois
 LEAST_EPSILON, MOST_EPSILON = 0.001, 100.0
 MOST_ITEMS = 20_000
 
-# The share of epsilon that finding the spread of abilities takes, and the mechanism of each way to find it.
-SPREAD_SHARE = 0.2
-SPREAD_MECHANISMS = {
-    "estimate": "discrete Laplace mechanism on the spread of scores",
-    "choose": "exponential mechanism on a choice of the spread of abilities",
-}
+# The published choice of the spread of abilities: its share of epsilon, and its mechanism.
+CHOICE_SHARE = 0.2
+CHOICE_MECHANISM = "exponential mechanism on a choice of the spread of abilities"
 
 
 class _Default(str):
@@ -94,10 +92,19 @@ class Estimation(ByRisk):
         "data. Only matters with skipped answers.",
     ] = None
     ability_sd: Annotated[
+        float | str | None,
+        "How much abilities differ: `estimate` to find it privately along with the items (the default), a standard "
+        "deviation that is known, or `choose` to find it as published for a fifth of epsilon (weak, for comparison).",
+    ] = None
+    guess: Annotated[
         float | str,
-        "How much abilities differ: a standard deviation; or `estimate` to find it privately for a fifth of epsilon, "
-        "or `choose` to do so as published (weak, for comparison).",
-    ] = 1.0
+        "The chance of a right answer without knowing it, such as 0.25 or 1/4 for four choices.",
+    ] = 0.0
+    discrimination_spread: Annotated[
+        float,
+        "How much items differ in telling learners apart, as the standard deviation of log discriminations; 0.3 is "
+        "common (default: not at all).",
+    ] = 0.0
     prior: Annotated[
         Prior | Difficulties | Path | str | None,
         "What difficulties to expect: MEAN,SD or the difficulties file of an earlier exam, private or public; never "
@@ -109,8 +116,12 @@ class Estimation(ByRisk):
     def __post_init__(self) -> None:
         if self.method is None or isinstance(self.method, _Default):
             object.__setattr__(self, "method", _Default("knorm" if self._private else "marginal"))
-        object.__setattr__(self, "ability_sd", _spread_of(self.ability_sd))
         self._check_method()
+        if self.ability_sd is None and self.method in PRIVATE:
+            object.__setattr__(self, "ability_sd", "estimate")
+        object.__setattr__(self, "ability_sd", _spread_of(self.ability_sd))
+        object.__setattr__(self, "guess", _guess_of(self.guess))
+        self._check_answering()
         if self.delta is not None and not 0 < self.delta < 1:
             raise UsageError(
                 f"delta {self.delta:.3g} was asked for; it lies between 0 and 1.",
@@ -127,12 +138,6 @@ class Estimation(ByRisk):
             raise UsageError(
                 f"the method {self.method} does not spend epsilon on the spread of abilities.",
                 hint="leave it out.",
-                settings=("ability_sd",),
-            )
-        if self.ability_sd == "estimate" and self.missing == "skipped":
-            raise UsageError(
-                "the spread of abilities cannot be estimated from scores when learners skipped items.",
-                hint="give it as a number; 1 is usual.",
                 settings=("ability_sd",),
             )
         # Refuses an earlier exam that must not be used.
@@ -176,6 +181,20 @@ class Estimation(ByRisk):
                 settings=("delta", "method"),
             )
 
+    def _check_answering(self) -> None:
+        if not 0 <= self.discrimination_spread <= 1:
+            raise UsageError(
+                f"discriminations that spread by {self.discrimination_spread:g} were asked for.",
+                hint="the standard deviation of their logarithms lies between 0 and 1; 0.3 is common.",
+                settings=("discrimination_spread",),
+            )
+        if (self.guess or self.discrimination_spread) and self.method not in PRIVATE:
+            raise UsageError(
+                f"the method {self.method} fits items that are not guessed and distinguish learners alike.",
+                hint="leave these settings out, or choose the method knorm or gaussian with an epsilon.",
+                settings=("guess", "discrimination_spread"),
+            )
+
     @cached_property
     def earlier(self) -> Difficulties | None:
         """The earlier exam whose difficulties are the prior."""
@@ -209,8 +228,8 @@ class DifficultiesOptions(Spending, Estimation):
     """How difficulties are estimated and charged."""
 
 
-def _spread_of(given: float | str) -> float | str:
-    if given in ("estimate", "choose"):
+def _spread_of(given: float | str | None) -> float | str | None:
+    if given in (None, "estimate", "choose"):
         return given
     try:
         spread = float(given)
@@ -225,6 +244,21 @@ def _spread_of(given: float | str) -> float | str:
     return spread
 
 
+def _guess_of(given: float | str) -> float:
+    """A chance as people write it: 0.25, or 1/4 for one of four choices."""
+    try:
+        guess = float(Fraction(given)) if isinstance(given, str) else float(given)
+    except (ValueError, ZeroDivisionError):
+        guess = math.nan
+    if not 0 <= guess <= 0.9:
+        raise UsageError(
+            f"a chance of guessing of '{given}' was asked for.",
+            hint="it lies between 0 and 0.9: 1/4 for four choices, 0 where answers are written.",
+            settings=("guess",),
+        )
+    return guess
+
+
 @dataclass(frozen=True)
 class DifficultiesPlan:
     """Options with all that follows from public numbers: what will be done, and what it costs."""
@@ -234,7 +268,7 @@ class DifficultiesPlan:
     missing: Missing
     guarantee: Guarantee
     measurement: Measurement | None = None
-    spread_epsilon: float = 0.0
+    choice_epsilon: float = 0.0
 
 
 def plan(options: Estimation, n_items: int, n_learners: int, layout: str = "wide") -> DifficultiesPlan:
@@ -254,7 +288,7 @@ def plan(options: Estimation, n_items: int, n_learners: int, layout: str = "wide
         )
     if options.ability_sd == "choose":
         check_choice(n_learners)
-    share = SPREAD_SHARE if isinstance(options.ability_sd, str) else 0.0
+    share = CHOICE_SHARE if options.ability_sd == "choose" else 0.0
     measurement = choose_measurement(
         method,
         n_items=n_items,
@@ -262,11 +296,12 @@ def plan(options: Estimation, n_items: int, n_learners: int, layout: str = "wide
         at_most=options.at_most,
         epsilon=options.epsilon * (1.0 - share),
         delta=options.delta if options.delta is not None else default_delta(n_learners),
+        agreement=options.ability_sd == "estimate",
     )
     guarantee = measurement.guarantee
-    if isinstance(options.ability_sd, str):
+    if options.ability_sd == "choose":
         # Basic composition: epsilons add up, and only the totals have a delta.
-        mechanisms = (*guarantee.mechanisms, SPREAD_MECHANISMS[options.ability_sd])
+        mechanisms = (*guarantee.mechanisms, CHOICE_MECHANISM)
         guarantee = Guarantee(options.epsilon, guarantee.delta, mechanisms=mechanisms)
     return DifficultiesPlan(options, method, missing, guarantee, measurement, options.epsilon * share)
 
@@ -358,7 +393,7 @@ def fit_difficulties(
     fit = _METHODS[plan.method](responses, plan, noise, rng)
     private = plan.measurement is not None
     guarantee = plan.guarantee if noise.secret or not private else Guarantee.seeded(plan.guarantee)
-    order = rank_items(fit.difficulty, fit.standard_error)
+    order = rank_items(fit.difficulty, fit.standard_error if fit.order_error is None else fit.order_error)
     items = tuple(
         _item(name, fit, place, int(order.rank_from[place]), int(order.rank_to[place]))
         for place, name in enumerate(responses.items)
@@ -375,12 +410,17 @@ def fit_difficulties(
 
 @dataclass(frozen=True, eq=False)
 class _Fit:
-    """Difficulties (infinite where unbounded, nan where unknown), standard errors (nan where unknown)."""
+    """Difficulties (infinite where unbounded, nan where unknown), standard errors (nan where unknown).
+
+    `order_error` leaves out of them what moves all items together; the order of items rests on it.
+    """
 
     difficulty: Floats
     standard_error: Floats
     ability: Ability
     prior: Prior | None = None
+    order_error: Floats | None = None
+    guess: float = 0.0
 
 
 def _private(responses: Responses, plan: DifficultiesPlan, noise: Noise, rng: np.random.Generator) -> _Fit:
@@ -389,17 +429,25 @@ def _private(responses: Responses, plan: DifficultiesPlan, noise: Noise, rng: np
     counted = responses.missing_as_wrong() if plan.missing == "wrong" else responses
     if measurement.at_most is not None:
         counted = counted.at_most(measurement.at_most, rng)
-    totals = measurement.measure(counted.totals(), noise)
-    if options.ability_sd == "estimate":
-        sd = estimate_spread(responses, totals, plan.spread_epsilon, noise)
-        source = "estimated privately from the spread of scores"
-    elif options.ability_sd == "choose":
-        sd = choose_spread(responses, plan.missing, plan.spread_epsilon, noise, rng)
+    totals = measurement.release(counted, noise)
+    sd: float | None = None
+    if options.ability_sd == "choose":
+        sd = choose_spread(responses, plan.missing, plan.choice_epsilon, noise, rng)
         source = "chosen privately among a few"
+    elif options.ability_sd != "estimate":
+        sd, source = float(options.ability_sd or 1.0), "declared"
     else:
-        sd, source = float(options.ability_sd), "declared"
-    estimate = estimate_difficulties(totals, sd, options.expected)
-    return _Fit(estimate.difficulty, estimate.standard_error, Ability(0.0, sd, source), prior=estimate.prior)
+        source = "estimated privately, along with the items" if totals.agreement else "what is usual"
+    answering = Answering(float(options.guess), options.discrimination_spread)
+    estimate = estimate_difficulties(totals, sd, options.expected, answering)
+    return _Fit(
+        estimate.difficulty,
+        estimate.standard_error,
+        Ability(0.0, round(estimate.ability_sd, 6), source),
+        prior=estimate.prior,
+        order_error=estimate.order_error,
+        guess=float(options.guess),
+    )
 
 
 def _marginal(responses: Responses, plan: DifficultiesPlan, noise: Noise, rng: np.random.Generator) -> _Fit:
@@ -480,7 +528,8 @@ def _item(name: str, fit: _Fit, place: int, rank_from: int, rank_to: int) -> Ite
             name, None, None, 0.0 if hard else 1.0, words, rank_from, rank_to, "hard" if hard else "easy"
         )
     beyond = min(max(difficulty - fit.ability.mean, -15.0), 15.0)
-    chance = min(max(float(chance_curve(fit.ability.sd)(beyond)), 0.0), 1.0)
+    know = min(max(float(chance_curve(fit.ability.sd)(beyond)), 0.0), 1.0)
+    chance = fit.guess + (1.0 - fit.guess) * know
     return Item(
         name,
         round(difficulty, 6),
@@ -489,6 +538,7 @@ def _item(name: str, fit: _Fit, place: int, rank_from: int, rank_to: int) -> Ite
         in_words(chance),
         rank_from,
         rank_to,
+        guess=fit.guess,
     )
 
 
@@ -511,6 +561,7 @@ def _provenance(responses: Responses, plan: DifficultiesPlan, fit: _Fit, card: s
         },
         "simulated": responses.simulated,
         "pass_share": responses.origin.pass_share,
+        "discrimination_spread": options.discrimination_spread,
         "card": card,
         "made": datetime.now(UTC).date().isoformat(),
         "understudy": understudy.__version__,

@@ -12,7 +12,7 @@ import numpy as np
 from understudy.core.privacy.risk import RISKS, RiskLimit, StatedRisk
 from understudy.errors import UsageError
 from understudy.exams.difficulties import PRIVATE, Estimation, plan
-from understudy.exams.estimators.noisy_totals import chance_curve
+from understudy.exams.estimators.chances import chance_curve
 from understudy.exams.ranking import MIN_STANDARD_ERRORS
 from understudy.exams.totals_mechanism import noise_variance
 

@@ -10,7 +10,8 @@ from scipy.stats import binom, norm
 
 from understudy.core.privacy.noise import seeded_noise
 from understudy.core.privacy.noise_moments import cube_radius_weights
-from understudy.exams.estimators.noisy_totals import Prior, chance_curve, estimate_difficulties
+from understudy.exams.estimators.chances import chance_curve
+from understudy.exams.estimators.noisy_totals import Prior, estimate_difficulties
 from understudy.exams.simulate import Exam
 from understudy.exams.totals_mechanism import NoisyTotals, choose_measurement, cube
 
