@@ -108,6 +108,12 @@ def test_one_learner_is_no_class():
         {"method": "gaussian", "epsilon": 1.0, "delta": 0.0},
         {"epsilon": 1.0, "ability_sd": 0.0},
         {"method": "joint", "ability_sd": "estimate"},
+        {"method": "joint", "guess": 0.25},
+        {"discrimination_spread": 0.3},
+        {"epsilon": 1.0, "discrimination_spread": 2.0},
+        {"epsilon": 1.0, "guess": "a quarter"},
+        {"epsilon": 1.0, "guess": "1/0"},
+        {"epsilon": 1.0, "guess": 0.95},
     ],
 )
 def test_wrong_requests_say_what_to_do(options):
@@ -116,16 +122,33 @@ def test_wrong_requests_say_what_to_do(options):
     assert error.value.hint
 
 
-@pytest.mark.parametrize("way", ["estimate", "choose"])
 @pytest.mark.parametrize("method", PRIVATE)
-def test_finding_the_spread_of_abilities_is_part_of_the_price(method, way, sitting):
-    settled = plan(DifficultiesOptions(method, 2.0, ability_sd=way), 8, 3000)
+def test_the_published_choice_of_the_spread_is_part_of_the_price(method, sitting):
+    settled = plan(DifficultiesOptions(method, 2.0, ability_sd="choose"), 8, 3000)
     assert settled.guarantee.epsilon == 2.0
-    assert settled.spread_epsilon == pytest.approx(0.4)
+    assert settled.choice_epsilon == pytest.approx(0.4)
     assert settled.measurement.guarantee.epsilon == pytest.approx(1.6)
     assert len(settled.guarantee.mechanisms) == 2
-    found = fit(sitting.responses, method=method, epsilon=2.0, ability_sd=way)
+    found = fit(sitting.responses, method=method, epsilon=2.0, ability_sd="choose")
     assert "privately" in found.ability.source
+
+
+@pytest.mark.parametrize("method", PRIVATE)
+@pytest.mark.parametrize("sd", [0.6, 2.2])
+def test_the_spread_of_abilities_is_found_along_with_the_items(method, sd):
+    rng = np.random.default_rng(5)
+    responses = Exam(3000, 12, ability_sd=sd).simulate(rng).responses
+    found = fit(responses, seeded_noise(rng), method=method, epsilon=2.0)
+    assert found.ability.sd == pytest.approx(sd, rel=0.2)
+    assert found.ability.source == "estimated privately, along with the items"
+    settled = plan(DifficultiesOptions(method, 2.0), 12, 3000)
+    assert settled.guarantee == settled.measurement.guarantee
+
+
+def test_one_answer_per_learner_leaves_the_spread_at_what_is_usual():
+    responses = Exam(500, 30).simulate(np.random.default_rng(3)).responses
+    found = fit(responses, epsilon=1.0, missing="skipped", at_most=1)
+    assert found.ability.source == "what is usual"
 
 
 def test_a_given_prior_is_used_and_named(sitting):
@@ -162,7 +185,7 @@ def test_the_released_file_depends_on_the_learners_through_noise_only(sitting):
     ]
     assert public[0] == public[1]
     assert first.guarantee == second.guarantee
-    assert first.ability == second.ability
+    assert first.ability.source == second.ability.source
 
 
 def test_explained_precision_agrees_with_what_comes_out():

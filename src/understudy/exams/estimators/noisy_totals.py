@@ -33,7 +33,7 @@ from understudy.exams.totals_mechanism import NoisyTotals
 Floats = NDArray[np.float64]
 
 # So many that a prior as narrow as the narrowest below is wider than the step between them, at any sd.
-_POINTS = 161
+_POINTS = 81
 # Log-likelihood below the highest one that is still looked at (7.7 standard deviations).
 _DEPTH = 30.0
 _MEANS = np.linspace(-5.0, 5.0, 13)
@@ -135,7 +135,7 @@ class _Points:
         low, high = np.full(n_items, -FURTHEST), np.full(n_items, FURTHEST)
         unit = np.linspace(0.0, 1.0, _POINTS)
         curve = chance_curve(_REFERENCE_SD)
-        # Each round zooms in by up to forty times; precise totals of millions of learners need three.
+        # Each round zooms in by up to twenty times; precise totals of millions of learners need three.
         for _ in range(4):
             grid = low[:, None] + (high - low)[:, None] * unit
             know = np.clip(curve(grid), 1e-300, 1.0 - 1e-16)

@@ -1,0 +1,177 @@
+"""Do 95 % intervals of private difficulties hold the truth? Simulated exams of very different shapes.
+
+`python -m reproductions.dp_rasch coverage` measures a grid: 30 to 5,000 learners, 10 to 2,000 items, complete and sparse
+answers, abilities that spread by 0.8 and 2.5, guessing, epsilon from 0.5 to 10, both private methods. Each exam draws
+its own difficulties (mean N(0, 0.5^2), spread between 1 and 2) and, where answers are sparse, how popular each item is.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import astuple, dataclass, fields
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import expit
+
+from understudy.core.privacy.noise import seeded_noise
+from understudy.exams.difficulties import DifficultiesOptions, fit_difficulties, plan
+from understudy.exams.released_file import Difficulties
+from understudy.exams.responses import Responses
+
+Floats = NDArray[np.float64]
+
+# Learners, items, and how many answers each learner gives (None: to every item).
+SHAPES = (
+    (30, 10, None),
+    (30, 20, None),
+    (120, 20, None),
+    (500, 20, None),
+    (5000, 20, None),
+    (500, 100, None),
+    (5000, 100, None),
+    (500, 2000, None),
+    (120, 40, 20),
+    (500, 400, 60),
+    (542, 1774, 120),
+    (5000, 200, 20),
+)
+SPREADS = (0.8, 2.5)
+GUESSES = (0.0, 0.25)
+EPSILONS = (0.5, 2.0, 10.0)
+METHODS = ("knorm", "gaussian")
+# Simulated difficulties per cell, about; an exam's intervals fail together, so there are at least a few exams.
+_DIFFICULTIES, _FEWEST_EXAMS, _MOST_EXAMS = 800, 4, 40
+
+
+@dataclass(frozen=True)
+class Case:
+    """One cell of the grid."""
+
+    n_learners: int
+    n_items: int
+    answers: int | None
+    spread: float
+    guess: float
+    epsilon: float
+    method: str
+
+    def simulate(self, rng: np.random.Generator) -> tuple[Responses, Floats]:
+        """The answers of one exam, and its true difficulties."""
+        difficulty = rng.normal(rng.normal(0.0, 0.5), math.exp(rng.uniform(0.0, math.log(2.0))), self.n_items)
+        ability = rng.normal(0.0, self.spread, self.n_learners)
+        know = expit(ability[:, None] - difficulty)
+        right = rng.random(know.shape) < self.guess + (1.0 - self.guess) * know
+        correct = right.astype(np.int8)
+        if self.answers is not None:
+            # The items that come first in a race in which popular ones run faster.
+            race = rng.normal(0.0, 0.5, self.n_items) + rng.gumbel(size=know.shape)
+            last = np.partition(race, self.n_items - self.answers, axis=1)[:, self.n_items - self.answers]
+            correct[race < last[:, None]] = -1
+        names = tuple(f"item {i + 1}" for i in range(self.n_items))
+        return Responses(correct, names, declared=True, simulated=True), difficulty
+
+    @property
+    def options(self) -> DifficultiesOptions:
+        """The settings that a teacher of such an exam would give."""
+        return DifficultiesOptions(
+            method=self.method,
+            epsilon=self.epsilon,
+            delta=1e-6 if self.method == "gaussian" else None,
+            missing="wrong" if self.answers is None else "skipped",
+            at_most=self.answers,
+            guess=self.guess,
+        )
+
+
+@dataclass(frozen=True)
+class Coverage:
+    """What was found for a case, over all of its exams.
+
+    `covered` is the share of 95 % intervals that hold the truth, and `doubt` its standard error over exams. `error` is
+    the root mean square error and `stated` the root mean squared standard error; `prior_only` says that hardly
+    anything but the expected difficulties is left. `ordered` is the share of pairs whose order is stated, `wrong`
+    the share of these that is wrong.
+    """
+
+    n_learners: int
+    n_items: int
+    answers: int | None
+    spread: float
+    guess: float
+    epsilon: float
+    method: str
+    exams: int
+    covered: float
+    doubt: float
+    error: float
+    stated: float
+    correlation: float
+    spread_found: float
+    ordered: float
+    wrong: float
+    prior_only: bool
+
+
+COLUMNS = tuple(field.name for field in fields(Coverage))
+
+
+def cases() -> Iterator[Case]:
+    """The grid, small exams first."""
+    for shape in SHAPES:
+        for spread in SPREADS:
+            for guess in GUESSES:
+                for epsilon in EPSILONS:
+                    for method in METHODS:
+                        yield Case(*shape, spread, guess, epsilon, method)
+
+
+def n_exams(case: Case) -> int:
+    """How many exams of a case are simulated."""
+    return min(max(_DIFFICULTIES // case.n_items, _FEWEST_EXAMS), _MOST_EXAMS)
+
+
+def measure(case: Case, exams: int, seed: int = 1) -> Coverage:
+    """Simulate exams of a case, release their difficulties, and compare with the truth."""
+    planned = plan(case.options, case.n_items, case.n_learners, "wide" if case.answers is None else "long")
+    found = []
+    for number in range(exams):
+        rng = np.random.default_rng([seed, number, case.n_learners, case.n_items, round(10 * case.spread)])
+        responses, truth = case.simulate(rng)
+        released = fit_difficulties(responses, planned, seeded_noise(rng), rng)
+        found.append(_one(released, truth))
+    covered, squared, stated, correlation, spread, prior, ordered, wrong = np.array(found).T
+    pairs = case.n_items * (case.n_items - 1) / 2
+    return Coverage(
+        *astuple(case),
+        exams,
+        round(float(covered.mean()), 4),
+        round(float(covered.std(ddof=1)) / math.sqrt(exams), 4),
+        round(math.sqrt(float(squared.mean())), 3),
+        round(math.sqrt(float(stated.mean())), 3),
+        round(float(correlation.mean()), 3),
+        round(float(spread.mean()), 2),
+        round(float(ordered.mean()) / pairs, 4),
+        round(float(wrong.sum()) / max(float(ordered.sum()), 1.0), 4),
+        bool(math.sqrt(float(stated.mean())) > 0.8 * float(prior.mean())),
+    )
+
+
+def _one(released: Difficulties, truth: Floats) -> tuple[float, ...]:
+    difficulty = np.array([item.difficulty for item in released.items])
+    error = np.array([item.standard_error for item in released.items])
+    # An item comes before another for sure if its last place is before the other's first.
+    first = np.array([item.rank_from for item in released.items])
+    last = np.array([item.rank_to for item in released.items])
+    before = last[:, None] < first
+    return (
+        float((np.abs(difficulty - truth) <= 1.96 * error).mean()),
+        float(((difficulty - truth) ** 2).mean()),
+        float((error**2).mean()),
+        float(np.corrcoef(difficulty, truth)[0, 1]),
+        released.ability.sd,
+        float(released.provenance["difficulties_prior"]["sd"]),
+        float(before.sum()),
+        float((before & (truth[:, None] > truth)).sum()),
+    )
