@@ -189,20 +189,34 @@ def test_the_released_file_depends_on_the_learners_through_noise_only(sitting):
 
 
 def test_explained_precision_agrees_with_what_comes_out():
+    """Ten exams of a kind that the forecast does not draw itself; `reproductions.dp_rasch coverage` has many more."""
     request = DifficultiesOptions(epsilon=1.0)
-    row = next(row for row in forecast(request, 20, 400) if row.risk.epsilon == 1.0)
-    sitting = Exam(400, 20, difficulty_sd=0.2).simulate(np.random.default_rng(4))
-    noise = seeded_noise(np.random.default_rng(6))
-    found = fit(sitting.responses, noise, epsilon=1.0)
-    errors = np.array([item.standard_error for item in found.items])
-    # The prior, learned from items that hardly differ, can only help.
-    assert errors.max() < 1.2 * row.even
-    wide = fit(Exam(400, 20).simulate(np.random.default_rng(5)).responses, noise, epsilon=1.0)
-    middle = [item.standard_error for item in wide.items if 0.4 < item.chance < 0.6]
-    assert middle
-    assert np.mean(middle) == pytest.approx(row.even, rel=0.2)
-    precisions = [one.even for one in forecast(request, 20, 400)]
-    assert precisions == sorted(precisions, reverse=True)
+    rows = forecast(request, 20, 400)
+    row = next(row for row in rows if row.risk.epsilon == 1.0)
+    assert row.method == "knorm"
+    rng = np.random.default_rng(4)
+    inside = []
+    for _ in range(10):
+        sitting = Exam(400, 20, ability_sd=1.3, difficulty_sd=1.5).simulate(rng)
+        found = fit(sitting.responses, seeded_noise(rng), epsilon=1.0)
+        difficulty = np.array([item.difficulty for item in found.items])
+        error = np.sqrt(np.mean((difficulty - sitting.difficulty) ** 2))
+        correlation = np.corrcoef(difficulty, sitting.difficulty)[0, 1]
+        inside += [
+            row.error.low <= error <= row.error.high,
+            row.correlation.low <= correlation <= row.correlation.high,
+        ]
+    assert np.mean(inside) >= 0.7
+    errors = [one.error.expected for one in rows]
+    assert errors == sorted(errors, reverse=True)
+    assert {one.method for one in forecast(request, 300, 400)} == {"gaussian"}
+
+
+def test_fewer_answers_are_expected_to_tell_less():
+    request = DifficultiesOptions(epsilon=5.0, missing="skipped")
+    few, many = (forecast(request, 40, 400, answers, "long")[-1] for answers in (8, 40))
+    assert few.error.expected > 1.3 * many.error.expected
+    assert few.correlation.expected < many.correlation.expected
 
 
 def test_a_prior_from_an_earlier_exam_has_its_mean_and_true_spread():

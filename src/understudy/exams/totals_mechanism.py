@@ -124,10 +124,16 @@ class Measurement:
 
     def _agreement(self, cells: Floats, n_learners: int, fewest: int) -> NoisyAgreement:
         """Every learner answers these cells: the noise of the answers is seen, and what it tells of the other removed."""
-        (own, shared), (_, other) = self.covariance
+        (_, shared), (_, other) = self.covariance
         slope = shared / other if other else 0.0
         total = (cells[:, 0] - slope * (cells[:, 1] - n_learners)).mean()
-        return NoisyAgreement(float(total), float(own - slope * shared) / len(cells), fewest)
+        return NoisyAgreement(float(total), self.agreement_variance, fewest)
+
+    @property
+    def agreement_variance(self) -> float:
+        """Variance of the noise in the mean of the agreement cells, as far as it cannot be seen."""
+        (own, shared), (_, other) = self.covariance
+        return float(own - (shared**2 / other if other else 0.0)) / self.agreement_cells
 
 
 # Of (right, right + wrong) with independent noise of variance 1 on right and wrong.

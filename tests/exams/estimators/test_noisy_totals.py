@@ -134,7 +134,8 @@ def test_numbers_of_answers_are_integrated_out():
     for place in range(4):
         n = 120 * rates[:, None]
         noise = np.array([totals.correct[place] - n * chance, totals.answered[place] - n + 0 * chance])
-        own = n * scatter
+        # Who answers is drawn from all learners.
+        own = n * (scatter + (1 - n / 120) * (chance * (1 - chance) - scatter))
         # The joint normal density of (right, answered) given the number of answers.
         a, b, c = covariance[0][0] + own, covariance[0][1], covariance[1][1]
         determinant = a * c - b * b
