@@ -87,16 +87,18 @@ def test_the_expected_agreement_is_that_of_simulated_learners(n_items, answers, 
 
 
 @pytest.mark.oracle
-def test_doubt_about_the_difficulties_is_part_of_the_variance():
+@pytest.mark.parametrize("error", [0.4, 1.2])
+def test_doubt_about_the_difficulties_is_part_of_mean_and_variance(error):
     """Difficulties drawn anew around what is known, and the mean agreement of each draw."""
     rng = np.random.default_rng(4)
     difficulty = np.linspace(-0.5, 2.5, 10)
-    error = 0.4
     arguments = {"guess": np.zeros(10), "answers": np.full(10, 500.0), "n_learners": 500, "fewest": 10}
-    mean, known = expected_agreement(difficulty, np.zeros(10), 1.2, **arguments)
-    _, doubted = expected_agreement(difficulty, np.full(10, error**2), 1.2, **arguments)
+    _, known = expected_agreement(difficulty, np.zeros(10), 1.2, **arguments)
+    mean, doubted = expected_agreement(difficulty, np.full(10, error**2), 1.2, **arguments)
     means = [
         expected_agreement(difficulty + rng.normal(0, error, 10), np.zeros(10), 1.2, **arguments)[0]
         for _ in range(2000)
     ]
+    # Drawn difficulties differ among each other, and the mean of all is doubted: both are in there.
+    assert np.mean(means) == pytest.approx(mean, abs=0.15 * np.std(means) + 1.0)
     assert np.std(means) == pytest.approx(np.sqrt(doubted - known), rel=0.35)

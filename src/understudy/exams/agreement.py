@@ -85,12 +85,15 @@ def expected_agreement(
     """Mean and variance of `Agreement.whole` if abilities are N(0, sd^2), and items as found.
 
     `variance` is the doubt about each difficulty, `answers` the expected number of answers to each item. Given the
-    ability, the mean of a learner's pairs is taken over the items as often as they are answered; where learners skip,
-    how many have fewer answers than `fewest` is guessed (Poisson), and the guess doubted by its own size.
+    ability, the mean of a learner's pairs is taken over the items as often as they are answered, and over what each
+    difficulty may be (a logistic function averaged over a normal law is about a flatter one, MacKay 1992); where
+    learners skip, how many have fewer answers than `fewest` is guessed (Poisson), and the guess doubted by its own
+    size.
     """
     share = answers / answers.sum()
     per_learner = max(float(answers.sum()) / n_learners, 2.0)
-    chance = guess + (1.0 - guess) * expit(sd * _NODES[:, None] - difficulty)
+    flatter = 1.0 / np.sqrt(1.0 + math.pi * variance / 8.0)
+    chance = guess + (1.0 - guess) * expit((sd * _NODES[:, None] - difficulty) * flatter)
     sign = 2.0 * chance - 1.0
     middle = sign @ share
     alike = (middle**2 - sign**2 @ share**2) / (1.0 - share @ share)
@@ -99,7 +102,7 @@ def expected_agreement(
     spread = (1.0 - sign**2) @ share / per_learner
     scatter = float(_WEIGHTS @ (alike**2 + 4.0 * middle**2 * spread + 2.0 * spread**2)) - mean**2
     # The doubt about the difficulties moves the mean of all signs, and its square.
-    slope = _WEIGHTS @ ((chance - guess) * (1.0 - chance) / (1.0 - guess))
+    slope = flatter * (_WEIGHTS @ ((chance - guess) * (1.0 - chance) / (1.0 - guess)))
     doubt = (2.0 * float(_WEIGHTS @ middle)) ** 2 * float(4.0 * (share**2 * slope**2) @ variance)
     few = 0.0 if fewest == len(difficulty) else float(poisson.cdf(fewest - 1, per_learner))
     scale = n_learners / (1.0 - _least(fewest))
