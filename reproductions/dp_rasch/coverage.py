@@ -10,7 +10,7 @@ from __future__ import annotations
 import csv
 import math
 from collections.abc import Callable, Iterator
-from dataclasses import astuple, dataclass, fields
+from dataclasses import astuple, dataclass, fields, replace
 from itertools import product
 from pathlib import Path
 
@@ -19,7 +19,9 @@ from numpy.typing import NDArray
 from scipy.special import expit
 
 from understudy.core.privacy.noise import seeded_noise
-from understudy.exams.difficulties import DifficultiesOptions, fit_difficulties, plan
+from understudy.exams.difficulties import DifficultiesOptions, DifficultiesPlan, fit_difficulties, plan
+from understudy.exams.estimators.marginal import fit_marginal
+from understudy.exams.forecast import precision
 from understudy.exams.released_file import Difficulties
 from understudy.exams.responses import Responses
 
@@ -117,6 +119,39 @@ class Coverage:
     wrong: float
     prior_only: bool
 
+    def line(self) -> str:
+        """For people."""
+        answers = "" if self.answers is None else f", {self.answers} answers each"
+        return (
+            f"{self.n_learners} x {self.n_items}{answers}, spread {self.spread:g}, guess {self.guess:g}, epsilon "
+            f"{self.epsilon:g}, {self.method}: {100 * self.covered:.1f} % hold the truth; error {self.error:.2f}, "
+            f"stated {self.stated:.2f}; {100 * self.wrong:.1f} % of the stated orders are wrong."
+        )
+
+
+@dataclass(frozen=True)
+class Foreseen:
+    """A forecast beside what came out: bounds, the mean of some exams, and the share of them within the bounds."""
+
+    n_learners: int
+    n_items: int
+    answers: int | None
+    spread: float
+    guess: float
+    epsilon: float
+    method: str
+    exams: int
+    error_low: float
+    error_expected: float
+    error_high: float
+    error_found: float
+    error_inside: float
+    correlation_low: float
+    correlation_expected: float
+    correlation_high: float
+    correlation_found: float
+    correlation_inside: float
+
 
 COLUMNS = tuple(field.name for field in fields(Coverage))
 _KEY = len(fields(Case))
@@ -159,13 +194,21 @@ def n_exams(case: Case) -> int:
 
 def measure(case: Case, exams: int, seed: int = 1) -> Coverage:
     """Simulate exams of a case, release their difficulties, and compare with the truth."""
-    planned = plan(case.options, case.n_items, case.n_learners, "wide" if case.answers is None else "long")
+    planned = _plan(case)
     found = []
     for number in range(exams):
         rng = np.random.default_rng([seed, number, case.n_learners, case.n_items, round(10 * case.spread)])
         responses, truth = case.simulate(rng)
         released = fit_difficulties(responses, planned, seeded_noise(rng), rng)
         found.append(_one(released, truth))
+    return _summary(case, exams, found)
+
+
+def _plan(case: Case) -> DifficultiesPlan:
+    return plan(case.options, case.n_items, case.n_learners, "wide" if case.answers is None else "long")
+
+
+def _summary(case: Case, exams: int, found: list[tuple[float, ...]]) -> Coverage:
     covered, squared, stated, correlation, spread, prior, ordered, wrong = np.array(found).T
     pairs = case.n_items * (case.n_items - 1) / 2
     return Coverage(
@@ -181,6 +224,56 @@ def measure(case: Case, exams: int, seed: int = 1) -> Coverage:
         round(float(wrong.sum()) / max(float(ordered.sum()), 1.0), 4),
         bool(math.sqrt(float(stated.mean())) > 0.8 * float(prior.mean())),
     )
+
+
+def measure_forecast(case: Case, exams: int = 4) -> Foreseen:
+    """What `--explain` predicts for a case, and how many of some fresh exams lie within the bounds."""
+    planned = _plan(case)
+    expected = precision(planned, case.n_items, case.n_learners, case.answers)
+    found = []
+    for number in range(exams):
+        rng = np.random.default_rng([2, number, case.n_learners, case.n_items, round(10 * case.spread)])
+        responses, truth = case.simulate(rng)
+        _, squared, _, correlation, *_ = _one(
+            fit_difficulties(responses, planned, seeded_noise(rng), rng), truth
+        )
+        found.append((math.sqrt(squared), correlation))
+    inside = [
+        sum(bounds.low <= value <= bounds.high for value in values) / exams
+        for bounds, values in zip((expected.error, expected.correlation), zip(*found, strict=True), strict=True)
+    ]
+    return Foreseen(
+        *astuple(case),
+        exams,
+        *(round(value, 3) for value in astuple(expected.error)),
+        round(float(np.mean([error for error, _ in found])), 3),
+        inside[0],
+        *(round(value, 3) for value in astuple(expected.correlation)),
+        round(float(np.mean([correlation for _, correlation in found])), 3),
+        inside[1],
+    )
+
+
+def measure_class(responses: Responses, epsilon: float, method: str, runs: int = 10) -> Coverage:
+    """Release a real class several times, with other noise; the truth is the fit of all of it without noise.
+
+    That fit saw the same learners, so its difference from a release is noise alone, while the stated errors include
+    how learners are sampled: with little noise more than 95 % of the intervals hold it.
+    """
+    counted = responses.missing_as_wrong()
+    fit = fit_marginal(counted.correct, sd=None)
+    bounded = np.isfinite(fit.difficulty)
+    planned = plan(
+        DifficultiesOptions(method=method, epsilon=epsilon), responses.n_items, responses.n_learners
+    )
+    found = []
+    for number in range(runs):
+        rng = np.random.default_rng([number, 3])
+        released = fit_difficulties(counted, planned, seeded_noise(rng), rng)
+        items = tuple(item for item, known in zip(released.items, bounded, strict=True) if known)
+        found.append(_one(replace(released, items=items), fit.difficulty[bounded]))
+    case = Case(responses.n_learners, responses.n_items, None, round(fit.sd, 2), 0.0, epsilon, method)
+    return _summary(case, runs, found)
 
 
 def _one(released: Difficulties, truth: Floats) -> tuple[float, ...]:
