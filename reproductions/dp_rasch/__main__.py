@@ -145,7 +145,9 @@ def audit(as_json: AsJson = False) -> None:
 
 @app.command()
 def coverage(
-    out: Annotated[Path, typer.Option("-o", "--out", help="Table for the results, csv; what it holds is kept.")],
+    out: Annotated[
+        Path, typer.Option("-o", "--out", help="Table for the results, csv; what it holds is kept.")
+    ],
     seed: Annotated[int, typer.Option(help="Of the simulation and of the noise.")] = 1,
 ) -> None:
     """Measure how often 95 % intervals of private difficulties hold the truth, over a grid of simulated exams.

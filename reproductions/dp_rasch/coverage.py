@@ -1,8 +1,9 @@
 """Do 95 % intervals of private difficulties hold the truth? Simulated exams of very different shapes.
 
-`python -m reproductions.dp_rasch coverage` measures a grid: 30 to 5,000 learners, 10 to 2,000 items, complete and sparse
-answers, abilities that spread by 0.8 and 2.5, guessing, epsilon from 0.5 to 10, both private methods. Each exam draws
-its own difficulties (mean N(0, 0.5^2), spread between 1 and 2) and, where answers are sparse, how popular each item is.
+`python -m reproductions.dp_rasch coverage` measures a grid: 30 to 5,000 learners, 10 to 2,000 items, complete and
+sparse answers, abilities that spread by 0.8 and 2.5, guessing, epsilon from 0.5 to 10, both private methods. Each exam
+draws its own difficulties (mean N(0, 0.5^2), spread between 1 and 2) and, where answers are sparse, how popular each
+item is.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ from understudy.exams.responses import Responses
 Floats = NDArray[np.float64]
 
 # Learners, items, and how many answers each learner gives (None: to every item).
-SHAPES = (
+SHAPES: tuple[tuple[int, int, int | None], ...] = (
     (30, 10, None),
     (120, 20, None),
     (500, 20, None),
@@ -92,7 +93,7 @@ class Case:
 
 
 @dataclass(frozen=True)
-class Coverage:
+class Coverage(Case):
     """What was found for a case, over all of its exams.
 
     `covered` is the share of 95 % intervals that hold the truth, and `doubt` its standard error over exams. `error` is
@@ -101,13 +102,6 @@ class Coverage:
     the share of these that is wrong.
     """
 
-    n_learners: int
-    n_items: int
-    answers: int | None
-    spread: float
-    guess: float
-    epsilon: float
-    method: str
     exams: int
     covered: float
     doubt: float
@@ -130,16 +124,9 @@ class Coverage:
 
 
 @dataclass(frozen=True)
-class Foreseen:
+class Foreseen(Case):
     """A forecast beside what came out: bounds, the mean of some exams, and the share of them within the bounds."""
 
-    n_learners: int
-    n_items: int
-    answers: int | None
-    spread: float
-    guess: float
-    epsilon: float
-    method: str
     exams: int
     error_low: float
     error_expected: float
@@ -212,17 +199,17 @@ def _summary(case: Case, exams: int, found: list[tuple[float, ...]]) -> Coverage
     covered, squared, stated, correlation, spread, prior, ordered, wrong = np.array(found).T
     pairs = case.n_items * (case.n_items - 1) / 2
     return Coverage(
-        *astuple(case),
-        exams,
-        round(float(covered.mean()), 4),
-        round(float(covered.std(ddof=1)) / math.sqrt(exams), 4),
-        round(math.sqrt(float(squared.mean())), 3),
-        round(math.sqrt(float(stated.mean())), 3),
-        round(float(correlation.mean()), 3),
-        round(float(spread.mean()), 2),
-        round(float(ordered.mean()) / pairs, 4),
-        round(float(wrong.sum()) / max(float(ordered.sum()), 1.0), 4),
-        bool(math.sqrt(float(stated.mean())) > 0.8 * float(prior.mean())),
+        **vars(case),
+        exams=exams,
+        covered=round(float(covered.mean()), 4),
+        doubt=round(float(covered.std(ddof=1)) / math.sqrt(exams), 4),
+        error=round(math.sqrt(float(squared.mean())), 3),
+        stated=round(math.sqrt(float(stated.mean())), 3),
+        correlation=round(float(correlation.mean()), 3),
+        spread_found=round(float(spread.mean()), 2),
+        ordered=round(float(ordered.mean()) / pairs, 4),
+        wrong=round(float(wrong.sum()) / max(float(ordered.sum()), 1.0), 4),
+        prior_only=bool(math.sqrt(float(stated.mean())) > 0.8 * float(prior.mean())),
     )
 
 
@@ -240,17 +227,19 @@ def measure_forecast(case: Case, exams: int = 4) -> Foreseen:
         found.append((math.sqrt(squared), correlation))
     inside = [
         sum(bounds.low <= value <= bounds.high for value in values) / exams
-        for bounds, values in zip((expected.error, expected.correlation), zip(*found, strict=True), strict=True)
+        for bounds, values in zip(
+            (expected.error, expected.correlation), zip(*found, strict=True), strict=True
+        )
     ]
     return Foreseen(
-        *astuple(case),
-        exams,
-        *(round(value, 3) for value in astuple(expected.error)),
-        round(float(np.mean([error for error, _ in found])), 3),
-        inside[0],
-        *(round(value, 3) for value in astuple(expected.correlation)),
-        round(float(np.mean([correlation for _, correlation in found])), 3),
-        inside[1],
+        **vars(case),
+        exams=exams,
+        **{f"error_{name}": round(value, 3) for name, value in vars(expected.error).items()},
+        error_found=round(float(np.mean([error for error, _ in found])), 3),
+        error_inside=inside[0],
+        **{f"correlation_{name}": round(value, 3) for name, value in vars(expected.correlation).items()},
+        correlation_found=round(float(np.mean([correlation for _, correlation in found])), 3),
+        correlation_inside=inside[1],
     )
 
 

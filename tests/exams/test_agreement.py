@@ -69,7 +69,8 @@ def test_the_expected_agreement_is_that_of_simulated_learners(n_items, answers, 
         race = rng.random(chance.shape)
         correct[race > np.partition(race, answers - 1, axis=1)[:, answers - 1 : answers]] = -1
     wholes = [
-        Agreement.of(part, complete=answers is None).whole for part in correct.reshape(n_classes, n_learners, -1)
+        Agreement.of(part, complete=answers is None).whole
+        for part in correct.reshape(n_classes, n_learners, -1)
     ]
     expected = np.full(n_items, n_learners * (answers or n_items) / n_items)
     mean, variance = expected_agreement(

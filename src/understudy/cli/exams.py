@@ -212,9 +212,9 @@ def _explain(responses: Responses, options: DifficultiesOptions, as_json: bool) 
         ],
     )
     typer.echo(
-        "Method: the one with less noise, for --method. Error: that of a difficulty, in log-odds; correlation: with the "
-        "true difficulties; in order: pairs of items whose order would be known. Nine of ten simulated exams of this "
-        "size lie within the bounds."
+        "Method: the one with less noise, for --method. Error: that of a difficulty, in log-odds; correlation: with "
+        "the true difficulties; in order: pairs of items whose order would be known. Nine of ten simulated exams of "
+        "this size lie within the bounds."
     )
     if better := next((row.better for row in rows if row.better), ""):
         typer.echo(f"In brackets: what another method would reach, if you choose it (--method {better}).")

@@ -383,7 +383,8 @@ def abilities(difficulties: Difficulties, responses: Responses, pass_mark: float
 
     Only answered items count. The chance of item i at ability b is g_i + (1 - g_i) sigma(k_i (b - d_i)),
     with the item's chance g_i of a guess and k_i = `slope` of its standard error: the errors of two
-    items, and of two sittings of one, count as independent. Passing means at least `n_needed` of all items right in a new sitting.
+    items, and of two sittings of one, count as independent. Passing means at least `n_needed` of all
+    items right in a new sitting.
 
     An answer stands out by leaving it out: with the ability judged by all OTHER answers, a wrong
     answer at a chance above 0.8 "should have" been right, a right one below 0.2 is "surprising".

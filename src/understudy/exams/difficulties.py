@@ -25,10 +25,10 @@ from understudy.core.privacy.noise import Noise
 from understudy.core.privacy.risk import ByRisk
 from understudy.core.privacy.spending import Account, Spending
 from understudy.errors import DataError, RefusedError, UsageError
+from understudy.exams.estimators.chances import Answering, chance_curve
 from understudy.exams.estimators.conditional import fit_conditional
 from understudy.exams.estimators.joint import PENALTY, fit_joint
 from understudy.exams.estimators.marginal import fit_marginal
-from understudy.exams.estimators.chances import Answering, chance_curve
 from understudy.exams.estimators.noisy_totals import Prior, estimate_difficulties
 from understudy.exams.estimators.published import (
     REASONS,

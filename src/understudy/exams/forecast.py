@@ -1,8 +1,8 @@
 """forecast(): how exact private difficulties will be at each risk and epsilon, from the size of the exam only.
 
 A few exams of the same size are simulated: abilities and difficulties as classes have them, totals with the noise of
-the mechanism, and the estimator that a release uses. Totals are drawn from their normal approximation, and of many items
-a part stands for all, so that it takes seconds at any size.
+the mechanism, and the estimator that a release uses. Totals are drawn from their normal approximation, and of many
+items a part stands for all, so that it takes seconds at any size.
 """
 
 from __future__ import annotations

@@ -123,7 +123,7 @@ class Measurement:
         return NoisyTotals(both[:n_items, 0], both[:n_items, 1], self.covariance, n_learners, found)
 
     def _agreement(self, cells: Floats, n_learners: int, fewest: int) -> NoisyAgreement:
-        """Every learner answers these cells: the noise of the answers is seen, and what it tells of the other removed."""
+        """Every learner answers these cells, so the noise of the answers is seen: what it explains is removed."""
         (_, shared), (_, other) = self.covariance
         slope = shared / other if other else 0.0
         total = (cells[:, 0] - slope * (cells[:, 1] - n_learners)).mean()

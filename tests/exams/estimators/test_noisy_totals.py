@@ -152,7 +152,9 @@ def test_the_spread_of_abilities_is_integrated_out():
     """Items and agreement at each spread, one by one; only the weights of the spreads are summed here."""
     n_learners, variance = 300, 60.0
     measured = NoisyAgreement(total=110.0, variance=40.0, fewest=5)
-    totals = replace(noisy_totals([250.0, 190.0, 150.0, 90.0, 40.0], n_learners, variance), agreement=measured)
+    totals = replace(
+        noisy_totals([250.0, 190.0, 150.0, 90.0, 40.0], n_learners, variance), agreement=measured
+    )
     prior = Prior(0.0, 1.5)
     found = estimate_difficulties(totals, None, prior)
     grid = np.linspace(-9, 9, 901)

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from reproductions.dp_rasch.coverage import COLUMNS, Case, cases, measure, measure_class, measure_grid
 from reproductions.dp_rasch import coverage as grid
+from reproductions.dp_rasch.coverage import COLUMNS, Case, cases, measure, measure_class, measure_grid
 from reproductions.pages import rows_of, tables_of
 from understudy.exams.simulate import Exam
 

@@ -59,4 +59,4 @@ def difficulties_at(log_odds: Floats, ability_sd: float) -> Floats:
     """The difficulties at which a random learner's chance has these log-odds; at most `FURTHEST` and a little away."""
     chance = np.clip(chance_curve(ability_sd)(_PLACES), 1e-300, 1.0 - 1e-16)
     # From hard to easy, so that log-odds rise.
-    return np.interp(log_odds, (np.log(chance) - np.log1p(-chance))[::-1], _PLACES[::-1])
+    return np.asarray(np.interp(log_odds, (np.log(chance) - np.log1p(-chance))[::-1], _PLACES[::-1]))

@@ -8,8 +8,8 @@ answer one are n drawn from all N, which adds n (1 - n / N) Var(p); and n itself
 between 0 and N: it is integrated out, under a beta distribution of answer rates that is found from all items
 (`_answer_rates`).
 
-Difficulties are N(mean, spread^2); mean and spread are integrated out over a weak prior of their own (mean N(0, 1.25^2),
-spread about 1.5 within a factor of e), or given. So is the spread of abilities, sd, unless it is declared: the measured
+Difficulties are N(mean, spread^2); mean and spread are integrated out over a weak prior of their own (mean
+N(0, 1.25^2), spread about 1.5 within a factor of e), or given. So is the spread of abilities, sd, unless it is declared: the measured
 agreement of answers tells it as far as the noise allows (`agreement.py`), and where it does not, a prior around
 `_USUAL_SD` decides. That the learners at hand are not all learners moves all difficulties together, by sd / sqrt(n
 learners). The estimate is the posterior mean; its standard error, the posterior standard deviation, includes sampling,
@@ -39,9 +39,9 @@ _POINTS = 81
 _DEPTH = 30.0
 _MEANS = np.linspace(-5.0, 5.0, 13)
 _SPREADS = np.geomspace(0.3, 5.0, 8)
-# What one expects of abilities before looking: from a class of equals to a mixture of school years.
-# ... and of the difficulties: their mean lies around that of the abilities, their spread around 1.5.
+# What one expects of difficulties before looking: their mean lies around that of the abilities.
 _DOUBT_OF_MEAN = 1.25
+# And of the spread of abilities: from a class of equals to a mixture of school years.
 _USUAL_SD, _DOUBT_OF_SD = 1.5, 0.6
 _SDS = np.geomspace(0.4, 4.5, 9)
 _LEAST_SD, _MOST_SD = 0.3, 5.0
@@ -300,7 +300,9 @@ def _difficulties(points: _Points, sd: float) -> tuple[Floats, Floats]:
 
 def _weights(points: _Points, found: list[_GivenSd]) -> Floats:
     """The weight of each sd: items, the agreement of answers, and what is usual."""
-    logs = np.array([fit.evidence - 0.5 * (math.log(fit.sd / _USUAL_SD) / _DOUBT_OF_SD) ** 2 for fit in found])
+    logs = np.array(
+        [fit.evidence - 0.5 * (math.log(fit.sd / _USUAL_SD) / _DOUBT_OF_SD) ** 2 for fit in found]
+    )
     agreement = points.totals.agreement
     if agreement is not None:
         n_answers = (np.exp(points.log_weight) * points.n_answers).sum(axis=1)
@@ -336,7 +338,7 @@ def _mixture(found: list[_GivenSd], log_weight: Floats) -> Estimate:
 
 @dataclass(frozen=True)
 class _Laws:
-    """Which priors of the difficulties are likely at the reference sd: mean and log spread, and the doubt about both."""
+    """Which priors of the difficulties are likely at the reference sd: mean and log spread, with doubts."""
 
     mean: float
     mean_doubt: float
