@@ -7,14 +7,8 @@ import pytest
 
 from understudy.core.privacy.noise import os_noise, seeded_noise
 from understudy.errors import DataError, UsageError
-from understudy.exams.difficulties import (
-    METHODS,
-    PRIVATE,
-    DifficultiesOptions,
-    difficulties,
-    fit_difficulties,
-    plan,
-)
+from understudy.exams.difficulties import DifficultiesOptions, difficulties, fit_difficulties, plan
+from understudy.exams.estimation import METHODS, PRIVATE
 from understudy.exams.forecast import forecast
 from understudy.exams.responses import Responses
 from understudy.exams.simulate import Exam

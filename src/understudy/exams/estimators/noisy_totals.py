@@ -9,11 +9,12 @@ between 0 and N: it is integrated out, under a beta distribution of answer rates
 (`_answer_rates`).
 
 Difficulties are N(mean, spread^2); mean and spread are integrated out over a weak prior of their own (mean
-N(0, 1.25^2), spread about 1.5 within a factor of e), or given. So is the spread of abilities, sd, unless it is declared: the measured
-agreement of answers tells it as far as the noise allows (`agreement.py`), and where it does not, a prior around
-`_USUAL_SD` decides. That the learners at hand are not all learners moves all difficulties together, by sd / sqrt(n
-learners). The estimate is the posterior mean; its standard error, the posterior standard deviation, includes sampling,
-noise and the doubt about mean, spread and sd. All of it is post-processing of the noisy totals and costs no privacy.
+N(0, 1.25^2), spread about 1.5 within a factor of e), or given. So is the spread of abilities, sd, unless it is
+declared: the measured agreement of answers tells it as far as the noise allows (`agreement.py`), and where it does
+not, a prior around `_USUAL_SD` decides. That the learners at hand are not all learners moves all difficulties
+together, by sd / sqrt(N). The estimate is the posterior mean; its standard error, the posterior standard deviation,
+includes sampling, noise and the doubt about mean, spread and sd. All of it is post-processing of the noisy totals and
+costs no privacy.
 """
 
 from __future__ import annotations
