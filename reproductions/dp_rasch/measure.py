@@ -70,8 +70,8 @@ def measure_real_coverage() -> None:
 
 
 def measure_exam_forecasts() -> None:
-    """What `--explain` predicts for the cells of the same grid, and what comes out."""
-    rows = [measure_forecast(case) for case in cases()]
+    """What `--explain` predicts for a third of the cells of the same grid, and what comes out."""
+    rows = [measure_forecast(case) for case in [case for case in cases() if case.n_items <= 400][::3]]
     write_rows(
         TABLES / "forecasts.csv",
         tuple(field.name for field in fields(Foreseen)),
