@@ -203,7 +203,7 @@ def test_explained_precision_agrees_with_what_comes_out():
     assert np.mean(inside) >= 0.7
     errors = [one.error.expected for one in rows]
     assert errors == sorted(errors, reverse=True)
-    assert {one.method for one in forecast(request, 300, 400)} == {"gaussian"}
+    assert {one.better for one in forecast(request, 300, 400)} == {"gaussian"}
 
 
 def test_fewer_answers_are_expected_to_tell_less():
@@ -250,7 +250,7 @@ def test_a_forecast_is_about_the_method_that_would_be_used(given):
     assert settled.epsilon in [row.risk.epsilon for row in rows]
     better = [row for row in rows if row.better]
     assert better
-    assert all(row.better in set(PRIVATE) - {method} and row.better_even < row.even for row in better)
+    assert all(row.better in set(PRIVATE) - {method} and row.better_noise < row.total_noise for row in better)
 
 
 def test_gaussian_noise_can_be_set_by_a_risk():

@@ -203,7 +203,8 @@ def _explain(responses: Responses, options: DifficultiesOptions, as_json: bool) 
             [
                 *row.risk.cells(),
                 row.method,
-                f"{row.total_noise:.1f} learners",
+                f"{row.total_noise:.1f} learners"
+                + (f" ({row.better} {row.better_noise:.1f})" if row.better else ""),
                 row.error.cells(),
                 row.correlation.cells(),
                 f"{row.ordered:.0%}",
@@ -212,12 +213,12 @@ def _explain(responses: Responses, options: DifficultiesOptions, as_json: bool) 
         ],
     )
     typer.echo(
-        "Method: the one with less noise, for --method. Error: that of a difficulty, in log-odds; correlation: with "
+        "Error: that of a difficulty, in log-odds; correlation: with "
         "the true difficulties; in order: pairs of items whose order would be known. Nine of ten simulated exams of "
         "this size lie within the bounds."
     )
     if better := next((row.better for row in rows if row.better), ""):
-        typer.echo(f"In brackets: what another method would reach, if you choose it (--method {better}).")
+        typer.echo(f"In brackets: the noise of another method, if you choose it (--method {better}).")
     typer.echo(f"{RISK_LEGEND} State a risk with --risk, or an epsilon.")
     typer.echo("Items: " + ", ".join(responses.items[:30]) + (", …" if responses.n_items > 30 else "."))
 

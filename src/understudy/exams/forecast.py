@@ -63,7 +63,7 @@ class Precision:
 
     `total_noise` is the standard deviation of the noise in learners; `error` the root mean square error of the
     difficulties, in log-odds; `correlation` that with the true ones; `ordered` the share of pairs of items whose order
-    would be stated.
+    would be stated. `better` is another private method whose noise, `better_noise`, would be smaller.
     """
 
     risk: StatedRisk
@@ -72,6 +72,8 @@ class Precision:
     error: Range
     correlation: Range
     ordered: float
+    better: str = ""
+    better_noise: float | None = None
 
     def to_json(self) -> dict[str, Any]:
         """The precision for machines."""
@@ -82,15 +84,17 @@ class Precision:
             "error": vars(self.error),
             "correlation": vars(self.correlation),
             "ordered": self.ordered,
+            "better": self.better,
+            "better_noise": self.better_noise,
         }
 
 
 def forecast(
     options: Estimation, n_items: int, n_learners: int, answers: float | None = None, layout: str = "wide"
 ) -> list[Precision]:
-    """The precision that each risk and each epsilon buys, by the better of the private methods; nothing is spent.
+    """The precision that each risk and each epsilon buys by the method that would be used; nothing is spent.
 
-    `answers` is how many answers a learner gives on average where items may be skipped (None: to all that count).
+    Where another private method has less noise at the same risk or epsilon, the row names it. `answers` is how many answers a learner gives on average where items may be skipped (None: to all that count).
     """
 
     def settled(method: str, epsilon: float) -> DifficultiesPlan:
@@ -98,10 +102,17 @@ def forecast(
         asked = replace(options, epsilon=epsilon, method=method, delta=delta, risk="")
         return plan(asked, n_items, n_learners, layout)
 
-    def best(epsilons: dict[str, float]) -> Precision:
-        return precision(
-            min((settled(*pair) for pair in epsilons.items()), key=_noise), n_items, n_learners, answers
-        )
+    used = str(options.method) if options.method in PRIVATE else PRIVATE[0]
+
+    def row(epsilons: dict[str, float]) -> list[Precision]:
+        plans = {method: settled(method, epsilon) for method, epsilon in epsilons.items()}
+        if used not in plans:
+            return []
+        found = precision(plans[used], n_items, n_learners, answers)
+        best = min(plans.values(), key=_noise)
+        if _noise(best) >= _noise(plans[used]):
+            return [found]
+        return [replace(found, better=best.method, better_noise=math.sqrt(_noise(best)))]
 
     def within(limit: RiskLimit) -> dict[str, float]:
         """The epsilon of each method that can keep to a risk: each kind of noise has another one."""
@@ -115,9 +126,9 @@ def forecast(
                 epsilons[method] = epsilon_of(method)
         return epsilons
 
-    rows = [best(dict.fromkeys(PRIVATE, epsilon)) for epsilon in EPSILONS]
-    rows += [best(epsilons) for risk in RISKS if (epsilons := within(RiskLimit.parse(risk)))]
-    return sorted(rows, key=lambda row: -row.total_noise)
+    rows = [each for epsilon in EPSILONS for each in row(dict.fromkeys(PRIVATE, epsilon))]
+    rows += [each for risk in RISKS for each in row(within(RiskLimit.parse(risk)))]
+    return sorted(rows, key=lambda each: -each.total_noise)
 
 
 def _noise(planned: DifficultiesPlan) -> float:
