@@ -94,7 +94,8 @@ def forecast(
 ) -> list[Precision]:
     """The precision that each risk and each epsilon buys by the method that would be used; nothing is spent.
 
-    Where another private method has less noise at the same risk or epsilon, the row names it. `answers` is how many answers a learner gives on average where items may be skipped (None: to all that count).
+    Where another private method has less noise at the same risk or epsilon, the row names it. `answers` is how many
+    answers a learner gives on average where items may be skipped (None: to all that count).
     """
 
     def settled(method: str, epsilon: float) -> DifficultiesPlan:
