@@ -6,8 +6,17 @@ What is kept of the real classes are means, intervals and histograms over bootst
 from __future__ import annotations
 
 import time
+from dataclasses import astuple, fields
 
 from reproductions.dp_rasch.audit import run_audit
+from reproductions.dp_rasch.coverage import (
+    COLUMNS,
+    Foreseen,
+    cases,
+    measure_class,
+    measure_forecast,
+    measure_grid,
+)
 from reproductions.dp_rasch.figures import figures
 from reproductions.dp_rasch.study import DifficultyPlan, Findings, read_table, run_experiments, table_of
 from reproductions.pages import DATA, tables_of, write_rows
@@ -39,6 +48,35 @@ def measure_spreads() -> None:
         sd = fit_marginal(responses.missing_as_wrong().correct, sd=None).sd
         rows.append((name, responses.n_learners, responses.n_items, f"{sd:.1f}"))
     write_rows(TABLES / "classes.csv", ("class", "learners", "items", "ability_sd"), rows)
+
+
+def measure_coverage() -> None:
+    """How often 95 % intervals hold the truth: simulated exams, and both exams of EPM and the fraction test."""
+    (TABLES / "coverage.csv").unlink(missing_ok=True)
+    measure_grid(TABLES / "coverage.csv")
+    measure_real_coverage()
+
+
+def measure_real_coverage() -> None:
+    """The same on real classes alone."""
+    rows = []
+    for name, file in {"EPM, first exam": "epm_exam_first.csv", **CLASSES}.items():
+        responses = read_responses(DATA / file)
+        for epsilon in (0.5, 1.0, 5.0, 10.0):
+            for method in ("knorm", "gaussian"):
+                found = measure_class(responses, epsilon, method)
+                rows.append((name, *(("" if v is None else v) for v in astuple(found))))
+    write_rows(TABLES / "coverage-real.csv", ("class", *COLUMNS), rows)
+
+
+def measure_exam_forecasts() -> None:
+    """What `--explain` predicts for a third of the cells of the same grid, and what comes out."""
+    rows = [measure_forecast(case) for case in [case for case in cases() if case.n_items <= 400][::3]]
+    write_rows(
+        TABLES / "forecasts.csv",
+        tuple(field.name for field in fields(Foreseen)),
+        [tuple("" if value is None else value for value in astuple(row)) for row in rows],
+    )
 
 
 def measure_audit() -> None:
@@ -76,6 +114,9 @@ def _draw(findings: Findings) -> None:
 PARTS = {
     "experiments": measure_experiments,
     "spreads": measure_spreads,
+    "coverage": measure_coverage,
+    "coverage-real": measure_real_coverage,
+    "forecasts": measure_exam_forecasts,
     "audit": measure_audit,
     "seconds": measure_seconds,
     "figures": draw_figures,

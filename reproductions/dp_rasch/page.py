@@ -247,6 +247,87 @@ def _audit_stories() -> str:
     return "\n".join(lines)
 
 
+def _coverage() -> str:
+    rows: dict[tuple[str, ...], list[dict[str, str]]] = {}
+    for row in rows_of(TABLES / "coverage.csv"):
+        rows.setdefault((row["n_learners"], row["n_items"], row["answers"] or "all"), []).append(row)
+    return markdown_table(
+        ["learners", "items", "answers each", "cells", "lowest", "mean", "highest", "stated orders wrong"],
+        [
+            [
+                *shape,
+                str(len(cells)),
+                *(f"{100 * value:.1f} %" for value in _lowest_mean_highest(cells)),
+                f"{100 * max(float(row['wrong']) for row in cells):.1f} %",
+            ]
+            for shape, cells in rows.items()
+        ],
+    )
+
+
+def _lowest_mean_highest(rows: list[dict[str, str]]) -> tuple[float, float, float]:
+    covered = [float(row["covered"]) for row in rows]
+    return min(covered), sum(covered) / len(covered), max(covered)
+
+
+def _outside() -> str:
+    """The cells of the grid whose intervals hold the truth less often than 92 % or more often than 99 %."""
+    return markdown_table(
+        ["learners", "items", "answers each", "spread", "guess", "epsilon", "method", "covered", "why"],
+        [
+            [
+                row["n_learners"],
+                row["n_items"],
+                row["answers"] or "all",
+                row["spread"],
+                row["guess"],
+                row["epsilon"],
+                f"`{row['method']}`",
+                f"{100 * float(row['covered']):.1f} ± {100 * float(row['doubt']):.1f} %",
+                "the prior alone is left"
+                if row["prior_only"] == "True" and float(row["covered"]) > 0.99
+                else "",
+            ]
+            for row in rows_of(TABLES / "coverage.csv")
+            if not 0.92 <= float(row["covered"]) <= 0.99
+        ],
+    )
+
+
+def _foreseen() -> dict[str, str]:
+    """How many exams lie within the bounds of the forecast, in percent."""
+    rows = rows_of(TABLES / "forecasts.csv")
+    exams = sum(int(row["exams"]) for row in rows)
+    inside = {
+        name: sum(float(row[f"{name}_inside"]) * int(row["exams"]) for row in rows) / exams
+        for name in ("error", "correlation")
+    }
+    return {
+        "foreseen_exams": f"{exams:,}",
+        **{f"foreseen_{name}": f"{100 * share:.0f} %" for name, share in inside.items()},
+    }
+
+
+def _real_coverage() -> str:
+    rows = rows_of(TABLES / "coverage-real.csv")
+    return markdown_table(
+        ["class", "spread, fitted", "epsilon", "method", "covered", "error", "stated", "correlation"],
+        [
+            [
+                f"{row['class']} ({row['n_learners']} x {row['n_items']})",
+                row["spread"],
+                row["epsilon"],
+                f"`{row['method']}`",
+                f"{100 * float(row['covered']):.0f} %",
+                row["error"],
+                row["stated"],
+                row["correlation"],
+            ]
+            for row in rows
+        ],
+    )
+
+
 def wins(pair: str = "knorm - objective", measures: tuple[str, ...] = BOTH) -> tuple[int, int, int]:
     """Of all (epsilon, size, measure): the first ahead of the second, not told apart, behind."""
     rows = [simulated(pair, e, n, m) for e in EPSILONS for n in SIZES for m in measures]
@@ -274,6 +355,11 @@ def page() -> str:
         "epm": _real("EPM"),
         "fraction": _real("fraction"),
         "audit": _audit(),
+        "coverage": _coverage(),
+        "coverage_outside": _outside(),
+        **_foreseen(),
+        "coverage_real": _real_coverage(),
+        "coverage_cells": str(len(rows_of(TABLES / "coverage.csv"))),
         "audit_stories": _audit_stories(),
         "epm_spread": spread["EPM"],
         "fraction_spread": spread["fraction"],

@@ -29,13 +29,17 @@ def integrals(difficulties, answers):
     items, prior = difficulties.items, difficulties.ability
 
     def chance(item, b):
-        return 1 / (1 + math.exp(-slope(item) * (b - item.difficulty)))
+        return item.guess + (1 - item.guess) * special.expit(slope(item) * (b - item.difficulty))
 
     def log_weight(b):
         value = stats.norm.logpdf(b, prior.mean, prior.sd)
         for item, answer in zip(items, answers, strict=True):
             if answer >= 0:
-                value += special.log_expit((2 * answer - 1) * slope(item) * (b - item.difficulty))
+                logit = slope(item) * (b - item.difficulty)
+                if answer and item.guess:
+                    value += math.log(chance(item, b))
+                else:
+                    value += math.log1p(-item.guess) + special.log_expit((2 * answer - 1) * logit)
         return value
 
     mode = optimize.minimize_scalar(lambda b: -log_weight(b), (prior.mean, prior.mean + 0.5)).x
@@ -64,9 +68,10 @@ def integrals(difficulties, answers):
     )
 
 
+@pytest.mark.parametrize("guess", [0.0, 0.25])
 @pytest.mark.parametrize(("difficulty", "errors", "mean", "sd", "answers"), CASES)
-def test_posteriors_are_those_of_adaptive_integration(difficulty, errors, mean, sd, answers):
-    made = make_difficulties(difficulty, errors, mean=mean, sd=sd)
+def test_posteriors_are_those_of_adaptive_integration(difficulty, errors, mean, sd, answers, guess):
+    made = make_difficulties(difficulty, errors, mean=mean, sd=sd, guess=guess)
     found = abilities(made, Responses.from_matrix([answers], [item.name for item in made.items]))
     expectation, below, chance = integrals(made, answers)
     ability = expectation(lambda b: b)

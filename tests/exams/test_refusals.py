@@ -22,7 +22,7 @@ REFUSED = {
     "undeclared items": (LIST, {}, (), "undeclared-items"),
     "one learner": ("student,q1,q2\na,1,0\n", {}, (), "one-learner"),
     "too few for a choice": (SHEET, {"ability_sd": "choose"}, ("--ability-sd", "choose"), "few-learners"),
-    "skipped and estimated": (LIST, {"ability_sd": "estimate"}, ("--ability-sd", "estimate"), "usage"),
+    "a guess beyond all chances": (SHEET, {"guess": "4/1"}, ("--guess", "4/1"), "usage"),
 }
 
 

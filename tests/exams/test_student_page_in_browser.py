@@ -28,6 +28,7 @@ MIXED = make_difficulties((-2.0, -0.5, 0.4, 2.2, 3.5), (0.2, None, 0.9, 0.1, 2.0
 ONE = make_difficulties((0.7,), 0.3)
 SIXTY = make_difficulties(np.linspace(-3, 3, 60).tolist(), 0.35, step=7)
 EXTREME = make_difficulties([9.0] * 12, 0.5, sd=0.5)
+GUESSED = make_difficulties((-2.0, -0.5, 0.4, 2.2, 3.5), 0.4, sd=1.7, guess=0.25)
 
 
 class Opened:
@@ -73,6 +74,7 @@ def open_page(browser: Any, tmp_path: Path) -> Iterator[Any]:
         (ONE, 1.0, [[-1], [1], [0]]),
         (SIXTY, 0.6, [[-1] * 60, [1] * 60, ([1, 1, 0, -1, 1] * 12)]),
         (EXTREME, 0.5, [[1] * 12, [1] + [0] * 11]),
+        (GUESSED, 0.5, [[-1] * 5, [1] * 5, [0] * 5, [1, 0, -1, 1, 0], [0, 0, 0, 0, 1]]),
     ],
 )
 def test_the_page_computes_what_python_computes(

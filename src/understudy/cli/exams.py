@@ -187,32 +187,40 @@ def _print_difficulties(found: Difficulties) -> None:
 
 def _explain(responses: Responses, options: DifficultiesOptions, as_json: bool) -> None:
     """Print what precision each risk and epsilon would buy."""
-    rows = forecast(plan_for(responses, options).options, responses.n_items, responses.n_learners)
+    answers = (responses.correct.size - responses.n_missing) / max(responses.n_learners, 1)
+    rows = forecast(
+        plan_for(responses, options).options,
+        responses.n_items,
+        responses.n_learners,
+        answers,
+        responses.origin.layout,
+    )
     if as_json:
         echo_json({"spent": 0, "predictions": [row.to_json() for row in rows]})
         return
     print_table(
         f"Expected precision for {responses.n_learners:,} learners and {responses.n_items:,} items; nothing was spent",
-        [*RISK_COLUMNS, "method", "noise", "medium item", "hard item", "distinguished from"],
+        [*RISK_COLUMNS, "method", "noise", "error", "correlation", "in order"],
         [
             [
                 *row.risk.cells(),
                 row.method,
-                f"{row.total_noise:.1f} learners",
-                f"{row.even:.2f}" + (f" ({row.better} {row.better_even:.2f})" if row.better else ""),
-                f"{row.hard:.2f}",
-                f"{row.apart:.2f} (50 % and {row.other:.0%})",
+                f"{row.total_noise:.1f} learners"
+                + (f" ({row.better} {row.better_noise:.1f})" if row.better else ""),
+                row.error.cells(),
+                row.correlation.cells(),
+                f"{row.ordered:.0%}",
             ]
             for row in rows
         ],
     )
     typer.echo(
-        "Medium and hard item: the standard error of its difficulty, in log-odds. A medium item is solved by half of "
-        "the learners, a hard one by a tenth. Distinguished from: how far two items must differ (solved by how many) "
-        "to be put in order."
+        "Error: that of a difficulty, in log-odds; correlation: with "
+        "the true difficulties; in order: pairs of items whose order would be known. Nine of ten simulated exams of "
+        "this size lie within the bounds."
     )
     if better := next((row.better for row in rows if row.better), ""):
-        typer.echo(f"In brackets: what another method would reach, if you choose it (--method {better}).")
+        typer.echo(f"In brackets: the noise of another method, if you choose it (--method {better}).")
     typer.echo(f"{RISK_LEGEND} State a risk with --risk, or an epsilon.")
     typer.echo("Items: " + ", ".join(responses.items[:30]) + (", …" if responses.n_items > 30 else "."))
 

@@ -358,15 +358,17 @@ def slope(item: Item) -> float:
 def grid_of(difficulties: Difficulties) -> Grid:
     """The abilities to sum over: they reach past all that any pattern of answers makes likely.
 
-    A posterior is log-concave, at least as narrow as the prior, and its mode lies between those of
-    a student with everything wrong and one with everything right.
+    Beyond the modes of a student with everything wrong and of one with everything right, a posterior falls
+    at least as fast as the prior does from there on. That a right answer may be a guess weakens its pull,
+    so these two modes are taken without guesses.
     """
     items, prior = usable(difficulties), difficulties.ability
     slopes = np.array([slope(item) for item in items])
     centres = np.array([item.difficulty for item in items], dtype=np.float64)
     low = _mode(prior.mean, prior.sd, centres, slopes, right=False) - _REACH * prior.sd
     high = _mode(prior.mean, prior.sd, centres, slopes, right=True) + _REACH * prior.sd
-    # The curvature of log(chance) is at most slope^2 / 4.
+    # The curvature of log(chance) is at most slope^2 / 4, with guesses too: with q the share of right answers that
+    # are known, its first derivative is q (1 - sigma) slope, and q rises with the ability.
     narrowest = 1.0 / math.sqrt(1.0 / prior.sd**2 + float(np.sum(slopes**2)) / 4.0)
     n_points = max(_FEWEST, 1 + math.ceil((high - low) * _POINTS_PER_SD / narrowest))
     return Grid(low, high, n_points)
@@ -407,9 +409,10 @@ def at_least(chances: Floats, needed: int) -> Floats:
 def abilities(difficulties: Difficulties, responses: Responses, pass_mark: float = PASS_MARK) -> Abilities:
     """Abilities as posterior means under the file's ability distribution.
 
-    Only answered items count. The chance of item i at ability b is sigma(k_i (b - d_i)), with
-    k_i = `slope` of its standard error: the errors of two items, and of two sittings of one,
-    count as independent. Passing means at least `n_needed` of all items right in a new sitting.
+    Only answered items count. The chance of item i at ability b is g_i + (1 - g_i) sigma(k_i (b - d_i)),
+    with the item's chance g_i of a guess and k_i = `slope` of its standard error: the errors of two
+    items, and of two sittings of one, count as independent. Passing means at least `n_needed` of all
+    items right in a new sitting.
 
     An answer stands out by leaving it out: with the ability judged by all OTHER answers, a wrong
     answer at a chance above 0.8 "should have" been right, a right one below 0.2 is "surprising".
@@ -424,7 +427,10 @@ def abilities(difficulties: Difficulties, responses: Responses, pass_mark: float
     slopes = np.array([slope(item) for item in items])
     centres = np.array([item.difficulty for item in items], dtype=np.float64)
     logits = (points[:, None] - centres) * slopes
-    log_right, log_wrong = _log_chance(logits), _log_chance(-logits)
+    guess = np.array([item.guess for item in items])
+    with np.errstate(divide="ignore"):
+        log_right = np.logaddexp(np.log(guess), np.log1p(-guess) + _log_chance(logits))
+    log_wrong = np.log1p(-guess) + _log_chance(-logits)
     right = np.exp(log_right)
     tables = _Tables(
         points=points,
@@ -434,7 +440,7 @@ def abilities(difficulties: Difficulties, responses: Responses, pass_mark: float
         right=right,
         per_right=np.exp(-log_right),
         per_wrong=np.exp(-log_wrong),
-        odds=np.exp(logits),
+        odds=np.exp(log_right - log_wrong),
         passing=at_least(right, needed),
     )
     blocks = [tables.judge(correct[k : k + _BLOCK]) for k in range(0, max(1, len(correct)), _BLOCK)]

@@ -7,9 +7,8 @@ import secrets
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from functools import cached_property
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,14 +20,14 @@ from understudy.core.options import settled
 from understudy.core.privacy.composition import default_delta
 from understudy.core.privacy.guarantee import Guarantee
 from understudy.core.privacy.noise import Noise
-from understudy.core.privacy.risk import ByRisk
 from understudy.core.privacy.spending import Account, Spending
-from understudy.errors import DataError, RefusedError, UsageError
-from understudy.exams.ability_spread import estimate_spread
+from understudy.errors import DataError, UsageError
+from understudy.exams.estimation import NOT_PRIVATE, PUBLISHED, Estimation
+from understudy.exams.estimators.chances import Answering, chance_curve
 from understudy.exams.estimators.conditional import fit_conditional
 from understudy.exams.estimators.joint import PENALTY, fit_joint
 from understudy.exams.estimators.marginal import fit_marginal
-from understudy.exams.estimators.noisy_totals import Prior, chance_curve, estimate_difficulties
+from understudy.exams.estimators.noisy_totals import Prior, estimate_difficulties
 from understudy.exams.estimators.published import (
     REASONS,
     check_choice,
@@ -43,186 +42,18 @@ from understudy.exams.totals_mechanism import Measurement, Missing, choose_measu
 
 Floats = NDArray[np.float64]
 
-PRIVATE = ("knorm", "gaussian")
-PUBLISHED = ("objective", "statistics")
-NOT_PRIVATE = ("marginal", "conditional", "joint")
-METHODS = (*PRIVATE, *NOT_PRIVATE, *PUBLISHED)
-
 NO_EPSILON = "no epsilon was given: the difficulties are fitted without any noise"
 
-# Below, the result is nothing but noise; above, it has hardly any. Both leave the range of the samplers.
-LEAST_EPSILON, MOST_EPSILON = 0.001, 100.0
 MOST_ITEMS = 20_000
 
-# The share of epsilon that finding the spread of abilities takes, and the mechanism of each way to find it.
-SPREAD_SHARE = 0.2
-SPREAD_MECHANISMS = {
-    "estimate": "discrete Laplace mechanism on the spread of scores",
-    "choose": "exponential mechanism on a choice of the spread of abilities",
-}
-
-
-class _Default(str):
-    """A method that was chosen by default: it is chosen again when epsilon changes."""
-
-
-@dataclass(frozen=True)
-class Estimation(ByRisk):
-    """How difficulties are estimated; wrong choices are refused before a file is read.
-
-    Texts are taken as people type them: `ability_sd` may be "1.5", `prior` "0,2" or the name of a file.
-    """
-
-    method: Annotated[
-        str | None,
-        "knorm (pure epsilon, the default) or gaussian (with delta, better beyond some 50 items); without epsilon "
-        "marginal, conditional or joint; as published, without a guarantee: objective, statistics.",
-    ] = None
-    epsilon: Annotated[
-        float | None, "The privacy loss allowed, for example 1. Without it the fit is not private."
-    ] = None
-    delta: Annotated[
-        float | None, "For gaussian (default: 1e-6, or one over the squared number of learners)."
-    ] = None
-    missing: Annotated[
-        Missing | None,
-        "A missing answer is wrong (default for sheets) or was skipped (default for long files and logs).",
-    ] = None
-    at_most: Annotated[
-        int | None,
-        "Count at most so many answers of a learner, chosen at random. Choose it by what is plausible, not from the "
-        "data. Only matters with skipped answers.",
-    ] = None
-    ability_sd: Annotated[
-        float | str,
-        "How much abilities differ: a standard deviation; or `estimate` to find it privately for a fifth of epsilon, "
-        "or `choose` to do so as published (weak, for comparison).",
-    ] = 1.0
-    prior: Annotated[
-        Prior | Difficulties | Path | str | None,
-        "What difficulties to expect: MEAN,SD or the difficulties file of an earlier exam, private or public; never "
-        "from these learners' data (default: found from the noisy totals, at no cost).",
-    ] = None
-    public_prior: Annotated[bool, "The earlier exam's difficulties are public though not private."] = False
-    title: Annotated[str, "What the students see as the exam's name."] = ""
-
-    def __post_init__(self) -> None:
-        if self.method is None or isinstance(self.method, _Default):
-            object.__setattr__(self, "method", _Default("knorm" if self._private else "marginal"))
-        object.__setattr__(self, "ability_sd", _spread_of(self.ability_sd))
-        self._check_method()
-        if self.delta is not None and not 0 < self.delta < 1:
-            raise UsageError(
-                f"delta {self.delta:.3g} was asked for; it lies between 0 and 1.",
-                hint="1e-6 is usual.",
-                settings=("delta",),
-            )
-        if self.at_most is not None and self.at_most < 1:
-            raise UsageError(
-                f"at most {self.at_most} answers of a learner leave nothing to count.",
-                hint="give at least 1.",
-                settings=("at_most",),
-            )
-        if isinstance(self.ability_sd, str) and self.method not in PRIVATE:
-            raise UsageError(
-                f"the method {self.method} does not spend epsilon on the spread of abilities.",
-                hint="leave it out.",
-                settings=("ability_sd",),
-            )
-        if self.ability_sd == "estimate" and self.missing == "skipped":
-            raise UsageError(
-                "the spread of abilities cannot be estimated from scores when learners skipped items.",
-                hint="give it as a number; 1 is usual.",
-                settings=("ability_sd",),
-            )
-        # Refuses an earlier exam that must not be used.
-        self.expected  # noqa: B018
-
-    @property
-    def _private(self) -> bool:
-        return self.epsilon is not None or bool(self.risk)
-
-    def _check_method(self) -> None:
-        method = self.method
-        if method not in METHODS:
-            raise UsageError(
-                f"there is no method '{method}'.",
-                hint="the methods are " + ", ".join(METHODS) + ".",
-                code="no-such-method",
-                settings=("method",),
-            )
-        if self.epsilon is not None and not LEAST_EPSILON <= self.epsilon <= MOST_EPSILON:
-            raise UsageError(
-                f"epsilon {self.epsilon:g} was asked for; it lies between {LEAST_EPSILON:g} and {MOST_EPSILON:g}.",
-                hint="1 is a good start.",
-                settings=("epsilon",),
-            )
-        if method in NOT_PRIVATE and self._private:
-            raise UsageError(
-                f"epsilon was given, but the method {method} adds no noise.",
-                hint="leave epsilon out, or choose the method knorm or gaussian.",
-                settings=("epsilon", "method"),
-            )
-        if method not in NOT_PRIVATE and not self._private:
-            raise UsageError(
-                f"the method {method} needs an epsilon.",
-                hint="1 is a good start.",
-                settings=("epsilon",),
-            )
-        if self.delta is not None and method != "gaussian":
-            raise UsageError(
-                f"delta was given, but the method {method} has none.",
-                hint="delta is for the method gaussian.",
-                settings=("delta", "method"),
-            )
-
-    @cached_property
-    def earlier(self) -> Difficulties | None:
-        """The earlier exam whose difficulties are the prior."""
-        given = self.prior
-        numbers = isinstance(given, str) and not given.endswith(".json")
-        return None if given is None or isinstance(given, Prior) or numbers else Difficulties.of(given)
-
-    @cached_property
-    def expected(self) -> Prior | None:
-        """The prior of the difficulties; an earlier exam without a guarantee must not reach a private release."""
-        if (given := self.earlier) is None:
-            return self.prior if isinstance(self.prior, Prior | None) else Prior.parse(str(self.prior))
-        private = given.guarantee.formal or given.provenance.get("simulated") is True
-        if self.epsilon is not None and not private and not self.public_prior:
-            # What it shows of its learners would leave with a guarantee that does not cover it.
-            raise RefusedError(
-                "the earlier exam carries no formal guarantee, so it cannot be the prior of a private release.",
-                hint="take a private one; or declare that it was published and is about other learners.",
-                code="prior-not-private",
-                settings=("public_prior",),
-            )
-        return given.as_prior()
-
-    def missing_in(self, layout: str) -> Missing:
-        """What a missing answer means: as it was given, or as it goes with a file's layout."""
-        return self.missing or ("wrong" if layout == "wide" else "skipped")
+# The published choice of the spread of abilities: its share of epsilon, and its mechanism.
+CHOICE_SHARE = 0.2
+CHOICE_MECHANISM = "exponential mechanism on a choice of the spread of abilities"
 
 
 @dataclass(frozen=True)
 class DifficultiesOptions(Spending, Estimation):
     """How difficulties are estimated and charged."""
-
-
-def _spread_of(given: float | str) -> float | str:
-    if given in ("estimate", "choose"):
-        return given
-    try:
-        spread = float(given)
-    except ValueError:
-        spread = math.nan
-    if not 0.05 <= spread <= 10:
-        raise UsageError(
-            f"abilities that spread by '{given}' were asked for.",
-            hint="the standard deviation of abilities is a number from 0.05 to 10, `estimate` or `choose`; 1 is usual.",
-            settings=("ability_sd",),
-        )
-    return spread
 
 
 @dataclass(frozen=True)
@@ -234,7 +65,7 @@ class DifficultiesPlan:
     missing: Missing
     guarantee: Guarantee
     measurement: Measurement | None = None
-    spread_epsilon: float = 0.0
+    choice_epsilon: float = 0.0
 
 
 def plan(options: Estimation, n_items: int, n_learners: int, layout: str = "wide") -> DifficultiesPlan:
@@ -254,7 +85,7 @@ def plan(options: Estimation, n_items: int, n_learners: int, layout: str = "wide
         )
     if options.ability_sd == "choose":
         check_choice(n_learners)
-    share = SPREAD_SHARE if isinstance(options.ability_sd, str) else 0.0
+    share = CHOICE_SHARE if options.ability_sd == "choose" else 0.0
     measurement = choose_measurement(
         method,
         n_items=n_items,
@@ -262,11 +93,12 @@ def plan(options: Estimation, n_items: int, n_learners: int, layout: str = "wide
         at_most=options.at_most,
         epsilon=options.epsilon * (1.0 - share),
         delta=options.delta if options.delta is not None else default_delta(n_learners),
+        agreement=options.ability_sd == "estimate",
     )
     guarantee = measurement.guarantee
-    if isinstance(options.ability_sd, str):
+    if options.ability_sd == "choose":
         # Basic composition: epsilons add up, and only the totals have a delta.
-        mechanisms = (*guarantee.mechanisms, SPREAD_MECHANISMS[options.ability_sd])
+        mechanisms = (*guarantee.mechanisms, CHOICE_MECHANISM)
         guarantee = Guarantee(options.epsilon, guarantee.delta, mechanisms=mechanisms)
     return DifficultiesPlan(options, method, missing, guarantee, measurement, options.epsilon * share)
 
@@ -358,7 +190,7 @@ def fit_difficulties(
     fit = _METHODS[plan.method](responses, plan, noise, rng)
     private = plan.measurement is not None
     guarantee = plan.guarantee if noise.secret or not private else Guarantee.seeded(plan.guarantee)
-    order = rank_items(fit.difficulty, fit.standard_error)
+    order = rank_items(fit.difficulty, fit.standard_error if fit.order_error is None else fit.order_error)
     items = tuple(
         _item(name, fit, place, int(order.rank_from[place]), int(order.rank_to[place]))
         for place, name in enumerate(responses.items)
@@ -375,12 +207,17 @@ def fit_difficulties(
 
 @dataclass(frozen=True, eq=False)
 class _Fit:
-    """Difficulties (infinite where unbounded, nan where unknown), standard errors (nan where unknown)."""
+    """Difficulties (infinite where unbounded, nan where unknown), standard errors (nan where unknown).
+
+    `order_error` leaves out of them what moves all items together; the order of items rests on it.
+    """
 
     difficulty: Floats
     standard_error: Floats
     ability: Ability
     prior: Prior | None = None
+    order_error: Floats | None = None
+    guess: float = 0.0
 
 
 def _private(responses: Responses, plan: DifficultiesPlan, noise: Noise, rng: np.random.Generator) -> _Fit:
@@ -389,17 +226,25 @@ def _private(responses: Responses, plan: DifficultiesPlan, noise: Noise, rng: np
     counted = responses.missing_as_wrong() if plan.missing == "wrong" else responses
     if measurement.at_most is not None:
         counted = counted.at_most(measurement.at_most, rng)
-    totals = measurement.measure(counted.totals(), noise)
-    if options.ability_sd == "estimate":
-        sd = estimate_spread(responses, totals, plan.spread_epsilon, noise)
-        source = "estimated privately from the spread of scores"
-    elif options.ability_sd == "choose":
-        sd = choose_spread(responses, plan.missing, plan.spread_epsilon, noise, rng)
+    totals = measurement.release(counted, noise)
+    sd: float | None = None
+    if options.ability_sd == "choose":
+        sd = choose_spread(responses, plan.missing, plan.choice_epsilon, noise, rng)
         source = "chosen privately among a few"
+    elif options.ability_sd != "estimate":
+        sd, source = float(options.ability_sd or 1.0), "declared"
     else:
-        sd, source = float(options.ability_sd), "declared"
-    estimate = estimate_difficulties(totals, sd, options.expected)
-    return _Fit(estimate.difficulty, estimate.standard_error, Ability(0.0, sd, source), prior=estimate.prior)
+        source = "estimated privately, along with the items" if totals.agreement else "what is usual"
+    answering = Answering(float(options.guess), options.discrimination_spread)
+    estimate = estimate_difficulties(totals, sd, options.expected, answering)
+    return _Fit(
+        estimate.difficulty,
+        estimate.standard_error,
+        Ability(0.0, round(estimate.ability_sd, 6), source),
+        prior=estimate.prior,
+        order_error=estimate.order_error,
+        guess=float(options.guess),
+    )
 
 
 def _marginal(responses: Responses, plan: DifficultiesPlan, noise: Noise, rng: np.random.Generator) -> _Fit:
@@ -480,7 +325,8 @@ def _item(name: str, fit: _Fit, place: int, rank_from: int, rank_to: int) -> Ite
             name, None, None, 0.0 if hard else 1.0, words, rank_from, rank_to, "hard" if hard else "easy"
         )
     beyond = min(max(difficulty - fit.ability.mean, -15.0), 15.0)
-    chance = min(max(float(chance_curve(fit.ability.sd)(beyond)), 0.0), 1.0)
+    know = min(max(float(chance_curve(fit.ability.sd)(beyond)), 0.0), 1.0)
+    chance = fit.guess + (1.0 - fit.guess) * know
     return Item(
         name,
         round(difficulty, 6),
@@ -489,6 +335,7 @@ def _item(name: str, fit: _Fit, place: int, rank_from: int, rank_to: int) -> Ite
         in_words(chance),
         rank_from,
         rank_to,
+        guess=fit.guess,
     )
 
 
@@ -511,6 +358,7 @@ def _provenance(responses: Responses, plan: DifficultiesPlan, fit: _Fit, card: s
         },
         "simulated": responses.simulated,
         "pass_share": responses.origin.pass_share,
+        "discrimination_spread": options.discrimination_spread,
         "card": card,
         "made": datetime.now(UTC).date().isoformat(),
         "understudy": understudy.__version__,

@@ -1,77 +1,125 @@
-"""forecast(): the precision of private difficulties at each risk and epsilon, from public numbers only."""
+"""forecast(): how exact private difficulties will be at each risk and epsilon, from the size of the exam only.
+
+A few exams of the same size are simulated: abilities and difficulties as classes have them, totals with the noise of
+the mechanism, and the estimator that a release uses. Totals are drawn from their normal approximation, and of many
+items a part stands for all, so that it takes seconds at any size.
+"""
 
 from __future__ import annotations
 
 import contextlib
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from understudy.core.privacy.risk import RISKS, RiskLimit, StatedRisk
 from understudy.errors import UsageError
-from understudy.exams.difficulties import PRIVATE, Estimation, plan
-from understudy.exams.estimators.noisy_totals import chance_curve
-from understudy.exams.ranking import MIN_STANDARD_ERRORS
-from understudy.exams.totals_mechanism import noise_variance
+from understudy.exams.agreement import expected_agreement, fewest_answers
+from understudy.exams.difficulties import DifficultiesPlan, plan
+from understudy.exams.estimation import PRIVATE, Estimation
+from understudy.exams.estimators.chances import FURTHEST, Answering, chance_curve
+from understudy.exams.estimators.noisy_totals import estimate_difficulties
+from understudy.exams.ranking import distinguished
+from understudy.exams.totals_mechanism import NoisyAgreement, NoisyTotals, predicted_variance
+
+Floats = NDArray[np.float64]
 
 EPSILONS = (0.5, 1.0, 2.0, 5.0, 10.0)
+_N_EXAMS = 12
+# Student's t for a new value outside of 90 %, with eleven degrees of freedom: two times 5 %.
+_REACH = 1.796 * math.sqrt(1.0 + 1.0 / _N_EXAMS)
+# So many items stand for all; more where a learner answers few of them, as agreement needs some answers of each.
+_ENOUGH_ITEMS, _MOST_ITEMS, _ENOUGH_ANSWERS = 60, 200, 12.0
+
+
+@dataclass(frozen=True)
+class Range:
+    """What to expect, and the bounds within which nine of ten exams lie."""
+
+    low: float
+    expected: float
+    high: float
+
+    @classmethod
+    def of(cls, values: Floats, scale: Callable[[Floats], Floats], back: Callable[[float], float]) -> Range:
+        """From simulated values, which are about normal on `scale`; `back` is its inverse."""
+        scaled = scale(values)
+        middle, reach = float(scaled.mean()), _REACH * float(scaled.std(ddof=1))
+        low, expected, high = (float(back(value)) for value in (middle - reach, middle, middle + reach))
+        return cls(low, expected, high)
+
+    def cells(self) -> str:
+        """For people."""
+        return f"{self.expected:.2f} ({self.low:.2f}–{self.high:.2f})"
 
 
 @dataclass(frozen=True)
 class Precision:
-    """Expected standard errors of difficulties on the scale of log-odds, sampling included.
+    """What a release would be like.
 
-    `total_noise` is the standard deviation of the noise in learners; `even` and `hard` are the
-    errors of items that half and a tenth of the learners solve; two items of medium difficulty
-    can be distinguished when they differ by `apart`: one solved by half of the learners and one solved
-    by a share of `other`. `better` is another private method whose error, `better_even`, would be smaller.
+    `total_noise` is the standard deviation of the noise in learners; `error` the root mean square error of the
+    difficulties, in log-odds; `correlation` that with the true ones; `ordered` the share of pairs of items whose order
+    would be stated. `better` is another private method whose noise, `better_noise`, would be smaller.
     """
 
     risk: StatedRisk
     method: str
     total_noise: float
-    even: float
-    hard: float
-    apart: float
-    other: float
+    error: Range
+    correlation: Range
+    ordered: float
     better: str = ""
-    better_even: float | None = None
+    better_noise: float | None = None
 
     def to_json(self) -> dict[str, Any]:
         """The precision for machines."""
-        return {**vars(self.risk), **{name: value for name, value in vars(self).items() if name != "risk"}}
+        return {
+            **vars(self.risk),
+            "method": self.method,
+            "total_noise": self.total_noise,
+            "error": vars(self.error),
+            "correlation": vars(self.correlation),
+            "ordered": self.ordered,
+            "better": self.better,
+            "better_noise": self.better_noise,
+        }
 
 
-def forecast(options: Estimation, n_items: int, n_learners: int) -> list[Precision]:
+def forecast(
+    options: Estimation, n_items: int, n_learners: int, answers: float | None = None, layout: str = "wide"
+) -> list[Precision]:
     """The precision that each risk and each epsilon buys by the method that would be used; nothing is spent.
 
-    Where another private method would be more precise at the same risk or epsilon, the row says so.
+    Where another private method has less noise at the same risk or epsilon, the row names it. `answers` is how many
+    answers a learner gives on average where items may be skipped (None: to all that count).
     """
+
+    def settled(method: str, epsilon: float) -> DifficultiesPlan:
+        delta = options.delta if method == "gaussian" else None
+        asked = replace(options, epsilon=epsilon, method=method, delta=delta, risk="")
+        return plan(asked, n_items, n_learners, layout)
+
     used = str(options.method) if options.method in PRIVATE else PRIVATE[0]
 
-    def asked(method: str, epsilon: float) -> Estimation:
-        delta = options.delta if method == "gaussian" else None
-        return replace(options, epsilon=epsilon, method=method, delta=delta, risk="")
-
     def row(epsilons: dict[str, float]) -> list[Precision]:
-        tried = {
-            method: _precision(asked(method, epsilon), n_items, n_learners)
-            for method, epsilon in epsilons.items()
-        }
-        if used not in tried:
+        plans = {method: settled(method, epsilon) for method, epsilon in epsilons.items()}
+        if used not in plans:
             return []
-        best = min(tried.values(), key=lambda each: each.even)
-        if best.even >= tried[used].even:
-            return [tried[used]]
-        return [replace(tried[used], better=best.method, better_even=best.even)]
+        found = precision(plans[used], n_items, n_learners, answers)
+        best = min(plans.values(), key=_noise)
+        if _noise(best) >= _noise(plans[used]):
+            return [found]
+        return [replace(found, better=best.method, better_noise=math.sqrt(_noise(best)))]
 
     def within(limit: RiskLimit) -> dict[str, float]:
         """The epsilon of each method that can keep to a risk: each kind of noise has another one."""
 
         def epsilon_of(method: str) -> float:
-            return limit.epsilon(lambda epsilon: plan(asked(method, epsilon), n_items, n_learners).guarantee)
+            return limit.epsilon(lambda epsilon: settled(method, epsilon).guarantee)
 
         epsilons = {}
         for method in PRIVATE:
@@ -81,33 +129,97 @@ def forecast(options: Estimation, n_items: int, n_learners: int) -> list[Precisi
 
     rows = [each for epsilon in EPSILONS for each in row(dict.fromkeys(PRIVATE, epsilon))]
     rows += [each for risk in RISKS for each in row(within(RiskLimit.parse(risk)))]
-    return sorted(rows, key=lambda each: -each.even)
+    return sorted(rows, key=lambda each: -each.total_noise)
 
 
-def _precision(options: Estimation, n_items: int, n_learners: int) -> Precision:
-    """The delta method: noise and sampling of a share, divided by the slope of the chance."""
-    planned = plan(options, n_items, n_learners)
-    measurement = planned.measurement
-    assert measurement is not None
-    sd = options.ability_sd if isinstance(options.ability_sd, float) else 1.0
-    curve = chance_curve(sd)
-    # Bounded answers thin out the counts; how many answers a learner gives is not public.
-    answered = n_learners * (1.0 if measurement.at_most is None else measurement.at_most / n_items)
+def _noise(planned: DifficultiesPlan) -> float:
+    assert planned.measurement is not None
+    return predicted_variance(planned.measurement)
 
-    def error(chance: float) -> float:
-        places = np.linspace(-10.0, 10.0, 4001)
-        difficulty = places[int(np.argmin(np.abs(np.asarray(curve(places)) - chance)))]
-        noise = float(noise_variance(measurement.covariance, np.array([chance]))[0])
-        deviation = math.sqrt(noise + answered * chance * (1.0 - chance)) / answered
-        return deviation / abs(float(curve(difficulty, 1)))
 
-    even = error(0.5)
+def precision(
+    planned: DifficultiesPlan, n_items: int, n_learners: int, answers: float | None = None
+) -> Precision:
+    """What a release by this plan would be like."""
+    # The same exams for every epsilon: a smaller one is then worse, as it should be.
+    rng = np.random.default_rng(1)
+    found = np.array([_simulated(planned, n_items, n_learners, answers, rng) for _ in range(_N_EXAMS)])
     return Precision(
         StatedRisk.of(planned.guarantee),
         planned.method,
-        math.sqrt(float(noise_variance(measurement.covariance, np.array([0.5]))[0])),
-        even,
-        error(0.1),
-        MIN_STANDARD_ERRORS * math.sqrt(2.0) * even,
-        float(curve(max(-15.0, -MIN_STANDARD_ERRORS * math.sqrt(2.0) * even))),
+        math.sqrt(_noise(planned)),
+        Range.of(found[:, 0], np.log, math.exp),
+        Range.of(found[:, 1], np.arctanh, math.tanh),
+        float(found[:, 2].mean()),
     )
+
+
+def _simulated(
+    planned: DifficultiesPlan, n_items: int, n_learners: int, answers: float | None, rng: np.random.Generator
+) -> tuple[float, float, float]:
+    """Error, correlation and share of stated orders of one simulated exam."""
+    options, measurement = planned.options, planned.measurement
+    assert measurement is not None
+    complete = planned.missing == "wrong"
+    most = n_items if measurement.at_most is None else min(measurement.at_most, n_items)
+    given = float(n_items if complete else most if answers is None else min(answers, most))
+    enough = max(_ENOUGH_ITEMS, math.ceil(_ENOUGH_ANSWERS * n_items / max(given, 1.0)))
+    shown = min(n_items, enough, _MOST_ITEMS)
+    # What classes are like, as far as nothing is declared: see the prior of the estimator.
+    drawn_sd = math.exp(rng.uniform(math.log(0.7), math.log(2.8)))
+    mean, spread = rng.normal(0.0, 0.6), math.exp(rng.uniform(math.log(0.9), math.log(2.2)))
+    sd = options.ability_sd if isinstance(options.ability_sd, float) else drawn_sd
+    if options.expected is not None:
+        mean, spread = options.expected.mean, options.expected.spread
+    truth = rng.normal(mean, spread, shown)
+    rate = np.full(shown, 1.0)
+    if not complete:
+        rate = np.minimum(given / n_items * np.exp(rng.normal(-0.125, 0.5, shown)), 1.0)
+    n_answers = np.round(n_learners * rate)
+    guess = np.full(shown, float(options.guess))
+    curve = chance_curve(sd)
+    # The learners at hand are a little better or worse than all.
+    place = np.clip(truth + sd * rng.normal() / math.sqrt(n_learners), -FURTHEST, FURTHEST)
+    know, within = curve(place), -curve(place, 1)
+    scatter = guess * (1 - guess) * (1 - know) + (1 - guess) ** 2 * within
+    chance = guess + (1 - guess) * know
+    scatter += (1 - n_answers / n_learners) * np.maximum(chance * (1 - chance) - scatter, 0.0)
+    right = n_answers * chance + np.sqrt(n_answers * scatter) * rng.normal(size=shown)
+    noise = rng.multivariate_normal(np.zeros(2), measurement.covariance, shown, method="eigh")
+    totals = NoisyTotals(
+        np.clip(right, 0.0, n_answers) + noise[:, 0],
+        n_answers + noise[:, 1],
+        measurement.covariance,
+        n_learners,
+    )
+    if measurement.agreement_cells:
+        fewest = fewest_answers(shown, complete=complete)
+        expected, scatter_of_agreement = expected_agreement(
+            truth,
+            np.zeros(shown),
+            sd,
+            guess=guess,
+            answers=np.maximum(n_answers, 1e-6),
+            n_learners=n_learners,
+            fewest=fewest,
+        )
+        variance = measurement.agreement_variance
+        total = expected + math.sqrt(scatter_of_agreement + variance) * rng.normal()
+        totals = replace(totals, agreement=NoisyAgreement(total, variance, fewest))
+    declared = options.ability_sd if isinstance(options.ability_sd, float) else None
+    found = estimate_difficulties(
+        totals, declared, options.expected, Answering(guess, options.discrimination_spread)
+    )
+    pairs = np.triu(distinguished(found.difficulty, found.order_error), 1).sum()
+    return (
+        math.sqrt(float(((found.difficulty - truth) ** 2).mean())),
+        _correlation(found.difficulty, truth),
+        float(pairs) / max(shown * (shown - 1) / 2, 1.0),
+    )
+
+
+def _correlation(first: Floats, second: Floats) -> float:
+    """Within what can be put on Fisher's scale; 0 where there is nothing to correlate."""
+    if len(first) < 3 or not first.std() or not second.std():
+        return 0.0
+    return float(np.clip(np.corrcoef(first, second)[0, 1], -0.9999, 0.9999))

@@ -48,7 +48,8 @@ class Item:
     `difficulty` is None where the fit has no finite one (every learner was right, or none was,
     in a fit that is not private); `unbounded` then is "easy" or "hard". `chance` is that of a
     student drawn from the ability distribution. `rank_from` and `rank_to` are the places,
-    from the easiest on, that the item may have at this precision.
+    from the easiest on, that the item may have at this precision. `guess` is the chance of a right answer
+    without knowing it.
     """
 
     __pydantic_config__: ClassVar = contract(name="item")
@@ -61,6 +62,7 @@ class Item:
     rank_from: int
     rank_to: int
     unbounded: Literal["easy", "hard"] | None = None
+    guess: Annotated[float, Interval(ge=0.0, le=0.9)] = 0.0
 
 
 @dataclass(frozen=True)
@@ -107,6 +109,7 @@ class Difficulties:
                     "rank_from": item.rank_from,
                     "rank_to": item.rank_to,
                     "unbounded": item.unbounded,
+                    "guess": item.guess,
                 }
                 for item in self.items
             ],

@@ -268,6 +268,7 @@ def _content(difficulties: Difficulties, texts: Mapping[str, str], pass_mark: fl
                 "difficulty": item.difficulty,
                 "standard_error": item.standard_error,
                 "slope": slope(item),
+                "guess": item.guess,
                 "chance": item.chance,
             }
             for item in items

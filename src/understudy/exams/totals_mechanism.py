@@ -3,6 +3,10 @@
 Which noise is added follows from public numbers only (items, answers per learner, epsilon,
 delta, and what a missing answer means), never from the answers. Everything that is computed
 from the noisy totals afterwards is post-processing.
+
+How far learners' answers agree (`agreement.py`) is measured along with the items: it is the total of a few more items,
+all alike, that every learner answers. A learner adds at most 1 to it, as to any item, so every proof below holds with
+these items among the others.
 """
 
 from __future__ import annotations
@@ -22,7 +26,8 @@ from understudy.core.privacy.mechanisms import gaussian, knorm_cube, knorm_hexag
 from understudy.core.privacy.noise import Noise
 from understudy.core.privacy.noise_moments import cube_variance, hexagon_covariance, laplace_variance
 from understudy.errors import UsageError
-from understudy.exams.responses import ItemTotals
+from understudy.exams.agreement import FEWEST_ANSWERS, Agreement
+from understudy.exams.responses import ItemTotals, Responses
 
 Floats = NDArray[np.float64]
 IntArray = NDArray[np.int64]
@@ -34,6 +39,19 @@ Missing = Literal["wrong", "skipped"]
 # the discrete Gaussian costs next to nothing, see `analytic_delta`.
 _STEPS = 1024
 _LEAST_SIGMA = 64.0
+
+
+# Of so many items one more is measured for agreement: at 20 items the noise of all grows by a twentieth.
+_ITEMS_PER_AGREEMENT_CELL = 20
+
+
+@dataclass(frozen=True)
+class NoisyAgreement:
+    """The agreement of answers, the variance of its noise, and the fewest answers that a learner needs for it."""
+
+    total: float
+    variance: float
+    fewest: int
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,6 +66,12 @@ class NoisyTotals:
     answered: Floats
     covariance: Floats
     n_learners: int
+    agreement: NoisyAgreement | None = None
+
+    @property
+    def complete(self) -> bool:
+        """Whether every item counts for every learner."""
+        return not self.covariance[1, 1] and bool((self.answered == self.n_learners).all())
 
 
 # Which counts of an item get noise: its right answers, where a missing answer is wrong and so every learner answers;
@@ -60,7 +84,8 @@ class Measurement:
     """A mechanism that releases item totals once.
 
     `add_noise` takes the cells, `covariance` is that of the noise of an item's (correct, answered), and `guarantee`
-    is what is proved when no more than `at_most` answers of a learner (None: any number) enter the totals.
+    is what is proved when no more than `at_most` answers of a learner (None: any number) enter the totals. The last
+    `agreement_cells` items are the agreement of answers.
     """
 
     name: str
@@ -69,18 +94,46 @@ class Measurement:
     covariance: Floats
     guarantee: Guarantee
     at_most: int | None = None
+    agreement_cells: int = 0
 
-    def measure(self, totals: ItemTotals, noise: Noise) -> NoisyTotals:
+    def release(self, responses: Responses, noise: Noise) -> NoisyTotals:
+        """The totals of the responses with noise, and the agreement if the mechanism has cells for it."""
+        if not self.agreement_cells:
+            return self.measure(responses.totals(), noise)
+        return self.measure(
+            responses.totals(), noise, Agreement.of(responses.correct, complete=self.cells == "right")
+        )
+
+    def measure(self, totals: ItemTotals, noise: Noise, agreement: Agreement | None = None) -> NoisyTotals:
         """The totals with noise."""
-        right, answered = totals.correct, totals.answered
+        right, answered, n_learners = totals.correct, totals.answered, totals.n_learners
+        if agreement is not None:
+            right = np.append(right, np.full(self.agreement_cells, agreement.whole))
+            answered = np.append(answered, np.full(self.agreement_cells, n_learners))
         if self.cells == "right":
             noisy = self.add_noise(right, noise).astype(np.float64)
-            n_answers = np.full(len(right), float(totals.n_learners))
-            return NoisyTotals(noisy, n_answers, self.covariance, totals.n_learners)
-        second = answered if self.cells == "right, answered" else answered - right
-        noisy = self.add_noise(np.stack([right, second], axis=1), noise).astype(np.float64)
-        total = noisy[:, 1] if self.cells == "right, answered" else noisy.sum(axis=1)
-        return NoisyTotals(noisy[:, 0], total, self.covariance, totals.n_learners)
+            both = np.stack([noisy, np.full(len(right), float(n_learners))], axis=1)
+        else:
+            second = answered if self.cells == "right, answered" else answered - right
+            both = self.add_noise(np.stack([right, second], axis=1), noise).astype(np.float64)
+            if self.cells == "right, wrong":
+                both[:, 1] += both[:, 0]
+        n_items = len(totals.correct)
+        found = None if agreement is None else self._agreement(both[n_items:], n_learners, agreement.fewest)
+        return NoisyTotals(both[:n_items, 0], both[:n_items, 1], self.covariance, n_learners, found)
+
+    def _agreement(self, cells: Floats, n_learners: int, fewest: int) -> NoisyAgreement:
+        """Every learner answers these cells, so the noise of the answers is seen: what it explains is removed."""
+        (_, shared), (_, other) = self.covariance
+        slope = shared / other if other else 0.0
+        total = (cells[:, 0] - slope * (cells[:, 1] - n_learners)).mean()
+        return NoisyAgreement(float(total), self.agreement_variance, fewest)
+
+    @property
+    def agreement_variance(self) -> float:
+        """Variance of the noise in the mean of the agreement cells, as far as it cannot be seen."""
+        (own, shared), (_, other) = self.covariance
+        return float(own - (shared**2 / other if other else 0.0)) / self.agreement_cells
 
 
 # Of (right, right + wrong) with independent noise of variance 1 on right and wrong.
@@ -193,7 +246,14 @@ def _rho(epsilon: float, delta: float, n_cells: int) -> float:
 
 
 def choose_measurement(
-    method: str, *, n_items: int, missing: Missing, at_most: int | None, epsilon: float, delta: float
+    method: str,
+    *,
+    n_items: int,
+    missing: Missing,
+    at_most: int | None,
+    epsilon: float,
+    delta: float,
+    agreement: bool = False,
 ) -> Measurement:
     """The mechanism with the smallest predicted error; `method` is knorm (pure epsilon) or gaussian."""
     most = n_items if at_most is None else min(at_most, n_items)
@@ -201,13 +261,25 @@ def choose_measurement(
         raise UsageError(
             f"at most {at_most} answers of a learner leave nothing to count.", hint="give at least 1."
         )
-    if method == "gaussian":
-        if missing == "wrong":
-            return gaussian_right(n_items, epsilon, delta)
-        return gaussian_right_and_wrong(n_items, most, epsilon, delta)
+    more = _agreement_cells(n_items if missing == "wrong" else most, missing) if agreement else 0
+    size = n_items + more
     if missing == "wrong":
-        return cube(n_items, epsilon)
-    return min(hexagon(n_items, epsilon), laplace_right_and_wrong(most, epsilon), key=predicted_variance)
+        chosen = cube(size, epsilon) if method == "knorm" else gaussian_right(size, epsilon, delta)
+    elif method == "gaussian":
+        chosen = gaussian_right_and_wrong(size, most + more, epsilon, delta)
+    else:
+        chosen = min(
+            hexagon(size, epsilon), laplace_right_and_wrong(most + more, epsilon), key=predicted_variance
+        )
+    bound = None if chosen.at_most is None else most
+    return replace(chosen, at_most=bound, agreement_cells=more)
+
+
+def _agreement_cells(n_answers: int, missing: Missing) -> int:
+    """How many items agreement counts for; none where learners have too few answers to agree with each other."""
+    if n_answers < (2 if missing == "wrong" else FEWEST_ANSWERS):
+        return 0
+    return max(1, round(n_answers / _ITEMS_PER_AGREEMENT_CELL))
 
 
 def predicted_variance(measurement: Measurement) -> float:

@@ -1,18 +1,21 @@
 """Difficulties from noisy totals against slow, independent ways to the same numbers."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from scipy.integrate import quad
 from scipy.special import expit
-from scipy.stats import binom, norm
+from scipy.stats import beta, binom, norm
 
 from understudy.core.privacy.noise import seeded_noise
 from understudy.core.privacy.noise_moments import cube_radius_weights
-from understudy.exams.estimators.noisy_totals import Prior, chance_curve, estimate_difficulties
+from understudy.exams.agreement import expected_agreement
+from understudy.exams.estimators.chances import Answering, chance_curve
+from understudy.exams.estimators.noisy_totals import Prior, estimate_difficulties
 from understudy.exams.simulate import Exam
-from understudy.exams.totals_mechanism import NoisyTotals, choose_measurement, cube
+from understudy.exams.totals_mechanism import NoisyAgreement, NoisyTotals, choose_measurement, cube
 
 pytestmark = pytest.mark.oracle
 
@@ -35,27 +38,156 @@ def test_the_chance_of_a_random_learner_is_the_integral(sd):
         assert float(chance_curve(sd)(difficulty)) == pytest.approx(exact, abs=2e-8)
 
 
+def posterior(density, middle, width):
+    """Mean and standard deviation of a density that is narrow around `middle`."""
+    low, high = max(-15.0, middle - 12 * width), min(15.0, middle + 12 * width)
+    whole = integral(density, low, high)
+    mean = integral(lambda d: d * density(d), low, high) / whole
+    square = integral(lambda d: d * d * density(d), low, high) / whole
+    return mean, math.sqrt(square - mean**2)
+
+
+def moments_of_an_answer(difficulty, sd=1.0, guess=0.0, discrimination=1.0):
+    """The chance of a random learner, and the mean variance of an answer given the learner."""
+    nodes, weights = np.polynomial.hermite_e.hermegauss(81)
+    chance = guess + (1 - guess) * expit(discrimination * (sd * nodes - difficulty))
+    weights = weights / weights.sum()
+    return float(weights @ chance), float(weights @ (chance * (1 - chance)))
+
+
 @pytest.mark.parametrize(
-    ("correct", "n_learners", "variance"),
-    [([31.0, 60.0, -8.0, 131.0], 120, 154.0), ([12.0], 12, 9.0), ([420_000.0, 3.0], 1_000_000, 154.0)],
+    ("correct", "n_learners", "variance", "guess"),
+    [
+        ([31.0, 60.0, -8.0, 131.0], 120, 154.0, 0.0),
+        ([12.0], 12, 9.0, 0.0),
+        ([420_000.0, 3.0], 1_000_000, 154.0, 0.0),
+        ([31.0, 60.0, -8.0, 131.0], 120, 154.0, 0.25),
+        ([420_000.0, 251_000.0], 1_000_000, 154.0, 0.25),
+    ],
 )
-def test_with_a_given_prior_the_posterior_is_the_integral(correct, n_learners, variance):
-    prior, curve = Prior(0.3, 1.7), chance_curve(1.0)
-    found = estimate_difficulties(noisy_totals(correct, n_learners, variance), 1.0, prior)
+def test_with_a_given_prior_the_posterior_is_the_integral(correct, n_learners, variance, guess):
+    prior = Prior(0.3, 1.7)
+    found = estimate_difficulties(
+        noisy_totals(correct, n_learners, variance), 1.0, prior, Answering(np.full(len(correct), guess))
+    )
+    assert found.standard_error**2 == pytest.approx(found.order_error**2 + 1.0 / n_learners)
     for place, total in enumerate(correct):
 
         def density(d, total=total):
-            chance = float(curve(d))
-            spread = math.sqrt(n_learners * chance * (1 - chance) + variance)
+            chance, scatter = moments_of_an_answer(d, guess=guess)
+            spread = math.sqrt(max(n_learners * scatter + variance, 1e-6))
             return norm.pdf(total, n_learners * chance, spread) * norm.pdf(d, prior.mean, prior.spread)
 
-        middle, width = found.difficulty[place], max(found.standard_error[place], 1e-4)
-        low, high = max(-15.0, middle - 12 * width), min(15.0, middle + 12 * width)
-        total_mass = integral(density, low, high)
-        mean = integral(lambda d: d * density(d), low, high) / total_mass
-        square = integral(lambda d: d * d * density(d), low, high) / total_mass
-        assert middle == pytest.approx(mean, abs=1e-5)
-        assert found.standard_error[place] == pytest.approx(math.sqrt(square - mean**2), rel=1e-3)
+        mean, deviation = posterior(density, found.difficulty[place], max(found.order_error[place], 1e-4))
+        assert found.difficulty[place] == pytest.approx(mean, abs=2e-3 * deviation + 1e-5)
+        assert found.order_error[place] == pytest.approx(deviation, rel=4e-3)
+
+
+def test_discriminations_are_integrated_out():
+    prior, n_learners, variance = Prior(0.3, 1.7), 400, 80.0
+    correct = [350.0, 170.0, 30.0]
+    found = estimate_difficulties(
+        noisy_totals(correct, n_learners, variance), 1.4, prior, Answering(0.2, discrimination_spread=0.3)
+    )
+    nodes, weights = np.polynomial.hermite_e.hermegauss(15)
+    for place, total in enumerate(correct):
+
+        def density(d, total=total):
+            summed = 0.0
+            for node, weight in zip(nodes, weights / weights.sum(), strict=True):
+                chance, scatter = moments_of_an_answer(d, 1.4, 0.2, math.exp(0.3 * node))
+                deviation = math.sqrt(n_learners * scatter + variance)
+                summed += weight * norm.pdf(total, n_learners * chance, deviation)
+            return summed * norm.pdf(d, prior.mean, prior.spread)
+
+        mean, deviation = posterior(density, found.difficulty[place], found.order_error[place])
+        assert found.difficulty[place] == pytest.approx(mean, abs=0.02 * deviation)
+        assert found.order_error[place] == pytest.approx(deviation, rel=0.02)
+
+
+def skipped_totals(right, answered, n_learners, covariance):
+    return NoisyTotals(np.array(right), np.array(answered), np.array(covariance), n_learners)
+
+
+def test_numbers_of_answers_are_integrated_out():
+    """A grid over the true number of answers and the difficulty, for the rates that all items make most likely."""
+    covariance = [[90.0, 45.0], [45.0, 100.0]]
+    totals = skipped_totals([30.0, 8.0, -20.0, 75.0], [52.0, 31.0, -15.0, 90.0], 120, covariance)
+    prior = Prior(0.0, 1.5)
+    found = estimate_difficulties(totals, 1.0, prior)
+    rates = (np.arange(1, 1200) - 0.5) / 1199
+    laws = [
+        (mean, size)
+        for mean in expit(np.linspace(-6, 6, 25))
+        for size in np.geomspace(1.5, 25, 5)
+        if min(mean, 1 - mean) * size >= 0.5
+    ]
+
+    def evidence(law):
+        weight = beta.pdf(rates, law[0] * law[1], (1 - law[0]) * law[1])
+        return sum(math.log(weight @ norm.pdf(one, 120 * rates, 10.0)) for one in totals.answered)
+
+    mean, size = max(laws, key=evidence)
+    weight = beta.pdf(rates, mean * size, (1 - mean) * size)
+    grid = np.linspace(-9, 9, 601)
+    chance, scatter = np.array([moments_of_an_answer(d) for d in grid]).T
+    for place in range(4):
+        n = 120 * rates[:, None]
+        noise = np.array([totals.correct[place] - n * chance, totals.answered[place] - n + 0 * chance])
+        # Who answers is drawn from all learners.
+        own = n * (scatter + (1 - n / 120) * (chance * (1 - chance) - scatter))
+        # The joint normal density of (right, answered) given the number of answers.
+        a, b, c = covariance[0][0] + own, covariance[0][1], covariance[1][1]
+        determinant = a * c - b * b
+        square = (c * noise[0] ** 2 - 2 * b * noise[0] * noise[1] + a * noise[1] ** 2) / determinant
+        likelihood = weight @ (np.exp(-0.5 * square) / np.sqrt(determinant))
+        density = likelihood * norm.pdf(grid, prior.mean, prior.spread)
+        middle = density @ grid / density.sum()
+        deviation = math.sqrt(density @ grid**2 / density.sum() - middle**2)
+        assert found.difficulty[place] == pytest.approx(middle, abs=0.05 * deviation)
+        assert found.order_error[place] == pytest.approx(deviation, rel=0.05)
+
+
+def test_the_spread_of_abilities_is_integrated_out():
+    """Items and agreement at each spread, one by one; only the weights of the spreads are summed here."""
+    n_learners, variance = 300, 60.0
+    measured = NoisyAgreement(total=110.0, variance=40.0, fewest=5)
+    totals = replace(
+        noisy_totals([250.0, 190.0, 150.0, 90.0, 40.0], n_learners, variance), agreement=measured
+    )
+    prior = Prior(0.0, 1.5)
+    found = estimate_difficulties(totals, None, prior)
+    grid = np.linspace(-9, 9, 901)
+    logs, means, squares, sds = [], [], [], np.geomspace(0.3, 5.0, 60)
+    for sd in sds:
+        chance, scatter = np.array([moments_of_an_answer(d, sd) for d in grid]).T
+        spread = np.sqrt(n_learners * scatter + variance)
+        likelihood = norm.pdf(totals.correct[:, None], n_learners * chance, spread) * norm.pdf(grid, 0.0, 1.5)
+        each = likelihood.sum(axis=1)
+        mean = likelihood @ grid / each
+        doubt = likelihood @ grid**2 / each - mean**2
+        expected, scatter_of_agreement = expected_agreement(
+            mean,
+            doubt,
+            float(sd),
+            guess=np.zeros(5),
+            answers=np.full(5, 300.0),
+            n_learners=n_learners,
+            fewest=5,
+        )
+        logs.append(
+            np.log(each).sum()
+            + norm.logpdf(measured.total, expected, math.sqrt(scatter_of_agreement + measured.variance))
+            + norm.logpdf(math.log(sd / 1.5), 0.0, 0.6)
+        )
+        means.append(mean)
+        squares.append(doubt + mean**2 + sd**2 / n_learners)
+    weight = np.exp(np.array(logs) - max(logs))
+    weight /= weight.sum()
+    assert found.ability_sd == pytest.approx(math.exp(weight @ np.log(sds)), rel=0.03)
+    mean = weight @ np.array(means)
+    assert found.difficulty == pytest.approx(mean, abs=0.03)
+    assert found.standard_error == pytest.approx(np.sqrt(weight @ np.array(squares) - mean**2), rel=0.06)
 
 
 def test_the_normal_likelihood_stands_for_the_exact_one_of_the_cube():
@@ -91,14 +223,15 @@ def test_mean_and_spread_are_integrated_out():
     found = estimate_difficulties(totals)
     grid = np.linspace(-15, 15, 3001)
     chance = np.asarray(chance_curve(1.0)(grid))
-    spread = np.sqrt(120 * chance * (1 - chance) + 60.0)
+    # Minus the slope of the chance is the mean variance of an answer given the learner.
+    spread = np.sqrt(120 * -chance_curve(1.0)(grid, 1) + 60.0)
     likelihood = norm.pdf(totals.correct[:, None], 120 * chance, spread)
     weights, means, squares = [], [], []
     for mean in np.linspace(-6, 6, 61):
         for scale in np.geomspace(0.2, 8.0, 60):
             prior = norm.pdf(grid, mean, scale)
             evidence = likelihood @ prior
-            hyper = norm.logpdf(mean, 0, 2.0) + norm.logpdf(math.log(scale), math.log(1.5), 0.5)
+            hyper = norm.logpdf(mean, 0, 1.25) + norm.logpdf(math.log(scale), math.log(1.5), 0.5)
             weights.append(np.log(evidence).sum() + hyper)
             means.append((likelihood * grid) @ prior / evidence)
             squares.append((likelihood * grid**2) @ prior / evidence)
@@ -106,7 +239,7 @@ def test_mean_and_spread_are_integrated_out():
     weight /= weight.sum()
     mean = weight @ np.array(means)
     assert found.difficulty == pytest.approx(mean, abs=0.05)
-    assert found.standard_error == pytest.approx(np.sqrt(weight @ np.array(squares) - mean**2), rel=0.08)
+    assert found.order_error == pytest.approx(np.sqrt(weight @ np.array(squares) - mean**2), rel=0.08)
 
 
 @pytest.mark.parametrize("missing", ["wrong", "skipped"])

@@ -23,6 +23,7 @@ def make_difficulties(
     guarantee: Guarantee = PROVED,
     title: str = "",
     step: int = 2,
+    guess: float = 0.0,
 ) -> Difficulties:
     """Items of these difficulties, named `Task 1` on; `step` neighbours at a time cannot be told apart."""
     errors = (
@@ -43,11 +44,14 @@ def make_difficulties(
             name=names[k],
             difficulty=d,
             standard_error=None if d is None else errors[k],
-            chance=1.0 if d is None else 1 / (1 + math.exp((d - mean) / math.sqrt(1 + sd**2 / 2.89))),
+            chance=1.0
+            if d is None
+            else guess + (1 - guess) / (1 + math.exp((d - mean) / math.sqrt(1 + sd**2 / 2.89))),
             reading="as hard as it is",
             rank_from=place.get(k, (1, 1))[0],
             rank_to=place.get(k, (1, 1))[1],
             unbounded="easy" if d is None else None,
+            guess=guess,
         )
         for k, d in enumerate(difficulty)
     )

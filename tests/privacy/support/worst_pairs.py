@@ -391,7 +391,7 @@ AUDITS: dict[str, Callable[[], Audited]] = {
         [-1, 0, *([-1] * 18)],
     ),
     "gaussian": lambda: _difficulties(
-        "difficulties: Gaussian", Options("gaussian", 1.0, 1e-6), [0, 0, 0], [1, 1, 1]
+        "difficulties: Gaussian, 20 items", Options("gaussian", 1.0, 1e-6), [0] * 20, [1] * 20
     ),
     "gaussian, skipped": lambda: _difficulties(
         "difficulties: Gaussian, two answers",
@@ -399,11 +399,11 @@ AUDITS: dict[str, Callable[[], Audited]] = {
         [0, 0, -1],
         [1, 1, -1],
     ),
-    "spread": lambda: _difficulties(
-        "difficulties: cube, spread of abilities estimated (Laplace)",
-        Options(epsilon=1.0, ability_sd="estimate"),
-        [1, 1, 1, 1],
-        [1, 1, 0, 0],
+    "agreement": lambda: _difficulties(
+        "difficulties: Laplace, four answers and their agreement",
+        Options(epsilon=1.0, missing="skipped", at_most=4),
+        [1, 1, 1, 1, *([-1] * 36)],
+        [-1, -1, -1, -1, 1, 1, 0, 0, *([-1] * 32)],
     ),
     "choice": lambda: _difficulties(
         "difficulties: cube, spread of abilities chosen (exponential mechanism)",

@@ -15,9 +15,12 @@
   const points = Float64Array.from({ length: grid.n_points }, (_, j) => grid.low + step * j);
   const tables = items.map((item) => {
     const logits = points.map((b) => (b - item.difficulty) * item.slope);
-    const logRight = logits.map(logChance);
-    const logWrong = logits.map((logit) => logChance(-logit));
-    return { odds: logits.map(Math.exp), logRight, logWrong, right: logRight.map(Math.exp) };
+    const known = logits.map(logChance);
+    const { guess } = item;
+    const logRight = guess ? known.map((log) => Math.log(guess + (1 - guess) * Math.exp(log))) : known;
+    const logWrong = logits.map((logit) => Math.log1p(-guess) + logChance(-logit));
+    const odds = logRight.map((log, j) => Math.exp(log - logWrong[j]));
+    return { odds, logRight, logWrong, right: logRight.map(Math.exp) };
   });
   const logPrior = points.map((b) => -0.5 * ((b - prior.mean) / prior.sd) ** 2);
 

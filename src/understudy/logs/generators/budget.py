@@ -20,6 +20,7 @@ from understudy.core.privacy.guarantee import Guarantee
 from understudy.core.privacy.mechanisms import gaussian
 from understudy.core.privacy.noise import Noise, os_noise
 from understudy.logs.generators.private_sums import RESOLUTION, USUAL_LONGEST, Total
+from understudy.logs.interactions import IntArray
 
 Floats = NDArray[np.float64]
 
@@ -185,7 +186,7 @@ def slope_norm(n_learners: int, rho: float) -> float:
     return min(max(4.0 * sqrt(n_learners * sqrt(2.0 * rho) / 3000.0), 2.5), 10.0)
 
 
-def choose_longest(learners: Floats, sigma: float, edges: NDArray[np.integer]) -> int:
+def choose_longest(learners: Floats, sigma: float, edges: IntArray) -> int:
     """How many rows of a learner are read: the usual number, or more if sequences beyond it stand out from the noise.
 
     `learners` (noisy) has how many learners there are in each bin of lengths. Those of a bin and all above it are
