@@ -316,9 +316,7 @@ def test_an_interruption_between_fit_and_file_is_not_charged(verb, data, ledger,
 def test_the_price_is_stated_before_and_the_charge_after(verb, data):
     done = run(*verb.command(data, data.parent / verb.out), cwd=data.parent)
     whom = normalised(file_population(verb.charged(data, data.parent / verb.out)))
-    price = re.search(
-        rf"This costs epsilon 4 of 10 for '{whom}'; (.*) can be asked for after it", done.stderr
-    )
+    price = re.search(rf"This costs epsilon 4 of 10 for '{whom}'; (.*) will remain for", done.stderr)
     # Gaussian noise composes to less than the sum, so that more can be asked for than the rest.
     assert price is not None
     assert 6 <= float(price[1]) < 10

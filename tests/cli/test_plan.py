@@ -68,7 +68,7 @@ def test_a_plan_is_drafted_read_and_run_as_the_command_would_be(room, tmp_path_f
     assert (same.returncode, "in place of" in same.stderr) == (0, False)
     other = run(*plan, "--accept-risk", "agreed", cwd=elsewhere)
     assert other.returncode == 0
-    assert "Typed, and used in place of what the plan says: --accept-risk." in other.stderr
+    assert "These options override the plan: --accept-risk." in other.stderr
     (typed, planned, changed) = calls
     assert planned[0].origin.path == room / "log.csv"
     assert (planned[1], planned[2:]) == (room / "bundle", typed[2:])

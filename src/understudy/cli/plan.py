@@ -50,7 +50,7 @@ def typed_over(context: typer.Context) -> list[str]:
     if not names:
         return []
     options = ", ".join("FILE" if name == "file" else option_of(name) for name in names)
-    return [f"Typed, and used in place of what the plan says: {options}."]
+    return [f"These options override the plan: {options}."]
 
 
 def _read(plan: Path, command: str, known: list[str]) -> dict[str, Any]:
@@ -75,7 +75,7 @@ def _read(plan: Path, command: str, known: list[str]) -> dict[str, Any]:
             settings=("write_plan",),
         )
     if unknown := [name for name in table if name not in known]:
-        # A plan has the names of Python; who writes it from a command knows the options' names.
+        # Plans use Python's names; a user may write the option's name instead.
         by_option = [name for name in known if option_of(name) == f"--{unknown[0].replace('_', '-')}"]
         near = by_option or difflib.get_close_matches(unknown[0], known, 1)
         raise DataError(

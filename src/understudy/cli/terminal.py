@@ -321,8 +321,8 @@ def ask_after_interrupt(interrupted: Interrupted) -> bool:
     """Say at once what an interrupt left, and whether to go on with it; another Ctrl-C means no."""
     typer.echo(f"\n{interrupted.sentence}", err=True)
     try:
-        return typer.confirm("Write what was learned so far? Ctrl-C stops without writing.", err=True)
-    except typer.Abort:
+        return confirm("Write what was learned so far? Ctrl-C stops without writing.")
+    except (typer.Abort, KeyboardInterrupt):
         typer.echo(err=True)
         return False
 

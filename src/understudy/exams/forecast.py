@@ -1,4 +1,6 @@
-"""forecast(): how exact private difficulties will be at each risk and epsilon, from the size of the exam only.
+"""forecast(): how exact private difficulties will be at each risk and epsilon, by the size of the exam.
+
+The mean number of answers of a learner is part of that size: it is shown to the custodian and not released.
 
 A few exams of the same size are simulated: abilities and difficulties as classes have them, totals with the noise of
 the mechanism, and the estimator that a release uses. Totals are drawn from their normal approximation, and of many

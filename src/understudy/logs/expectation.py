@@ -31,6 +31,7 @@ from understudy.logs.generators.forecast import (
 )
 from understudy.logs.generators.generator import Generator
 from understudy.logs.generators.markov_dp import MarkovDP
+from understudy.logs.generators.private_sums import USUAL_LONGEST
 from understudy.logs.generators.runs_dp import RunsDP
 from understudy.logs.interactions import Interactions
 from understudy.logs.names import FoundNames, check_names
@@ -55,8 +56,9 @@ def expected_of(
     """
     method = like if isinstance(like, MarkovDP) else RunsDP()
     names = FoundNames.expected(log, method.at(epsilon))
-    # Rows past the longest sequence are ignored.
-    lengths = np.minimum(log.lengths, method.longest)
+    # As many rows are read as learners have, but for very few: at least the usual number, at most `longest`.
+    longest = min(method.longest, max(USUAL_LONGEST, int(log.lengths.max(initial=0))))
+    lengths = np.minimum(log.lengths, longest)
     return forecast(
         n_learners or log.n_learners,
         log.n_actions if names is None else round(names.n_told) + 1,
@@ -65,7 +67,7 @@ def expected_of(
         pooled=None if names is None else 1.0 - names.kept,
         drawn=drawn,
         delta=method.delta,
-        lengths=np.bincount(lengths, minlength=method.longest + 1)[1:] / len(lengths),
+        lengths=np.bincount(lengths, minlength=longest + 1)[1:] / len(lengths),
         in_order=log.declared and log.chapters is not None,
     )
 

@@ -453,7 +453,7 @@ def test_what_remains_is_what_can_still_be_asked_for(ledger, spent, like):
         if fits:
             assert ledger.check("class of 2026", wanted) is not None
             assert (
-                f"; {balance.after(wanted).remaining(wanted):.4g} can be asked for after it"
+                f"; {balance.after(wanted).remaining(wanted):.4g} will remain for a release of this kind"
                 in balance.price(wanted)
             )
         else:

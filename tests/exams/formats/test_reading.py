@@ -330,7 +330,7 @@ def test_a_table_of_items_that_cannot_be_meant(write, header, table, code):
 
 def test_learners_numbers_under_a_name_that_nobody_knows_are_not_points(write):
     rows = "".join(f"{700001 + n},{n % 2},{n % 3 % 2}\n" for n in range(9))
-    with pytest.raises(DataError, match="column 1 has another number on each row") as caught:
+    with pytest.raises(DataError, match="column 1 has a different number on each row") as caught:
         read_responses(write("sheet.csv", f"x,c,d\n{rows}"))
     assert "declare" not in caught.value.fields  # the file may lack its header
     with pytest.raises(DataError) as caught:

@@ -72,7 +72,7 @@ class Balance:
     def remaining(self, like: Guarantee | None = None) -> float:
         """What remains: the largest epsilon that can still be asked for by a release like this one, or by any.
 
-        Everything that states what remains states this. It is no difference of the limit and what is counted: what is
+        Everything that states what remains states this. This is not the limit minus what is counted: what is
         composed costs less than its sum, and how much less depends on the noise.
         """
         if math.isinf(self.limit):
@@ -107,7 +107,7 @@ class Balance:
         spent = f", of which {self.counted:.4g} is spent" if self.costs else ""
         return (
             f"This costs epsilon {guarantee.epsilon:g} of {self.limit:.4g} for '{self.population}'{spent}; "
-            f"{self.after(guarantee).remaining(guarantee):.4g} can be asked for after it in the same way."
+            f"{self.after(guarantee).remaining(guarantee):.4g} will remain for a release of this kind."
         )
 
     @property

@@ -1,4 +1,4 @@
-"""Confirmation: a person may be asked before a charge, and after an interrupt. Nobody is by default.
+"""Confirmation: a person may be asked before a charge, and after an interrupt. By default no one is asked.
 
 Then a script goes on where a charge would be confirmed, and ends where it was interrupted.
 """

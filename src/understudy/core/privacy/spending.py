@@ -387,7 +387,7 @@ class Account:
         """
         if guarantee in dict(self.agreed):
             return self
-        # What the ledger comes to know after the question was not asked about.
+        # The user agreed to what the ledger knew when asked, not to what it learned later.
         others = self.others
         if not self.simulated and guarantee.formal:
             question = Question((*self.doubts(), *doubts), guarantee, self.check(guarantee))
@@ -447,8 +447,8 @@ def _refuse_other_types(spending: Spending) -> None:
         )
     if spending.reason.strip() and not spending.other_learners:
         raise UsageError(
-            "a reason was given, and nothing that needs one.",
-            hint="it is for learners who are declared to be others.",
+            "a reason was given, but these learners were not declared to be others.",
+            hint="declare that they are other learners, or leave the reason out.",
             code="reason-for-nothing",
             settings=("other_learners", "reason"),
         )

@@ -369,7 +369,7 @@ def _refuse_numbers_of_learners(codes: pl.Series, item: Heading, sheet: Sheet, c
     if not cells.cast(pl.String).str.strip_chars().str.contains(_NUMBER_OF_A_LEARNER).fill_null(False).all():
         return
     raise DataError(
-        f"{sheet.file}: {item.shown} has another number on each row, and no column names the learners.",
+        f"{sheet.file}: {item.shown} has a different number on each row, and no column names the learners.",
         hint="if these are the learners' numbers, name the column for the learner.",
         code="not-an-answer",
         settings=("learner",),

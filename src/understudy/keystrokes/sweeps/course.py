@@ -158,11 +158,11 @@ def _refuse_at_once(keystrokes: Keystrokes, options: SweepOptions) -> None:
     if n_enough < n_needed:
         found.append(
             f"{n_enough} of {keystrokes.n_learners} learners typed {options.min_characters} characters, and "
-            f"{n_needed} at least have to"
+            f"at least {n_needed} are needed"
         )
         declare["min_characters"] = str(_fewer_characters(keystrokes, options, n_needed, by_week))
     if found:
-        hint = "change all of it at once"
+        hint = "change these settings together"
         if "session" in declare:
             hint += ", with the column that tells one sitting from the next (such as the exercise)"
         raise DataError(
@@ -187,7 +187,7 @@ def _refuse_few(n_learners: int, n_all: int, options: SweepOptions) -> None:
     if n_learners <= options.most_guesses:
         raise DataError(
             f"{n_learners} of {n_all} learners typed {options.min_characters} characters and something on both sides "
-            f"of the split; more than {options.most_guesses} have to, as many as an attacker has guesses.",
+            f"of the split; more than {options.most_guesses} are needed, because the attacker has as many guesses.",
             hint="allow fewer guesses"
             + ("." if n_learners == n_all else ", or include learners who typed less."),
             settings=("guesses",) if n_learners == n_all else ("guesses", "min_characters"),

@@ -26,7 +26,7 @@ from understudy.logs.generators.budget import (
     slope_norm,
 )
 from understudy.logs.generators.markov_dp import ROW_NORM_GROWS, RUN_NORM_GROWS
-from understudy.logs.generators.private_sums import bin_edges
+from understudy.logs.generators.private_sums import USUAL_LONGEST, bin_edges
 from understudy.logs.generators.runs_dp import JUMP_NORM, RunsDP, shares_for
 from understudy.logs.models.lengths import USUAL_SPREAD, Lengths
 
@@ -42,8 +42,6 @@ WORDS: dict[Use, str] = {
 Likeness = Literal["close", "fair", "rough", "mostly noise"]
 CLOSE, FAIR, ROUGH, NOISE = get_args(Likeness)
 
-# The longest sequence for which rows are predicted: the usual one.
-LONGEST = 1000
 # Two of three rows stay at their action, and a learner's rows have this times the usual growth as their norm.
 USUAL_STAYS, USUAL_NORM = 2 / 3, 1.3
 # How far off one is without any release: actions all alike, difficulties all alike, steps by popularity.
@@ -169,7 +167,7 @@ def forecast(
     rho_of = {name: rho * share / sum(shares.values()) for name, share in shares.items()}
     n_rows = n_learners * max(rows_per_learner, 1.0)
     law = _usual_lengths(max(rows_per_learner, 1.0))
-    rows = np.arange(1.0, LONGEST + 1)
+    rows = np.arange(1.0, USUAL_LONGEST + 1)
 
     # Noise of shares, each cell by half its mean absolute value, drawn to the same share as far as it is noise.
     size = USUAL_NORM * rows**ROW_NORM_GROWS
@@ -263,7 +261,7 @@ def _below(error: float) -> float:
 @lru_cache
 def _usual_lengths(mean: float) -> Floats:
     """Lengths with the usual spread and this mean."""
-    rows = np.arange(1.0, LONGEST + 1)
+    rows = np.arange(1.0, USUAL_LONGEST + 1)
     middle = log(mean) - USUAL_SPREAD**2 / 2.0
     law: Floats = np.exp(-0.5 * ((np.log(rows) - middle) / USUAL_SPREAD) ** 2) / rows
     law /= law.sum()

@@ -114,7 +114,7 @@ def _refusal(error: RefusedError) -> str:
             "The ledger knows these learners, or many of them, under another name, so that what is released about them "
             "would not add up."
         )
-    return "The ledger does not allow it. Whoever keeps it can see why."
+    return "The ledger does not allow it. Its custodian can see why."
 
 
 def _names(log: Interactions, generator: Generator) -> str:
