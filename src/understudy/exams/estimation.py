@@ -66,8 +66,8 @@ class Estimation(ByRisk):
     ] = 0.0
     discrimination_spread: Annotated[
         float,
-        "How much items differ in how well they distinguish learners, as the standard deviation of log discriminations; 0.3 is "
-        "common (default: not at all).",
+        "How much items differ in how well they distinguish learners, as the standard deviation of log "
+        "discriminations; 0.3 is common (default: not at all).",
     ] = 0.0
     prior: Annotated[
         Prior | Difficulties | Path | str | None,
