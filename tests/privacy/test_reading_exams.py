@@ -18,6 +18,7 @@ from tests.privacy.support.neighbours import (
     neighbours,
     parquet,
 )
+from understudy.errors import DataError
 from understudy.exams.difficulties import DifficultiesOptions, plan_for
 from understudy.exams.formats.reading import read_responses
 
@@ -110,3 +111,18 @@ def test_a_reader_that_breaks_the_rule_is_found(tmp_path, monkeypatch):
     monkeypatch.setattr("understudy.exams.formats.sheet.code_of", by_the_best)
     with pytest.raises(AssertionError):
         test_other_rows_of_a_sheet_are_read_alike(tmp_path, "csv")
+
+
+def test_what_one_learner_writes_into_a_listed_item_leaves_out_nobody_elses_answer(tmp_path):
+    """Two learners answered Q2: a remark of one must not make the answer of the other disappear."""
+
+    def sheet(first):
+        rows = [f"s{n},{n % 2}," + ("" if n > 1 else first if n == 0 else "1") for n in range(30)]
+        path = tmp_path / "exam.csv"
+        path.write_text("\n".join(["student,Q1,Q2", *rows]) + "\n")
+        return read_responses(path, items=["Q1", "Q2"])
+
+    assert sheet("0").totals().answered.tolist() == [30, 2]
+    with pytest.raises(DataError) as caught:
+        sheet("left early")
+    assert caught.value.code == "not-an-answer"

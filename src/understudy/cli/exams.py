@@ -196,7 +196,7 @@ def _explain(responses: Responses, options: DifficultiesOptions, as_json: bool) 
         responses.origin.layout,
     )
     if as_json:
-        echo_json({"spent": 0, "predictions": [row.to_json() for row in rows]})
+        echo_json({"spent": 0, "internal": True, "predictions": [row.to_json() for row in rows]})
         return
     print_table(
         f"Expected precision for {responses.n_learners:,} learners and {responses.n_items:,} items; nothing was spent",

@@ -17,6 +17,15 @@ def refusal(tmp_path, header, lines=LINES, **asked):
     return caught.value
 
 
+@pytest.mark.parametrize(
+    ("first", "others"), [("ja", "nein"), ("true", "false"), ("ok", "falsch"), ("richtig", "falsch")]
+)
+def test_a_first_row_that_may_be_a_learners_is_never_repeated(tmp_path, first, others):
+    lines = [f"Anna Muster{n // 3},skill{n % 3},{others}" for n in range(30)]
+    error = refusal(tmp_path, f"Maria Meier,fractions,{first}", lines)
+    assert "Maria" not in f"{error} {error.hint} {error.fields}"
+
+
 def test_all_columns_by_content(tmp_path):
     error = refusal(tmp_path, "a,b,c,d")
     assert error.fields["declare"] == {"outcome": "c", "time": "d", "learner": "a", "action": "b"}

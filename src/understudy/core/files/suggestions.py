@@ -16,7 +16,14 @@ import polars as pl
 
 from understudy.core.files.columns import KNOWN_NAMES, plain
 from understudy.core.files.identifiers import KINDS_OF_LEARNERS, identifies_one_person
-from understudy.core.files.outcomes import PassMark, is_missing, read_outcomes, seem_low_grades, words_of
+from understudy.core.files.outcomes import (
+    TRUE_WORDS,
+    PassMark,
+    is_missing,
+    read_outcomes,
+    seem_low_grades,
+    words_of,
+)
 from understudy.core.files.tables import ParquetTable, Table
 from understudy.core.files.times import DateOrder, read_each_time
 from understudy.errors import DataError
@@ -37,13 +44,6 @@ _FILLERS = frozenset(
 _EASIEST_FIRST = ("outcome", "time", "learner", "action")
 # Rows in a row with one value, on average, from which on a column may be sorted by its values.
 _SHORTEST_BLOCK = 2
-# What a word for right is told from, where a header may be one: "richtig" above ja and nein is a name, above falsch it
-# may be a learner's outcome.
-_OPPOSITES = {
-    **{"correct": ("incorrect", "wrong"), "right": ("wrong",), "passed": ("failed",)},
-    **{"richtig": ("falsch",), "korrekt": ("inkorrekt", "falsch"), "correcto": ("incorrecto",)},
-    **{"réussi": ("échoué",), "reussi": ("echoue",), "bestanden": ("nicht bestanden",)},
-}
 # What names of numbers say that are points, grades or percentages; parts of plain names.
 _SCORES = (
     "score",
@@ -241,11 +241,14 @@ class _Look:
     def _is_like_its_cells(self, at: int) -> bool:
         """Whether a name could be a cell of its column."""
         name = self._names[at].strip().casefold()
-        kind = _kind(pl.Series([name]))
-        if kind != _WORDS or name.isdigit():
+        if name != "ok" and (kind := _kind(pl.Series([name]))) != _WORDS:
             return kind != "text"
-        # "richtig" above 0 and 1, or above ja and nein, is a name.
-        return bool(words_of(self._cells[at]).is_in((name, *_OPPOSITES.get(name, ()))).any())
+        if self._kinds[at] != _WORDS:
+            return name.isdigit()
+        # "Richtig" above ja and nein is a name: nobody writes two words for right. Above falsch alone it may be a
+        # learner's outcome.
+        words = set(words_of(self._cells[at]))
+        return name in words or not words & set(TRUE_WORDS)
 
 
 def _kind(cells: pl.Series) -> str:

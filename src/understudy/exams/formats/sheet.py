@@ -101,7 +101,7 @@ def read_wide(
     """The responses in a sheet; those who withdrew are gone before a cell is looked at."""
     header = read_header(sheet.names, columns, sheet.file, items)
     try:
-        return _read(sheet, header, withdrawn, mark, keep_names)
+        return _read(sheet, header, withdrawn, mark, frozenset(items or ()), keep_names)
     except DataError as error:
         error.fields["n_items"] = sum(item.numbered or item.maximum is not None for item in header.items)
         if error.code == _A_LIST or not _seems_long(sheet, header):
@@ -113,13 +113,18 @@ def read_wide(
 
 
 def _read(
-    sheet: Sheet, header: Header, withdrawn: Withdrawn | None, mark: PassMark, keep_names: bool
+    sheet: Sheet,
+    header: Header,
+    withdrawn: Withdrawn | None,
+    mark: PassMark,
+    listed: frozenset[str],
+    keep_names: bool,
 ) -> Responses:
     if not header.items:
         raise _no_items(sheet)
     _refuse_maxima(sheet, header, mark)
     rows = _Rows.of(sheet, header, withdrawn)
-    matrix, items, dropped = _answers(sheet, header, rows, mark)
+    matrix, items, dropped = _answers(sheet, header, rows, mark, listed)
     if not items:
         raise _no_items(sheet)
     refuse_answers(items, sheet.file)
@@ -327,9 +332,13 @@ def _as_names(values: pl.Series, file: str, learner: Heading) -> pl.Series:
 
 
 def _answers(
-    sheet: Sheet, header: Header, rows: _Rows, mark: PassMark
+    sheet: Sheet, header: Header, rows: _Rows, mark: PassMark, listed: frozenset[str]
 ) -> tuple[NDArray[np.int8], list[Heading], list[Heading]]:
-    """The matrix, its items, and the columns that turned out not to hold answers."""
+    """The matrix, its items, and the columns that turned out not to hold answers.
+
+    An item that is `listed` is one whatever its cells hold: what one learner wrote must not leave out the answers of
+    others.
+    """
     candidates = header.items
     matrix = np.empty((len(rows.lines), len(candidates)), dtype=np.int8)
     at_a_time = max(1, _CELLS_AT_A_TIME // max(1, len(rows.lines)))
@@ -346,7 +355,7 @@ def _answers(
             codes = frame.select(code_of(frame[str(item.position)], item, mark) for item in group)
         found = []
         for item, column in zip(group, codes, strict=True):
-            if holds_answers(column, item):
+            if item.title in listed or holds_answers(column, item):
                 cells = frame[str(item.position)]
                 if header.learner is None:
                     _refuse_numbers_of_learners(column, item, sheet, cells)

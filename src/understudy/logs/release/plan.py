@@ -28,8 +28,8 @@ def plan_page(
 ) -> str:
     """What would be released about whom, with which promise and at what price; nothing is charged or fitted.
 
-    It is for the custodian and those who sign, and may leave the house with the signatures: it tells how many withdrew
-    and whether the budget allows it, and names no release and no population but the one that it is about.
+    It is for the custodian and those who sign, and may leave the house with the signatures: it tells whether the budget
+    allows it, and names no release and no population but the one that it is about.
     """
     check_new(out, folder=True)
     chosen = chosen_generator(generator, None, options.risk, log)
@@ -61,7 +61,7 @@ def plan_page(
             ("Method in full", chosen.label),
             (
                 "Learners who withdrew",
-                "none" if not origin.n_withdrawn else f"{origin.n_withdrawn:,} left out",
+                "none" if not origin.n_withdrawn else "left out, as listed",
             ),
             ("Names of actions", _names(log, chosen)),
             ("Where it is written", str(out)),
