@@ -97,6 +97,7 @@ def content_of(
     provenance = {
         "card": "0123456789abcdef",
         "method": "markov",
+        "cut_short": text if text != "plain" else "",
         "made": "2026-01-31",
         "version": "0.1.0",
         "custodian": text,
