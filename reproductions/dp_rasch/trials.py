@@ -88,7 +88,9 @@ def _measured(
 ) -> Callable[[Responses, float, np.random.Generator], Fitted]:
     def fit(responses: Responses, epsilon: float, rng: np.random.Generator) -> Fitted:
         measurement = plan(
-            DifficultiesOptions(name, epsilon=epsilon), responses.n_items, responses.n_learners
+            DifficultiesOptions(name, epsilon=epsilon, ability_sd=ability_sd),
+            responses.n_items,
+            responses.n_learners,
         ).measurement
         assert measurement is not None
         return _estimated(measurement.measure(responses.totals(), seeded_noise(rng)), ability_sd)

@@ -346,7 +346,10 @@ def test_a_copy_under_another_name_is_asked_about(folder, tmp_path):
 
     assert "counted apart" not in charged("events.csv", "one.json").stderr
     copy = charged("copy.csv", "two.json", "--explain")
-    assert "knows these learners, or many of them, as 'learners of the file events.csv'" in copy.stderr
+    assert (
+        "The ledger knows these learners, or many of them, as 'learners of the file events.csv'"
+        in copy.stderr
+    )
     assert charged("copy.csv", "two.json").returncode == 4
     named = charged("copy.csv", "two.json", "--population", "learners of the file events.csv", "--json")
     assert "knows" not in named.stderr

@@ -118,7 +118,7 @@ def test_one_learner_is_too_few_and_no_name_is_told(tmp_path):
     )
     done = run("keystrokes", "sweep", "one.csv", "-o", "sweep", "--min-characters", "100", cwd=tmp_path)
     assert done.returncode == 3
-    assert "1 of 1 learners" in done.stderr
+    assert "here is 1 learner." in done.stderr
     assert CANARY not in done.stdout + done.stderr
 
 

@@ -377,10 +377,9 @@ def test_a_table_without_a_name_beside_others_is_said_before_the_charge(room, mo
     assert "--population" in done.stderr
     n_entries = len(Ledger(room / "understudy.ledger").entries())
     answer(monkeypatch, "n")
-    asked = copied(room, "third")
-    assert asked.returncode == 4
-    assert "This costs epsilon 9 of 10 for 'learners of the file third.parquet'; " in asked.stderr
-    assert "nothing was charged" in asked.stderr
+    refused = copied(room, "third")
+    assert refused.returncode == 4
+    assert "knows these learners, or many of them, as 'learners of the file cohort.parquet'" in refused.stderr
     assert len(Ledger(room / "understudy.ledger").entries()) == n_entries
 
 

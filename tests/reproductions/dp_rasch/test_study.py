@@ -118,7 +118,9 @@ def test_knorm_is_the_products_fit():
     responses = Exam(n_learners=60).simulate(np.random.default_rng(6)).responses
     mine = METHODS["knorm"].fit(responses, 1.0, np.random.default_rng(7))
     rng = np.random.default_rng(7)
-    settled = plan(DifficultiesOptions("knorm", epsilon=1.0), responses.n_items, responses.n_learners)
+    settled = plan(
+        DifficultiesOptions("knorm", epsilon=1.0, ability_sd=1.0), responses.n_items, responses.n_learners
+    )
     released = fit_difficulties(responses, settled, seeded_noise(rng), rng)
     np.testing.assert_allclose(mine.difficulty, [item.difficulty for item in released.items], atol=1e-6)
     np.testing.assert_allclose(

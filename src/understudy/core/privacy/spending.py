@@ -245,12 +245,21 @@ class Account:
 
     def doubts(self) -> tuple[Doubt, ...]:
         """Why the ledger may not know these learners, for the custodian."""
-        if self.ledger is None or self.simulated or self.population == FOLDER_POPULATION:
+        if self.ledger is None or self.simulated:
+            return ()
+        known = self.known_as()
+        if known and not self.other_learners:
+            names = " and ".join(f"'{name}'" for name in known)
+            sentence = (
+                f"The ledger knows these learners, or many of them, as {names}: a charge would be refused."
+            )
+            return (Doubt(sentence, ("population", "other_learners", "reason")),)
+        if self.population == FOLDER_POPULATION:
             return ()
         others = [
             name
             for name in self.ledger.unrelated_populations(self.population, self.files, self.data_sets)
-            if name not in self.known_as()
+            if name not in known
         ]
         if not others:
             return ()

@@ -136,6 +136,12 @@ def _split(keystrokes: Keystrokes, options: SweepOptions) -> Split:
 
 def _refuse_at_once(keystrokes: Keystrokes, options: SweepOptions) -> None:
     """Refuse all that stands in the way of a sweep in one error, with the settings that would change it."""
+    if keystrokes.n_learners < 2:
+        raise DataError(
+            f"a sweep asks which of several learners typed; here is {counted(keystrokes.n_learners, 'learner')}.",
+            hint="give the typing of a class.",
+            code="too-little-typing",
+        )
     found: list[str] = []
     declare: dict[str, str] = {}
     split = options.split
@@ -148,8 +154,7 @@ def _refuse_at_once(keystrokes: Keystrokes, options: SweepOptions) -> None:
     n_needed = options.most_guesses + 1
     if keystrokes.n_learners < n_needed:
         found.append(
-            f"there are {counted(keystrokes.n_learners, 'learner')}, all of whom an attacker with "
-            f"{options.most_guesses} guesses would name"
+            f"an attacker with {options.most_guesses} guesses would name all {keystrokes.n_learners} learners"
         )
         declare["guesses"] = "1"
         n_needed = min(2, keystrokes.n_learners)

@@ -201,7 +201,7 @@ class MarkovDP(Generator):
         last = int(np.searchsorted(edges, self.longest_ + 1)) - 1
         counts = np.append(lengths.values[:last], lengths.values[last:].sum())
         noise = lengths.sigma * np.sqrt(np.append(np.ones(last), len(lengths.values) - last))
-        self._bins = edges[: last + 2], Noisy(counts, noise)
+        self.length_bins_ = edges[: last + 2], Noisy(counts, noise)
         return first_rows(log, self.longest_)
 
     def learner_sums(self, log: Interactions) -> LearnerSums:
@@ -252,7 +252,7 @@ class MarkovDP(Generator):
 
     def _fit_lengths(self, walks: WalkStatistics, spending: Spending) -> tuple[Noisy, float]:
         """How many rows learners have and how many of them succeed; returns noisy starts and the share that stays."""
-        edges, lengths = self._bins
+        edges, lengths = self.length_bins_
         (moments,) = spending.spend("length moments", walks.length_moments(self.longest_))
         (starts,) = spending.spend("starts", walks.starts())
         believed = Lengths(self.n_learners_, edges)
