@@ -310,13 +310,13 @@ def test_errors_are_about_as_predicted(epsilon, kind):
 
 def test_rare_paths_are_hidden():
     """The small, hard case: a Markov chain gives everybody away, the private one hardly anybody."""
-    # A quarter as long as elsewhere: subsequences take little time then, and members are found as well.
-    log = replace(RARE_PATHS, median_length=125.0).simulate(np.random.default_rng(0)).declare()
+    # Half as long as elsewhere: subsequences take a quarter of the time, and members are found as well.
+    log = replace(RARE_PATHS, median_length=250.0).simulate(np.random.default_rng(0)).declare()
     split = Split(log, 0)
     found = {}
     for method in ("markov", "markov-dp:epsilon=8"):
         generator = as_generator(method)
         found[method] = split.try_generator(generator, shadow_attack_on(generator, split.knowledge, 8)).risk
     assert found["markov"].worst.auc > 0.9
-    # One seed: the strongest of sixteen attacks on 330 learners may stray. Ten halves have 0.626 in the mean.
-    assert found["markov-dp:epsilon=8"].low < 0.626
+    # One seed: the strongest of sixteen attacks on 330 learners may stray; the study has ten seeds.
+    assert found["markov-dp:epsilon=8"].low < 0.55

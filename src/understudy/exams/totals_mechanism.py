@@ -68,11 +68,6 @@ class NoisyTotals:
     n_learners: int
     agreement: NoisyAgreement | None = None
 
-    @property
-    def complete(self) -> bool:
-        """Whether every item counts for every learner."""
-        return not self.covariance[1, 1] and bool((self.answered == self.n_learners).all())
-
 
 # Which counts of an item get noise: its right answers, where a missing answer is wrong and so every learner answers;
 # else right and answered, or right and wrong.

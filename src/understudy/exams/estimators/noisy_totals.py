@@ -222,7 +222,7 @@ def _answer_rates(totals: NoisyTotals) -> tuple[Floats, Floats]:
     likelihood += np.log((high - low)[:, None] * np.sin(2.0 * angle))
     log_rate, log_rest = np.log(rate), np.log1p(-rate)
 
-    def log_density(mean: float, size: float) -> Floats:
+    def log_beta(mean: float, size: float) -> Floats:
         a, b = mean * size, (1.0 - mean) * size
         return np.asarray((a - 1.0) * log_rate + (b - 1.0) * log_rest - betaln(a, b))
 
@@ -230,9 +230,9 @@ def _answer_rates(totals: NoisyTotals) -> tuple[Floats, Floats]:
     laws = [(mean, size) for mean in _RATE_MEANS for size in _RATE_SIZES if min(mean, 1 - mean) * size >= 0.5]
     best = max(
         laws,
-        key=lambda law: float(logsumexp(likelihood + log_density(*law), axis=1).sum()),
+        key=lambda law: float(logsumexp(likelihood + log_beta(*law), axis=1).sum()),
     )
-    log_weight = likelihood + log_density(*best)
+    log_weight = likelihood + log_beta(*best)
     return n_answers, log_weight - logsumexp(log_weight, axis=1, keepdims=True)
 
 
