@@ -17,7 +17,9 @@ from understudy.exams.totals_mechanism import Missing
 
 PRIVATE = ("knorm", "gaussian")
 PUBLISHED = ("objective", "statistics")
-NOT_PRIVATE = ("marginal", "conditional", "joint")
+NOT_PRIVATE = ("marginal", "two-parameter", "conditional", "joint")
+# Methods that know what to do with points; others take right and wrong.
+WITH_POINTS = ("marginal", "two-parameter")
 METHODS = (*PRIVATE, *NOT_PRIVATE, *PUBLISHED)
 
 # Below, the result is nothing but noise; above, it has hardly any. Both leave the range of the samplers.
@@ -38,7 +40,7 @@ class Estimation(ByRisk):
     method: Annotated[
         str | None,
         "knorm (pure epsilon, the default) or gaussian (with delta, better beyond some 50 items); without epsilon "
-        "marginal, conditional or joint; as published, without a guarantee: objective, statistics.",
+        "marginal, two-parameter (each item discriminates on its own), conditional or joint; as published, without a guarantee: objective, statistics.",
     ] = None
     epsilon: Annotated[
         float | None, "The privacy loss allowed, for example 1. Without it the fit is not private."
