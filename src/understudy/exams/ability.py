@@ -92,9 +92,9 @@ class AbilityReport:
             {
                 "item": name,
                 **self._expected(k),
-                "stands_out": "should have passed"
+                "stands_out": ("should have passed" if found.points is None else "less than expected")
                 if found.should_have[0, k]
-                else "surprisingly passed"
+                else ("surprisingly passed" if found.points is None else "more than expected")
                 if found.surprising[0, k]
                 else None,
             }

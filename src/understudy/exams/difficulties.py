@@ -24,8 +24,8 @@ from understudy.core.privacy.spending import Account, Spending
 from understudy.errors import DataError, UsageError
 from understudy.exams.estimation import NOT_PRIVATE, PUBLISHED, WITH_POINTS, Estimation
 from understudy.exams.estimators.chances import Answering, chance_curve
-from understudy.exams.estimators.credits import filled_credits, share_of_random_learner
 from understudy.exams.estimators.conditional import fit_conditional
+from understudy.exams.estimators.credits import filled_credits, share_of_random_learner
 from understudy.exams.estimators.joint import PENALTY, fit_joint
 from understudy.exams.estimators.marginal import fit_marginal
 from understudy.exams.estimators.noisy_totals import Prior, estimate_difficulties
@@ -355,22 +355,35 @@ def _counted(responses: Responses, plan: DifficultiesPlan) -> Responses:
 
 def _item(name: str, points: Points | None, fit: _Fit, place: int, rank_from: int, rank_to: int) -> Item:
     difficulty, error = float(fit.difficulty[place]), float(fit.standard_error[place])
-    given = {} if points is None else {"credits": (0.0,) * (points.steps + 1), "unit": points.unit}
+    credits: tuple[float, ...] = () if points is None else (0.0,) * (points.steps + 1)
+    unit = 1.0 if points is None else points.unit
     if math.isnan(difficulty):
         # No learner answered it, or all had as many points, half of them: anything is possible.
-        words = "answered by no student" if points is None else "the same points for all students, or no answer"
-        return Item(name, None, None, 0.5, words, 1, len(fit.difficulty), **given)
+        words = (
+            "answered by no student" if points is None else "the same points for all students, or no answer"
+        )
+        return Item(name, None, None, 0.5, words, 1, len(fit.difficulty), credits=credits, unit=unit)
     if math.isinf(difficulty):
         hard = difficulty > 0
         words = "solved by no student" if hard else "solved by all students"
         if points is not None:
             words = f"no student had {'more' if hard else 'less'} than half of the points"
-        ends = (0.0 if hard else 1.0), words, rank_from, rank_to, ("hard" if hard else "easy")
-        return Item(name, None, None, *ends, **given)
+        return Item(
+            name,
+            None,
+            None,
+            0.0 if hard else 1.0,
+            words,
+            rank_from,
+            rank_to,
+            "hard" if hard else "easy",
+            credits=credits,
+            unit=unit,
+        )
     slope = 1.0 if fit.discrimination is None else min(max(float(fit.discrimination[place]), 0.01), 20.0)
     stated = None if math.isnan(error) else round(error, 6)
     if points is not None:
-        credits = [round(float(credit), 6) + 0.0 for credit in fit.credits[place]]
+        credits = tuple(round(float(credit), 6) + 0.0 for credit in fit.credits[place])
         share = share_of_random_learner(difficulty, credits, fit.ability.mean, fit.ability.sd, slope)
         return Item(
             name,
@@ -381,8 +394,8 @@ def _item(name: str, points: Points | None, fit: _Fit, place: int, rank_from: in
             rank_from,
             rank_to,
             discrimination=round(slope, 6),
-            credits=tuple(credits),
-            unit=points.unit,
+            credits=credits,
+            unit=unit,
         )
     beyond = min(max(difficulty - fit.ability.mean, -15.0), 15.0)
     know = min(max(float(chance_curve(slope * fit.ability.sd)(slope * beyond)), 0.0), 1.0)

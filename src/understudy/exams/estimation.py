@@ -40,7 +40,8 @@ class Estimation(ByRisk):
     method: Annotated[
         str | None,
         "knorm (pure epsilon, the default) or gaussian (with delta, better beyond some 50 items); without epsilon "
-        "marginal, two-parameter (each item discriminates on its own), conditional or joint; as published, without a guarantee: objective, statistics.",
+        "marginal, two-parameter (each item has a discrimination of its own), conditional or joint; as published, "
+        "without a guarantee: objective, statistics.",
     ] = None
     epsilon: Annotated[
         float | None, "The privacy loss allowed, for example 1. Without it the fit is not private."

@@ -78,7 +78,9 @@ def bounds(items: tuple[Item, ...], mean: float, sd: float, reach: float) -> tup
 def lattice(items: tuple[Item, ...]) -> tuple[float, list[int]]:
     """The largest number of points of which every item's step is a multiple, and these multiples."""
     units = [Fraction(str(item.unit)) for item in items]
-    common = Fraction(math.gcd(*(unit.numerator for unit in units)), math.lcm(*(u.denominator for u in units)))
+    common = Fraction(
+        math.gcd(*(unit.numerator for unit in units)), math.lcm(*(u.denominator for u in units))
+    )
     return float(common), [int(unit / common) for unit in units]
 
 

@@ -219,7 +219,7 @@ def abilities(difficulties: Difficulties, responses: Responses, pass_mark: float
         should_have=(correct == 0) & (by_others > 1 - SURPRISING),
         surprising=(correct == 1) & (by_others < SURPRISING),
         needed=needed,
-        **measured,
+        **measured,  # type: ignore[arg-type]
     )
 
 
@@ -239,36 +239,45 @@ def _by_points(
     grid = grid_of(difficulties).points
     needed, needed_points = steps_needed(items, pass_mark)
     tables = PointTables(difficulties, items, grid, needed)
-    found: dict[str, list[Floats]] = {}
-    for start in range(0, max(1, len(steps)), _BLOCK):
-        block = steps[start : start + _BLOCK]
-        weight = tables.weights(block)
-        ability = weight @ grid
-        low, high = _limits(weight, grid)
-        share, so_few, so_many = tables.by_others(weight, block)
-        measured = {
-            "ability": ability,
-            "sd": np.sqrt(np.einsum("sg,sg->s", weight, (grid[None, :] - ability[:, None]) ** 2)),
-            "low": low,
-            "high": high,
-            "passing": weight @ tables.passing,
-            "chances": np.stack([weight @ table for table in tables.shares], axis=1),
-            "by_others": share,
-            "should_have": so_few < SURPRISING,
-            "surprising": so_many < SURPRISING,
-        }
-        for name, values in measured.items():
-            found.setdefault(name, []).append(values)
+    blocks = [_judge(tables, steps[k : k + _BLOCK]) for k in range(0, max(1, len(steps)), _BLOCK)]
+    found = {name: np.concatenate([block[name] for block in blocks]) for name in blocks[0]}
+    so_few, so_many = found.pop("so_few"), found.pop("so_many")
     return Abilities(
         items=tuple(names),
         left_out=tuple(item.name for item in difficulties.items if item.difficulty is None),
         n_answered=np.count_nonzero(steps >= 0, axis=1),
         n_right=np.count_nonzero(steps == most, axis=1),
+        should_have=so_few < SURPRISING,
+        surprising=so_many < SURPRISING,
         needed=needed_points,
         points=np.maximum(steps, 0) @ np.array([item.unit for item in items]),
         maxima=tuple(item.points.maximum for item in items),
-        **{name: np.concatenate(values) for name, values in found.items()},  # type: ignore[arg-type]
+        ability=found["ability"],
+        sd=found["sd"],
+        low=found["low"],
+        high=found["high"],
+        passing=found["passing"],
+        chances=found["chances"],
+        by_others=found["by_others"],
     )
+
+
+def _judge(tables: PointTables, steps: NDArray[np.int8]) -> dict[str, Floats]:
+    weight, grid = tables.weights(steps), tables.points
+    ability = weight @ grid
+    low, high = _limits(weight, grid)
+    share, so_few, so_many = tables.by_others(weight, steps)
+    return {
+        "ability": ability,
+        "sd": np.sqrt(np.einsum("sg,sg->s", weight, (grid[None, :] - ability[:, None]) ** 2)),
+        "low": low,
+        "high": high,
+        "passing": weight @ tables.passing,
+        "chances": np.stack([weight @ table for table in tables.shares], axis=1),
+        "by_others": share,
+        "so_few": so_few,
+        "so_many": so_many,
+    }
 
 
 def _limits(weight: Floats, points: Floats) -> tuple[Floats, Floats]:

@@ -121,9 +121,7 @@ class Difficulties:
             "format": FORMAT,
             "version": VERSION,
             "title": self.title,
-            "items": [
-                item.content() for item in self.items
-            ],
+            "items": [item.content() for item in self.items],
             "steps": [list(step) for step in self.steps],
             "ability": {
                 "mean": self.ability.mean,

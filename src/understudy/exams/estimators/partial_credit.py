@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,6 +25,7 @@ Bools = NDArray[np.bool_]
 _REACH = 8.0
 # Slopes stay in here: below, answers say nothing about abilities; above, they say everything.
 SMALLEST_SLOPE, LARGEST_SLOPE = 0.01, 20.0
+_LOG_SLOPES = (math.log(SMALLEST_SLOPE), math.log(LARGEST_SLOPE))
 # Where the expected points are half of all is searched for within these abilities.
 _FURTHEST = 60.0
 _BLOCK = 2048
@@ -73,8 +75,7 @@ def fit_partial_credit(
     seen = [_seen(points[:, i], int(maximum)) for i, maximum in enumerate(maxima)]
     used = [i for i, counts in enumerate(seen) if np.count_nonzero(counts) > 1]
     if not used:
-        items = tuple(_alike(counts) for counts in seen)
-        return PartialCredit(items, math.nan, math.nan, 0.0)
+        return PartialCredit(tuple(_alike(counts) for counts in seen), math.nan, math.nan, 0.0)
     model = _Model.of(points[:, used], [seen[i] for i in used], slopes=slopes)
     found = model.maximise(tolerance)
     items = [_alike(counts) for counts in seen]
@@ -99,7 +100,7 @@ def half_points(costs: Floats, slope: float = 1.0) -> float:
     """The ability at which half of all points are expected; infinite where they always, or never, are."""
     steps = np.arange(len(costs), dtype=np.float64)
     possible = np.flatnonzero(np.isfinite(costs))
-    half = steps[-1] / 2.0
+    half = float(steps[-1]) / 2.0
     if possible[0] >= half:
         return -math.inf
     if possible[-1] <= half:
@@ -237,7 +238,7 @@ class _Model:
             return known[key]
 
         scale = float(self.size.sum())
-        found = minimize(
+        found: Any = minimize(  # type: ignore[call-overload]
             lambda p: at(p)[0] / scale,
             start,
             jac=lambda p: at(p)[1] / scale,
@@ -246,7 +247,9 @@ class _Model:
             options={"gtol": tolerance, "maxiter": 300},
         )
         value, _, information = at(found.x)
-        return _Maximum(found.x, information, value)
+        parameters = found.x.copy()
+        parameters[len(self.step) :] = np.clip(parameters[len(self.step) :], *_LOG_SLOPES)
+        return _Maximum(parameters, information, value)
 
     def evaluate(self, parameters: Floats) -> tuple[float, Floats, Floats]:
         """Negative log-likelihood, its gradient and second derivatives (Louis 1982).
@@ -256,7 +259,7 @@ class _Model:
         logarithm of a slope a it is a t (steps - expected steps).
         """
         n_costs, n_slopes = len(self.step), self.slope_of.shape[1]
-        slope = np.exp(np.clip(parameters[n_costs:], math.log(SMALLEST_SLOPE), math.log(LARGEST_SLOPE)))
+        slope = np.exp(np.clip(parameters[n_costs:], *_LOG_SLOPES))
         by_item = self.slope_of @ slope
         costs = parameters[:n_costs]
         ability, log_prior = self._nodes(by_item)
@@ -318,6 +321,10 @@ class _Model:
                 slopes_block = tilt.T @ (tilt * size[:, None]) - twice * np.outer(slope, slope)
                 slopes_block += np.diag(by_node @ spread * slope**2 - size @ tilt)
                 information[n_costs:, n_costs:] += slopes_block
+        # A slope at its smallest or largest stays there.
+        for stuck in n_costs + np.flatnonzero(slope != np.exp(parameters[n_costs:])):
+            gradient[stuck], information[stuck, :], information[:, stuck] = 0.0, 0.0, 0.0
+            information[stuck, stuck] = 1.0
         return value, gradient, information
 
     def _nodes(self, slope: Floats) -> tuple[Floats, Floats]:

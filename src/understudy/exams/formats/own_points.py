@@ -56,7 +56,9 @@ def _own(rows: list[list[str]], exam: Mapping[str, Points], file: str) -> Answer
                 f"{file}: line {number} does not have one item and its points, or names an item again.",
                 hint="write an item and its points on each line, once each.",
             )
-        steps[name] = _steps(row[1], exam.get(known.get(_spelling(name), ""), Points()), f"{file}: line {number}")
+        steps[name] = _steps(
+            row[1], exam.get(known.get(_spelling(name), ""), Points()), f"{file}: line {number}"
+        )
     if not steps:
         raise DataError(f"{file}: there is a header but no answer.", hint="write a line per item.")
     points = tuple(exam.get(known.get(_spelling(name), ""), Points()) for name in steps)

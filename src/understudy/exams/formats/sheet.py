@@ -165,7 +165,9 @@ def _read(
     )
     points = None
     if step is not None:
-        points = tuple(Points() if item.maximum is None else Points(n_steps(item, step), step) for item in items)
+        points = tuple(
+            Points() if item.maximum is None else Points(n_steps(item, step), step) for item in items
+        )
     titles = tuple(item.title for item in items)
     return Responses(matrix, titles, declared=True, origin=origin, points=points)
 
