@@ -24,17 +24,12 @@ from understudy.core.privacy.spending import Account, Spending
 from understudy.errors import DataError, UsageError
 from understudy.exams.estimation import NOT_PRIVATE, PUBLISHED, Estimation
 from understudy.exams.estimators.chances import Answering, chance_curve
+from understudy.exams.estimators.choice import check_choice, choose_spread
 from understudy.exams.estimators.conditional import fit_conditional
 from understudy.exams.estimators.joint import PENALTY, fit_joint
 from understudy.exams.estimators.marginal import fit_marginal
 from understudy.exams.estimators.noisy_totals import Prior, estimate_difficulties
-from understudy.exams.estimators.published import (
-    REASONS,
-    check_choice,
-    choose_spread,
-    objective,
-    statistics,
-)
+from understudy.exams.estimators.published import REASONS, objective, statistics
 from understudy.exams.ranking import in_words, rank_items
 from understudy.exams.released_file import Ability, Difficulties, Item
 from understudy.exams.responses import Responses
