@@ -5,7 +5,7 @@ import pytest
 from scipy import stats
 from scipy.special import expit
 
-from understudy.exams.estimators.joint import PENALTY, estimate_ability, fit_joint
+from understudy.exams.estimators.joint import PENALTY, PRINTED_PENALTY, estimate_ability, fit_joint
 from understudy.exams.estimators.published import (
     OBJECTIVE_REASON,
     STATISTICS_REASON,
@@ -56,10 +56,24 @@ def test_objective_perturbation_adds_that_tilt_and_leaves_scores_alone(sitting):
 
 def test_sufficient_statistics_get_laplace_noise_on_both_sides(sitting):
     rng = np.random.default_rng(2)
-    fits = [statistics(sitting.responses, 2.0, rng) for _ in range(100)]
+    fits = [statistics(sitting.responses, 2.0, rng, clamp=False) for _ in range(100)]
     for read in (noise_by_item, noise_by_learner):
         noise = np.concatenate([read(sitting.responses, fit) for fit in fits])
         assert stats.kstest(noise, stats.laplace(scale=10 / 2.0).cdf).pvalue > 1e-3
+
+
+def test_noisy_statistics_are_clamped_to_what_they_can_be(sitting):
+    """The same draws, brought back to [0, I] and [0, N]: read from the optimum, and by hand from the noise."""
+    responses = sitting.responses
+    n_learners, n_items = responses.correct.shape
+    fit = statistics(responses, 1.0, np.random.default_rng(4))
+    free = statistics(responses, 1.0, np.random.default_rng(4), clamp=False)
+    for read, axis, most in ((noise_by_learner, 1, n_items), (noise_by_item, 0, n_learners)):
+        true = responses.correct.sum(axis=axis)
+        noisy = true + read(responses, free)
+        assert (noisy < 0).any()
+        assert (noisy > most).any()
+        np.testing.assert_allclose(true + read(responses, fit), np.clip(noisy, 0, most), atol=1e-5)
 
 
 @pytest.mark.parametrize("method", [objective, statistics])
@@ -101,7 +115,7 @@ def test_an_epsilon_that_is_none_is_refused(sitting, method, epsilon):
         method(sitting.responses, epsilon, np.random.default_rng(0))
 
 
-# Findings, section 2: correlations with the true chances and difficulties, means of 12 runs.
+# Findings, section 2: correlations with the true chances and difficulties, means of 12 runs, as the paper prints it.
 FINDINGS = {
     (1, 40): {objective: (0.49, 0.42), statistics: (0.32, 0.32)},
     (1, 120): {objective: (0.82, 0.51), statistics: (0.68, 0.74)},
@@ -119,8 +133,9 @@ def test_the_findings_are_reproduced(epsilon, n_learners):
     for _ in range(n_runs):
         sitting = Exam(n_learners).simulate(rng)
         for method, results in measured.items():
-            difficulty = method(sitting.responses, epsilon, rng).difficulty
-            ability = estimate_ability(sitting.responses.correct, difficulty)
+            as_printed = {"penalty": PRINTED_PENALTY} | ({"clamp": False} if method is statistics else {})
+            difficulty = method(sitting.responses, epsilon, rng, **as_printed).difficulty
+            ability = estimate_ability(sitting.responses.correct, difficulty, penalty=PRINTED_PENALTY)
             chance = expit(ability[:, None] - difficulty)
             results.append(
                 [

@@ -1,8 +1,9 @@
 """The published private Rasch methods, for comparison (Steiner, Nyrnberg and Hansen 2019, section 3).
 
-`objective` and `statistics` fit difficulties as published, with an explicit generator. Neither carries a guarantee, and
-`OBJECTIVE_REASON` and `STATISTICS_REASON` say why. Responses are complete, as in the paper; a missing one counts as
-wrong, as an exam counts it.
+`objective` and `statistics` fit difficulties as the authors' program does: with a penalty of 0.02 in equation 6, and
+with noisy totals clamped to what they can be. The paper prints a penalty of 0.01 and no clamping; both can be asked
+for. Neither method carries a guarantee, and `OBJECTIVE_REASON` and `STATISTICS_REASON` say why. Responses are complete,
+as in the paper; a missing one counts as wrong, as an exam counts it.
 """
 
 from __future__ import annotations
@@ -28,6 +29,10 @@ STATISTICS_REASON = (
     "spend the stated epsilon, so that together they spend twice as much"
 )
 REASONS = {"objective": OBJECTIVE_REASON, "statistics": STATISTICS_REASON}
+CHOICE_REASON = (
+    "; the penalty was chosen on parts of the learners by difficulties that this method fitted, so its "
+    "choice carries no guarantee either"
+)
 
 
 @dataclass(frozen=True)
@@ -50,14 +55,25 @@ def objective(
 
 
 def statistics(
-    responses: Responses, epsilon: float, rng: np.random.Generator, *, penalty: float = PENALTY
+    responses: Responses,
+    epsilon: float,
+    rng: np.random.Generator,
+    *,
+    penalty: float = PENALTY,
+    clamp: bool = True,
 ) -> PublishedFit:
-    """Perturbed sufficient statistics: Laplace noise of scale I / epsilon on scores and on item totals."""
+    """Perturbed sufficient statistics: Laplace noise of scale I / epsilon on scores and on item totals.
+
+    With `clamp`, noisy scores are brought back to [0, I] and noisy totals to [0, N], which is post-processing.
+    """
     _positive(epsilon)
     correct = responses.missing_as_wrong().correct
     scale = responses.n_items / epsilon
     by_learner = correct.sum(axis=1) + rng.laplace(0.0, scale, responses.n_learners)
     by_item = correct.sum(axis=0) + rng.laplace(0.0, scale, responses.n_items)
+    if clamp:
+        by_learner = np.clip(by_learner, 0.0, responses.n_items)
+        by_item = np.clip(by_item, 0.0, responses.n_learners)
     fit = fit_joint(by_learner, by_item, penalty=penalty)
     return PublishedFit(fit.difficulty, fit.ability, Guarantee.none(STATISTICS_REASON))
 
