@@ -312,3 +312,24 @@ def test_gaussian_noise_can_be_set_by_a_risk():
     settled = options.by_risk(lambda tried: plan(tried, 20, 100).guarantee)
     assert settled.method == "gaussian"
     assert 2 < settled.epsilon < 4
+
+
+@pytest.mark.parametrize("missing", [0.0, 0.6])
+def test_the_chances_of_a_joint_fit_are_those_of_the_class(missing):
+    """They are over the fitted abilities: an item that 95 % solved is solved by 95 %, whatever the penalty."""
+    sitting = Exam(2000, 30, missing=missing).simulate(np.random.default_rng(3))
+    found = fit(sitting.responses, method="joint", missing="skipped")
+    totals = sitting.responses.totals()
+    share = totals.correct / totals.answered
+    assert share.max() > 0.95
+    # Where all answer, the fit meets the totals up to its penalty; else the learners of an item are a sample.
+    error = np.sqrt(share * (1 - share) / totals.answered)
+    chance = np.array([item.chance for item in found.items])
+    np.testing.assert_array_less(np.abs(chance - share), 0.003 if not missing else 0.003 + 4 * error)
+
+
+def test_an_item_that_no_learner_answered_has_no_joint_difficulty():
+    rows = np.array([[1, 0, -1], [0, 1, -1], [1, 1, -1]])
+    found = fit(Responses.from_matrix(rows), method="joint", missing="skipped")
+    assert [item.difficulty is None for item in found.items] == [False, False, True]
+    assert found.items[2].reading == "answered by no student"

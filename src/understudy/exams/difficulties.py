@@ -23,9 +23,10 @@ from understudy.core.privacy.noise import Noise
 from understudy.core.privacy.spending import Account, Spending
 from understudy.errors import DataError, UsageError
 from understudy.exams.estimation import NOT_PRIVATE, PUBLISHED, Estimation
-from understudy.exams.estimators.chances import Answering, chance_curve
+from understudy.exams.estimators.chances import Answering, chance_curve, mean_chances
 from understudy.exams.estimators.choice import PENALTIES, SPREADS, check_choice, choose_spread
 from understudy.exams.estimators.conditional import fit_conditional
+from understudy.exams.estimators.joint import estimate_ability
 from understudy.exams.estimators.marginal import fit_marginal
 from understudy.exams.estimators.noisy_totals import Prior, estimate_difficulties
 from understudy.exams.estimators.penalised import Penalty, penalised_fit, settle_penalty
@@ -210,7 +211,8 @@ def fit_difficulties(
 class _Fit:
     """Difficulties (infinite where unbounded, nan where unknown), standard errors (nan where unknown).
 
-    `order_error` leaves out of them what moves all items together; the order of items rests on it.
+    `order_error` leaves out of them what moves all items together; the order of items rests on it. `chance` is that
+    of a learner drawn at random, None where it follows from the distribution of abilities.
     """
 
     difficulty: Floats
@@ -220,6 +222,7 @@ class _Fit:
     order_error: Floats | None = None
     guess: float = 0.0
     penalty: Penalty | None = None
+    chance: Floats | None = None
 
 
 def _private(responses: Responses, plan: DifficultiesPlan, noise: Noise, rng: np.random.Generator) -> _Fit:
@@ -289,10 +292,27 @@ def _penalised(responses: Responses, plan: DifficultiesPlan, noise: Noise, rng: 
     tried = penalised_fit(plan.method, plan.choice_epsilon or left)
     penalty = settle_penalty(tried, counted, options.penalty, public, plan.choice_epsilon, noise, rng)
     difficulty = penalised_fit(plan.method, left)(counted, penalty.value, rng)
-    unknown = np.full(len(difficulty), np.nan)
-    return _Fit(
-        difficulty, unknown, Ability(0.0, penalty.ability_sd, "the penalty of the fit"), penalty=penalty
+    fit = _Fit(
+        difficulty,
+        np.full(len(difficulty), np.nan),
+        Ability(0.0, penalty.ability_sd, "the penalty of the fit"),
+        penalty=penalty,
     )
+    return _with_chances(fit, counted.correct) if plan.method == "joint" else fit
+
+
+def _with_chances(fit: _Fit, correct: NDArray[np.int8]) -> _Fit:
+    """The joint fit with chances over the abilities that it found, and without items that no learner answered.
+
+    A penalty is no statement about a class: abilities that spread by 7, as that of 0.02 has it, would bring every
+    chance near one half.
+    """
+    assert fit.penalty is not None
+    answered = correct >= 0
+    ability = estimate_ability(correct, fit.difficulty, penalty=fit.penalty.value)
+    chance = mean_chances(ability[answered.any(axis=1)], fit.difficulty)
+    difficulty = np.where(answered.any(axis=0), fit.difficulty, np.nan)
+    return replace(fit, difficulty=difficulty, chance=chance)
 
 
 _METHODS: dict[str, Callable[[Responses, DifficultiesPlan, Noise, np.random.Generator], _Fit]] = {
@@ -321,8 +341,11 @@ def _item(name: str, fit: _Fit, place: int, rank_from: int, rank_to: int) -> Ite
         return Item(
             name, None, None, 0.0 if hard else 1.0, words, rank_from, rank_to, "hard" if hard else "easy"
         )
-    beyond = min(max(difficulty - fit.ability.mean, -15.0), 15.0)
-    know = min(max(float(chance_curve(fit.ability.sd)(beyond)), 0.0), 1.0)
+    if fit.chance is not None:
+        know = float(fit.chance[place])
+    else:
+        beyond = min(max(difficulty - fit.ability.mean, -15.0), 15.0)
+        know = min(max(float(chance_curve(fit.ability.sd)(beyond)), 0.0), 1.0)
     chance = fit.guess + (1.0 - fit.guess) * know
     return Item(
         name,
