@@ -250,12 +250,12 @@ def _by_pattern(items, item_starts, group_starts, score, size, difficulty):  # t
         scores = np.flatnonzero(count[:m])
         scores = scores[scores > 0]
         counts = count[scores]
-        for k in range(m):
-            for r in scores:
-                expected[own[k]] += count[r] * right[k, r]
-                information[own[k], own[k]] += count[r] * right[k, r] * wrong[k, r]
-        for r in scores:
-            total += count[r] * log_gamma[r]
+        for s in range(len(scores)):
+            total += counts[s] * log_gamma[scores[s]]
+            for k in range(m):
+                chance_right = right[k, scores[s]]
+                expected[own[k]] += counts[s] * chance_right
+                information[own[k], own[k]] += counts[s] * chance_right * wrong[k, scores[s]]
         # By score, so that the loop over pairs reads neighbours.
         chance, remainder = np.empty((len(scores), m)), np.empty((len(scores), m))
         for s in range(len(scores)):
