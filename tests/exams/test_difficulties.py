@@ -10,6 +10,9 @@ from understudy.errors import DataError, UsageError
 from understudy.exams import forecast as forecasting
 from understudy.exams.difficulties import DifficultiesOptions, difficulties, fit_difficulties, plan
 from understudy.exams.estimation import METHODS, PRIVATE
+from understudy.exams.estimators.choice import PENALTIES
+from understudy.exams.estimators.joint import fit_joint
+from understudy.exams.estimators.published import objective, statistics
 from understudy.exams.forecast import forecast
 from understudy.exams.responses import Responses
 from understudy.exams.simulate import Exam
@@ -115,6 +118,12 @@ def test_one_learner_is_no_class():
         {"epsilon": 1.0, "guess": "a quarter"},
         {"epsilon": 1.0, "guess": "1/0"},
         {"epsilon": 1.0, "guess": 0.95},
+        {"epsilon": 1.0, "penalty": 0.02},
+        {"method": "marginal", "penalty_from": "public.csv"},
+        {"method": "joint", "penalty": "choose"},
+        {"method": "joint", "penalty": 0.0},
+        {"method": "joint", "penalty": "small"},
+        {"method": "objective", "epsilon": 1.0, "penalty": 0.02, "penalty_from": "public.csv"},
     ],
 )
 def test_wrong_requests_say_what_to_do(options):
@@ -132,6 +141,51 @@ def test_the_published_choice_of_the_spread_is_part_of_the_price(method, sitting
     assert len(settled.guarantee.mechanisms) == 2
     found = fit(sitting.responses, method=method, epsilon=2.0, ability_sd="choose")
     assert "privately" in found.ability.source
+
+
+@pytest.mark.parametrize("method", ["joint", "objective", "statistics"])
+def test_the_penalty_is_the_programs_unless_it_is_given(method, sitting):
+    responses = sitting.responses.select(np.arange(200))
+    epsilon = with_epsilon(method)
+    given = {"method": method, "epsilon": epsilon}
+    default, program, printed = (
+        fit(responses, **given, **more) for more in ({}, {"penalty": 0.02}, {"penalty": "0.01"})
+    )
+    assert default.items == program.items
+    assert default.provenance["penalty"] == {"value": 0.02, "source": "as in the published program"}
+    assert printed.provenance["penalty"] == {"value": 0.01, "source": "as printed in the paper"}
+    assert printed.ability.sd == pytest.approx(10.0)
+    correct = responses.correct
+    if method == "joint":
+        expected = fit_joint(correct.sum(axis=1), correct.sum(axis=0), penalty=0.01).difficulty
+    else:
+        published = {"objective": objective, "statistics": statistics}[method]
+        expected = published(responses, epsilon, np.random.default_rng(1), penalty=0.01).difficulty
+    np.testing.assert_allclose([item.difficulty for item in printed.items], expected, atol=1e-6)
+
+
+@pytest.mark.parametrize("method", ["objective", "statistics"])
+def test_a_penalty_chosen_as_published_still_promises_nothing(method, sitting):
+    settled = plan(DifficultiesOptions(method, 2.0, penalty="choose"), 8, 3000)
+    assert settled.choice_epsilon == pytest.approx(0.4)
+    found = fit(sitting.responses.select(np.arange(100)), method=method, epsilon=2.0, penalty="choose")
+    assert found.provenance["penalty"]["value"] in PENALTIES
+    assert not found.guarantee.formal
+    assert "its choice carries no guarantee either" in str(found.guarantee)
+    assert "no formal guarantee" in found.provenance["penalty"]["source"]
+    with pytest.raises(DataError, match="at least 50 learners"):
+        plan(DifficultiesOptions(method, 2.0, penalty="choose"), 8, 49)
+
+
+@pytest.mark.parametrize("method", ["joint", "objective", "statistics"])
+def test_a_penalty_can_be_chosen_on_public_responses(method, sitting):
+    public = Exam(60, 8).simulate(np.random.default_rng(9)).responses
+    options = {"method": method, "epsilon": with_epsilon(method), "penalty_from": public}
+    assert plan(DifficultiesOptions(**options), 8, 3000).choice_epsilon == 0
+    found = fit(sitting.responses.select(np.arange(100)), **options)
+    assert found.provenance["penalty"]["value"] in PENALTIES
+    assert found.provenance["penalty"]["source"] == "chosen on public responses"
+    assert not found.guarantee.formal
 
 
 @pytest.mark.parametrize("method", PRIVATE)

@@ -14,7 +14,7 @@ import pytest
 from tests.exams.support.made_difficulties import make_difficulties
 from tests.support.browser import FAINT_WORDS
 from understudy.core.privacy.guarantee import Guarantee
-from understudy.exams.ability import abilities
+from understudy.exams.posterior import abilities
 from understudy.exams.released_file import Difficulties
 from understudy.exams.responses import Responses
 from understudy.exams.student_page import read_strings, student_page

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import secrets
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -24,17 +24,12 @@ from understudy.core.privacy.spending import Account, Spending
 from understudy.errors import DataError, UsageError
 from understudy.exams.estimation import NOT_PRIVATE, PUBLISHED, Estimation
 from understudy.exams.estimators.chances import Answering, chance_curve
+from understudy.exams.estimators.choice import PENALTIES, SPREADS, check_choice, choose_spread
 from understudy.exams.estimators.conditional import fit_conditional
-from understudy.exams.estimators.joint import PENALTY, fit_joint
 from understudy.exams.estimators.marginal import fit_marginal
 from understudy.exams.estimators.noisy_totals import Prior, estimate_difficulties
-from understudy.exams.estimators.published import (
-    REASONS,
-    check_choice,
-    choose_spread,
-    objective,
-    statistics,
-)
+from understudy.exams.estimators.penalised import Penalty, penalised_fit, settle_penalty
+from understudy.exams.estimators.published import CHOICE_REASON, REASONS
 from understudy.exams.ranking import in_words, rank_items
 from understudy.exams.released_file import Ability, Difficulties, Item
 from understudy.exams.responses import Responses
@@ -76,7 +71,13 @@ def plan(options: Estimation, n_items: int, n_learners: int, layout: str = "wide
     if method in NOT_PRIVATE or options.epsilon is None:
         return DifficultiesPlan(options, method, missing, Guarantee.none(NO_EPSILON))
     if method in PUBLISHED:
-        return DifficultiesPlan(options, method, missing, Guarantee.none(REASONS[method]))
+        if options.penalty != "choose":
+            return DifficultiesPlan(options, method, missing, Guarantee.none(REASONS[method]))
+        check_choice(n_learners, "penalty", PENALTIES)
+        guarantee = Guarantee.none(REASONS[method] + CHOICE_REASON)
+        return DifficultiesPlan(
+            options, method, missing, guarantee, choice_epsilon=options.epsilon * CHOICE_SHARE
+        )
     if n_items > MOST_ITEMS:
         raise UsageError(
             f"private difficulties of {n_items} items were asked for; {MOST_ITEMS} are possible.",
@@ -84,7 +85,7 @@ def plan(options: Estimation, n_items: int, n_learners: int, layout: str = "wide
             code="too-many-items",
         )
     if options.ability_sd == "choose":
-        check_choice(n_learners)
+        check_choice(n_learners, "ability_sd", SPREADS)
     share = CHOICE_SHARE if options.ability_sd == "choose" else 0.0
     measurement = choose_measurement(
         method,
@@ -218,6 +219,7 @@ class _Fit:
     prior: Prior | None = None
     order_error: Floats | None = None
     guess: float = 0.0
+    penalty: Penalty | None = None
 
 
 def _private(responses: Responses, plan: DifficultiesPlan, noise: Noise, rng: np.random.Generator) -> _Fit:
@@ -278,24 +280,19 @@ def _ability(mean: float, sd: float) -> Ability:
     return Ability(mean, sd, "estimated without noise")
 
 
-def _joint(responses: Responses, plan: DifficultiesPlan, noise: Noise, rng: np.random.Generator) -> _Fit:
-    correct = _counted(responses, plan).correct
-    answered = correct >= 0
-    right = correct > 0
-    fit = fit_joint(right.sum(axis=1), right.sum(axis=0), mask=None if answered.all() else answered)
-    return _penalised(fit.difficulty)
-
-
-def _published(responses: Responses, plan: DifficultiesPlan, noise: Noise, rng: np.random.Generator) -> _Fit:
-    assert plan.options.epsilon is not None
-    method = objective if plan.method == "objective" else statistics
-    return _penalised(method(responses, plan.options.epsilon, rng).difficulty)
-
-
-def _penalised(difficulty: Floats) -> _Fit:
+def _penalised(responses: Responses, plan: DifficultiesPlan, noise: Noise, rng: np.random.Generator) -> _Fit:
+    options, counted = plan.options, _counted(responses, plan)
+    public = options.public
+    if public is not None and plan.missing == "wrong":
+        public = public.missing_as_wrong()
+    left = None if options.epsilon is None else options.epsilon - plan.choice_epsilon
+    tried = penalised_fit(plan.method, plan.choice_epsilon or left)
+    penalty = settle_penalty(tried, counted, options.penalty, public, plan.choice_epsilon, noise, rng)
+    difficulty = penalised_fit(plan.method, left)(counted, penalty.value, rng)
     unknown = np.full(len(difficulty), np.nan)
-    # The penalty lambda/2 beta^2 is a normal prior with variance 1 / lambda.
-    return _Fit(difficulty, unknown, Ability(0.0, PENALTY**-0.5, "the penalty of the fit"))
+    return _Fit(
+        difficulty, unknown, Ability(0.0, penalty.ability_sd, "the penalty of the fit"), penalty=penalty
+    )
 
 
 _METHODS: dict[str, Callable[[Responses, DifficultiesPlan, Noise, np.random.Generator], _Fit]] = {
@@ -303,9 +300,9 @@ _METHODS: dict[str, Callable[[Responses, DifficultiesPlan, Noise, np.random.Gene
     "gaussian": _private,
     "marginal": _marginal,
     "conditional": _conditional,
-    "joint": _joint,
-    "objective": _published,
-    "statistics": _published,
+    "joint": _penalised,
+    "objective": _penalised,
+    "statistics": _penalised,
 }
 
 
@@ -356,6 +353,7 @@ def _provenance(responses: Responses, plan: DifficultiesPlan, fit: _Fit, card: s
             "sd": round(fit.prior.spread, 4),
             "source": "given" if options.expected is not None else "estimated from the noisy totals",
         },
+        "penalty": None if fit.penalty is None else asdict(fit.penalty),
         "simulated": responses.simulated,
         "pass_share": responses.origin.pass_share,
         "discrimination_spread": options.discrimination_spread,

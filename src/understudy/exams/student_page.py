@@ -20,15 +20,8 @@ from understudy.core.pages.card import RISK_ACCEPTED
 from understudy.core.pages.render import render
 from understudy.core.privacy.guarantee import ADJACENCY, UNIT, Guarantee
 from understudy.errors import DataError, RefusedError, UsageError
-from understudy.exams.ability import (
-    PASS_MARK,
-    blanks_are_wrong,
-    grid_of,
-    n_needed,
-    pass_share,
-    slope,
-    usable,
-)
+from understudy.exams.ability import blanks_are_wrong, pass_share
+from understudy.exams.posterior import PASS_MARK, grid_of, n_needed, slope, usable
 from understudy.exams.released_file import Difficulties
 
 _TEMPLATES = Path(__file__).parent / "templates"

@@ -4,10 +4,10 @@
   const { items, strings, grid, prior, needed, guarantee } = data;
   const SVG = "http://www.w3.org/2000/svg";
   const RIGHT = 1, WRONG = 0, NOT_ANSWERED = -1;
-  // As in understudy.difficulty.ability: an answer stands out when it had less than this chance.
+  // As in understudy/exams/posterior.py: an answer stands out when it had less than this chance.
   const SURPRISING = 0.2;
 
-  /* ---- The computation: the sums of understudy/exams/ability.py over the same grid. ---- */
+  /* ---- The computation: the sums of understudy/exams/posterior.py over the same grid. ---- */
 
   const logChance = (logit) => (logit >= 0 ? -Math.log1p(Math.exp(-logit)) : logit - Math.log1p(Math.exp(logit)));
 
