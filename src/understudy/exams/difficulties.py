@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import secrets
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -23,20 +23,16 @@ from understudy.core.privacy.noise import Noise
 from understudy.core.privacy.spending import Account, Spending
 from understudy.errors import DataError, UsageError
 from understudy.exams.estimation import NOT_PRIVATE, PUBLISHED, WITH_POINTS, Estimation
-from understudy.exams.estimators.chances import Answering, chance_curve
+from understudy.exams.estimators.chances import Answering, chance_curve, mean_chances
+from understudy.exams.estimators.choice import PENALTIES, SPREADS, check_choice, choose_spread
 from understudy.exams.estimators.conditional import fit_conditional
 from understudy.exams.estimators.credits import filled_credits, share_of_random_learner
-from understudy.exams.estimators.joint import PENALTY, fit_joint
+from understudy.exams.estimators.joint import estimate_ability
 from understudy.exams.estimators.marginal import fit_marginal
 from understudy.exams.estimators.noisy_totals import Prior, estimate_difficulties
 from understudy.exams.estimators.partial_credit import fit_partial_credit
-from understudy.exams.estimators.published import (
-    REASONS,
-    check_choice,
-    choose_spread,
-    objective,
-    statistics,
-)
+from understudy.exams.estimators.penalised import Penalty, penalised_fit, settle_penalty
+from understudy.exams.estimators.published import CHOICE_REASON, REASONS
 from understudy.exams.ranking import in_words, points_in_words, rank_items
 from understudy.exams.released_file import Ability, Difficulties, Item
 from understudy.exams.responses import Points, Responses
@@ -78,7 +74,13 @@ def plan(options: Estimation, n_items: int, n_learners: int, layout: str = "wide
     if method in NOT_PRIVATE or options.epsilon is None:
         return DifficultiesPlan(options, method, missing, Guarantee.none(NO_EPSILON))
     if method in PUBLISHED:
-        return DifficultiesPlan(options, method, missing, Guarantee.none(REASONS[method]))
+        if options.penalty != "choose":
+            return DifficultiesPlan(options, method, missing, Guarantee.none(REASONS[method]))
+        check_choice(n_learners, "penalty", PENALTIES)
+        guarantee = Guarantee.none(REASONS[method] + CHOICE_REASON)
+        return DifficultiesPlan(
+            options, method, missing, guarantee, choice_epsilon=options.epsilon * CHOICE_SHARE
+        )
     if n_items > MOST_ITEMS:
         raise UsageError(
             f"private difficulties of {n_items} items were asked for; {MOST_ITEMS} are possible.",
@@ -86,7 +88,7 @@ def plan(options: Estimation, n_items: int, n_learners: int, layout: str = "wide
             code="too-many-items",
         )
     if options.ability_sd == "choose":
-        check_choice(n_learners)
+        check_choice(n_learners, "ability_sd", SPREADS)
     share = CHOICE_SHARE if options.ability_sd == "choose" else 0.0
     measurement = choose_measurement(
         method,
@@ -220,7 +222,8 @@ def fit_difficulties(
 class _Fit:
     """Difficulties (infinite where unbounded, nan where unknown), standard errors (nan where unknown).
 
-    `order_error` leaves out of them what moves all items together; the order of items rests on it.
+    `order_error` leaves out of them what moves all items together; the order of items rests on it. `chance` is that
+    of a learner drawn at random, None where it follows from the distribution of abilities.
     """
 
     difficulty: Floats
@@ -231,6 +234,8 @@ class _Fit:
     guess: float = 0.0
     discrimination: Floats | None = None
     credits: tuple[Floats, ...] = ()
+    penalty: Penalty | None = None
+    chance: Floats | None = None
 
 
 def _private(responses: Responses, plan: DifficultiesPlan, noise: Noise, rng: np.random.Generator) -> _Fit:
@@ -317,24 +322,36 @@ def _ability(mean: float, sd: float) -> Ability:
     return Ability(mean, sd, "estimated without noise")
 
 
-def _joint(responses: Responses, plan: DifficultiesPlan, noise: Noise, rng: np.random.Generator) -> _Fit:
-    correct = _counted(responses, plan).correct
+def _penalised(responses: Responses, plan: DifficultiesPlan, noise: Noise, rng: np.random.Generator) -> _Fit:
+    options, counted = plan.options, _counted(responses, plan)
+    public = options.public
+    if public is not None and plan.missing == "wrong":
+        public = public.missing_as_wrong()
+    left = None if options.epsilon is None else options.epsilon - plan.choice_epsilon
+    tried = penalised_fit(plan.method, plan.choice_epsilon or left)
+    penalty = settle_penalty(tried, counted, options.penalty, public, plan.choice_epsilon, noise, rng)
+    difficulty = penalised_fit(plan.method, left)(counted, penalty.value, rng)
+    fit = _Fit(
+        difficulty,
+        np.full(len(difficulty), np.nan),
+        Ability(0.0, penalty.ability_sd, "the penalty of the fit"),
+        penalty=penalty,
+    )
+    return _with_chances(fit, counted.correct) if plan.method == "joint" else fit
+
+
+def _with_chances(fit: _Fit, correct: NDArray[np.int8]) -> _Fit:
+    """The joint fit with chances over the abilities that it found, and without items that no learner answered.
+
+    A penalty is no statement about a class: abilities that spread by 7, as that of 0.02 has it, would bring every
+    chance near one half.
+    """
+    assert fit.penalty is not None
     answered = correct >= 0
-    right = correct > 0
-    fit = fit_joint(right.sum(axis=1), right.sum(axis=0), mask=None if answered.all() else answered)
-    return _penalised(fit.difficulty)
-
-
-def _published(responses: Responses, plan: DifficultiesPlan, noise: Noise, rng: np.random.Generator) -> _Fit:
-    assert plan.options.epsilon is not None
-    method = objective if plan.method == "objective" else statistics
-    return _penalised(method(responses, plan.options.epsilon, rng).difficulty)
-
-
-def _penalised(difficulty: Floats) -> _Fit:
-    unknown = np.full(len(difficulty), np.nan)
-    # The penalty lambda/2 beta^2 is a normal prior with variance 1 / lambda.
-    return _Fit(difficulty, unknown, Ability(0.0, PENALTY**-0.5, "the penalty of the fit"))
+    ability = estimate_ability(correct, fit.difficulty, penalty=fit.penalty.value)
+    chance = mean_chances(ability[answered.any(axis=1)], fit.difficulty)
+    difficulty = np.where(answered.any(axis=0), fit.difficulty, np.nan)
+    return replace(fit, difficulty=difficulty, chance=chance)
 
 
 _METHODS: dict[str, Callable[[Responses, DifficultiesPlan, Noise, np.random.Generator], _Fit]] = {
@@ -343,9 +360,9 @@ _METHODS: dict[str, Callable[[Responses, DifficultiesPlan, Noise, np.random.Gene
     "marginal": _marginal,
     "two-parameter": _partial_credit,
     "conditional": _conditional,
-    "joint": _joint,
-    "objective": _published,
-    "statistics": _published,
+    "joint": _penalised,
+    "objective": _penalised,
+    "statistics": _penalised,
 }
 
 
@@ -397,8 +414,11 @@ def _item(name: str, points: Points | None, fit: _Fit, place: int, rank_from: in
             credits=credits,
             unit=unit,
         )
-    beyond = min(max(difficulty - fit.ability.mean, -15.0), 15.0)
-    know = min(max(float(chance_curve(slope * fit.ability.sd)(slope * beyond)), 0.0), 1.0)
+    if fit.chance is not None:
+        know = float(fit.chance[place])
+    else:
+        beyond = min(max(difficulty - fit.ability.mean, -15.0), 15.0)
+        know = min(max(float(chance_curve(slope * fit.ability.sd)(slope * beyond)), 0.0), 1.0)
     chance = fit.guess + (1.0 - fit.guess) * know
     return Item(
         name,
@@ -430,6 +450,7 @@ def _provenance(responses: Responses, plan: DifficultiesPlan, fit: _Fit, card: s
             "sd": round(fit.prior.spread, 4),
             "source": "given" if options.expected is not None else "estimated from the noisy totals",
         },
+        "penalty": None if fit.penalty is None else asdict(fit.penalty),
         "simulated": responses.simulated,
         "pass_share": responses.origin.pass_share,
         "discrimination_spread": options.discrimination_spread,
