@@ -85,3 +85,10 @@ def test_totals_of_shares_move_by_at_most_one():
     )
     assert np.abs(totals[:, None] - totals[None, :]).max() == 1
     assert totals.dtype == np.int64
+
+
+def test_the_maximum_of_points_is_the_declared_one():
+    """Nobody has more than one of four points: one learner with all of them must not change what others add."""
+    ones = np.ones((8, 1), dtype=np.int8)
+    assert points_mechanism.share_totals(ones, (Points(4),)).tolist() == [2]
+    assert points_mechanism.share_totals(np.vstack([ones[1:], [[4]]]), (Points(4),)).tolist() == [2]

@@ -16,11 +16,13 @@ from understudy.exams.points_mechanism import NoisyPoints, choose_points_measure
 from understudy.exams.responses import Points, Responses
 
 
-def test_shape_0_is_an_item_of_equal_tasks():
-    credits = np.exp(shape_credits(3, 0.0))
+def test_shape_0_is_half_way_between_equal_tasks_and_equal_thresholds():
+    credits = np.exp(2 * shape_credits(3, 0.0))
     np.testing.assert_allclose(credits, [1, 3, 3, 1])
     thresholds = -np.diff(shape_credits(4, 0.7))
-    np.testing.assert_allclose(thresholds, [np.log(k / (5 - k)) + 0.7 * (2 * k - 5) / 3 for k in range(1, 5)])
+    np.testing.assert_allclose(
+        thresholds, [np.log(k / (5 - k)) / 2 + 0.7 * (2 * k - 5) / 3 for k in range(1, 5)]
+    )
 
 
 @pytest.mark.oracle

@@ -1,10 +1,11 @@
 """Difficulties of items with points, from noisy shares of points: marginal likelihood, with the noise in it.
 
 Items follow the partial credit model (`partial_credit.py`) with thresholds that one number describes besides the
-difficulty: d + log(k / (m + 1 - k)) + shape (2k - m - 1) / (m - 1) for k = 1 ... m. Shape 0 is an item of m equal
-tasks that succeed or fail on their own; above, parts of the points are more common, below, all or nothing is. An
-item's shape is N(shape, 0.5^2) around one of the exam, which the measured parts of points tell; that its thresholds are
-not symmetrical is a skew, N(0, 0.8^2). (Thresholds that differ at random by 0.7 have both.) The spread of
+difficulty: d + log(k / (m + 1 - k)) / 2 + shape (2k - m - 1) / (m - 1) for k = 1 ... m. Shape 0 is half-way between an
+item of m equal tasks that succeed or fail on their own (their thresholds are log(k / (m + 1 - k))) and one of equal
+thresholds; above, parts of the points are more common, below, all or nothing is. An
+item's shape is N(shape, 0.7^2) around one of the exam, which the measured parts of points tell; that its thresholds are
+not symmetrical is a skew, N(0, 0.8^2). (Thresholds that differ at random by 0.7, or by design, have both.) The spread of
 abilities is told by the measured agreement, as in `noisy_totals.py`.
 
 Shares have mean N P(d), P the mean share of a random learner, and the variance of the noise plus N E[Var(share |
@@ -38,7 +39,7 @@ _POINTS = 61
 # Shares this many standard deviations from the measured one are still looked at.
 _REACH = 6.0
 _SHAPES = np.linspace(-2.4, 2.4, 7)
-_DOUBT_OF_SHAPE, _SHAPES_DIFFER, _SKEWS_DIFFER = 1.0, 0.5, 0.8
+_DOUBT_OF_SHAPE, _SHAPES_DIFFER, _SKEWS_DIFFER = 1.0, 0.7, 0.8
 _USUAL_SD, _DOUBT_OF_SD = 1.0, 0.7
 _SDS = np.geomspace(0.25, 4.0, 7)
 _LEAST_SD, _MOST_SD = 0.2, 4.5
@@ -75,7 +76,7 @@ def shape_credits(n_steps: int, shape: float, skew: float = 0.0) -> Floats:
     """
     k = np.arange(n_steps + 1, dtype=np.float64)
     binomial = gammaln(n_steps + 1.0) - gammaln(k + 1.0) - gammaln(n_steps - k + 1.0)
-    credits = np.asarray(binomial + shape * k * (n_steps - k) / max(n_steps - 1, 1))
+    credits = np.asarray(0.5 * binomial + shape * k * (n_steps - k) / max(n_steps - 1, 1))
     if not skew or n_steps < 3:
         return credits
     square = ((2.0 * k[1:] - n_steps - 1.0) / (n_steps - 1.0)) ** 2
