@@ -74,7 +74,7 @@ check: $(VENV)/.tools
 
 # What became slower since the last accepted run (benchmarks/accepted.json); make bench ACCEPT=1 accepts this one.
 bench: $(VENV)/.tools
-	@OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python benchmarks/run.py $(if $(ACCEPT),--accept)
+	@OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m benchmarks.run $(if $(ACCEPT),--accept)
 
 # The site of the documentation, without the network; what is made from the code is rendered first.
 docs: $(VENV)/.tools

@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
-from measuring import best_seconds, run_command
+from benchmarks.measuring import best_seconds, run_command
 from understudy.exams.estimators.conditional import fit_conditional
 from understudy.exams.estimators.joint import fit_joint
 from understudy.exams.estimators.marginal import fit_marginal

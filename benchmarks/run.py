@@ -12,9 +12,9 @@ import sys
 import tempfile
 from pathlib import Path
 
-from jobs import JOBS
-from measuring import unit_seconds
-from ratios import UNIT, Accepted, compare
+from benchmarks.jobs import JOBS
+from benchmarks.measuring import unit_seconds
+from benchmarks.ratios import UNIT, Accepted, compare
 
 
 def main() -> int:
