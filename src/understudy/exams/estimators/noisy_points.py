@@ -3,9 +3,9 @@
 Items follow the partial credit model (`partial_credit.py`) with thresholds that one number describes besides the
 difficulty: d + log(k / (m + 1 - k)) / 2 + shape (2k - m - 1) / (m - 1) for k = 1 ... m. Shape 0 is half-way between an
 item of m equal tasks that succeed or fail on their own (their thresholds are log(k / (m + 1 - k))) and one of equal
-thresholds; above, parts of the points are more common, below, all or nothing is. An
-item's shape is N(shape, 0.7^2) around one of the exam, which the measured parts of points tell; that its thresholds are
-not symmetrical is a skew, N(0, 0.8^2). (Thresholds that differ at random by 0.7, or by design, have both.) The spread of
+thresholds; above, parts of the points are more common, below, all or nothing is. An item's shape is N(shape, 0.7^2)
+around one of the exam, which the measured parts of points tell; that its thresholds are not symmetrical is a skew,
+N(0, 0.8^2). (Thresholds that differ at random by 0.7, or by design, have about these.) The spread of
 abilities is told by the measured agreement, as in `noisy_totals.py`.
 
 Shares have mean N P(d), P the mean share of a random learner, and the variance of the noise plus N E[Var(share |
