@@ -34,6 +34,7 @@ from understudy.exams.estimators.noisy_totals import Prior, estimate_difficultie
 from understudy.exams.estimators.partial_credit import fit_partial_credit
 from understudy.exams.estimators.penalised import Penalty, penalised_fit, settle_penalty
 from understudy.exams.estimators.published import CHOICE_REASON, REASONS
+from understudy.exams.estimators.reused_items import Reused, with_reused_items
 from understudy.exams.points_mechanism import PointsMeasurement, choose_points_measurement
 from understudy.exams.ranking import in_words, points_in_words, rank_items
 from understudy.exams.released_file import Ability, Difficulties, Item
@@ -273,6 +274,7 @@ class _Fit:
     guess: float = 0.0
     discrimination: Floats | None = None
     credits: tuple[Floats, ...] = ()
+    reused: Reused | None = None
     penalty: Penalty | None = None
     chance: Floats | None = None
 
@@ -296,13 +298,38 @@ def _private(responses: Responses, plan: DifficultiesPlan, noise: Noise, rng: np
         source = "estimated privately, along with the items" if totals.agreement else "what is usual"
     answering = Answering(float(options.guess), options.discrimination_spread)
     estimate = estimate_difficulties(totals, sd, options.expected, answering)
-    return _Fit(
+    fit = _Fit(
         estimate.difficulty,
         estimate.standard_error,
         Ability(0.0, round(estimate.ability_sd, 6), source),
         prior=estimate.prior,
         order_error=estimate.order_error,
         guess=float(options.guess),
+    )
+    return _with_earlier(fit, responses, options)
+
+
+def _with_earlier(fit: _Fit, responses: Responses, options: Estimation) -> _Fit:
+    """Items that the earlier exam had, too, have its difficulty as their prior, up to a common shift."""
+    if options.earlier is None or fit.prior is None or fit.order_error is None:
+        return fit
+    known = {item.name: item for item in options.earlier.items if item.difficulty is not None}
+    steps = [1] * responses.n_items if responses.points is None else [each.steps for each in responses.points]
+    pairs = np.full((responses.n_items, 2), np.nan)
+    for place, name in enumerate(responses.items):
+        item = known.get(name)
+        if item is not None and item.standard_error is not None and item.points.steps == steps[place]:
+            pairs[place] = float(item.difficulty or 0.0), item.standard_error
+    reused = with_reused_items(
+        fit.difficulty, fit.order_error**2, fit.prior.mean, fit.prior.spread, pairs[:, 0], pairs[:, 1]
+    )
+    together = np.maximum(fit.standard_error**2 - fit.order_error**2, 0.0)
+    return replace(
+        fit,
+        difficulty=reused.difficulty,
+        standard_error=np.sqrt(reused.variance + together),
+        order_error=np.sqrt(reused.variance),
+        reused=reused,
     )
 
 
@@ -314,7 +341,7 @@ def _private_points(
     sd = None if options.ability_sd == "estimate" else float(options.ability_sd or 1.0)
     source = "declared" if sd is not None else "estimated privately, along with the items"
     estimate = estimate_from_points(noisy, responses.points, sd, options.expected)
-    return _Fit(
+    fit = _Fit(
         estimate.difficulty,
         estimate.standard_error,
         Ability(0.0, round(estimate.ability_sd, 6), source),
@@ -322,6 +349,7 @@ def _private_points(
         order_error=estimate.order_error,
         credits=estimate.credits,
     )
+    return _with_earlier(fit, responses, options)
 
 
 def _marginal(responses: Responses, plan: DifficultiesPlan, noise: Noise, rng: np.random.Generator) -> _Fit:
@@ -510,6 +538,9 @@ def _provenance(responses: Responses, plan: DifficultiesPlan, fit: _Fit, card: s
             "source": "given" if options.expected is not None else "estimated from the noisy totals",
         },
         "penalty": None if fit.penalty is None else asdict(fit.penalty),
+        "reused_items": None
+        if fit.reused is None
+        else {"count": fit.reused.n_items, "same": round(fit.reused.same, 3)},
         "simulated": responses.simulated,
         "pass_share": responses.origin.pass_share,
         "discrimination_spread": options.discrimination_spread,

@@ -2,8 +2,8 @@
 
 The earlier exam has another zero (its class was better or worse), so that all its difficulties are shifted by one
 number, c ~ N(0, 1); and an item may have drifted, by N(0, drift^2). Whether items of the same name are the same at all
-is not taken for granted, as `Q1` is the first task of every exam: how well the earlier difficulties agree with the noisy
-totals decides between some drifts and items that have nothing in common but their names, with equal odds before
+is not taken for granted, as `Q1` is the first task of every exam: how well the earlier difficulties agree with the
+noisy totals decides between some drifts and items that have nothing in common but their names, with equal odds before
 looking. It all computes with noisy totals and with an earlier release, so it costs no privacy beyond theirs.
 
 Posteriors are taken to be normal: dividing one by its prior gives the likelihood of the totals, as normal too.
