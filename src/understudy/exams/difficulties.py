@@ -38,7 +38,8 @@ from understudy.exams.estimators.published import (
 from understudy.exams.ranking import in_words, rank_items
 from understudy.exams.released_file import Ability, Difficulties, Item
 from understudy.exams.responses import Responses
-from understudy.exams.totals_mechanism import Measurement, Missing, choose_measurement
+from understudy.exams.totals_in_file import TotalsInFile
+from understudy.exams.totals_mechanism import Measurement, Missing, NoisyTotals, choose_measurement
 
 Floats = NDArray[np.float64]
 
@@ -209,7 +210,8 @@ def fit_difficulties(
 class _Fit:
     """Difficulties (infinite where unbounded, nan where unknown), standard errors (nan where unknown).
 
-    `order_error` leaves out of them what moves all items together; the order of items rests on it.
+    `order_error` leaves out of them what moves all items together; the order of items rests on it. `totals` are what a
+    private fit rests on: with them releases of several schools can be combined.
     """
 
     difficulty: Floats
@@ -218,6 +220,8 @@ class _Fit:
     prior: Prior | None = None
     order_error: Floats | None = None
     guess: float = 0.0
+    totals: NoisyTotals | None = None
+    log_sd_error: float = 0.0
 
 
 def _private(responses: Responses, plan: DifficultiesPlan, noise: Noise, rng: np.random.Generator) -> _Fit:
@@ -244,6 +248,8 @@ def _private(responses: Responses, plan: DifficultiesPlan, noise: Noise, rng: np
         prior=estimate.prior,
         order_error=estimate.order_error,
         guess=float(options.guess),
+        totals=totals,
+        log_sd_error=estimate.log_sd_error,
     )
 
 
@@ -356,6 +362,7 @@ def _provenance(responses: Responses, plan: DifficultiesPlan, fit: _Fit, card: s
             "sd": round(fit.prior.spread, 4),
             "source": "given" if options.expected is not None else "estimated from the noisy totals",
         },
+        "totals": None if fit.totals is None else TotalsInFile.of(fit.totals, fit.log_sd_error).content(),
         "simulated": responses.simulated,
         "pass_share": responses.origin.pass_share,
         "discrimination_spread": options.discrimination_spread,
