@@ -127,6 +127,8 @@ def test_what_has_no_common_scale_is_refused(schools):
     differing = release(rng, truth, np.arange(0, 5), discrimination_spread=0.3)
     assert refused(one=one, two=differing) == "other-model"
     assert refused(one=one, two=make_difficulties(standard_error=None)) == "no-standard-errors"
+    items = (replace(one.items[0], discrimination=1.4), *one.items[1:])
+    assert refused(one=release(rng, truth, np.arange(0, 5)), two=replace(one, items=items)) == "other-model"
     broken = release(rng, truth, np.arange(0, 5))
     broken.provenance["totals"]["right"].pop()
     assert refused(one=one, two=broken) == "contract"

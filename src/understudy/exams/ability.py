@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -19,6 +19,7 @@ from understudy.core.pages.notebook import notebook_table
 from understudy.core.privacy.guarantee import Guarantee
 from understudy.errors import UsageError
 from understudy.exams.formats.own_answers import Answers, read_answers
+from understudy.exams.formats.own_points import read_points
 from understudy.exams.posterior import PASS_MARK, Abilities, abilities, matched, usable
 from understudy.exams.released_file import Difficulties
 from understudy.exams.responses import Responses
@@ -90,16 +91,28 @@ class AbilityReport:
         return [
             {
                 "item": name,
-                "chance": float(found.chances[0, k]),
-                "chance_by_other_answers": float(found.by_others[0, k]),
-                "stands_out": "should have passed"
+                **self._expected(k),
+                "stands_out": ("should have passed" if found.points is None else "less than expected")
                 if found.should_have[0, k]
-                else "surprisingly passed"
+                else ("surprisingly passed" if found.points is None else "more than expected")
                 if found.surprising[0, k]
                 else None,
             }
             for k, name in enumerate(found.items)
         ]
+
+    def _expected(self, item: int) -> dict[str, Any]:
+        """The first student's chance at an item, or its points."""
+        found = self.abilities
+        chance, by_others = float(found.chances[0, item]), float(found.by_others[0, item])
+        if found.points is None:
+            return {"chance": chance, "chance_by_other_answers": by_others}
+        most = found.maxima[item]
+        return {
+            "points": most,
+            "expected_points": most * chance,
+            "expected_points_by_other_answers": most * by_others,
+        }
 
     def lines(self) -> list[str]:
         """What holds for the report as a whole, for people."""
@@ -119,11 +132,13 @@ class AbilityReport:
                 "item is entered, the wrong ones too."
             )
             return lines
+        what = f"{found.needed:g} of {len(found.items)} items right"
+        if found.points is not None:
+            what = f"{found.needed:g} of {sum(found.maxima):g} points"
         lines.append(
-            f"Passing: at least {found.needed} of {len(found.items)} items right in another sitting. "
-            "Intervals hold the ability with 95 % certainty."
+            f"Passing: at least {what} in another sitting. Intervals hold the ability with 95 % certainty."
         )
-        if len(self.students) > 1:
+        if len(self.students) > 1 and found.points is None:
             lines.append(
                 "As many right can be a slightly different ability: uncertain difficulties count less."
             )
@@ -147,9 +162,10 @@ class AbilityReport:
             "high": found.high,
             "pass_chance": found.passing,
         }
-        table = pl.DataFrame(
-            {"learner": self.students, "answered": found.n_answered, "right": found.n_right, **verdict}
-        )
+        counts = {"right": found.n_right} if found.points is None else {"points": found.points}
+        if found.points is not None:
+            verdict["expected_points"] = found.chances @ np.array(found.maxima)
+        table = pl.DataFrame({"learner": self.students, "answered": found.n_answered, **counts, **verdict})
         if self.n_to_enter:
             table = table.with_columns(pl.lit(None, pl.Float64).alias(name) for name in verdict)
         return table
@@ -198,6 +214,14 @@ def ability(
     released = Difficulties.of(difficulties)
     if isinstance(answers, Responses):
         given = Answers.of(answers)
+    elif released.has_points:
+        if options.pass_share is not None:
+            raise UsageError(
+                "a share from which on items are right was given, but points count as they are in this exam.",
+                hint="leave it out.",
+                settings=("pass_share",),
+            )
+        given = read_points(Path(answers), {item.name: item.points for item in released.items})
     else:
         share = options.pass_share if options.pass_share is not None else pass_share(released) or 0.5
         given = read_answers(Path(answers), share)
@@ -211,6 +235,9 @@ def ability(
             n_to_enter = len(missing)
         else:
             responses = responses.with_items([*responses.items, *missing])
+    if released.has_points:
+        known = {item.name: item.points for item in released.items}
+        responses = replace(responses, points=tuple(known[name] for name in responses.items))
     wrong, reason = _blanks(options, released, given)
     counted_as = responses.missing_as_wrong() if wrong else responses
     found = abilities(released, counted_as, options.pass_mark)

@@ -248,6 +248,12 @@ def _check(schools: dict[str, Difficulties]) -> list[str]:
             raise DataError(
                 f"the file of {name} does not say how many learners it is about.", code="damaged-file"
             )
+        if any(item.credits or item.discrimination != 1.0 for item in school.items):
+            raise RefusedError(
+                f"{name} has items with points, or with discriminations of their own.",
+                hint="only items that are right or wrong, and distinguish learners alike, can be combined.",
+                code="other-model",
+            )
     _refuse_other_models(schools)
     return _notes(schools)
 
