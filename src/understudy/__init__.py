@@ -35,6 +35,7 @@ _HOMES = {
     "understudy.exams.formats.reading": ("read_responses",),
     "understudy.exams.simulate": ("Exam",),
     "understudy.exams.difficulties": ("difficulties",),
+    "understudy.exams.combine": ("combine_difficulties",),
     "understudy.exams.released_file": ("Difficulties",),
     "understudy.exams.ability": ("ability",),
 }
@@ -57,6 +58,7 @@ if TYPE_CHECKING:
     from understudy.errors import UnderstudyError as UnderstudyError
     from understudy.errors import UsageError as UsageError
     from understudy.exams.ability import ability as ability
+    from understudy.exams.combine import combine_difficulties as combine_difficulties
     from understudy.exams.difficulties import difficulties as difficulties
     from understudy.exams.formats.reading import read_responses as read_responses
     from understudy.exams.released_file import Difficulties as Difficulties

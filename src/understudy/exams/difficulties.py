@@ -39,7 +39,8 @@ from understudy.exams.points_mechanism import PointsMeasurement, choose_points_m
 from understudy.exams.ranking import in_words, points_in_words, rank_items
 from understudy.exams.released_file import Ability, Difficulties, Item
 from understudy.exams.responses import Points, Responses
-from understudy.exams.totals_mechanism import Measurement, Missing, choose_measurement
+from understudy.exams.totals_in_file import TotalsInFile
+from understudy.exams.totals_mechanism import Measurement, Missing, NoisyTotals, choose_measurement
 
 Floats = NDArray[np.float64]
 
@@ -263,7 +264,8 @@ class _Fit:
     """Difficulties (infinite where unbounded, nan where unknown), standard errors (nan where unknown).
 
     `order_error` leaves out of them what moves all items together; the order of items rests on it. `chance` is that
-    of a learner drawn at random, None where it follows from the distribution of abilities.
+    of a learner drawn at random, None where it follows from the distribution of abilities. `totals` are what a
+    private fit rests on: with them releases of several schools can be combined.
     """
 
     difficulty: Floats
@@ -277,6 +279,8 @@ class _Fit:
     reused: Reused | None = None
     penalty: Penalty | None = None
     chance: Floats | None = None
+    totals: NoisyTotals | None = None
+    log_sd_error: float = 0.0
 
 
 def _private(responses: Responses, plan: DifficultiesPlan, noise: Noise, rng: np.random.Generator) -> _Fit:
@@ -305,6 +309,8 @@ def _private(responses: Responses, plan: DifficultiesPlan, noise: Noise, rng: np
         prior=estimate.prior,
         order_error=estimate.order_error,
         guess=float(options.guess),
+        totals=totals,
+        log_sd_error=estimate.log_sd_error,
     )
     return _with_earlier(fit, responses, options)
 
@@ -541,6 +547,7 @@ def _provenance(responses: Responses, plan: DifficultiesPlan, fit: _Fit, card: s
         "reused_items": None
         if fit.reused is None
         else {"count": fit.reused.n_items, "same": round(fit.reused.same, 3)},
+        "totals": None if fit.totals is None else TotalsInFile.of(fit.totals, fit.log_sd_error).content(),
         "simulated": responses.simulated,
         "pass_share": responses.origin.pass_share,
         "discrimination_spread": options.discrimination_spread,
