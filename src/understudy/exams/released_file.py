@@ -161,6 +161,8 @@ class Difficulties:
         """What the teacher must know before the difficulties leave, for people."""
         if not self.guarantee.formal:
             return ["NOT PRIVATE: keep it inside; the method knorm with an epsilon makes it private."]
+        if str(self.provenance.get("discriminations") or "").startswith("taken as alike"):
+            return [f"Discriminations were not measured and are {self.provenance['discriminations']}."]
         errors = [item.standard_error for item in self.items if item.standard_error is not None]
         if errors and statistics.median_high(errors) > 1.0:
             return [
