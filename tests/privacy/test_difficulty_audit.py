@@ -18,9 +18,6 @@ from reproductions.dp_rasch.audit import (
     BREAKS,
     HOLDS,
     choice_loss,
-    empirical_audit,
-    epsilon_lower_bound,
-    objective_loss,
     revealed_scores,
     run_audit,
     statistics_loss,
@@ -31,8 +28,10 @@ from reproductions.dp_rasch.density import (
     log_density,
     log_ratio,
     objective_draws,
+    objective_loss,
     release_difficulties,
 )
+from reproductions.dp_rasch.worst_pairs import empirical_audit, epsilon_lower_bound
 from understudy.core.privacy.noise import seeded_noise
 from understudy.exams.estimators.joint import fit_joint
 
