@@ -21,10 +21,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 from scipy.special import expit
+from scipy.stats import laplace
 
 from reproductions.dp_rasch.density import ObjectiveLoss, objective_draws, objective_loss
 from reproductions.dp_rasch.worst_pairs import CONFIDENCE, Empirical, empirical_audit
 from understudy.core.privacy.noise import Noise
+from understudy.exams.estimators.joint import PENALTY, PRINTED_PENALTY
 
 Floats = npt.NDArray[np.float64]
 
@@ -87,6 +89,22 @@ def statistics_loss(n_items: int, epsilon: float = 1.0) -> float:
     return float((score_change + totals_change) * epsilon / n_items)
 
 
+def clamped_statistics_loss(n_items: int, n_learners: int, epsilon: float = 1.0) -> float:
+    """The loss of one release of r clamped to [0, I] and s clamped to [0, N], as in the authors' program; exact.
+
+    The release in which every number is clamped at its upper end has a chance of its own, the product of Laplace
+    tails. One learner has everything right before and everything wrong after the change, the others nothing. Clamping
+    is post-processing, so no release loses more than `statistics_loss`; this one loses as much.
+    """
+    scale = n_items / epsilon
+
+    def log_chance(score: float, total: float) -> float:
+        reached = laplace.logsf([n_items - score, n_learners - total], scale=scale)
+        return float(reached[0] + n_items * reached[1])
+
+    return log_chance(n_items, 1.0) - log_chance(0.0, 0.0)
+
+
 def revealed_scores(ability: npt.ArrayLike, difficulty: npt.ArrayLike, penalty: float) -> Floats:
     """Every learner's number of right answers, from abilities and difficulties released together.
 
@@ -127,7 +145,7 @@ def to_json(findings: Sequence[Finding]) -> list[dict[str, Any]]:
 def run_audit(
     *,
     epsilon: float = 1.0,
-    penalty: float = 0.01,
+    penalties: Sequence[float] = (PENALTY, PRINTED_PENALTY),
     items: Sequence[int] = (3, 6, 9),
     learners: Sequence[int] = (1, 2),
     exams: Sequence[int] = (40, 200),
@@ -140,7 +158,8 @@ def run_audit(
 ) -> list[Finding]:
     """Audit the published methods and this package's own mechanisms; `progress` hears what comes next.
 
-    No records are needed: the worst pairs are made here. `exams` are the sizes of classes in which
+    No records are needed: the worst pairs are made here. `penalties` are those of equation 6: that of the
+    authors' program, and the printed one. `exams` are the sizes of classes in which
     objective perturbation is run as published, to see what usual releases lose. `rng` serves the searches and the
     simulation of the published method; the audited mechanisms draw from `noise`, by default the
     real one.
@@ -148,14 +167,15 @@ def run_audit(
     rng = rng if rng is not None else np.random.default_rng(0)
     say = progress if progress is not None else _silent
     findings = []
-    for n_items in items:
-        for n_learners in learners:
-            say(f"objective perturbation, {n_items} items, {_learners(n_learners)}")
-            worst = objective_loss(n_items, n_learners, epsilon, penalty, rng=rng)
-            findings.append(_objective_finding(worst, epsilon, penalty, rng))
-    for n_learners in exams:
-        say(f"objective perturbation, an exam of 20 items, {_learners(n_learners)}")
-        findings.append(_exam_finding(n_learners, epsilon, penalty, rng))
+    for penalty in penalties:
+        for n_items in items:
+            for n_learners in learners:
+                say(f"objective perturbation, penalty {penalty:g}, {n_items} items, {_learners(n_learners)}")
+                worst = objective_loss(n_items, n_learners, epsilon, penalty, rng=rng)
+                findings.append(_objective_finding(worst, epsilon, penalty, rng))
+        for n_learners in exams:
+            say(f"objective perturbation, penalty {penalty:g}, an exam of 20 items, {_learners(n_learners)}")
+            findings.append(_exam_finding(n_learners, epsilon, penalty, rng))
     say("what can be computed exactly")
     findings += _exact_findings(epsilon)
     for mechanism, factor in (
@@ -238,7 +258,7 @@ def _exam_finding(n_learners: int, epsilon: float, penalty: float, rng: np.rando
 
 
 def _exact_findings(epsilon: float) -> list[Finding]:
-    spent = statistics_loss(20, epsilon)
+    spent, clamped = statistics_loss(20, epsilon), clamped_statistics_loss(20, 40, epsilon)
     one, many = choice_loss(epsilon=epsilon), choice_loss(epsilon=epsilon, n_validation=10)
     divided = choice_loss(epsilon=epsilon, n_validation=10, divide=True)
     return [
@@ -259,6 +279,15 @@ def _exact_findings(epsilon: float) -> list[Finding]:
             _verdict(spent > epsilon),
             "Both vectors get noise for a change of I, and one learner changes both by I: everything "
             "right replaced by everything wrong loses twice epsilon wherever all noisy numbers are high.",
+        ),
+        Finding(
+            "sufficient statistics (published), clamped as in the authors' program",
+            "20 items, 40 learners, r and s together",
+            epsilon,
+            clamped,
+            _verdict(clamped > epsilon),
+            "Clamping r to [0, I] and s to [0, N] changes what is released, not what it loses: the release with "
+            "every number at its upper end is e^(2 epsilon) times as likely before as after.",
         ),
         Finding(
             "private choice of the penalty (published, equation 7)",
