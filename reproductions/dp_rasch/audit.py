@@ -99,8 +99,10 @@ def clamped_statistics_loss(n_items: int, n_learners: int, epsilon: float = 1.0)
     scale = n_items / epsilon
 
     def log_chance(score: float, total: float) -> float:
-        reached = laplace.logsf([n_items - score, n_learners - total], scale=scale)
-        return float(reached[0] + n_items * reached[1])
+        of_score, of_total = (
+            float(laplace.logsf(missing, scale=scale)) for missing in (n_items - score, n_learners - total)
+        )
+        return of_score + n_items * of_total
 
     return log_chance(n_items, 1.0) - log_chance(0.0, 0.0)
 

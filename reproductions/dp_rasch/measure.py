@@ -20,6 +20,13 @@ from reproductions.dp_rasch.coverage import (
     measure_grid,
 )
 from reproductions.dp_rasch.figures import figures
+from reproductions.dp_rasch.penalties import (
+    PenaltyRow,
+    draw_sweep,
+    measure_choice,
+    measure_sweep,
+    penalty_rows,
+)
 from reproductions.dp_rasch.study import DifficultyPlan, Findings, read_table, run_experiments, table_of
 from reproductions.pages import DATA, tables_of, write_rows
 from understudy.exams.estimators.marginal import fit_marginal
@@ -105,6 +112,28 @@ def measure_audit() -> None:
     )
 
 
+def measure_penalties() -> None:
+    """The sweep over lambda, and the ways of choosing it."""
+    for name, rows in (("penalty-sweep", measure_sweep()), ("penalty-choice", measure_choice())):
+        write_rows(
+            TABLES / f"{name}.csv",
+            tuple(field.name for field in fields(PenaltyRow)),
+            [
+                tuple(
+                    f"{value:.6g}" if isinstance(value, float) else "" if value is None else value
+                    for value in astuple(row)
+                )
+                for row in rows
+            ],
+        )
+    draw_penalties()
+
+
+def draw_penalties() -> None:
+    """The sweep as a figure, from its table."""
+    draw_sweep(penalty_rows(TABLES / "penalty-sweep.csv")).save(TABLES, "penalty-sweep")
+
+
 def measure_seconds() -> None:
     """The time of 1,000 repetitions with 200 learners: simulate, knorm, abilities, every measure."""
     plan = DifficultyPlan(repetitions=1000, sizes=(200,), epsilons=(1.0,), methods=("knorm",))
@@ -132,6 +161,7 @@ PARTS = {
     "coverage-real": measure_real_coverage,
     "forecasts": measure_exam_forecasts,
     "audit": measure_audit,
+    "penalties": measure_penalties,
     "seconds": measure_seconds,
     "figures": draw_figures,
 }
