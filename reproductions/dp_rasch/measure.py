@@ -27,6 +27,7 @@ from reproductions.dp_rasch.penalties import (
     measure_sweep,
     penalty_rows,
 )
+from reproductions.dp_rasch.pictures import save_workflow, scatter
 from reproductions.dp_rasch.study import DifficultyPlan, Findings, read_table, run_experiments, table_of
 from reproductions.pages import DATA, tables_of, write_rows
 from understudy.exams.estimators.marginal import fit_marginal
@@ -129,6 +130,13 @@ def measure_penalties() -> None:
     draw_penalties()
 
 
+def draw_pictures() -> None:
+    """The workflow, and the probabilities of simulated students."""
+    save_workflow(TABLES)
+    # Thousands of points: only as an image.
+    (TABLES / "probabilities-simulated.png").write_bytes(scatter().png())
+
+
 def draw_penalties() -> None:
     """The sweep as a figure, from its table."""
     draw_sweep(penalty_rows(TABLES / "penalty-sweep.csv")).save(TABLES, "penalty-sweep")
@@ -162,6 +170,7 @@ PARTS = {
     "forecasts": measure_exam_forecasts,
     "audit": measure_audit,
     "penalties": measure_penalties,
+    "pictures": draw_pictures,
     "seconds": measure_seconds,
     "figures": draw_figures,
 }

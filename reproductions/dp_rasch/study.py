@@ -77,7 +77,7 @@ class DifficultyPlan:
 
     repetitions: int = 50
     bootstrap: int = 1000
-    slow_bootstrap: int = 250
+    slow_bootstrap: int = 100
     seed: int = 1
     sizes: tuple[int, ...] = SIZES
     epsilons: tuple[float, ...] = EPSILONS
@@ -331,13 +331,12 @@ def _difference(a: Measures, b: Measures, first: str, second: str) -> Measures:
     if first not in METHODS:
         return own
     ways = METHODS[first].way, METHODS[second].way
-    same = {
-        f"{name}_{way}": a[name if way == ways[0] else f"{name}_{way}"]
-        - b[name if way == ways[1] else f"{name}_{way}"]
-        for name in own
-        if name != "difficulties_true"
-        for way in ways
-    }
+    same = {}
+    for name in own:
+        for way in ways:
+            mine, theirs = (name if way == one else f"{name}_{way}" for one in ways)
+            if name != "difficulties_true" and mine in a and theirs in b:
+                same[f"{name}_{way}"] = a[mine] - b[theirs]
     return own | same
 
 

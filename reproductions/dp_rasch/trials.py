@@ -185,7 +185,7 @@ METHODS = {
         Method("statistics", _statistics, REESTIMATED, "joint"),
         Method("gradients", _gradients, POSTERIOR),
         Method("spectral", _spectral, POSTERIOR),
-        Method("knorm:ability-sd=1", _measured("knorm", 1.0), POSTERIOR, "totals:ability-sd=1"),
+        Method("knorm:ability-sd=1", _measured("knorm", 1.0), POSTERIOR, "totals:ability-sd=1", slow=True),
         Method("objective:printed", _PRINTED_OBJECTIVE, REESTIMATED, "joint:printed"),
         Method("statistics:printed", _PRINTED_STATISTICS, REESTIMATED, "joint:printed"),
     )
@@ -369,7 +369,7 @@ class _Judge:
         return self._fits[name]
 
     def outcome(self, name: str, epsilon: float | None, fitted: Fitted, *, pairs: bool = False) -> Outcome:
-        """All measures of a fit, with the abilities found in each way.
+        """All measures of a fit, with the abilities found in each way; on real classes in the method's own.
 
         The method's own way has the plain name, the other one says which it is.
         """
@@ -377,7 +377,7 @@ class _Judge:
         if self.sitting is not None:
             measures["difficulties_true"] = correlation(fitted.difficulty, self.sitting.difficulty)
         histogram = None
-        for way in WAYS:
+        for way in WAYS if self.sitting is not None else (way_of(name),):
             chance = chances(fitted, self.responses.correct, way)
             found = self.compared(chance) | {"probabilities_nonprivate": correlation(chance, self.seeds)}
             counterpart = METHODS[name].noiseless if name in METHODS else None
