@@ -14,17 +14,18 @@ from functools import partial
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.special import expit
 
 from reproductions.dp_rasch.study import t_interval
 from reproductions.dp_rasch.trials import Floats, child, correlation, misclassification
 from reproductions.pages import rows_of
 from understudy.core.engine.tasks import run_tasks
-from understudy.core.pages.charts import Look, Point, curves, panels
+from understudy.core.pages.charts import Drawing, Look, Point, curves, panels
 from understudy.core.pages.figures import INK, WARNING, Figure
 from understudy.core.privacy.noise import seeded_noise
 from understudy.exams.difficulties import CHOICE_SHARE
-from understudy.exams.estimators.choice import PENALTIES, Fit, choose_penalty, penalty_on_public
+from understudy.exams.estimators.choice import PENALTIES, Fit, choose_penalty, count_errors, penalty_on_public
 from understudy.exams.estimators.joint import PENALTY, estimate_ability
 from understudy.exams.estimators.penalised import penalised_fit
 from understudy.exams.responses import Responses
@@ -40,6 +41,7 @@ WAYS = (
     "fixed at 1",
     "chosen privately",
     "from public data",
+    "public data, by errors",
     "at random",
     "best in hindsight",
 )
@@ -152,6 +154,7 @@ def _chosen(plan: PenaltyPlan, n_learners: int, repetition: int) -> dict[_Key, f
             )
             left = penalised_fit(method, epsilon - spent)
             shared = penalty_on_public(fit, public, n_learners, noise(3))
+            by_errors = penalty_on_public(fit, public, n_learners, noise(3), loss=_errors)
             drawn = float(noise(4).choice(PENALTIES))
             tried = [measured(candidate) for candidate in PENALTIES]
             best = {
@@ -163,6 +166,7 @@ def _chosen(plan: PenaltyPlan, n_learners: int, repetition: int) -> dict[_Key, f
                 "fixed at 1": measured(1.0) | {"penalty": 1.0},
                 "chosen privately": judge.fit_measures(left, noise, private) | {"penalty": private},
                 "from public data": measured(shared) | {"penalty": shared},
+                "public data, by errors": measured(by_errors) | {"penalty": by_errors},
                 "at random": measured(drawn) | {"penalty": drawn},
                 "best in hindsight": best,
             }
@@ -172,6 +176,11 @@ def _chosen(plan: PenaltyPlan, n_learners: int, repetition: int) -> dict[_Key, f
                 for name, value in values.items()
             }
     return found
+
+
+def _errors(correct: NDArray[np.int8], difficulty: Floats, penalty: float, _: np.random.Generator) -> float:
+    """The score of equation 7, for public data too."""
+    return count_errors(correct, difficulty, penalty)
 
 
 class _Judge:
@@ -205,7 +214,7 @@ _LOOKS = {"objective": Look(WARNING), "statistics": Look("#c9a227"), "not privat
 def draw_sweep(rows: Sequence[PenaltyRow], n_learners: int = 120) -> Figure:
     """Both correlations with the truth over the penalty: a row per measure, a panel per epsilon."""
     epsilons = sorted({row.epsilon for row in rows if row.epsilon is not None})
-    parts = []
+    parts: list[Drawing] = []
     words = f"Correlation with the truth by penalty, {n_learners} learners."
     for measure in MEASURES[:2]:
         for place, epsilon in enumerate(epsilons):
@@ -231,7 +240,7 @@ def draw_sweep(rows: Sequence[PenaltyRow], n_learners: int = 120) -> Figure:
                 bands=True,
                 logarithmic=True,
                 ticks=[0.001, 0.01, 0.1, 1, 10],
-                legend="top" if place == 0 else None,
+                legend="top" if not parts else None,
             )
             parts.append(drawing.headed(f"epsilon {epsilon:g}"))
             words += f" {kind.capitalize()}, epsilon {epsilon:g}: {drawing.words}."
