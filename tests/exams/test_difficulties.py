@@ -7,6 +7,7 @@ import pytest
 
 from understudy.core.privacy.noise import os_noise, seeded_noise
 from understudy.errors import DataError, UsageError
+from understudy.exams import forecast as forecasting
 from understudy.exams.difficulties import DifficultiesOptions, difficulties, fit_difficulties, plan
 from understudy.exams.estimation import METHODS, PRIVATE
 from understudy.exams.estimators.choice import PENALTIES
@@ -29,8 +30,14 @@ def sitting():
     return Exam(3000, 8).simulate(np.random.default_rng(1))
 
 
+@pytest.fixture
+def few_exams(monkeypatch):
+    """For tests of which rows a forecast has: the exams behind their figures are nearly all of its time."""
+    monkeypatch.setattr(forecasting, "_N_EXAMS", 2)
+
+
 def with_epsilon(method, epsilon=5.0):
-    return None if method in ("marginal", "conditional", "joint") else epsilon
+    return None if method in ("marginal", "two-parameter", "conditional", "joint") else epsilon
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -65,7 +72,7 @@ def test_items_that_all_or_none_solved_are_kept(method):
     found = fit(Responses.from_matrix(matrix), method=method, epsilon=with_epsilon(method))
     easy, hard = found.items[:2]
     assert len(found.items) == 4
-    if method in ("marginal", "conditional"):
+    if method in ("marginal", "two-parameter", "conditional"):
         assert (easy.difficulty, easy.unbounded, easy.reading) == (None, "easy", "solved by all students")
         assert (hard.difficulty, hard.unbounded, hard.reading) == (None, "hard", "solved by no student")
     else:
@@ -257,10 +264,17 @@ def test_explained_precision_agrees_with_what_comes_out():
     assert np.mean(inside) >= 0.7
     errors = [one.error.expected for one in rows]
     assert errors == sorted(errors, reverse=True)
-    assert {one.better for one in forecast(request, 300, 400)} == {"gaussian"}
 
 
-def test_fewer_answers_are_expected_to_tell_less():
+@pytest.mark.usefixtures("few_exams")
+def test_many_items_are_better_measured_with_gaussian_noise():
+    assert {one.better for one in forecast(DifficultiesOptions(epsilon=1.0), 300, 400)} == {"gaussian"}
+
+
+def test_fewer_answers_are_expected_to_tell_less(monkeypatch):
+    # One row is enough.
+    monkeypatch.setattr(forecasting, "EPSILONS", (10.0,))
+    monkeypatch.setattr(forecasting, "RISKS", ())
     request = DifficultiesOptions(epsilon=5.0, missing="skipped")
     few, many = (forecast(request, 40, 400, answers, "long")[-1] for answers in (8, 40))
     assert few.error.expected > 1.3 * many.error.expected
@@ -283,12 +297,14 @@ def test_a_prior_from_an_earlier_exam_has_its_mean_and_true_spread():
         type(private)(private.items[:1], (), private.ability, private.guarantee).as_prior()
 
 
+@pytest.mark.usefixtures("few_exams")
 def test_a_forecast_leaves_out_risks_that_no_noise_keeps_to():
     """A delta of 0.02 alone lets two in a hundred be found."""
     rows = forecast(DifficultiesOptions(method="gaussian", delta=0.02, epsilon=1.0), 20, 100)
     assert len(rows) >= 5
 
 
+@pytest.mark.usefixtures("few_exams")
 @pytest.mark.parametrize(
     "given", [{}, {"method": "knorm", "epsilon": 1.0}, {"method": "gaussian", "epsilon": 1.0}]
 )
@@ -312,3 +328,24 @@ def test_gaussian_noise_can_be_set_by_a_risk():
     settled = options.by_risk(lambda tried: plan(tried, 20, 100).guarantee)
     assert settled.method == "gaussian"
     assert 2 < settled.epsilon < 4
+
+
+@pytest.mark.parametrize("missing", [0.0, 0.6])
+def test_the_chances_of_a_joint_fit_are_those_of_the_class(missing):
+    """They are over the fitted abilities: an item that 95 % solved is solved by 95 %, whatever the penalty."""
+    sitting = Exam(2000, 30, missing=missing).simulate(np.random.default_rng(3))
+    found = fit(sitting.responses, method="joint", missing="skipped")
+    totals = sitting.responses.totals()
+    share = totals.correct / totals.answered
+    assert share.max() > 0.95
+    # Where all answer, the fit meets the totals up to its penalty; else the learners of an item are a sample.
+    error = np.sqrt(share * (1 - share) / totals.answered)
+    chance = np.array([item.chance for item in found.items])
+    np.testing.assert_array_less(np.abs(chance - share), 0.003 if not missing else 0.003 + 4 * error)
+
+
+def test_an_item_that_no_learner_answered_has_no_joint_difficulty():
+    rows = np.array([[1, 0, -1], [0, 1, -1], [1, 1, -1]])
+    found = fit(Responses.from_matrix(rows), method="joint", missing="skipped")
+    assert [item.difficulty is None for item in found.items] == [False, False, True]
+    assert found.items[2].reading == "answered by no student"

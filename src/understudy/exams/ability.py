@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -21,6 +21,7 @@ from understudy.core.privacy.guarantee import Guarantee
 from understudy.errors import UsageError
 from understudy.exams.estimators.joint import PENALTY, estimate_ability
 from understudy.exams.formats.own_answers import Answers, read_answers
+from understudy.exams.formats.own_points import read_points
 from understudy.exams.posterior import PASS_MARK, Abilities, abilities, at_least, matched, n_needed, usable
 from understudy.exams.released_file import Difficulties
 from understudy.exams.responses import Responses
@@ -121,16 +122,28 @@ class AbilityReport:
         return [
             {
                 "item": name,
-                "chance": float(found.chances[0, k]),
-                "chance_by_other_answers": float(found.by_others[0, k]) if self.penalty is None else None,
-                "stands_out": "should have passed"
+                **self._expected(k),
+                "stands_out": ("should have passed" if found.points is None else "less than expected")
                 if found.should_have[0, k]
-                else "surprisingly passed"
+                else ("surprisingly passed" if found.points is None else "more than expected")
                 if found.surprising[0, k]
                 else None,
             }
             for k, name in enumerate(found.items)
         ]
+
+    def _expected(self, item: int) -> dict[str, Any]:
+        """The first student's chance at an item, or its points."""
+        found = self.abilities
+        chance, by_others = float(found.chances[0, item]), float(found.by_others[0, item])
+        if found.points is None:
+            return {"chance": chance, "chance_by_other_answers": None if np.isnan(by_others) else by_others}
+        most = found.maxima[item]
+        return {
+            "points": most,
+            "expected_points": most * chance,
+            "expected_points_by_other_answers": most * by_others,
+        }
 
     def lines(self) -> list[str]:
         """What holds for the report as a whole, for people."""
@@ -150,8 +163,11 @@ class AbilityReport:
                 "item is entered, the wrong ones too."
             )
             return lines
+        what = f"{found.needed:g} of {len(found.items)} items right"
+        if found.points is not None:
+            what = f"{found.needed:g} of {sum(found.maxima):g} points"
         lines.append(
-            f"Passing: at least {found.needed} of {len(found.items)} items right in another sitting. "
+            f"Passing: at least {what} in another sitting. "
             + (
                 "Intervals hold the ability with 95 % certainty."
                 if self.penalty is None
@@ -159,7 +175,7 @@ class AbilityReport:
                 "and as if the difficulties had no errors."
             )
         )
-        if len(self.students) > 1 and self.penalty is None:
+        if len(self.students) > 1 and found.points is None and self.penalty is None:
             lines.append(
                 "As many right can be a slightly different ability: uncertain difficulties count less."
             )
@@ -183,9 +199,10 @@ class AbilityReport:
             "high": found.high,
             "pass_chance": found.passing,
         }
-        table = pl.DataFrame(
-            {"learner": self.students, "answered": found.n_answered, "right": found.n_right, **verdict}
-        )
+        counts = {"right": found.n_right} if found.points is None else {"points": found.points}
+        if found.points is not None:
+            verdict["expected_points"] = found.chances @ np.array(found.maxima)
+        table = pl.DataFrame({"learner": self.students, "answered": found.n_answered, **counts, **verdict})
         if self.n_to_enter:
             table = table.with_columns(pl.lit(None, pl.Float64).alias(name) for name in verdict)
         # The published estimate has no intervals.
@@ -235,6 +252,14 @@ def ability(
     released = Difficulties.of(difficulties)
     if isinstance(answers, Responses):
         given = Answers.of(answers)
+    elif released.has_points:
+        if options.pass_share is not None:
+            raise UsageError(
+                "a share from which on items are right was given, but points count as they are in this exam.",
+                hint="leave it out.",
+                settings=("pass_share",),
+            )
+        given = read_points(Path(answers), {item.name: item.points for item in released.items})
     else:
         share = options.pass_share if options.pass_share is not None else pass_share(released) or 0.5
         given = read_answers(Path(answers), share)
@@ -248,6 +273,9 @@ def ability(
             n_to_enter = len(missing)
         else:
             responses = responses.with_items([*responses.items, *missing])
+    if released.has_points:
+        known = {item.name: item.points for item in released.items}
+        responses = replace(responses, points=tuple(known[name] for name in responses.items))
     wrong, reason = _blanks(options, released, given)
     counted_as = responses.missing_as_wrong() if wrong else responses
     penalty = _penalty(options, released)
@@ -284,11 +312,11 @@ def reestimated(
     is said about intervals, nor about answers that stand out.
     """
     items = usable(difficulties)
-    if any(item.guess for item in items):
+    if difficulties.has_points or any(item.guess or item.discrimination != 1.0 for item in items):
         raise UsageError(
             "the published estimate of an ability was asked for, but the difficulties are those of items that are "
-            "guessed, which it does not know.",
-            hint="take the posterior, which counts with guesses.",
+            "guessed, have points or differ in how well they distinguish learners, which it does not know.",
+            hint="take the posterior, which counts with all that.",
             settings=("estimate",),
         )
     needed = n_needed(pass_mark, len(items))

@@ -21,7 +21,9 @@ from understudy.exams.totals_mechanism import Missing
 
 PRIVATE = ("knorm", "gaussian")
 PUBLISHED = ("objective", "statistics")
-NOT_PRIVATE = ("marginal", "conditional", "joint")
+NOT_PRIVATE = ("marginal", "two-parameter", "conditional", "joint")
+# Methods that know what to do with points; others take right and wrong.
+WITH_POINTS = ("marginal", "two-parameter")
 METHODS = (*PRIVATE, *NOT_PRIVATE, *PUBLISHED)
 # Those that minimise equation 6 of the paper, with its penalty lambda.
 PENALISED = ("joint", *PUBLISHED)
@@ -44,7 +46,8 @@ class Estimation(ByRisk):
     method: Annotated[
         str | None,
         "knorm (pure epsilon, the default) or gaussian (with delta, better beyond some 50 items); without epsilon "
-        "marginal, conditional or joint; as published, without a guarantee: objective, statistics.",
+        "marginal, two-parameter (each item has a discrimination of its own), conditional or joint; as published, "
+        "without a guarantee: objective, statistics.",
     ] = None
     epsilon: Annotated[
         float | None, "The privacy loss allowed, for example 1. Without it the fit is not private."

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from understudy.core.files.words import counted
 from understudy.errors import DataError, UsageError
+from understudy.exams.points_posterior import PointTables, bounds, steps_needed
 from understudy.exams.released_file import Difficulties, Item
 from understudy.exams.responses import Responses
 
@@ -56,6 +57,9 @@ class Abilities:
     in another sitting, `passing` that of passing. `by_others` is the chance of each item judged by
     the student's answers to all other items, `should_have` and `surprising` what follows from it.
     `items` are those that have a difficulty; `left_out` names the others.
+
+    Where answers have points, `chances` and `by_others` are expected shares of an item's points, `n_right` counts items
+    with all their points, `points` are each student's own, out of `maxima`, and `needed` is a number of points.
     """
 
     items: tuple[str, ...]
@@ -71,7 +75,9 @@ class Abilities:
     should_have: NDArray[np.bool_]
     surprising: NDArray[np.bool_]
     passing: Floats
-    needed: int
+    needed: float
+    points: Floats | None = None
+    maxima: tuple[float, ...] = ()
 
 
 def usable(difficulties: Difficulties) -> tuple[Item, ...]:
@@ -102,9 +108,11 @@ def slope(item: Item) -> float:
 
     The chance is that of the Rasch model averaged over d ~ N(difficulty, s^2), and a logistic
     function averaged over a normal law is nearly one again, flatter by 1 / sqrt(1 + pi s^2 / 8)
-    (MacKay 1992, "The evidence framework applied to classification networks", section 4).
+    (MacKay 1992, "The evidence framework applied to classification networks", section 4). An item's
+    discrimination multiplies both.
     """
-    return 1.0 / math.sqrt(1.0 + math.pi * (item.standard_error or 0.0) ** 2 / 8.0)
+    doubt = item.discrimination * (item.standard_error or 0.0)
+    return item.discrimination / math.sqrt(1.0 + math.pi * doubt**2 / 8.0)
 
 
 def grid_of(difficulties: Difficulties) -> Grid:
@@ -115,6 +123,9 @@ def grid_of(difficulties: Difficulties) -> Grid:
     so these two modes are taken without guesses.
     """
     items, prior = usable(difficulties), difficulties.ability
+    if difficulties.has_points:
+        low, high, narrowest = bounds(items, prior.mean, prior.sd, _REACH)
+        return Grid(low, high, max(_FEWEST, 1 + math.ceil((high - low) * _POINTS_PER_SD / narrowest)))
     slopes = np.array([slope(item) for item in items])
     centres = np.array([item.difficulty for item in items], dtype=np.float64)
     low = _mode(prior.mean, prior.sd, centres, slopes, right=False) - _REACH * prior.sd
@@ -173,6 +184,8 @@ def abilities(difficulties: Difficulties, responses: Responses, pass_mark: float
     items = usable(difficulties)
     needed = n_needed(pass_mark, len(items))
     responses = matched(difficulties, responses)
+    if difficulties.has_points:
+        return _by_points(difficulties, items, responses, pass_mark)
     grid = grid_of(difficulties)
     points = grid.points
     correct = responses.with_items([item.name for item in items]).correct
@@ -206,8 +219,73 @@ def abilities(difficulties: Difficulties, responses: Responses, pass_mark: float
         should_have=(correct == 0) & (by_others > 1 - SURPRISING),
         surprising=(correct == 1) & (by_others < SURPRISING),
         needed=needed,
-        **measured,
+        **measured,  # type: ignore[arg-type]
     )
+
+
+def _by_points(
+    difficulties: Difficulties, items: tuple[Item, ...], responses: Responses, pass_mark: float
+) -> Abilities:
+    """Abilities where answers have points: an answer stands out if so few, or so many, had a chance below 0.2."""
+    names = [item.name for item in items]
+    steps = responses.with_items(names).correct
+    most = np.array([item.points.steps for item in items])
+    if responses.points is None or (steps > most).any():
+        raise DataError(
+            "the difficulties are those of items with points, and the answers have other ones.",
+            hint="read the answers with the points of the exam.",
+            code="other-points",
+        )
+    grid = grid_of(difficulties).points
+    needed, needed_points = steps_needed(items, pass_mark)
+    tables = PointTables(difficulties, items, grid, needed)
+    blocks = [_judge(tables, steps[k : k + _BLOCK]) for k in range(0, max(1, len(steps)), _BLOCK)]
+    found = {name: np.concatenate([block[name] for block in blocks]) for name in blocks[0]}
+    so_few, so_many = found.pop("so_few"), found.pop("so_many")
+    return Abilities(
+        items=tuple(names),
+        left_out=tuple(item.name for item in difficulties.items if item.difficulty is None),
+        n_answered=np.count_nonzero(steps >= 0, axis=1),
+        n_right=np.count_nonzero(steps == most, axis=1),
+        should_have=so_few < SURPRISING,
+        surprising=so_many < SURPRISING,
+        needed=needed_points,
+        points=np.maximum(steps, 0) @ np.array([item.unit for item in items]),
+        maxima=tuple(item.points.maximum for item in items),
+        ability=found["ability"],
+        sd=found["sd"],
+        low=found["low"],
+        high=found["high"],
+        passing=found["passing"],
+        chances=found["chances"],
+        by_others=found["by_others"],
+    )
+
+
+def _judge(tables: PointTables, steps: NDArray[np.int8]) -> dict[str, Floats]:
+    weight, grid = tables.weights(steps), tables.points
+    ability = weight @ grid
+    low, high = _limits(weight, grid)
+    share, so_few, so_many = tables.by_others(weight, steps)
+    return {
+        "ability": ability,
+        "sd": np.sqrt(np.einsum("sg,sg->s", weight, (grid[None, :] - ability[:, None]) ** 2)),
+        "low": low,
+        "high": high,
+        "passing": weight @ tables.passing,
+        "chances": np.stack([weight @ table for table in tables.shares], axis=1),
+        "by_others": share,
+        "so_few": so_few,
+        "so_many": so_many,
+    }
+
+
+def _limits(weight: Floats, points: Floats) -> tuple[Floats, Floats]:
+    """The 2.5 % and 97.5 % points: straight lines between the sums of trapezoids."""
+    below = np.cumsum((weight[:, 1:] + weight[:, :-1]) / 2, axis=1)
+    below = np.concatenate([np.zeros((len(below), 1)), below], axis=1) / below[:, -1:]
+    limits = [np.array([np.interp(share, row, points) for row in below]) for share in (0.025, 0.975)]
+    return limits[0], limits[1]
 
 
 def matched(difficulties: Difficulties, responses: Responses) -> Responses:
@@ -271,7 +349,7 @@ class _Tables:
         weight /= weight.sum(axis=1, keepdims=True)
         ability = weight @ self.points
         centred = self.points[None, :] - ability[:, None]
-        low, high = self._limits(weight)
+        low, high = _limits(weight, self.points)
         chances = weight @ self.right
         return {
             "ability": ability,
@@ -282,13 +360,6 @@ class _Tables:
             "chances": chances,
             "by_others": self._by_others(weight, chances, correct),
         }
-
-    def _limits(self, weight: Floats) -> tuple[Floats, Floats]:
-        """The 2.5 % and 97.5 % points: straight lines between the sums of trapezoids."""
-        below = np.cumsum((weight[:, 1:] + weight[:, :-1]) / 2, axis=1)
-        below = np.concatenate([np.zeros((len(below), 1)), below], axis=1) / below[:, -1:]
-        limits = [np.array([np.interp(share, row, self.points) for row in below]) for share in (0.025, 0.975)]
-        return limits[0], limits[1]
 
     def _by_others(self, weight: Floats, chances: Floats, correct: NDArray[np.int8]) -> Floats:
         """Each item's chance under the posterior without that item's own answer.
