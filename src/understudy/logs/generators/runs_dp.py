@@ -208,7 +208,7 @@ class RunsDP(MarkovDP):
         n = self.n_learners_ if n_learners is None else n_learners
         lengths = spread_lengths(self.length_law_, n, rng)
         ability = spread_abilities(lengths, self.ability_spread_, rng)
-        action, outcome = self.model_.walk(ability, lengths, rng)
+        action, outcome = self.model_.walk(ability, lengths, rng, self.popularity_)
         return Interactions(action, outcome, offsets_of(lengths), self.actions_)
 
 
