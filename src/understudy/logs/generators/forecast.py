@@ -163,7 +163,7 @@ def forecast(
     claim = RunsDP(epsilon, delta).claim(n_learners, names_found=pooled is not None)
     assert claim.rho is not None
     rho = claim.rho * (1.0 if pooled is None else 1.0 - VOCABULARY_SHARE)
-    shares = shares_for(n_learners)
+    shares = shares_for(n_learners, n_actions if pooled is None else None, claim.rho)
     rho_of = {name: rho * share / sum(shares.values()) for name, share in shares.items()}
     n_rows = n_learners * max(rows_per_learner, 1.0)
     law = _usual_lengths(max(rows_per_learner, 1.0))
@@ -194,8 +194,10 @@ def forecast(
     norm = choose_norm(
         runs**RUN_NORM_GROWS, n_learners * law, n_rows * (1.0 - USUAL_STAYS), n_actions, rho_of["runs"]
     )
-    noise = max(JUMP_NORM * norm, 1.0) / sqrt(rho_of["jumps"]) / (n_rows * (1.0 - USUAL_STAYS) / n_actions)
-    hidden = UNKNOWN_STEPS * 25.0 * noise / (1.0 + 25.0 * noise)
+    hidden = UNKNOWN_STEPS
+    if "jumps" in rho_of:
+        noise = max(JUMP_NORM * norm, 1.0) / sqrt(rho_of["jumps"]) / (n_rows * (1.0 - USUAL_STAYS) / n_actions)
+        hidden *= 25.0 * noise / (1.0 + 25.0 * noise)
     of_steps = ExpectedError(
         _below(sqrt(of_shares.noise**2 + hidden**2)), _below(2.3 * sqrt(n_actions / n_rows)), UNKNOWN_STEPS
     )
