@@ -196,7 +196,9 @@ def forecast(
     )
     hidden = UNKNOWN_STEPS
     if "jumps" in rho_of:
-        noise = max(JUMP_NORM * norm, 1.0) / sqrt(rho_of["jumps"]) / (n_rows * (1.0 - USUAL_STAYS) / n_actions)
+        noise = (
+            max(JUMP_NORM * norm, 1.0) / sqrt(rho_of["jumps"]) / (n_rows * (1.0 - USUAL_STAYS) / n_actions)
+        )
         hidden *= 25.0 * noise / (1.0 + 25.0 * noise)
     of_steps = ExpectedError(
         _below(sqrt(of_shares.noise**2 + hidden**2)), _below(2.3 * sqrt(n_actions / n_rows)), UNKNOWN_STEPS
