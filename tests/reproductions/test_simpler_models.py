@@ -7,7 +7,6 @@ from reproductions import simpler_models
 from reproductions.pages import rows_of
 from reproductions.simpler_models import (
     COLUMNS,
-    EPSILONS,
     PAGE,
     SIZES,
     TABLE,

@@ -137,6 +137,15 @@ def test_short_sequences_leave_as_often_as_learners_did():
     assert made == pytest.approx(real, abs=0.02)
 
 
+def test_noise_of_the_curvature_has_no_difficulty_run_away():
+    """A fit whose noisy curvature is a tenth of the real one: taken as it is, two actions were at 7 and 8."""
+    seed = (300, 5, 20, 2026, 2)
+    log = Classroom(n_learners=300, n_actions=5).simulate(np.random.default_rng(seed)).declare()
+    generator = fitted(RunsDP(2.0), log, (*seed, 0))
+    assert generator.transcript_["curvature 0"].values[0] < 150.0
+    assert np.abs(generator.easiness_ - np.median(generator.easiness_)).max() < 4.0
+
+
 def test_samples_have_the_noisy_shares():
     log = CLASSROOM.simulate(np.random.default_rng(1)).declare()
     generator = fitted(RunsDP(2.0), log)

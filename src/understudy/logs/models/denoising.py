@@ -121,9 +121,9 @@ def averaged_counts(noisy: Floats, sigma: float | Floats, guesses: Sequence[Floa
 
 def _laws() -> Floats:
     """Lognormal laws of ratios, each with its centre and its spread."""
-    laws: Floats = np.exp(-0.5 * ((RATIOS - CENTRES[:, None, None]) / SPREADS[:, None]) ** 2)
-    laws = laws.reshape(-1, len(RATIOS))
-    return laws / laws.sum(axis=1, keepdims=True)
+    laws = np.exp(-0.5 * ((RATIOS - CENTRES[:, None, None]) / SPREADS[:, None]) ** 2).reshape(-1, len(RATIOS))
+    shares: Floats = laws / laws.sum(axis=1, keepdims=True)
+    return shares
 
 
 def fit_margins(table: Floats, rows: Floats, columns: Floats | None = None, n_rounds: int = 50) -> Floats:
