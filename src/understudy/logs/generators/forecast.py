@@ -118,6 +118,8 @@ class Forecast:
     """The mean number of rows is within this factor of the real one, as a rule."""
     in_order: bool = False
     """Whether steps follow an order that was declared: how far off that is, is not foreseen."""
+    jumps_asked: bool = True
+    """Whether `runs-dp` asks which action follows which: not where the answer would be noise."""
 
     def of(self, use: Use) -> ExpectedError:
         """The error for a use."""
@@ -139,7 +141,7 @@ class Forecast:
         errors: dict[str, Any] = {
             use: self.of(use).to_json() if use in self.foreseen else None for use in USES
         }
-        return {**vars(self.risk), **errors, "rows_factor": self.rows_factor}
+        return {**vars(self.risk), **errors, "rows_factor": self.rows_factor, "jumps_asked": self.jumps_asked}
 
 
 def forecast(
@@ -224,6 +226,7 @@ def forecast(
         of_steps,
         _rows_factor(n_learners, law if lengths is None else lengths, rho_of),
         in_order,
+        "jumps" in rho_of,
     )
 
 
