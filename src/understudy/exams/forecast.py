@@ -26,7 +26,7 @@ from understudy.exams.estimation import PRIVATE, Estimation
 from understudy.exams.estimators.chances import FURTHEST, Answering, chance_curve
 from understudy.exams.estimators.noisy_totals import estimate_difficulties
 from understudy.exams.ranking import distinguished
-from understudy.exams.totals_mechanism import NoisyAgreement, NoisyTotals, predicted_variance
+from understudy.exams.totals_mechanism import NoisyTotals, predicted_variance
 
 Floats = NDArray[np.float64]
 
@@ -187,12 +187,14 @@ def _simulated(
     chance = guess + (1 - guess) * know
     scatter += (1 - n_answers / n_learners) * np.maximum(chance * (1 - chance) - scatter, 0.0)
     right = n_answers * chance + np.sqrt(n_answers * scatter) * rng.normal(size=shown)
-    noise = rng.multivariate_normal(np.zeros(2), measurement.covariance, shown, method="eigh")
+    drawn = measurement.law.draw(measurement.covariance, shown + measurement.agreement_cells, rng)
+    noise = drawn[:shown]
     totals = NoisyTotals(
         np.clip(right, 0.0, n_answers) + noise[:, 0],
         n_answers + noise[:, 1],
         measurement.covariance,
         n_learners,
+        law=measurement.law,
     )
     if measurement.agreement_cells:
         fewest = fewest_answers(shown, complete=complete)
@@ -205,9 +207,9 @@ def _simulated(
             n_learners=n_learners,
             fewest=fewest,
         )
-        variance = measurement.agreement_variance
-        total = expected + math.sqrt(scatter_of_agreement + variance) * rng.normal()
-        totals = replace(totals, agreement=NoisyAgreement(total, variance, fewest))
+        total = expected + math.sqrt(scatter_of_agreement) * rng.normal()
+        cells = np.array([total, float(n_learners)]) + drawn[shown:]
+        totals = replace(totals, agreement=measurement.agreement_of(cells, n_learners, fewest))
     declared = options.ability_sd if isinstance(options.ability_sd, float) else None
     found = estimate_difficulties(
         totals, declared, options.expected, Answering(guess, options.discrimination_spread)
