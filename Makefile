@@ -55,7 +55,7 @@ desk: setup
 	@$(BIN)/understudy desk serve --desk desk-demo
 
 test: $(VENV)/.tools $(VENV)/.browser $(VENV)/.sandbox $(VENV)/.postgres
-	@$(BIN)/python -m pytest -n 2 --dist worksteal
+	@$(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder
 
 # The desk's worker is killed at a hundred points instead of ten.
 faults: $(VENV)/.tools $(VENV)/.postgres

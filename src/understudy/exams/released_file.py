@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal
 
 import polars as pl
-from annotated_types import Interval, MinLen
+from annotated_types import Interval, MaxLen, MinLen
 
 from understudy.core.files.documents import ContractError, checked, contract, parse_json
 from understudy.core.pages.charts import Point, dots
@@ -19,6 +19,7 @@ from understudy.core.privacy.guarantee import Caveat, Guarantee
 from understudy.core.privacy.spending import Account, Charge
 from understudy.errors import DataError, RefusedError
 from understudy.exams.estimators.noisy_totals import Prior
+from understudy.exams.responses import MOST_STEPS, Points
 
 FORMAT = "understudy difficulties"
 VERSION = 1
@@ -49,7 +50,11 @@ class Item:
     in a fit that is not private); `unbounded` then is "easy" or "hard". `chance` is that of a
     student drawn from the ability distribution. `rank_from` and `rank_to` are the places,
     from the easiest on, that the item may have at this precision. `guess` is the chance of a right answer
-    without knowing it.
+    without knowing it. At ability b the log-odds of a right answer are `discrimination` (b - difficulty).
+
+    An item with points has `credits`, one for each number of steps of `unit` points: k steps have a chance
+    proportional to exp(discrimination k (b - difficulty) + credits[k]). Its difficulty is the ability at which half of
+    the points are expected, and `chance` is their expected share.
     """
 
     __pydantic_config__: ClassVar = contract(name="item")
@@ -63,6 +68,23 @@ class Item:
     rank_to: int
     unbounded: Literal["easy", "hard"] | None = None
     guess: Annotated[float, Interval(ge=0.0, le=0.9)] = 0.0
+    discrimination: Annotated[float, Interval(ge=0.01, le=20.0)] = 1.0
+    credits: Annotated[tuple[Annotated[float, Interval(ge=-1e4, le=1e4)], ...], MaxLen(MOST_STEPS + 1)] = ()
+    unit: Annotated[float, Interval(gt=0.0, le=1000.0)] = 1.0
+
+    @property
+    def points(self) -> Points:
+        """How it gives points; one step if it is right or wrong."""
+        return Points(max(len(self.credits) - 1, 1), self.unit)
+
+    def content(self) -> dict[str, Any]:
+        """Its part of the file; what only some items have is left out of others."""
+        content = {"item": self.name, **{name: value for name, value in vars(self).items() if name != "name"}}
+        if self.discrimination == 1.0:
+            del content["discrimination"]
+        if not self.credits:
+            del content["credits"], content["unit"]
+        return content
 
 
 @dataclass(frozen=True)
@@ -99,20 +121,7 @@ class Difficulties:
             "format": FORMAT,
             "version": VERSION,
             "title": self.title,
-            "items": [
-                {
-                    "item": item.name,
-                    "difficulty": item.difficulty,
-                    "standard_error": item.standard_error,
-                    "chance": item.chance,
-                    "reading": item.reading,
-                    "rank_from": item.rank_from,
-                    "rank_to": item.rank_to,
-                    "unbounded": item.unbounded,
-                    "guess": item.guess,
-                }
-                for item in self.items
-            ],
+            "items": [item.content() for item in self.items],
             "steps": [list(step) for step in self.steps],
             "ability": {
                 "mean": self.ability.mean,
@@ -152,6 +161,11 @@ class Difficulties:
                 "error above 1."
             ]
         return []
+
+    @property
+    def has_points(self) -> bool:
+        """Whether answers have points; else they are right or wrong."""
+        return any(item.credits for item in self.items)
 
     def from_easy_to_hard(self) -> list[Item]:
         """The items in the order of the steps; those without a place come last."""
@@ -285,6 +299,7 @@ class _File:
         placed = [name for step in self.steps for name in step]
         faults = {
             "an item has no name": not all(name.strip() for name in names),
+            "an item has one number of steps only": any(len(item.credits) == 1 for item in self.items),
             "two items have the same name": len(set(names)) < len(names),
             f"the places of an item are not between 1 and {len(names)}": any(
                 not 1 <= item.rank_from <= item.rank_to <= len(names) for item in self.items
