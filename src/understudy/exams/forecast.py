@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import contextlib
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -92,12 +92,18 @@ class Precision:
 
 
 def forecast(
-    options: Estimation, n_items: int, n_learners: int, answers: float | None = None, layout: str = "wide"
+    options: Estimation,
+    n_items: int,
+    n_learners: int,
+    answers: float | None = None,
+    layout: str = "wide",
+    guesses: Sequence[float] | None = None,
 ) -> list[Precision]:
     """The precision that each risk and each epsilon buys by the method that would be used; nothing is spent.
 
     Where another private method has less noise at the same risk or epsilon, the row names it. `answers` is how many
-    answers a learner gives on average where items may be skipped (None: to all that count).
+    answers a learner gives on average where items may be skipped (None: to all that count); `guesses` are the items'
+    chances of a guess where they differ.
     """
 
     def settled(method: str, epsilon: float) -> DifficultiesPlan:
@@ -113,7 +119,7 @@ def forecast(
         plans = {method: settled(method, epsilon) for method, epsilon in epsilons.items()}
         if used not in plans:
             return []
-        found = precision(plans[used], n_items, n_learners, answers)
+        found = precision(plans[used], n_items, n_learners, answers, guesses)
         best = min(plans.values(), key=_noise)
         if _noise(best) >= _noise(plans[used]):
             return [found]
@@ -142,12 +148,17 @@ def _noise(planned: DifficultiesPlan) -> float:
 
 
 def precision(
-    planned: DifficultiesPlan, n_items: int, n_learners: int, answers: float | None = None
+    planned: DifficultiesPlan,
+    n_items: int,
+    n_learners: int,
+    answers: float | None = None,
+    guesses: Sequence[float] | None = None,
 ) -> Precision:
     """What a release by this plan would be like."""
     # The same exams for every epsilon: a smaller one is then worse, as it should be.
     rng = np.random.default_rng(1)
-    found = np.array([_simulated(planned, n_items, n_learners, answers, rng) for _ in range(_N_EXAMS)])
+    given = np.array([float(planned.options.guess)] if guesses is None else guesses)
+    found = np.array([_simulated(planned, n_items, n_learners, answers, given, rng) for _ in range(_N_EXAMS)])
     return Precision(
         StatedRisk.of(planned.guarantee),
         planned.method,
@@ -159,7 +170,12 @@ def precision(
 
 
 def _simulated(
-    planned: DifficultiesPlan, n_items: int, n_learners: int, answers: float | None, rng: np.random.Generator
+    planned: DifficultiesPlan,
+    n_items: int,
+    n_learners: int,
+    answers: float | None,
+    guesses: Floats,
+    rng: np.random.Generator,
 ) -> tuple[float, float, float]:
     """Error, correlation and share of stated orders of one simulated exam."""
     options, measurement = planned.options, planned.measurement
@@ -171,7 +187,8 @@ def _simulated(
     shown = min(n_items, enough, _MOST_ITEMS)
     # What classes are like, as far as nothing is declared: see the prior of the estimator.
     drawn_sd = math.exp(rng.uniform(math.log(0.7), math.log(2.8)))
-    mean, spread = rng.normal(0.0, 0.6), math.exp(rng.uniform(math.log(0.9), math.log(2.2)))
+    # Some exams are far too easy or too hard for their learners.
+    mean, spread = rng.normal(0.0, 1.5), math.exp(rng.uniform(math.log(0.9), math.log(2.2)))
     sd = options.ability_sd if isinstance(options.ability_sd, float) else drawn_sd
     if options.expected is not None:
         mean, spread = options.expected.mean, options.expected.spread
@@ -180,7 +197,8 @@ def _simulated(
     if not complete:
         rate = np.minimum(given / n_items * np.exp(rng.normal(-0.125, 0.5, shown)), 1.0)
     n_answers = np.round(n_learners * rate)
-    guess = np.full(shown, float(options.guess))
+    # In equal steps through the list, so that a part has the guesses of all.
+    guess = guesses[(np.arange(shown) * len(guesses)) // shown]
     curve = chance_curve(sd)
     # The learners at hand are a little better or worse than all.
     place = np.clip(truth + sd * rng.normal() / math.sqrt(n_learners), -FURTHEST, FURTHEST)

@@ -19,6 +19,7 @@ from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.stats import binom
 
 from understudy.core.privacy.composition import analytic_rho, from_gaussians
 from understudy.core.privacy.guarantee import Guarantee
@@ -302,3 +303,25 @@ def noise_variance(covariance: Floats, chance: Floats) -> Floats:
     return np.asarray(
         covariance[0, 0] - 2.0 * chance * covariance[0, 1] + chance**2 * covariance[1, 1], dtype=np.float64
     )
+
+
+# An item this many standard deviations below its chance of guessing is clearly below it; by chance so are at most
+# this share of items (Laplace noise has the longest tails), and more of them than happens once in a thousand exams
+# say that the declared guessing does not fit.
+_CLEARLY, _BY_CHANCE, _RARE = 2.0, 0.03, 1e-3
+
+
+def below_guess(totals: NoisyTotals, guess: Floats) -> int:
+    """How many items were solved clearly less often than by guessing, or 0 if chance explains them.
+
+    Post-processing of the noisy totals: right - guess * answered has mean 0 where nobody knows the answer, and more
+    elsewhere.
+    """
+    guessed = guess > 0
+    if not guessed.any():
+        return 0
+    answered = np.clip(totals.answered, 0.0, totals.n_learners)
+    variance = noise_variance(totals.covariance, guess) + answered * guess * (1.0 - guess)
+    difference = totals.correct - guess * totals.answered
+    below = int(np.count_nonzero(guessed & (difference < -_CLEARLY * np.sqrt(variance))))
+    return below if binom.sf(below - 1, int(guessed.sum()), _BY_CHANCE) < _RARE else 0
