@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import ndtri
 
 from understudy.core.privacy.risk import RISKS, RiskLimit, StatedRisk
 from understudy.errors import UsageError
@@ -32,6 +33,8 @@ Floats = NDArray[np.float64]
 
 EPSILONS = (0.5, 1.0, 2.0, 5.0, 10.0)
 _N_EXAMS = 12
+# Of the mean difficulty, from exam to exam.
+_SD_OF_MEANS = 1.75
 # Student's t for a new value outside of 90 %, with eleven degrees of freedom: two times 5 %.
 _REACH = 1.796 * math.sqrt(1.0 + 1.0 / _N_EXAMS)
 # So many items stand for all; more where a learner answers few of them, as agreement needs some answers of each.
@@ -158,7 +161,9 @@ def precision(
     # The same exams for every epsilon: a smaller one is then worse, as it should be.
     rng = np.random.default_rng(1)
     given = np.array([float(planned.options.guess)] if guesses is None else guesses)
-    found = np.array([_simulated(planned, n_items, n_learners, answers, given, rng) for _ in range(_N_EXAMS)])
+    found = np.array(
+        [_simulated(planned, n_items, n_learners, answers, given, each, rng) for each in _classes(rng)]
+    )
     return Precision(
         StatedRisk.of(planned.guarantee),
         planned.method,
@@ -169,12 +174,28 @@ def precision(
     )
 
 
+def _classes(rng: np.random.Generator) -> list[tuple[float, float, float]]:
+    """What classes are like, as far as nothing is declared: mean and spread of difficulties, spread of abilities.
+
+    Some exams are far too easy or too hard for their learners. A Latin hypercube: few exams hold all of it.
+    """
+    share = (np.arange(_N_EXAMS) + 0.5) / _N_EXAMS
+    mean, spread, sd = (rng.permutation(share) for _ in range(3))
+    columns = (
+        _SD_OF_MEANS * ndtri(mean),
+        np.exp(math.log(0.9) + (math.log(2.2) - math.log(0.9)) * spread),
+        np.exp(math.log(0.7) + (math.log(2.8) - math.log(0.7)) * sd),
+    )
+    return list(zip(*(column.tolist() for column in columns), strict=True))
+
+
 def _simulated(
     planned: DifficultiesPlan,
     n_items: int,
     n_learners: int,
     answers: float | None,
     guesses: Floats,
+    a_class: tuple[float, float, float],
     rng: np.random.Generator,
 ) -> tuple[float, float, float]:
     """Error, correlation and share of stated orders of one simulated exam."""
@@ -185,10 +206,7 @@ def _simulated(
     given = float(n_items if complete else most if answers is None else min(answers, most))
     enough = max(_ENOUGH_ITEMS, math.ceil(_ENOUGH_ANSWERS * n_items / max(given, 1.0)))
     shown = min(n_items, enough, _MOST_ITEMS)
-    # What classes are like, as far as nothing is declared: see the prior of the estimator.
-    drawn_sd = math.exp(rng.uniform(math.log(0.7), math.log(2.8)))
-    # Some exams are far too easy or too hard for their learners.
-    mean, spread = rng.normal(0.0, 1.5), math.exp(rng.uniform(math.log(0.9), math.log(2.2)))
+    mean, spread, drawn_sd = a_class
     sd = options.ability_sd if isinstance(options.ability_sd, float) else drawn_sd
     if options.expected is not None:
         mean, spread = options.expected.mean, options.expected.spread

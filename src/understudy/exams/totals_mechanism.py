@@ -19,7 +19,7 @@ from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import binom
+from scipy.special import bdtrc
 
 from understudy.core.privacy.composition import analytic_rho, from_gaussians
 from understudy.core.privacy.guarantee import Guarantee
@@ -324,4 +324,4 @@ def below_guess(totals: NoisyTotals, guess: Floats) -> int:
     variance = noise_variance(totals.covariance, guess) + answered * guess * (1.0 - guess)
     difference = totals.correct - guess * totals.answered
     below = int(np.count_nonzero(guessed & (difference < -_CLEARLY * np.sqrt(variance))))
-    return below if binom.sf(below - 1, int(guessed.sum()), _BY_CHANCE) < _RARE else 0
+    return below if below and bdtrc(below - 1, int(guessed.sum()), _BY_CHANCE) < _RARE else 0
