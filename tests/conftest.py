@@ -9,9 +9,10 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 
-# Before numpy is loaded: tests run side by side, and threads for matrices as small as theirs only wait for each other.
+# Before these are loaded: tests run side by side, and threads for data as small as theirs only wait for each other.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+os.environ.setdefault("POLARS_MAX_THREADS", "1")
 
 import numpy as np
 import pytest

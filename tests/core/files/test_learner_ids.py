@@ -64,6 +64,10 @@ def test_few_and_many_learners_have_the_same_digests(monkeypatch, tmp_path, many
         ([*range(1, 30), 61], False),
         ([*range(1, 30), "anna"], False),
         (range(4, 34), False),
+        ([1], True),
+        ([2], True),
+        ([3], False),
+        ([1, "anna"], False),
     ],
 )
 def test_learners_who_are_only_numbered(ids, numbered):
