@@ -51,11 +51,14 @@ class Range:
 
     @classmethod
     def of(cls, values: Floats, scale: Callable[[Floats], Floats], back: Callable[[float], float]) -> Range:
-        """From simulated values, which are about normal on `scale`; `back` is its inverse."""
+        """From simulated values, which are about normal on `scale`; `back` is its inverse.
+
+        Exams far too easy or too hard are a tail on one side: all simulated values are within.
+        """
         scaled = scale(values)
         middle, reach = float(scaled.mean()), _REACH * float(scaled.std(ddof=1))
-        low, expected, high = (float(back(value)) for value in (middle - reach, middle, middle + reach))
-        return cls(low, expected, high)
+        low, high = min(middle - reach, float(scaled.min())), max(middle + reach, float(scaled.max()))
+        return cls(float(back(low)), float(back(middle)), float(back(high)))
 
     def cells(self) -> str:
         """For people."""

@@ -47,8 +47,11 @@ def read_items(path: Path) -> ItemList:
         points = [_points(row.get("points"), path, number) for number, row in enumerate(rows, 2)]
         guesses = [_guess(row.get("choices"), path, number) for number, row in enumerate(rows, 2)]
         if len(set(names)) < len(rows) or "" in names:
-            raise _bad(
-                f"{path.name}: a line has no item, or an item is there twice.", "give every item one line."
+            raise UsageError(
+                f"{path.name}: a line has no item, or an item is there twice.",
+                hint="give every item one line.",
+                code="bad-items",
+                settings=("items",),
             )
         found = ItemList(
             dict(zip(names, points, strict=True)), tuple(guesses) if "choices" in titles else None
@@ -74,9 +77,11 @@ def _points(written: str | None, path: Path, number: int) -> float | None:
     except ValueError:
         points = 0.0
     if points is not None and not 0 < points < math.inf:
-        raise _bad(
+        raise UsageError(
             f"{path.name}, line {number}: the points of an item are a number above 0.",
-            "write the points that can be reached, or leave the cell empty for an item of 0 and 1.",
+            hint="write the points that can be reached, or leave the cell empty for an item of 0 and 1.",
+            code="bad-items",
+            settings=("items",),
         )
     return points
 
@@ -86,12 +91,10 @@ def _guess(written: str | None, path: Path, number: int) -> float:
     text = (written or "").strip()
     choices = int(text) if text.isascii() and text.isdigit() and len(text) < 5 else -1 if text else 0
     if choices and not 2 <= choices <= _MOST_CHOICES:
-        raise _bad(
+        raise UsageError(
             f"{path.name}, line {number}: the choices of an item are a number from 2 on.",
-            "write how many answers there are to choose from, or leave the cell empty where answers are written.",
+            hint="write how many answers there are to choose from, or leave the cell empty where answers are written.",
+            code="bad-items",
+            settings=("items",),
         )
     return 1.0 / choices if choices else 0.0
-
-
-def _bad(message: str, hint: str) -> UsageError:
-    return UsageError(message, hint=hint, code="bad-items", settings=("items",))
