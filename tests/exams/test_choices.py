@@ -13,7 +13,7 @@ from understudy.errors import UsageError
 from understudy.exams.ability import ability
 from understudy.exams.difficulties import DifficultiesOptions, fit_difficulties, plan, plan_for
 from understudy.exams.forecast import precision
-from understudy.exams.responses import Responses
+from understudy.exams.responses import Points, Responses
 from understudy.exams.student_page import page
 from understudy.exams.totals_mechanism import NoisyTotals, below_guess
 
@@ -81,6 +81,8 @@ def test_choices_and_one_guess_for_all_are_two_declarations():
     assert caught.value.settings == ("guess", "items")
     with pytest.raises(UsageError, match="not guessed"):
         plan_for(responses, DifficultiesOptions(method="marginal"))
+    with pytest.raises(UsageError, match="with points know no guessing"):
+        plan_for(replace(responses, points=(Points(),) * 20), DifficultiesOptions(epsilon=1.0))
     # Written answers alone are what every method fits.
     plan_for(replace(responses, guesses=(0.0,) * 20), DifficultiesOptions(method="marginal"))
 

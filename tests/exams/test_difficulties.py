@@ -231,14 +231,15 @@ def test_answers_of_a_learner_are_limited_where_the_mechanism_needs_it():
 
 
 def test_the_released_file_depends_on_the_learners_through_noise_only(sitting):
-    """Whatever is not an item's figure follows from public numbers."""
+    """Whatever is not a figure of the items, or of noisy totals, follows from public numbers."""
     other = Exam(3000, 8).simulate(np.random.default_rng(99))
     first, second = (fit(one.responses, epsilon=1.0) for one in (sitting, other))
     public = [
-        {key: value for key, value in found.provenance.items() if key != "difficulties_prior"}
+        {key: value for key, value in found.provenance.items() if key not in ("difficulties_prior", "totals")}
         for found in (first, second)
     ]
     assert public[0] == public[1]
+    assert first.provenance["totals"]["covariance"] == second.provenance["totals"]["covariance"]
     assert first.guarantee == second.guarantee
     assert first.ability.source == second.ability.source
 

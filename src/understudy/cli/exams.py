@@ -189,6 +189,13 @@ def _print_difficulties(found: Difficulties) -> None:
 
 def _explain(responses: Responses, options: DifficultiesOptions, as_json: bool) -> None:
     """Print what precision each risk and epsilon would buy."""
+    if responses.points is not None:
+        raise UsageError(
+            "what precision an epsilon buys is predicted for right and wrong answers only.",
+            hint="leave the points out to see that.",
+            code="no-points",
+            settings=("points",),
+        )
     answers = (responses.correct.size - responses.n_missing) / max(responses.n_learners, 1)
     rows = forecast(
         plan_for(responses, options).options,

@@ -29,14 +29,24 @@ from understudy.exams.estimators.conditional import fit_conditional
 from understudy.exams.estimators.credits import filled_credits, share_of_random_learner
 from understudy.exams.estimators.joint import estimate_ability
 from understudy.exams.estimators.marginal import fit_marginal
+from understudy.exams.estimators.noisy_points import estimate_from_points
 from understudy.exams.estimators.noisy_totals import Prior, estimate_difficulties
 from understudy.exams.estimators.partial_credit import fit_partial_credit
 from understudy.exams.estimators.penalised import Penalty, penalised_fit, settle_penalty
 from understudy.exams.estimators.published import CHOICE_REASON, REASONS
+from understudy.exams.estimators.reused_items import Reused, with_reused_items
+from understudy.exams.points_mechanism import PointsMeasurement, choose_points_measurement
 from understudy.exams.ranking import in_words, points_in_words, rank_items
 from understudy.exams.released_file import Ability, Difficulties, Item
 from understudy.exams.responses import Points, Responses
-from understudy.exams.totals_mechanism import Measurement, Missing, below_guess, choose_measurement
+from understudy.exams.totals_in_file import TotalsInFile
+from understudy.exams.totals_mechanism import (
+    Measurement,
+    Missing,
+    NoisyTotals,
+    below_guess,
+    choose_measurement,
+)
 
 Floats = NDArray[np.float64]
 
@@ -64,9 +74,16 @@ class DifficultiesPlan:
     guarantee: Guarantee
     measurement: Measurement | None = None
     choice_epsilon: float = 0.0
+    points_measurement: PointsMeasurement | None = None
 
 
-def plan(options: Estimation, n_items: int, n_learners: int, layout: str = "wide") -> DifficultiesPlan:
+def plan(
+    options: Estimation,
+    n_items: int,
+    n_learners: int,
+    layout: str = "wide",
+    points: tuple[Points, ...] | None = None,
+) -> DifficultiesPlan:
     """Settle the mechanism and its guarantee before a learner's answers are used."""
     # Checked again: what is chosen by the layout must go together with the rest.
     options = replace(options, missing=options.missing_in(layout))
@@ -87,6 +104,17 @@ def plan(options: Estimation, n_items: int, n_learners: int, layout: str = "wide
             hint="release them in parts; their epsilons add up.",
             code="too-many-items",
         )
+    delta = options.delta if options.delta is not None else default_delta(n_learners)
+    if points is not None:
+        _refuse_with_points(options, missing)
+        of_points = choose_points_measurement(
+            method,
+            points,
+            epsilon=options.epsilon,
+            delta=delta,
+            agreement=options.ability_sd == "estimate",
+        )
+        return DifficultiesPlan(options, method, missing, of_points.guarantee, points_measurement=of_points)
     if options.ability_sd == "choose":
         check_choice(n_learners, "ability_sd", SPREADS)
     share = CHOICE_SHARE if options.ability_sd == "choose" else 0.0
@@ -96,7 +124,7 @@ def plan(options: Estimation, n_items: int, n_learners: int, layout: str = "wide
         missing=missing,
         at_most=options.at_most,
         epsilon=options.epsilon * (1.0 - share),
-        delta=options.delta if options.delta is not None else default_delta(n_learners),
+        delta=delta,
         agreement=options.ability_sd == "estimate",
     )
     guarantee = measurement.guarantee
@@ -105,6 +133,25 @@ def plan(options: Estimation, n_items: int, n_learners: int, layout: str = "wide
         mechanisms = (*guarantee.mechanisms, CHOICE_MECHANISM)
         guarantee = Guarantee(options.epsilon, guarantee.delta, mechanisms=mechanisms)
     return DifficultiesPlan(options, method, missing, guarantee, measurement, options.epsilon * share)
+
+
+def _refuse_with_points(options: Estimation, missing: Missing) -> None:
+    """Refuse what private difficulties of items with points do not know."""
+    unknown = {
+        "missing": missing == "skipped",
+        "at_most": options.at_most is not None,
+        "ability_sd": options.ability_sd == "choose",
+        "guess": bool(options.guess),
+        "discrimination_spread": bool(options.discrimination_spread),
+    }
+    if any(unknown.values()):
+        raise UsageError(
+            "private difficulties of items with points count missing answers as no points, and know neither guessing "
+            "nor discriminations that differ nor a choice of the spread.",
+            hint="leave these settings out, or the points: items then are right or wrong.",
+            code="no-points",
+            settings=(*(name for name, asked in unknown.items() if asked), "points"),
+        )
 
 
 def plan_for(responses: Responses, options: Estimation) -> DifficultiesPlan:
@@ -117,7 +164,7 @@ def plan_for(responses: Responses, options: Estimation) -> DifficultiesPlan:
             code="no-points",
             settings=("method", "points"),
         )
-    size = responses.n_items, responses.n_learners, responses.origin.layout
+    size = responses.n_items, responses.n_learners, responses.origin.layout, responses.points
     planned = plan(options.by_risk(lambda tried: plan(tried, *size).guarantee), *size)
     if not responses.origin.named:
         raise DataError(
@@ -162,6 +209,13 @@ def _check_choices(responses: Responses, options: Estimation) -> None:
             f"the list of items has choices, but the method {options.method} fits items that are not guessed.",
             hint="choose the method knorm or gaussian with an epsilon, or leave the choices out.",
             settings=("items", "method"),
+        )
+    if responses.points is not None:
+        raise UsageError(
+            "the list of items has choices, but difficulties of items with points know no guessing.",
+            hint="leave the choices out, or the points: items then are right or wrong.",
+            code="no-points",
+            settings=("items", "points"),
         )
 
 
@@ -217,7 +271,7 @@ def fit_difficulties(
     """The difficulties of all items, as they may be released with the plan's guarantee."""
     _refuse_one_learner(responses)
     fit = _METHODS[plan.method](responses, plan, noise, rng)
-    private = plan.measurement is not None
+    private = plan.measurement is not None or plan.points_measurement is not None
     guarantee = plan.guarantee if noise.secret or not private else Guarantee.seeded(plan.guarantee)
     order = rank_items(fit.difficulty, fit.standard_error if fit.order_error is None else fit.order_error)
     items = tuple(
@@ -242,7 +296,8 @@ class _Fit:
 
     `order_error` leaves out of them what moves all items together; the order of items rests on it. `chance` is that
     of a learner drawn at random, None where it follows from the distribution of abilities. `below_guess` counts items
-    that were solved less often than their `guess` explains.
+    that were solved less often than their `guess` explains. `totals` are what a private fit rests on: with them
+    releases of several schools can be combined.
     """
 
     difficulty: Floats
@@ -254,12 +309,17 @@ class _Fit:
     below_guess: int = 0
     discrimination: Floats | None = None
     credits: tuple[Floats, ...] = ()
+    reused: Reused | None = None
     penalty: Penalty | None = None
     chance: Floats | None = None
+    totals: NoisyTotals | None = None
+    log_sd_error: float = 0.0
 
 
 def _private(responses: Responses, plan: DifficultiesPlan, noise: Noise, rng: np.random.Generator) -> _Fit:
     options, measurement = plan.options, plan.measurement
+    if plan.points_measurement is not None:
+        return _private_points(responses, plan.points_measurement, options, noise)
     assert measurement is not None
     counted = responses.missing_as_wrong() if plan.missing == "wrong" else responses
     if measurement.at_most is not None:
@@ -276,7 +336,7 @@ def _private(responses: Responses, plan: DifficultiesPlan, noise: Noise, rng: np
     guess = _guesses(responses, options)
     answering = Answering(guess, options.discrimination_spread)
     estimate = estimate_difficulties(totals, sd, options.expected, answering)
-    return _Fit(
+    fit = _Fit(
         estimate.difficulty,
         estimate.standard_error,
         Ability(0.0, round(estimate.ability_sd, 6), source),
@@ -284,7 +344,53 @@ def _private(responses: Responses, plan: DifficultiesPlan, noise: Noise, rng: np
         order_error=estimate.order_error,
         guess=guess,
         below_guess=below_guess(totals, guess),
+        totals=totals,
+        log_sd_error=estimate.log_sd_error,
     )
+    return _with_earlier(fit, responses, options)
+
+
+def _with_earlier(fit: _Fit, responses: Responses, options: Estimation) -> _Fit:
+    """Items that the earlier exam had, too, have its difficulty as their prior, up to a common shift."""
+    if options.earlier is None or fit.prior is None or fit.order_error is None:
+        return fit
+    known = {item.name: item for item in options.earlier.items if item.difficulty is not None}
+    steps = [1] * responses.n_items if responses.points is None else [each.steps for each in responses.points]
+    pairs = np.full((responses.n_items, 2), np.nan)
+    for place, name in enumerate(responses.items):
+        item = known.get(name)
+        if item is not None and item.standard_error is not None and item.points.steps == steps[place]:
+            pairs[place] = float(item.difficulty or 0.0), item.standard_error
+    reused = with_reused_items(
+        fit.difficulty, fit.order_error**2, fit.prior.mean, fit.prior.spread, pairs[:, 0], pairs[:, 1]
+    )
+    together = np.maximum(fit.standard_error**2 - fit.order_error**2, 0.0)
+    return replace(
+        fit,
+        difficulty=reused.difficulty,
+        standard_error=np.sqrt(reused.variance + together),
+        order_error=np.sqrt(reused.variance),
+        reused=reused,
+    )
+
+
+def _private_points(
+    responses: Responses, measurement: PointsMeasurement, options: Estimation, noise: Noise
+) -> _Fit:
+    assert responses.points is not None
+    noisy = measurement.release(responses, noise)
+    sd = None if options.ability_sd == "estimate" else float(options.ability_sd or 1.0)
+    source = "declared" if sd is not None else "estimated privately, along with the items"
+    estimate = estimate_from_points(noisy, responses.points, sd, options.expected)
+    fit = _Fit(
+        estimate.difficulty,
+        estimate.standard_error,
+        Ability(0.0, round(estimate.ability_sd, 6), source),
+        prior=estimate.prior,
+        order_error=estimate.order_error,
+        credits=estimate.credits,
+    )
+    return _with_earlier(fit, responses, options)
 
 
 def _guesses(responses: Responses, options: Estimation) -> Floats:
@@ -464,10 +570,10 @@ def _item(name: str, points: Points | None, fit: _Fit, place: int, rank_from: in
 
 
 def _provenance(responses: Responses, plan: DifficultiesPlan, fit: _Fit, card: str | None) -> dict[str, Any]:
-    options = plan.options
+    options, measured = plan.options, plan.points_measurement or plan.measurement
     return {
         "method": plan.method,
-        "mechanism": None if plan.measurement is None else plan.measurement.name,
+        "mechanism": None if measured is None else measured.name,
         "epsilon": options.epsilon,
         "learners": responses.n_learners,
         "items": responses.n_items,
@@ -481,6 +587,10 @@ def _provenance(responses: Responses, plan: DifficultiesPlan, fit: _Fit, card: s
             "source": "given" if options.expected is not None else "estimated from the noisy totals",
         },
         "penalty": None if fit.penalty is None else asdict(fit.penalty),
+        "reused_items": None
+        if fit.reused is None
+        else {"count": fit.reused.n_items, "same": round(fit.reused.same, 3)},
+        "totals": None if fit.totals is None else TotalsInFile.of(fit.totals, fit.log_sd_error).content(),
         "simulated": responses.simulated,
         "pass_share": responses.origin.pass_share,
         "discrimination_spread": options.discrimination_spread,

@@ -23,7 +23,7 @@ PRIVATE = ("knorm", "gaussian")
 PUBLISHED = ("objective", "statistics")
 NOT_PRIVATE = ("marginal", "two-parameter", "conditional", "joint")
 # Methods that know what to do with points; others take right and wrong.
-WITH_POINTS = ("marginal", "two-parameter")
+WITH_POINTS = (*PRIVATE, "marginal", "two-parameter")
 METHODS = (*PRIVATE, *NOT_PRIVATE, *PUBLISHED)
 # Those that minimise equation 6 of the paper, with its penalty lambda.
 PENALISED = ("joint", *PUBLISHED)

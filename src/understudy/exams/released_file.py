@@ -36,6 +36,13 @@ EARLIER_EXAM_CLAIMED = Caveat(
     "which no ledger here knows: that its learners were other ones is as its user claims",
 )
 
+# Of releases that were combined.
+ONE_SCHOOL_EACH = Caveat(
+    "one-school-each",
+    "this epsilon covers a learner who is in one of the combined files; whoever is in several of them bears the sum of "
+    "their epsilons",
+)
+
 # No item has log-odds beyond these: a chance of e^-100 never happens. They also bound the work of
 # integrating over abilities.
 LogOdds = Annotated[float, Interval(ge=-100.0, le=100.0)]
@@ -214,13 +221,18 @@ class Difficulties:
         spread = statistics.pvariance(values) + (error if self.guarantee.formal else -error)
         return Prior(statistics.fmean(values), math.sqrt(max(spread, 0.01)))
 
+    @property
+    def cards(self) -> list[str]:
+        """The releases that these are made from: their own, or those that were combined."""
+        given = self.provenance.get("card"), *_parts(self.provenance.get("schools"))
+        return [card for card in given if isinstance(card, str)]
+
     def caveat_as_prior(self, account: Account) -> Caveat:
         """What is stated with difficulties that these go into; refused if they are about the same learners.
 
         Both releases are charged, but the new file would state the epsilon of one of them and hold both.
         """
-        card = self.provenance.get("card")
-        cards = [card] if isinstance(card, str) else []
+        cards = self.cards
         if (same := account.same_learners(cards)) is not None:
             raise RefusedError(
                 f"the earlier exam is about the same learners, according to the ledger: it was charged to '{same}', "
@@ -263,7 +275,7 @@ class Difficulties:
             json.dumps(content, ensure_ascii=False, allow_nan=False).encode("utf-8")
             file = checked(content, _File, source, text)
             guarantee = Guarantee.from_json(
-                file.guarantee, source, caveats=(EARLIER_EXAM, EARLIER_EXAM_CLAIMED)
+                file.guarantee, source, caveats=(EARLIER_EXAM, EARLIER_EXAM_CLAIMED, ONE_SCHOOL_EACH)
             )
         except ContractError as error:
             raise DataError(error.message, hint=_ASK_AGAIN, code=_DAMAGED, **error.fields) from None
@@ -278,6 +290,16 @@ class Difficulties:
             provenance=file.provenance,
             title=file.title,
         )
+
+
+def _parts(schools: Any) -> list[Any]:
+    """The cards of combined releases, in a provenance that is not checked otherwise."""
+    lists = (
+        [school.get("cards") for school in schools if isinstance(school, dict)]
+        if isinstance(schools, list)
+        else []
+    )
+    return [card for cards in lists if isinstance(cards, list) for card in cards]
 
 
 _GIVE_THE_FILE = "give the JSON file that `understudy difficulties` wrote."
