@@ -48,6 +48,7 @@ COMMANDS = {
             "Put the private difficulties of several schools on one scale.",
         ),
         "ability": ("understudy.cli.exams", "Compute abilities and chances of passing from difficulties."),
+        "ladder": ("understudy.cli.schools", "Draw students and items on one scale, for teachers."),
         "page": ("understudy.cli.exams", "Make a page on which students compute their own ability."),
     },
     "Other jobs": {

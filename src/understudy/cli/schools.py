@@ -1,4 +1,4 @@
-"""Commands on exams of several schools: difficulties combine."""
+"""Commands on released difficulties, for teachers: difficulties combine, ladder."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from understudy.cli.lazy import command_group
 from understudy.cli.options import AsJson, Quiet, grouped
 from understudy.cli.terminal import echo_json, print_table, show, tell
 from understudy.exams.combine import CombinedDifficulties, CombineOptions, combine_difficulties
+from understudy.exams.ladder import ladder as make_ladder
 
 app = command_group()
 
@@ -48,6 +49,27 @@ def combine(
     show(found, as_json=False)
     tell(found.difficulties.warnings(), quiet=False)
     typer.echo(f"Written: {out}.")
+
+
+@app.command()
+@grouped
+def ladder(
+    file: Annotated[
+        Path, typer.Argument(metavar="DIFFICULTIES", help="The file that `understudy difficulties` wrote.")
+    ],
+    out: Annotated[
+        Path, typer.Option("-o", "--out", help="File for the picture, svg, or for a page with it, html.")
+    ],
+    as_json: AsJson = False,
+) -> None:
+    """Draw students and items on one scale, for teachers.
+
+    The students are a curve of the model, from the private spread of abilities; no student is
+    drawn. Items are in the order of their difficulty, with 95 % intervals and ties.
+
+    Example: understudy ladder difficulties.json -o ladder.svg
+    """
+    show(make_ladder(file, out=out), as_json)
 
 
 def _print(found: CombinedDifficulties) -> None:
