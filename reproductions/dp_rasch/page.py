@@ -250,9 +250,20 @@ def _audit_stories() -> str:
 def _coverage() -> str:
     rows: dict[tuple[str, ...], list[dict[str, str]]] = {}
     for row in rows_of(TABLES / "coverage.csv"):
-        rows.setdefault((row["n_learners"], row["n_items"], row["answers"] or "all"), []).append(row)
+        around = "2.5 away" if float(row["mean"]) else "around 0"
+        rows.setdefault((row["n_learners"], row["n_items"], row["answers"] or "all", around), []).append(row)
     return markdown_table(
-        ["learners", "items", "answers each", "cells", "lowest", "mean", "highest", "stated orders wrong"],
+        [
+            "learners",
+            "items",
+            "answers each",
+            "difficulties",
+            "cells",
+            "lowest",
+            "mean",
+            "highest",
+            "stated orders wrong",
+        ],
         [
             [
                 *shape,
@@ -273,12 +284,24 @@ def _lowest_mean_highest(rows: list[dict[str, str]]) -> tuple[float, float, floa
 def _outside() -> str:
     """The cells of the grid whose intervals hold the truth less often than 92 % or more often than 99 %."""
     return markdown_table(
-        ["learners", "items", "answers each", "spread", "guess", "epsilon", "method", "covered", "why"],
+        [
+            "learners",
+            "items",
+            "answers each",
+            "mean",
+            "spread",
+            "guess",
+            "epsilon",
+            "method",
+            "covered",
+            "why",
+        ],
         [
             [
                 row["n_learners"],
                 row["n_items"],
                 row["answers"] or "all",
+                f"{float(row['mean']):g}",
                 row["spread"],
                 row["guess"],
                 row["epsilon"],
@@ -292,6 +315,21 @@ def _outside() -> str:
             if not 0.92 <= float(row["covered"]) <= 0.99
         ],
     )
+
+
+def _inside() -> dict[str, str]:
+    """How many cells of the grid lie within 92 to 99 %, below and above; and above where the prior alone is left."""
+    rows = rows_of(TABLES / "coverage.csv")
+    above = [row for row in rows if float(row["covered"]) > 0.99]
+    below = sum(float(row["covered"]) < 0.92 for row in rows)
+    return {
+        "coverage_cells": str(len(rows)),
+        "coverage_inside": str(len(rows) - below - len(above)),
+        "coverage_below": str(below),
+        "coverage_above": str(len(above)),
+        "coverage_prior": str(sum(row["prior_only"] == "True" for row in above)),
+        "coverage_wrong": f"{100 * max(float(row['wrong']) for row in rows):.1f} %",
+    }
 
 
 def _foreseen() -> dict[str, str]:
@@ -359,7 +397,7 @@ def page() -> str:
         "coverage_outside": _outside(),
         **_foreseen(),
         "coverage_real": _real_coverage(),
-        "coverage_cells": str(len(rows_of(TABLES / "coverage.csv"))),
+        **_inside(),
         "audit_stories": _audit_stories(),
         "epm_spread": spread["EPM"],
         "fraction_spread": spread["fraction"],

@@ -203,6 +203,7 @@ def _explain(responses: Responses, options: DifficultiesOptions, as_json: bool) 
         responses.n_learners,
         answers,
         responses.origin.layout,
+        responses.guesses,
     )
     if as_json:
         echo_json({"spent": 0, "internal": True, "predictions": [row.to_json() for row in rows]})
