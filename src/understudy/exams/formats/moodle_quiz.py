@@ -66,7 +66,8 @@ def moodle_quiz(names: Sequence[str]) -> Quiz | None:
 
 
 def _responses(names: list[str], grade: int) -> list[Question]:
-    given, right = {}, {}
+    given: dict[int, int] = {}
+    right: dict[int, int] = {}
     for at, name in enumerate(names[grade + 1 :], grade + 1):
         if (found := _NUMBERED.match(name)) is not None:
             word, number = found["word"].casefold().strip(), int(found["number"])
