@@ -81,6 +81,8 @@ class ReadOptions:
     rows: RowOptions = field(default_factory=RowOptions)
     mark: PassMark = field(default_factory=PassMark)
     sheet: str | None = None
+    outcomes: Literal["needed", "wanted", "left out"] = "needed"
+    """Whether a file without a column of outcomes is refused, and whether one is looked for."""
 
     def refuse_columns(self, format: str) -> None:
         """For formats whose columns have no names to choose from."""
@@ -197,9 +199,14 @@ class EventTable:
     def settle(self, options: ReadOptions) -> None:
         """Check every row: names where they must be, outcomes as 0 and 1, times that can be read."""
         self.require_rows()
+        if options.outcomes == "left out" and "outcome" in self.columns:
+            self.frame = self.frame.drop("outcome")
+            del self.columns["outcome"]
         for role in ("learner", "action", "outcome"):
-            self._settle_empty(role, options)
-        self._settle_outcomes(options)
+            if role in self.columns:
+                self._settle_empty(role, options)
+        if "outcome" in self.columns:
+            self._settle_outcomes(options)
         if "time" in self.columns:
             self._settle_time(options)
         self.require_rows()

@@ -118,6 +118,8 @@ class Forecast:
     """The mean number of rows is within this factor of the real one, as a rule."""
     in_order: bool = False
     """Whether steps follow an order that was declared: how far off that is, is not foreseen."""
+    outcomes: bool = True
+    """Whether there are outcomes, and so difficulties."""
 
     def of(self, use: Use) -> ExpectedError:
         """The error for a use."""
@@ -132,7 +134,8 @@ class Forecast:
     @property
     def foreseen(self) -> list[Use]:
         """The uses with a forecast."""
-        return [use for use in USES if use != "steps" or not self.in_order]
+        without = {"steps"} if self.in_order else set()
+        return [use for use in USES if use not in (without if self.outcomes else {*without, "difficulties"})]
 
     def to_json(self) -> dict[str, Any]:
         """For machines."""
@@ -153,6 +156,7 @@ def forecast(
     delta: float = 0.0,
     lengths: Floats | None = None,
     in_order: bool = False,
+    outcomes: bool = True,
 ) -> Forecast:
     """What to expect of `runs-dp`, and of `markov-dp`, which is off by a little more.
 
@@ -163,7 +167,7 @@ def forecast(
     claim = RunsDP(epsilon, delta).claim(n_learners, names_found=pooled is not None)
     assert claim.rho is not None
     rho = claim.rho * (1.0 if pooled is None else 1.0 - VOCABULARY_SHARE)
-    shares = shares_for(n_learners)
+    shares = shares_for(n_learners, outcomes=outcomes)
     rho_of = {name: rho * share / sum(shares.values()) for name, share in shares.items()}
     n_rows = n_learners * max(rows_per_learner, 1.0)
     law = _usual_lengths(max(rows_per_learner, 1.0))
@@ -181,7 +185,7 @@ def forecast(
     )
 
     # Noise of slopes over curvature, which is 0.15 for a row; what a finite log tells about them is shrunk as well.
-    slopes = sum(value for name, value in rho_of.items() if name.startswith("slopes"))
+    slopes = sum(value for name, value in rho_of.items() if name.startswith("slopes")) or rho
     noise = 2.0 * n_actions * 2.0 * slope_norm(n_learners, rho) / sqrt(2.0 * slopes) / (0.15 * n_rows)
     of_difficulties = ExpectedError(
         sqrt(_drawn(noise, UNKNOWN_DIFFICULTIES) ** 2 + 0.02**2),
@@ -220,6 +224,7 @@ def forecast(
         of_steps,
         _rows_factor(n_learners, law if lengths is None else lengths, rho_of),
         in_order,
+        outcomes,
     )
 
 

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from understudy.core.privacy.noise import Noise
-from understudy.logs.generators.budget import Noisy, Spending
+from understudy.logs.generators.budget import Noisy, Spending, of_actions
 from understudy.logs.generators.calibration import CELL_NORM, RunTargets, calibrated, spread_abilities
 from understudy.logs.generators.markov_dp import (
     MOST_ABILITY,
@@ -91,7 +91,8 @@ class RunsDP(MarkovDP):
 
     @property
     def _shares(self) -> dict[str, float]:
-        return {**shares_for(self.n_learners_), **(ORDER_SHARE if self.in_order_ else {})}
+        shares = shares_for(self.n_learners_, outcomes=self.has_outcomes_)
+        return {**shares, **(ORDER_SHARE if self.in_order_ else {})}
 
     def _fit(self, log: Interactions, rng: np.random.Generator, noise: Noise) -> None:
         self.in_order_ = log.declared and log.chapters is not None
@@ -108,10 +109,11 @@ class RunsDP(MarkovDP):
         self.stay_share_, _ = self._closer(
             *self._guessed(stay_share), walks.repeats(), log.lengths, spending, "stays"
         )
-        successes = totals(log.learner, log.outcome, log.n_learners)
-        self.success_rate_, self.success_error_ = self._closer(
-            *self._guessed(self.success_rate_), successes, log.lengths, spending, "successes"
-        )
+        if self.has_outcomes_:
+            successes = totals(log.learner, log.success, log.n_learners)
+            self.success_rate_, self.success_error_ = self._closer(
+                *self._guessed(self.success_rate_), successes, log.lengths, spending, "successes"
+            )
         new, n_jumps = walks.new_jumps()
         self.new_share_, _ = self._closer(
             *USUAL_NEW, new, n_jumps, spending, "new jumps", of_rows=1.0 - self.stay_share_
@@ -200,7 +202,7 @@ class RunsDP(MarkovDP):
             easiness=self.easiness_,
             ability_spread=self.ability_spread_,
             success_rate=self.success_rate_,
-            practice=self.practice_,
+            practice=self.practice_ if self.has_outcomes_ else None,
         )
 
     def _sample(self, n_learners: int | None, rng: np.random.Generator) -> Interactions:
@@ -212,9 +214,10 @@ class RunsDP(MarkovDP):
         return Interactions(action, outcome, offsets_of(lengths), self.actions_)
 
 
-def shares_for(n_learners: int) -> dict[str, float]:
+def shares_for(n_learners: int, *, outcomes: bool = True) -> dict[str, float]:
     """What each statistic takes of the budget, of their sum, where no order is declared."""
-    return {**SHARES, **(MANY_ROUNDS if n_learners >= MANY_LEARNERS else FEW_ROUNDS)}
+    shares = {**SHARES, **(MANY_ROUNDS if n_learners >= MANY_LEARNERS else FEW_ROUNDS)}
+    return shares if outcomes else of_actions(shares)
 
 
 def _sigma(noisy: Noisy) -> float:
