@@ -9,6 +9,7 @@ from pathlib import Path
 from understudy.core.events.assistments import looks_like_assistments, read_assistments
 from understudy.core.events.datashop import looks_like_datashop, read_datashop
 from understudy.core.events.event_table import EventTable, ReadOptions
+from understudy.core.events.moodle import looks_like_moodle, read_moodle
 from understudy.core.events.slam import looks_like_slam, read_slam
 from understudy.core.events.three_line import looks_like_three_lines, read_three_line
 from understudy.core.events.xapi import read_xapi
@@ -87,6 +88,8 @@ def sniff(source: Source) -> tuple[str, str]:
     names = header_names(lines[0], separator)
     if separator == "\t" and looks_like_datashop(names):
         return "datashop", "its header has the columns of a DataShop export"
+    if looks_like_moodle(names):
+        return "moodle", "its header has the columns of a Moodle log"
     if looks_like_assistments(names):
         return "assistments", "its header has order_id, user_id, correct and a skill"
     if {"user", "item", "skill", "correct"} <= {plain(name) for name in names}:
@@ -166,6 +169,10 @@ _READERS: dict[str, Callable[[Source, ReadOptions], EventTable]] = {
     "csv": lambda source, options: read_table(table_in(source), options),
     "datashop": lambda source, options: read_datashop(table_in(source, "\t"), options),
     "excel": lambda source, options: read_table(read_workbook(source, options.sheet), options),
+    "moodle": lambda source, options: read_moodle(
+        read_workbook(source, options.sheet) if source.data.startswith(EXCEL_MAGICS) else table_in(source),
+        options,
+    ),
     "parquet": lambda source, options: read_table(read_parquet(source), options),
     "slam": lambda source, options: read_slam(_text(source), options),
     "three-line": lambda source, options: read_three_line(_text(source), options),
