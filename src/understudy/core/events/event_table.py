@@ -227,6 +227,8 @@ class EventTable:
                 self._settle_empty(role, options)
         if "outcome" in self.columns:
             self._settle_outcomes(options)
+        else:
+            self.notes.append("The log is read without outcomes.")
         if "time" in self.columns:
             self._settle_time(options)
         self.require_rows()
@@ -362,10 +364,12 @@ class EventTable:
         )
         self.notes.append(f"The rows of each learner are in the order of column '{name}'.")
         if given is None and first_day is not None:
-            self.notes.append(
-                f"A time without a year lies in a year that begins on {first_day:%d %B}, unless another first day is "
-                "declared."
-            )
+            with_year = read_each_time(cells, unit=unit, order=options.rows.date_order, since_start=asked)
+            if n_yearless := with_year.null_count() - times.null_count():
+                self.notes.append(
+                    f"{counted(n_yearless, 'time')} without a year: each lies in a year that begins on "
+                    f"{first_day.day} {first_day:%B}, unless another first day is declared."
+                )
         if counts_from_a_start(self.frame["time"]):
             self.notes.append(
                 f"Times in column '{name}' count from a start of their own: they have no date, and only their order "

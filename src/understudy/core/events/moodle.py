@@ -13,7 +13,8 @@ from datetime import date
 import polars as pl
 
 from understudy.core.events.event_table import EventTable, ReadOptions
-from understudy.core.files.columns import FULL_NAMES, Columns, choose_columns, plain, reject_duplicates
+from understudy.core.events.log_columns import log_columns
+from understudy.core.files.columns import FULL_NAMES, Columns, plain
 from understudy.core.files.tables import Table
 
 _CONTEXTS = ("eventcontext", "ereigniskontext", "contextedelévénement", "contextodelevento")
@@ -36,7 +37,6 @@ def looks_like_moodle(names: Sequence[str]) -> bool:
 
 def read_moodle(table: Table, options: ReadOptions) -> EventTable:
     """One row per event of a person; the action is the part of the course."""
-    reject_duplicates(table.names, table.file)
     defaults = Columns(
         **{
             role: _named(table.names, known)
@@ -44,9 +44,7 @@ def read_moodle(table: Table, options: ReadOptions) -> EventTable:
         },
         time=_named(table.names, _TIMES),
     )
-    positions = choose_columns(
-        table.names, options.columns, table.file, defaults=defaults, required=("learner", "action")
-    )
+    positions = log_columns(table, options, defaults)
     if options.columns.item is None:
         positions.pop("item", None)
     events = EventTable.from_table(table, positions, options)

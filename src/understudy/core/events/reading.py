@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
 from pathlib import Path
 
 from understudy.core.events.assistments import looks_like_assistments, read_assistments
 from understudy.core.events.datashop import looks_like_datashop, read_datashop
 from understudy.core.events.event_table import EventTable, ReadOptions
+from understudy.core.events.log_columns import log_columns
 from understudy.core.events.moodle import looks_like_moodle, read_moodle
 from understudy.core.events.slam import looks_like_slam, read_slam
 from understudy.core.events.three_line import looks_like_three_lines, read_three_line
 from understudy.core.events.xapi import read_xapi
-from understudy.core.files.columns import REQUIRED, Columns, choose_columns, plain, reject_duplicates
+from understudy.core.files.columns import Columns, plain
 from understudy.core.files.delimited import (
     SEPARATORS,
     guess_separator,
@@ -22,7 +22,6 @@ from understudy.core.files.delimited import (
     table_in,
 )
 from understudy.core.files.source import Guess, Source, Text, decode, first_lines, open_source
-from understudy.core.files.suggestions import with_suggestions
 from understudy.core.files.tables import MAGIC as PARQUET_MAGIC
 from understudy.core.files.tables import Table, read_parquet
 from understudy.core.files.workbooks import MAGICS as EXCEL_MAGICS
@@ -37,32 +36,7 @@ USER_ITEM_SKILL = Columns(learner="user", action="skill", outcome="correct", ite
 
 def read_table(table: Table, options: ReadOptions, *, defaults: Columns | None = None) -> EventTable:
     """The rows of a table with one attempt per row."""
-    reject_duplicates(table.names, table.file)
-    choose = partial(choose_columns, table.names, options.columns, table.file, defaults=defaults or Columns())
-    try:
-        positions = choose(required=REQUIRED if options.outcomes == "needed" else ("learner", "action"))
-    except DataError as error:
-        raise with_suggestions(error, table, mark=options.mark) from None
-    events = EventTable.from_table(table, positions, options)
-    if options.outcomes == "wanted" and "outcome" not in positions:
-        try:
-            choose(required=REQUIRED)
-        except DataError as error:
-            _refuse_overlooked(with_suggestions(error, table, mark=options.mark))
-        events.notes.append("No column of outcomes was found: the log is read without them.")
-    return events
-
-
-def _refuse_overlooked(error: DataError) -> None:
-    """Ask about a column that looks like outcomes, instead of leaving it out in silence."""
-    if "outcome" in error.fields.get("suggested", ()):
-        raise DataError(
-            error.message,
-            hint=f"{error.hint} Or declare that the log has no outcomes.",
-            code=error.code,
-            settings=(*error.settings, "no_outcomes"),
-            **error.fields,
-        )
+    return EventTable.from_table(table, log_columns(table, options, defaults), options)
 
 
 def sniff(source: Source) -> tuple[str, str]:
