@@ -14,27 +14,26 @@ _WITHOUT_OUTCOMES = ("learner", "action")
 
 
 def log_columns(table: Table, options: ReadOptions, defaults: Columns | None = None) -> dict[str, int]:
-    """The position of each role's column; an error says what columns look like that were not found."""
+    """The position of each role's column; an error says what columns look like that were not found.
+
+    A log may lack outcomes. But a column that looks like them is asked about: that there are none is then for the user
+    to say.
+    """
     reject_duplicates(table.names, table.file)
     choose = partial(choose_columns, table.names, options.columns, table.file, defaults=defaults or Columns())
     try:
-        positions = choose(required=REQUIRED if options.outcomes == "needed" else _WITHOUT_OUTCOMES)
-        if options.outcomes == "wanted" and "outcome" not in positions:
-            _ask_about_outcomes(table, options, choose)
-    except DataError as error:
-        raise with_suggestions(error, table, mark=options.mark) from None
-    return positions
-
-
-def _ask_about_outcomes(table: Table, options: ReadOptions, choose: partial[dict[str, int]]) -> None:
-    """Ask about a column that looks like outcomes: that a log has none is for the user to say then."""
-    try:
-        choose(required=REQUIRED)
+        return choose(required=_WITHOUT_OUTCOMES if options.outcomes == "left out" else REQUIRED)
     except DataError as error:
         looked = with_suggestions(error, table, mark=options.mark)
-        if "outcome" in looked.fields.get("suggested", ()):
-            settings = (*error.settings, "no_outcomes")
-            hint = f"{error.hint} Or declare that the log has no outcomes."
-            raise DataError(
-                error.message, hint=hint, code=error.code, settings=settings, **error.fields
-            ) from None
+    lacking, suggested = looked.fields.get("roles", ()), looked.fields.get("suggested", ())
+    if options.outcomes != "wanted" or "outcome" not in lacking or "column" in looked.fields:
+        raise looked
+    if list(lacking) == ["outcome"] and "outcome" not in suggested:
+        return choose(required=_WITHOUT_OUTCOMES)
+    raise DataError(
+        looked.message,
+        hint=f"{looked.hint} Or declare that the log has no outcomes.",
+        code=looked.code,
+        settings=(*looked.settings, "no_outcomes"),
+        **looked.fields,
+    )
