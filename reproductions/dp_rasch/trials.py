@@ -173,9 +173,9 @@ def chances(fitted: Fitted, correct: NDArray[np.int8], way: str) -> Floats:
 
 
 def posterior_chances(fitted: Fitted, correct: NDArray[np.int8]) -> Floats:
-    """The chances of `difficulty.ability.abilities`, without the rest of its results.
+    """The chances of `exams.posterior.abilities`, without the rest of its results.
 
-    Item i counts with k_i = 1 / sqrt(1 + pi s_i^2 / 8) (`ability.slope`). The likelihood of ability
+    Item i counts with k_i = 1 / sqrt(1 + pi s_i^2 / 8) (`posterior.slope`). The likelihood of ability
     t is exp(t * sum of k_i over right answers) / product of (1 + exp(k_i (t - d_i))), up to a
     constant, so one number stands for a student's answers.
     """

@@ -10,7 +10,7 @@ import pytest
 from tests.exams.support.made_difficulties import make_difficulties, write_difficulties
 from tests.support.command import run
 from understudy.core.privacy.guarantee import Guarantee
-from understudy.exams.ability import abilities
+from understudy.exams.posterior import abilities
 from understudy.exams.responses import Responses
 from understudy.exams.student_page import read_strings
 

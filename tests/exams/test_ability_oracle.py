@@ -8,7 +8,7 @@ import pytest
 from scipy import integrate, optimize, special, stats
 
 from tests.exams.support.made_difficulties import make_difficulties
-from understudy.exams.ability import abilities, at_least, slope
+from understudy.exams.posterior import abilities, at_least, slope
 from understudy.exams.responses import Responses
 from understudy.exams.simulate import Exam
 

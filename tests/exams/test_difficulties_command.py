@@ -92,6 +92,28 @@ def test_published_methods_say_why_they_promise_nothing(exam, method):
     assert content["guarantee"]["formal"] is False
 
 
+def test_the_penalty_of_published_methods_is_given_or_chosen(exam):
+    (exam / "public.csv").write_text((exam / "exam.csv").read_text(), encoding="utf-8")
+    published = ("exam.csv", "--epsilon", 1, "-m", "objective")
+    for name, more in {
+        "printed": ("--penalty", "0.01"),
+        "chosen": ("--penalty", "choose"),
+        "public": ("--penalty-from", "public.csv"),
+    }.items():
+        done = difficulties(exam, *published, *more, "-o", f"{name}.json")
+        assert done.returncode == 0, done.stderr
+        assert "no formal guarantee (for comparison only" in done.stdout
+    written = {
+        name: json.loads((exam / f"{name}.json").read_text()) for name in ("printed", "chosen", "public")
+    }
+    sources = {name: content["provenance"]["penalty"]["source"] for name, content in written.items()}
+    assert sources["printed"] == "as printed in the paper"
+    assert "no formal guarantee" in sources["chosen"]
+    assert sources["public"] == "chosen on public responses"
+    explained = difficulties(exam, *published, "--penalty", "0.01", "--explain")
+    assert explained.returncode == 0, explained.stderr
+
+
 def test_explain_spends_and_writes_nothing(exam):
     done = difficulties(exam, "exam.csv", "--explain")
     assert done.returncode == 0, done.stderr
@@ -114,6 +136,8 @@ def test_explain_spends_and_writes_nothing(exam):
         (["--epsilon", "1", "-o", "nowhere/d.json"], 2, "no folder"),
         (["--epsilon", "1", "-o", "d.json", "-m", "magic"], 2, "no method"),
         (["--epsilon", "1", "-o", "d.json", "--ability-sd", "wide"], 2, "estimate"),
+        (["--epsilon", "1", "-o", "d.json", "--penalty", "0.02"], 2, "the method knorm has none"),
+        (["-m", "joint", "-o", "d.json", "--penalty-from", "missing.csv"], 2, "missing.csv"),
         (["--epsilon", "1", "-o", "d.json", "--prior", "0"], 2, "MEAN,SD"),
         (["--epsilon", "1", "-o", "d.json", "--items", "missing.txt"], 2, "no file"),
         (

@@ -102,7 +102,9 @@ def forecast(
 
     def settled(method: str, epsilon: float) -> DifficultiesPlan:
         delta = options.delta if method == "gaussian" else None
-        asked = replace(options, epsilon=epsilon, method=method, delta=delta, risk="")
+        asked = replace(
+            options, epsilon=epsilon, method=method, delta=delta, risk="", penalty=None, penalty_from=None
+        )
         return plan(asked, n_items, n_learners, layout)
 
     used = str(options.method) if options.method in PRIVATE else PRIVATE[0]

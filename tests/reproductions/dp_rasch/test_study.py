@@ -35,7 +35,7 @@ from understudy.core.engine.progress import reported_by
 from understudy.core.privacy.guarantee import Guarantee
 from understudy.core.privacy.noise import seeded_noise
 from understudy.errors import DataError, UsageError
-from understudy.exams import ability as product
+from understudy.exams import posterior as product
 from understudy.exams.difficulties import DifficultiesOptions, fit_difficulties, plan
 from understudy.exams.released_file import Ability, Difficulties, Item
 from understudy.exams.responses import Responses

@@ -46,6 +46,7 @@ _DOUBT_OF_MEAN = 1.25
 _USUAL_SD, _DOUBT_OF_SD = 1.5, 0.6
 _SDS = np.geomspace(0.4, 4.5, 9)
 _LEAST_SD, _MOST_SD = 0.3, 5.0
+_ROUNDS_OF_SDS = 5
 # The sd at which likely chances are searched for; any would do.
 _REFERENCE_SD = 1.5
 _RATE_MEANS = expit(np.linspace(-6.0, 6.0, 25))
@@ -86,7 +87,8 @@ class Estimate:
     """Posterior means and standard deviations; `chance` is a random learner's at each item.
 
     `order_error` is the standard error without what moves or stretches all items together (the doubt about the
-    learners and about sd): it is what the order of two items depends on.
+    learners and about sd): it is what the order of two items depends on. `log_sd_error` is the doubt about the
+    logarithm of sd.
     """
 
     difficulty: Floats
@@ -95,6 +97,7 @@ class Estimate:
     chance: Floats
     prior: Prior
     ability_sd: float
+    log_sd_error: float = 0.0
 
 
 def estimate_difficulties(
@@ -108,13 +111,18 @@ def estimate_difficulties(
     laws = None if prior is not None else _likely_laws(points)
     if ability_sd is not None:
         return _mixture([_given_sd(points, ability_sd, prior, laws)], np.zeros(1))
-    coarse = [_given_sd(points, float(sd), prior, laws) for sd in _SDS]
-    weight = _weights(points, coarse)
-    centre, width = _moments(weight, np.log(_SDS))
-    logs = centre + max(width, 0.02) * np.linspace(-2.5, 2.5, 9)
-    sds = np.unique(np.clip(np.exp(logs), _LEAST_SD, _MOST_SD))
-    fine = [_given_sd(points, float(sd), prior, laws) for sd in sds]
-    return _mixture(fine, np.log(_weights(points, fine)))
+    logs = np.log(_SDS)
+    for closer in range(_ROUNDS_OF_SDS):
+        found = [_given_sd(points, float(sd), prior, laws) for sd in np.exp(logs)]
+        weight = _weights(points, found)
+        centre, width = _moments(weight, logs)
+        step = float(np.diff(logs).min(initial=math.inf))
+        if closer and width > step:
+            break
+        # What is narrower than the step of the grid may lie anywhere between two of its points.
+        logs = centre + max(width, step / 2.0, 1e-3) * np.linspace(-2.5, 2.5, 9)
+        logs = np.unique(np.clip(logs, math.log(_LEAST_SD), math.log(_MOST_SD)))
+    return _mixture(found, np.log(weight))
 
 
 @dataclass(frozen=True, eq=False)
@@ -332,9 +340,11 @@ def _mixture(found: list[_GivenSd], log_weight: Floats) -> Estimate:
     prior = Prior(
         float(weight @ [fit.prior.mean for fit in found]), float(weight @ [fit.prior.spread for fit in found])
     )
-    sd = math.exp(float(weight @ [math.log(fit.sd) for fit in found]))
+    log_sd, log_sd_error = _moments(weight, np.log([fit.sd for fit in found]))
     chance = weight @ np.array([fit.chance for fit in found])
-    return Estimate(difficulty, np.sqrt(alone + together), np.sqrt(alone), chance, prior, sd)
+    return Estimate(
+        difficulty, np.sqrt(alone + together), np.sqrt(alone), chance, prior, math.exp(log_sd), log_sd_error
+    )
 
 
 @dataclass(frozen=True)

@@ -60,6 +60,11 @@ class ResponseOptions(RowOptions):
         "Share of an item's points from which on it counts as correct. Or, where answers are grades or points without "
         "a maximum, the number up to which ('<=4') or from which on ('>=50') they do.",
     ] = 0.5
+    points: Annotated[
+        float | None,
+        "Count the points of a sheet instead of right and wrong (partial credit): the step in which they are given, "
+        "such as 1 or 0.5. The maxima come from the header or the list of items.",
+    ] = None
     attempts: Annotated[
         Attempt | None,
         "Which of several attempts at an item counts (default: the first one of a log; an error elsewhere).",
@@ -90,6 +95,19 @@ class ResponseOptions(RowOptions):
                 hint="half of the points, or 50 %, are 0.5; a number of points is written '>=50', and a grade of which "
                 "1 is the best '<=4'.",
                 settings=("pass_share",),
+            )
+
+        if self.points is not None and not 0.01 <= self.points <= 1000:
+            raise UsageError(
+                f"points in steps of {self.points:g} were asked for.",
+                hint="a step is a number from 0.01 to 1000: 1, or 0.5 where halves are given.",
+                settings=("points",),
+            )
+        if self.points is not None and self.mark.points is not None:
+            raise UsageError(
+                f"points count as they are, but the mark '{self.pass_share}' makes right and wrong of them.",
+                hint="leave one of them out.",
+                settings=("points", "pass_share"),
             )
 
     @property
@@ -136,6 +154,11 @@ def read_responses(
         listed = read_items(Path(options.items))
     elif options.items is not None:
         listed = dict.fromkeys(options.items)
+    return responses_in(path, options, listed, keep_names)
+
+
+def responses_in(path: Path, options: ResponseOptions, listed: Items | None, keep_names: bool) -> Responses:
+    """The responses in a file to `listed` items, each with the points that it gives at most if that is known."""
     found = _read(path, options, listed, keep_names)
     if options.mark.points is not None:
         found = replace(found, origin=replace(found.origin, pass_share=str(options.mark)))
@@ -212,6 +235,7 @@ def _read(path: Path, options: ResponseOptions, items: Items | None, keep_names:
         note = f"Read as {format}, as asked."
     if format not in _TABLES:
         _refuse_layout(format, layout)
+        _refuse_points(options, f"a log of format {format}")
         return _from_log(path, options, keep_names)
     refuse_sheet(options.sheet, format)
     table = _table(source, format, options.sheet, known=options.format is None)
@@ -219,6 +243,7 @@ def _read(path: Path, options: ResponseOptions, items: Items | None, keep_names:
     if layout is None:
         layout = "long" if looks_long(table.names, options.columns) else "wide"
     if layout == "long":
+        _refuse_points(options, "a list with one row per answer")
         wanted = options.for_answers(withdrawn)
         found = read_long(table, wanted, options.attempts, keep_names=keep_names)
     else:
@@ -237,11 +262,29 @@ def _read(path: Path, options: ResponseOptions, items: Items | None, keep_names:
             )
         sheet = typed_parquet(table, source) if isinstance(table, ParquetTable) else table
         try:
-            found = read_wide(sheet, options.columns, withdrawn, options.mark, items, keep_names=keep_names)
+            found = read_wide(
+                sheet,
+                options.columns,
+                withdrawn,
+                options.mark,
+                items,
+                keep_names=keep_names,
+                step=options.points,
+            )
         except DataError as error:
             raise with_suggestions(error, table, {"action": "item"}, options.mark) from None
     origin = replace(found.origin, path=path, format=format, notes=(note, *found.origin.notes))
     return replace(found, origin=origin, simulated=is_simulated(path))
+
+
+def _refuse_points(options: ResponseOptions, found: str) -> None:
+    if options.points is not None:
+        raise UsageError(
+            f"points were asked for, but this is {found}.",
+            hint="points count in a sheet with one row per learner; leave them out here.",
+            code="points-need-a-sheet",
+            settings=("points",),
+        )
 
 
 def _refuse_layout(format: str, layout: str | None) -> None:
