@@ -24,7 +24,7 @@ from understudy.core.privacy.spending import Account
 from understudy.errors import DataError
 from understudy.logs.audit import Audit
 from understudy.logs.audit import audit as audit_logs
-from understudy.logs.expectation import Goal, expectation_figure, expectations, reach
+from understudy.logs.expectation import Goal, expectation_figure, expectations, reach, without_jumps
 from understudy.logs.generators.forecast import USES, ExpectedError, Use, success_points
 from understudy.logs.generators.generator import Generator
 from understudy.logs.generators.markov_dp import MarkovDP
@@ -487,6 +487,8 @@ def _explain(
         for error in (now.of(use),)
     ]
     typer.echo(f"Of what is off at epsilon {now.risk.epsilon:g}: {'; '.join(parts)}.")
+    if isinstance(like, RunsDP) and (words := without_jumps(forecasts)):
+        typer.echo(words)
     for each in reached:
         typer.echo(f"{str(each)[0].upper()}{str(each)[1:]}")
     typer.echo(f"Figure: {folder / (out.name + '-explained.svg')}")

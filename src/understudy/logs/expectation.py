@@ -82,6 +82,18 @@ def expectations(log: Interactions, generator: Generator, drawn: int | None = No
     return [expected_of(log, epsilon, like=method, drawn=drawn) for epsilon in epsilons]
 
 
+def without_jumps(forecasts: Sequence[Forecast]) -> str:
+    """At which epsilons `runs-dp` will not ask which action follows which, in a sentence; nothing if it always does."""
+    few = [each.risk.epsilon for each in forecasts if not each.jumps_asked]
+    if not few:
+        return ""
+    instead = "the declared order" if forecasts[0].in_order else "how often actions are attempted"
+    return (
+        f"Up to epsilon {max(few):g} so few learners cannot tell which action follows which: it is not asked for, "
+        f"steps follow {instead}, and its budget goes to shares of actions."
+    )
+
+
 def expectation_figure(forecasts: Sequence[Forecast]) -> Figure:
     """Expected errors against epsilon, all of them in percentage points."""
     looks = {

@@ -118,6 +118,8 @@ class Forecast:
     """The mean number of rows is within this factor of the real one, as a rule."""
     in_order: bool = False
     """Whether steps follow an order that was declared: how far off that is, is not foreseen."""
+    jumps_asked: bool = True
+    """Whether `runs-dp` asks which action follows which: not where the answer would be noise."""
     outcomes: bool = True
     """Whether there are outcomes, and so difficulties."""
 
@@ -142,7 +144,7 @@ class Forecast:
         errors: dict[str, Any] = {
             use: self.of(use).to_json() if use in self.foreseen else None for use in USES
         }
-        return {**vars(self.risk), **errors, "rows_factor": self.rows_factor}
+        return {**vars(self.risk), **errors, "rows_factor": self.rows_factor, "jumps_asked": self.jumps_asked}
 
 
 def forecast(
@@ -167,7 +169,7 @@ def forecast(
     claim = RunsDP(epsilon, delta).claim(n_learners, names_found=pooled is not None)
     assert claim.rho is not None
     rho = claim.rho * (1.0 if pooled is None else 1.0 - VOCABULARY_SHARE)
-    shares = shares_for(n_learners, outcomes=outcomes)
+    shares = shares_for(n_learners, n_actions if pooled is None else None, claim.rho, outcomes=outcomes)
     rho_of = {name: rho * share / sum(shares.values()) for name, share in shares.items()}
     n_rows = n_learners * max(rows_per_learner, 1.0)
     law = _usual_lengths(max(rows_per_learner, 1.0))
@@ -198,8 +200,12 @@ def forecast(
     norm = choose_norm(
         runs**RUN_NORM_GROWS, n_learners * law, n_rows * (1.0 - USUAL_STAYS), n_actions, rho_of["runs"]
     )
-    noise = max(JUMP_NORM * norm, 1.0) / sqrt(rho_of["jumps"]) / (n_rows * (1.0 - USUAL_STAYS) / n_actions)
-    hidden = UNKNOWN_STEPS * 25.0 * noise / (1.0 + 25.0 * noise)
+    hidden = UNKNOWN_STEPS
+    if "jumps" in rho_of:
+        noise = (
+            max(JUMP_NORM * norm, 1.0) / sqrt(rho_of["jumps"]) / (n_rows * (1.0 - USUAL_STAYS) / n_actions)
+        )
+        hidden *= 25.0 * noise / (1.0 + 25.0 * noise)
     of_steps = ExpectedError(
         _below(sqrt(of_shares.noise**2 + hidden**2)), _below(2.3 * sqrt(n_actions / n_rows)), UNKNOWN_STEPS
     )
@@ -224,6 +230,7 @@ def forecast(
         of_steps,
         _rows_factor(n_learners, law if lengths is None else lengths, rho_of),
         in_order,
+        "jumps" in rho_of,
         outcomes,
     )
 
