@@ -9,6 +9,7 @@ import pytest
 
 from tests.support.command import run
 from understudy.core.privacy.ledger import Ledger
+from understudy.exams import forecast
 from understudy.exams.released_file import Difficulties
 from understudy.exams.simulate import Exam
 
@@ -123,6 +124,24 @@ def test_explain_spends_and_writes_nothing(exam):
         r"\n5 in 100 +\d+ in 100 +1 in 100 +\d\.\d+ +\S+ +\d\.\d+ +(gaussian|knorm)", done.stdout
     )
     assert sorted(path.name for path in exam.iterdir()) == ["exam.csv"]
+
+
+def test_explain_proposes_the_method_with_less_noise(tmp_path, monkeypatch):
+    monkeypatch.setattr(forecast, "_N_EXAMS", 2)
+    monkeypatch.setattr(forecast, "EPSILONS", (1.0,))
+    monkeypatch.setattr(forecast, "RISKS", ())
+    matrix = Exam(40, 90).simulate(np.random.default_rng(1)).responses.correct.tolist()
+    write(
+        tmp_path / "exam.csv",
+        ["student", *(f"task {i + 1}" for i in range(90))],
+        [[f"s{n}", *row] for n, row in enumerate(matrix)],
+    )
+    done = difficulties(tmp_path, "exam.csv", "--explain", "--epsilon", 1)
+    assert "if you choose it (--method gaussian)" in done.stdout
+    # What it proposes runs as it is printed.
+    done = difficulties(tmp_path, "exam.csv", "--explain", "--epsilon", 1, "--method", "gaussian")
+    assert done.returncode == 0, done.stderr
+    assert "(--method" not in done.stdout
 
 
 @pytest.mark.parametrize(

@@ -203,6 +203,7 @@ def _explain(responses: Responses, options: DifficultiesOptions, as_json: bool) 
         responses.n_learners,
         answers,
         responses.origin.layout,
+        responses.guesses,
     )
     if as_json:
         echo_json({"spent": 0, "internal": True, "predictions": [row.to_json() for row in rows]})
@@ -252,7 +253,7 @@ def _print_abilities(report: AbilityReport) -> None:
                         if row["ability"] is None
                         else [
                             f"{row['ability']:.2f}",
-                            f"{row['low']:.2f} to {row['high']:.2f}",
+                            "–" if row["low"] is None else f"{row['low']:.2f} to {row['high']:.2f}",
                             f"{100 * row['pass_chance']:.0f} %",
                         ]
                     ),

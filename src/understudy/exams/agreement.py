@@ -107,8 +107,3 @@ def expected_agreement(
     scale = n_learners / (1.0 - _least(fewest))
     total = scale * ((1.0 - few) * mean - _least(fewest)) - 0.5
     return total, scale**2 * (scatter / n_learners + doubt + (few * mean) ** 2) + 1.0 / 12.0
-
-
-def log_density(value: float, mean: float, variance: float) -> float:
-    """Of a normal variable."""
-    return -0.5 * (value - mean) ** 2 / variance - 0.5 * math.log(variance)

@@ -22,7 +22,7 @@ from understudy.core.privacy.guarantee import Guarantee
 from understudy.core.privacy.noise import Noise
 from understudy.core.privacy.spending import Account, Spending
 from understudy.errors import DataError, UsageError
-from understudy.exams.estimation import NOT_PRIVATE, PUBLISHED, WITH_POINTS, Estimation
+from understudy.exams.estimation import NOT_PRIVATE, PRIVATE, PUBLISHED, WITH_POINTS, Estimation
 from understudy.exams.estimators.chances import Answering, chance_curve, mean_chances
 from understudy.exams.estimators.choice import PENALTIES, SPREADS, check_choice, choose_spread
 from understudy.exams.estimators.conditional import fit_conditional
@@ -40,7 +40,13 @@ from understudy.exams.ranking import in_words, points_in_words, rank_items
 from understudy.exams.released_file import Ability, Difficulties, Item
 from understudy.exams.responses import Points, Responses
 from understudy.exams.totals_in_file import TotalsInFile
-from understudy.exams.totals_mechanism import Measurement, Missing, NoisyTotals, choose_measurement
+from understudy.exams.totals_mechanism import (
+    Measurement,
+    Missing,
+    NoisyTotals,
+    below_guess,
+    choose_measurement,
+)
 
 Floats = NDArray[np.float64]
 
@@ -185,7 +191,32 @@ def plan_for(responses: Responses, options: Estimation) -> DifficultiesPlan:
             settings=("items", "public_items"),
         )
     _refuse_one_learner(responses)
+    _check_choices(responses, options)
     return planned
+
+
+def _check_choices(responses: Responses, options: Estimation) -> None:
+    if responses.guesses is None or not any(responses.guesses):
+        return
+    if options.guess:
+        raise UsageError(
+            f"a chance of guessing of {options.guess:g} was given for all items, and the list of items has choices.",
+            hint="leave one of them out.",
+            settings=("guess", "items"),
+        )
+    if options.method not in PRIVATE:
+        raise UsageError(
+            f"the list of items has choices, but the method {options.method} fits items that are not guessed.",
+            hint="choose the method knorm or gaussian with an epsilon, or leave the choices out.",
+            settings=("items", "method"),
+        )
+    if responses.points is not None:
+        raise UsageError(
+            "the list of items has choices, but difficulties of items with points know no guessing.",
+            hint="leave the choices out, or the points: items then are right or wrong.",
+            code="no-points",
+            settings=("items", "points"),
+        )
 
 
 def _refuse_one_learner(responses: Responses) -> None:
@@ -264,8 +295,9 @@ class _Fit:
     """Difficulties (infinite where unbounded, nan where unknown), standard errors (nan where unknown).
 
     `order_error` leaves out of them what moves all items together; the order of items rests on it. `chance` is that
-    of a learner drawn at random, None where it follows from the distribution of abilities. `totals` are what a
-    private fit rests on: with them releases of several schools can be combined.
+    of a learner drawn at random, None where it follows from the distribution of abilities. `below_guess` counts items
+    that were solved less often than their `guess` explains. `totals` are what a private fit rests on: with them
+    releases of several schools can be combined.
     """
 
     difficulty: Floats
@@ -273,7 +305,8 @@ class _Fit:
     ability: Ability
     prior: Prior | None = None
     order_error: Floats | None = None
-    guess: float = 0.0
+    guess: Floats | None = None
+    below_guess: int = 0
     discrimination: Floats | None = None
     credits: tuple[Floats, ...] = ()
     reused: Reused | None = None
@@ -300,7 +333,8 @@ def _private(responses: Responses, plan: DifficultiesPlan, noise: Noise, rng: np
         sd, source = float(options.ability_sd or 1.0), "declared"
     else:
         source = "estimated privately, along with the items" if totals.agreement else "what is usual"
-    answering = Answering(float(options.guess), options.discrimination_spread)
+    guess = _guesses(responses, options)
+    answering = Answering(guess, options.discrimination_spread)
     estimate = estimate_difficulties(totals, sd, options.expected, answering)
     fit = _Fit(
         estimate.difficulty,
@@ -308,7 +342,8 @@ def _private(responses: Responses, plan: DifficultiesPlan, noise: Noise, rng: np
         Ability(0.0, round(estimate.ability_sd, 6), source),
         prior=estimate.prior,
         order_error=estimate.order_error,
-        guess=float(options.guess),
+        guess=guess,
+        below_guess=below_guess(totals, guess),
         totals=totals,
         log_sd_error=estimate.log_sd_error,
     )
@@ -356,6 +391,13 @@ def _private_points(
         credits=estimate.credits,
     )
     return _with_earlier(fit, responses, options)
+
+
+def _guesses(responses: Responses, options: Estimation) -> Floats:
+    """The chance of a right answer without knowing it, of each item: by its choices, or as declared for all."""
+    if responses.guesses is not None:
+        return np.array(responses.guesses)
+    return np.full(responses.n_items, float(options.guess))
 
 
 def _marginal(responses: Responses, plan: DifficultiesPlan, noise: Noise, rng: np.random.Generator) -> _Fit:
@@ -512,7 +554,8 @@ def _item(name: str, points: Points | None, fit: _Fit, place: int, rank_from: in
     else:
         beyond = min(max(difficulty - fit.ability.mean, -15.0), 15.0)
         know = min(max(float(chance_curve(slope * fit.ability.sd)(slope * beyond)), 0.0), 1.0)
-    chance = fit.guess + (1.0 - fit.guess) * know
+    guess = 0.0 if fit.guess is None else round(float(fit.guess[place]), 6)
+    chance = guess + (1.0 - guess) * know
     return Item(
         name,
         round(difficulty, 6),
@@ -521,7 +564,7 @@ def _item(name: str, points: Points | None, fit: _Fit, place: int, rank_from: in
         in_words(chance),
         rank_from,
         rank_to,
-        guess=fit.guess,
+        guess=guess,
         discrimination=round(slope, 6),
     )
 
@@ -551,6 +594,7 @@ def _provenance(responses: Responses, plan: DifficultiesPlan, fit: _Fit, card: s
         "simulated": responses.simulated,
         "pass_share": responses.origin.pass_share,
         "discrimination_spread": options.discrimination_spread,
+        "items_below_guess": fit.below_guess,
         "card": card,
         "made": datetime.now(UTC).date().isoformat(),
         "understudy": understudy.__version__,

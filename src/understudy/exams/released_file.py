@@ -161,13 +161,19 @@ class Difficulties:
         """What the teacher must know before the difficulties leave, for people."""
         if not self.guarantee.formal:
             return ["NOT PRIVATE: keep it inside; the method knorm with an epsilon makes it private."]
+        found = []
         errors = [item.standard_error for item in self.items if item.standard_error is not None]
         if errors and statistics.median_high(errors) > 1.0:
-            return [
+            found.append(
                 "With so few learners and this epsilon nearly everything is noise: half of the items have a standard "
                 "error above 1."
-            ]
-        return []
+            )
+        if below := self.provenance.get("items_below_guess"):
+            found.append(
+                f"{below} items were solved clearly less often than guessing alone would: the declared chance of "
+                "guessing does not fit, and difficulties far out with large errors are its work."
+            )
+        return found
 
     @property
     def has_points(self) -> bool:

@@ -73,7 +73,8 @@ class Responses:
     by the user, and does not depend on what the learners did. `origin` is the file that they
     were read from.
 
-    With `points`, answers have points: the matrix holds how many steps of an item's points a learner has.
+    With `points`, answers have points: the matrix holds how many steps of an item's points a learner has. `guesses`
+    are the items' chances of a right answer without knowing it, as declared with the list of items.
     """
 
     correct: NDArray[np.int8]
@@ -82,6 +83,7 @@ class Responses:
     simulated: bool = False
     origin: ExamOrigin = field(default_factory=ExamOrigin)
     points: tuple[Points, ...] | None = None
+    guesses: tuple[float, ...] | None = None
 
     def __post_init__(self) -> None:
         if self.correct.ndim != 2 or self.correct.dtype != np.int8:
@@ -90,6 +92,10 @@ class Responses:
             raise DataError(f"responses to {self.correct.shape[1]} items have {len(self.items)} names.")
         if len(set(self.items)) < len(self.items):
             raise DataError("two items of the responses have the same name.")
+        if self.guesses is not None and len(self.guesses) != len(self.items):
+            raise DataError(
+                f"the choices of {len(self.guesses)} items were given, but there are {len(self.items)}."
+            )
         if self.points is not None:
             self._check_points(self.points)
         elif self.correct.size and not (self.correct.min() >= NOT_ANSWERED and self.correct.max() <= 1):
@@ -181,7 +187,15 @@ class Responses:
         origin = replace(self.origin, dropped=())
         known = None if self.points is None else dict(zip(self.items, self.points, strict=True))
         points = None if known is None else tuple(known.get(name, Points()) for name in names)
-        return replace(self, correct=matrix, items=tuple(names), declared=True, origin=origin, points=points)
+        return replace(
+            self,
+            correct=matrix,
+            items=tuple(names),
+            declared=True,
+            origin=origin,
+            points=points,
+            guesses=None,
+        )
 
     def select(self, learners: ArrayLike) -> Responses:
         """The responses of some learners, by position or mask; the items stay."""

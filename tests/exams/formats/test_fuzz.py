@@ -23,7 +23,8 @@ from tests.support.fuzz import (
 )
 from tests.support.workbook import workbook
 from understudy.core.events.reading import formats
-from understudy.exams.formats.reading import read_items, read_responses
+from understudy.exams.formats.item_list import read_items
+from understudy.exams.formats.reading import read_responses
 from understudy.exams.responses import Responses
 
 READER = Reader(
@@ -150,4 +151,4 @@ def test_a_list_of_items_as_a_spreadsheet_saves_it(tmp_path):
     (tmp_path / "items.txt").write_bytes("\ufeffÜbung 1\r\nÜbung 2\r\n\r\n".encode())
     (tmp_path / "latin.txt").write_bytes("Übung 1\nÜbung 2\n".encode("cp1252"))
     for name in ("items.txt", "latin.txt"):
-        assert list(read_items(tmp_path / name)) == ["Übung 1", "Übung 2"]
+        assert list(read_items(tmp_path / name).points) == ["Übung 1", "Übung 2"]

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -15,7 +13,7 @@ from understudy.core.files.columns import Columns
 from understudy.core.files.delimited import table_in
 from understudy.core.files.outcomes import PassMark, has_direction
 from understudy.core.files.simulated import is_simulated
-from understudy.core.files.source import Source, decode, open_source
+from understudy.core.files.source import Source, open_source
 from understudy.core.files.suggestions import with_suggestions
 from understudy.core.files.tables import ParquetTable, Table, read_parquet
 from understudy.core.files.withdrawals import Withdrawn, read_withdrawn
@@ -28,6 +26,7 @@ from understudy.exams.formats.answer_list import (
     responses_of,
     with_silent_learners,
 )
+from understudy.exams.formats.item_list import ItemList, read_items
 from understudy.exams.formats.sheet import read_wide, typed_parquet
 from understudy.exams.formats.sheet_header import Items
 from understudy.exams.responses import Attempt, ExamOrigin, Responses
@@ -73,7 +72,8 @@ class ResponseOptions(RowOptions):
     items: Annotated[
         Path | str | Sequence[str] | None,
         "File with the public list of items, one per line; answers to others are left out. Or a table (csv) with the "
-        "columns item and points, where a sheet's header does not give the maximum of points.",
+        "column item and with points, where a sheet's header does not give the maximum of points, or choices, from how "
+        "many answers one chooses (empty: the answer is written), or both.",
     ] = None
     public_items: Annotated[bool, "The items of a long file or a log are public."] = False
     rows_are_learners: Annotated[
@@ -149,12 +149,14 @@ def read_responses(
     for the learners' own side: it keeps their names.
     """
     options, path = settled(options, settings), Path(path)
-    listed: Items | None = None
-    if isinstance(options.items, Path | str):
-        listed = read_items(Path(options.items))
-    elif options.items is not None:
-        listed = dict.fromkeys(options.items)
-    return responses_in(path, options, listed, keep_names)
+    if options.items is None:
+        return responses_in(path, options, None, keep_names)
+    listed = (
+        read_items(Path(options.items))
+        if isinstance(options.items, Path | str)
+        else ItemList(dict.fromkeys(options.items))
+    )
+    return replace(responses_in(path, options, listed.points, keep_names), guesses=listed.guesses)
 
 
 def responses_in(path: Path, options: ResponseOptions, listed: Items | None, keep_names: bool) -> Responses:
@@ -167,60 +169,6 @@ def responses_in(path: Path, options: ResponseOptions, listed: Items | None, kee
     if listed is not None:
         return found.with_items(list(listed))
     return found.declare() if options.public_items else found
-
-
-def read_items(path: Path) -> dict[str, float | None]:
-    """The public list of items in a file: a name per line, or a table with `item` and `points`, their maxima."""
-    if not path.is_file():
-        raise UsageError(
-            f"there is no file {path}.",
-            hint="give a file with one item's name per line.",
-            code="no-such-file",
-            settings=("items",),
-        )
-    lines = [line.strip() for line in decode(open_source(path), latin=True).lines]
-    first = lines[0].casefold() if lines else ""
-    mark = next((mark for mark in ",;\t" if {"item", "points"} <= _fields(first, mark)), None)
-    if mark is None:
-        names: dict[str, float | None] = {name: None for name in lines if name}
-    else:
-        titles = [title.strip() for title in first.split(mark)]
-        rows = list(csv.DictReader(lines[1:], titles, delimiter=mark))
-        names = {
-            (row["item"] or "").strip(): _points(row["points"], path, number)
-            for number, row in enumerate(rows, 2)
-        }
-        if len(names) < len(rows) or "" in names:
-            raise UsageError(
-                f"{path.name}: a line has no item, or an item is there twice.",
-                hint="give every item one line.",
-                code="bad-items",
-                settings=("items",),
-            )
-    if not names:
-        raise UsageError(f"{path} lists no item.", hint="give one item's name per line.", settings=("items",))
-    return names
-
-
-def _fields(line: str, mark: str) -> set[str]:
-    return {field.strip() for field in line.split(mark)}
-
-
-def _points(written: str | None, path: Path, number: int) -> float | None:
-    """The points of an item; none where the cell is empty, as for an item of 0 and 1."""
-    text = (written or "").strip().replace(",", ".")
-    try:
-        points = float(text) if text else None
-    except ValueError:
-        points = 0.0
-    if points is not None and not 0 < points < math.inf:
-        raise UsageError(
-            f"{path.name}, line {number}: the points of an item are a number above 0.",
-            hint="write the points that can be reached, or leave the cell empty for an item of 0 and 1.",
-            code="bad-items",
-            settings=("items",),
-        )
-    return points
 
 
 def _read(path: Path, options: ResponseOptions, items: Items | None, keep_names: bool) -> Responses:

@@ -34,6 +34,8 @@ from understudy.exams.formats.cells import (
 from understudy.exams.formats.sheet_header import Header, Heading, Items, read_header, refuse_answers
 from understudy.exams.responses import ExamOrigin, Points, Responses
 
+# Of the points, where nothing is declared.
+_USUAL_SHARE = 0.5
 # The rows below the learners in the exports of learning platforms.
 _FOOTERS = (
     *("overall average", "group average", "average", "mean", "gesamtdurchschnitt", "gruppendurchschnitt"),
@@ -161,7 +163,7 @@ def _read(
         learners=tuple(names) if keep_names and names is not None else (),
         named=names is not None,
         dropped=tuple(heading.shown for heading in dropped),
-        pass_share=mark.share if step is None else None,
+        pass_share=_share_that_counts(items, mark) if step is None else None,
     )
     points = None
     if step is not None:
@@ -170,6 +172,15 @@ def _read(
         )
     titles = tuple(item.title for item in items)
     return Responses(matrix, titles, declared=True, origin=origin, points=points)
+
+
+def _share_that_counts(items: Sequence[Heading], mark: PassMark) -> float | None:
+    """The share of the points from which on an answer is right; none for items of 0 and 1, unless one was declared.
+
+    What the cells hold does not decide: a share is told where the header or the list of items gives points.
+    """
+    has_points = any(item.maximum is not None for item in items)
+    return mark.share if has_points or mark.share != _USUAL_SHARE else None
 
 
 def _refuse_maxima(sheet: Sheet, header: Header, mark: PassMark) -> None:

@@ -261,7 +261,7 @@ def jumps_seen(n_learners: int, n_actions: int, rho: float) -> float:
     simulated classrooms (30 to 300 learners, 20 to 500 actions, epsilon 0.5 to 8) jumps begin to bring steps closer
     than the same budget for rows does at about 1.5 times the lower limit.
     """
-    times = n_learners * sqrt(2.0 * rho) / (FEWEST_JUMPS * float(n_actions) ** JUMPS_GROW)
+    times: float = n_learners * sqrt(2.0 * rho) / (FEWEST_JUMPS * n_actions**JUMPS_GROW)
     return min(max((times - 1.0) / 2.0, 0.0), 1.0)
 
 
