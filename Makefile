@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 TESTS ?= tests
 
-.PHONY: setup demo desk test faults mutants check benchmarks docs clean
+.PHONY: setup demo desk test faults mutants check bench docs clean
 
 setup: $(VENV)/.installed $(VENV)/.sandbox
 	@command -v bwrap >/dev/null || echo "understudy cohort synthesize and understudy desk run code in a sandbox, which needs Linux and: sudo apt-get install bubblewrap libseccomp2"
@@ -55,7 +55,7 @@ desk: setup
 	@$(BIN)/understudy desk serve --desk desk-demo
 
 test: $(VENV)/.tools $(VENV)/.browser $(VENV)/.sandbox $(VENV)/.postgres
-	@$(BIN)/python -m pytest -n 2 --dist worksteal
+	@$(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder
 
 # The desk's worker is killed at a hundred points instead of ten.
 faults: $(VENV)/.tools $(VENV)/.postgres
@@ -72,8 +72,9 @@ check: $(VENV)/.tools
 	@$(BIN)/mypy
 	@$(BIN)/lint-imports
 
-benchmarks: $(VENV)/.tools
-	@$(BIN)/python benchmarks/run.py
+# What became slower since the last accepted run (benchmarks/accepted.json); make bench ACCEPT=1 accepts this one.
+bench: $(VENV)/.tools
+	@OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m benchmarks.run $(if $(ACCEPT),--accept)
 
 # The site of the documentation, without the network; what is made from the code is rendered first.
 docs: $(VENV)/.tools

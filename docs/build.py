@@ -106,14 +106,14 @@ def helps() -> dict[str, str]:
     root = typer.main.get_command(app)
     found: dict[str, str] = {}
 
-    def walk(command: Any, words: str, parent: Any) -> None:
-        context = command.make_context(words.split()[-1], [], parent, resilient_parsing=True)
+    def walk(command: Any, name: str, words: str, parent: Any) -> None:
+        context = command.make_context(name, [], parent, resilient_parsing=True)
         if parent is not None and not hasattr(command, "list_commands"):
             found[words] = "\n".join(line.rstrip() for line in command.get_help(context).strip().splitlines())
         for name in getattr(command, "list_commands", lambda _: [])(context):
-            walk(command.get_command(context, name), f"{words} {name}", context)
+            walk(command.get_command(context, name), name, f"{words} {name}", context)
 
-    walk(root, "understudy", None)
+    walk(root, "understudy", "understudy", None)
     return found
 
 

@@ -2,25 +2,29 @@
 
 from __future__ import annotations
 
+import gc
 import gzip
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 
-# Before numpy is loaded: tests run side by side, and threads for matrices as small as theirs only wait for each other.
+# Before these are loaded: tests run side by side, and threads for data as small as theirs only wait for each other.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+os.environ.setdefault("POLARS_MAX_THREADS", "1")
 
 import numpy as np
 import pytest
 
 from tests.desk.support.postgresql import find_postgresql
 from tests.support.browser import CHROMIUM, browser
+from tests.support.processor_time import longest_first
+from tests.support.warm_sandbox import kept_warm
 from understudy.core.pages.figures import Figure
 from understudy.logs.interactions import Interactions
 
-__all__ = ["browser"]
+__all__ = ["browser", "kept_warm"]
 
 MakeLog = Callable[..., Interactions]
 Write = Callable[..., Path]
@@ -99,6 +103,23 @@ def quick_releases(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr(bundle, "assess", partial(assessment.assess, n_halves=1, n_shadows=8))
     monkeypatch.setattr(Figure, "_drawn", lambda figure, width: "<svg></svg>")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Iterator[None]:
+    """What is imported stays to the end: looking through all of it for garbage again and again takes a while."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Where workers share the modules, the last ones are short, so that none waits for another."""
+    if hasattr(config, "workerinput"):
+        longest_first(items)
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

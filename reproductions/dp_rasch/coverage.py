@@ -3,7 +3,7 @@
 `python -m reproductions.dp_rasch coverage` measures a grid: 30 to 5,000 learners, 10 to 2,000 items, complete and
 sparse answers, abilities that spread by 0.8 and 2.5, guessing, epsilon from 0.5 to 10, both private methods. Each exam
 draws its own difficulties (mean N(0, 0.5^2), spread between 1 and 2) and, where answers are sparse, how popular each
-item is.
+item is. Some exams are far too easy or far too hard: their difficulties lie 2.5 below or above the abilities.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from __future__ import annotations
 import csv
 import math
 from collections.abc import Callable, Iterator
-from dataclasses import astuple, dataclass, fields, replace
+from dataclasses import astuple, dataclass, field, fields, replace
 from itertools import product
 from pathlib import Path
 
@@ -44,6 +44,9 @@ SHAPES: tuple[tuple[int, int, int | None], ...] = (
 )
 # Of these every combination is measured, and of the others, which take longer, the extremes.
 FULL = SHAPES[:3]
+# Of these the extremes are measured for difficulties far from the abilities, too.
+FAR = (*SHAPES[:3], SHAPES[6])
+MEANS = (-2.5, 2.5)
 SPREADS = (0.8, 2.5)
 GUESSES = (0.0, 0.25)
 EPSILONS = (0.5, 2.0, 10.0)
@@ -63,10 +66,13 @@ class Case:
     guess: float
     epsilon: float
     method: str
+    mean: float = field(default=0.0, kw_only=True)
 
     def simulate(self, rng: np.random.Generator) -> tuple[Responses, Floats]:
         """The answers of one exam, and its true difficulties."""
-        difficulty = rng.normal(rng.normal(0.0, 0.5), math.exp(rng.uniform(0.0, math.log(2.0))), self.n_items)
+        difficulty = rng.normal(
+            rng.normal(self.mean, 0.5), math.exp(rng.uniform(0.0, math.log(2.0))), self.n_items
+        )
         ability = rng.normal(0.0, self.spread, self.n_learners)
         know = expit(ability[:, None] - difficulty)
         right = rng.random(know.shape) < self.guess + (1.0 - self.guess) * know
@@ -116,6 +122,8 @@ class Coverage(Case):
     def line(self) -> str:
         """For people."""
         answers = "" if self.answers is None else f", {self.answers} answers each"
+        if self.mean:
+            answers += f", difficulties around {self.mean:g}"
         return (
             f"{self.n_learners} x {self.n_items}{answers}, spread {self.spread:g}, guess {self.guess:g}, epsilon "
             f"{self.epsilon:g}, {self.method}: {100 * self.covered:.1f} % hold the truth; error {self.error:.2f}, "
@@ -172,6 +180,8 @@ def cases() -> Iterator[Case]:
             extreme = (spread == SPREADS[0]) == (guess == GUESSES[0]) and epsilon != EPSILONS[1]
             if extreme or shape in FULL:
                 yield Case(*shape, spread, guess, epsilon, method)
+            if extreme and shape in FAR:
+                yield from (Case(*shape, spread, guess, epsilon, method, mean=mean) for mean in MEANS)
 
 
 def n_exams(case: Case) -> int:
@@ -184,11 +194,16 @@ def measure(case: Case, exams: int, seed: int = 1) -> Coverage:
     planned = _plan(case)
     found = []
     for number in range(exams):
-        rng = np.random.default_rng([seed, number, case.n_learners, case.n_items, round(10 * case.spread)])
+        rng = _generator(case, seed, number)
         responses, truth = case.simulate(rng)
         released = fit_difficulties(responses, planned, seeded_noise(rng), rng)
         found.append(_one(released, truth))
     return _summary(case, exams, found)
+
+
+def _generator(case: Case, seed: int, number: int) -> np.random.Generator:
+    far = [round(10 * case.mean) + 100] if case.mean else []
+    return np.random.default_rng([seed, number, case.n_learners, case.n_items, round(10 * case.spread), *far])
 
 
 def _plan(case: Case) -> DifficultiesPlan:
@@ -219,7 +234,7 @@ def measure_forecast(case: Case, exams: int = 4) -> Foreseen:
     expected = precision(planned, case.n_items, case.n_learners, case.answers)
     found = []
     for number in range(exams):
-        rng = np.random.default_rng([2, number, case.n_learners, case.n_items, round(10 * case.spread)])
+        rng = _generator(case, 2, number)
         responses, truth = case.simulate(rng)
         _, squared, _, correlation, *_ = _one(
             fit_difficulties(responses, planned, seeded_noise(rng), rng), truth

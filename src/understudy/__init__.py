@@ -35,6 +35,8 @@ _HOMES = {
     "understudy.exams.formats.reading": ("read_responses",),
     "understudy.exams.simulate": ("Exam",),
     "understudy.exams.difficulties": ("difficulties",),
+    "understudy.exams.combine": ("combine_difficulties",),
+    "understudy.exams.ladder": ("ladder",),
     "understudy.exams.released_file": ("Difficulties",),
     "understudy.exams.ability": ("ability",),
 }
@@ -57,8 +59,10 @@ if TYPE_CHECKING:
     from understudy.errors import UnderstudyError as UnderstudyError
     from understudy.errors import UsageError as UsageError
     from understudy.exams.ability import ability as ability
+    from understudy.exams.combine import combine_difficulties as combine_difficulties
     from understudy.exams.difficulties import difficulties as difficulties
     from understudy.exams.formats.reading import read_responses as read_responses
+    from understudy.exams.ladder import ladder as ladder
     from understudy.exams.released_file import Difficulties as Difficulties
     from understudy.exams.responses import Responses as Responses
     from understudy.exams.simulate import Exam as Exam

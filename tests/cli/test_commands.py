@@ -308,6 +308,7 @@ def test_the_risk_that_was_asked_for_is_repeated(room, tmp_path):
         assert "Asked for: at most 5 in 100 members found. Epsilon" in done.stderr
 
 
+@pytest.mark.usefixtures("quick_releases")
 @pytest.mark.parametrize("public", [("--public-actions",), ()])
 def test_the_card_states_what_was_explained(tmp_path, public):
     """It uses the synthetic log's own numbers, which leave, so figures differ as these do: a little."""

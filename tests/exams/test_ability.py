@@ -7,16 +7,8 @@ import pytest
 
 from tests.exams.support.made_difficulties import make_difficulties
 from understudy.errors import DataError, UsageError
-from understudy.exams.ability import (
-    abilities,
-    at_least,
-    blanks_are_wrong,
-    grid_of,
-    matched,
-    n_needed,
-    pass_share,
-    slope,
-)
+from understudy.exams.ability import blanks_are_wrong, pass_share
+from understudy.exams.posterior import abilities, at_least, grid_of, matched, n_needed, slope
 from understudy.exams.responses import Responses
 
 

@@ -7,8 +7,12 @@ import pytest
 
 from understudy.core.privacy.noise import os_noise, seeded_noise
 from understudy.errors import DataError, UsageError
+from understudy.exams import forecast as forecasting
 from understudy.exams.difficulties import DifficultiesOptions, difficulties, fit_difficulties, plan
 from understudy.exams.estimation import METHODS, PRIVATE
+from understudy.exams.estimators.choice import PENALTIES
+from understudy.exams.estimators.joint import fit_joint
+from understudy.exams.estimators.published import objective, statistics
 from understudy.exams.forecast import forecast
 from understudy.exams.responses import Responses
 from understudy.exams.simulate import Exam
@@ -26,8 +30,14 @@ def sitting():
     return Exam(3000, 8).simulate(np.random.default_rng(1))
 
 
+@pytest.fixture
+def few_exams(monkeypatch):
+    """For tests of which rows a forecast has: the exams behind their figures are nearly all of its time."""
+    monkeypatch.setattr(forecasting, "_N_EXAMS", 2)
+
+
 def with_epsilon(method, epsilon=5.0):
-    return None if method in ("marginal", "conditional", "joint") else epsilon
+    return None if method in ("marginal", "two-parameter", "conditional", "joint") else epsilon
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -62,7 +72,7 @@ def test_items_that_all_or_none_solved_are_kept(method):
     found = fit(Responses.from_matrix(matrix), method=method, epsilon=with_epsilon(method))
     easy, hard = found.items[:2]
     assert len(found.items) == 4
-    if method in ("marginal", "conditional"):
+    if method in ("marginal", "two-parameter", "conditional"):
         assert (easy.difficulty, easy.unbounded, easy.reading) == (None, "easy", "solved by all students")
         assert (hard.difficulty, hard.unbounded, hard.reading) == (None, "hard", "solved by no student")
     else:
@@ -108,6 +118,12 @@ def test_one_learner_is_no_class():
         {"epsilon": 1.0, "guess": "a quarter"},
         {"epsilon": 1.0, "guess": "1/0"},
         {"epsilon": 1.0, "guess": 0.95},
+        {"epsilon": 1.0, "penalty": 0.02},
+        {"method": "marginal", "penalty_from": "public.csv"},
+        {"method": "joint", "penalty": "choose"},
+        {"method": "joint", "penalty": 0.0},
+        {"method": "joint", "penalty": "small"},
+        {"method": "objective", "epsilon": 1.0, "penalty": 0.02, "penalty_from": "public.csv"},
     ],
 )
 def test_wrong_requests_say_what_to_do(options):
@@ -125,6 +141,51 @@ def test_the_published_choice_of_the_spread_is_part_of_the_price(method, sitting
     assert len(settled.guarantee.mechanisms) == 2
     found = fit(sitting.responses, method=method, epsilon=2.0, ability_sd="choose")
     assert "privately" in found.ability.source
+
+
+@pytest.mark.parametrize("method", ["joint", "objective", "statistics"])
+def test_the_penalty_is_the_programs_unless_it_is_given(method, sitting):
+    responses = sitting.responses.select(np.arange(200))
+    epsilon = with_epsilon(method)
+    given = {"method": method, "epsilon": epsilon}
+    default, program, printed = (
+        fit(responses, **given, **more) for more in ({}, {"penalty": 0.02}, {"penalty": "0.01"})
+    )
+    assert default.items == program.items
+    assert default.provenance["penalty"] == {"value": 0.02, "source": "as in the published program"}
+    assert printed.provenance["penalty"] == {"value": 0.01, "source": "as printed in the paper"}
+    assert printed.ability.sd == pytest.approx(10.0)
+    correct = responses.correct
+    if method == "joint":
+        expected = fit_joint(correct.sum(axis=1), correct.sum(axis=0), penalty=0.01).difficulty
+    else:
+        published = {"objective": objective, "statistics": statistics}[method]
+        expected = published(responses, epsilon, np.random.default_rng(1), penalty=0.01).difficulty
+    np.testing.assert_allclose([item.difficulty for item in printed.items], expected, atol=1e-6)
+
+
+@pytest.mark.parametrize("method", ["objective", "statistics"])
+def test_a_penalty_chosen_as_published_still_promises_nothing(method, sitting):
+    settled = plan(DifficultiesOptions(method, 2.0, penalty="choose"), 8, 3000)
+    assert settled.choice_epsilon == pytest.approx(0.4)
+    found = fit(sitting.responses.select(np.arange(100)), method=method, epsilon=2.0, penalty="choose")
+    assert found.provenance["penalty"]["value"] in PENALTIES
+    assert not found.guarantee.formal
+    assert "its choice carries no guarantee either" in str(found.guarantee)
+    assert "no formal guarantee" in found.provenance["penalty"]["source"]
+    with pytest.raises(DataError, match="at least 50 learners"):
+        plan(DifficultiesOptions(method, 2.0, penalty="choose"), 8, 49)
+
+
+@pytest.mark.parametrize("method", ["joint", "objective", "statistics"])
+def test_a_penalty_can_be_chosen_on_public_responses(method, sitting):
+    public = Exam(60, 8).simulate(np.random.default_rng(9)).responses
+    options = {"method": method, "epsilon": with_epsilon(method), "penalty_from": public}
+    assert plan(DifficultiesOptions(**options), 8, 3000).choice_epsilon == 0
+    found = fit(sitting.responses.select(np.arange(100)), **options)
+    assert found.provenance["penalty"]["value"] in PENALTIES
+    assert found.provenance["penalty"]["source"] == "chosen on public responses"
+    assert not found.guarantee.formal
 
 
 @pytest.mark.parametrize("method", PRIVATE)
@@ -170,14 +231,15 @@ def test_answers_of_a_learner_are_limited_where_the_mechanism_needs_it():
 
 
 def test_the_released_file_depends_on_the_learners_through_noise_only(sitting):
-    """Whatever is not an item's figure follows from public numbers."""
+    """Whatever is not a figure of the items, or of noisy totals, follows from public numbers."""
     other = Exam(3000, 8).simulate(np.random.default_rng(99))
     first, second = (fit(one.responses, epsilon=1.0) for one in (sitting, other))
     public = [
-        {key: value for key, value in found.provenance.items() if key != "difficulties_prior"}
+        {key: value for key, value in found.provenance.items() if key not in ("difficulties_prior", "totals")}
         for found in (first, second)
     ]
     assert public[0] == public[1]
+    assert first.provenance["totals"]["covariance"] == second.provenance["totals"]["covariance"]
     assert first.guarantee == second.guarantee
     assert first.ability.source == second.ability.source
 
@@ -203,10 +265,17 @@ def test_explained_precision_agrees_with_what_comes_out():
     assert np.mean(inside) >= 0.7
     errors = [one.error.expected for one in rows]
     assert errors == sorted(errors, reverse=True)
-    assert {one.better for one in forecast(request, 300, 400)} == {"gaussian"}
 
 
-def test_fewer_answers_are_expected_to_tell_less():
+@pytest.mark.usefixtures("few_exams")
+def test_many_items_are_better_measured_with_gaussian_noise():
+    assert {one.better for one in forecast(DifficultiesOptions(epsilon=1.0), 300, 400)} == {"gaussian"}
+
+
+def test_fewer_answers_are_expected_to_tell_less(monkeypatch):
+    # One row is enough.
+    monkeypatch.setattr(forecasting, "EPSILONS", (10.0,))
+    monkeypatch.setattr(forecasting, "RISKS", ())
     request = DifficultiesOptions(epsilon=5.0, missing="skipped")
     few, many = (forecast(request, 40, 400, answers, "long")[-1] for answers in (8, 40))
     assert few.error.expected > 1.3 * many.error.expected
@@ -229,12 +298,14 @@ def test_a_prior_from_an_earlier_exam_has_its_mean_and_true_spread():
         type(private)(private.items[:1], (), private.ability, private.guarantee).as_prior()
 
 
+@pytest.mark.usefixtures("few_exams")
 def test_a_forecast_leaves_out_risks_that_no_noise_keeps_to():
     """A delta of 0.02 alone lets two in a hundred be found."""
     rows = forecast(DifficultiesOptions(method="gaussian", delta=0.02, epsilon=1.0), 20, 100)
     assert len(rows) >= 5
 
 
+@pytest.mark.usefixtures("few_exams")
 @pytest.mark.parametrize(
     "given", [{}, {"method": "knorm", "epsilon": 1.0}, {"method": "gaussian", "epsilon": 1.0}]
 )
@@ -258,3 +329,24 @@ def test_gaussian_noise_can_be_set_by_a_risk():
     settled = options.by_risk(lambda tried: plan(tried, 20, 100).guarantee)
     assert settled.method == "gaussian"
     assert 2 < settled.epsilon < 4
+
+
+@pytest.mark.parametrize("missing", [0.0, 0.6])
+def test_the_chances_of_a_joint_fit_are_those_of_the_class(missing):
+    """They are over the fitted abilities: an item that 95 % solved is solved by 95 %, whatever the penalty."""
+    sitting = Exam(2000, 30, missing=missing).simulate(np.random.default_rng(3))
+    found = fit(sitting.responses, method="joint", missing="skipped")
+    totals = sitting.responses.totals()
+    share = totals.correct / totals.answered
+    assert share.max() > 0.95
+    # Where all answer, the fit meets the totals up to its penalty; else the learners of an item are a sample.
+    error = np.sqrt(share * (1 - share) / totals.answered)
+    chance = np.array([item.chance for item in found.items])
+    np.testing.assert_array_less(np.abs(chance - share), 0.003 if not missing else 0.003 + 4 * error)
+
+
+def test_an_item_that_no_learner_answered_has_no_joint_difficulty():
+    rows = np.array([[1, 0, -1], [0, 1, -1], [1, 1, -1]])
+    found = fit(Responses.from_matrix(rows), method="joint", missing="skipped")
+    assert [item.difficulty is None for item in found.items] == [False, False, True]
+    assert found.items[2].reading == "answered by no student"

@@ -9,6 +9,7 @@ import pytest
 
 from tests.support.command import run
 from understudy.core.privacy.ledger import Ledger
+from understudy.exams import forecast
 from understudy.exams.released_file import Difficulties
 from understudy.exams.simulate import Exam
 
@@ -92,6 +93,28 @@ def test_published_methods_say_why_they_promise_nothing(exam, method):
     assert content["guarantee"]["formal"] is False
 
 
+def test_the_penalty_of_published_methods_is_given_or_chosen(exam):
+    (exam / "public.csv").write_text((exam / "exam.csv").read_text(), encoding="utf-8")
+    published = ("exam.csv", "--epsilon", 1, "-m", "objective")
+    for name, more in {
+        "printed": ("--penalty", "0.01"),
+        "chosen": ("--penalty", "choose"),
+        "public": ("--penalty-from", "public.csv"),
+    }.items():
+        done = difficulties(exam, *published, *more, "-o", f"{name}.json")
+        assert done.returncode == 0, done.stderr
+        assert "no formal guarantee (for comparison only" in done.stdout
+    written = {
+        name: json.loads((exam / f"{name}.json").read_text()) for name in ("printed", "chosen", "public")
+    }
+    sources = {name: content["provenance"]["penalty"]["source"] for name, content in written.items()}
+    assert sources["printed"] == "as printed in the paper"
+    assert "no formal guarantee" in sources["chosen"]
+    assert sources["public"] == "chosen on public responses"
+    explained = difficulties(exam, *published, "--penalty", "0.01", "--explain")
+    assert explained.returncode == 0, explained.stderr
+
+
 def test_explain_spends_and_writes_nothing(exam):
     done = difficulties(exam, "exam.csv", "--explain")
     assert done.returncode == 0, done.stderr
@@ -101,6 +124,24 @@ def test_explain_spends_and_writes_nothing(exam):
         r"\n5 in 100 +\d+ in 100 +1 in 100 +\d\.\d+ +\S+ +\d\.\d+ +(gaussian|knorm)", done.stdout
     )
     assert sorted(path.name for path in exam.iterdir()) == ["exam.csv"]
+
+
+def test_explain_proposes_the_method_with_less_noise(tmp_path, monkeypatch):
+    monkeypatch.setattr(forecast, "_N_EXAMS", 2)
+    monkeypatch.setattr(forecast, "EPSILONS", (1.0,))
+    monkeypatch.setattr(forecast, "RISKS", ())
+    matrix = Exam(40, 90).simulate(np.random.default_rng(1)).responses.correct.tolist()
+    write(
+        tmp_path / "exam.csv",
+        ["student", *(f"task {i + 1}" for i in range(90))],
+        [[f"s{n}", *row] for n, row in enumerate(matrix)],
+    )
+    done = difficulties(tmp_path, "exam.csv", "--explain", "--epsilon", 1)
+    assert "if you choose it (--method gaussian)" in done.stdout
+    # What it proposes runs as it is printed.
+    done = difficulties(tmp_path, "exam.csv", "--explain", "--epsilon", 1, "--method", "gaussian")
+    assert done.returncode == 0, done.stderr
+    assert "(--method" not in done.stdout
 
 
 @pytest.mark.parametrize(
@@ -114,6 +155,8 @@ def test_explain_spends_and_writes_nothing(exam):
         (["--epsilon", "1", "-o", "nowhere/d.json"], 2, "no folder"),
         (["--epsilon", "1", "-o", "d.json", "-m", "magic"], 2, "no method"),
         (["--epsilon", "1", "-o", "d.json", "--ability-sd", "wide"], 2, "estimate"),
+        (["--epsilon", "1", "-o", "d.json", "--penalty", "0.02"], 2, "the method knorm has none"),
+        (["-m", "joint", "-o", "d.json", "--penalty-from", "missing.csv"], 2, "missing.csv"),
         (["--epsilon", "1", "-o", "d.json", "--prior", "0"], 2, "MEAN,SD"),
         (["--epsilon", "1", "-o", "d.json", "--items", "missing.txt"], 2, "no file"),
         (

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from tests.exams.support.made_difficulties import PROVED, make_difficulties, write_difficulties
 from understudy.core.privacy.guarantee import Guarantee
 from understudy.errors import DataError, UnderstudyError, UsageError
-from understudy.exams.ability import abilities
+from understudy.exams.posterior import abilities
 from understudy.exams.released_file import Difficulties
 from understudy.exams.responses import Responses
 

@@ -14,7 +14,7 @@ import pytest
 from tests.exams.support.made_difficulties import make_difficulties
 from tests.support.browser import FAINT_WORDS
 from understudy.core.privacy.guarantee import Guarantee
-from understudy.exams.ability import abilities
+from understudy.exams.posterior import abilities
 from understudy.exams.released_file import Difficulties
 from understudy.exams.responses import Responses
 from understudy.exams.student_page import read_strings, student_page
@@ -29,6 +29,22 @@ ONE = make_difficulties((0.7,), 0.3)
 SIXTY = make_difficulties(np.linspace(-3, 3, 60).tolist(), 0.35, step=7)
 EXTREME = make_difficulties([9.0] * 12, 0.5, sd=0.5)
 GUESSED = make_difficulties((-2.0, -0.5, 0.4, 2.2, 3.5), 0.4, sd=1.7, guess=0.25)
+
+DISCRIMINATING = replace(
+    MIXED,
+    items=tuple(replace(item, discrimination=0.4 + 0.5 * k) for k, item in enumerate(MIXED.items)),
+)
+POINTS = replace(
+    GUESSED,
+    items=tuple(
+        replace(
+            item, credits=tuple(0.3 * j * (most - j) for j in range(most + 1)), unit=0.5 if most > 1 else 1.0
+        )
+        if most > 1
+        else item
+        for item, most in zip(DISCRIMINATING.items, (1, 2, 4, 1, 8), strict=True)
+    ),
+)
 
 
 class Opened:
@@ -51,7 +67,16 @@ class Opened:
         return found
 
     def answer(self, item: int, value: int) -> None:
-        self.page.check(f"input[name=task-{item}][value='{value}']", force=True)
+        if self.page.locator(f"select[name=task-{item}]").count():
+            self.page.select_option(f"select[name=task-{item}]", str(value))
+        else:
+            self.page.check(f"input[name=task-{item}][value='{value}']", force=True)
+
+    def answer_all(self, values: list[int]) -> None:
+        """The same for every task at once: a script clicks, as each call of the browser takes its time."""
+        click = """(values) => values.forEach(
+          (value, item) => document.querySelector(`input[name=task-${item}][value='${value}']`).click())"""
+        self.page.evaluate(click, values)
 
 
 @pytest.fixture
@@ -75,6 +100,8 @@ def open_page(browser: Any, tmp_path: Path) -> Iterator[Any]:
         (SIXTY, 0.6, [[-1] * 60, [1] * 60, ([1, 1, 0, -1, 1] * 12)]),
         (EXTREME, 0.5, [[1] * 12, [1] + [0] * 11]),
         (GUESSED, 0.5, [[-1] * 5, [1] * 5, [0] * 5, [1, 0, -1, 1, 0], [0, 0, 0, 0, 1]]),
+        (POINTS, 0.5, [[-1] * 5, [1, 2, 4, 1, 8], [0] * 5, [1, 0, -1, 1, 5], [0, 2, 3, 1, 0]]),
+        (DISCRIMINATING, 0.5, [[1] * 5, [1, 0, -1, 1, 0]]),
     ],
 )
 def test_the_page_computes_what_python_computes(
@@ -83,10 +110,11 @@ def test_the_page_computes_what_python_computes(
     opened = open_page(student_page(difficulties, pass_mark=pass_mark))
     names = [item.name for item in difficulties.items]
     for pattern in patterns:
-        for item, value in enumerate(pattern):
-            opened.answer(item, value)
+        opened.answer_all(pattern)
         there = opened.numbers()
-        here = abilities(difficulties, Responses.from_matrix([pattern], names), pass_mark)
+        points = tuple(item.points for item in difficulties.items) if difficulties.has_points else None
+        rows = Responses(np.array([pattern], dtype=np.int8), tuple(names), points=points)
+        here = abilities(difficulties, rows, pass_mark)
         assert there["answers"] == pattern
         for name in ("ability", "sd", "low", "high", "passing"):
             assert there[name] == pytest.approx(getattr(here, name)[0], abs=1e-9), name

@@ -8,7 +8,7 @@ from understudy.keystrokes.simulate import TypingCourse
 from understudy.keystrokes.traits import inference
 
 
-@pytest.fixture(scope="package")
+@pytest.fixture(scope="session")
 def course():
     """(keystrokes, experience) of twelve students over two weeks."""
     return TypingCourse(n_learners=12, n_weeks=2, characters_per_week=600).simulate(np.random.default_rng(6))

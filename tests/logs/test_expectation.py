@@ -8,7 +8,7 @@ import pytest
 from understudy.core.privacy.balance import Balance
 from understudy.core.privacy.noise import seeded_noise
 from understudy.errors import RefusedError, UsageError
-from understudy.logs.expectation import Goal, check_worth, expected_of, reach
+from understudy.logs.expectation import Goal, check_worth, expectations, expected_of, reach, without_jumps
 from understudy.logs.generators.baselines import Drop
 from understudy.logs.generators.forecast import ExpectedError, forecast, likeness
 from understudy.logs.generators.runs_dp import RunsDP
@@ -130,3 +130,18 @@ def test_it_counts_what_the_data_is_meant_for():
         check_worth(middling, RunsDP(3.0), "transitions", anyway=False)
     with pytest.raises(UsageError, match="no use 'beauty'"):
         check_worth(middling, RunsDP(3.0), "beauty", anyway=False)
+
+
+def test_it_says_beforehand_where_steps_are_not_asked_for():
+    log = Classroom(n_learners=100, n_actions=100).simulate(np.random.default_rng(0)).declare()
+    forecasts = expectations(log, RunsDP(2.0))
+    asked = {each.risk.epsilon: each.jumps_asked for each in forecasts}
+    assert not asked[0.5]
+    assert asked[8.0]
+    last = max(epsilon for epsilon, jumps in asked.items() if not jumps)
+    assert f"Up to epsilon {last:g} " in without_jumps(forecasts)
+    rng = np.random.default_rng(0)
+    for epsilon in (0.5, 8.0):
+        fitted = RunsDP(epsilon).fit(log, rng, seeded_noise(rng))
+        assert ("jumps 0" in fitted.transcript_) == asked[epsilon]
+    assert without_jumps([each for each in forecasts if each.jumps_asked]) == ""

@@ -104,7 +104,7 @@ def test_other_attempts_of_a_log_are_read_alike(tmp_path, name):
 def test_a_reader_that_breaks_the_rule_is_found(tmp_path, monkeypatch):
     """An answer is right here if no learner has more points, so that one learner's cell decides for all."""
 
-    def by_the_best(values, item, pass_share):
+    def by_the_best(values, item, pass_share, step):
         points = values.cast(pl.Float64, strict=False).fill_null(0.0)
         return pl.lit((points == points.max()).cast(pl.Int8)).alias(str(item.position))
 

@@ -8,7 +8,14 @@ from tests.privacy.support.worst_pairs import logs, random_logs, released_log
 from understudy.core.privacy.noise import seeded_noise
 from understudy.logs.generators.budget import VOCABULARY_SHARE, Noisy, budget
 from understudy.logs.generators.private_sums import RESOLUTION, WalkStatistics, signed_sum
-from understudy.logs.generators.runs_dp import FEW_ROUNDS, MANY_ROUNDS, ORDER_SHARE, SHARES, RunsDP
+from understudy.logs.generators.runs_dp import (
+    FEW_ROUNDS,
+    MANY_ROUNDS,
+    ORDER_SHARE,
+    SHARES,
+    RunsDP,
+    jumps_seen,
+)
 from understudy.logs.interactions import Interactions
 from understudy.logs.simulate import Classroom
 
@@ -21,10 +28,13 @@ FEW = ("slopes 1", "curvature", "slopes 2", "last curvature")
 MANY = (*FEW, "slopes 3", "slopes 4")
 
 
-def draws_and_shares(*, order=False, many=False):
+def draws_and_shares(*, order=False, many=False, seen=1.0):
+    """`seen` is how much of their share jumps have; rows have the rest."""
     rounds = MANY_ROUNDS if many else FEW_ROUNDS
     shares = {**SHARES, **rounds, **(ORDER_SHARE if order else {})}
-    chain = (*CHAIN, *(("order",) if order else ()), "staying")
+    shares["rows"] += (1.0 - seen) * shares["jumps"]
+    shares["jumps"] *= seen
+    chain = (*(CHAIN if seen else CHAIN[:-1]), *(("order",) if order else ()), "staying")
     return (*chain, *(MANY if many else FEW), "abilities", "practice"), shares
 
 
@@ -51,6 +61,21 @@ def test_no_sum_loses_more_than_its_share_and_all_of_them_nearly_that(epsilon, l
     assert least * claimed < measured <= claimed
 
 
+def test_without_outcomes_the_rest_has_the_whole_budget():
+    rho = budget(8.0, 1e-6)
+    found = losses([log.without_outcomes().declare() for log in logs()])
+    shares = {
+        name: share
+        for name, share in {**SHARES, **MANY_ROUNDS}.items()
+        if not any(word in name for word in ("slopes", "curvature", "abilities", "successes", "practice"))
+    }
+    draws = [*(name for name in CHAIN if name in shares), "staying"]
+    limits = [rho * shares[name] / sum(shares.values()) / draws.count(name) for name in draws]
+    assert len(found) == len(limits)
+    assert (found <= limits).all()
+    assert 0.8 * rho < found.sum() <= rho
+
+
 def test_an_order_is_paid_for_by_all_others():
     rho = budget(8.0, 1e-6)
     found = losses([in_order(log) for log in logs()])
@@ -69,12 +94,19 @@ def test_a_vocabulary_is_paid_for_by_all_others():
 
 
 @pytest.mark.parametrize("order", [False, True])
-def test_no_pair_that_was_drawn_loses_more(order):
+@pytest.mark.parametrize("epsilon", [8.0, 0.5])
+def test_no_pair_that_was_drawn_loses_more(order, epsilon):
+    """At the smaller epsilon so few learners' jumps are not asked for, and rows may lose what jumps would have."""
     rng = np.random.default_rng(0)
-    rho = budget(8.0, 1e-6)
+    rho = budget(epsilon, 1e-6)
+    some = []
     for _ in range(3):
         pair = [in_order(log) if order else log.declare() for log in random_logs(rng)]
-        assert (losses(pair) <= allowed(rho, order=order)).all()
+        some.append(jumps_seen(pair[0].n_learners, pair[0].n_actions, rho))
+        found = losses(pair, epsilon=epsilon)
+        assert (found <= allowed(rho, order=order, seen=some[-1])).all()
+        assert found.sum() <= rho
+    assert (max(some) > 0) == (epsilon > 1)
 
 
 def test_the_budget_is_spent_whole_and_once():

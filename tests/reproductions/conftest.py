@@ -1,5 +1,5 @@
 """Tests here share warm sandboxes."""
 
-from tests.support.warm_sandbox import kept_warm, warm_sandboxes
+from tests.support.warm_sandbox import warm_sandboxes
 
-__all__ = ["kept_warm", "warm_sandboxes"]
+__all__ = ["warm_sandboxes"]

@@ -1,7 +1,8 @@
 """Real sandboxes whose warm processes go from test to test: to start one takes seconds of imports.
 
 For tests of what is done in a sandbox. That it holds, and how it starts and ends, is shown in tests/sandbox and
-tests/privacy, with processes of their own. A conftest takes `warm_sandboxes` in.
+tests/privacy, with processes of their own. The root conftest keeps them for all folders, whose own
+conftest takes `warm_sandboxes` in.
 """
 
 import pytest

@@ -43,7 +43,12 @@ COMMANDS = {
             "understudy.cli.exams",
             "Release how hard each item of an exam is, with a guarantee.",
         ),
+        "difficulties combine": (
+            "understudy.cli.schools",
+            "Put the private difficulties of several schools on one scale.",
+        ),
         "ability": ("understudy.cli.exams", "Compute abilities and chances of passing from difficulties."),
+        "ladder": ("understudy.cli.schools", "Draw students and items on one scale, for teachers."),
         "page": ("understudy.cli.exams", "Make a page on which students compute their own ability."),
     },
     "Other jobs": {

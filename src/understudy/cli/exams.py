@@ -165,15 +165,17 @@ def _about_missing(responses: Responses, options: DifficultiesOptions) -> list[s
 
 def _print_difficulties(found: Difficulties) -> None:
     n_items = len(found.items)
+    slopes = any(item.discrimination != 1.0 for item in found.items)
     print_table(
         f"{n_items} items from easy to hard"
         + (f", the first {_MOST_ITEMS}" if n_items > _MOST_ITEMS else ""),
-        ["item", "difficulty", "standard error", "reading", "place"],
+        ["item", "difficulty", "standard error", *(["discrimination"] if slopes else []), "reading", "place"],
         [
             [
                 item.name,
                 "unbounded" if item.difficulty is None else f"{item.difficulty:.2f}",
                 "" if item.standard_error is None else f"{item.standard_error:.2f}",
+                *([f"{item.discrimination:.2f}"] if slopes else []),
                 item.reading,
                 str(item.rank_from)
                 if item.rank_from == item.rank_to
@@ -187,6 +189,13 @@ def _print_difficulties(found: Difficulties) -> None:
 
 def _explain(responses: Responses, options: DifficultiesOptions, as_json: bool) -> None:
     """Print what precision each risk and epsilon would buy."""
+    if responses.points is not None:
+        raise UsageError(
+            "what precision an epsilon buys is predicted for right and wrong answers only.",
+            hint="leave the points out to see that.",
+            code="no-points",
+            settings=("points",),
+        )
     answers = (responses.correct.size - responses.n_missing) / max(responses.n_learners, 1)
     rows = forecast(
         plan_for(responses, options).options,
@@ -194,6 +203,7 @@ def _explain(responses: Responses, options: DifficultiesOptions, as_json: bool) 
         responses.n_learners,
         answers,
         responses.origin.layout,
+        responses.guesses,
     )
     if as_json:
         echo_json({"spent": 0, "internal": True, "predictions": [row.to_json() for row in rows]})
@@ -228,21 +238,22 @@ def _explain(responses: Responses, options: DifficultiesOptions, as_json: bool) 
 def _print_abilities(report: AbilityReport) -> None:
     """Print the students, unless they are in a file, and the items of one student."""
     rows = report.to_frame().to_dicts()
+    count = "right" if report.abilities.points is None else "points"
     if report.out is None:
         print_table(
             "Abilities on the scale of the difficulties",
-            ("student", "answered", "right", "ability", "interval", "chance of passing"),
+            ("student", "answered", count, "ability", "interval", "chance of passing"),
             [
                 [
                     row["learner"],
                     str(row["answered"]),
-                    str(row["right"]),
+                    f"{row[count]:g}",
                     *(
                         ["–"] * 3
                         if row["ability"] is None
                         else [
                             f"{row['ability']:.2f}",
-                            f"{row['low']:.2f} to {row['high']:.2f}",
+                            "–" if row["low"] is None else f"{row['low']:.2f} to {row['high']:.2f}",
                             f"{100 * row['pass_chance']:.0f} %",
                         ]
                     ),
@@ -252,7 +263,16 @@ def _print_abilities(report: AbilityReport) -> None:
         )
         if len(rows) > _MOST_STUDENTS:
             typer.echo(f"... and {len(rows) - _MOST_STUDENTS} more students: -o FILE.csv writes all of them.")
-    if len(rows) == 1 and not report.n_to_enter:
+    if len(rows) == 1 and not report.n_to_enter and report.abilities.points is not None:
+        print_table(
+            "Points in another sitting",
+            ("item", "of", "expected", "stands out"),
+            [
+                [row["item"], f"{row['points']:g}", f"{row['expected_points']:.1f}", row["stands_out"] or ""]
+                for row in report.chances()
+            ],
+        )
+    elif len(rows) == 1 and not report.n_to_enter:
         words = {1: "right", 0: "wrong", -1: "not answered"}
         answers = zip(report.given[0].tolist(), report.counted_as[0].tolist(), strict=True)
         print_table(

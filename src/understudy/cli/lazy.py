@@ -42,8 +42,13 @@ class LazyGroup(typer.core.TyperGroup):
         return group.commands.get(cmd_name, group)
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
-        """The command that was typed; for one that is not there, the one that was probably meant is suggested."""
+        """The command that was typed; for one that is not there, the one that was probably meant is suggested.
+
+        A name may have two words: `difficulties combine` is a verb of its own next to `difficulties FILE`.
+        """
         names = self.list_commands(ctx)
+        if (words := " ".join(args[:2])) in names and len(args) > 1:
+            return words, self.get_command(ctx, words), args[2:]
         if args and args[0] not in names and not ctx.resilient_parsing:
             near = get_close_matches(args[0], names, 1)
             if near:

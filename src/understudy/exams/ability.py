@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import math
-from collections import Counter
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
+from scipy.special import expit
 
 from understudy.core.files.outcomes import PassMark, has_direction
 from understudy.core.files.words import counted
@@ -20,69 +18,17 @@ from understudy.core.options import settled
 from understudy.core.pages.charts import Point, dots
 from understudy.core.pages.notebook import notebook_table
 from understudy.core.privacy.guarantee import Guarantee
-from understudy.errors import DataError, UsageError
+from understudy.errors import UsageError
+from understudy.exams.estimators.joint import PENALTY, estimate_ability
 from understudy.exams.formats.own_answers import Answers, read_answers
-from understudy.exams.released_file import Difficulties, Item
+from understudy.exams.formats.own_points import read_points
+from understudy.exams.posterior import PASS_MARK, Abilities, abilities, at_least, matched, n_needed, usable
+from understudy.exams.released_file import Difficulties
 from understudy.exams.responses import Responses
 from understudy.exams.totals_mechanism import Missing
 
-Floats = NDArray[np.float64]
-
-# An answer stands out when it had less than this chance, judged by all the others.
-SURPRISING = 0.2
-
-PASS_MARK = 0.5
-
-# The points of the grid are at most a tenth of the narrowest posterior apart. The sums are then exact
-# to rounding, and a credible limit, read off a straight line between two points, to 1/400 of a
-# standard deviation. Nine deviations beyond the outermost mode leave out less than 1e-18.
-_POINTS_PER_SD = 10
-_FEWEST = 401
-_REACH = 9.0
-
-# Students at a time: their posteriors stay in the cache.
-_BLOCK = 512
-
-
-@dataclass(frozen=True)
-class Grid:
-    """Equally spaced abilities; the student's page repeats the sums over the same ones."""
-
-    low: float
-    high: float
-    n_points: int
-
-    @property
-    def points(self) -> Floats:
-        """The abilities."""
-        step = (self.high - self.low) / (self.n_points - 1)
-        return np.asarray(self.low + step * np.arange(self.n_points), dtype=np.float64)
-
-
-@dataclass(frozen=True, eq=False)
-class Abilities:
-    """What follows from the answers of each student; arrays by student, or by student and item.
-
-    `low` and `high` bound the central 95 % credible interval. `chances` are those of each item
-    in another sitting, `passing` that of passing. `by_others` is the chance of each item judged by
-    the student's answers to all other items, `should_have` and `surprising` what follows from it.
-    `items` are those that have a difficulty; `left_out` names the others.
-    """
-
-    items: tuple[str, ...]
-    left_out: tuple[str, ...]
-    n_answered: NDArray[np.int64]
-    n_right: NDArray[np.int64]
-    ability: Floats
-    sd: Floats
-    low: Floats
-    high: Floats
-    chances: Floats
-    by_others: Floats
-    should_have: NDArray[np.bool_]
-    surprising: NDArray[np.bool_]
-    passing: Floats
-    needed: int
+# How an ability is found from answers and difficulties.
+Estimate = Literal["posterior", "published"]
 
 
 @dataclass(frozen=True)
@@ -101,6 +47,29 @@ class AbilityOptions:
         "difficulties).",
     ] = None
     pass_mark: Annotated[float, "Share of the items that must be right to pass."] = PASS_MARK
+    estimate: Annotated[
+        Estimate,
+        "posterior: the mean ability under the file's distribution, with an interval; published: re-estimated as in "
+        "Steiner, Nyrnberg and Hansen (2019), for comparison, without one.",
+    ] = "posterior"
+    penalty: Annotated[
+        float | None,
+        f"For the published estimate, lambda of its penalty (default: that of the difficulties, else {PENALTY:g}).",
+    ] = None
+
+    def __post_init__(self) -> None:
+        if self.penalty is not None and self.estimate != "published":
+            raise UsageError(
+                "a penalty was given, but only the published estimate of an ability has one.",
+                hint="ask for that estimate, or leave the penalty out.",
+                settings=("estimate", "penalty"),
+            )
+        if self.penalty is not None and not 1e-4 <= self.penalty <= 100:
+            raise UsageError(
+                f"a penalty of {self.penalty:g} was asked for.",
+                hint=f"it is a number from 0.0001 to 100; {PENALTY:g} is the published program's.",
+                settings=("penalty",),
+            )
 
 
 @dataclass(frozen=True, eq=False)
@@ -110,7 +79,7 @@ class AbilityReport:
     `given` are their answers to `abilities.items`, and `counted_as` what these count as, which differs where a
     blank is wrong; `reason` is the end of a sentence that says why. As long as one student's own answers are not
     complete (`n_to_enter`), no verdict is given, as on the student's page: whoever enters only what was right would be
-    told too much.
+    told too much. `penalty` is that of published estimates, which have no intervals, and None for posterior means.
     """
 
     abilities: Abilities
@@ -124,12 +93,15 @@ class AbilityReport:
     notes: tuple[str, ...]
     out: Path | None
     n_to_enter: int = 0
+    penalty: float | None = None
 
     def to_json(self) -> dict[str, Any]:
         """The report for machines."""
         found = self.abilities
         content: dict[str, Any] = {
             "guarantee_of_difficulties": str(self.guarantee),
+            "estimate": "posterior" if self.penalty is None else "published",
+            "penalty": self.penalty,
             "items": len(found.items),
             "left_out": list(found.left_out),
             "needed_to_pass": found.needed,
@@ -150,16 +122,28 @@ class AbilityReport:
         return [
             {
                 "item": name,
-                "chance": float(found.chances[0, k]),
-                "chance_by_other_answers": float(found.by_others[0, k]),
-                "stands_out": "should have passed"
+                **self._expected(k),
+                "stands_out": ("should have passed" if found.points is None else "less than expected")
                 if found.should_have[0, k]
-                else "surprisingly passed"
+                else ("surprisingly passed" if found.points is None else "more than expected")
                 if found.surprising[0, k]
                 else None,
             }
             for k, name in enumerate(found.items)
         ]
+
+    def _expected(self, item: int) -> dict[str, Any]:
+        """The first student's chance at an item, or its points."""
+        found = self.abilities
+        chance, by_others = float(found.chances[0, item]), float(found.by_others[0, item])
+        if found.points is None:
+            return {"chance": chance, "chance_by_other_answers": None if np.isnan(by_others) else by_others}
+        most = found.maxima[item]
+        return {
+            "points": most,
+            "expected_points": most * chance,
+            "expected_points_by_other_answers": most * by_others,
+        }
 
     def lines(self) -> list[str]:
         """What holds for the report as a whole, for people."""
@@ -179,11 +163,19 @@ class AbilityReport:
                 "item is entered, the wrong ones too."
             )
             return lines
+        what = f"{found.needed:g} of {len(found.items)} items right"
+        if found.points is not None:
+            what = f"{found.needed:g} of {sum(found.maxima):g} points"
         lines.append(
-            f"Passing: at least {found.needed} of {len(found.items)} items right in another sitting. "
-            "Intervals hold the ability with 95 % certainty."
+            f"Passing: at least {what} in another sitting. "
+            + (
+                "Intervals hold the ability with 95 % certainty."
+                if self.penalty is None
+                else f"Abilities are re-estimated as published, with a penalty of {self.penalty:g}: without intervals, "
+                "and as if the difficulties had no errors."
+            )
         )
-        if len(self.students) > 1:
+        if len(self.students) > 1 and found.points is None and self.penalty is None:
             lines.append(
                 "As many right can be a slightly different ability: uncertain difficulties count less."
             )
@@ -207,19 +199,21 @@ class AbilityReport:
             "high": found.high,
             "pass_chance": found.passing,
         }
-        table = pl.DataFrame(
-            {"learner": self.students, "answered": found.n_answered, "right": found.n_right, **verdict}
-        )
+        counts = {"right": found.n_right} if found.points is None else {"points": found.points}
+        if found.points is not None:
+            verdict["expected_points"] = found.chances @ np.array(found.maxima)
+        table = pl.DataFrame({"learner": self.students, "answered": found.n_answered, **counts, **verdict})
         if self.n_to_enter:
             table = table.with_columns(pl.lit(None, pl.Float64).alias(name) for name in verdict)
-        return table
+        # The published estimate has no intervals.
+        return table.with_columns(pl.col("sd", "low", "high").fill_nan(None))
 
     def plot(self) -> Any:
         """The abilities with their intervals, as an altair chart; numbered, not named."""
-        found = self.abilities
         points = [
-            Point(str(k + 1), float(found.ability[k]), float(found.low[k]), float(found.high[k]))
-            for k in range(0 if self.n_to_enter else len(self.students))
+            Point(str(k + 1), row["ability"], row["low"], row["high"])
+            for k, row in enumerate(self.to_frame().to_dicts())
+            if not self.n_to_enter
         ]
         return dots(points, "ability, in log-odds").figure("Abilities of the students").chart
 
@@ -258,6 +252,14 @@ def ability(
     released = Difficulties.of(difficulties)
     if isinstance(answers, Responses):
         given = Answers.of(answers)
+    elif released.has_points:
+        if options.pass_share is not None:
+            raise UsageError(
+                "a share from which on items are right was given, but points count as they are in this exam.",
+                hint="leave it out.",
+                settings=("pass_share",),
+            )
+        given = read_points(Path(answers), {item.name: item.points for item in released.items})
     else:
         share = options.pass_share if options.pass_share is not None else pass_share(released) or 0.5
         given = read_answers(Path(answers), share)
@@ -271,9 +273,16 @@ def ability(
             n_to_enter = len(missing)
         else:
             responses = responses.with_items([*responses.items, *missing])
+    if released.has_points:
+        known = {item.name: item.points for item in released.items}
+        responses = replace(responses, points=tuple(known[name] for name in responses.items))
     wrong, reason = _blanks(options, released, given)
     counted_as = responses.missing_as_wrong() if wrong else responses
-    found = abilities(released, counted_as, options.pass_mark)
+    penalty = _penalty(options, released)
+    if penalty is None:
+        found = abilities(released, counted_as, options.pass_mark)
+    else:
+        found = reestimated(released, counted_as, penalty, options.pass_mark)
     report = AbilityReport(
         found,
         given.students,
@@ -286,11 +295,64 @@ def ability(
         given.notes,
         out,
         n_to_enter,
+        penalty,
     )
     if out is not None:
         table = report.to_frame()
         write_with(out, lambda temporary: table.write_csv(temporary, float_precision=6))
     return report
+
+
+def reestimated(
+    difficulties: Difficulties, responses: Responses, penalty: float, pass_mark: float = PASS_MARK
+) -> Abilities:
+    """Abilities as the paper re-estimates them (section 3): equation 6 minimised in the ability alone.
+
+    Chances are those of the Rasch model at these abilities, as if neither they nor the difficulties had errors. Nothing
+    is said about intervals, nor about answers that stand out.
+    """
+    items = usable(difficulties)
+    if difficulties.has_points or any(item.guess or item.discrimination != 1.0 for item in items):
+        raise UsageError(
+            "the published estimate of an ability was asked for, but the difficulties are those of items that are "
+            "guessed, have points or differ in how well they distinguish learners, which it does not know.",
+            hint="take the posterior, which counts with all that.",
+            settings=("estimate",),
+        )
+    needed = n_needed(pass_mark, len(items))
+    names = tuple(item.name for item in items)
+    correct = matched(difficulties, responses).with_items(names).correct
+    centres = np.array([item.difficulty for item in items], dtype=np.float64)
+    ability = estimate_ability(correct, centres, penalty=penalty)
+    chances = np.asarray(expit(ability[:, None] - centres))
+    unknown, none = np.full(len(ability), np.nan), np.zeros(correct.shape, dtype=np.bool_)
+    return Abilities(
+        items=names,
+        left_out=tuple(item.name for item in difficulties.items if item.difficulty is None),
+        n_answered=np.count_nonzero(correct >= 0, axis=1),
+        n_right=np.count_nonzero(correct > 0, axis=1),
+        ability=ability,
+        sd=unknown,
+        low=unknown,
+        high=unknown,
+        chances=chances,
+        by_others=np.full(correct.shape, np.nan),
+        should_have=none,
+        surprising=none,
+        passing=at_least(chances, needed),
+        needed=needed,
+    )
+
+
+def _penalty(options: AbilityOptions, released: Difficulties) -> float | None:
+    """The penalty of the published estimate: as given, that of the difficulties, or the program's."""
+    if options.estimate == "posterior":
+        return None
+    if options.penalty is not None:
+        return options.penalty
+    fitted = released.provenance.get("penalty")
+    value = fitted.get("value") if isinstance(fitted, dict) else None
+    return float(value) if isinstance(value, int | float) and 1e-4 <= value <= 100 else PENALTY
 
 
 def _blanks(options: AbilityOptions, released: Difficulties, given: Answers) -> tuple[bool, str]:
@@ -302,17 +364,6 @@ def _blanks(options: AbilityOptions, released: Difficulties, given: Answers) -> 
     if given.lists_blanks:
         return True, ", as in the difficulties"
     return False, ": a list does not tell who left a task blank"
-
-
-def usable(difficulties: Difficulties) -> tuple[Item, ...]:
-    """The items that have a difficulty: those that an ability can be computed from."""
-    items = tuple(item for item in difficulties.items if item.difficulty is not None)
-    if not items:
-        raise DataError(
-            f"none of the {len(difficulties.items)} items has a finite difficulty, so nothing can be computed.",
-            hint="release the difficulties of a test that some passed and some failed.",
-        )
-    return items
 
 
 def blanks_are_wrong(difficulties: Difficulties) -> bool:
@@ -331,219 +382,3 @@ def pass_share(difficulties: Difficulties) -> float | str | None:
     if isinstance(share, bool) or not isinstance(share, int | float) or not 0 < share <= 1:
         return None
     return float(share)
-
-
-def n_needed(pass_mark: float, n_items: int) -> int:
-    """How many of the items must be right to pass."""
-    if not 0 < pass_mark <= 1:
-        raise UsageError(
-            f"the pass mark is a share of the items above 0 and up to 1; got {pass_mark:g}.",
-            hint="it is 0.5 when half of the items must be right.",
-            settings=("pass_mark",),
-        )
-    # 0.07 * 100 is a little above 7 to a computer.
-    return math.ceil(pass_mark * n_items - 1e-9)
-
-
-def slope(item: Item) -> float:
-    """How much an ability counts at an item whose difficulty d is known up to its standard error s.
-
-    The chance is that of the Rasch model averaged over d ~ N(difficulty, s^2), and a logistic
-    function averaged over a normal law is nearly one again, flatter by 1 / sqrt(1 + pi s^2 / 8)
-    (MacKay 1992, "The evidence framework applied to classification networks", section 4).
-    """
-    return 1.0 / math.sqrt(1.0 + math.pi * (item.standard_error or 0.0) ** 2 / 8.0)
-
-
-def grid_of(difficulties: Difficulties) -> Grid:
-    """The abilities to sum over: they reach past all that any pattern of answers makes likely.
-
-    Beyond the modes of a student with everything wrong and of one with everything right, a posterior falls
-    at least as fast as the prior does from there on. That a right answer may be a guess weakens its pull,
-    so these two modes are taken without guesses.
-    """
-    items, prior = usable(difficulties), difficulties.ability
-    slopes = np.array([slope(item) for item in items])
-    centres = np.array([item.difficulty for item in items], dtype=np.float64)
-    low = _mode(prior.mean, prior.sd, centres, slopes, right=False) - _REACH * prior.sd
-    high = _mode(prior.mean, prior.sd, centres, slopes, right=True) + _REACH * prior.sd
-    # The curvature of log(chance) is at most slope^2 / 4, with guesses too: with q the share of right answers that
-    # are known, its first derivative is q (1 - sigma) slope, and q rises with the ability.
-    narrowest = 1.0 / math.sqrt(1.0 / prior.sd**2 + float(np.sum(slopes**2)) / 4.0)
-    n_points = max(_FEWEST, 1 + math.ceil((high - low) * _POINTS_PER_SD / narrowest))
-    return Grid(low, high, n_points)
-
-
-def _mode(mean: float, sd: float, centres: Floats, slopes: Floats, *, right: bool) -> float:
-    """The most likely ability when every answer is right, or every one wrong."""
-    sign = 1.0 if right else -1.0
-    near, far = 0.0, sd**2 * float(slopes.sum())
-    for _ in range(100):
-        middle = (near + far) / 2
-        ability = mean + sign * middle
-        pull = float(np.sum(slopes * np.exp(_log_chance(sign * slopes * (centres - ability)))))
-        near, far = (middle, far) if pull > middle / sd**2 else (near, middle)
-    return mean + sign * far
-
-
-def _log_chance(logit: Floats) -> Floats:
-    return -np.logaddexp(0.0, -logit)
-
-
-def at_least(chances: Floats, needed: int) -> Floats:
-    """The chance of at least `needed` successes, for each row of independent chances.
-
-    The Poisson binomial law by its recursion: after each item, `exactly[:, k]` is the chance of k
-    successes so far.
-    """
-    n_rows, n_items = chances.shape
-    exactly = np.zeros((n_rows, n_items + 1))
-    exactly[:, 0] = 1.0
-    for item in range(n_items):
-        chance = chances[:, item : item + 1]
-        exactly[:, 1 : item + 2] = exactly[:, 1 : item + 2] * (1 - chance) + exactly[:, : item + 1] * chance
-        exactly[:, 0] *= 1 - chance[:, 0]
-    return np.asarray(exactly[:, needed:].sum(axis=1))
-
-
-def abilities(difficulties: Difficulties, responses: Responses, pass_mark: float = PASS_MARK) -> Abilities:
-    """Abilities as posterior means under the file's ability distribution.
-
-    Only answered items count. The chance of item i at ability b is g_i + (1 - g_i) sigma(k_i (b - d_i)),
-    with the item's chance g_i of a guess and k_i = `slope` of its standard error: the errors of two
-    items, and of two sittings of one, count as independent. Passing means at least `n_needed` of all
-    items right in a new sitting.
-
-    An answer stands out by leaving it out: with the ability judged by all OTHER answers, a wrong
-    answer at a chance above 0.8 "should have" been right, a right one below 0.2 is "surprising".
-    With no other answers the student is judged as one drawn from the ability distribution.
-    """
-    items = usable(difficulties)
-    needed = n_needed(pass_mark, len(items))
-    responses = matched(difficulties, responses)
-    grid = grid_of(difficulties)
-    points = grid.points
-    correct = responses.with_items([item.name for item in items]).correct
-    slopes = np.array([slope(item) for item in items])
-    centres = np.array([item.difficulty for item in items], dtype=np.float64)
-    logits = (points[:, None] - centres) * slopes
-    guess = np.array([item.guess for item in items])
-    with np.errstate(divide="ignore"):
-        log_right = np.logaddexp(np.log(guess), np.log1p(-guess) + _log_chance(logits))
-    log_wrong = np.log1p(-guess) + _log_chance(-logits)
-    right = np.exp(log_right)
-    tables = _Tables(
-        points=points,
-        log_prior=-0.5 * ((points - difficulties.ability.mean) / difficulties.ability.sd) ** 2,
-        log_right=log_right,
-        log_wrong=log_wrong,
-        right=right,
-        per_right=np.exp(-log_right),
-        per_wrong=np.exp(-log_wrong),
-        odds=np.exp(log_right - log_wrong),
-        passing=at_least(right, needed),
-    )
-    blocks = [tables.judge(correct[k : k + _BLOCK]) for k in range(0, max(1, len(correct)), _BLOCK)]
-    measured = {name: np.concatenate([block[name] for block in blocks]) for name in blocks[0]}
-    by_others = measured["by_others"]
-    return Abilities(
-        items=tuple(item.name for item in items),
-        left_out=tuple(item.name for item in difficulties.items if item.difficulty is None),
-        n_answered=np.count_nonzero(correct >= 0, axis=1),
-        n_right=np.count_nonzero(correct > 0, axis=1),
-        should_have=(correct == 0) & (by_others > 1 - SURPRISING),
-        surprising=(correct == 1) & (by_others < SURPRISING),
-        needed=needed,
-        **measured,
-    )
-
-
-def matched(difficulties: Difficulties, responses: Responses) -> Responses:
-    """The responses with their items called as in the exam; case and spaces do not matter where that is certain."""
-    exam = [item.name for item in difficulties.items]
-    known = set(exam)
-    alike: dict[str, list[str]] = {}
-    for name in exam:
-        alike.setdefault(_spelling(name), []).append(name)
-    given = Counter(_spelling(name) for name in responses.items)
-    names, unknown = [], []
-    for name in responses.items:
-        candidates = alike.get(_spelling(name), [])
-        if name in known:
-            names.append(name)
-        elif len(candidates) == 1 and given[_spelling(name)] == 1:
-            names.append(candidates[0])
-        else:
-            unknown.append(name)
-    if unknown:
-        has = "has" if len(unknown) == 1 else "have"
-        raise DataError(
-            f"{len(unknown)} of the {counted(len(responses.items), 'item')} of the answers {has} no released "
-            f"difficulty: {_listed(unknown, 5)}. The items of the exam: {_listed(exam, 10)}.",
-            hint="spell the items as in the exam, and leave out those of another one. One student's own answers "
-            "are two columns named item,correct, a line per item; a sheet has a row per student.",
-        )
-    return replace(responses, items=tuple(names))
-
-
-def _spelling(name: str) -> str:
-    return "".join(name.split()).casefold()
-
-
-def _listed(names: Sequence[str], most: int) -> str:
-    more = f" and {len(names) - most} more" if len(names) > most else ""
-    return ", ".join(f"'{name}'" for name in names[:most]) + more
-
-
-@dataclass(frozen=True, eq=False)
-class _Tables:
-    """Everything that does not depend on the answers, by point of the grid (and item)."""
-
-    points: Floats
-    log_prior: Floats
-    log_right: Floats
-    log_wrong: Floats
-    right: Floats
-    per_right: Floats
-    per_wrong: Floats
-    odds: Floats
-    passing: Floats
-
-    def judge(self, correct: NDArray[np.int8]) -> dict[str, Floats]:
-        """What is measured for each student, by its name in `Abilities`."""
-        was_right, was_wrong = (correct == 1).astype(np.float64), (correct == 0).astype(np.float64)
-        weight = self.log_prior + was_right @ self.log_right.T + was_wrong @ self.log_wrong.T
-        weight -= weight.max(axis=1, keepdims=True)
-        np.exp(weight, out=weight)
-        # The ends of trapezoids count half; here they hold next to nothing, so the plain sum will do.
-        weight /= weight.sum(axis=1, keepdims=True)
-        ability = weight @ self.points
-        centred = self.points[None, :] - ability[:, None]
-        low, high = self._limits(weight)
-        chances = weight @ self.right
-        return {
-            "ability": ability,
-            "sd": np.sqrt(np.einsum("sg,sg->s", weight, centred**2)),
-            "low": low,
-            "high": high,
-            "passing": weight @ self.passing,
-            "chances": chances,
-            "by_others": self._by_others(weight, chances, correct),
-        }
-
-    def _limits(self, weight: Floats) -> tuple[Floats, Floats]:
-        """The 2.5 % and 97.5 % points: straight lines between the sums of trapezoids."""
-        below = np.cumsum((weight[:, 1:] + weight[:, :-1]) / 2, axis=1)
-        below = np.concatenate([np.zeros((len(below), 1)), below], axis=1) / below[:, -1:]
-        limits = [np.array([np.interp(share, row, self.points) for row in below]) for share in (0.025, 0.975)]
-        return limits[0], limits[1]
-
-    def _by_others(self, weight: Floats, chances: Floats, correct: NDArray[np.int8]) -> Floats:
-        """Each item's chance under the posterior without that item's own answer.
-
-        Dividing the posterior by the answer's likelihood takes it out: after a right answer the
-        chance is 1 / E(1 / p), after a wrong one E(p / (1 - p)) / E(1 / (1 - p)).
-        """
-        after_right = 1.0 / (weight @ self.per_right)
-        after_wrong = (weight @ self.odds) / (weight @ self.per_wrong)
-        return np.asarray(np.where(correct == 1, after_right, np.where(correct == 0, after_wrong, chances)))

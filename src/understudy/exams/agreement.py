@@ -11,8 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import expit
-from scipy.stats import poisson
+from scipy.special import expit, pdtr
 
 Floats = NDArray[np.float64]
 
@@ -104,12 +103,7 @@ def expected_agreement(
     # The doubt about the difficulties moves the mean of all signs, and its square.
     slope = flatter * (_WEIGHTS @ ((chance - guess) * (1.0 - chance) / (1.0 - guess)))
     doubt = (2.0 * float(_WEIGHTS @ middle)) ** 2 * float(4.0 * (share**2 * slope**2) @ variance)
-    few = 0.0 if fewest == len(difficulty) else float(poisson.cdf(fewest - 1, per_learner))
+    few = 0.0 if fewest == len(difficulty) else float(pdtr(fewest - 1, per_learner))
     scale = n_learners / (1.0 - _least(fewest))
     total = scale * ((1.0 - few) * mean - _least(fewest)) - 0.5
     return total, scale**2 * (scatter / n_learners + doubt + (few * mean) ** 2) + 1.0 / 12.0
-
-
-def log_density(value: float, mean: float, variance: float) -> float:
-    """Of a normal variable."""
-    return -0.5 * (value - mean) ** 2 / variance - 0.5 * math.log(variance)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import secrets
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -22,23 +22,31 @@ from understudy.core.privacy.guarantee import Guarantee
 from understudy.core.privacy.noise import Noise
 from understudy.core.privacy.spending import Account, Spending
 from understudy.errors import DataError, UsageError
-from understudy.exams.estimation import NOT_PRIVATE, PUBLISHED, Estimation
-from understudy.exams.estimators.chances import Answering, chance_curve
+from understudy.exams.estimation import NOT_PRIVATE, PRIVATE, PUBLISHED, WITH_POINTS, Estimation
+from understudy.exams.estimators.chances import Answering, chance_curve, mean_chances
+from understudy.exams.estimators.choice import PENALTIES, SPREADS, check_choice, choose_spread
 from understudy.exams.estimators.conditional import fit_conditional
-from understudy.exams.estimators.joint import PENALTY, fit_joint
+from understudy.exams.estimators.credits import filled_credits, share_of_random_learner
+from understudy.exams.estimators.joint import estimate_ability
 from understudy.exams.estimators.marginal import fit_marginal
+from understudy.exams.estimators.noisy_points import estimate_from_points
 from understudy.exams.estimators.noisy_totals import Prior, estimate_difficulties
-from understudy.exams.estimators.published import (
-    REASONS,
-    check_choice,
-    choose_spread,
-    objective,
-    statistics,
-)
-from understudy.exams.ranking import in_words, rank_items
+from understudy.exams.estimators.partial_credit import fit_partial_credit
+from understudy.exams.estimators.penalised import Penalty, penalised_fit, settle_penalty
+from understudy.exams.estimators.published import CHOICE_REASON, REASONS
+from understudy.exams.estimators.reused_items import Reused, with_reused_items
+from understudy.exams.points_mechanism import PointsMeasurement, choose_points_measurement
+from understudy.exams.ranking import in_words, points_in_words, rank_items
 from understudy.exams.released_file import Ability, Difficulties, Item
-from understudy.exams.responses import Responses
-from understudy.exams.totals_mechanism import Measurement, Missing, choose_measurement
+from understudy.exams.responses import Points, Responses
+from understudy.exams.totals_in_file import TotalsInFile
+from understudy.exams.totals_mechanism import (
+    Measurement,
+    Missing,
+    NoisyTotals,
+    below_guess,
+    choose_measurement,
+)
 
 Floats = NDArray[np.float64]
 
@@ -66,9 +74,16 @@ class DifficultiesPlan:
     guarantee: Guarantee
     measurement: Measurement | None = None
     choice_epsilon: float = 0.0
+    points_measurement: PointsMeasurement | None = None
 
 
-def plan(options: Estimation, n_items: int, n_learners: int, layout: str = "wide") -> DifficultiesPlan:
+def plan(
+    options: Estimation,
+    n_items: int,
+    n_learners: int,
+    layout: str = "wide",
+    points: tuple[Points, ...] | None = None,
+) -> DifficultiesPlan:
     """Settle the mechanism and its guarantee before a learner's answers are used."""
     # Checked again: what is chosen by the layout must go together with the rest.
     options = replace(options, missing=options.missing_in(layout))
@@ -76,15 +91,32 @@ def plan(options: Estimation, n_items: int, n_learners: int, layout: str = "wide
     if method in NOT_PRIVATE or options.epsilon is None:
         return DifficultiesPlan(options, method, missing, Guarantee.none(NO_EPSILON))
     if method in PUBLISHED:
-        return DifficultiesPlan(options, method, missing, Guarantee.none(REASONS[method]))
+        if options.penalty != "choose":
+            return DifficultiesPlan(options, method, missing, Guarantee.none(REASONS[method]))
+        check_choice(n_learners, "penalty", PENALTIES)
+        guarantee = Guarantee.none(REASONS[method] + CHOICE_REASON)
+        return DifficultiesPlan(
+            options, method, missing, guarantee, choice_epsilon=options.epsilon * CHOICE_SHARE
+        )
     if n_items > MOST_ITEMS:
         raise UsageError(
             f"private difficulties of {n_items} items were asked for; {MOST_ITEMS} are possible.",
             hint="release them in parts; their epsilons add up.",
             code="too-many-items",
         )
+    delta = options.delta if options.delta is not None else default_delta(n_learners)
+    if points is not None:
+        _refuse_with_points(options, missing)
+        of_points = choose_points_measurement(
+            method,
+            points,
+            epsilon=options.epsilon,
+            delta=delta,
+            agreement=options.ability_sd == "estimate",
+        )
+        return DifficultiesPlan(options, method, missing, of_points.guarantee, points_measurement=of_points)
     if options.ability_sd == "choose":
-        check_choice(n_learners)
+        check_choice(n_learners, "ability_sd", SPREADS)
     share = CHOICE_SHARE if options.ability_sd == "choose" else 0.0
     measurement = choose_measurement(
         method,
@@ -92,7 +124,7 @@ def plan(options: Estimation, n_items: int, n_learners: int, layout: str = "wide
         missing=missing,
         at_most=options.at_most,
         epsilon=options.epsilon * (1.0 - share),
-        delta=options.delta if options.delta is not None else default_delta(n_learners),
+        delta=delta,
         agreement=options.ability_sd == "estimate",
     )
     guarantee = measurement.guarantee
@@ -103,10 +135,36 @@ def plan(options: Estimation, n_items: int, n_learners: int, layout: str = "wide
     return DifficultiesPlan(options, method, missing, guarantee, measurement, options.epsilon * share)
 
 
+def _refuse_with_points(options: Estimation, missing: Missing) -> None:
+    """Refuse what private difficulties of items with points do not know."""
+    unknown = {
+        "missing": missing == "skipped",
+        "at_most": options.at_most is not None,
+        "ability_sd": options.ability_sd == "choose",
+        "guess": bool(options.guess),
+        "discrimination_spread": bool(options.discrimination_spread),
+    }
+    if any(unknown.values()):
+        raise UsageError(
+            "private difficulties of items with points count missing answers as no points, and know neither guessing "
+            "nor discriminations that differ nor a choice of the spread.",
+            hint="leave these settings out, or the points: items then are right or wrong.",
+            code="no-points",
+            settings=(*(name for name, asked in unknown.items() if asked), "points"),
+        )
+
+
 def plan_for(responses: Responses, options: Estimation) -> DifficultiesPlan:
     """The plan for these responses, after refusing what must not be released; no answer decides about either."""
     responses.origin.refuse_people("the difficulties", responses.items, "item")
-    size = responses.n_items, responses.n_learners, responses.origin.layout
+    if responses.points is not None and options.method not in WITH_POINTS:
+        raise UsageError(
+            f"answers have points, but the method {options.method} is for right and wrong answers.",
+            hint="the methods with points are " + ", ".join(WITH_POINTS) + "; or leave the points out.",
+            code="no-points",
+            settings=("method", "points"),
+        )
+    size = responses.n_items, responses.n_learners, responses.origin.layout, responses.points
     planned = plan(options.by_risk(lambda tried: plan(tried, *size).guarantee), *size)
     if not responses.origin.named:
         raise DataError(
@@ -133,7 +191,32 @@ def plan_for(responses: Responses, options: Estimation) -> DifficultiesPlan:
             settings=("items", "public_items"),
         )
     _refuse_one_learner(responses)
+    _check_choices(responses, options)
     return planned
+
+
+def _check_choices(responses: Responses, options: Estimation) -> None:
+    if responses.guesses is None or not any(responses.guesses):
+        return
+    if options.guess:
+        raise UsageError(
+            f"a chance of guessing of {options.guess:g} was given for all items, and the list of items has choices.",
+            hint="leave one of them out.",
+            settings=("guess", "items"),
+        )
+    if options.method not in PRIVATE:
+        raise UsageError(
+            f"the list of items has choices, but the method {options.method} fits items that are not guessed.",
+            hint="choose the method knorm or gaussian with an epsilon, or leave the choices out.",
+            settings=("items", "method"),
+        )
+    if responses.points is not None:
+        raise UsageError(
+            "the list of items has choices, but difficulties of items with points know no guessing.",
+            hint="leave the choices out, or the points: items then are right or wrong.",
+            code="no-points",
+            settings=("items", "points"),
+        )
 
 
 def _refuse_one_learner(responses: Responses) -> None:
@@ -188,12 +271,14 @@ def fit_difficulties(
     """The difficulties of all items, as they may be released with the plan's guarantee."""
     _refuse_one_learner(responses)
     fit = _METHODS[plan.method](responses, plan, noise, rng)
-    private = plan.measurement is not None
+    private = plan.measurement is not None or plan.points_measurement is not None
     guarantee = plan.guarantee if noise.secret or not private else Guarantee.seeded(plan.guarantee)
     order = rank_items(fit.difficulty, fit.standard_error if fit.order_error is None else fit.order_error)
     items = tuple(
-        _item(name, fit, place, int(order.rank_from[place]), int(order.rank_to[place]))
-        for place, name in enumerate(responses.items)
+        _item(name, points, fit, place, int(order.rank_from[place]), int(order.rank_to[place]))
+        for place, (name, points) in enumerate(
+            zip(responses.items, responses.points or [None] * responses.n_items, strict=True)
+        )
     )
     return Difficulties(
         items,
@@ -209,7 +294,10 @@ def fit_difficulties(
 class _Fit:
     """Difficulties (infinite where unbounded, nan where unknown), standard errors (nan where unknown).
 
-    `order_error` leaves out of them what moves all items together; the order of items rests on it.
+    `order_error` leaves out of them what moves all items together; the order of items rests on it. `chance` is that
+    of a learner drawn at random, None where it follows from the distribution of abilities. `below_guess` counts items
+    that were solved less often than their `guess` explains. `totals` are what a private fit rests on: with them
+    releases of several schools can be combined.
     """
 
     difficulty: Floats
@@ -217,11 +305,21 @@ class _Fit:
     ability: Ability
     prior: Prior | None = None
     order_error: Floats | None = None
-    guess: float = 0.0
+    guess: Floats | None = None
+    below_guess: int = 0
+    discrimination: Floats | None = None
+    credits: tuple[Floats, ...] = ()
+    reused: Reused | None = None
+    penalty: Penalty | None = None
+    chance: Floats | None = None
+    totals: NoisyTotals | None = None
+    log_sd_error: float = 0.0
 
 
 def _private(responses: Responses, plan: DifficultiesPlan, noise: Noise, rng: np.random.Generator) -> _Fit:
     options, measurement = plan.options, plan.measurement
+    if plan.points_measurement is not None:
+        return _private_points(responses, plan.points_measurement, options, noise)
     assert measurement is not None
     counted = responses.missing_as_wrong() if plan.missing == "wrong" else responses
     if measurement.at_most is not None:
@@ -235,21 +333,102 @@ def _private(responses: Responses, plan: DifficultiesPlan, noise: Noise, rng: np
         sd, source = float(options.ability_sd or 1.0), "declared"
     else:
         source = "estimated privately, along with the items" if totals.agreement else "what is usual"
-    answering = Answering(float(options.guess), options.discrimination_spread)
+    guess = _guesses(responses, options)
+    answering = Answering(guess, options.discrimination_spread)
     estimate = estimate_difficulties(totals, sd, options.expected, answering)
-    return _Fit(
+    fit = _Fit(
         estimate.difficulty,
         estimate.standard_error,
         Ability(0.0, round(estimate.ability_sd, 6), source),
         prior=estimate.prior,
         order_error=estimate.order_error,
-        guess=float(options.guess),
+        guess=guess,
+        below_guess=below_guess(totals, guess),
+        totals=totals,
+        log_sd_error=estimate.log_sd_error,
+    )
+    return _with_earlier(fit, responses, options)
+
+
+def _with_earlier(fit: _Fit, responses: Responses, options: Estimation) -> _Fit:
+    """Items that the earlier exam had, too, have its difficulty as their prior, up to a common shift."""
+    if options.earlier is None or fit.prior is None or fit.order_error is None:
+        return fit
+    known = {item.name: item for item in options.earlier.items if item.difficulty is not None}
+    steps = [1] * responses.n_items if responses.points is None else [each.steps for each in responses.points]
+    pairs = np.full((responses.n_items, 2), np.nan)
+    for place, name in enumerate(responses.items):
+        item = known.get(name)
+        if item is not None and item.standard_error is not None and item.points.steps == steps[place]:
+            pairs[place] = float(item.difficulty or 0.0), item.standard_error
+    reused = with_reused_items(
+        fit.difficulty, fit.order_error**2, fit.prior.mean, fit.prior.spread, pairs[:, 0], pairs[:, 1]
+    )
+    together = np.maximum(fit.standard_error**2 - fit.order_error**2, 0.0)
+    return replace(
+        fit,
+        difficulty=reused.difficulty,
+        standard_error=np.sqrt(reused.variance + together),
+        order_error=np.sqrt(reused.variance),
+        reused=reused,
     )
 
 
+def _private_points(
+    responses: Responses, measurement: PointsMeasurement, options: Estimation, noise: Noise
+) -> _Fit:
+    assert responses.points is not None
+    noisy = measurement.release(responses, noise)
+    sd = None if options.ability_sd == "estimate" else float(options.ability_sd or 1.0)
+    source = "declared" if sd is not None else "estimated privately, along with the items"
+    estimate = estimate_from_points(noisy, responses.points, sd, options.expected)
+    fit = _Fit(
+        estimate.difficulty,
+        estimate.standard_error,
+        Ability(0.0, round(estimate.ability_sd, 6), source),
+        prior=estimate.prior,
+        order_error=estimate.order_error,
+        credits=estimate.credits,
+    )
+    return _with_earlier(fit, responses, options)
+
+
+def _guesses(responses: Responses, options: Estimation) -> Floats:
+    """The chance of a right answer without knowing it, of each item: by its choices, or as declared for all."""
+    if responses.guesses is not None:
+        return np.array(responses.guesses)
+    return np.full(responses.n_items, float(options.guess))
+
+
 def _marginal(responses: Responses, plan: DifficultiesPlan, noise: Noise, rng: np.random.Generator) -> _Fit:
+    if responses.points is not None:
+        return _partial_credit(responses, plan, noise, rng)
     fit = fit_marginal(_counted(responses, plan).correct, sd=None)
     return _Fit(fit.difficulty, fit.standard_error, _ability(0.0, fit.sd))
+
+
+def _partial_credit(
+    responses: Responses, plan: DifficultiesPlan, noise: Noise, rng: np.random.Generator
+) -> _Fit:
+    """Items with points, or with discriminations of their own, or both."""
+    correct = _counted(responses, plan).correct
+    slopes = plan.method == "two-parameter"
+    steps = [1] * responses.n_items if responses.points is None else [item.steps for item in responses.points]
+    fit = fit_partial_credit(correct, np.array(steps), slopes=slopes)
+    ability = _ability(0.0, fit.sd)
+    answered = np.count_nonzero(correct >= 0, axis=0)
+    return _Fit(
+        np.array([item.difficulty for item in fit.items]),
+        np.array([item.standard_error for item in fit.items]),
+        ability,
+        discrimination=np.array([item.slope for item in fit.items]) if slopes else None,
+        credits=()
+        if responses.points is None
+        else tuple(
+            filled_credits(item, fit.sd, int(n)) if math.isfinite(item.difficulty) else np.zeros(0)
+            for item, n in zip(fit.items, answered, strict=True)
+        ),
+    )
 
 
 def _conditional(
@@ -278,34 +457,47 @@ def _ability(mean: float, sd: float) -> Ability:
     return Ability(mean, sd, "estimated without noise")
 
 
-def _joint(responses: Responses, plan: DifficultiesPlan, noise: Noise, rng: np.random.Generator) -> _Fit:
-    correct = _counted(responses, plan).correct
+def _penalised(responses: Responses, plan: DifficultiesPlan, noise: Noise, rng: np.random.Generator) -> _Fit:
+    options, counted = plan.options, _counted(responses, plan)
+    public = options.public
+    if public is not None and plan.missing == "wrong":
+        public = public.missing_as_wrong()
+    left = None if options.epsilon is None else options.epsilon - plan.choice_epsilon
+    tried = penalised_fit(plan.method, plan.choice_epsilon or left)
+    penalty = settle_penalty(tried, counted, options.penalty, public, plan.choice_epsilon, noise, rng)
+    difficulty = penalised_fit(plan.method, left)(counted, penalty.value, rng)
+    fit = _Fit(
+        difficulty,
+        np.full(len(difficulty), np.nan),
+        Ability(0.0, penalty.ability_sd, "the penalty of the fit"),
+        penalty=penalty,
+    )
+    return _with_chances(fit, counted.correct) if plan.method == "joint" else fit
+
+
+def _with_chances(fit: _Fit, correct: NDArray[np.int8]) -> _Fit:
+    """The joint fit with chances over the abilities that it found, and without items that no learner answered.
+
+    A penalty is no statement about a class: abilities that spread by 7, as that of 0.02 has it, would bring every
+    chance near one half.
+    """
+    assert fit.penalty is not None
     answered = correct >= 0
-    right = correct > 0
-    fit = fit_joint(right.sum(axis=1), right.sum(axis=0), mask=None if answered.all() else answered)
-    return _penalised(fit.difficulty)
-
-
-def _published(responses: Responses, plan: DifficultiesPlan, noise: Noise, rng: np.random.Generator) -> _Fit:
-    assert plan.options.epsilon is not None
-    method = objective if plan.method == "objective" else statistics
-    return _penalised(method(responses, plan.options.epsilon, rng).difficulty)
-
-
-def _penalised(difficulty: Floats) -> _Fit:
-    unknown = np.full(len(difficulty), np.nan)
-    # The penalty lambda/2 beta^2 is a normal prior with variance 1 / lambda.
-    return _Fit(difficulty, unknown, Ability(0.0, PENALTY**-0.5, "the penalty of the fit"))
+    ability = estimate_ability(correct, fit.difficulty, penalty=fit.penalty.value)
+    chance = mean_chances(ability[answered.any(axis=1)], fit.difficulty)
+    difficulty = np.where(answered.any(axis=0), fit.difficulty, np.nan)
+    return replace(fit, difficulty=difficulty, chance=chance)
 
 
 _METHODS: dict[str, Callable[[Responses, DifficultiesPlan, Noise, np.random.Generator], _Fit]] = {
     "knorm": _private,
     "gaussian": _private,
     "marginal": _marginal,
+    "two-parameter": _partial_credit,
     "conditional": _conditional,
-    "joint": _joint,
-    "objective": _published,
-    "statistics": _published,
+    "joint": _penalised,
+    "objective": _penalised,
+    "statistics": _penalised,
 }
 
 
@@ -313,37 +505,75 @@ def _counted(responses: Responses, plan: DifficultiesPlan) -> Responses:
     return responses.missing_as_wrong() if plan.missing == "wrong" else responses
 
 
-def _item(name: str, fit: _Fit, place: int, rank_from: int, rank_to: int) -> Item:
+def _item(name: str, points: Points | None, fit: _Fit, place: int, rank_from: int, rank_to: int) -> Item:
     difficulty, error = float(fit.difficulty[place]), float(fit.standard_error[place])
+    credits: tuple[float, ...] = () if points is None else (0.0,) * (points.steps + 1)
+    unit = 1.0 if points is None else points.unit
     if math.isnan(difficulty):
-        # No learner answered it: anything is possible.
-        return Item(name, None, None, 0.5, "answered by no student", 1, len(fit.difficulty))
+        # No learner answered it, or all had as many points, half of them: anything is possible.
+        words = (
+            "answered by no student" if points is None else "the same points for all students, or no answer"
+        )
+        return Item(name, None, None, 0.5, words, 1, len(fit.difficulty), credits=credits, unit=unit)
     if math.isinf(difficulty):
         hard = difficulty > 0
         words = "solved by no student" if hard else "solved by all students"
+        if points is not None:
+            words = f"no student had {'more' if hard else 'less'} than half of the points"
         return Item(
-            name, None, None, 0.0 if hard else 1.0, words, rank_from, rank_to, "hard" if hard else "easy"
+            name,
+            None,
+            None,
+            0.0 if hard else 1.0,
+            words,
+            rank_from,
+            rank_to,
+            "hard" if hard else "easy",
+            credits=credits,
+            unit=unit,
         )
-    beyond = min(max(difficulty - fit.ability.mean, -15.0), 15.0)
-    know = min(max(float(chance_curve(fit.ability.sd)(beyond)), 0.0), 1.0)
-    chance = fit.guess + (1.0 - fit.guess) * know
+    slope = 1.0 if fit.discrimination is None else min(max(float(fit.discrimination[place]), 0.01), 20.0)
+    stated = None if math.isnan(error) else round(error, 6)
+    if points is not None:
+        credits = tuple(round(float(credit), 6) + 0.0 for credit in fit.credits[place])
+        share = share_of_random_learner(difficulty, credits, fit.ability.mean, fit.ability.sd, slope)
+        return Item(
+            name,
+            round(difficulty, 6),
+            stated,
+            round(share, 6),
+            points_in_words(share, points.maximum),
+            rank_from,
+            rank_to,
+            discrimination=round(slope, 6),
+            credits=credits,
+            unit=unit,
+        )
+    if fit.chance is not None:
+        know = float(fit.chance[place])
+    else:
+        beyond = min(max(difficulty - fit.ability.mean, -15.0), 15.0)
+        know = min(max(float(chance_curve(slope * fit.ability.sd)(slope * beyond)), 0.0), 1.0)
+    guess = 0.0 if fit.guess is None else round(float(fit.guess[place]), 6)
+    chance = guess + (1.0 - guess) * know
     return Item(
         name,
         round(difficulty, 6),
-        None if math.isnan(error) else round(error, 6),
+        stated,
         round(chance, 6),
         in_words(chance),
         rank_from,
         rank_to,
-        guess=fit.guess,
+        guess=guess,
+        discrimination=round(slope, 6),
     )
 
 
 def _provenance(responses: Responses, plan: DifficultiesPlan, fit: _Fit, card: str | None) -> dict[str, Any]:
-    options = plan.options
+    options, measured = plan.options, plan.points_measurement or plan.measurement
     return {
         "method": plan.method,
-        "mechanism": None if plan.measurement is None else plan.measurement.name,
+        "mechanism": None if measured is None else measured.name,
         "epsilon": options.epsilon,
         "learners": responses.n_learners,
         "items": responses.n_items,
@@ -356,9 +586,15 @@ def _provenance(responses: Responses, plan: DifficultiesPlan, fit: _Fit, card: s
             "sd": round(fit.prior.spread, 4),
             "source": "given" if options.expected is not None else "estimated from the noisy totals",
         },
+        "penalty": None if fit.penalty is None else asdict(fit.penalty),
+        "reused_items": None
+        if fit.reused is None
+        else {"count": fit.reused.n_items, "same": round(fit.reused.same, 3)},
+        "totals": None if fit.totals is None else TotalsInFile.of(fit.totals, fit.log_sd_error).content(),
         "simulated": responses.simulated,
         "pass_share": responses.origin.pass_share,
         "discrimination_spread": options.discrimination_spread,
+        "items_below_guess": fit.below_guess,
         "card": card,
         "made": datetime.now(UTC).date().isoformat(),
         "understudy": understudy.__version__,

@@ -11,14 +11,22 @@ from typing import Annotated
 
 from understudy.core.privacy.risk import ByRisk
 from understudy.errors import RefusedError, UsageError
+from understudy.exams.estimators.choice import check_public
+from understudy.exams.estimators.joint import PENALTY, PRINTED_PENALTY
 from understudy.exams.estimators.noisy_totals import Prior
+from understudy.exams.formats.reading import read_responses
 from understudy.exams.released_file import Difficulties
+from understudy.exams.responses import Responses
 from understudy.exams.totals_mechanism import Missing
 
 PRIVATE = ("knorm", "gaussian")
 PUBLISHED = ("objective", "statistics")
-NOT_PRIVATE = ("marginal", "conditional", "joint")
+NOT_PRIVATE = ("marginal", "two-parameter", "conditional", "joint")
+# Methods that know what to do with points; others take right and wrong.
+WITH_POINTS = (*PRIVATE, "marginal", "two-parameter")
 METHODS = (*PRIVATE, *NOT_PRIVATE, *PUBLISHED)
+# Those that minimise equation 6 of the paper, with its penalty lambda.
+PENALISED = ("joint", *PUBLISHED)
 
 # Below, the result is nothing but noise; above, it has hardly any. Both leave the range of the samplers.
 LEAST_EPSILON, MOST_EPSILON = 0.001, 100.0
@@ -38,7 +46,8 @@ class Estimation(ByRisk):
     method: Annotated[
         str | None,
         "knorm (pure epsilon, the default) or gaussian (with delta, better beyond some 50 items); without epsilon "
-        "marginal, conditional or joint; as published, without a guarantee: objective, statistics.",
+        "marginal, two-parameter (each item has a discrimination of its own), conditional or joint; as published, "
+        "without a guarantee: objective, statistics.",
     ] = None
     epsilon: Annotated[
         float | None, "The privacy loss allowed, for example 1. Without it the fit is not private."
@@ -74,6 +83,16 @@ class Estimation(ByRisk):
         "What difficulties to expect: MEAN,SD or the difficulties file of an earlier exam, private or public; never "
         "from these learners' data (default: found from the noisy totals, at no cost).",
     ] = None
+    penalty: Annotated[
+        float | str | None,
+        f"For joint, objective and statistics, lambda of the paper's equation 6: {PENALTY:g} as in its program "
+        f"(the default), {PRINTED_PENALTY:g} as printed in the paper, any other number, or `choose` to find it as "
+        "published for a fifth of epsilon (no formal guarantee, like these methods).",
+    ] = None
+    penalty_from: Annotated[
+        Responses | Path | str | None,
+        "Responses of other learners that are public: the penalty is chosen on them, at no cost.",
+    ] = None
     public_prior: Annotated[bool, "The earlier exam's difficulties are public though not private."] = False
     title: Annotated[str, "What the students see as the exam's name."] = ""
 
@@ -86,6 +105,7 @@ class Estimation(ByRisk):
         object.__setattr__(self, "ability_sd", _spread_of(self.ability_sd))
         object.__setattr__(self, "guess", _guess_of(self.guess))
         self._check_answering()
+        self._check_penalty()
         if self.delta is not None and not 0 < self.delta < 1:
             raise UsageError(
                 f"delta {self.delta:.3g} was asked for; it lies between 0 and 1.",
@@ -159,6 +179,39 @@ class Estimation(ByRisk):
                 settings=("guess", "discrimination_spread"),
             )
 
+    def _check_penalty(self) -> None:
+        object.__setattr__(self, "penalty", _penalty_of(self.penalty))
+        if self.penalty is None and self.penalty_from is None:
+            return
+        if self.method not in PENALISED:
+            raise UsageError(
+                f"a penalty was given, but the method {self.method} has none.",
+                hint="it is for the methods " + ", ".join(PENALISED) + ".",
+                settings=("penalty", "penalty_from", "method"),
+            )
+        if self.penalty is not None and self.penalty_from is not None:
+            raise UsageError(
+                "a penalty was given, and public responses to choose it on.",
+                hint="give one of the two.",
+                settings=("penalty", "penalty_from"),
+            )
+        if self.penalty == "choose" and self.method not in PUBLISHED:
+            raise UsageError(
+                f"a private choice of the penalty was asked for, but the method {self.method} has no epsilon.",
+                hint="give a number or public responses.",
+                settings=("penalty", "penalty_from"),
+            )
+        if isinstance(self.penalty_from, Path | str):
+            # Read once, and before those of the exam: options are made anew as they are settled.
+            object.__setattr__(self, "penalty_from", read_responses(self.penalty_from))
+        if self.public is not None:
+            check_public(self.public)
+
+    @property
+    def public(self) -> Responses | None:
+        """The public responses that the penalty is chosen on."""
+        return self.penalty_from if isinstance(self.penalty_from, Responses) else None
+
     @cached_property
     def earlier(self) -> Difficulties | None:
         """The earlier exam whose difficulties are the prior."""
@@ -201,6 +254,22 @@ def _spread_of(given: float | str | None) -> float | str | None:
             settings=("ability_sd",),
         )
     return spread
+
+
+def _penalty_of(given: float | str | None) -> float | str | None:
+    if given in (None, "choose"):
+        return given
+    try:
+        penalty = float(given)
+    except ValueError:
+        penalty = math.nan
+    if not 1e-4 <= penalty <= 100:
+        raise UsageError(
+            f"a penalty of '{given}' was asked for.",
+            hint=f"it is a number from 0.0001 to 100, or `choose`; {PENALTY:g} is the published program's.",
+            settings=("penalty",),
+        )
+    return penalty
 
 
 def _guess_of(given: float | str) -> float:

@@ -11,12 +11,13 @@ from __future__ import annotations
 
 import contextlib
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import ndtri
 
 from understudy.core.privacy.risk import RISKS, RiskLimit, StatedRisk
 from understudy.errors import UsageError
@@ -26,12 +27,14 @@ from understudy.exams.estimation import PRIVATE, Estimation
 from understudy.exams.estimators.chances import FURTHEST, Answering, chance_curve
 from understudy.exams.estimators.noisy_totals import estimate_difficulties
 from understudy.exams.ranking import distinguished
-from understudy.exams.totals_mechanism import NoisyAgreement, NoisyTotals, predicted_variance
+from understudy.exams.totals_mechanism import NoisyTotals, predicted_variance
 
 Floats = NDArray[np.float64]
 
 EPSILONS = (0.5, 1.0, 2.0, 5.0, 10.0)
 _N_EXAMS = 12
+# Of the mean difficulty, from exam to exam.
+_SD_OF_MEANS = 1.75
 # Student's t for a new value outside of 90 %, with eleven degrees of freedom: two times 5 %.
 _REACH = 1.796 * math.sqrt(1.0 + 1.0 / _N_EXAMS)
 # So many items stand for all; more where a learner answers few of them, as agreement needs some answers of each.
@@ -48,11 +51,14 @@ class Range:
 
     @classmethod
     def of(cls, values: Floats, scale: Callable[[Floats], Floats], back: Callable[[float], float]) -> Range:
-        """From simulated values, which are about normal on `scale`; `back` is its inverse."""
+        """From simulated values, which are about normal on `scale`; `back` is its inverse.
+
+        Exams far too easy or too hard are a tail on one side: all simulated values are within.
+        """
         scaled = scale(values)
         middle, reach = float(scaled.mean()), _REACH * float(scaled.std(ddof=1))
-        low, expected, high = (float(back(value)) for value in (middle - reach, middle, middle + reach))
-        return cls(low, expected, high)
+        low, high = min(middle - reach, float(scaled.min())), max(middle + reach, float(scaled.max()))
+        return cls(float(back(low)), float(back(middle)), float(back(high)))
 
     def cells(self) -> str:
         """For people."""
@@ -92,17 +98,25 @@ class Precision:
 
 
 def forecast(
-    options: Estimation, n_items: int, n_learners: int, answers: float | None = None, layout: str = "wide"
+    options: Estimation,
+    n_items: int,
+    n_learners: int,
+    answers: float | None = None,
+    layout: str = "wide",
+    guesses: Sequence[float] | None = None,
 ) -> list[Precision]:
     """The precision that each risk and each epsilon buys by the method that would be used; nothing is spent.
 
     Where another private method has less noise at the same risk or epsilon, the row names it. `answers` is how many
-    answers a learner gives on average where items may be skipped (None: to all that count).
+    answers a learner gives on average where items may be skipped (None: to all that count); `guesses` are the items'
+    chances of a guess where they differ.
     """
 
     def settled(method: str, epsilon: float) -> DifficultiesPlan:
         delta = options.delta if method == "gaussian" else None
-        asked = replace(options, epsilon=epsilon, method=method, delta=delta, risk="")
+        asked = replace(
+            options, epsilon=epsilon, method=method, delta=delta, risk="", penalty=None, penalty_from=None
+        )
         return plan(asked, n_items, n_learners, layout)
 
     used = str(options.method) if options.method in PRIVATE else PRIVATE[0]
@@ -111,7 +125,7 @@ def forecast(
         plans = {method: settled(method, epsilon) for method, epsilon in epsilons.items()}
         if used not in plans:
             return []
-        found = precision(plans[used], n_items, n_learners, answers)
+        found = precision(plans[used], n_items, n_learners, answers, guesses)
         best = min(plans.values(), key=_noise)
         if _noise(best) >= _noise(plans[used]):
             return [found]
@@ -140,12 +154,19 @@ def _noise(planned: DifficultiesPlan) -> float:
 
 
 def precision(
-    planned: DifficultiesPlan, n_items: int, n_learners: int, answers: float | None = None
+    planned: DifficultiesPlan,
+    n_items: int,
+    n_learners: int,
+    answers: float | None = None,
+    guesses: Sequence[float] | None = None,
 ) -> Precision:
     """What a release by this plan would be like."""
     # The same exams for every epsilon: a smaller one is then worse, as it should be.
     rng = np.random.default_rng(1)
-    found = np.array([_simulated(planned, n_items, n_learners, answers, rng) for _ in range(_N_EXAMS)])
+    given = np.array([float(planned.options.guess)] if guesses is None else guesses)
+    found = np.array(
+        [_simulated(planned, n_items, n_learners, answers, given, each, rng) for each in _classes(rng)]
+    )
     return Precision(
         StatedRisk.of(planned.guarantee),
         planned.method,
@@ -156,8 +177,29 @@ def precision(
     )
 
 
+def _classes(rng: np.random.Generator) -> list[tuple[float, float, float]]:
+    """What classes are like, as far as nothing is declared: mean and spread of difficulties, spread of abilities.
+
+    Some exams are far too easy or too hard for their learners. A Latin hypercube: few exams hold all of it.
+    """
+    share = (np.arange(_N_EXAMS) + 0.5) / _N_EXAMS
+    mean, spread, sd = (rng.permutation(share) for _ in range(3))
+    columns = (
+        _SD_OF_MEANS * ndtri(mean),
+        np.exp(math.log(0.9) + (math.log(2.2) - math.log(0.9)) * spread),
+        np.exp(math.log(0.7) + (math.log(2.8) - math.log(0.7)) * sd),
+    )
+    return list(zip(*(column.tolist() for column in columns), strict=True))
+
+
 def _simulated(
-    planned: DifficultiesPlan, n_items: int, n_learners: int, answers: float | None, rng: np.random.Generator
+    planned: DifficultiesPlan,
+    n_items: int,
+    n_learners: int,
+    answers: float | None,
+    guesses: Floats,
+    a_class: tuple[float, float, float],
+    rng: np.random.Generator,
 ) -> tuple[float, float, float]:
     """Error, correlation and share of stated orders of one simulated exam."""
     options, measurement = planned.options, planned.measurement
@@ -167,9 +209,7 @@ def _simulated(
     given = float(n_items if complete else most if answers is None else min(answers, most))
     enough = max(_ENOUGH_ITEMS, math.ceil(_ENOUGH_ANSWERS * n_items / max(given, 1.0)))
     shown = min(n_items, enough, _MOST_ITEMS)
-    # What classes are like, as far as nothing is declared: see the prior of the estimator.
-    drawn_sd = math.exp(rng.uniform(math.log(0.7), math.log(2.8)))
-    mean, spread = rng.normal(0.0, 0.6), math.exp(rng.uniform(math.log(0.9), math.log(2.2)))
+    mean, spread, drawn_sd = a_class
     sd = options.ability_sd if isinstance(options.ability_sd, float) else drawn_sd
     if options.expected is not None:
         mean, spread = options.expected.mean, options.expected.spread
@@ -178,7 +218,8 @@ def _simulated(
     if not complete:
         rate = np.minimum(given / n_items * np.exp(rng.normal(-0.125, 0.5, shown)), 1.0)
     n_answers = np.round(n_learners * rate)
-    guess = np.full(shown, float(options.guess))
+    # In equal steps through the list, so that a part has the guesses of all.
+    guess = guesses[(np.arange(shown) * len(guesses)) // shown]
     curve = chance_curve(sd)
     # The learners at hand are a little better or worse than all.
     place = np.clip(truth + sd * rng.normal() / math.sqrt(n_learners), -FURTHEST, FURTHEST)
@@ -187,12 +228,14 @@ def _simulated(
     chance = guess + (1 - guess) * know
     scatter += (1 - n_answers / n_learners) * np.maximum(chance * (1 - chance) - scatter, 0.0)
     right = n_answers * chance + np.sqrt(n_answers * scatter) * rng.normal(size=shown)
-    noise = rng.multivariate_normal(np.zeros(2), measurement.covariance, shown, method="eigh")
+    drawn = measurement.law.draw(measurement.covariance, shown + measurement.agreement_cells, rng)
+    noise = drawn[:shown]
     totals = NoisyTotals(
         np.clip(right, 0.0, n_answers) + noise[:, 0],
         n_answers + noise[:, 1],
         measurement.covariance,
         n_learners,
+        law=measurement.law,
     )
     if measurement.agreement_cells:
         fewest = fewest_answers(shown, complete=complete)
@@ -205,9 +248,9 @@ def _simulated(
             n_learners=n_learners,
             fewest=fewest,
         )
-        variance = measurement.agreement_variance
-        total = expected + math.sqrt(scatter_of_agreement + variance) * rng.normal()
-        totals = replace(totals, agreement=NoisyAgreement(total, variance, fewest))
+        total = expected + math.sqrt(scatter_of_agreement) * rng.normal()
+        cells = np.array([total, float(n_learners)]) + drawn[shown:]
+        totals = replace(totals, agreement=measurement.agreement_of(cells, n_learners, fewest))
     declared = options.ability_sd if isinstance(options.ability_sd, float) else None
     found = estimate_difficulties(
         totals, declared, options.expected, Answering(guess, options.discrimination_spread)

@@ -58,3 +58,9 @@ def in_words(chance: float) -> str:
     if tenths == 10:
         return "solved by nearly all students"
     return f"solved by {tenths} of 10 students" if tenths else "solved by hardly any student"
+
+
+def points_in_words(share: float, maximum: float) -> str:
+    """What an item's expected share of the points means: "2.1 of 3 points on average"."""
+    digits = 1 if maximum < 20 else 0
+    return f"{share * maximum:.{digits}f} of {maximum:g} points on average"

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal
 
 import polars as pl
-from annotated_types import Interval, MinLen
+from annotated_types import Interval, MaxLen, MinLen
 
 from understudy.core.files.documents import ContractError, checked, contract, parse_json
 from understudy.core.pages.charts import Point, dots
@@ -19,6 +19,7 @@ from understudy.core.privacy.guarantee import Caveat, Guarantee
 from understudy.core.privacy.spending import Account, Charge
 from understudy.errors import DataError, RefusedError
 from understudy.exams.estimators.noisy_totals import Prior
+from understudy.exams.responses import MOST_STEPS, Points
 
 FORMAT = "understudy difficulties"
 VERSION = 1
@@ -35,6 +36,13 @@ EARLIER_EXAM_CLAIMED = Caveat(
     "which no ledger here knows: that its learners were other ones is as its user claims",
 )
 
+# Of releases that were combined.
+ONE_SCHOOL_EACH = Caveat(
+    "one-school-each",
+    "this epsilon covers a learner who is in one of the combined files; whoever is in several of them bears the sum of "
+    "their epsilons",
+)
+
 # No item has log-odds beyond these: a chance of e^-100 never happens. They also bound the work of
 # integrating over abilities.
 LogOdds = Annotated[float, Interval(ge=-100.0, le=100.0)]
@@ -49,7 +57,11 @@ class Item:
     in a fit that is not private); `unbounded` then is "easy" or "hard". `chance` is that of a
     student drawn from the ability distribution. `rank_from` and `rank_to` are the places,
     from the easiest on, that the item may have at this precision. `guess` is the chance of a right answer
-    without knowing it.
+    without knowing it. At ability b the log-odds of a right answer are `discrimination` (b - difficulty).
+
+    An item with points has `credits`, one for each number of steps of `unit` points: k steps have a chance
+    proportional to exp(discrimination k (b - difficulty) + credits[k]). Its difficulty is the ability at which half of
+    the points are expected, and `chance` is their expected share.
     """
 
     __pydantic_config__: ClassVar = contract(name="item")
@@ -63,6 +75,23 @@ class Item:
     rank_to: int
     unbounded: Literal["easy", "hard"] | None = None
     guess: Annotated[float, Interval(ge=0.0, le=0.9)] = 0.0
+    discrimination: Annotated[float, Interval(ge=0.01, le=20.0)] = 1.0
+    credits: Annotated[tuple[Annotated[float, Interval(ge=-1e4, le=1e4)], ...], MaxLen(MOST_STEPS + 1)] = ()
+    unit: Annotated[float, Interval(gt=0.0, le=1000.0)] = 1.0
+
+    @property
+    def points(self) -> Points:
+        """How it gives points; one step if it is right or wrong."""
+        return Points(max(len(self.credits) - 1, 1), self.unit)
+
+    def content(self) -> dict[str, Any]:
+        """Its part of the file; what only some items have is left out of others."""
+        content = {"item": self.name, **{name: value for name, value in vars(self).items() if name != "name"}}
+        if self.discrimination == 1.0:
+            del content["discrimination"]
+        if not self.credits:
+            del content["credits"], content["unit"]
+        return content
 
 
 @dataclass(frozen=True)
@@ -99,20 +128,7 @@ class Difficulties:
             "format": FORMAT,
             "version": VERSION,
             "title": self.title,
-            "items": [
-                {
-                    "item": item.name,
-                    "difficulty": item.difficulty,
-                    "standard_error": item.standard_error,
-                    "chance": item.chance,
-                    "reading": item.reading,
-                    "rank_from": item.rank_from,
-                    "rank_to": item.rank_to,
-                    "unbounded": item.unbounded,
-                    "guess": item.guess,
-                }
-                for item in self.items
-            ],
+            "items": [item.content() for item in self.items],
             "steps": [list(step) for step in self.steps],
             "ability": {
                 "mean": self.ability.mean,
@@ -145,13 +161,24 @@ class Difficulties:
         """What the teacher must know before the difficulties leave, for people."""
         if not self.guarantee.formal:
             return ["NOT PRIVATE: keep it inside; the method knorm with an epsilon makes it private."]
+        found = []
         errors = [item.standard_error for item in self.items if item.standard_error is not None]
         if errors and statistics.median_high(errors) > 1.0:
-            return [
+            found.append(
                 "With so few learners and this epsilon nearly everything is noise: half of the items have a standard "
                 "error above 1."
-            ]
-        return []
+            )
+        if below := self.provenance.get("items_below_guess"):
+            found.append(
+                f"{below} items were solved clearly less often than guessing alone would: the declared chance of "
+                "guessing does not fit, and difficulties far out with large errors are its work."
+            )
+        return found
+
+    @property
+    def has_points(self) -> bool:
+        """Whether answers have points; else they are right or wrong."""
+        return any(item.credits for item in self.items)
 
     def from_easy_to_hard(self) -> list[Item]:
         """The items in the order of the steps; those without a place come last."""
@@ -194,13 +221,18 @@ class Difficulties:
         spread = statistics.pvariance(values) + (error if self.guarantee.formal else -error)
         return Prior(statistics.fmean(values), math.sqrt(max(spread, 0.01)))
 
+    @property
+    def cards(self) -> list[str]:
+        """The releases that these are made from: their own, or those that were combined."""
+        given = self.provenance.get("card"), *_parts(self.provenance.get("schools"))
+        return [card for card in given if isinstance(card, str)]
+
     def caveat_as_prior(self, account: Account) -> Caveat:
         """What is stated with difficulties that these go into; refused if they are about the same learners.
 
         Both releases are charged, but the new file would state the epsilon of one of them and hold both.
         """
-        card = self.provenance.get("card")
-        cards = [card] if isinstance(card, str) else []
+        cards = self.cards
         if (same := account.same_learners(cards)) is not None:
             raise RefusedError(
                 f"the earlier exam is about the same learners, according to the ledger: it was charged to '{same}', "
@@ -243,7 +275,7 @@ class Difficulties:
             json.dumps(content, ensure_ascii=False, allow_nan=False).encode("utf-8")
             file = checked(content, _File, source, text)
             guarantee = Guarantee.from_json(
-                file.guarantee, source, caveats=(EARLIER_EXAM, EARLIER_EXAM_CLAIMED)
+                file.guarantee, source, caveats=(EARLIER_EXAM, EARLIER_EXAM_CLAIMED, ONE_SCHOOL_EACH)
             )
         except ContractError as error:
             raise DataError(error.message, hint=_ASK_AGAIN, code=_DAMAGED, **error.fields) from None
@@ -258,6 +290,16 @@ class Difficulties:
             provenance=file.provenance,
             title=file.title,
         )
+
+
+def _parts(schools: Any) -> list[Any]:
+    """The cards of combined releases, in a provenance that is not checked otherwise."""
+    lists = (
+        [school.get("cards") for school in schools if isinstance(school, dict)]
+        if isinstance(schools, list)
+        else []
+    )
+    return [card for cards in lists if isinstance(cards, list) for card in cards]
 
 
 _GIVE_THE_FILE = "give the JSON file that `understudy difficulties` wrote."
@@ -285,6 +327,7 @@ class _File:
         placed = [name for step in self.steps for name in step]
         faults = {
             "an item has no name": not all(name.strip() for name in names),
+            "an item has one number of steps only": any(len(item.credits) == 1 for item in self.items),
             "two items have the same name": len(set(names)) < len(names),
             f"the places of an item are not between 1 and {len(names)}": any(
                 not 1 <= item.rank_from <= item.rank_to <= len(names) for item in self.items

@@ -20,6 +20,9 @@ from understudy.errors import DataError
 # What stands in the matrix where a learner gave no answer.
 NOT_ANSWERED = -1
 
+# More steps of an item's points are finer than any exam tells.
+MOST_STEPS = 100
+
 # Which of a learner's repeated attempts at an item counts.
 Attempt = Literal["first", "last", "best"]
 
@@ -43,6 +46,25 @@ class ExamOrigin(Origin):
     pass_share: float | str | None = None
 
 
+@dataclass(frozen=True)
+class Points:
+    """How an item gives points: in so many steps of `unit` points. Right or wrong is one step."""
+
+    steps: int = 1
+    unit: float = 1.0
+
+    def __post_init__(self) -> None:
+        if not (1 <= self.steps <= MOST_STEPS and self.unit > 0):
+            raise DataError(
+                f"an item was given {self.steps} steps of {self.unit:g} points; it has 1 to {MOST_STEPS} steps."
+            )
+
+    @property
+    def maximum(self) -> float:
+        """The points that the item gives at most."""
+        return self.steps * self.unit
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class Responses:
     """A matrix of learners by items: 1 right, 0 wrong, -1 not answered.
@@ -50,6 +72,9 @@ class Responses:
     `declared` says that the list of items is public: it is the exam's own, or was declared
     by the user, and does not depend on what the learners did. `origin` is the file that they
     were read from.
+
+    With `points`, answers have points: the matrix holds how many steps of an item's points a learner has. `guesses`
+    are the items' chances of a right answer without knowing it, as declared with the list of items.
     """
 
     correct: NDArray[np.int8]
@@ -57,6 +82,8 @@ class Responses:
     declared: bool = False
     simulated: bool = False
     origin: ExamOrigin = field(default_factory=ExamOrigin)
+    points: tuple[Points, ...] | None = None
+    guesses: tuple[float, ...] | None = None
 
     def __post_init__(self) -> None:
         if self.correct.ndim != 2 or self.correct.dtype != np.int8:
@@ -65,11 +92,24 @@ class Responses:
             raise DataError(f"responses to {self.correct.shape[1]} items have {len(self.items)} names.")
         if len(set(self.items)) < len(self.items):
             raise DataError("two items of the responses have the same name.")
-        if self.correct.size and not (self.correct.min() >= NOT_ANSWERED and self.correct.max() <= 1):
+        if self.guesses is not None and len(self.guesses) != len(self.items):
+            raise DataError(
+                f"the choices of {len(self.guesses)} items were given, but there are {len(self.items)}."
+            )
+        if self.points is not None:
+            self._check_points(self.points)
+        elif self.correct.size and not (self.correct.min() >= NOT_ANSWERED and self.correct.max() <= 1):
             raise DataError("responses are 0 or 1, or missing.")
         frozen = self.correct.view()
         frozen.setflags(write=False)
         object.__setattr__(self, "correct", frozen)
+
+    def _check_points(self, points: tuple[Points, ...]) -> None:
+        most = np.array([item.steps for item in points])
+        if len(most) != len(self.items):
+            raise DataError(f"the points of {len(most)} items were given, but there are {len(self.items)}.")
+        if self.correct.size and (self.correct.min() < NOT_ANSWERED or (self.correct > most).any()):
+            raise DataError("points are steps from 0 to the item's maximum, or missing.")
 
     def __repr__(self) -> str:
         kind = "simulated " if self.simulated else ""
@@ -145,7 +185,17 @@ class Responses:
                 matrix[:, column] = self.correct[:, position[name]]
         # The list decides now, not what is in the cells of other columns.
         origin = replace(self.origin, dropped=())
-        return replace(self, correct=matrix, items=tuple(names), declared=True, origin=origin)
+        known = None if self.points is None else dict(zip(self.items, self.points, strict=True))
+        points = None if known is None else tuple(known.get(name, Points()) for name in names)
+        return replace(
+            self,
+            correct=matrix,
+            items=tuple(names),
+            declared=True,
+            origin=origin,
+            points=points,
+            guesses=None,
+        )
 
     def select(self, learners: ArrayLike) -> Responses:
         """The responses of some learners, by position or mask; the items stay."""

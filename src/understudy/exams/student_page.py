@@ -12,6 +12,8 @@ from html import escape
 from pathlib import Path
 from typing import Annotated, Any
 
+import numpy as np
+
 from understudy.core.files.outcomes import PassMark
 from understudy.core.files.words import counted
 from understudy.core.files.writing import check_not_input, check_parent, write_text
@@ -20,16 +22,10 @@ from understudy.core.pages.card import RISK_ACCEPTED
 from understudy.core.pages.render import render
 from understudy.core.privacy.guarantee import ADJACENCY, UNIT, Guarantee
 from understudy.errors import DataError, RefusedError, UsageError
-from understudy.exams.ability import (
-    PASS_MARK,
-    blanks_are_wrong,
-    grid_of,
-    n_needed,
-    pass_share,
-    slope,
-    usable,
-)
-from understudy.exams.released_file import Difficulties
+from understudy.exams.ability import blanks_are_wrong, pass_share
+from understudy.exams.points_posterior import DOUBT_WEIGHTS, DOUBTS, lattice, steps_needed
+from understudy.exams.posterior import PASS_MARK, grid_of, n_needed, slope, usable
+from understudy.exams.released_file import Difficulties, Item
 
 _TEMPLATES = Path(__file__).parent / "templates"
 _PLACEHOLDER = re.compile(r"\{\w+\}")
@@ -261,6 +257,11 @@ def _right_from(share: float | str | None) -> dict[str, Any] | None:
 def _content(difficulties: Difficulties, texts: Mapping[str, str], pass_mark: float) -> dict[str, Any]:
     """All that the script needs: it computes, and decides nothing that is decided here."""
     items, grid, guarantee = usable(difficulties), grid_of(difficulties), difficulties.guarantee
+    n_needed(pass_mark, len(items))  # refuses a mark that is not a share
+    points = None
+    if difficulties.has_points:
+        total = sum(item.points.maximum for item in items)
+        points = {"needed": steps_needed(items, pass_mark)[1], "total": total}
     return {
         "items": [
             {
@@ -270,14 +271,18 @@ def _content(difficulties: Difficulties, texts: Mapping[str, str], pass_mark: fl
                 "slope": slope(item),
                 "guess": item.guess,
                 "chance": item.chance,
+                "multiple": multiple,
+                **_points(item, difficulties),
             }
-            for item in items
+            for item, multiple in zip(items, lattice(items)[1], strict=True)
         ],
         "left_out": [item.name for item in difficulties.items if item.difficulty is None],
         "steps": difficulties.steps,
         "prior": {"mean": difficulties.ability.mean, "sd": difficulties.ability.sd},
         "grid": {"low": grid.low, "high": grid.high, "n_points": grid.n_points},
-        "needed": n_needed(pass_mark, len(items)),
+        "needed": n_needed(pass_mark, len(items)) if points is None else steps_needed(items, pass_mark)[0],
+        "points": points,
+        "doubts": np.column_stack([DOUBTS, DOUBT_WEIGHTS]).tolist(),
         "blanks_are_wrong": blanks_are_wrong(difficulties),
         "right_from": _right_from(pass_share(difficulties)),
         "guarantee": {
@@ -289,6 +294,17 @@ def _content(difficulties: Difficulties, texts: Mapping[str, str], pass_mark: fl
             "reason": guarantee.reason,
         },
         "strings": dict(texts),
+    }
+
+
+def _points(item: Item, difficulties: Difficulties) -> dict[str, Any]:
+    """What only items of an exam with points have."""
+    if not difficulties.has_points:
+        return {}
+    return {
+        "credits": item.credits or (0.0, 0.0),
+        "discrimination": item.discrimination,
+        "maximum": item.points.maximum,
     }
 
 

@@ -19,6 +19,7 @@ from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import bdtrc
 
 from understudy.core.privacy.composition import analytic_rho, from_gaussians
 from understudy.core.privacy.guarantee import Guarantee
@@ -27,6 +28,7 @@ from understudy.core.privacy.noise import Noise
 from understudy.core.privacy.noise_moments import cube_variance, hexagon_covariance, laplace_variance
 from understudy.errors import UsageError
 from understudy.exams.agreement import FEWEST_ANSWERS, Agreement
+from understudy.exams.noise_law import NORMAL, NoiseLaw
 from understudy.exams.responses import ItemTotals, Responses
 
 Floats = NDArray[np.float64]
@@ -47,18 +49,23 @@ _ITEMS_PER_AGREEMENT_CELL = 20
 
 @dataclass(frozen=True)
 class NoisyAgreement:
-    """The agreement of answers, the variance of its noise, and the fewest answers that a learner needs for it."""
+    """The agreement of answers, the variance of its noise, and the fewest answers that a learner needs for it.
+
+    `total` is the mean over the cells that measured it, without the noise that is seen; `cells` are their noisy (right,
+    answered), from which a law of noise that is not normal tells more.
+    """
 
     total: float
     variance: float
     fewest: int
+    cells: Floats | None = None
 
 
 @dataclass(frozen=True, eq=False)
 class NoisyTotals:
     """Per item: how many were right, and how many answered, each with noise.
 
-    `covariance` is that of the noise of (correct, answered), the same for every item. Where
+    `covariance` is that of the noise of (correct, answered), the same for every item, and `law` its shape. Where
     every item counts for every learner, `answered` is the public number of learners, without noise.
     """
 
@@ -67,6 +74,7 @@ class NoisyTotals:
     covariance: Floats
     n_learners: int
     agreement: NoisyAgreement | None = None
+    law: NoiseLaw = NORMAL
 
 
 # Which counts of an item get noise: its right answers, where a missing answer is wrong and so every learner answers;
@@ -78,9 +86,9 @@ Cells = Literal["right", "right, answered", "right, wrong"]
 class Measurement:
     """A mechanism that releases item totals once.
 
-    `add_noise` takes the cells, `covariance` is that of the noise of an item's (correct, answered), and `guarantee`
-    is what is proved when no more than `at_most` answers of a learner (None: any number) enter the totals. The last
-    `agreement_cells` items are the agreement of answers.
+    `add_noise` takes the cells, `covariance` is that of the noise of an item's (correct, answered), `law` its shape,
+    and `guarantee` is what is proved when no more than `at_most` answers of a learner (None: any number) enter the
+    totals. The last `agreement_cells` items are the agreement of answers.
     """
 
     name: str
@@ -90,6 +98,7 @@ class Measurement:
     guarantee: Guarantee
     at_most: int | None = None
     agreement_cells: int = 0
+    law: NoiseLaw = NORMAL
 
     def release(self, responses: Responses, noise: Noise) -> NoisyTotals:
         """The totals of the responses with noise, and the agreement if the mechanism has cells for it."""
@@ -114,15 +123,15 @@ class Measurement:
             if self.cells == "right, wrong":
                 both[:, 1] += both[:, 0]
         n_items = len(totals.correct)
-        found = None if agreement is None else self._agreement(both[n_items:], n_learners, agreement.fewest)
-        return NoisyTotals(both[:n_items, 0], both[:n_items, 1], self.covariance, n_learners, found)
+        found = None if agreement is None else self.agreement_of(both[n_items:], n_learners, agreement.fewest)
+        return NoisyTotals(both[:n_items, 0], both[:n_items, 1], self.covariance, n_learners, found, self.law)
 
-    def _agreement(self, cells: Floats, n_learners: int, fewest: int) -> NoisyAgreement:
+    def agreement_of(self, cells: Floats, n_learners: int, fewest: int) -> NoisyAgreement:
         """Every learner answers these cells, so the noise of the answers is seen: what it explains is removed."""
         (_, shared), (_, other) = self.covariance
         slope = shared / other if other else 0.0
         total = (cells[:, 0] - slope * (cells[:, 1] - n_learners)).mean()
-        return NoisyAgreement(float(total), self.agreement_variance, fewest)
+        return NoisyAgreement(float(total), self.agreement_variance, fewest, cells)
 
     @property
     def agreement_variance(self) -> float:
@@ -147,6 +156,7 @@ def cube(n_items: int, epsilon: float) -> Measurement:
         lambda counts, noise: knorm_cube(counts, epsilon=epsilon, noise=noise),
         np.diag([cube_variance(n_items, epsilon), 0.0]),
         Guarantee(epsilon, mechanisms=(name,)),
+        law=NoiseLaw.cube(n_items, epsilon),
     )
 
 
@@ -162,6 +172,7 @@ def hexagon(n_items: int, epsilon: float) -> Measurement:
         lambda counts, noise: knorm_hexagon(counts, epsilon=epsilon, noise=noise),
         hexagon_covariance(n_items, epsilon),
         Guarantee(epsilon, mechanisms=(name,)),
+        law=NoiseLaw.hexagon(n_items, epsilon),
     )
 
 
@@ -179,6 +190,7 @@ def laplace_right_and_wrong(at_most: int, epsilon: float) -> Measurement:
         laplace_variance(2.0 * at_most, epsilon) * _RIGHT_AND_WRONG,
         Guarantee(epsilon, mechanisms=(name,)),
         at_most,
+        law=NoiseLaw("laplace"),
     )
 
 
@@ -291,3 +303,25 @@ def noise_variance(covariance: Floats, chance: Floats) -> Floats:
     return np.asarray(
         covariance[0, 0] - 2.0 * chance * covariance[0, 1] + chance**2 * covariance[1, 1], dtype=np.float64
     )
+
+
+# An item this many standard deviations below its chance of guessing is clearly below it; by chance so are at most
+# this share of items (Laplace noise has the longest tails), and more of them than happens once in a thousand exams
+# say that the declared guessing does not fit.
+_CLEARLY, _BY_CHANCE, _RARE = 2.0, 0.03, 1e-3
+
+
+def below_guess(totals: NoisyTotals, guess: Floats) -> int:
+    """How many items were solved clearly less often than by guessing, or 0 if chance explains them.
+
+    Post-processing of the noisy totals: right - guess * answered has mean 0 where nobody knows the answer, and more
+    elsewhere.
+    """
+    guessed = guess > 0
+    if not guessed.any():
+        return 0
+    answered = np.clip(totals.answered, 0.0, totals.n_learners)
+    variance = noise_variance(totals.covariance, guess) + answered * guess * (1.0 - guess)
+    difference = totals.correct - guess * totals.answered
+    below = int(np.count_nonzero(guessed & (difference < -_CLEARLY * np.sqrt(variance))))
+    return below if below and bdtrc(below - 1, int(guessed.sum()), _BY_CHANCE) < _RARE else 0

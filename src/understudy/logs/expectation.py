@@ -69,6 +69,7 @@ def expected_of(
         delta=method.delta,
         lengths=np.bincount(lengths, minlength=longest + 1)[1:] / len(lengths),
         in_order=log.declared and log.chapters is not None,
+        outcomes=log.outcome is not None,
     )
 
 
@@ -81,6 +82,18 @@ def expectations(log: Interactions, generator: Generator, drawn: int | None = No
     return [expected_of(log, epsilon, like=method, drawn=drawn) for epsilon in epsilons]
 
 
+def without_jumps(forecasts: Sequence[Forecast]) -> str:
+    """At which epsilons `runs-dp` will not ask which action follows which, in a sentence; nothing if it always does."""
+    few = [each.risk.epsilon for each in forecasts if not each.jumps_asked]
+    if not few:
+        return ""
+    instead = "the declared order" if forecasts[0].in_order else "how often actions are attempted"
+    return (
+        f"Up to epsilon {max(few):g} so few learners cannot tell which action follows which: it is not asked for, "
+        f"steps follow {instead}, and its budget goes to shares of actions."
+    )
+
+
 def expectation_figure(forecasts: Sequence[Forecast]) -> Figure:
     """Expected errors against epsilon, all of them in percentage points."""
     looks = {
@@ -91,12 +104,9 @@ def expectation_figure(forecasts: Sequence[Forecast]) -> Figure:
     points = [
         Point(each.risk.epsilon, points(error.expected), points(error.low), points(error.high), series)
         for each in forecasts
-        for series, error, points in zip(
-            looks,
-            (each.shares, each.difficulties, each.steps),
-            (_points, _success_points, _points),
-            strict=True,
-        )
+        for series, use, points in zip(looks, USES, (_points, _success_points, _points), strict=True)
+        if use in each.foreseen or use == "steps"
+        for error in (each.of(use),)
     ]
     drawing = curves(
         points,

@@ -5,9 +5,11 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import numpy as np
 import polars as pl
 import pytest
 
+from understudy.core.files import mentions
 from understudy.core.files.identifiers import Identifier, NamedPeople
 from understudy.core.files.mentions import identifiers_in_actions
 from understudy.errors import DataError
@@ -242,3 +244,23 @@ def test_many_actions_and_many_people():
     learners = pl.Series([f"learner-{i:06}" for i in range(n)])
     names = pl.Series([f"Given{i} Family{i}" for i in range(n)])
     assert identifiers_in_actions("skill", actions, learners, [NamedPeople("fullname", "name", names)]) == []
+
+
+@pytest.mark.oracle
+def test_of_many_ids_the_same_are_found_as_by_searching_for_each(monkeypatch):
+    """Few texts and many ids: pieces are looked up. Each id searched for by itself must give the same."""
+    rng = np.random.default_rng(3)
+    for _ in range(200):
+        letters = "ab é" if rng.random() < 0.5 else "abc"
+        texts = pl.Series(["".join(rng.choice(list(letters), rng.integers(0, 9))) for _ in range(5)] + [None])
+        ids = ["".join(rng.choice(list(letters), rng.integers(1, 7))) for _ in range(rng.integers(0, 60))]
+        found = mentions._contains_any(texts, pl.Series(ids, dtype=pl.String))
+        expected = [text is not None and any(name in text for name in ids) for text in texts]
+        assert found.fill_null(False).to_list() == expected or not ids
+
+
+def test_one_of_very_many_learners_is_found_in_an_item(write):
+    learners = pl.Series([f"simulated-{i}" for i in range(20_000)])
+    items = pl.Series(["item 1", "simulated-", "simulated-19999b", "an essay of Simulated 77"])
+    (found,) = identifiers_in_actions("the header", items, learners)
+    assert found.evidence == "2 of 4 actions contain a learner's id"

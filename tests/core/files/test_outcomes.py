@@ -95,3 +95,23 @@ def test_no_cell_decides_for_another():
     cells = ["1", "0", "80 %", "7", "yes", "maybe", "", "0,5"]
     for mark in (None, 0.5, 50, "<=4"):
         assert outcomes(*cells, mark=mark) == [outcomes(cell, mark=mark)[0] for cell in cells]
+
+
+@pytest.mark.parametrize(
+    "cells",
+    [
+        pl.Series([" 1", None, "ja", "x", "50 %", "", None, "NaN", "ja", "0"]),
+        pl.Series([1.0, None, 0.0, float("nan"), 0.5, 1.0]),
+        pl.Series([True, False, None, True]),
+        pl.Series(["1", "0", "x"], dtype=pl.Categorical),
+        pl.Series([None, None]),
+        pl.Series([], dtype=pl.String),
+    ],
+)
+def test_a_column_is_read_as_its_cells_one_by_one(cells):
+    """Each different text is read once: repeated, missing and no cells make no difference."""
+    read = [read_outcomes(cells.slice(k, 1)).item() for k in range(len(cells))]
+    missing = [is_missing(cells.slice(k, 1)).item() for k in range(len(cells))]
+    assert read_outcomes(cells).to_list() == read
+    assert is_missing(cells).to_list() == missing
+    assert (read_outcomes(cells).dtype, is_missing(cells).dtype) == (pl.Int8, pl.Boolean)

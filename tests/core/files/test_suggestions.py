@@ -1,7 +1,12 @@
 """Suggestions for columns: by similar names and by content; names only where the first row is a header for sure."""
 
+from itertools import combinations_with_replacement
+
+import polars as pl
 import pytest
 
+from understudy.core.files import suggestions
+from understudy.core.files.times import DateOrder, read_each_time
 from understudy.errors import DataError
 from understudy.exams.formats.reading import read_responses
 from understudy.logs.reading import read_log
@@ -117,3 +122,15 @@ def test_a_log_in_the_order_of_time_has_no_learner_by_content(tmp_path):
 def test_columns_that_identify_people_are_suggested(tmp_path):
     lines = [f"t{n % 3},{n % 2},p{n % 5}@example.org" for n in range(24)]
     assert refusal(tmp_path, "task,correct,contact", lines).fields["declare"] == {"learner": "contact"}
+
+
+@pytest.mark.oracle
+def test_a_column_holds_times_if_some_order_reads_every_cell():
+    cells = ["s1", "2024-05-31 10:00", "31.12.2024", "12/31/2024", "31/12/2024", "3.4", "\u00a01/2/24 "]
+    found = set()
+    for pair in combinations_with_replacement(cells, 2):
+        column = pl.Series(pair)
+        orders = [read_each_time(column, order=order) for order in (None, *DateOrder)]
+        found.add(expected := any(not times.null_count() for times in orders))
+        assert suggestions._are_times(column) == expected, pair
+    assert found == {True, False}

@@ -286,3 +286,16 @@ def test_a_ledger_of_before_opens_and_its_learners_are_known_from_the_next_charg
     charge(account(tmp_path, range(40)))
     with pytest.raises(RefusedError):
         charge(account(tmp_path, range(40), "copy.csv"))
+
+
+def test_a_charge_that_is_checked_first_digests_its_learners_once(tmp_path, monkeypatch):
+    keys = []
+    digest = rosters.keyed_digests
+    monkeypatch.setattr(rosters, "keyed_digests", lambda ids, key: keys.append(key) or digest(ids, key))
+    for folder in ("a", "b"):
+        (tmp_path / folder).mkdir()
+        opened = account(tmp_path / folder, range(30))
+        opened.check(Guarantee(1.0))
+        charge(opened)
+    # One key for each ledger, and not the same.
+    assert len(keys) == len(set(keys)) == 2

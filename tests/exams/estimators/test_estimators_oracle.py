@@ -1,5 +1,6 @@
 """Joint, conditional and marginal fits against scikit-learn, girth, scipy's optimisers and enumeration."""
 
+from fractions import Fraction
 from itertools import product
 
 import girth
@@ -105,6 +106,15 @@ def enumerated_log_likelihood(correct, difficulty):
     return total
 
 
+def gamma(values, order):
+    """The elementary symmetric function, in exact fractions."""
+    row = [Fraction(1)] + [Fraction(0)] * order
+    for value in values:
+        for r in range(order, 0, -1):
+            row[r] += value * row[r - 1]
+    return row[order]
+
+
 def test_conditional_likelihood_is_the_enumerated_one(correct):
     difficulty = np.random.default_rng(3).normal(0, 2, correct.shape[1])
     value, gradient, information = conditional.log_likelihood(correct, difficulty)
@@ -130,19 +140,10 @@ def test_conditional_fit_maximises_the_enumerated_likelihood(correct):
 
 def test_conditional_chances_keep_their_digits_among_extreme_items():
     """Difficulties from -12 to 12: against exact fractions of integers."""
-    from fractions import Fraction
-
     powers = [-17, -9, -3, 0, 0, 4, 10, 17]
     n_items = len(powers)
     difficulty = np.log(2.0) * np.array(powers)
     easiness = [Fraction(2) ** -power for power in powers]
-
-    def gamma(values, order):
-        row = [Fraction(1)] + [Fraction(0)] * order
-        for value in values:
-            for r in range(order, 0, -1):
-                row[r] += value * row[r - 1]
-        return row[order]
 
     for score in range(1, n_items):
         rows = np.zeros((1, n_items), dtype=np.int8)
@@ -153,6 +154,52 @@ def test_conditional_chances_keep_their_digits_among_extreme_items():
             chance = easiness[i] * gamma(others, score - 1) / gamma(easiness, score)
             assert gradient[i] + rows[0, i] == pytest.approx(float(chance), rel=1e-9)
             assert information[i, i] == pytest.approx(float(chance * (1 - chance)), rel=1e-8)
+
+
+@pytest.mark.parametrize("apart", [0.0, 1e-9, 5e-5, 1.5e-4, 1e-2])
+def test_conditional_covariances_of_tied_and_nearly_tied_items_are_exact(apart):
+    """Against exact fractions: pairs of items, three of one difficulty, and a step of `apart` between neighbours."""
+    difficulty = np.array([-4.0, -1.0, -1.0 + apart, 0.3, 0.3, 0.3, 0.3 + apart, 2.0, 2.0 + apart, 6.0])
+    easiness = [Fraction(float(np.exp(-d))) for d in difficulty]
+    for score in (1, 4, 9):
+        rows = np.zeros((1, len(difficulty)), dtype=np.int8)
+        rows[0, :score] = 1
+        _, _, information = conditional.log_likelihood(rows, difficulty)
+        whole = gamma(easiness, score)
+        chance = [
+            value * gamma(easiness[:i] + easiness[i + 1 :], score - 1) / whole
+            for i, value in enumerate(easiness)
+        ]
+        for i in range(len(difficulty)):
+            for j in range(i):
+                others = [value for k, value in enumerate(easiness) if k not in (i, j)]
+                both = easiness[i] * easiness[j] * gamma(others, score - 2) / whole if score > 1 else 0
+                assert information[i, j] == pytest.approx(float(both - chance[i] * chance[j]), rel=1e-8)
+                assert information[i, j] == information[j, i]
+
+
+def test_conditional_fit_of_sparse_answers_is_at_the_optimum():
+    """Many patterns and many ties: the gradient vanishes by exact fractions, and standard errors are those."""
+    rng = np.random.default_rng(4)
+    correct = (rng.random((60, 30)) < 0.6).astype(np.int8)
+    correct[rng.random(correct.shape) < 0.7] = -1
+    fit = fit_conditional(correct)
+    kept = np.isfinite(fit.difficulty)
+    assert kept.sum() > 25
+    rows = correct[:, kept]
+    easiness = [Fraction(float(np.exp(-d))) for d in fit.difficulty[kept]]
+    gradient = np.zeros(kept.sum())
+    for row in rows:
+        own = np.flatnonzero(row >= 0)
+        values, score = [easiness[i] for i in own], int(row[own].sum())
+        for k, i in enumerate(own):
+            others = values[:k] + values[k + 1 :]
+            chance = values[k] * gamma(others, score - 1) / gamma(values, score) if score else 0
+            gradient[i] += float(chance) - row[i]
+    np.testing.assert_allclose(gradient, 0.0, atol=1e-6)
+    _, _, information = conditional.log_likelihood(rows, fit.difficulty[kept])
+    errors = np.sqrt(np.diag(np.linalg.pinv(information, rcond=1e-10, hermitian=True)))
+    np.testing.assert_allclose(fit.standard_error[kept], errors, rtol=1e-6)
 
 
 def test_conditional_standard_errors_are_the_spread_of_estimates():
@@ -203,6 +250,40 @@ def test_marginal_likelihood_is_the_integral(correct, sd):
 
     np.testing.assert_allclose(gradient, approx_fprime(point, lambda p: at(p)[0], 1e-6), atol=1e-3)
     np.testing.assert_allclose(information, -approx_fprime(point, lambda p: at(p)[1], 1e-6), atol=1e-3)
+
+
+def test_marginal_likelihood_of_sparse_answers_is_a_plain_sum_over_a_fine_grid():
+    """From one answer of a learner to two hundred: each posterior has another width."""
+    rng = np.random.default_rng(6)
+    n_items, sd = 200, 1.7
+    correct = (rng.random((40, n_items)) < 0.7).astype(np.int8)
+    for row, n_answers in zip(correct, np.geomspace(1, n_items, len(correct)).astype(int), strict=True):
+        row[rng.permutation(n_items)[n_answers:]] = -1
+    difficulty = rng.normal(0, 1.5, n_items)
+    nodes = np.linspace(-12 * sd, 12 * sd, 8001)
+    log_prior = -0.5 * (nodes / sd) ** 2
+    log_prior -= np.log(np.exp(log_prior).sum())
+    eta = nodes[:, None] - difficulty
+    log_right, log_wrong, chance = -np.logaddexp(0, -eta), -np.logaddexp(0, eta), expit(eta)
+    value, gradient, information = 0.0, np.zeros(n_items + 1), np.zeros((n_items + 1, n_items + 1))
+    for row in correct:
+        log_posterior = log_prior + log_right @ (row == 1) + log_wrong @ (row == 0)
+        top = log_posterior.max()
+        posterior = np.exp(log_posterior - top)
+        value += top + np.log(posterior.sum())
+        posterior /= posterior.sum()
+        # Scores of the complete data: chance - right of each item, (t/sd)^2 - 1; Louis (1982).
+        scores = np.column_stack([(chance - (row == 1)) * (row >= 0), (nodes / sd) ** 2 - 1])
+        mean = posterior @ scores
+        gradient += mean
+        centred = scores - mean
+        information -= (centred * posterior[:, None]).T @ centred
+        inner = posterior @ (chance * (1 - chance)) * (row >= 0)
+        information += np.diag(np.append(inner, 2 * posterior @ (nodes / sd) ** 2))
+    found = marginal.log_likelihood(correct, difficulty, sd)
+    assert found[0] == pytest.approx(value, rel=1e-12)
+    np.testing.assert_allclose(found[1], gradient, atol=1e-9)
+    np.testing.assert_allclose(found[2], information, atol=1e-9)
 
 
 def test_marginal_fit_maximises_the_integral():

@@ -64,14 +64,14 @@ def test_everybody_right_and_everybody_wrong_mirror_each_other():
 
 
 def test_one_learner_and_one_item():
-    fit = fit_joint([1], [1])
+    fit = fit_joint([1], [1], penalty=0.01)
     np.testing.assert_allclose(derivatives(fit, [1], [1], 0.01), 0, atol=1e-8)
     assert fit.ability[0] == pytest.approx(-fit.difficulty[0])
 
 
 def test_an_item_nobody_answered_has_the_difficulty_of_its_tilt():
     mask = np.array([[True, False], [True, False]])
-    fit = fit_joint([1, 0], [1, 0], tilt=[0.0, 0.5], mask=mask)
+    fit = fit_joint([1, 0], [1, 0], tilt=[0.0, 0.5], mask=mask, penalty=0.01)
     assert fit.difficulty[1] == pytest.approx(-0.5 / 0.01)
 
 

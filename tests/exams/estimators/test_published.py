@@ -1,20 +1,14 @@
 """The published fits draw the published noise, and give the figures that the findings report."""
 
-import itertools
-
 import numpy as np
 import pytest
 from scipy import stats
 from scipy.special import expit
 
-from understudy.core.privacy.noise import seeded_noise
-from understudy.errors import DataError
-from understudy.exams.estimators.joint import PENALTY, estimate_ability, fit_joint
+from understudy.exams.estimators.joint import PENALTY, PRINTED_PENALTY, estimate_ability, fit_joint
 from understudy.exams.estimators.published import (
-    CANDIDATES,
     OBJECTIVE_REASON,
     STATISTICS_REASON,
-    choose_spread,
     objective,
     statistics,
     tilt_noise,
@@ -62,10 +56,24 @@ def test_objective_perturbation_adds_that_tilt_and_leaves_scores_alone(sitting):
 
 def test_sufficient_statistics_get_laplace_noise_on_both_sides(sitting):
     rng = np.random.default_rng(2)
-    fits = [statistics(sitting.responses, 2.0, rng) for _ in range(100)]
+    fits = [statistics(sitting.responses, 2.0, rng, clamp=False) for _ in range(100)]
     for read in (noise_by_item, noise_by_learner):
         noise = np.concatenate([read(sitting.responses, fit) for fit in fits])
         assert stats.kstest(noise, stats.laplace(scale=10 / 2.0).cdf).pvalue > 1e-3
+
+
+def test_noisy_statistics_are_clamped_to_what_they_can_be(sitting):
+    """The same draws, brought back to [0, I] and [0, N]: read from the optimum, and by hand from the noise."""
+    responses = sitting.responses
+    n_learners, n_items = responses.correct.shape
+    fit = statistics(responses, 1.0, np.random.default_rng(4))
+    free = statistics(responses, 1.0, np.random.default_rng(4), clamp=False)
+    for read, axis, most in ((noise_by_learner, 1, n_items), (noise_by_item, 0, n_learners)):
+        true = responses.correct.sum(axis=axis)
+        noisy = true + read(responses, free)
+        assert (noisy < 0).any()
+        assert (noisy > most).any()
+        np.testing.assert_allclose(true + read(responses, fit), np.clip(noisy, 0, most), atol=1e-5)
 
 
 @pytest.mark.parametrize("method", [objective, statistics])
@@ -107,7 +115,7 @@ def test_an_epsilon_that_is_none_is_refused(sitting, method, epsilon):
         method(sitting.responses, epsilon, np.random.default_rng(0))
 
 
-# Findings, section 2: correlations with the true chances and difficulties, means of 12 runs.
+# Findings, section 2: correlations with the true chances and difficulties, means of 12 runs, as the paper prints it.
 FINDINGS = {
     (1, 40): {objective: (0.49, 0.42), statistics: (0.32, 0.32)},
     (1, 120): {objective: (0.82, 0.51), statistics: (0.68, 0.74)},
@@ -125,8 +133,9 @@ def test_the_findings_are_reproduced(epsilon, n_learners):
     for _ in range(n_runs):
         sitting = Exam(n_learners).simulate(rng)
         for method, results in measured.items():
-            difficulty = method(sitting.responses, epsilon, rng).difficulty
-            ability = estimate_ability(sitting.responses.correct, difficulty)
+            as_printed = {"penalty": PRINTED_PENALTY} | ({"clamp": False} if method is statistics else {})
+            difficulty = method(sitting.responses, epsilon, rng, **as_printed).difficulty
+            ability = estimate_ability(sitting.responses.correct, difficulty, penalty=PRINTED_PENALTY)
             chance = expit(ability[:, None] - difficulty)
             results.append(
                 [
@@ -140,66 +149,3 @@ def test_the_findings_are_reproduced(epsilon, n_learners):
         error = np.std(results, axis=0, ddof=1) * np.sqrt(1 / 12 + 1 / n_runs)
         expected = np.array(FINDINGS[epsilon, n_learners][method])
         assert (np.abs(np.mean(results, axis=0) - expected) <= 4 * error + 0.005).all()
-
-
-# The private choice of the spread of abilities
-
-
-class Recorder:
-    """Seeded noise that keeps the scores it was shown, and always chooses the first."""
-
-    secret = False
-
-    def __init__(self, seed):
-        self._noise = seeded_noise(np.random.default_rng(seed))
-
-    def __getattr__(self, name):
-        return getattr(self._noise, name)
-
-    def gumbel_argmax(self, scores, scale):
-        self.scores, self.scale = np.asarray(scores), scale
-        return 0
-
-
-def test_the_choice_is_made_by_the_candidates_errors():
-    """It is told the scores and chooses by them; how little they say of the spread is another matter."""
-    rng = np.random.default_rng(3)
-    responses = Exam(4000, 20, ability_sd=2.0).simulate(rng).responses
-    recorder = Recorder(1)
-    assert choose_spread(responses, "wrong", 1.0, recorder, rng) == CANDIDATES[0]
-    assert len(recorder.scores) == len(CANDIDATES)
-    # 800 judges err at most once in every item; a coin would err in half.
-    assert (recorder.scores > -400).all()
-    assert (recorder.scores < 0).all()
-    noise = seeded_noise(np.random.default_rng(2))
-    assert noise.gumbel_argmax(recorder.scores, 1e-6) == int(np.argmax(recorder.scores))
-
-
-def test_a_replaced_judge_moves_every_score_by_at_most_one():
-    """Errors are divided by I: equation 7 as published counts one error per student, findings 2."""
-
-    responses = Exam(100, 6).simulate(np.random.default_rng(4)).responses
-    judge = int(np.array_split(np.random.default_rng(9).permutation(100), 5)[-1][0])
-    largest = 0.0
-    for row in itertools.product((0, 1), repeat=6):
-        scores = []
-        for replaced in (False, True):
-            matrix = responses.correct.copy()
-            if replaced:
-                matrix[judge] = row
-            recorder = Recorder(1)
-            choose_spread(
-                type(responses)(matrix, responses.items), "wrong", 0.5, recorder, np.random.default_rng(9)
-            )
-            assert recorder.scale == pytest.approx(2 / 0.5)
-            scores.append(recorder.scores)
-        largest = max(largest, np.abs(scores[0] - scores[1]).max())
-    assert 0 < largest <= 1
-
-
-def test_too_few_learners_to_choose_are_refused():
-    responses = Exam(20, 4).simulate(np.random.default_rng(5)).responses
-    with pytest.raises(DataError, match="at least 50 learners"):
-        choose_spread(
-            responses, "wrong", 1.0, seeded_noise(np.random.default_rng(1)), np.random.default_rng(1)
-        )

@@ -4,11 +4,13 @@ import numpy as np
 import pytest
 
 from understudy.core.privacy.noise import seeded_noise
+from understudy.logs.generators.budget import Noisy, budget
 from understudy.logs.generators.calibration import spread_abilities
 from understudy.logs.generators.markov_dp import MarkovDP
-from understudy.logs.generators.runs_dp import RunsDP
+from understudy.logs.generators.runs_dp import SHARES, RunsDP, _with_margins, jumps_seen, shares_for
 from understudy.logs.interactions import POOLED, Interactions
 from understudy.logs.models.cells import N_PRACTICE, new_jumps, practice_cells, practice_table
+from understudy.logs.models.runs import RunStates
 from understudy.logs.simulate import Classroom
 from understudy.logs.utility import Real, measure
 
@@ -121,6 +123,72 @@ def test_cells_of_practice_and_new_jumps_against_plain_loops():
     assert table[0, 1] == 1
     assert table[5, 5] == 9
     assert table[2, 1] == 6
+
+
+def test_short_sequences_leave_as_often_as_learners_did():
+    """A last row has no next one: counted as a row that leaves, it had learners with nine rows leave far too often."""
+    shape = Classroom(n_learners=600, n_actions=20, median_length=7.0, length_spread=0.6)
+    log = shape.simulate(np.random.default_rng(0)).declare()
+    found = measure(Real(log, log), synthetic(RunsDP, log, 30.0))
+    assert found["leaving_success_gap"] < 0.03
+    assert found["leaving_failure_gap"] < 0.05
+    states = [RunStates.of(each).stays for each in (log, synthetic(RunsDP, log, 30.0))]
+    real, made = (float((stays == 1).sum() / (stays >= 0).sum()) for stays in states)
+    assert made == pytest.approx(real, abs=0.02)
+
+
+def test_noise_of_the_curvature_has_no_difficulty_run_away():
+    """A fit whose noisy curvature is a tenth of the real one: taken as it is, two actions were at 7 and 8."""
+    seed = (300, 5, 20, 2026, 2)
+    log = Classroom(n_learners=300, n_actions=5).simulate(np.random.default_rng(seed)).declare()
+    generator = fitted(RunsDP(2.0), log, (*seed, 0))
+    assert generator.transcript_["curvature 0"].values[0] < 150.0
+    assert np.abs(generator.easiness_ - np.median(generator.easiness_)).max() < 4.0
+
+
+def test_samples_have_the_noisy_shares():
+    log = CLASSROOM.simulate(np.random.default_rng(1)).declare()
+    generator = fitted(RunsDP(2.0), log)
+    sample = generator.sample(None, np.random.default_rng(0))
+    shares = np.bincount(sample.action, minlength=12) / sample.n_rows
+    assert np.abs(shares - generator.popularity_).sum() / 2 < 0.01
+
+
+def test_jumps_tell_of_runs_where_actions_are_few():
+    """Noisy runs and noisy jumps of the same walks: both together are closer than runs alone."""
+    rng = np.random.default_rng(0)
+    share = rng.dirichlet(np.full(8, 2.0))
+    jumps = 4000.0 * np.outer(share, share)
+    np.fill_diagonal(jumps, 0.0)
+    runs = 5000.0 * jumps.sum(axis=0) / jumps.sum()
+    errors = []
+    for _ in range(50):
+        noisy = Noisy(runs + rng.normal(0, 300.0, 8), 300.0)
+        matrix = Noisy((jumps + rng.normal(0, 20.0, jumps.shape)).ravel(), 20.0)
+        both = _with_margins(noisy, matrix)
+        errors.append([np.mean((each.values - runs) ** 2) for each in (noisy, both)])
+        assert both.sigma < noisy.sigma
+    alone, together = np.mean(errors, axis=0)
+    assert together < 0.2 * alone
+    # A matrix of some actions alone, or of noise alone, tells nothing.
+    assert _with_margins(noisy, Noisy(matrix.values[:49], 20.0)) is noisy
+    assert _with_margins(noisy, Noisy(rng.normal(0, 20.0, 64), 20.0)) is noisy
+
+
+def test_jumps_are_asked_for_where_they_can_be_seen():
+    """By public numbers alone; what they leave goes to the rows."""
+    rho = budget(2.0, 1e-6)
+    few, some, many = (shares_for(n, 100, rho) for n in (50, 200, 2000))
+    assert "jumps" not in few
+    assert 0 < some["jumps"] < many["jumps"] == SHARES["jumps"]
+    assert few["rows"] > some["rows"] > many["rows"] == SHARES["rows"]
+    assert sum(few.values()) == pytest.approx(sum(some.values())) == pytest.approx(sum(many.values()))
+    seen = [jumps_seen(n, m, rho) for n, m in ((200, 20), (200, 100), (200, 500))]
+    assert seen == sorted(seen, reverse=True)
+    assert shares_for(50, None, rho)["jumps"] == SHARES["jumps"]
+    log = Classroom(n_learners=60, n_actions=100).simulate(np.random.default_rng(0))
+    assert "jumps 0" not in fitted(RunsDP(2.0), log.declare()).transcript_
+    assert "jumps 0" in fitted(RunsDP(2.0), log).transcript_
 
 
 def test_abilities_are_spread_evenly_over_lengths():

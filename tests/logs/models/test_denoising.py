@@ -9,6 +9,7 @@ from understudy.logs.models.denoising import (
     RATIOS,
     SPREADS,
     ZEROS,
+    averaged_counts,
     expected_counts,
     fit_margins,
     match_popularity,
@@ -122,6 +123,46 @@ def test_expected_counts_are_the_posterior_means_of_the_most_likely_law(sigma):
                 if support > best[0]:
                     best = (support, means)
     np.testing.assert_allclose(expected_counts(noisy, sigma, guess), best[1], rtol=1e-6)
+
+
+@pytest.mark.oracle
+def test_averaged_counts_are_posterior_means_over_all_laws_and_guesses():
+    """Against plain loops: every guess and law weighs by how likely the noisy counts are under it."""
+    rng = np.random.default_rng(0)
+    sigma = np.array([2.0, 3.0, 1.0])
+    guesses = [np.full(3, 9.0), rng.gamma(2.0, 5.0, 3)]
+    noisy = guesses[1] * np.exp(rng.normal(0, 0.5, 3)) + rng.normal(0, sigma)
+    weights, means = [], []
+    for guess in guesses:
+        for spread in SPREADS:
+            for centre in CENTRES:
+                law = [np.exp(-0.5 * ((ratio - centre) / spread) ** 2) for ratio in RATIOS]
+                likelihood, mean = 1.0, []
+                for y, s, g in zip(noisy, sigma, guess, strict=True):
+                    counts = [g * np.exp(ratio) for ratio in RATIOS]
+                    chances = [
+                        w / sum(law) * np.exp(-0.5 * ((y - count) / s) ** 2)
+                        for w, count in zip(law, counts, strict=True)
+                    ]
+                    likelihood *= sum(chances)
+                    mean.append(sum(c * x for c, x in zip(chances, counts, strict=True)) / sum(chances))
+                weights.append(likelihood)
+                means.append(mean)
+    expected = np.average(means, axis=0, weights=weights)
+    np.testing.assert_allclose(averaged_counts(noisy, sigma, guesses), expected, rtol=1e-6)
+
+
+def test_the_guess_that_fits_is_the_one_that_counts():
+    rng = np.random.default_rng(1)
+    truth = rng.gamma(0.5, 100.0, 200)
+    noisy = truth + rng.normal(0, 30.0, 200)
+    same, close = np.full(200, truth.mean()), truth * np.exp(rng.normal(0, 0.1, 200))
+    errors = [
+        np.abs(averaged_counts(noisy, 30.0, guesses) - truth).sum()
+        for guesses in ([close], [same, close], [same])
+    ]
+    assert errors[1] == pytest.approx(errors[0], rel=0.01)
+    assert errors[1] < 0.7 * errors[2]
 
 
 def test_what_noise_hides_stays_near_the_guess_and_what_it_does_not_is_believed():

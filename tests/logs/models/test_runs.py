@@ -213,3 +213,25 @@ def test_a_walk_comes_closer_to_its_model_than_chance():
     assert np.mean(successes) == pytest.approx(0.5, abs=0.01)
     assert np.std(shares) < 0.7 * by_chance[0]
     assert np.std(successes) < 0.7 * by_chance[1]
+
+
+def test_walks_have_the_shares_that_are_wanted_and_still_follow_the_jumps():
+    """Three actions that lead to each other alike, of which one is to be rare: chance alone knows nothing of that."""
+    n_actions, wanted = 3, np.array([0.5, 0.4, 0.1])
+    source, target = np.nonzero(~np.eye(n_actions, dtype=bool))
+    source, target = np.append(source, [3, 3, 3]), np.append(target, [0, 1, 2])
+    model = RunModel(
+        jumps=AliasTables.from_steps(source, target, np.ones(len(source)), n_actions + 1),
+        stay=np.zeros(n_actions),
+        stay_by_cell=np.zeros(N_CELLS),
+        easiness=np.zeros(n_actions),
+    )
+    shares = []
+    for given in (None, wanted):
+        action, _ = model.walk(np.zeros(200), np.full(200, 20), np.random.default_rng(0), given)
+        shares.append(np.bincount(action, minlength=3) / len(action))
+    np.testing.assert_allclose(shares[0], 1 / 3, atol=0.03)
+    np.testing.assert_allclose(shares[1], wanted, atol=0.015)
+    # What cannot be had is not waited for: from a cycle no jump leads elsewhere.
+    action, _ = cycle(3).walk(np.zeros(50), np.full(50, 20), np.random.default_rng(0), wanted)
+    assert set(((action[1:] - action[:-1]) % 3)[np.arange(1, len(action)) % 20 > 0]) == {0, 1}

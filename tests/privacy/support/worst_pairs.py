@@ -26,7 +26,7 @@ from understudy.core.privacy.composition import mu_to_delta
 from understudy.core.privacy.private_training import LATTICE, calibrated, lattice_contributions
 from understudy.exams.difficulties import DifficultiesOptions as Options
 from understudy.exams.difficulties import fit_difficulties, plan
-from understudy.exams.responses import Responses
+from understudy.exams.responses import Points, Responses
 from understudy.keystrokes.digraph_statistics import Declaration, Release, release_statistics
 from understudy.keystrokes.keystrokes import Keystrokes
 from understudy.logs.generators.budget import budget
@@ -224,6 +224,20 @@ def _difficulties(name: str, request: Options, *rows: list[int], n_learners: int
     return Audited(name, "epsilon", settled.guarantee.epsilon, cost.epsilon)
 
 
+def _points(name: str, request: Options, *rows: list[int]) -> Audited:
+    """Nine learners with parts of the points of three items, and one more who has all and then none of them."""
+    points = (Points(1), Points(2), Points(4))
+    rest = np.arange(27).reshape(9, 3) % [2, 3, 5]
+    settled = plan(request, 3, 10, "wide", points)
+
+    def release(matrix: Any, noise: Any) -> Any:
+        responses = Responses(matrix, ("q1", "q2", "q3"), declared=True, points=points)
+        return fit_difficulties(responses, settled, noise, np.random.default_rng(7)).content()
+
+    cost = total(costs(*transcripts(release, [np.vstack([rest, row]).astype(np.int8) for row in rows])))
+    return Audited(name, "epsilon", settled.guarantee.epsilon, cost.epsilon)
+
+
 # ---- cohorts
 
 # Shares of the bound on the scale of the logarithm, a row per window of the day and a column per week: found by
@@ -404,6 +418,9 @@ AUDITS: dict[str, Callable[[], Audited]] = {
         Options(epsilon=1.0, missing="skipped", at_most=4),
         [1, 1, 1, 1, *([-1] * 36)],
         [-1, -1, -1, -1, 1, 1, 0, 0, *([-1] * 32)],
+    ),
+    "points": lambda: _points(
+        "difficulties: cube, shares of points", Options(epsilon=1.0), [0, 0, 0], [1, 2, 4]
     ),
     "choice": lambda: _difficulties(
         "difficulties: cube, spread of abilities chosen (exponential mechanism)",

@@ -10,7 +10,7 @@ and no list, looks like a title ("Box Plot", "Venn Diagram"). It is not searched
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import polars as pl
@@ -156,7 +156,7 @@ def _phrases(values: pl.Series) -> pl.Series:
     together = words.str.replace_all(" ", "", literal=True)
     enough = (together.str.len_chars() >= MIN_ID) & together.str.contains(r"\p{L}")
     words, together = words.filter(enough), together.filter(enough)
-    return pl.concat([words, together.filter(together.str.len_chars() >= 2 * MIN_LOCAL)]).unique()
+    return pl.concat([words, together.filter(together.str.len_chars() >= 2 * MIN_LOCAL)])
 
 
 def _local_parts(values: pl.Series) -> pl.Series:
@@ -176,12 +176,37 @@ def _number(digits: pl.Series) -> pl.Series:
 
 
 def _fold(values: pl.Series) -> pl.Series:
-    return values.str.to_lowercase().str.normalize("NFKD").str.replace_all(r"\p{M}", "").str.strip_chars()
+    lower = values.str.to_lowercase()
+    if lower.str.contains(r"[^\x00-\x7F]").any():
+        # Letters of ASCII are what they are; of a million ids it takes a quarter of a second to find that out.
+        lower = lower.str.normalize("NFKD").str.replace_all(r"\p{M}", "")
+    return lower.str.strip_chars()
 
 
 def _words(folded: pl.Series) -> pl.Series:
     return folded.str.replace_all(r"[^\p{L}\p{N}]+", " ").str.strip_chars()
 
 
-def _contains_any(text: pl.Series, patterns: pl.Series | Sequence[str]) -> pl.Series:
-    return text.str.contains_any(list(patterns)) if len(patterns) else text.is_null()
+def _contains_any(texts: pl.Series, patterns: pl.Series) -> pl.Series:
+    found = _occurring(patterns, texts).unique()
+    return texts.str.contains_any(found.to_list()) if len(found) else texts.is_null()
+
+
+def _occurring(patterns: pl.Series, texts: pl.Series) -> pl.Series:
+    """Those of the patterns that may occur in a text, for the search in each text.
+
+    An automaton of a million learners' ids takes a minute to build, and the names of items are few: where they have
+    fewer pieces of the patterns' lengths than the patterns have letters, the pieces are looked up among the patterns.
+    """
+    lengths = patterns.str.len_chars()
+    sizes = lengths.unique().to_list()
+    different = texts.drop_nulls().unique()
+    if int(different.str.len_chars().sum()) * len(sizes) > int(lengths.sum()):
+        return patterns
+    pieces = {
+        text[at : at + size]
+        for text in different.to_list()
+        for size in sizes
+        for at in range(len(text) - size + 1)
+    }
+    return patterns.filter(patterns.is_in(pl.Series(list(pieces), dtype=pl.String).implode()))

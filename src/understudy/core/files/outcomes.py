@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import polars as pl
@@ -137,8 +138,23 @@ def percentage_in(word: pl.Expr) -> pl.Expr:
 
 def is_missing(cells: pl.Series) -> pl.Series:
     """Whether each cell is empty, or says that there is nothing."""
-    words = words_of(cells)
+    return _once_per_text(cells, _are_missing, pl.Boolean)
+
+
+def _are_missing(texts: pl.Series) -> pl.Series:
+    words = words_of(texts)
     return words.is_null() | words.is_in(MISSING_WORDS)
+
+
+def _once_per_text(
+    cells: pl.Series, read: Callable[[pl.Series], pl.Series], dtype: type[pl.DataType]
+) -> pl.Series:
+    """What `read` makes of each cell: a column has few different texts, so each of them is read once."""
+    texts = cells.cast(pl.String)
+    different = texts.unique()
+    if not len(different):
+        return read(texts)  # of nothing, polars keeps the type of the texts
+    return texts.replace_strict(different, read(different), return_dtype=dtype)
 
 
 def read_outcomes(cells: pl.Series, mark: PassMark = PassMark()) -> pl.Series:  # noqa: B008 (frozen)
@@ -149,7 +165,11 @@ def read_outcomes(cells: pl.Series, mark: PassMark = PassMark()) -> pl.Series:  
     """
     if cells.dtype == pl.Int8:  # read by a format's own rule
         return cells
-    words = words_of(cells).alias("word").to_frame()
+    return _once_per_text(cells, lambda texts: _read_texts(texts, mark), pl.Int8).alias("outcome")
+
+
+def _read_texts(texts: pl.Series, mark: PassMark) -> pl.Series:
+    words = words_of(texts).alias("word").to_frame()
     word = pl.col("word")
     number, percent = number_in(word), percentage_in(word)
     numeric = pl.coalesce(_passed(number, mark, mark.points), _passed(percent / 100, mark, mark.share))

@@ -256,9 +256,20 @@ def _kind(cells: pl.Series) -> str:
         return "text"
     if read_outcomes(cells).is_not_null().all():
         return "0 and 1" if cells.str.strip_chars().is_in(["0", "1"]).all() else _WORDS
-    if any(not read_each_time(cells, order=order).null_count() for order in (None, *DateOrder)):
+    if _are_times(cells):
         return "times"
     return "numbers" if read_outcomes(cells, PassMark(0, 0)).is_not_null().all() else "text"
+
+
+def _are_times(cells: pl.Series) -> bool:
+    """Whether every cell is a time, in one order of day and month."""
+    times = read_each_time(cells)
+    # Most columns of text end here: the order changes nothing but how a date in numbers is read.
+    if not cells.filter(times.is_null()).str.contains(r"^\s*\d{1,2}[./-]\d").all():
+        return False
+    return not times.null_count() or any(
+        not read_each_time(cells, order=order).null_count() for order in DateOrder
+    )
 
 
 def _likeness(name: str, asked: str) -> float:

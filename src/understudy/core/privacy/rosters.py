@@ -13,12 +13,12 @@ from __future__ import annotations
 
 import secrets
 import sqlite3
-from hashlib import blake2b
+from functools import cached_property
 from pathlib import Path
 
 import numpy as np
 
-from understudy.core.files.learner_ids import DIGEST_BYTES, Digests, are_only_numbered, within_file
+from understudy.core.files.learner_ids import Digests, are_only_numbered, keyed_digests, within_file
 from understudy.core.privacy.balance import counted_with, linked_with, spent_on
 from understudy.core.privacy.population import FOLDER_POPULATION, SIMULATED_POPULATION
 
@@ -64,15 +64,18 @@ class Roster:
     def __len__(self) -> int:
         return len(self._learners)
 
+    @cached_property
+    def new_key(self) -> bytes:
+        """The key of a ledger that has none yet: the same one when a charge is checked and when it is made.
+
+        A roster is made for one account and so for one ledger: no two ledgers get the same key.
+        """
+        return secrets.token_bytes(_KEY_BYTES)
+
     def sketch(self, key: bytes) -> Digests:
         """What a ledger with this key keeps; computed once, in one pass."""
         if key not in self._sketches:
-            data = self._learners.astype("<u8").tobytes()
-            keyed = b"".join(
-                blake2b(data[at : at + DIGEST_BYTES], digest_size=DIGEST_BYTES, key=key).digest()
-                for at in range(0, len(data), DIGEST_BYTES)
-            )
-            self._sketches[key] = np.unique(_numbers(keyed))[:SIZE]
+            self._sketches[key] = _smallest(keyed_digests(self._learners, key))
         return self._sketches[key]
 
 
@@ -111,7 +114,7 @@ def keep_roster(
         return
     key = _key(connection)
     if key is None:
-        key = secrets.token_bytes(_KEY_BYTES)
+        key = roster.new_key
         connection.execute("INSERT INTO roster_keys (key) VALUES (?)", (key,))
     sketch = roster.sketch(key).astype("<u8").tobytes()
     there = "SELECT 1 FROM rosters WHERE population = ? AND sketch = ?"
@@ -125,6 +128,12 @@ def keep_roster(
 def _key(connection: sqlite3.Connection) -> bytes | None:
     row = connection.execute("SELECT key FROM roster_keys ORDER BY id LIMIT 1").fetchone()
     return None if row is None else bytes(row["key"])
+
+
+def _smallest(numbers: Digests) -> Digests:
+    """The smallest numbers, each once. Sorted and compared: numpy's unique takes ten times as long for a million."""
+    ordered = np.sort(numbers)
+    return ordered[np.diff(ordered, prepend=ordered[:1] - np.uint64(1)) > 0][:SIZE]
 
 
 def _numbers(data: bytes) -> Digests:

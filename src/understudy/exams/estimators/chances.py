@@ -20,6 +20,7 @@ Floats = NDArray[np.float64]
 
 # Difficulties beyond this are not distinguished from it: one answer in millions.
 FURTHEST = 15.0
+_BLOCK = 1024
 _PLACES = np.arange(-FURTHEST - 3.0, FURTHEST + 3.0, 0.05)
 
 
@@ -60,3 +61,16 @@ def difficulties_at(log_odds: Floats, ability_sd: float) -> Floats:
     chance = np.clip(chance_curve(ability_sd)(_PLACES), 1e-300, 1.0 - 1e-16)
     # From hard to easy, so that log-odds rise.
     return np.asarray(np.interp(log_odds, (np.log(chance) - np.log1p(-chance))[::-1], _PLACES[::-1]))
+
+
+def mean_chances(ability: Floats, difficulty: Floats) -> Floats:
+    """The mean over these abilities of the chance at each difficulty: what a learner drawn from them has.
+
+    Learners with the same score on the same items have the same ability, so few different ones are common.
+    """
+    values, counts = np.unique(ability, return_counts=True)
+    total = np.zeros(len(difficulty))
+    for start in range(0, len(values), _BLOCK):
+        block = slice(start, start + _BLOCK)
+        total += counts[block] @ expit(values[block, None] - difficulty)
+    return total / max(len(ability), 1)

@@ -18,11 +18,13 @@ from numba import njit
 from numpy.typing import NDArray
 from scipy.sparse.csgraph import breadth_first_order, connected_components
 
-from understudy.exams.estimators.marginal import ScoreGroups
+from understudy.exams.estimators.score_groups import ScoreGroups
 
 Floats = NDArray[np.float64]
 
 _BLOCK = 8192
+# Items are tied whose e^easiness differ by less than this share.
+_TIED = 1e-4
 
 
 @dataclass(frozen=True)
@@ -135,9 +137,13 @@ def _regular(information: Floats) -> Floats:
 
 def _evaluate(groups: ScoreGroups, difficulty: Floats) -> tuple[float, Floats, Floats]:
     """Log-likelihood, gradient and information of difficulties."""
-    starts = np.searchsorted(groups.pattern, np.arange(len(groups.answered) + 1))
     log_gamma, expected, information = _by_pattern(
-        groups.answered, starts, groups.score, groups.size.astype(np.float64), difficulty
+        groups.items,
+        groups.item_starts,
+        groups.group_starts,
+        groups.score,
+        groups.size.astype(np.float64),
+        difficulty,
     )
     value = -float(groups.right_by_item @ difficulty) - log_gamma
     return value, expected - groups.right_by_item, information
@@ -184,27 +190,53 @@ def _chances(easiness, log_ratio, right, wrong):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def _by_pattern(answered, starts, score, size, difficulty):  # type: ignore[no-untyped-def]
-    """Sum over learners of log gamma, of P(right | score), and of the covariance given the score."""
+def _tied_covariance(k, j, easiness, log_ratio, right, wrong, count):  # type: ignore[no-untyped-def]
+    """Covariance of two items of (nearly) the same easiness, summed over scores.
+
+    The recursion of `_chances` on the items without k gives P(j right | k right, score r).
+    """
+    m = len(easiness)
+    others_ratio = np.empty(m)
+    chance, remainder = np.empty(m), np.empty(m)
+    for r in range(1, m):
+        others_ratio[r] = log_ratio[r] + np.log(wrong[k, r - 1] / wrong[k, r])
+    _chances(easiness[j], others_ratio, chance, remainder)
+    total = 0.0
+    for r in range(1, m):
+        if count[r] > 0.0:
+            total += count[r] * right[k, r] * (chance[r - 1] - right[j, r])
+    return total
+
+
+@njit(cache=True, nogil=True)
+def _by_pattern(items, item_starts, group_starts, score, size, difficulty):  # type: ignore[no-untyped-def]
+    """Sum over learners of log gamma, of P(right | score), and of the covariance given the score.
+
+    Leaving item k or item j out of gamma_r differs by (easiness_j - easiness_k) gamma_{r-1} without both, so that the
+    covariance of two items follows from their chances: with p = P(right | r), w = 1 - p and q the ratio of the
+    harder item's e^easiness to the easier one's, it is (p_hard w_easy - q p_easy w_hard) / (1 - q). Rounding errors
+    grow by 1 / (1 - q): items closer than `_TIED` are treated by `_tied_covariance`.
+    """
     n_items = len(difficulty)
     total = 0.0
     expected = np.zeros(n_items)
     information = np.zeros((n_items, n_items))
-    for p in range(len(answered)):
-        items = np.flatnonzero(answered[p])
-        m = len(items)
-        easiness = -difficulty[items]
+    for p in range(len(item_starts) - 1):
+        own = items[item_starts[p] : item_starts[p + 1]]
+        own = own[np.argsort(difficulty[own])]  # from the easiest on: ties are neighbours
+        m = len(own)
+        easiness = -difficulty[own]
         # Learners with nothing or everything right do not count; their terms are constants.
         informative = 0.0
         count = np.zeros(m + 1)
-        for g in range(starts[p], starts[p + 1]):
+        for g in range(group_starts[p], group_starts[p + 1]):
             count[score[g]] = size[g]
             if 0 < score[g] < m:
                 informative += size[g]
         if count[m] > 0:
             total += count[m] * easiness.sum()
             for k in range(m):
-                expected[items[k]] += count[m]
+                expected[own[k]] += count[m]
         if informative == 0.0:
             continue
         log_gamma = _log_gamma(easiness)
@@ -215,25 +247,41 @@ def _by_pattern(answered, starts, score, size, difficulty):  # type: ignore[no-u
         wrong = np.empty((m, m + 1))
         for k in range(m):
             _chances(easiness[k], log_ratio, right[k], wrong[k])
-        for r in range(1, m):
-            if count[r] == 0.0:
-                continue
-            total += count[r] * log_gamma[r]
+        scores = np.flatnonzero(count[:m])
+        scores = scores[scores > 0]
+        counts = count[scores]
+        for s in range(len(scores)):
+            total += counts[s] * log_gamma[scores[s]]
             for k in range(m):
-                expected[items[k]] += count[r] * right[k, r]
-                information[items[k], items[k]] += count[r] * right[k, r] * wrong[k, r]
-        others_ratio = np.empty(m)
-        one, other = np.empty(m), np.empty(m)
+                chance_right = right[k, scores[s]]
+                expected[own[k]] += counts[s] * chance_right
+                information[own[k], own[k]] += counts[s] * chance_right * wrong[k, scores[s]]
+        # By score, so that the loop over pairs reads neighbours.
+        chance, remainder = np.empty((len(scores), m)), np.empty((len(scores), m))
+        for s in range(len(scores)):
+            for k in range(m):
+                chance[s, k], remainder[s, k] = right[k, scores[s]], wrong[k, scores[s]]
+        powers = np.exp(easiness - easiness[0])
+        tied_at, tied = np.nan, 0.0
         for k in range(m):
-            # The same recursion on the items without k gives P(j right | k right, score r).
-            for r in range(1, m):
-                others_ratio[r] = log_ratio[r] + np.log(wrong[k, r - 1] / wrong[k, r])
             for j in range(k):
-                _chances(easiness[j], others_ratio, one, other)
-                covariance = 0.0
-                for r in range(1, m):
-                    if count[r] > 0.0:
-                        covariance += count[r] * right[k, r] * (one[r - 1] - right[j, r])
-                information[items[k], items[j]] += covariance
-                information[items[j], items[k]] += covariance
+                ratio = powers[k] / powers[j] if powers[j] > 0.0 else np.exp(easiness[k] - easiness[j])
+                if 1.0 - ratio < _TIED:
+                    same = easiness[k] == easiness[j]
+                    if not (same and tied_at == easiness[k]):
+                        covariance = _tied_covariance(k, j, easiness, log_ratio, right, wrong, count)
+                        if same:
+                            # Of items with equal easiness every pair has the same covariance.
+                            tied_at, tied = easiness[k], covariance
+                    else:
+                        covariance = tied
+                else:
+                    covariance = 0.0
+                    for s in range(len(scores)):
+                        covariance += counts[s] * (
+                            chance[s, k] * remainder[s, j] - ratio * chance[s, j] * remainder[s, k]
+                        )
+                    covariance /= 1.0 - ratio
+                information[own[k], own[j]] += covariance
+                information[own[j], own[k]] += covariance
     return total, expected, information

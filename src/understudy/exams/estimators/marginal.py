@@ -19,68 +19,7 @@ from numba import njit
 from numpy.typing import NDArray
 from scipy.special import expit, logsumexp
 
-Ints = NDArray[np.int64]
-
-
-@dataclass(frozen=True)
-class ScoreGroups:
-    """Groups of learners who answered the same items and got equally many of them right.
-
-    Given the items answered, a learner's score is sufficient for the ability (Steiner,
-    Nyrnberg and Hansen 2019, section 3), so that a likelihood has as many different terms as there are groups: at most
-    I + 1 when nothing is missing, however many the learners.
-    """
-
-    answered: NDArray[np.bool_]
-    """Which items a pattern has answered: patterns by items."""
-    pattern: Ints
-    """The pattern of each group."""
-    score: Ints
-    size: Ints
-    right_by_item: Ints
-    answered_by_item: Ints
-
-    @classmethod
-    def of(cls, correct: NDArray[np.int8]) -> ScoreGroups:
-        """The groups of a matrix of learners by items: 1 right, 0 wrong, below 0 not answered."""
-        n_learners, n_items = correct.shape
-        correct = np.ascontiguousarray(correct)
-        score, right, answered = _count(correct)
-        if (answered == n_learners).all():
-            patterns, pattern = np.ones((1, n_items), dtype=np.bool_), np.zeros(n_learners, dtype=np.int64)
-        else:
-            packed = np.packbits(correct >= 0, axis=1)
-            rows = packed.view(np.dtype((np.void, packed.shape[1]))).ravel()
-            _, first, inverse = np.unique(rows, return_index=True, return_inverse=True)
-            patterns, pattern = correct[first] >= 0, inverse.astype(np.int64)
-        key, size = np.unique(pattern * (n_items + 1) + score, return_counts=True)
-        return cls(
-            answered=patterns,
-            pattern=key // (n_items + 1),
-            score=key % (n_items + 1),
-            size=size.astype(np.int64),
-            right_by_item=right,
-            answered_by_item=answered,
-        )
-
-
-@njit(cache=True, nogil=True)
-def _count(correct):  # type: ignore[no-untyped-def]
-    """Right answers by learner and by item, and answers by item, in one pass over the matrix."""
-    n_learners, n_items = correct.shape
-    score = np.zeros(n_learners, dtype=np.int64)
-    right = np.zeros(n_items, dtype=np.int64)
-    answered = np.zeros(n_items, dtype=np.int64)
-    for n in range(n_learners):
-        total = 0
-        for i in range(n_items):
-            is_right = correct[n, i] > 0
-            total += is_right
-            right[i] += is_right
-            answered[i] += correct[n, i] >= 0
-        score[n] = total
-    return score, right, answered
-
+from understudy.exams.estimators.score_groups import ScoreGroups
 
 Floats = NDArray[np.float64]
 
@@ -89,7 +28,8 @@ SMALLEST_SD = 0.01
 LARGEST_SD = 20.0
 # The prior is integrated up to so many standard deviations; beyond are 1e-23 of it.
 _REACH = 10.0
-_BLOCK = 2048
+# Nodes whose posterior weight is so far below the highest one, as a logarithm, are left out: 1e-19 of it.
+_DEPTH = 44.0
 
 
 @dataclass(frozen=True)
@@ -216,14 +156,14 @@ def _solve(information: Floats, gradient: Floats, *, n_items: int) -> Floats:
     return np.asarray(np.linalg.solve(information, gradient))
 
 
-def _nodes(sd: float, n_items: int) -> tuple[Floats, Floats]:
+def _nodes(sd: float, most_answers: int) -> tuple[Floats, Floats]:
     """Equally spaced abilities and the logarithms of their weights.
 
     The sum over a grid of spacing h misses a smooth peak of standard deviation s by about
     2 exp(-2 (pi s / h)^2), and the posterior of an ability has s of at least
-    1 / sqrt(1/sd^2 + n_items/4): with h at 0.9 times that, 5e-11.
+    1 / sqrt(1/sd^2 + most_answers/4): with h at 0.9 times that, 5e-11.
     """
-    spacing = min(0.5, 0.9 / math.sqrt(1 / sd**2 + n_items / 4))
+    spacing = min(0.5, 0.9 / math.sqrt(1 / sd**2 + most_answers / 4))
     half = math.ceil(_REACH * sd / spacing)
     ability = spacing * np.arange(-half, half + 1, dtype=np.float64)
     log_weight = -0.5 * (ability / sd) ** 2
@@ -239,41 +179,86 @@ def _evaluate(groups: ScoreGroups, parameters: Floats, n_free: int) -> tuple[flo
     2 E x^2 - Var(x^2) (Louis 1982).
     """
     difficulty, sd = parameters[:-1], math.exp(parameters[-1])
-    n_items = len(difficulty)
-    ability, log_weight = _nodes(sd, n_items)
-    eta = ability[:, None] - difficulty[None, :]
+    ability, log_weight = _nodes(sd, groups.most_answers)
+    eta = ability[None, :] - difficulty[:, None]
     chance = expit(eta)
-    softplus = np.logaddexp(0.0, eta)
-    square = (ability / sd) ** 2
-    value = float(groups.right_by_item @ difficulty)
-    gradient = np.append(groups.right_by_item.astype(np.float64), 0.0)
-    information = np.zeros((n_items + 1, n_items + 1))
-    complete = len(groups.answered) == 1 and bool(groups.answered.all())
-    for start in range(0, len(groups.score), _BLOCK):
-        block = slice(start, start + _BLOCK)
-        size, score = groups.size[block].astype(np.float64), groups.score[block]
-        answered = groups.answered[groups.pattern[block]].astype(np.float64)
-        posterior = score[:, None] * ability[None, :] - answered @ softplus.T + log_weight
-        log_mean = logsumexp(posterior, axis=1)
-        posterior = np.exp(posterior - log_mean[:, None])
-        value -= float(size @ log_mean)
-        # Of each group: means of the chances (0 where not answered), of x^2, and of their products.
-        means = np.column_stack([(posterior @ chance) * answered, posterior @ square])
-        weighted = size[:, None] * posterior
-        gradient[:-1] -= size @ means[:, :-1]
-        gradient[-1] -= size @ (means[:, -1] - 1.0)
-        information += (means * size[:, None]).T @ means
-        by_node = weighted.sum(axis=0)
-        if complete:
-            information[:-1, :-1] -= (chance * by_node[:, None]).T @ chance
-        else:
-            for node in range(len(ability)):
-                both = (answered * weighted[:, node : node + 1]).T @ answered
-                information[:-1, :-1] -= both * np.outer(chance[node], chance[node])
-        diagonal = ((weighted @ (chance * expit(-eta))) * answered).sum(axis=0)
-        information[np.arange(n_items), np.arange(n_items)] += diagonal
-        cross = ((weighted @ (chance * square[:, None])) * answered).sum(axis=0)
-        information[:-1, -1] -= cross
-        information[-1, :-1] -= cross
-        information[-1, -1] += 2.0 * (by_node @ square) - by_node @ square**2
+    value, gradient, information = _by_pattern(
+        groups.items,
+        groups.item_starts,
+        groups.group_starts,
+        groups.score,
+        groups.size.astype(np.float64),
+        ability,
+        log_weight,
+        np.append(chance, ((ability / sd) ** 2)[None, :], axis=0),
+        np.logaddexp(0.0, eta),
+        chance * expit(-eta),
+    )
+    value += float(groups.right_by_item @ difficulty)
+    gradient[:-1] += groups.right_by_item
     return value, gradient[:n_free], information[:n_free, :n_free]
+
+
+@njit(cache=True, nogil=True)
+def _by_pattern(  # type: ignore[no-untyped-def]
+    items, item_starts, group_starts, score, size, ability, log_weight, chance, softplus, scatter
+):
+    """Sums over learners: minus the log-likelihood, E p and E x^2 - 1, and the information.
+
+    The last row of `chance` is x^2: a pattern treats it like an item that every learner answered. Of a pattern
+    of m items only the m^2 covariances of these are touched, and only nodes that are possible for its scores.
+    """
+    n_items, n_nodes = softplus.shape
+    value = 0.0
+    gradient = np.zeros(n_items + 1)
+    information = np.zeros((n_items + 1, n_items + 1))
+    for p in range(len(item_starts) - 1):
+        own = np.append(items[item_starts[p] : item_starts[p + 1]], n_items)
+        first_group, end_group = group_starts[p], group_starts[p + 1]
+        n_groups, m = end_group - first_group, len(own) - 1
+        prior = log_weight.copy()
+        for k in range(m):
+            for q in range(n_nodes):
+                prior[q] -= softplus[own[k], q]
+        posterior = np.empty((n_groups, n_nodes))
+        first_node, end_node = n_nodes, 0
+        for g in range(n_groups):
+            row = score[first_group + g] * ability + prior
+            top = row.max()
+            total = 0.0
+            for q in range(n_nodes):
+                row[q] = math.exp(row[q] - top) if row[q] > top - _DEPTH else 0.0
+                total += row[q]
+                if row[q] > 0.0:
+                    first_node, end_node = min(first_node, q), max(end_node, q + 1)
+            value -= size[first_group + g] * (top + math.log(total))
+            posterior[g] = row / total
+        # By item and node: the chances, and per group their means.
+        likely = np.empty((m + 1, end_node - first_node))
+        for k in range(m + 1):
+            likely[k] = chance[own[k], first_node:end_node]
+        posterior = np.ascontiguousarray(posterior[:, first_node:end_node])
+        means = likely @ posterior.T
+        weights = size[first_group:end_group]
+        by_node = weights @ posterior
+        for k in range(m + 1):
+            expected = 0.0
+            for g in range(n_groups):
+                expected += weights[g] * means[k, g]
+                means[k, g] *= math.sqrt(weights[g])
+            gradient[own[k]] -= expected
+            if k < m:
+                inner = 0.0
+                for q in range(len(by_node)):
+                    inner += by_node[q] * scatter[own[k], first_node + q]
+                information[own[k], own[k]] += inner
+            else:
+                gradient[n_items] += weights.sum()
+                information[n_items, n_items] += 2.0 * expected
+            for q in range(len(by_node)):
+                likely[k, q] *= math.sqrt(by_node[q])
+        covariance = likely @ likely.T - means @ means.T
+        for k in range(m + 1):
+            for j in range(m + 1):
+                information[own[k], own[j]] -= covariance[k, j]
+    return value, gradient, information

@@ -1,26 +1,27 @@
 """Difficulties from noisy totals: marginal likelihood, with the noise taken into account.
 
 Of an item's noisy totals the right answers have mean n P(d), where n learners answered and P(d) is the chance of
-`chances.py`, and the known variance of the noise plus n E[p (1 - p)] from sampling answers of the same learners, p
-being a learner's own chance (exactly for Gaussian noise; K-norm noise in many items is near enough: the exact
-likelihood changed no correlation by more than 0.002 in 40 simulated classes). Where learners skip items, those who
+`chances.py`, and variance n E[p (1 - p)] from sampling answers of the same learners, p
+being a learner's own chance; the law of the noise is the mechanism's own (`noise_likelihood.py`), and the radius that
+all items share under K-norm noise is integrated out. Where learners skip items, those who
 answer one are n drawn from all N, which adds n (1 - n / N) Var(p); and n itself is only known with noise and lies
 between 0 and N: it is integrated out, under a beta distribution of answer rates that is found from all items
 (`_answer_rates`).
 
 Difficulties are N(mean, spread^2); mean and spread are integrated out over a weak prior of their own (mean
-N(0, 1.25^2), spread about 1.5 within a factor of e), or given. So is the spread of abilities, sd, unless it is
-declared: the measured agreement of answers tells it as far as the noise allows (`agreement.py`), and where it does
-not, a prior around `_USUAL_SD` decides. That the learners at hand are not all learners moves all difficulties
-together, by sd / sqrt(N). The estimate is the posterior mean; its standard error, the posterior standard deviation,
-includes sampling, noise and the doubt about mean, spread and sd. All of it is post-processing of the noisy totals and
-costs no privacy.
+N(0, 2.5^2) where abilities spread by 1.5, spread about 1.5 within a factor of e), or given. So is the spread of
+abilities, sd, unless it is declared: the measured agreement of answers tells it as far as the noise allows
+(`agreement.py`), and where it does not, a prior around `_USUAL_SD` decides. That the learners at hand are not all
+learners moves all difficulties together, by sd / sqrt(N). The estimate is the posterior mean; its standard error, the
+posterior standard deviation, includes sampling, noise and the doubt about mean, spread and sd. All of it is
+post-processing of the noisy totals and costs no privacy.
 """
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 from numba import njit
@@ -28,8 +29,13 @@ from numpy.typing import NDArray
 from scipy.special import betaln, expit, logsumexp
 
 from understudy.errors import UsageError
-from understudy.exams.agreement import expected_agreement, log_density
+from understudy.exams.agreement import expected_agreement
 from understudy.exams.estimators.chances import FURTHEST, Answering, chance_curve, difficulties_at
+from understudy.exams.estimators.noise_likelihood import (
+    agreement_log_likelihood,
+    answers_log_likelihood,
+    log_likelihood,
+)
 from understudy.exams.totals_mechanism import NoisyTotals
 
 Floats = NDArray[np.float64]
@@ -38,19 +44,24 @@ Floats = NDArray[np.float64]
 _POINTS = 81
 # Log-likelihood below the highest one that is still looked at (7.7 standard deviations).
 _DEPTH = 30.0
-_MEANS = np.linspace(-5.0, 5.0, 13)
+_MEANS = np.linspace(-7.0, 7.0, 15)
 _SPREADS = np.geomspace(0.3, 5.0, 8)
-# What one expects of difficulties before looking: their mean lies around that of the abilities.
-_DOUBT_OF_MEAN = 1.25
+# What one expects of difficulties before looking: exams that nearly all or nearly none can solve are rare. At the
+# reference sd; what is expected are chances, whatever abilities spread by.
+_DOUBT_OF_MEAN = 2.5
 # And of the spread of abilities: from a class of equals to a mixture of school years.
 _USUAL_SD, _DOUBT_OF_SD = 1.5, 0.6
 _SDS = np.geomspace(0.4, 4.5, 9)
 _LEAST_SD, _MOST_SD = 0.3, 5.0
+_ROUNDS_OF_SDS = 5
 # The sd at which likely chances are searched for; any would do.
 _REFERENCE_SD = 1.5
-_RATE_MEANS = expit(np.linspace(-6.0, 6.0, 25))
-_RATE_SIZES = np.geomspace(1.5, 25.0, 5)
-_N_ANSWER_NODES = 17
+# Standard deviations at which a normal law is looked at: sums over them have 97 and 89 % of its variance.
+_STEPS, _FEW_STEPS = np.linspace(-2.2, 2.2, 5), np.array([-1.5, 0.0, 1.5])
+_RATE_MEANS = np.linspace(-6.0, 6.0, 13)
+_RATE_SIZES = np.linspace(math.log(1.5), math.log(200.0), 6)
+# Numbers of answers: so many to find which are likely, and so many of these.
+_SOUGHT_ANSWERS, _N_ANSWERS = 65, 15
 
 
 @dataclass(frozen=True)
@@ -86,7 +97,8 @@ class Estimate:
     """Posterior means and standard deviations; `chance` is a random learner's at each item.
 
     `order_error` is the standard error without what moves or stretches all items together (the doubt about the
-    learners and about sd): it is what the order of two items depends on.
+    learners and about sd): it is what the order of two items depends on. `log_sd_error` is the doubt about the
+    logarithm of sd.
     """
 
     difficulty: Floats
@@ -95,6 +107,7 @@ class Estimate:
     chance: Floats
     prior: Prior
     ability_sd: float
+    log_sd_error: float = 0.0
 
 
 def estimate_difficulties(
@@ -105,16 +118,22 @@ def estimate_difficulties(
 ) -> Estimate:
     """Difficulties of all items; the prior's mean and spread are estimated too unless given, and sd if it is None."""
     points = _Points.of(totals, answering)
-    laws = None if prior is not None else _likely_laws(points)
+    likely = _likely(points, prior)
     if ability_sd is not None:
-        return _mixture([_given_sd(points, ability_sd, prior, laws)], np.zeros(1))
-    coarse = [_given_sd(points, float(sd), prior, laws) for sd in _SDS]
-    weight = _weights(points, coarse)
-    centre, width = _moments(weight, np.log(_SDS))
-    logs = centre + max(width, 0.02) * np.linspace(-2.5, 2.5, 9)
-    sds = np.unique(np.clip(np.exp(logs), _LEAST_SD, _MOST_SD))
-    fine = [_given_sd(points, float(sd), prior, laws) for sd in sds]
-    return _mixture(fine, np.log(_weights(points, fine)))
+        return _mixture([_given_sd(points, ability_sd, likely)], np.zeros(1))
+    logs = np.log(_SDS)
+    for closer in range(_ROUNDS_OF_SDS):
+        integrated = likely if closer else likely.roughly()
+        found = [_given_sd(points, float(sd), integrated) for sd in np.exp(logs)]
+        weight = _weights(found)
+        centre, width = _moments(weight, logs)
+        step = float(np.diff(logs).min(initial=math.inf))
+        if closer and width > step:
+            break
+        # What is narrower than the step of the grid may lie anywhere between two of its points.
+        logs = centre + max(width, step / 2.0, 1e-3) * np.linspace(-2.5, 2.5, 9)
+        logs = np.unique(np.clip(logs, math.log(_LEAST_SD), math.log(_MOST_SD)))
+    return _mixture(found, np.log(weight))
 
 
 @dataclass(frozen=True, eq=False)
@@ -125,15 +144,15 @@ class _Points:
     answering: Answering
     guess: Floats
     log_odds: Floats
-    n_answers: Floats
-    """Numbers of answers to integrate over: items by nodes."""
-    log_weight: Floats
+    answers: _Answers
 
     @classmethod
     def of(cls, totals: NoisyTotals, answering: Answering) -> _Points:
         n_items = len(totals.correct)
         guess = np.broadcast_to(np.asarray(answering.guess, dtype=np.float64), n_items)[:, None]
-        n_answers, log_weight = _answer_rates(totals)
+        answers = _Answers.of(totals)
+        # What the largest radius does not allow, no smaller one does.
+        radius = float(totals.law.radii()[-1])
         low, high = np.full(n_items, -FURTHEST), np.full(n_items, FURTHEST)
         unit = np.linspace(0.0, 1.0, _POINTS)
         curve = chance_curve(_REFERENCE_SD)
@@ -142,9 +161,9 @@ class _Points:
             grid = low[:, None] + (high - low)[:, None] * unit
             know = np.clip(curve(grid), 1e-300, 1.0 - 1e-16)
             log_odds = np.log(know) - np.log1p(-know)
-            points = cls(totals, answering, guess, log_odds, n_answers, log_weight)
+            points = cls(totals, answering, guess, log_odds, answers)
             chance = guess + (1.0 - guess) * know
-            value = points.log_likelihood(chance, chance * (1.0 - chance))
+            value = points.log_likelihood(chance, chance * (1.0 - chance), radius)
             inside = value > value.max(axis=1, keepdims=True) - _DEPTH
             first = np.maximum(inside.argmax(axis=1) - 1, 0)
             last = np.minimum(_POINTS - inside[:, ::-1].argmax(axis=1), _POINTS - 1)
@@ -154,86 +173,97 @@ class _Points:
             low, high = grid[rows, first], grid[rows, last]
         return points
 
-    def log_likelihood(self, chance: Floats, scatter: Floats) -> Floats:
+    def log_likelihood(self, chance: Floats, scatter: Floats, radius: float) -> Floats:
         """Of the totals, if an answer is right with this chance, and given the learner scatters by this variance."""
-        totals = self.totals
-        (own, shared), (_, other) = totals.covariance
-        slope = shared / other if other else 0.0
-        # The noise of the answers tells part of the noise of the right ones.
-        right = totals.correct[:, None] - slope * (totals.answered[:, None] - self.n_answers)
-        value = np.empty_like(chance)
-        _sum_over_answers(
-            right,
-            self.n_answers,
-            self.log_weight,
-            own - slope * shared,
-            float(totals.n_learners),
-            chance,
-            scatter,
-            value,
+        answers = self.answers
+        return log_likelihood(
+            self.totals, answers.numbers, answers.log_weight(radius), radius, chance, scatter
         )
-        return value
 
 
-@njit(cache=True, nogil=True)
-def _sum_over_answers(  # type: ignore[no-untyped-def]
-    right, n_answers, log_weight, noise, n_learners, chance, scatter, value
-):
-    """The log-likelihood of each item's right answers at each of its chances, summed over numbers of answers."""
-    n_items, n_points = chance.shape
-    n_nodes = n_answers.shape[1]
-    terms = np.empty(n_nodes)
-    for i in range(n_items):
-        for j in range(n_points):
-            top = -np.inf
-            between = max(chance[i, j] * (1.0 - chance[i, j]) - scatter[i, j], 0.0)
-            for k in range(n_nodes):
-                each = scatter[i, j] + (1.0 - n_answers[i, k] / n_learners) * between
-                # Without noise a total of 0 or N would make the variance vanish at the ends.
-                variance = max(n_answers[i, k] * each + noise, 1e-6)
-                difference = right[i, k] - n_answers[i, k] * chance[i, j]
-                terms[k] = -0.5 * (difference**2 / variance + math.log(variance)) + log_weight[i, k]
-                top = max(top, terms[k])
-            total = 0.0
-            for k in range(n_nodes):
-                total += math.exp(terms[k] - top)
-            value[i, j] = top + math.log(total)
-
-
-def _answer_rates(totals: NoisyTotals) -> tuple[Floats, Floats]:
-    """Per item the numbers of answers that are likely, and the logarithms of their weights.
+@dataclass(frozen=True, eq=False)
+class _Answers:
+    """Per item, numbers of answers to integrate over, what each stands for, and the weight of each before looking.
 
     Rates of answers are beta distributed over items, with the mean and the concentration that make the noisy
     numbers most likely: of many items, each with much noise, the mean rate is known well.
     """
-    n = totals.n_learners
-    noise = math.sqrt(totals.covariance[1, 1])
-    if not noise:
-        return np.clip(totals.answered, 1.0, n)[:, None], np.zeros((len(totals.answered), 1))
-    middle = np.clip(totals.answered, 0.0, n)
-    # A number that noise has moved out of what is possible leaves the possible ones close to it. Equal steps of the
-    # angle whose squared sine is the rate: a beta distribution is about as wide in it everywhere.
-    ends = np.array([np.maximum(middle - 4.5 * noise, 0.0), np.minimum(middle + 4.5 * noise, n)])
-    low, high = np.arcsin(np.sqrt(ends / n))
-    angle = low[:, None] + (high - low)[:, None] * (np.arange(_N_ANSWER_NODES) + 0.5) / _N_ANSWER_NODES
-    rate = np.clip(np.sin(angle) ** 2, 1e-9, 1.0 - 1e-9)
-    n_answers = n * rate
-    likelihood = -0.5 * ((totals.answered[:, None] - n_answers) / noise) ** 2
-    likelihood += np.log((high - low)[:, None] * np.sin(2.0 * angle))
-    log_rate, log_rest = np.log(rate), np.log1p(-rate)
 
-    def log_beta(mean: float, size: float) -> Floats:
-        a, b = mean * size, (1.0 - mean) * size
-        return np.asarray((a - 1.0) * log_rate + (b - 1.0) * log_rest - betaln(a, b))
+    totals: NoisyTotals
+    numbers: Floats
+    step: Floats
+    log_prior: Floats
 
-    # A density without bound at 0 or 1 could not be summed over a few nodes.
-    laws = [(mean, size) for mean in _RATE_MEANS for size in _RATE_SIZES if min(mean, 1 - mean) * size >= 0.5]
-    best = max(
-        laws,
-        key=lambda law: float(logsumexp(likelihood + log_beta(*law), axis=1).sum()),
-    )
-    log_weight = likelihood + log_beta(*best)
-    return n_answers, log_weight - logsumexp(log_weight, axis=1, keepdims=True)
+    @classmethod
+    def of(cls, totals: NoisyTotals) -> _Answers:
+        n, law = totals.n_learners, totals.law
+        noise = math.sqrt(totals.covariance[1, 1])
+        if not noise:
+            known = np.clip(totals.answered, 1.0, n)[:, None]
+            return cls(totals, known, np.ones_like(known), np.zeros_like(known))
+        reach = float(law.radii()[-1]) if law.kind == "hexagon" else 4.5 * noise
+        middle = np.clip(totals.answered, 0.0, n)
+        # A number that noise has moved out of what is possible leaves the possible ones close to it.
+        ends = np.array([np.maximum(middle - reach, 0.0), np.minimum(middle + reach, n)])
+        low, high = np.arcsin(np.sqrt(ends / n))
+        angle, rate, step = _rates(low, high, n, _SOUGHT_ANSWERS)
+        likelihood = answers_log_likelihood(totals, n * rate, law.middle, step) + np.log(step)
+        best = _best_rates(rate, likelihood)
+        weight = likelihood + _log_beta(rate, *best)
+        likely = weight > weight.max(axis=1, keepdims=True) - 10.0
+        rows, half = np.arange(len(rate)), 0.5 * (angle[:, 1] - angle[:, 0])
+        low = angle[rows, likely.argmax(axis=1)] - half
+        high = angle[rows, _SOUGHT_ANSWERS - 1 - likely[:, ::-1].argmax(axis=1)] + half
+        _, rate, step = _rates(low, high, n, _N_ANSWERS)
+        return cls(totals, n * rate, step, np.log(step) + _log_beta(rate, *best))
+
+    def log_weight(self, radius: float) -> Floats:
+        """Of each number, with the noisy number known."""
+        if not self.totals.covariance[1, 1]:
+            return self.log_prior
+        return self.log_prior + answers_log_likelihood(self.totals, self.numbers, radius, self.step)
+
+    @cached_property
+    def expected(self) -> Floats:
+        """The expected number of answers to each item."""
+        log_weight = self.log_weight(self.totals.law.middle)
+        weight = np.exp(log_weight - logsumexp(log_weight, axis=1, keepdims=True))
+        return np.asarray((weight * self.numbers).sum(axis=1))
+
+
+def _rates(low: Floats, high: Floats, n_learners: int, size: int) -> tuple[Floats, Floats, Floats]:
+    """Angles between two of each item, the rates that are their squared sines, and the answers that each stands for.
+
+    In equal steps of the angle: a beta distribution of rates is about as wide in it everywhere.
+    """
+    angle = low[:, None] + (high - low)[:, None] * (np.arange(size) + 0.5) / size
+    step = n_learners * (high - low)[:, None] * np.sin(2.0 * angle) / size
+    return angle, np.clip(np.sin(angle) ** 2, 1e-9, 1.0 - 1e-9), np.maximum(step, 1e-12)
+
+
+def _best_rates(rate: Floats, log_likelihood: Floats) -> tuple[float, float]:
+    """Mean and size of the beta distribution of rates that makes the noisy numbers of answers most likely."""
+
+    def evidence(law: tuple[float, float]) -> float:
+        mean, size = expit(law[0]), math.exp(law[1])
+        # A density without bound at 0 or 1 could not be summed over a few numbers.
+        if min(mean, 1.0 - mean) * size < 0.5 or not 1.4 < size < 201.0:
+            return -math.inf
+        return float(logsumexp(log_likelihood + _log_beta(rate, mean, size), axis=1).sum())
+
+    best = max(((mean, size) for mean in _RATE_MEANS for size in _RATE_SIZES), key=evidence)
+    # With thousands of items the mean is known to a few hundredths.
+    for step in (1.0, 0.25, 0.06):
+        nearby = [
+            (best[0] + up * step / 2, best[1] + wide * step / 2) for up in range(-2, 3) for wide in (-1, 0, 1)
+        ]
+        best = max(nearby, key=evidence)
+    return float(expit(best[0])), math.exp(best[1])
+
+
+def _log_beta(rate: Floats, mean: float, size: float) -> Floats:
+    a, b = mean * size, (1.0 - mean) * size
+    return np.asarray((a - 1.0) * np.log(rate) + (b - 1.0) * np.log1p(-rate) - betaln(a, b))
 
 
 @dataclass(frozen=True, eq=False)
@@ -249,75 +279,109 @@ class _GivenSd:
     chance: Floats
 
 
-def _given_sd(points: _Points, sd: float, prior: Prior | None, laws: _Laws | None) -> _GivenSd:
-    places, log_likelihood = _difficulties(points, sd)
-    top = log_likelihood.max(axis=1, keepdims=True)
-    likelihood = np.exp(log_likelihood - top)
-    if laws is not None:
-        means, spreads, cell = laws.at(sd)
-    else:
-        assert prior is not None
-        means, spreads, cell = np.array([prior.mean]), np.array([prior.spread]), 1.0
-    weight, first, second, evidence = _posterior(places, likelihood, means, spreads)
-    difficulty = weight @ first
-    variance = np.maximum(weight @ second - difficulty**2, 0.0)
+def _given_sd(points: _Points, sd: float, likely: _Likely) -> _GivenSd:
+    """Radii of the noise are summed out, as far as they are likely."""
+    placed = _Placed.of(points, sd)
+    means, spreads, cell = likely.laws_at(sd)
     pairs = np.array([(mean, spread) for mean in means for spread in spreads])
-    found = Prior(float(weight @ pairs[:, 0]), float(np.exp(weight @ np.log(pairs[:, 1]))))
+    logs, firsts, seconds, priors = [], [], [], []
+    for radius, of_law in zip(likely.radii, points.totals.law.log_density(likely.radii), strict=True):
+        weight, first, second, evidence = placed.posterior(radius, means, spreads)
+        difficulty, square = weight @ first, weight @ second
+        evidence += of_law + math.log(cell)
+        evidence += _agreement(points, sd, radius, difficulty, np.maximum(square - difficulty**2, 0.0))
+        logs.append(evidence)
+        firsts.append(difficulty)
+        seconds.append(square)
+        priors.append((weight @ pairs[:, 0], weight @ np.log(pairs[:, 1])))
+    whole = float(logsumexp(logs))
+    of_radius = np.exp(np.array(logs) - whole)
+    difficulty = of_radius @ np.array(firsts)
+    mean, log_spread = of_radius @ np.array(priors)
     know = np.asarray(chance_curve(sd)(np.clip(difficulty, -FURTHEST, FURTHEST)))
     guess = points.guess[:, 0]
     return _GivenSd(
         sd,
-        evidence + math.log(cell) + float(top.sum()),
+        whole,
         difficulty,
-        variance,
-        found,
+        np.maximum(of_radius @ np.array(seconds) - difficulty**2, 0.0),
+        Prior(float(mean), math.exp(log_spread)),
         points.totals.n_learners,
         guess + (1.0 - guess) * know,
     )
 
 
-def _difficulties(points: _Points, sd: float) -> tuple[Floats, Floats]:
-    """The points as difficulties at this sd, and the logarithm of their likelihood times their width.
+@dataclass(frozen=True, eq=False)
+class _Placed:
+    """The points as difficulties at one sd, with chance, scatter and the logarithm of their width.
 
     An item of discrimination a has the chance of one of discrimination 1 and difficulty a d where abilities spread
     by a sd: each discrimination maps the same chances to other difficulties.
     """
-    guess = points.guess
-    know = expit(points.log_odds)
-    chance = guess + (1.0 - guess) * know
-    places, values = [], []
-    for discrimination, weight in zip(*points.answering.discriminations(), strict=True):
-        curve = chance_curve(float(sd * discrimination))
-        scaled = difficulties_at(points.log_odds, float(sd * discrimination))
-        # -P' is E[sigma (1 - sigma)]: the variance of an answer given the learner, on average.
-        within = np.clip(-curve(scaled, 1), 1e-12, 0.25)
-        scatter = guess * (1.0 - guess) * (1.0 - know) + (1.0 - guess) ** 2 * within
-        place = scaled / discrimination
-        width = np.maximum(np.gradient(place, axis=1), 1e-12)
-        places.append(place)
-        values.append(points.log_likelihood(chance, scatter) + np.log(weight * width))
-    return np.concatenate(places, axis=1), np.concatenate(values, axis=1)
+
+    points: _Points
+    sd: float
+    places: Floats
+    chance: Floats
+    scatter: Floats
+    log_width: Floats
+
+    @classmethod
+    def of(cls, points: _Points, sd: float) -> _Placed:
+        guess = points.guess
+        know = expit(points.log_odds)
+        discriminations, weights = points.answering.discriminations()
+        places, scatters, widths = [], [], []
+        for discrimination, weight in zip(discriminations, weights, strict=True):
+            curve = chance_curve(float(sd * discrimination))
+            scaled = difficulties_at(points.log_odds, float(sd * discrimination))
+            # -P' is E[sigma (1 - sigma)]: the variance of an answer given the learner, on average.
+            within = np.clip(-curve(scaled, 1), 1e-12, 0.25)
+            scatters.append(guess * (1.0 - guess) * (1.0 - know) + (1.0 - guess) ** 2 * within)
+            places.append(scaled / discrimination)
+            widths.append(np.log(weight * np.maximum(np.gradient(places[-1], axis=1), 1e-12)))
+        chance = np.tile(guess + (1.0 - guess) * know, (1, len(weights)))
+        return cls(
+            points, sd, *(np.concatenate(each, axis=1) for each in (places, [chance], scatters, widths))
+        )
+
+    def posterior(
+        self, radius: float, means: Floats, spreads: Floats
+    ) -> tuple[Floats, Floats, Floats, float]:
+        """Weight of each (mean, spread), the moments of each difficulty under it, and the evidence of all."""
+        logs = self.points.log_likelihood(self.chance, self.scatter, radius) + self.log_width
+        top = logs.max(axis=1, keepdims=True)
+        mean, spread = (values.ravel() for values in np.meshgrid(means, spreads, indexing="ij"))
+        total, first, second = _weighted_moments(self.places, np.exp(logs - top), mean, spread)
+        evidence = np.log(total / spread[:, None]).sum(axis=1)
+        usual = _DOUBT_OF_MEAN * _stretch(self.sd)
+        evidence -= 0.5 * (mean / usual) ** 2 + math.log(usual) + 2.0 * np.log(spread / 1.5) ** 2
+        whole = float(logsumexp(evidence))
+        return np.exp(evidence - whole), first, second, whole + float(top.sum())
 
 
-def _weights(points: _Points, found: list[_GivenSd]) -> Floats:
+def _agreement(points: _Points, sd: float, radius: float, difficulty: Floats, variance: Floats) -> float:
+    """The log-likelihood of the measured agreement of answers."""
+    measured = points.totals.agreement
+    if measured is None:
+        return 0.0
+    mean, scatter = expected_agreement(
+        difficulty,
+        variance,
+        sd,
+        guess=points.guess[:, 0],
+        answers=points.answers.expected,
+        n_learners=points.totals.n_learners,
+        fewest=measured.fewest,
+    )
+    return agreement_log_likelihood(points.totals, mean, scatter, radius)
+
+
+def _weights(found: list[_GivenSd]) -> Floats:
     """The weight of each sd: items, the agreement of answers, and what is usual."""
     logs = np.array(
         [fit.evidence - 0.5 * (math.log(fit.sd / _USUAL_SD) / _DOUBT_OF_SD) ** 2 for fit in found]
     )
-    agreement = points.totals.agreement
-    if agreement is not None:
-        n_answers = (np.exp(points.log_weight) * points.n_answers).sum(axis=1)
-        for place, fit in enumerate(found):
-            mean, variance = expected_agreement(
-                fit.difficulty,
-                fit.variance,
-                fit.sd,
-                guess=points.guess[:, 0],
-                answers=n_answers,
-                n_learners=points.totals.n_learners,
-                fewest=agreement.fewest,
-            )
-            logs[place] += log_density(agreement.total, mean, variance + agreement.variance)
     return np.asarray(np.exp(logs - logsumexp(logs)))
 
 
@@ -332,9 +396,19 @@ def _mixture(found: list[_GivenSd], log_weight: Floats) -> Estimate:
     prior = Prior(
         float(weight @ [fit.prior.mean for fit in found]), float(weight @ [fit.prior.spread for fit in found])
     )
-    sd = math.exp(float(weight @ [math.log(fit.sd) for fit in found]))
+    log_sd, log_sd_error = _moments(weight, np.log([fit.sd for fit in found]))
     chance = weight @ np.array([fit.chance for fit in found])
-    return Estimate(difficulty, np.sqrt(alone + together), np.sqrt(alone), chance, prior, sd)
+    return Estimate(
+        difficulty, np.sqrt(alone + together), np.sqrt(alone), chance, prior, math.exp(log_sd), log_sd_error
+    )
+
+
+def _stretch(sd: float) -> float:
+    """How much further apart difficulties are than at the reference sd, at the same chances.
+
+    The mean of a logistic curve over normal abilities is flatter than the curve (Camilli 1994).
+    """
+    return math.sqrt((1.0 + sd**2 / 1.702**2) / (1.0 + _REFERENCE_SD**2 / 1.702**2))
 
 
 @dataclass(frozen=True)
@@ -346,12 +420,9 @@ class _Laws:
     log_spread: float
     log_spread_doubt: float
 
-    def at(self, sd: float) -> tuple[Floats, Floats, float]:
+    def at(self, sd: float, steps: Floats) -> tuple[Floats, Floats, float]:
         """Means and spreads to integrate over at this sd, and the size of a cell."""
-        # The mean of a logistic curve over normal abilities is flatter than the curve (Camilli 1994): the same
-        # chances belong to difficulties that are further apart where abilities are.
-        scale = math.sqrt((1.0 + sd**2 / 1.702**2) / (1.0 + _REFERENCE_SD**2 / 1.702**2))
-        steps = np.linspace(-2.5, 2.5, 7)
+        scale = _stretch(sd)
         logs = np.clip(
             self.log_spread + math.log(scale) + self.log_spread_doubt * steps,
             math.log(_SPREADS[0]),
@@ -361,31 +432,54 @@ class _Laws:
         return scale * (self.mean + self.mean_doubt * steps), np.exp(np.unique(logs)), size
 
 
-def _likely_laws(points: _Points) -> _Laws:
-    places, log_likelihood = _difficulties(points, _REFERENCE_SD)
-    likelihood = np.exp(log_likelihood - log_likelihood.max(axis=1, keepdims=True))
-    weight, _, _, _ = _posterior(places, likelihood, _MEANS, _SPREADS)
-    table = weight.reshape(len(_MEANS), len(_SPREADS))
-    mean, width = _moments(table.sum(axis=1), _MEANS)
-    scale, spread = _moments(table.sum(axis=0), np.log(_SPREADS))
-    return _Laws(mean, max(width, 0.1), scale, max(spread, 0.05))
+@dataclass(frozen=True, eq=False)
+class _Likely:
+    """What is integrated over at every sd: radii of the noise, and priors of the difficulties or the given one."""
+
+    radii: Floats
+    laws: _Laws | Prior
+    steps: Floats
+
+    def roughly(self) -> _Likely:
+        """The middle radius, and few priors."""
+        return replace(self, radii=self.radii[len(self.radii) // 2 :][:1], steps=_FEW_STEPS)
+
+    def laws_at(self, sd: float) -> tuple[Floats, Floats, float]:
+        """Means and spreads, and the size of a cell."""
+        if isinstance(self.laws, Prior):
+            return np.array([self.laws.mean]), np.array([self.laws.spread]), 1.0
+        return self.laws.at(sd, self.steps)
+
+
+def _likely(points: _Points, prior: Prior | None) -> _Likely:
+    """What is likely at the reference sd: first priors at the middle radius, then radii."""
+    law = points.totals.law
+    placed = _Placed.of(points, _REFERENCE_SD)
+    laws: _Laws | Prior
+    if prior is not None:
+        laws, means, spreads = prior, np.array([prior.mean]), np.array([prior.spread])
+    else:
+        weight, *_ = placed.posterior(law.middle, _MEANS, _SPREADS)
+        table = weight.reshape(len(_MEANS), len(_SPREADS))
+        mean, width = _moments(table.sum(axis=1), _MEANS)
+        scale, doubt = _moments(table.sum(axis=0), np.log(_SPREADS))
+        laws = _Laws(mean, max(width, 0.1), scale, max(doubt, 0.05))
+        means = mean + laws.mean_doubt * _FEW_STEPS
+        spreads = np.exp(scale + laws.log_spread_doubt * _FEW_STEPS)
+    if not law.in_a_body:
+        return _Likely(np.ones(1), laws, _STEPS)
+    radii = law.radii()
+    logs = law.log_density(radii)
+    logs += np.array([placed.posterior(float(radius), means, spreads)[3] for radius in radii])
+    middle, width = _moments(np.exp(logs - logsumexp(logs)), np.log(radii))
+    # At least a third of a step of the radii, which could not tell less.
+    width = max(width, (math.log(radii[1]) - math.log(radii[0])) / 3.0)
+    return _Likely(np.exp(middle + width * _FEW_STEPS), laws, _STEPS)
 
 
 def _moments(weight: Floats, values: Floats) -> tuple[float, float]:
     mean = float(weight @ values)
     return mean, math.sqrt(max(float(weight @ values**2) - mean**2, 0.0))
-
-
-def _posterior(
-    places: Floats, likelihood: Floats, means: Floats, spreads: Floats
-) -> tuple[Floats, Floats, Floats, float]:
-    """Weight of each (mean, spread), the moments of each difficulty under it, and the evidence of all."""
-    mean, spread = (values.ravel() for values in np.meshgrid(means, spreads, indexing="ij"))
-    total, first, second = _weighted_moments(places, likelihood, mean, spread)
-    evidence = np.log(total / spread[:, None]).sum(axis=1)
-    evidence -= 0.5 * (mean / _DOUBT_OF_MEAN) ** 2 + 2.0 * np.log(spread / 1.5) ** 2
-    whole = float(logsumexp(evidence))
-    return np.exp(evidence - whole), first, second, whole
 
 
 @njit(cache=True, nogil=True)

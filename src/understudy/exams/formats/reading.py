@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -15,7 +13,7 @@ from understudy.core.files.columns import Columns
 from understudy.core.files.delimited import table_in
 from understudy.core.files.outcomes import PassMark, has_direction
 from understudy.core.files.simulated import is_simulated
-from understudy.core.files.source import Source, decode, open_source
+from understudy.core.files.source import Source, open_source
 from understudy.core.files.suggestions import with_suggestions
 from understudy.core.files.tables import ParquetTable, Table, read_parquet
 from understudy.core.files.withdrawals import Withdrawn, read_withdrawn
@@ -28,6 +26,10 @@ from understudy.exams.formats.answer_list import (
     responses_of,
     with_silent_learners,
 )
+from understudy.exams.formats.canvas_quiz import canvas_quiz
+from understudy.exams.formats.item_list import ItemList, read_items
+from understudy.exams.formats.moodle_quiz import moodle_quiz
+from understudy.exams.formats.quiz import Quiz
 from understudy.exams.formats.sheet import read_wide, typed_parquet
 from understudy.exams.formats.sheet_header import Items
 from understudy.exams.responses import Attempt, ExamOrigin, Responses
@@ -60,15 +62,22 @@ class ResponseOptions(RowOptions):
         "Share of an item's points from which on it counts as correct. Or, where answers are grades or points without "
         "a maximum, the number up to which ('<=4') or from which on ('>=50') they do.",
     ] = 0.5
+    points: Annotated[
+        float | None,
+        "Count the points of a sheet instead of right and wrong (partial credit): the step in which they are given, "
+        "such as 1 or 0.5. The maxima come from the header or the list of items.",
+    ] = None
     attempts: Annotated[
         Attempt | None,
-        "Which of several attempts at an item counts (default: the first one of a log; an error elsewhere).",
+        "Which of several attempts at an item counts, first, last or best (default: the first one of a log or a quiz; "
+        "an error elsewhere).",
     ] = None
     exclude: Annotated[Path | None, "File that lists learners who withdrew; they are left out."] = None
     items: Annotated[
         Path | str | Sequence[str] | None,
         "File with the public list of items, one per line; answers to others are left out. Or a table (csv) with the "
-        "columns item and points, where a sheet's header does not give the maximum of points.",
+        "column item and with points, where a sheet's header does not give the maximum of points, or choices, from how "
+        "many answers one chooses (empty: the answer is written), or both.",
     ] = None
     public_items: Annotated[bool, "The items of a long file or a log are public."] = False
     rows_are_learners: Annotated[
@@ -90,6 +99,19 @@ class ResponseOptions(RowOptions):
                 hint="half of the points, or 50 %, are 0.5; a number of points is written '>=50', and a grade of which "
                 "1 is the best '<=4'.",
                 settings=("pass_share",),
+            )
+
+        if self.points is not None and not 0.01 <= self.points <= 1000:
+            raise UsageError(
+                f"points in steps of {self.points:g} were asked for.",
+                hint="a step is a number from 0.01 to 1000: 1, or 0.5 where halves are given.",
+                settings=("points",),
+            )
+        if self.points is not None and self.mark.points is not None:
+            raise UsageError(
+                f"points count as they are, but the mark '{self.pass_share}' makes right and wrong of them.",
+                hint="leave one of them out.",
+                settings=("points", "pass_share"),
             )
 
     @property
@@ -131,11 +153,18 @@ def read_responses(
     for the learners' own side: it keeps their names.
     """
     options, path = settled(options, settings), Path(path)
-    listed: Items | None = None
-    if isinstance(options.items, Path | str):
-        listed = read_items(Path(options.items))
-    elif options.items is not None:
-        listed = dict.fromkeys(options.items)
+    if options.items is None:
+        return responses_in(path, options, None, keep_names)
+    listed = (
+        read_items(Path(options.items))
+        if isinstance(options.items, Path | str)
+        else ItemList(dict.fromkeys(options.items))
+    )
+    return replace(responses_in(path, options, listed.points, keep_names), guesses=listed.guesses)
+
+
+def responses_in(path: Path, options: ResponseOptions, listed: Items | None, keep_names: bool) -> Responses:
+    """The responses in a file to `listed` items, each with the points that it gives at most if that is known."""
     found = _read(path, options, listed, keep_names)
     if options.mark.points is not None:
         found = replace(found, origin=replace(found.origin, pass_share=str(options.mark)))
@@ -144,60 +173,6 @@ def read_responses(
     if listed is not None:
         return found.with_items(list(listed))
     return found.declare() if options.public_items else found
-
-
-def read_items(path: Path) -> dict[str, float | None]:
-    """The public list of items in a file: a name per line, or a table with `item` and `points`, their maxima."""
-    if not path.is_file():
-        raise UsageError(
-            f"there is no file {path}.",
-            hint="give a file with one item's name per line.",
-            code="no-such-file",
-            settings=("items",),
-        )
-    lines = [line.strip() for line in decode(open_source(path), latin=True).lines]
-    first = lines[0].casefold() if lines else ""
-    mark = next((mark for mark in ",;\t" if {"item", "points"} <= _fields(first, mark)), None)
-    if mark is None:
-        names: dict[str, float | None] = {name: None for name in lines if name}
-    else:
-        titles = [title.strip() for title in first.split(mark)]
-        rows = list(csv.DictReader(lines[1:], titles, delimiter=mark))
-        names = {
-            (row["item"] or "").strip(): _points(row["points"], path, number)
-            for number, row in enumerate(rows, 2)
-        }
-        if len(names) < len(rows) or "" in names:
-            raise UsageError(
-                f"{path.name}: a line has no item, or an item is there twice.",
-                hint="give every item one line.",
-                code="bad-items",
-                settings=("items",),
-            )
-    if not names:
-        raise UsageError(f"{path} lists no item.", hint="give one item's name per line.", settings=("items",))
-    return names
-
-
-def _fields(line: str, mark: str) -> set[str]:
-    return {field.strip() for field in line.split(mark)}
-
-
-def _points(written: str | None, path: Path, number: int) -> float | None:
-    """The points of an item; none where the cell is empty, as for an item of 0 and 1."""
-    text = (written or "").strip().replace(",", ".")
-    try:
-        points = float(text) if text else None
-    except ValueError:
-        points = 0.0
-    if points is not None and not 0 < points < math.inf:
-        raise UsageError(
-            f"{path.name}, line {number}: the points of an item are a number above 0.",
-            hint="write the points that can be reached, or leave the cell empty for an item of 0 and 1.",
-            code="bad-items",
-            settings=("items",),
-        )
-    return points
 
 
 def _read(path: Path, options: ResponseOptions, items: Items | None, keep_names: bool) -> Responses:
@@ -212,13 +187,18 @@ def _read(path: Path, options: ResponseOptions, items: Items | None, keep_names:
         note = f"Read as {format}, as asked."
     if format not in _TABLES:
         _refuse_layout(format, layout)
+        _refuse_points(options, f"a log of format {format}")
         return _from_log(path, options, keep_names)
     refuse_sheet(options.sheet, format)
     table = _table(source, format, options.sheet, known=options.format is None)
     withdrawn = options.withdrawn()
+    quiz = None if layout == "long" or options.learner is not None else _quiz(table.names)
+    if quiz is not None:
+        layout, table = "wide", quiz.sheet(table, options.attempts)
     if layout is None:
         layout = "long" if looks_long(table.names, options.columns) else "wide"
     if layout == "long":
+        _refuse_points(options, "a list with one row per answer")
         wanted = options.for_answers(withdrawn)
         found = read_long(table, wanted, options.attempts, keep_names=keep_names)
     else:
@@ -228,7 +208,7 @@ def _read(path: Path, options: ResponseOptions, items: Items | None, keep_names:
                 hint="leave that out.",
                 settings=tuple(RowOptions.__dataclass_fields__),
             )
-        if options.attempts is not None:
+        if options.attempts is not None and quiz is None:
             raise UsageError(
                 f"the {options.attempts} attempt was asked for, but a sheet with one row per learner has one answer "
                 "per item.",
@@ -237,11 +217,34 @@ def _read(path: Path, options: ResponseOptions, items: Items | None, keep_names:
             )
         sheet = typed_parquet(table, source) if isinstance(table, ParquetTable) else table
         try:
-            found = read_wide(sheet, options.columns, withdrawn, options.mark, items, keep_names=keep_names)
+            found = read_wide(
+                sheet,
+                options.columns,
+                withdrawn,
+                options.mark,
+                items,
+                keep_names=keep_names,
+                step=options.points,
+            )
         except DataError as error:
             raise with_suggestions(error, table, {"action": "item"}, options.mark) from None
     origin = replace(found.origin, path=path, format=format, notes=(note, *found.origin.notes))
     return replace(found, origin=origin, simulated=is_simulated(path))
+
+
+def _quiz(names: Sequence[str]) -> Quiz | None:
+    """The export of a quiz, by its header."""
+    return moodle_quiz(names) or canvas_quiz(names)
+
+
+def _refuse_points(options: ResponseOptions, found: str) -> None:
+    if options.points is not None:
+        raise UsageError(
+            f"points were asked for, but this is {found}.",
+            hint="points count in a sheet with one row per learner; leave them out here.",
+            code="points-need-a-sheet",
+            settings=("points",),
+        )
 
 
 def _refuse_layout(format: str, layout: str | None) -> None:

@@ -22,10 +22,20 @@ from understudy.core.files.tables import ParquetTable, Sheet
 from understudy.core.files.withdrawals import Withdrawn
 from understudy.core.files.words import counted, share_of_points
 from understudy.errors import DataError, UsageError
-from understudy.exams.formats.cells import HINTS, NEED_A_MAXIMUM, PROBLEMS, code_of, holds_answers
+from understudy.exams.formats.cells import (
+    FIRST_PROBLEM,
+    HINTS,
+    NEED_A_MAXIMUM,
+    PROBLEMS,
+    code_of,
+    holds_answers,
+    n_steps,
+)
 from understudy.exams.formats.sheet_header import Header, Heading, Items, read_header, refuse_answers
-from understudy.exams.responses import ExamOrigin, Responses
+from understudy.exams.responses import ExamOrigin, Points, Responses
 
+# Of the points, where nothing is declared.
+_USUAL_SHARE = 0.5
 # The rows below the learners in the exports of learning platforms.
 _FOOTERS = (
     *("overall average", "group average", "average", "mean", "gesamtdurchschnitt", "gruppendurchschnitt"),
@@ -97,11 +107,15 @@ def read_wide(
     items: Items | None = None,
     *,
     keep_names: bool,
+    step: float | None = None,
 ) -> Responses:
-    """The responses in a sheet; those who withdrew are gone before a cell is looked at."""
+    """The responses in a sheet; those who withdrew are gone before a cell is looked at.
+
+    With a `step`, the points of items that have a maximum are kept, in steps.
+    """
     header = read_header(sheet.names, columns, sheet.file, items)
     try:
-        return _read(sheet, header, withdrawn, mark, frozenset(items or ()), keep_names)
+        return _read(sheet, header, withdrawn, mark, step, frozenset(items or ()), keep_names)
     except DataError as error:
         error.fields["n_items"] = sum(item.numbered or item.maximum is not None for item in header.items)
         if error.code == _A_LIST or not _seems_long(sheet, header):
@@ -117,6 +131,7 @@ def _read(
     header: Header,
     withdrawn: Withdrawn | None,
     mark: PassMark,
+    step: float | None,
     listed: frozenset[str],
     keep_names: bool,
 ) -> Responses:
@@ -124,7 +139,7 @@ def _read(
         raise _no_items(sheet)
     _refuse_maxima(sheet, header, mark)
     rows = _Rows.of(sheet, header, withdrawn)
-    matrix, items, dropped = _answers(sheet, header, rows, mark, listed)
+    matrix, items, dropped = _answers(sheet, header, rows, mark, step, listed)
     if not items:
         raise _no_items(sheet)
     refuse_answers(items, sheet.file)
@@ -137,7 +152,7 @@ def _read(
     notes = [*sheet.notes, *rows.notes, *nobody]
     if header.learner is not None:
         notes.append(f"The learner is in {header.learner.shown}.")
-    notes += _notes_on_columns(items, header.others, dropped, mark)
+    notes += _notes_on_columns(items, header.others, dropped, mark, step)
     origin = ExamOrigin(
         notes=tuple(notes),
         identifiers=_people_in(items, names),
@@ -148,9 +163,24 @@ def _read(
         learners=tuple(names) if keep_names and names is not None else (),
         named=names is not None,
         dropped=tuple(heading.shown for heading in dropped),
-        pass_share=mark.share,
+        pass_share=_share_that_counts(items, mark) if step is None else None,
     )
-    return Responses(matrix, tuple(item.title for item in items), declared=True, origin=origin)
+    points = None
+    if step is not None:
+        points = tuple(
+            Points() if item.maximum is None else Points(n_steps(item, step), step) for item in items
+        )
+    titles = tuple(item.title for item in items)
+    return Responses(matrix, titles, declared=True, origin=origin, points=points)
+
+
+def _share_that_counts(items: Sequence[Heading], mark: PassMark) -> float | None:
+    """The share of the points from which on an answer is right; none for items of 0 and 1, unless one was declared.
+
+    What the cells hold does not decide: a share is told where the header or the list of items gives points.
+    """
+    has_points = any(item.maximum is not None for item in items)
+    return mark.share if has_points or mark.share != _USUAL_SHARE else None
 
 
 def _refuse_maxima(sheet: Sheet, header: Header, mark: PassMark) -> None:
@@ -332,7 +362,12 @@ def _as_names(values: pl.Series, file: str, learner: Heading) -> pl.Series:
 
 
 def _answers(
-    sheet: Sheet, header: Header, rows: _Rows, mark: PassMark, listed: frozenset[str]
+    sheet: Sheet,
+    header: Header,
+    rows: _Rows,
+    mark: PassMark,
+    step: float | None,
+    listed: frozenset[str],
 ) -> tuple[NDArray[np.int8], list[Heading], list[Heading]]:
     """The matrix, its items, and the columns that turned out not to hold answers.
 
@@ -352,7 +387,7 @@ def _answers(
         with keeping_values_inside(
             f"{sheet.file}: the answers cannot be read.", hint="keep one plain value per cell."
         ):
-            codes = frame.select(code_of(frame[str(item.position)], item, mark) for item in group)
+            codes = frame.select(code_of(frame[str(item.position)], item, mark, step) for item in group)
         found = []
         for item, column in zip(group, codes, strict=True):
             if item.title in listed or holds_answers(column, item):
@@ -390,8 +425,8 @@ def _refuse_problems(
     codes: pl.Series, item: Heading, sheet: Sheet, lines: pl.Series, cells: pl.Series
 ) -> None:
     numbers = codes.to_numpy()
-    if numbers.max(initial=0) > 1:
-        problem = int(numbers[(numbers > 1).argmax()])
+    if numbers.max(initial=0) >= FIRST_PROBLEM:
+        problem = int(numbers[(numbers >= FIRST_PROBLEM).argmax()])
         lacks_maximum = problem in NEED_A_MAXIMUM
         low = lacks_maximum and seem_low_grades(cells)
         declare = {"pass_share": "<=NUMBER"} if low else {"items": "ITEMS"} if lacks_maximum else None
@@ -430,11 +465,18 @@ def _no_items(sheet: Sheet) -> DataError:
 
 
 def _notes_on_columns(
-    items: Sequence[Heading], others: Sequence[Heading], dropped: Sequence[Heading], mark: PassMark
+    items: Sequence[Heading],
+    others: Sequence[Heading],
+    dropped: Sequence[Heading],
+    mark: PassMark,
+    step: float | None,
 ) -> list[str]:
     """What was rounded and what was left out, by columns."""
     notes = []
-    if n_points := sum(item.maximum is not None for item in items):
+    n_points = sum(item.maximum is not None for item in items)
+    if n_points and step is not None:
+        notes.append(f"The points of {counted(n_points, 'item')} count, in steps of {step:g}.")
+    elif n_points:
         notes.append(
             f"The points of {counted(n_points, 'item')} were rounded: correct from "
             f"{share_of_points(mark.share or 0.0)} on."

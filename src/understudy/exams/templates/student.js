@@ -4,34 +4,58 @@
   const { items, strings, grid, prior, needed, guarantee } = data;
   const SVG = "http://www.w3.org/2000/svg";
   const RIGHT = 1, WRONG = 0, NOT_ANSWERED = -1;
-  // As in understudy.difficulty.ability: an answer stands out when it had less than this chance.
+  // As in understudy/exams/posterior.py: an answer stands out when it had less than this chance.
   const SURPRISING = 0.2;
 
-  /* ---- The computation: the sums of understudy/exams/ability.py over the same grid. ---- */
+  /* ---- The computation: the sums of understudy/exams/posterior.py over the same grid. ---- */
 
   const logChance = (logit) => (logit >= 0 ? -Math.log1p(Math.exp(-logit)) : logit - Math.log1p(Math.exp(logit)));
 
   const step = (grid.high - grid.low) / (grid.n_points - 1);
   const points = Float64Array.from({ length: grid.n_points }, (_, j) => grid.low + step * j);
+  // The chance of each number of steps of an item with points, averaged over what its difficulty may be.
+  const pointTable = ({ difficulty, standard_error, discrimination, credits, guess }) => {
+    const chances = credits.map(() => new Float64Array(points.length));
+    const logs = new Float64Array(credits.length);
+    points.forEach((b, j) => {
+      for (const [doubt, weight] of data.doubts) {
+        const beyond = discrimination * (b - difficulty - (standard_error ?? 0) * doubt);
+        for (let k = 0; k < logs.length; k++) logs[k] = k * beyond + credits[k];
+        const top = logs.reduce((a, c) => Math.max(a, c));
+        const total = logs.reduce((sum, log) => sum + Math.exp(log - top), 0);
+        for (let k = 0; k < logs.length; k++) chances[k][j] += (weight * Math.exp(logs[k] - top)) / total;
+      }
+      if (guess) {
+        chances[0][j] *= 1 - guess;
+        chances[1][j] = 1 - chances[0][j];
+      }
+    });
+    const most = credits.length - 1;
+    const share = points.map((_, j) => chances.reduce((sum, chance, k) => sum + (k * chance[j]) / most, 0));
+    return { logs: chances.map((chance) => chance.map(Math.log)), chances, right: share };
+  };
   const tables = items.map((item) => {
+    if (item.credits) return pointTable(item);
     const logits = points.map((b) => (b - item.difficulty) * item.slope);
     const known = logits.map(logChance);
     const { guess } = item;
     const logRight = guess ? known.map((log) => Math.log(guess + (1 - guess) * Math.exp(log))) : known;
     const logWrong = logits.map((logit) => Math.log1p(-guess) + logChance(-logit));
-    const odds = logRight.map((log, j) => Math.exp(log - logWrong[j]));
-    return { odds, logRight, logWrong, right: logRight.map(Math.exp) };
+    const chances = [logWrong.map(Math.exp), logRight.map(Math.exp)];
+    return { logs: [logWrong, logRight], chances, right: chances[1] };
   });
   const logPrior = points.map((b) => -0.5 * ((b - prior.mean) / prior.sd) ** 2);
 
-  // The chance of passing at each ability: the Poisson binomial law by its recursion.
+  // The chance of passing at each ability: the law of the sum of all steps, item by item.
+  const mostSteps = tables.map((table) => table.logs.length - 1);
   const passingAt = points.map((_, j) => {
-    const exactly = new Float64Array(items.length + 1);
-    exactly[0] = 1;
+    let exactly = Float64Array.of(1);
     tables.forEach((table, i) => {
-      const p = table.right[j];
-      for (let k = i + 1; k > 0; k--) exactly[k] = exactly[k] * (1 - p) + exactly[k - 1] * p;
-      exactly[0] *= 1 - p;
+      const each = items[i].multiple;
+      const longer = new Float64Array(exactly.length + each * mostSteps[i]);
+      for (let k = 0; k <= mostSteps[i]; k++)
+        for (let m = 0; m < exactly.length; m++) longer[m + each * k] += exactly[m] * table.chances[k][j];
+      exactly = longer;
     });
     return exactly.subarray(needed).reduce((sum, value) => sum + value, 0);
   });
@@ -40,7 +64,7 @@
     const weight = Float64Array.from(logPrior);
     answers.forEach((answer, i) => {
       if (answer === NOT_ANSWERED) return;
-      const log = answer === RIGHT ? tables[i].logRight : tables[i].logWrong;
+      const log = tables[i].logs[answer];
       for (let j = 0; j < weight.length; j++) weight[j] += log[j];
     });
     const top = weight.reduce((a, b) => Math.max(a, b));
@@ -55,12 +79,14 @@
     const ability = mean((j) => points[j]);
     const chances = tables.map((table) => mean((j) => table.right[j]));
     // Dividing by the likelihood of an answer takes it out of the posterior.
-    const byOthers = answers.map((answer, i) => {
-      const { logRight, logWrong, odds } = tables[i];
-      if (answer === RIGHT) return 1 / mean((j) => Math.exp(-logRight[j]));
-      if (answer === WRONG) return mean((j) => odds[j]) / mean((j) => Math.exp(-logWrong[j]));
-      return chances[i];
-    });
+    const withoutOwn = (i, value) =>
+      mean((j) => value[j] * Math.exp(-tables[i].logs[answers[i]][j])) /
+      mean((j) => Math.exp(-tables[i].logs[answers[i]][j]));
+    const byOthers = answers.map((answer, i) =>
+      answer === NOT_ANSWERED ? chances[i] : withoutOwn(i, tables[i].right));
+    // How likely so few, or so many, steps were.
+    const among = (i, from, to) =>
+      tables[i].chances.slice(from, to).reduce((sum, chance) => sum + withoutOwn(i, chance), 0);
     const [low, high] = limits(weight);
     return {
       ability,
@@ -70,8 +96,9 @@
       passing: mean((j) => passingAt[j]),
       chances,
       by_others: byOthers,
-      should_have: answers.map((answer, i) => answer === WRONG && byOthers[i] > 1 - SURPRISING),
-      surprising: answers.map((answer, i) => answer === RIGHT && byOthers[i] < SURPRISING),
+      should_have: answers.map(
+        (answer, i) => answer !== NOT_ANSWERED && answer < mostSteps[i] && among(i, 0, answer + 1) < SURPRISING),
+      surprising: answers.map((answer, i) => answer > 0 && among(i, answer) < SURPRISING),
     };
   }
 
@@ -111,7 +138,13 @@
     if (share > 0.99) return fill(strings.above_99, { percent: inPercent.format(0.99) });
     return inPercent.format(share);
   }
-  function reading(chance) {
+  const inPoints = formatter({ maximumFractionDigits: 1 });
+  const pointsOf = (item, share) =>
+    fill(strings.points_of, { n: inPoints.format(share * item.maximum), total: inPoints.format(item.maximum) });
+  function reading({ credits, maximum, chance }) {
+    if (credits && maximum !== 1)
+      return fill(
+        strings.reading_points, { n: inPoints.format(chance * maximum), total: inPoints.format(maximum) });
     const n = Math.round(10 * chance);
     if (n === 0) return strings.reading_none;
     if (n === 1) return strings.reading_one;
@@ -145,6 +178,7 @@
   const tasks = items.map((item, i) => {
     const next = element("p", { class: "next", id: `next-${i}`, hidden: "" });
     const flag = element("p", { class: "flag", hidden: "" });
+    if (mostSteps[i] > 1) return pointsTask(item, i, next, flag);
     const choices = CHOICES.map(({ value, text, mark, kind }) => {
       const input = element("input", { type: "radio", name: `task-${i}`, value: String(value) });
       const face = element(
@@ -155,19 +189,41 @@
       "fieldset",
       { class: "task", "aria-describedby": `reading-${i} next-${i}` },
       element("legend", {}, item.name),
-      element("p", { class: "reading", id: `reading-${i}` }, reading(item.chance)),
+      element("p", { class: "reading", id: `reading-${i}` }, reading(item)),
       next,
       element("div", { class: "choices" }, ...choices.map((choice) => choice.label)),
       flag,
     );
     byId("tasks").append(field);
-    return { field, next, flag, inputs: choices.map((choice) => choice.input) };
+    const inputs = choices.map((choice) => choice.input);
+    const set = (value) => inputs.forEach((input) => (input.checked = Number(input.value) === value));
+    const entry = () => inputs.find((input) => input.checked)?.value ?? "";
+    return { field, next, flag, set, entry };
   });
+  // A task with points has a list of them: one entry per step.
+  function pointsTask(item, i, next, flag) {
+    const option = (value, text) => element("option", { value }, text);
+    const steps = Array.from({ length: mostSteps[i] + 1 }, (_, k) =>
+      option(String(k), pointsOf(item, k / mostSteps[i])));
+    const list = element(
+      "select", { class: "points", name: `task-${i}`, "aria-label": fill(strings.points_label, { item: item.name }) },
+      option("", "–"), ...steps);
+    if (!data.blanks_are_wrong) list.append(option(String(NOT_ANSWERED), strings.not_answered));
+    const field = element(
+      "fieldset",
+      { class: "task", "aria-describedby": `reading-${i} next-${i}` },
+      element("legend", {}, item.name),
+      element("p", { class: "reading", id: `reading-${i}` }, reading(item)),
+      next,
+      list,
+      flag,
+    );
+    byId("tasks").append(field);
+    const set = (value) => (list.value = value === null ? "" : String(value));
+    return { field, next, flag, set, entry: () => list.value };
+  }
   // A task that is not entered yet is null: no verdict is given before every task is entered.
-  const entriesNow = () => tasks.map((task) => {
-    const chosen = task.inputs.find((input) => input.checked);
-    return chosen ? Number(chosen.value) : null;
-  });
+  const entriesNow = () => tasks.map((task) => (task.entry() === "" ? null : Number(task.entry())));
 
   // From the easiest step on; within a step by the released difficulty, whose order is not told.
   const position = new Map(items.map((item, i) => [item.name, i]));
@@ -176,8 +232,15 @@
     .map((group) => group.sort((a, b) => items[a].difficulty - items[b].difficulty))
     .filter((group) => group.length);
 
-  function mark(answer, x, y) {
-    if (answer === RIGHT) return shape("circle", { class: "mark-right", cx: x, cy: y, r: 6 });
+  function mark(answer, x, y, most = RIGHT) {
+    if (answer > 0 && answer < most) {
+      const half = shape("g");
+      half.append(
+        shape("circle", { class: "mark-none", cx: x, cy: y, r: 5.5 }),
+        shape("path", { class: "mark-right", d: `M${x} ${y - 6}a6 6 0 0 0 0 12z` }));
+      return half;
+    }
+    if (answer === most) return shape("circle", { class: "mark-right", cx: x, cy: y, r: 6 });
     if (answer === NOT_ANSWERED) return shape("circle", { class: "mark-none", cx: x, cy: y, r: 4.5 });
     return shape("path", { class: "mark-wrong", d: `M${x - 5} ${y - 5}l10 10m0 -10l-10 10` });
   }
@@ -246,7 +309,7 @@
         rows.append(label);
         if (error)
           rows.append(shape("line", { class: "error", x1: x(item.difficulty - error), x2: x(item.difficulty + error), y1: at, y2: at }));
-        rows.append(mark(answers[i], x(item.difficulty), at));
+        rows.append(mark(answers[i], x(item.difficulty), at, mostSteps[i]));
         shorten(label, labels - 6);
       });
       y += tall + GAP;
@@ -262,6 +325,11 @@
     );
     byId("meter").replaceChildren(bar);
   }
+
+  const standsOut = (i, sentence, share) =>
+    mostSteps[i] > 1
+      ? fill(strings.stands_out_points, { points: pointsOf(items[i], share) })
+      : fill(sentence, { chance: percent(share) });
 
   function showStandOut(found) {
     const lists = [
@@ -279,7 +347,7 @@
           ...items.flatMap((item, i) =>
             flags[i]
               ? [element("li", {}, element("strong", {}, item.name), " ",
-                  element("span", {}, fill(sentence, { chance: percent(found.by_others[i]) })))]
+                  element("span", {}, standsOut(i, sentence, found.by_others[i])))]
               : []),
         ),
       ));
@@ -313,13 +381,14 @@
     byId("passing").textContent = complete ? words.passing : "";
     byId("ability").textContent = complete ? words.ability : "";
     byId("interval").textContent = fill(strings.ability_interval, words);
-    byId("ability-meaning").textContent = fill(strings.ability_meaning, words);
+    byId("ability-meaning").textContent = fill(data.points ? strings.ability_points : strings.ability_meaning, words);
     byId("bar-text").textContent = complete ? fill(strings.bar, words) : progress;
     tasks.forEach((task, i) => {
       // Empty until then, as it describes the task to a screen reader.
       task.next.hidden = !complete;
       task.next.replaceChildren(
-        ...(complete ? [`${strings.next_time} `, element("strong", {}, percent(found.chances[i]))] : []));
+        ...(complete ? [`${strings.next_time} `, element(
+              "strong", {}, mostSteps[i] > 1 ? pointsOf(items[i], found.chances[i]) : percent(found.chances[i]))] : []));
       const kind = !complete ? "" : found.should_have[i] ? "should_have" : found.surprising[i] ? "surprising" : "";
       task.flag.hidden = !kind;
       task.flag.className = `flag ${kind}`;
@@ -377,6 +446,7 @@
     };
     const lines = [
       [small(mark(RIGHT, 14, 10)), strings.legend_right],
+      ...(data.points ? [[small(mark(1, 14, 10, 2)), strings.legend_points]] : []),
       [small(mark(WRONG, 14, 10)), strings.legend_wrong],
       [small(mark(NOT_ANSWERED, 14, 10)), strings.legend_none],
       [small(shape("line", { class: "error", x1: 2, x2: 26, y1: 10, y2: 10 })), strings.legend_error],
@@ -388,12 +458,16 @@
   }
 
   function setAll(value, among = tasks) {
-    for (const task of among) task.inputs.forEach((input) => (input.checked = Number(input.value) === value));
+    for (const task of among) task.set(value === RIGHT ? mostSteps[tasks.indexOf(task)] : value);
     update();
   }
-  const notEntered = () => tasks.filter((task) => !task.inputs.some((input) => input.checked));
+  const notEntered = () => tasks.filter((task) => task.entry() === "");
 
-  byId("passing-meaning").textContent = fill(strings.passing_meaning, { needed, total: items.length });
+  const ofAll = data.points
+    ? { needed: plainNumber.format(data.points.needed), total: plainNumber.format(data.points.total) }
+    : { needed, total: items.length };
+  byId("passing-meaning").textContent = fill(data.points ? strings.passing_points : strings.passing_meaning, ofAll);
+  if (data.points) byId("ladder-line").textContent = strings.ladder_points;
   if (data.right_from !== null) {
     const { share, at_most, at_least } = data.right_from;
     let words = fill(strings.right_means, { share: inPercentExactly.format(share) });

@@ -5,6 +5,8 @@ Everything here sees noisy totals and known noise scales, never a learner.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 from numba import njit
 from numpy.typing import NDArray
@@ -84,8 +86,7 @@ def expected_counts(noisy: Floats, sigma: float | Floats, guess: Floats, zeros: 
     fit_zero = -0.5 * (noisy / sigma) ** 2
     best = np.maximum(fit.max(axis=1), fit_zero)
     fit, fit_zero = np.exp(fit - best[:, None]), np.exp(fit_zero - best)
-    laws = np.exp(-0.5 * ((RATIOS - CENTRES[:, None, None]) / SPREADS[:, None]) ** 2).reshape(-1, len(RATIOS))
-    laws /= laws.sum(axis=1, keepdims=True)
+    laws = _laws()
     likely = fit @ laws.T
     support = [np.log((1.0 - z) * likely + z * fit_zero[:, None] + 1e-300).sum(axis=0) for z in zeros]
     zero, law = np.unravel_index(np.argmax(support), (len(zeros), len(laws)))
@@ -93,6 +94,36 @@ def expected_counts(noisy: Floats, sigma: float | Floats, guess: Floats, zeros: 
     weight = nonzero * likely[:, law] + zeros[zero] * fit_zero
     expected: Floats = nonzero * ((fit * counts) @ laws[law]) / np.maximum(weight, 1e-300)
     return expected
+
+
+def averaged_counts(noisy: Floats, sigma: float | Floats, guesses: Sequence[Floats]) -> Floats:
+    """The counts to expect behind few noisy ones, where more than one guess may be right and none is zero.
+
+    As `expected_counts`, but no law and no guess is chosen: all are averaged, each by how likely the noisy counts are
+    under it. A few dozen counts can hardly tell laws apart, and the likeliest one alone believes too much.
+    """
+    sigma = np.broadcast_to(sigma, noisy.shape)[:, None]
+    laws = _laws()
+    support, expected = [], []
+    for guess in guesses:
+        counts = np.maximum(guess, 1e-12)[:, None] * np.exp(RATIOS)
+        fit = -0.5 * ((noisy[:, None] - counts) / sigma) ** 2
+        best = fit.max(axis=1, keepdims=True)
+        fit = np.exp(fit - best)
+        likely = np.maximum(fit @ laws.T, 1e-300)
+        support.append((np.log(likely) + best).sum(axis=0))
+        expected.append((fit * counts) @ laws.T / likely)
+    weight = np.concatenate(support)
+    weight = np.exp(weight - weight.max())
+    averaged: Floats = np.concatenate(expected, axis=1) @ (weight / weight.sum())
+    return averaged
+
+
+def _laws() -> Floats:
+    """Lognormal laws of ratios, each with its centre and its spread."""
+    laws = np.exp(-0.5 * ((RATIOS - CENTRES[:, None, None]) / SPREADS[:, None]) ** 2).reshape(-1, len(RATIOS))
+    shares: Floats = laws / laws.sum(axis=1, keepdims=True)
+    return shares
 
 
 def fit_margins(table: Floats, rows: Floats, columns: Floats | None = None, n_rounds: int = 50) -> Floats:

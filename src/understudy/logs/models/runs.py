@@ -32,6 +32,8 @@ BELOW_ONE = np.nextafter(np.float32(1), np.float32(0))
 LEAST_DECK, MOST_DECK, ALL_DECKS = 16, 1024, 2**23
 # After so many refusals a jump is taken as it comes: learners who have tried everything have to go somewhere.
 MOST_REFUSALS = 20
+# A jump to an action with so many rows more than it is to have by now is taken at one of e chances.
+SURPLUS = 10.0
 N_CELLS = (N_FAILURES + N_SUCCESSES) * N_LENGTHS
 
 
@@ -143,9 +145,13 @@ class RunModel:
     gaps: Floats = field(default_factory=lambda: np.zeros((2, 2)))
 
     def walk(
-        self, ability: Floats, lengths: IntArray, rng: np.random.Generator
+        self, ability: Floats, lengths: IntArray, rng: np.random.Generator, wanted: Floats | None = None
     ) -> tuple[NDArray[np.int32], NDArray[np.int8]]:
-        """Walks of learners with these abilities and lengths: actions and outcomes, one learner after the other."""
+        """Walks of learners with these abilities and lengths: actions and outcomes, one learner after the other.
+
+        Where `wanted` has the share of rows that each action is to have, jumps to actions that were visited more
+        often than that are refused now and then, so that chance takes little from these shares.
+        """
         n_rows, n_actions = int(lengths.sum()), len(self.stay)
         action, outcome = np.empty(n_rows, dtype=np.int32), np.empty(n_rows, dtype=np.int8)
         sources = self.sources or JumpSources.single(n_actions)
@@ -163,6 +169,7 @@ class RunModel:
             np.zeros((n_actions, 0)) if self.weights is None else self.weights,
             (self.features.classes, self.features.windows, self.features.failures),
             self.gaps,
+            np.empty(0) if wanted is None else wanted,
             action,
             outcome,
         )
@@ -237,7 +244,9 @@ def _drawn(rng, decks, source, jumps):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def _next(rng, decks, before, here, good, bad, jumps, sources, new, old):  # type: ignore[no-untyped-def]
+def _next(  # type: ignore[no-untyped-def]
+    rng, decks, before, here, good, bad, jumps, sources, new, old, wanted, visits, n_rows
+):
     """Where a learner goes who leaves; one who can go nowhere stays."""
     of_action, pair, of_pair = sources
     source = of_action[here]  # before the first action `here` is -1, and the start is the last source
@@ -250,7 +259,11 @@ def _next(rng, decks, before, here, good, bad, jumps, sources, new, old):  # typ
     if jumps[0][source + 1] > jumps[0][source]:
         for _ in range(MOST_REFUSALS):
             there = _drawn(rng, decks, source, jumps)
-            if there != here and rng.random() < (old if good[there] + bad[there] else new):
+            chance = old if good[there] + bad[there] else new
+            if len(wanted):
+                surplus = visits[there] - wanted[there] * n_rows
+                chance *= np.exp(-max(surplus, 0.0) / SURPLUS)
+            if there != here and rng.random() < chance:
                 break
     return there
 
@@ -278,6 +291,7 @@ def _walk(  # type: ignore[no-untyped-def]
     weights,
     features,
     gaps,
+    wanted,
     action,
     outcome,
 ):
@@ -293,6 +307,7 @@ def _walk(  # type: ignore[no-untyped-def]
     last_row = np.full(n_actions, -1, dtype=np.int64)
     previous, seconds = np.empty(len(action), dtype=np.int64), np.empty(len(action))
     practised = np.zeros(weights.shape[1])
+    visits = np.zeros(n_actions, dtype=np.int64)
     most = len(gain) - 1
     row = 0
     for i in range(len(lengths)):
@@ -304,7 +319,9 @@ def _walk(  # type: ignore[no-untyped-def]
                 stay[here] + stay_by_cell[here, _cell(length, streak)]
             )
             if not stays:
-                there = _next(rng, decks, before, here, good, bad, jumps, sources, new, old)
+                there = _next(
+                    rng, decks, before, here, good, bad, jumps, sources, new, old, wanted, visits, row
+                )
                 before, here = here, there
                 length, streak = 0, 0
             length += 1
@@ -333,6 +350,7 @@ def _walk(  # type: ignore[no-untyped-def]
             seconds[row], previous[row], last_row[here] = now, last_row[here], row
             good[here] += success
             bad[here] += not success
+            visits[here] += 1
             row += 1
         for k in range(first, last):
             good[action[k]], bad[action[k]], last_row[action[k]] = 0, 0, -1

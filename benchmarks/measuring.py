@@ -1,0 +1,58 @@
+"""Processor time of functions and of commands; the best of a few runs, as what else runs only ever adds to it."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+
+@dataclass(frozen=True)
+class Spent:
+    """What a command took: processor seconds of all its threads, and its peak of memory."""
+
+    seconds: float
+    gigabytes: float
+
+
+def best_seconds(work: Callable[[], object], repeats: int = 3) -> float:
+    """Processor seconds of the fastest of a few runs."""
+    seconds = []
+    for _ in range(repeats):
+        began = time.process_time()
+        work()
+        seconds.append(time.process_time() - began)
+    return min(seconds)
+
+
+def unit_seconds() -> float:
+    """The unit of all figures."""
+    numbers = np.random.default_rng(1).random(5_000_000)
+    return best_seconds(lambda: np.sort(numbers, kind="stable"), 5)
+
+
+def run_command(*arguments: object, new: Sequence[Path] = (), repeats: int = 3) -> Spent:
+    """The best of a few runs of a command of ours, the first of which may compile; `new` are files that it makes."""
+    best = Spent(float("inf"), float("inf"))
+    for _ in range(repeats):
+        for path in new:
+            path.unlink(missing_ok=True)
+        command = [sys.executable, "-m", "understudy", *map(str, arguments)]
+        process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+        assert process.stderr is not None
+        message = process.stderr.read().decode()
+        process.stderr.close()
+        _, status, used = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
+        if process.returncode:
+            raise RuntimeError(f"{' '.join(command)} failed:\n{message}")
+        best = Spent(
+            min(best.seconds, used.ru_utime + used.ru_stime), min(best.gigabytes, used.ru_maxrss / 1e6)
+        )
+    return best

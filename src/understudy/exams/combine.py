@@ -1,0 +1,591 @@
+"""combine_difficulties(): the private difficulties of several schools on one scale; no answers move.
+
+What is computed from releases is post-processing: nothing is charged.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Annotated, Any
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+import understudy
+from understudy.core.files.words import counted
+from understudy.core.files.writing import check_new_json, write_json
+from understudy.core.options import settled
+from understudy.core.pages.notebook import notebook_table
+from understudy.core.privacy.guarantee import Guarantee
+from understudy.errors import DataError, RefusedError, UsageError
+from understudy.exams.estimators.chances import FURTHEST, Answering, chance_curve
+from understudy.exams.estimators.evidence import Likelihood
+from understudy.exams.estimators.linking import Found, Joint, link_schools, without_prior
+from understudy.exams.estimators.noisy_totals import Prior
+from understudy.exams.ranking import in_words, rank_items
+from understudy.exams.released_file import ONE_SCHOOL_EACH, Ability, Difficulties, Item
+from understudy.exams.totals_in_file import TotalsInFile
+
+Floats = NDArray[np.float64]
+
+Release = Difficulties | Path | str
+
+METHOD = "combined"
+# With fewer, a difference between items cannot be told from one between schools.
+FEWEST_COMMON = 3
+
+
+@dataclass(frozen=True)
+class CombineOptions:
+    """How releases are combined."""
+
+    may_overlap: Annotated[
+        bool,
+        "A learner may be in several of the files: state the sum of their epsilons, not the largest of them.",
+    ] = False
+    title: Annotated[str, "What the students see as the exam's name."] = ""
+
+
+@dataclass(frozen=True)
+class School:
+    """One of the combined releases: its mean ability on the joint scale, with its standard error."""
+
+    name: str
+    n_learners: int
+    n_items: int
+    n_common: int
+    ability: float
+    standard_error: float
+    ability_sd: float
+    guarantee: Guarantee
+    cards: tuple[str, ...]
+
+    def content(self) -> dict[str, Any]:
+        """As it stands in the file."""
+        return {
+            "name": self.name,
+            "learners": self.n_learners,
+            "items": self.n_items,
+            "common_items": self.n_common,
+            "ability": round(self.ability, 6),
+            "standard_error": round(self.standard_error, 6),
+            "ability_sd": self.ability_sd,
+            "epsilon": self.guarantee.epsilon if self.guarantee.formal else None,
+            "delta": self.guarantee.delta if self.guarantee.formal else None,
+            "cards": list(self.cards),
+        }
+
+
+@dataclass(frozen=True)
+class Deviation:
+    """How much harder (above 0) or easier an item is in a school than in the others, at equal ability.
+
+    `misfit` says that it is more than chance explains, all tests taken together.
+    """
+
+    item: str
+    school: str
+    deviation: float
+    standard_error: float
+    p_value: float
+    misfit: bool
+
+    def content(self) -> dict[str, Any]:
+        """As it stands in the file."""
+        numbers = {
+            "deviation": self.deviation,
+            "standard_error": self.standard_error,
+            "p_value": self.p_value,
+        }
+        return {
+            "item": self.item,
+            "school": self.school,
+            **{name: float(f"{value:.6g}") for name, value in numbers.items()},
+            "misfit": self.misfit,
+        }
+
+
+@dataclass(frozen=True)
+class CombinedDifficulties:
+    """The joint difficulties, the schools on their scale, and which items behave differently where.
+
+    `between` is the standard deviation of an item's difficulty between schools, at most `between_high`.
+    """
+
+    difficulties: Difficulties
+    schools: tuple[School, ...]
+    deviations: tuple[Deviation, ...]
+    between: float
+    between_high: float
+    notes: tuple[str, ...] = ()
+    out: Path | None = None
+
+    @property
+    def misfits(self) -> list[Deviation]:
+        """Items that behave differently in a school, the clearest first; of two schools the one where it is harder."""
+        in_schools = Counter(each.item for each in self.deviations)
+        found = (each for each in self.deviations if each.misfit)
+        told = (each for each in found if in_schools[each.item] > 2 or each.deviation > 0)
+        return sorted(told, key=lambda each: each.p_value)
+
+    def to_json(self) -> dict[str, Any]:
+        """The content of the file, and how it came about."""
+        return {
+            "out": None if self.out is None else str(self.out),
+            "charged": 0,
+            "notes": list(self.notes),
+            **self.difficulties.content(),
+        }
+
+    def lines(self) -> list[str]:
+        """What holds for the schools together, for people."""
+        misfits = self.misfits
+        clear = (
+            [f"Differently: {_in_words(each)}." for each in misfits[:_MOST_MISFITS]]
+            if misfits
+            else ["No item is clearly harder in one school than in another, at equal ability."]
+        )
+        if len(misfits) > _MOST_MISFITS:
+            clear.append(f"... and {len(misfits) - _MOST_MISFITS} more; the file has all of them.")
+        return [
+            f"Between schools an item's difficulty differs by {self.between:.2f} (standard deviation, at most "
+            f"{self.between_high:.2f}); the standard errors include it.",
+            *clear,
+            *self.difficulties.lines(),
+            "Nothing was charged: this is computed from releases that were.",
+        ]
+
+    def to_frame(self) -> pl.DataFrame:
+        """A row per item, from easy to hard."""
+        return self.difficulties.to_frame()
+
+    def plot(self) -> Any:
+        """The joint difficulties with their 95 % intervals, as an altair chart."""
+        return self.difficulties.plot()
+
+    def _repr_html_(self) -> str:
+        return notebook_table(" ".join(self.lines()), self.to_frame())
+
+
+_MOST_MISFITS = 10
+
+
+def _in_words(each: Deviation) -> str:
+    harder = "harder" if each.deviation > 0 else "easier"
+    reach = 1.96 * each.standard_error
+    size = abs(each.deviation)
+    return (
+        f"'{each.item}' is {harder} in {each.school} than elsewhere, by {size:.2f} log-odds "
+        f"({size - reach:.2f} to {size + reach:.2f})"
+    )
+
+
+def combine_difficulties(
+    releases: Mapping[str, Release] | Sequence[Release],
+    options: CombineOptions = CombineOptions(),  # noqa: B008 (frozen)
+    *,
+    out: Path | str | None = None,
+    **settings: Any,
+) -> CombinedDifficulties:
+    """The difficulties of several schools with common items on one scale, written to a file if `out` is given.
+
+    Schools are named by the keys of a mapping, or by their files. The settings of `CombineOptions` may be given as
+    keywords.
+    """
+    options = settled(options, settings)
+    out = None if out is None else Path(out)
+    if out is not None:
+        check_new_json(out)
+    schools = _named(releases)
+    notes = _check(schools)
+    found = _combined(schools, options, tuple(notes), out)
+    if out is not None:
+        write_json(out, found.difficulties.content())
+    return found
+
+
+def _named(releases: Mapping[str, Release] | Sequence[Release]) -> dict[str, Difficulties]:
+    if isinstance(releases, Mapping):
+        pairs = list(releases.items())
+    else:
+        stems = [
+            (release.title or f"school {place + 1}")
+            if isinstance(release, Difficulties)
+            else Path(release).stem
+            for place, release in enumerate(releases)
+        ]
+        twice = {name for name, times in Counter(stems).items() if times > 1}
+        pairs = [
+            (f"{name} ({place + 1})" if name in twice else name, release)
+            for place, (name, release) in enumerate(zip(stems, releases, strict=True))
+        ]
+    if len(pairs) < 2:
+        raise UsageError(
+            f"{counted(len(pairs), 'file')} of difficulties cannot be combined.",
+            hint="give two or more files.",
+        )
+    return {name: Difficulties.of(release) for name, release in pairs}
+
+
+def _check(schools: dict[str, Difficulties]) -> list[str]:
+    """Refuse what has no common scale; notes on what goes together with a grain of salt."""
+    _refuse_twice(schools)
+    for name, school in schools.items():
+        if not any(item.standard_error is not None for item in school.items):
+            raise RefusedError(
+                f"the difficulties of {name} have no standard errors (method {school.provenance.get('method')}), so "
+                "they cannot be weighed against others.",
+                hint="release them with an epsilon, or fit them by the method marginal.",
+                code="no-standard-errors",
+            )
+        if not isinstance(school.provenance.get("learners"), int) or school.provenance["learners"] < 2:
+            raise DataError(
+                f"the file of {name} does not say how many learners it is about.", code="damaged-file"
+            )
+        if any(item.credits or item.discrimination != 1.0 for item in school.items):
+            raise RefusedError(
+                f"{name} has items with points, or with discriminations of their own.",
+                hint="only items that are right or wrong, and distinguish learners alike, can be combined.",
+                code="other-model",
+            )
+    _refuse_other_models(schools)
+    return _notes(schools)
+
+
+def _refuse_twice(schools: dict[str, Difficulties]) -> None:
+    seen: dict[str, str] = {}
+    for name, school in schools.items():
+        # Two releases do not agree in every digit, with noise.
+        for mark in [*school.cards, repr([(item.name, item.difficulty) for item in school.items])]:
+            if mark in seen:
+                raise RefusedError(
+                    f"{seen[mark]} and {name} hold the same release: its learners would count twice.",
+                    hint="give each release once, and a combined file without its parts.",
+                    code="same-release",
+                )
+        seen |= dict.fromkeys(
+            [*school.cards, repr([(item.name, item.difficulty) for item in school.items])], name
+        )
+
+
+# What must be the same for one item to be one thing, in words.
+_DECLARED = {
+    "discrimination_spread": "how much items differ in discrimination",
+    "pass_share": "from which points on an answer is right",
+    "model": "the model of answers",
+}
+
+
+def _refuse_other_models(schools: dict[str, Difficulties]) -> None:
+    first: dict[tuple[str, str], tuple[str, Any]] = {}
+    for name, school in schools.items():
+        declared = {("", key): school.provenance.get(key) for key in _DECLARED}
+        declared |= {("guess", item.name): item.guess for item in school.items}
+        for (kind, key), value in declared.items():
+            if value is None:
+                continue
+            other, earlier = first.setdefault((kind, key), (name, value))
+            if earlier != value:
+                what = f"the chance of guessing '{key}'" if kind else _DECLARED[key]
+                raise RefusedError(
+                    f"{what} was declared as {earlier} in {other} and as {value} in {name}, so their difficulties mean "
+                    "different things.",
+                    hint="release both with the same declaration.",
+                    code="other-model",
+                )
+
+
+def _notes(schools: dict[str, Difficulties]) -> list[str]:
+    notes = []
+    missing = {school.provenance.get("missing") for school in schools.values()}
+    if len(missing) > 1:
+        notes.append(
+            "Missing answers count as wrong in some files and as not asked in others: where many are missing, items "
+            "look harder in the former."
+        )
+    if without := [name for name, school in schools.items() if school.provenance.get("totals") is None]:
+        notes.append(
+            f"Without noisy totals in their files, the standard errors of these are taken as they are: "
+            f"{', '.join(without)}."
+        )
+    return notes
+
+
+def _combined(
+    schools: dict[str, Difficulties], options: CombineOptions, notes: tuple[str, ...], out: Path | None
+) -> CombinedDifficulties:
+    names = tuple(dict.fromkeys(item.name for school in schools.values() for item in school.items))
+    row = {name: place for place, name in enumerate(names)}
+    measured = [_Measured.of(name, school, row) for name, school in schools.items()]
+    places = np.zeros((len(names), len(schools)))
+    for column, school in enumerate(measured):
+        places[school.rows, column] = np.nan_to_num(school.difficulty)
+    sizes = np.array([school.provenance["learners"] for school in schools.values()], dtype=np.float64)
+    known = np.isfinite(_measure(measured, sizes, places).difficulty)
+    common = known & (known.sum(axis=1) > 1)[:, None]
+    _refuse_unlinked(list(schools), common)
+    spreads = np.array([school.ability.sd for school in schools.values()])
+    share = sizes / sizes.sum()
+    joint = link_schools(
+        lambda places: _measure(measured, sizes, places), places, float(share**2 @ (spreads**2 / sizes))
+    )
+    described = tuple(
+        School(
+            name,
+            int(sizes[place]),
+            len(school.items),
+            int(common[:, place].sum()),
+            float(joint.ability[place]),
+            float(joint.ability_error[place]),
+            school.ability.sd,
+            school.guarantee,
+            tuple(school.cards),
+        )
+        for place, (name, school) in enumerate(schools.items())
+    )
+    deviations = _deviations(names, list(schools), joint)
+    given = list(schools.values())
+    sd = math.sqrt(float(share @ (spreads**2 + joint.ability**2)))
+    difficulties = Difficulties(
+        _items(names, joint, given, share, spreads),
+        tuple(
+            tuple(names[place] for place in step)
+            for step in rank_items(joint.difficulty, joint.order_error).steps
+        ),
+        Ability(0.0, round(sd, 6), "of all schools together"),
+        _guarantee(given, options),
+        _provenance(given, described, deviations, joint),
+        options.title or _common_title(given),
+    )
+    return CombinedDifficulties(
+        difficulties, described, deviations, joint.between, joint.between_high, notes, out
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class _Measured:
+    """What a school's file says about its items, which are `rows` of all items."""
+
+    rows: list[int]
+    difficulty: Floats
+    variance: Floats
+    log_sd_error: float
+    likelihood: Likelihood | None
+
+    @classmethod
+    def of(cls, name: str, school: Difficulties, row: dict[str, int]) -> _Measured:
+        n_learners = school.provenance["learners"]
+        rows, sd = [row[item.name] for item in school.items], school.ability.sd
+        mean = np.array([math.nan if item.difficulty is None else item.difficulty for item in school.items])
+        error = np.array(
+            [math.nan if item.standard_error is None else item.standard_error for item in school.items]
+        )
+        # Which learners were there moves all items of a school together: its shift takes that up.
+        variance = np.maximum(error**2 - sd**2 / n_learners, 1e-6)
+        guess = np.array([item.guess for item in school.items])
+        answering = Answering(guess, float(school.provenance.get("discrimination_spread") or 0.0))
+        if (given := school.provenance.get("totals")) is not None:
+            found = TotalsInFile.read(given, name, len(rows))
+            likelihood = Likelihood(*found.arrays(n_learners), n_learners, sd, answering)
+            # However well it was measured, the spread of a sample differs from that of all by so much.
+            doubt = max(found.log_sd_error, 1.0 / math.sqrt(2.0 * n_learners)) if found.log_sd_error else 0.0
+            return cls(rows, mean, variance, doubt, likelihood)
+        if (prior := _prior(school)) is not None:
+            mean, variance = without_prior(mean, variance, prior)
+        return cls(rows, mean, variance, 0.0, None)
+
+    def at(self, places: Floats) -> tuple[Floats, Floats, Floats]:
+        """Difficulty, variance and stretch, if items lie about there on the school's own scale."""
+        if self.likelihood is None:
+            return self.difficulty, self.variance, np.zeros_like(places)
+        difficulty, variance = self.likelihood.linearised(places)
+        return difficulty, variance, self.log_sd_error * self.likelihood.stretch(places)
+
+    def log_density(self, places: Floats, between: Floats) -> Floats:
+        """The likelihood of all items at these points of the school's own scale; 0 for items that it does not have."""
+        value = np.zeros_like(places)
+        if self.likelihood is not None:
+            value[self.rows] = self.likelihood.log_density(places[self.rows], between[self.rows])
+        else:
+            away = (places[self.rows] - self.difficulty[:, None]) ** 2
+            value[self.rows] = np.nan_to_num(-0.5 * away / (self.variance + between[self.rows])[:, None])
+        return value
+
+
+def _measure(schools: list[_Measured], sizes: Floats, places: Floats) -> Found:
+    difficulty, variance, stretch = np.full((3, *places.shape), np.nan)
+    for column, school in enumerate(schools):
+        found = school.at(places[school.rows, column])
+        for array, values in zip((difficulty, variance, stretch), found, strict=True):
+            array[school.rows, column] = values
+    return Found(
+        difficulty,
+        variance,
+        np.nan_to_num(stretch),
+        sizes,
+        lambda places, between, school: schools[school].log_density(places, between),
+    )
+
+
+def _prior(school: Difficulties) -> Prior | None:
+    """What the school's own estimates were drawn to."""
+    given = school.provenance.get("difficulties_prior")
+    if given is None:
+        return None
+    try:
+        return Prior(float(given["mean"]), float(given["sd"]))
+    except (KeyError, TypeError, ValueError):
+        raise DataError(
+            "a file does not say what its difficulties were drawn to.", code="damaged-file"
+        ) from None
+
+
+def _refuse_unlinked(names: list[str], common: NDArray[np.bool_]) -> None:
+    """Each school must share enough items with the others, and all must hang together."""
+    few = {name: int(n) for name, n in zip(names, common.sum(axis=0), strict=True) if n < FEWEST_COMMON}
+    if few:
+        which = ", ".join(f"{name} has {n}" for name, n in few.items())
+        raise RefusedError(
+            f"a common scale needs {FEWEST_COMMON} items in common, with the same names and with more to them than "
+            f"noise; {which}.",
+            hint="give common items the same name in every school.",
+            code="few-common-items",
+        )
+    linked = common.T.astype(np.int64) @ common.astype(np.int64) > 0
+    reached = {0}
+    while new := {int(other) for school in reached for other in np.flatnonzero(linked[school])} - reached:
+        reached |= new
+    if len(reached) < len(names):
+        apart = [name for place, name in enumerate(names) if place not in reached]
+        raise RefusedError(
+            f"no common items link {', '.join(apart)} with {names[0]}.",
+            hint="combine them in two files, or add a school that shares items with both.",
+            code="not-linked",
+        )
+
+
+def _guarantee(schools: list[Difficulties], options: CombineOptions) -> Guarantee:
+    """What holds for a learner of any school.
+
+    One learner replaced changes one release only, if no learner is in two; the others are drawn independently of it.
+    So the largest epsilon and the largest delta hold. Otherwise they add up (basic composition).
+    """
+    given = [school.guarantee for school in schools]
+    if (without := next((each for each in given if not each.formal), None)) is not None:
+        return Guarantee.none(
+            f"one of the combined files has none: {without.reason or 'no reason is given in it'}"
+        )
+    if len({(each.unit, each.adjacency) for each in given}) > 1:
+        raise RefusedError(
+            "the guarantees of the files are about different things.",
+            hint="combine releases that protect the same: a learner, one replaced by another.",
+            code="other-guarantee",
+        )
+    total = sum if options.may_overlap else max
+    guarantee = Guarantee(
+        total(each.epsilon for each in given),
+        total(each.delta for each in given),
+        mechanisms=tuple(dict.fromkeys(name for each in given for name in each.mechanisms)),
+        unit=given[0].unit,
+        adjacency=given[0].adjacency,
+    )
+    caveats = [caveat for each in given for caveat in each.caveats if caveat != ONE_SCHOOL_EACH]
+    if not options.may_overlap:
+        caveats.append(ONE_SCHOOL_EACH)
+    return guarantee.with_caveats(*caveats)
+
+
+def _deviations(names: tuple[str, ...], schools: list[str], joint: Joint) -> tuple[Deviation, ...]:
+    misfit = joint.misfit
+    return tuple(
+        Deviation(
+            names[row],
+            schools[column],
+            float(misfit.deviation[row, column]),
+            float(misfit.standard_error[row, column]),
+            float(misfit.p_value[row, column]),
+            bool(misfit.flagged[row, column]),
+        )
+        for row, column in zip(*np.nonzero(np.isfinite(misfit.p_value)), strict=True)
+    )
+
+
+def _items(
+    names: tuple[str, ...], joint: Joint, schools: list[Difficulties], share: Floats, spreads: Floats
+) -> tuple[Item, ...]:
+    guess = {item.name: item.guess for school in schools for item in school.items}
+    order = rank_items(joint.difficulty, joint.order_error)
+    place = np.clip(joint.difficulty[:, None] - joint.ability, -FURTHEST, FURTHEST)
+    # A learner drawn from all schools: each school has its own abilities.
+    know = sum(
+        part * np.clip(chance_curve(float(sd))(place[:, school]), 0.0, 1.0)
+        for school, (part, sd) in enumerate(zip(share, spreads, strict=True))
+    )
+    items = []
+    for row, name in enumerate(names):
+        chance = guess[name] + (1.0 - guess[name]) * float(np.asarray(know)[row])
+        items.append(
+            Item(
+                name,
+                round(float(joint.difficulty[row]), 6),
+                round(float(joint.standard_error[row]), 6),
+                round(chance, 6),
+                in_words(chance),
+                int(order.rank_from[row]),
+                int(order.rank_to[row]),
+                guess=guess[name],
+            )
+        )
+    return tuple(items)
+
+
+def _provenance(
+    given: list[Difficulties], schools: tuple[School, ...], deviations: tuple[Deviation, ...], joint: Joint
+) -> dict[str, Any]:
+    def same(key: str) -> Any:
+        values = [school.provenance.get(key) for school in given]
+        return values[0] if all(value == values[0] for value in values) else None
+
+    shares = [school.provenance.get("pass_share") for school in given]
+    return {
+        "method": METHOD,
+        "learners": sum(school.n_learners for school in schools),
+        "items": len({item.name for school in given for item in school.items}),
+        "missing": same("missing"),
+        "difficulties_prior": {
+            "mean": round(joint.prior.mean, 4),
+            "sd": round(joint.prior.spread, 4),
+            "source": "estimated from all schools",
+        },
+        "simulated": all(school.provenance.get("simulated") is True for school in given),
+        "pass_share": next((share for share in shares if share is not None), None),
+        "discrimination_spread": same("discrimination_spread"),
+        "schools": [school.content() for school in schools],
+        "between_schools": {"sd": round(joint.between, 6), "at_most": round(joint.between_high, 6)},
+        "deviations": [each.content() for each in deviations],
+        "in_all_schools": _in_all(given),
+        "card": None,
+        "made": datetime.now(UTC).date().isoformat(),
+        "understudy": understudy.__version__,
+    }
+
+
+def _in_all(given: list[Difficulties]) -> dict[str, float] | None:
+    """What a learner bears who is in every file: the sum."""
+    if not all(school.guarantee.formal for school in given):
+        return None
+    return {
+        "epsilon": sum(school.guarantee.epsilon for school in given),
+        "delta": sum(school.guarantee.delta for school in given),
+    }
+
+
+def _common_title(given: list[Difficulties]) -> str:
+    titles = {school.title for school in given}
+    return titles.pop() if len(titles) == 1 else ""
