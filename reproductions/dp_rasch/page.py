@@ -362,15 +362,13 @@ def _inside() -> dict[str, str]:
 def _foreseen() -> dict[str, str]:
     """How many exams lie within the bounds of the forecast, in percent."""
     rows = rows_of(TABLES / "forecasts.csv")
-    exams = sum(int(row["exams"]) for row in rows)
-    inside = {
-        name: sum(float(row[f"{name}_inside"]) * int(row["exams"]) for row in rows) / exams
-        for name in ("error", "correlation")
-    }
-    return {
-        "foreseen_exams": f"{exams:,}",
-        **{f"foreseen_{name}": f"{100 * share:.0f} %" for name, share in inside.items()},
-    }
+    found = {"foreseen_exams": f"{sum(int(row['exams']) for row in rows):,}"}
+    for kind, some in (("", rows), ("far_", [row for row in rows if float(row["mean"])])):
+        exams = sum(int(row["exams"]) for row in some)
+        for name in ("error", "correlation"):
+            inside = sum(float(row[f"{name}_inside"]) * int(row["exams"]) for row in some) / exams
+            found[f"foreseen_{kind}{name}"] = f"{100 * inside:.0f} %"
+    return found
 
 
 def _real_coverage() -> str:
