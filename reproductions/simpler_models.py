@@ -73,7 +73,7 @@ class PopularityAndRasch(RunsDP):
     def _fit_chain(self, log: Interactions, spending: Spending) -> None:
         walks = WalkStatistics(log)
         _, stay_share = self._fit_lengths(walks, spending)
-        successes = totals(log.learner, log.outcome, log.n_learners)
+        successes = totals(log.learner, log.success, log.n_learners)
         self.success_rate_, self.success_error_ = self._closer(
             *self._guessed(self.success_rate_), successes, log.lengths, spending, "successes"
         )

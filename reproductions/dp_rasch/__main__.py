@@ -53,7 +53,7 @@ def study(
 
     Example: python -m reproductions.dp_rasch study -o study --repetitions 50 --data exam.csv
     """
-    plan = DifficultyPlan(repetitions, bootstrap, seed)
+    plan = DifficultyPlan(repetitions, bootstrap, seed=seed)
     # Found before minutes of work, not after.
     check_new(out, folder=True)
     check_parent(out)

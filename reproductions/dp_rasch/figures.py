@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from reproductions.dp_rasch.study import (
@@ -14,7 +15,7 @@ from reproductions.dp_rasch.study import (
     Histogram,
     Result,
 )
-from reproductions.dp_rasch.trials import N_BINS
+from reproductions.dp_rasch.trials import GLOBAL, N_BINS
 from understudy.core.files.writing import write_text
 from understudy.core.pages.charts import Drawing, Look, Point, curves, dots, heading, panels
 from understudy.core.pages.figures import ACCENT, INK, WARNING, Figure, data
@@ -29,10 +30,13 @@ BOTH = ("probabilities_true", "difficulties_true")
 
 LABELS = {
     "knorm": "knorm (ours)",
-    "knorm:ability-sd=2": "knorm, ability sd 2",
+    "knorm:ability-sd=1": "knorm, told that sd is 1",
     "gaussian": "gaussian (ours)",
     "objective": "objective (published)",
     "statistics": "statistics (published)",
+    "objective:printed": "objective, as printed",
+    "statistics:printed": "statistics, as printed",
+    "objective with statistics": "objective with statistics",
     "gradients": "per-learner gradients",
     "spectral": "spectral",
     "joint": "not private",
@@ -44,6 +48,8 @@ METHOD_LOOKS = {
     "true model": Look(INK, dashed=True),
     "global": Look(WARNING),
     "re-estimated": Look(ACCENT),
+    "one with the other": Look("#8a6fb0"),
+    "objective with statistics": Look("#8a6fb0"),
     "knorm": Look(ACCENT),
     "objective": Look(WARNING),
     "statistics": Look("#c9a227"),
@@ -121,15 +127,20 @@ def _domain_of(rows: Sequence[Result]) -> list[float]:
 def experiment_1(findings: Findings) -> Figure:
     """Figure 2 of the paper: global abilities against re-estimated ones."""
     parts = []
+    each_other = [
+        replace(row, method="one with the other")
+        for row in findings.of(experiment=1, method="re-estimated", measure=GLOBAL)
+    ]
     for measure, title, methods in (
         ("probabilities_true", "correlation with the true probabilities", ("global", "re-estimated")),
         ("misclassification", "misclassified new answers", ("true model", "global", "re-estimated")),
     ):
         rows = [row for m in methods for row in findings.of(experiment=1, method=m, measure=measure)]
-        parts.append(_by_size(rows, title))
+        parts.append(_by_size([*rows, *each_other] if measure == "probabilities_true" else rows, title))
     words = (
         "Correlation with the true probabilities and misclassification on new answers, by size of the class, for "
-        "abilities of the joint fit and re-estimated ones: the two lines lie on each other. "
+        "abilities of the joint fit and re-estimated ones: the two lines lie on each other, and the third, the "
+        "correlation of one with the other, is at 1. "
     )
     return panels(parts, words + "; ".join(part.words for part in parts) + ".", columns=2)
 
@@ -205,7 +216,7 @@ def all_methods(findings: Findings, n_learners: int | None = None) -> Figure:
         row
         for measure in BOTH
         for row in findings.of(experiment=2, n_learners=size, measure=measure)
-        if row.epsilon is not None and " - " not in row.method
+        if row.epsilon is not None and row.method in LABELS and ":" not in row.method
     ]
     (_, first), *_ = _by_epsilon(rows)
     order = [row.method for row in sorted(first, key=lambda row: -row.mean) if row.measure == BOTH[0]]
@@ -245,6 +256,8 @@ def real_data(findings: Findings) -> Figure:
         ):
             shown = (*COMPARED, "joint") if measure == "misclassification" else COMPARED
             rows = [row for m in shown for row in findings.of(data=name, method=m, measure=measure)]
+            if measure == "probabilities_noiseless":
+                rows += findings.of(data=name, method="objective with statistics")
             drawing = _by_size(rows, title, labelled=measure == "probabilities_noiseless")
             parts.append(drawing.headed(name))
             words += f" {name}, {' '.join(title)}: {drawing.words}."

@@ -5,8 +5,13 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
+from scipy.stats import t as student_t
+
+from reproductions.dp_rasch.penalty_tables import as_printed, choice_table, sweep_gains, sweep_table
 from reproductions.dp_rasch.study import Findings, Result, read_table
+from reproductions.dp_rasch.trials import GLOBAL
 from reproductions.pages import fill, markdown_table, rows_of, tables_of
+from understudy.exams.estimators.joint import PENALTY, PRINTED_PENALTY
 
 TABLES = tables_of("dp_rasch")
 
@@ -66,10 +71,11 @@ def _experiment_1() -> str:
             _one(experiment=1, method=m, n_learners=n, measure="probabilities_true")
             for m in ("global", "re-estimated")
         ]
+        correlations.append(_one(experiment=1, method="re-estimated", n_learners=n, measure=GLOBAL))
         rows.append(
             [str(n), *(_with(row) for row in correlations)] + [_percent(of[m]) for m in _FIRST_METHODS]
         )
-    header = ["learners", "global: correlation", "re-estimated: correlation"]
+    header = ["learners", "global: correlation", "re-estimated: correlation", "one with the other"]
     return markdown_table(
         [*header, "global: misclassified", "re-estimated: misclassified", "true model: misclassified"], rows
     )
@@ -79,28 +85,29 @@ _FIRST_METHODS = ("global", "re-estimated", "true model")
 
 
 def _first_table() -> str:
-    """The findings' table with 50 repetitions; the figures of the first 12 runs in parentheses."""
+    """The findings' table with 50 repetitions, with the same settings; the first 12 runs in parentheses."""
     rows = []
     for (epsilon, n), first in FIRST.items():
         row = [f"{epsilon:g}, {n}"]
-        for method, at in (
-            ("objective", epsilon),
-            ("statistics", epsilon),
-            ("knorm", epsilon),
-            ("joint", None),
+        for method, used, at in (
+            ("objective", "objective:printed", epsilon),
+            ("statistics", "statistics:printed", epsilon),
+            ("knorm", "knorm:ability-sd=1", epsilon),
+            ("joint", "joint", None),
         ):
-            pair = [simulated(method, at, n, measure).mean for measure in BOTH]
+            pair = [simulated(used, at, n, measure).mean for measure in BOTH]
             before = first.get(method, FIRST_NOT_PRIVATE[epsilon, n])
             text = f"{pair[0]:.2f} / {pair[1]:.2f}"
             text = f"**{text}**" if method == "knorm" else text
             row.append(f"{text} ({before[0]:.2f} / {before[1]:.2f})")
         rows.append(row)
-    header = ["epsilon, learners", "objective (published)", "statistics (published)", "knorm", "not private"]
+    header = ["epsilon, learners", "objective, as printed", "statistics, as printed", "knorm, told sd 1"]
+    header.append("not private")
     return markdown_table(header, rows)
 
 
 def _all_table() -> str:
-    methods = ("knorm", "gaussian", "gradients", "spectral", "objective", "statistics")
+    methods = ("knorm", "knorm:ability-sd=1", "gaussian", "gradients", "spectral", "objective", "statistics")
     rows = [
         [f"{epsilon:g}", str(n)]
         + [
@@ -112,6 +119,7 @@ def _all_table() -> str:
     ]
     names = [
         "knorm",
+        "knorm, told sd 1",
         "gaussian",
         "per-learner gradients",
         "spectral",
@@ -170,6 +178,20 @@ def _ways() -> str:
     return markdown_table([*header, "statistics, posterior", "statistics, re-estimated"], rows)
 
 
+def _told() -> str:
+    """What knorm loses by finding the spread of abilities in place of being told the true one."""
+    rows = [
+        [
+            f"{epsilon:g}",
+            str(n),
+            *(_with(simulated("knorm - knorm:ability-sd=1", epsilon, n, m), sign=True) for m in BOTH),
+        ]
+        for epsilon in EPSILONS
+        for n in (40, 120, 200)
+    ]
+    return markdown_table(["epsilon", "learners", "probabilities", "difficulties"], rows)
+
+
 def _misclassified() -> str:
     rows = []
     for epsilon in EPSILONS:
@@ -186,7 +208,7 @@ def _misclassified() -> str:
 
 
 def _real(name: str) -> str:
-    methods = ("knorm", "knorm:ability-sd=2", "gaussian", "objective", "statistics")
+    methods = ("knorm", "knorm:ability-sd=1", "objective", "statistics")
     sizes = sorted({row.n_learners for row in _findings().of(data=name)})
     rows = []
     for n in sizes:
@@ -200,13 +222,18 @@ def _real(name: str) -> str:
                     str(n),
                     f"`{method}`",
                     _with(found["probabilities_noiseless"]),
+                    f"± {found['probabilities_noiseless'].published_half:.4f}",
                     _with(found["probabilities_nonprivate"]),
                     _percent(found["misclassification"]),
                 ]
             )
+        both = _one(data=name, method="objective with statistics", n_learners=n)
+        rows.append(
+            [str(n), "objective with statistics", _with(both), f"± {both.published_half:.4f}", "–", "–"]
+        )
         joint = _one(data=name, method="joint", n_learners=n, measure="misclassification")
-        rows.append([str(n), "not private", "–", "–", _percent(joint)])
-    header = ["students", "method", "correlation with the same fit without noise"]
+        rows.append([str(n), "not private", "–", "–", "–", _percent(joint)])
+    header = ["students", "method", "correlation with the same fit without noise", "the paper's interval"]
     return markdown_table(
         [*header, "correlation with the published fit without noise", "misclassified"], rows
     )
@@ -335,15 +362,13 @@ def _inside() -> dict[str, str]:
 def _foreseen() -> dict[str, str]:
     """How many exams lie within the bounds of the forecast, in percent."""
     rows = rows_of(TABLES / "forecasts.csv")
-    exams = sum(int(row["exams"]) for row in rows)
-    inside = {
-        name: sum(float(row[f"{name}_inside"]) * int(row["exams"]) for row in rows) / exams
-        for name in ("error", "correlation")
-    }
-    return {
-        "foreseen_exams": f"{exams:,}",
-        **{f"foreseen_{name}": f"{100 * share:.0f} %" for name, share in inside.items()},
-    }
+    found = {"foreseen_exams": f"{sum(int(row['exams']) for row in rows):,}"}
+    for kind, some in (("", rows), ("far_", [row for row in rows if float(row["mean"])])):
+        exams = sum(int(row["exams"]) for row in some)
+        for name in ("error", "correlation"):
+            inside = sum(float(row[f"{name}_inside"]) * int(row["exams"]) for row in some) / exams
+            found[f"foreseen_{kind}{name}"] = f"{100 * inside:.0f} %"
+    return found
 
 
 def _real_coverage() -> str:
@@ -377,10 +402,16 @@ def page() -> str:
     """The paper's results beside ours."""
     ahead, untold, behind = wins()
     published = {
-        name: wins("objective - statistics", (f"{name}_true",)) for name in ("probabilities", "difficulties")
+        f"{name}{printed.replace(':', '_')}": wins(
+            f"objective{printed} - statistics{printed}", (f"{name}_true",)
+        )
+        for name in ("probabilities", "difficulties")
+        for printed in ("", ":printed")
     }
+    printed_ahead, _, printed_behind = wins("knorm - objective:printed")
+    gains = sweep_gains()
     gaps = _findings().of(experiment=1, method="re-estimated - global", measure="probabilities_true")
-    (seconds,) = rows_of(TABLES / "seconds.csv")
+    seconds = {row["method"]: row["seconds"] for row in rows_of(TABLES / "seconds.csv")}
     spread = {row["class"]: row["ability_sd"] for row in rows_of(TABLES / "classes.csv")}
     knorm = [simulated("knorm", 1.0, 120, measure) for measure in BOTH]
     parts = {
@@ -390,6 +421,17 @@ def page() -> str:
         "gains": _gains(),
         "ways": _ways(),
         "misclassified": _misclassified(),
+        "as_printed": as_printed(simulated, EPSILONS, (40, 120, 200)),
+        "printed_ahead": str(printed_ahead),
+        "printed_behind": str(printed_behind),
+        "sweep": sweep_table(),
+        "choice": choice_table(),
+        "sweep_probabilities": f"{gains['probabilities_true']:.2f}",
+        "sweep_difficulties": f"{gains['difficulties_true']:.2f}",
+        "sweep_misclassified": f"{100 * gains['misclassification']:.1f}",
+        "t_against_normal": f"{student_t.ppf(0.975, 49) / 1.96:.3f}",
+        "told": _told(),
+        "second": _real("simulated 212 x 27"),
         "epm": _real("EPM"),
         "fraction": _real("fraction"),
         "audit": _audit(),
@@ -410,10 +452,15 @@ def page() -> str:
         "largest_gap": f"{max(abs(row.mean) for row in gaps):.0e}",
         "knorm_probabilities": _with(knorm[0]),
         "knorm_difficulties": _with(knorm[1]),
-        "seconds": seconds["seconds"],
-        "audit_objective": next(
-            row["found"] for row in audit_rows() if row["setting"].startswith("9 items, 1")
-        ),
+        **{f"seconds_{method}": spent for method, spent in seconds.items()},
+        **{
+            f"audit_objective{name}": next(
+                row["found"]
+                for row in audit_rows()
+                if row["setting"] == f"9 items, 1 learner, penalty {penalty:g}"
+            )
+            for name, penalty in (("", PENALTY), ("_printed", PRINTED_PENALTY))
+        },
         "objective_difficulties": f"{simulated('objective', 1.0, 120, 'difficulties_true').mean:.2f}",
         "statistics_difficulties": f"{simulated('statistics', 1.0, 120, 'difficulties_true').mean:.2f}",
         "epm_objective_small": _real_mean("EPM", "objective", 21, "nonprivate"),
@@ -421,9 +468,12 @@ def page() -> str:
         "epm_knorm_small": _real_mean("EPM", "knorm", 21, "noiseless"),
         "epm_knorm_large": _real_mean("EPM", "knorm", 62, "noiseless"),
         "epm_knorm": _real_mean("EPM", "knorm", 62, "nonprivate"),
-        "epm_knorm_2": _real_mean("EPM", "knorm:ability-sd=2", 62, "nonprivate"),
+        "epm_knorm_told": _real_mean("EPM", "knorm:ability-sd=1", 62, "nonprivate"),
         "fraction_knorm": _real_mean("fraction", "knorm", 536, "nonprivate"),
-        "fraction_knorm_2": _real_mean("fraction", "knorm:ability-sd=2", 536, "nonprivate"),
+        "fraction_knorm_told": _real_mean("fraction", "knorm:ability-sd=1", 536, "nonprivate"),
+        "second_objective_small": _real_mean("simulated 212 x 27", "objective", 71, "nonprivate"),
+        "second_objective_large": _real_mean("simulated 212 x 27", "objective", 212, "nonprivate"),
+        "second_statistics_large": _real_mean("simulated 212 x 27", "statistics", 212, "nonprivate"),
         "fraction_objective": _real_mean("fraction", "objective", 536, "nonprivate"),
     }
     return fill("dp_rasch", parts)

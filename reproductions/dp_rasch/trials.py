@@ -13,22 +13,28 @@ from scipy.special import expit
 
 from reproductions.dp_rasch.baselines import gradients, spectral
 from understudy.core.privacy.noise import seeded_noise
+from understudy.exams.agreement import Agreement
 from understudy.exams.difficulties import DifficultiesOptions, plan
-from understudy.exams.estimators.joint import PENALTY, estimate_ability, fit_joint
+from understudy.exams.estimators.joint import PENALTY, PRINTED_PENALTY, estimate_ability, fit_joint
 from understudy.exams.estimators.noisy_totals import estimate_difficulties
 from understudy.exams.estimators.published import objective, statistics
 from understudy.exams.responses import Responses
 from understudy.exams.simulate import Exam, Sitting
-from understudy.exams.totals_mechanism import NoisyTotals
+from understudy.exams.totals_mechanism import NoisyAgreement, NoisyTotals
 
 Floats = NDArray[np.float64]
 Measures = dict[str, float]
 
 # How a student's ability is found from difficulties. The product's way: the posterior under
-# abilities N(0, 1). The seed's way (section 3): the joint fit's own objective, penalty 0.01.
+# normal abilities. The seed's way (section 3): the joint fit's own objective, with its penalty.
 POSTERIOR = "posterior"
 REESTIMATED = "reestimated"
 WAYS = (POSTERIOR, REESTIMATED)
+
+# The correlation with the probabilities of the joint fit, abilities and all (the seed's Figure 2, third line).
+GLOBAL = "probabilities_global"
+# The two methods of the seed, whose probabilities are compared with each other as well.
+EACH_OTHER = ("objective", "statistics")
 
 # Cells along each axis of the histogram of probabilities (the seed's Figure 6).
 N_BINS = 20
@@ -38,21 +44,23 @@ N_BINS = 20
 class Fitted:
     """What a method gives: difficulties, and their standard errors (0 where it has none).
 
-    `centre` and `ability_sd` say where on the scale abilities are, and how much they differ.
+    `centre` and `ability_sd` say where on the scale abilities are, and how much they differ; `penalty` is that
+    of re-estimated abilities.
     """
 
     difficulty: Floats
     standard_error: Floats
     centre: float = 0.0
     ability_sd: float = 1.0
+    penalty: float = PENALTY
 
     @classmethod
-    def exactly(cls, difficulty: Floats) -> Fitted:
+    def exactly(cls, difficulty: Floats, penalty: float = PENALTY) -> Fitted:
         """Difficulties of a method that does not say how sure they are."""
-        return cls(difficulty, np.zeros(len(difficulty)))
+        return cls(difficulty, np.zeros(len(difficulty)), penalty=penalty)
 
     @classmethod
-    def adrift(cls, difficulty: Floats) -> Fitted:
+    def adrift(cls, difficulty: Floats, penalty: float = PENALTY) -> Fitted:
         """Difficulties of a joint fit with noise, whose common place on the scale is lost.
 
         Only the penalty holds the scale: summing equation 6's derivatives over everything, noise b
@@ -60,17 +68,22 @@ class Fitted:
         epsilon 1. Their median is the best guess of the zero that anybody has; with it,
         abilities N(0, 1) can be used with published difficulties at all.
         """
-        return cls(difficulty, np.zeros(len(difficulty)), float(np.median(difficulty)))
+        centre = float(np.median(difficulty))
+        return cls(difficulty, np.zeros(len(difficulty)), centre, penalty=penalty)
 
 
 @dataclass(frozen=True)
 class Method:
-    """A method of the study: how it fits, the way its authors find abilities, and its fit without noise."""
+    """A method of the study: how it fits, the way its authors find abilities, and its fit without noise.
+
+    A `slow` one takes many times as long as the others, so that fewer bootstrap samples are fitted with it.
+    """
 
     name: str
     fit: Callable[[Responses, float, np.random.Generator], Fitted]
     way: str
     noiseless: str | None = None
+    slow: bool = False
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,7 +97,7 @@ class Outcome:
 
 
 def _measured(
-    name: str, ability_sd: float = 1.0
+    name: str, ability_sd: float | str = "estimate"
 ) -> Callable[[Responses, float, np.random.Generator], Fitted]:
     def fit(responses: Responses, epsilon: float, rng: np.random.Generator) -> Fitted:
         measurement = plan(
@@ -93,22 +106,33 @@ def _measured(
             responses.n_learners,
         ).measurement
         assert measurement is not None
-        return _estimated(measurement.measure(responses.totals(), seeded_noise(rng)), ability_sd)
+        return _estimated(measurement.release(responses, seeded_noise(rng)), ability_sd)
 
     return fit
 
 
-def _estimated(totals: NoisyTotals, ability_sd: float) -> Fitted:
-    found = estimate_difficulties(totals, ability_sd)
-    return Fitted(found.difficulty, found.standard_error, ability_sd=ability_sd)
+def _estimated(totals: NoisyTotals, ability_sd: float | str) -> Fitted:
+    found = estimate_difficulties(totals, ability_sd if isinstance(ability_sd, float) else None)
+    return Fitted(found.difficulty, found.standard_error, ability_sd=found.ability_sd)
 
 
-def _objective(responses: Responses, epsilon: float, rng: np.random.Generator) -> Fitted:
-    return Fitted.adrift(objective(responses, epsilon, rng).difficulty)
+def _objective(
+    responses: Responses, epsilon: float, rng: np.random.Generator, *, penalty: float = PENALTY
+) -> Fitted:
+    return Fitted.adrift(objective(responses, epsilon, rng, penalty=penalty).difficulty, penalty)
 
 
-def _statistics(responses: Responses, epsilon: float, rng: np.random.Generator) -> Fitted:
-    return Fitted.adrift(statistics(responses, epsilon, rng).difficulty)
+def _statistics(
+    responses: Responses,
+    epsilon: float,
+    rng: np.random.Generator,
+    *,
+    penalty: float = PENALTY,
+    clamp: bool = True,
+) -> Fitted:
+    return Fitted.adrift(
+        statistics(responses, epsilon, rng, penalty=penalty, clamp=clamp).difficulty, penalty
+    )
 
 
 def _gradients(responses: Responses, epsilon: float, rng: np.random.Generator) -> Fitted:
@@ -119,39 +143,51 @@ def _spectral(responses: Responses, epsilon: float, rng: np.random.Generator) ->
     return Fitted.exactly(spectral(responses, epsilon, seeded_noise(rng)).difficulty)
 
 
-def _joint(responses: Responses) -> Fitted:
-    """The seed's difficulties without noise (equation 6, penalty 0.01)."""
+def _joint(responses: Responses, penalty: float = PENALTY) -> Fitted:
+    """The seed's difficulties without noise (equation 6)."""
     right = responses.correct
-    fit = fit_joint(right.sum(axis=1, dtype=np.int64), right.sum(axis=0, dtype=np.int64))
-    return Fitted.exactly(fit.difficulty)
+    by_learner, by_item = (right.sum(axis=axis, dtype=np.int64) for axis in (1, 0))
+    return Fitted.exactly(fit_joint(by_learner, by_item, penalty=penalty).difficulty, penalty)
 
 
-def _totals(responses: Responses, ability_sd: float = 1.0) -> Fitted:
+def _totals(responses: Responses, ability_sd: float | str = "estimate") -> Fitted:
     """The estimator of `knorm` on exact totals."""
     totals = responses.totals()
     right, answered = totals.correct.astype(np.float64), totals.answered.astype(np.float64)
-    return _estimated(NoisyTotals(right, answered, np.zeros((2, 2)), totals.n_learners), ability_sd)
+    agreement = None
+    if ability_sd == "estimate":
+        exact = Agreement.of(responses.correct, complete=True)
+        agreement = NoisyAgreement(float(exact.whole), 0.0, exact.fewest)
+    return _estimated(
+        NoisyTotals(right, answered, np.zeros((2, 2)), totals.n_learners, agreement), ability_sd
+    )
 
 
 # Fits without noise, by name, and the way to abilities that goes with each.
 NOISELESS: dict[str, tuple[Callable[[Responses], Fitted], str]] = {
     "joint": (_joint, REESTIMATED),
+    "joint:printed": (partial(_joint, penalty=PRINTED_PENALTY), REESTIMATED),
     "totals": (_totals, POSTERIOR),
-    "totals:ability-sd=2": (partial(_totals, ability_sd=2.0), POSTERIOR),
+    "totals:ability-sd=1": (partial(_totals, ability_sd=1.0), POSTERIOR),
 }
 
-# Of the two later methods' papers neither says how a student finds an ability: they get the way
-# that gives them the better probabilities.
+_PRINTED_OBJECTIVE = partial(_objective, penalty=PRINTED_PENALTY)
+_PRINTED_STATISTICS = partial(_statistics, penalty=PRINTED_PENALTY, clamp=False)
+
+# The published methods as their authors' program runs them, and as the paper prints them. Of the two later methods'
+# papers neither says how a student finds an ability: they get the way that gives them the better probabilities.
 METHODS = {
     method.name: method
     for method in (
-        Method("knorm", _measured("knorm"), POSTERIOR, "totals"),
-        Method("gaussian", _measured("gaussian"), POSTERIOR, "totals"),
+        Method("knorm", _measured("knorm"), POSTERIOR, "totals", slow=True),
+        Method("gaussian", _measured("gaussian"), POSTERIOR, "totals", slow=True),
         Method("objective", _objective, REESTIMATED, "joint"),
         Method("statistics", _statistics, REESTIMATED, "joint"),
         Method("gradients", _gradients, POSTERIOR),
         Method("spectral", _spectral, POSTERIOR),
-        Method("knorm:ability-sd=2", _measured("knorm", 2.0), POSTERIOR, "totals:ability-sd=2"),
+        Method("knorm:ability-sd=1", _measured("knorm", 1.0), POSTERIOR, "totals:ability-sd=1", slow=True),
+        Method("objective:printed", _PRINTED_OBJECTIVE, REESTIMATED, "joint:printed"),
+        Method("statistics:printed", _PRINTED_STATISTICS, REESTIMATED, "joint:printed"),
     )
 }
 
@@ -168,7 +204,7 @@ def chances(fitted: Fitted, correct: NDArray[np.int8], way: str) -> Floats:
     """Each student's success probabilities, from their own complete answers and the difficulties."""
     if way == POSTERIOR:
         return posterior_chances(fitted, correct)
-    ability = estimate_ability(correct, fitted.difficulty, penalty=PENALTY)
+    ability = estimate_ability(correct, fitted.difficulty, penalty=fitted.penalty)
     return np.asarray(expit(ability[:, None] - fitted.difficulty[None, :]))
 
 
@@ -273,7 +309,7 @@ def simulated_trial(
     both = np.asarray(expit(together.ability[:, None] - together.difficulty[None, :]))
     outcomes = [
         Outcome("global", None, judge.compared(both)),
-        Outcome("re-estimated", None, judge.compared(judge.seeds)),
+        Outcome("re-estimated", None, judge.compared(judge.seeds) | {GLOBAL: correlation(judge.seeds, both)}),
         Outcome("true model", None, {"misclassification": misclassification(sitting.chances, judge.answers)}),
         *(judge.outcome(name, None, judge.noiseless(name)) for name in ("joint", "totals")),
     ]
@@ -282,6 +318,7 @@ def simulated_trial(
             noise = child(seed, *key, _PLACES[name], round(1000 * epsilon))
             fitted = METHODS[name].fit(sitting.responses, epsilon, noise)
             outcomes.append(judge.outcome(name, epsilon, fitted))
+        outcomes += judge.each_other(epsilon)
     return outcomes
 
 
@@ -307,7 +344,7 @@ def real_trial(
         noise = child(seed, *key, _PLACES[name], round(1000 * epsilon))
         fitted = METHODS[name].fit(sample, epsilon, noise)
         outcomes.append(judge.outcome(name, epsilon, fitted, pairs=True))
-    return outcomes
+    return [*outcomes, *judge.each_other(epsilon)]
 
 
 class _Judge:
@@ -321,6 +358,7 @@ class _Judge:
         self.responses, self.answers, self.sitting = responses, answers, sitting
         self._fits: dict[str, Fitted] = {}
         self._chances: dict[tuple[str, str], Floats] = {}
+        self._published: dict[tuple[str, float | None], Floats] = {}
         self.truth = None if sitting is None else sitting.chances
         self.seeds = self._without_noise("joint", REESTIMATED)
 
@@ -331,7 +369,7 @@ class _Judge:
         return self._fits[name]
 
     def outcome(self, name: str, epsilon: float | None, fitted: Fitted, *, pairs: bool = False) -> Outcome:
-        """All measures of a fit, with the abilities found in each way.
+        """All measures of a fit, with the abilities found in each way; on real classes in the method's own.
 
         The method's own way has the plain name, the other one says which it is.
         """
@@ -339,7 +377,7 @@ class _Judge:
         if self.sitting is not None:
             measures["difficulties_true"] = correlation(fitted.difficulty, self.sitting.difficulty)
         histogram = None
-        for way in WAYS:
+        for way in WAYS if self.sitting is not None else (way_of(name),):
             chance = chances(fitted, self.responses.correct, way)
             found = self.compared(chance) | {"probabilities_nonprivate": correlation(chance, self.seeds)}
             counterpart = METHODS[name].noiseless if name in METHODS else None
@@ -349,8 +387,17 @@ class _Judge:
                 if pairs and way == way_of(name):
                     histogram = joint_histogram(chance, exact)
             own = way == way_of(name)
+            if own and name in EACH_OTHER:
+                self._published[name, epsilon] = chance
             measures |= {measure if own else f"{measure}_{way}": value for measure, value in found.items()}
         return Outcome(name, epsilon, measures, histogram)
+
+    def each_other(self, epsilon: float) -> list[Outcome]:
+        """The published methods against each other, if both were tried (the seed's Figure 5)."""
+        first, second = (self._published.get((name, epsilon)) for name in EACH_OTHER)
+        if first is None or second is None:
+            return []
+        return [Outcome(" with ".join(EACH_OTHER), epsilon, {"probabilities": correlation(first, second)})]
 
     def compared(self, chance: Floats) -> Measures:
         """Against the truth, and against answers."""

@@ -114,7 +114,7 @@ def second_order(log: Interactions, state: int) -> Floats:
 def outcome_counts(log: Interactions) -> Floats:
     """Failures (first row) and successes (second row) of each action, a learner's adding to 1."""
     weight = np.repeat(1.0 / np.maximum(log.lengths, 1), log.lengths)
-    code = log.outcome.astype(np.int64) * log.n_actions + log.action
+    code = log.success.astype(np.int64) * log.n_actions + log.action
     return totals(code, weight, 2 * log.n_actions).reshape(2, log.n_actions)
 
 

@@ -49,7 +49,7 @@ COLUMNS = ("method", "group", "attack", "members", "same condition", "in the log
 def with_condition(log: Interactions, condition: Flags, rng: np.random.Generator) -> Interactions:
     """The log in which learners with the condition fail more often and stay less long at an action."""
     has = condition[log.learner]
-    outcome = np.where(has & (rng.random(log.n_rows) < FAILS), 0, log.outcome).astype(np.int8)
+    outcome = np.where(has & (rng.random(log.n_rows) < FAILS), 0, log.success).astype(np.int8)
     again = np.append(False, log.action[1:] == log.action[:-1])
     again[log.offsets[:-1]] = False
     kept = ~(has & again & (rng.random(log.n_rows) < GIVES_UP))

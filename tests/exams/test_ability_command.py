@@ -10,6 +10,7 @@ import pytest
 from tests.exams.support.made_difficulties import make_difficulties, write_difficulties
 from tests.support.command import run
 from understudy.core.privacy.guarantee import Guarantee
+from understudy.exams.ability import reestimated
 from understudy.exams.posterior import abilities
 from understudy.exams.responses import Responses
 from understudy.exams.student_page import read_strings
@@ -49,6 +50,39 @@ def test_one_student_with_two_columns(room):
     assert content["students"][0]["ability"] == pytest.approx(found.ability[0], abs=1e-12)
     assert [one["item"] for one in content["chances"]] == NAMES
     assert content["chances"][3]["stands_out"] == "surprisingly passed"
+
+
+def test_the_published_estimate_on_request(room):
+    (room / "mine.csv").write_text("Item;Correct\nTask 1;1\nTask 2;1\nTask 3;0\nTask 4;0\n")
+    command = ("ability", "difficulties.json", "--answers", "mine.csv", "--estimate", "published")
+    done = run(*command, cwd=room)
+    assert done.returncode == 0, done.stderr
+    assert "re-estimated as published, with a penalty of 0.02" in " ".join(done.stdout.split())
+    responses = Responses.from_matrix([[1, 1, 0, 0]], NAMES)
+    for more, penalty in (((), 0.02), (("--penalty", "0.5"), 0.5)):
+        content = json.loads(run(*command, *more, "--json", cwd=room).stdout)
+        found = reestimated(MADE, responses, penalty)
+        assert (content["estimate"], content["penalty"]) == ("published", penalty)
+        assert content["students"][0]["ability"] == pytest.approx(found.ability[0], abs=1e-12)
+        assert content["students"][0]["low"] is None
+        assert content["chances"][0]["chance_by_other_answers"] is None
+    # That of the difficulties, where they were fitted with one.
+    fitted = replace(MADE, provenance={"penalty": {"value": 3.0, "source": "given"}})
+    write_difficulties(room / "fitted.json", fitted)
+    content = json.loads(run("ability", "fitted.json", *command[2:], "--json", cwd=room).stdout)
+    assert content["penalty"] == 3.0
+
+
+def test_the_published_estimate_knows_no_guesses_and_the_posterior_no_penalty(room):
+    (room / "mine.csv").write_text("Item;Correct\nTask 1;1\nTask 2;1\nTask 3;0\nTask 4;0\n")
+    write_difficulties(room / "guessed.json", make_difficulties((-2.0, -0.5, 0.4, 2.2), 0.2, guess=0.25))
+    done = run("ability", "guessed.json", "--answers", "mine.csv", "--estimate", "published", cwd=room)
+    assert done.returncode == 2
+    assert "which it does not know" in " ".join(done.stderr.split())
+    for options in (("--penalty", "0.02"), ("--estimate", "published", "--penalty", "0")):
+        done = run("ability", "difficulties.json", "--answers", "mine.csv", *options, cwd=room)
+        assert done.returncode == 2
+        assert "Hint:" in done.stderr
 
 
 def test_a_sheet_and_a_list_give_the_same_table(room):

@@ -8,6 +8,8 @@ import pytest
 from scipy import integrate, optimize, special, stats
 
 from tests.exams.support.made_difficulties import make_difficulties
+from understudy.exams.ability import reestimated
+from understudy.exams.estimators.joint import PENALTY, fit_joint
 from understudy.exams.posterior import abilities, at_least, slope
 from understudy.exams.responses import Responses
 from understudy.exams.simulate import Exam
@@ -88,6 +90,44 @@ def test_posteriors_are_those_of_adaptive_integration(difficulty, errors, mean, 
         lambda b: at_least(np.array([[chance(item, b) for item in made.items]]), found.needed)[0]
     )
     assert found.passing[0] == pytest.approx(passing, abs=1e-7)
+
+
+@pytest.mark.parametrize("penalty", [0.01, 0.02, 1.0])
+def test_published_estimates_minimise_the_papers_objective(penalty):
+    """Equation 6 in one ability, by a general minimiser; passing by its sum over all outcomes."""
+    made = make_difficulties((-2.5, -0.4, 0.3, 1.2, 4.0), (0.1, 0.5, 1.5, None, 0.2), mean=0.7, sd=0.6)
+    rows = [[1, 1, 1, 1, 1], [0, 0, 0, 0, 0], [1, 0, -1, 1, 0], [-1, -1, -1, -1, 1], [0, 1, 1, 0, 0]]
+    found = reestimated(made, Responses.from_matrix(rows, [item.name for item in made.items]), penalty, 0.6)
+    difficulty = np.array([item.difficulty for item in made.items])
+    for n, row in enumerate(rows):
+        answered = np.array(row) >= 0
+        hard, right = difficulty[answered], sum(answer for answer in row if answer > 0)
+
+        def objective(b, hard=hard, right=right):
+            return np.logaddexp(0, b - hard).sum() - right * b + penalty / 2 * b**2
+
+        best = optimize.minimize_scalar(
+            objective, bounds=(-300, 300), options={"xatol": 1e-10}, method="bounded"
+        )
+        assert found.ability[n] == pytest.approx(best.x, abs=1e-5)
+        chances = 1 / (1 + np.exp(difficulty - best.x))
+        np.testing.assert_allclose(found.chances[n], chances, atol=1e-6)
+        passing = sum(
+            np.prod(np.where(outcome, chances, 1 - chances))
+            for outcome in itertools.product((0, 1), repeat=5)
+            if sum(outcome) >= 3
+        )
+        assert found.passing[n] == pytest.approx(passing, abs=1e-5)
+    assert np.isnan(found.low).all()
+
+
+def test_published_estimates_of_the_joint_fit_are_its_own_abilities():
+    """Their Experiment 1, exactly: the joint fit and a student at home solve the same equation."""
+    correct = Exam(60, 8).simulate(np.random.default_rng(3)).responses.correct
+    fit = fit_joint(correct.sum(axis=1), correct.sum(axis=0))
+    made = make_difficulties(tuple(fit.difficulty), None)
+    found = reestimated(made, Responses.from_matrix(correct, [item.name for item in made.items]), PENALTY)
+    np.testing.assert_allclose(found.ability, fit.ability, atol=1e-7)
 
 
 @pytest.mark.parametrize("n_items", [1, 2, 5, 9])

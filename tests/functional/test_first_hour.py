@@ -244,7 +244,7 @@ def test_9_an_exam_sheet_is_given_to_the_log_reader(desk):
     desk.types(desk.follows(seen))
 
 
-def test_10_keystrokes_and_activity_are_given_to_the_log_reader(desk):
+def test_10_keystrokes_are_given_to_the_log_reader_and_a_log_without_outcomes_to_that_of_exams(desk):
     typed = [
         f"{who},{130 * n + 37 * (n % 7)},{'abcdefgh'[n % 8]}" for n, (who, *_) in enumerate(rows(14, 400))
     ]
@@ -252,12 +252,12 @@ def test_10_keystrokes_and_activity_are_given_to_the_log_reader(desk):
     seen = desk.types("understudy release typing.csv -o bundle", code=3)
     assert "the file seems to be keystrokes" in seen
     desk.types(desk.follows(seen) + " --min-characters 5")
-    moodle = [f'"{at:%d/%m/%y, %H:%M}",{who},Course viewed' for who, _, _, at in ROWS]
+    moodle = [f'"{at:%d.%m.%y, %H:%M}",{who},Course viewed' for who, _, _, at in ROWS]
     desk.has("moodle.csv", "\n".join(["Time,User full name,Event name", *moodle]).encode())
-    for command in ("inspect moodle.csv", "difficulties moodle.csv -o d.json"):
-        seen = desk.types(f"understudy {command}", code=3)
-        assert "the file seems to be a log of activity without outcomes" in seen
-        assert desk.follows(seen).startswith("understudy cohort build moodle.csv --scores SCORES")
+    seen = desk.types("understudy difficulties moodle.csv -o d.json", code=3)
+    assert "the file seems to be a log of actions without outcomes" in seen
+    assert desk.follows(seen) == "understudy inspect moodle.csv"
+    assert fact(desk.types(desk.follows(seen)), "success rate") == "no outcomes"
 
 
 def test_11_a_log_is_given_to_the_reader_of_keystrokes(desk):
@@ -326,10 +326,9 @@ def test_14_moodles_log_in_the_language_of_the_school(desk, language):
     rows = sorted(ROWS, key=lambda row: row[3])
     lines = [f"{at:%d.%m.%y, %H:%M};{who};-;{what};Test;Versuch" for who, what, _, at in rows]
     desk.has("moodle.csv", "\n".join([header, *lines]).encode())
-    seen = desk.types("understudy inspect moodle.csv", code=3)
-    assert "is the learner" not in seen
-    assert "Such a log cannot be released yet; a summary of learners' habits can" in seen
-    assert desk.follows(seen).startswith("understudy cohort build moodle.csv --scores SCORES")
+    seen = desk.types("understudy inspect moodle.csv")
+    assert f"learner = {learner}, action = {action}, time = " in seen
+    assert fact(seen, "success rate") == "no outcomes"
     # With grades it is a log of attempts.
     graded = [f"{line};{int(row[2])}" for line, row in zip(lines, rows, strict=True)]
     desk.has("graded.csv", "\n".join([f"{header};Bewertung", *graded]).encode())

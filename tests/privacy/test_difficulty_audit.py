@@ -18,9 +18,7 @@ from reproductions.dp_rasch.audit import (
     BREAKS,
     HOLDS,
     choice_loss,
-    empirical_audit,
-    epsilon_lower_bound,
-    objective_loss,
+    clamped_statistics_loss,
     revealed_scores,
     run_audit,
     statistics_loss,
@@ -31,8 +29,10 @@ from reproductions.dp_rasch.density import (
     log_density,
     log_ratio,
     objective_draws,
+    objective_loss,
     release_difficulties,
 )
+from reproductions.dp_rasch.worst_pairs import empirical_audit, epsilon_lower_bound
 from understudy.core.privacy.noise import seeded_noise
 from understudy.exams.estimators.joint import fit_joint
 
@@ -259,6 +259,22 @@ def test_the_statistics_are_caught_by_runs():
     assert audited.claimed < audited.found < statistics_loss(3, 1.0)
 
 
+def test_clamped_statistics_lose_twice_epsilon_all_the_same():
+    """Against the atoms of the authors' program, counted: everything at its upper end, before and after the change."""
+    assert clamped_statistics_loss(20, 40, 1.0) == pytest.approx(2.0, rel=1e-12)
+    assert clamped_statistics_loss(3, 1, 0.5) == pytest.approx(1.0, rel=1e-12)
+    rng = np.random.default_rng(5)
+    n_runs, n_items, n_learners = 400_000, 2, 2
+    rates = []
+    for score, totals in ((2, 1), (0, 0)):
+        noisy = score + rng.laplace(0, n_items / 1.0, n_runs)
+        by_item = totals + rng.laplace(0, n_items / 1.0, (n_runs, n_items))
+        released = np.clip(noisy, 0, n_items), np.clip(by_item, 0, n_learners)
+        rates.append(np.mean((released[0] == n_items) & (released[1] == n_learners).all(axis=1)))
+    error = math.sqrt(sum((1 - rate) / (rate * n_runs) for rate in rates))
+    assert abs(math.log(rates[0] / rates[1]) - clamped_statistics_loss(n_items, n_learners, 1.0)) < 5 * error
+
+
 def test_a_mechanism_that_is_none():
     with pytest.raises(ValueError, match="cube, hexagon"):
         empirical_audit("sphere")
@@ -306,7 +322,7 @@ def test_the_whole_audit():
     assert {found.verdict for found in findings} == {BREAKS, HOLDS}
     assert all((found.found > found.claimed) == (found.verdict == BREAKS) for found in findings)
     assert len(verdicts) == len(findings)
-    assert len(told) == 2 + 1 + 1 + 7
+    assert len(told) == 2 * (2 + 1) + 1 + 7
     holding = [found.mechanism for found in findings if found.verdict == HOLDS]
     assert holding == [
         "private choice of the penalty, errors divided by the number of items",

@@ -61,6 +61,21 @@ def test_no_sum_loses_more_than_its_share_and_all_of_them_nearly_that(epsilon, l
     assert least * claimed < measured <= claimed
 
 
+def test_without_outcomes_the_rest_has_the_whole_budget():
+    rho = budget(8.0, 1e-6)
+    found = losses([log.without_outcomes().declare() for log in logs()])
+    shares = {
+        name: share
+        for name, share in {**SHARES, **MANY_ROUNDS}.items()
+        if not any(word in name for word in ("slopes", "curvature", "abilities", "successes", "practice"))
+    }
+    draws = [*(name for name in CHAIN if name in shares), "staying"]
+    limits = [rho * shares[name] / sum(shares.values()) / draws.count(name) for name in draws]
+    assert len(found) == len(limits)
+    assert (found <= limits).all()
+    assert 0.8 * rho < found.sum() <= rho
+
+
 def test_an_order_is_paid_for_by_all_others():
     rho = budget(8.0, 1e-6)
     found = losses([in_order(log) for log in logs()])

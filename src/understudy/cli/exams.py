@@ -253,7 +253,7 @@ def _print_abilities(report: AbilityReport) -> None:
                         if row["ability"] is None
                         else [
                             f"{row['ability']:.2f}",
-                            f"{row['low']:.2f} to {row['high']:.2f}",
+                            "–" if row["low"] is None else f"{row['low']:.2f} to {row['high']:.2f}",
                             f"{100 * row['pass_chance']:.0f} %",
                         ]
                     ),

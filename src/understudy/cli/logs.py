@@ -340,19 +340,15 @@ def _print_inspection(found: Inspection) -> None:
     else:
         typer.echo("No column looks like a name, e-mail address, phone or student number, or IP address.")
     shares = found.uniqueness
+    kinds = dict.fromkeys(share.points for share in shares)
+    by_k: dict[int, list[str]] = {}
+    for share in shares:
+        interval = f"{100 * share.low:.1f}–{100 * share.high:.1f} %"
+        by_k.setdefault(share.k, []).extend((f"{100 * share.share:.1f} %", interval))
     print_table(
         f"Share of learners singled out by k random points (95 % interval, {counted(shares[0].n_targets, 'learner')})",
-        ["k", "by action", "interval", "by action and outcome", "interval"],
-        [
-            [
-                str(a.k),
-                f"{100 * a.share:.1f} %",
-                f"{100 * a.low:.1f}–{100 * a.high:.1f} %",
-                f"{100 * b.share:.1f} %",
-                f"{100 * b.low:.1f}–{100 * b.high:.1f} %",
-            ]
-            for a, b in zip(shares[: len(shares) // 2], shares[len(shares) // 2 :], strict=True)
-        ],
+        ["k", *(title for kind in kinds for title in (f"by {kind}", "interval"))],
+        [[str(k), *cells] for k, cells in by_k.items()],
     )
 
 
@@ -382,14 +378,19 @@ def _print_audit(found: Audit) -> None:
         f"(simultaneous interval {100 * risk.found_low:.1f}–{100 * risk.found_high:.1f} %; "
         f"by luck alone up to {100 * found.chance.found_high:.1f} %)."
     )
-    typer.echo(
-        f"Attribute attack: advantage {found.attribute.advantage:+.3f} over the baseline "
-        f"({found.attribute.low:+.3f} to {found.attribute.high:+.3f})."
-    )
+    if found.attribute is not None:
+        typer.echo(
+            f"Attribute attack: advantage {found.attribute.advantage:+.3f} over the baseline "
+            f"({found.attribute.low:+.3f} to {found.attribute.high:+.3f})."
+        )
     print_table(
         "Utility",
         ["metric", "value", "best", "meaning"],
-        [[m.name, f"{found.utility[m.name]:.3f}", f"{m.best:g}", m.meaning] for m in METRICS],
+        [
+            [m.name, f"{found.utility[m.name]:.3f}", f"{m.best:g}", m.meaning]
+            for m in METRICS
+            if m.name in found.utility
+        ],
     )
 
 
@@ -462,7 +463,7 @@ def _explain(
             [
                 "*" * (each.risk.epsilon == asked) + "!" * too_much,
                 *each.risk.cells(),
-                *(_cell(each.of(use), use) if use in each.foreseen else "in order" for use in USES),
+                *(_cell(each.of(use), use) if use in each.foreseen else _NOT_FORESEEN[use] for use in USES),
                 f"x {each.rows_factor:.1f}",
             ]
             for each, too_much in zip(forecasts, over, strict=True)
@@ -494,6 +495,10 @@ def _explain(
     typer.echo(
         "Keep this inside: it tells how many rows and actions the log has, and no guarantee covers that."
     )
+
+
+# Why there is no forecast of a use.
+_NOT_FORESEEN: dict[Use, str] = {"difficulties": "no outcomes", "steps": "in order"}
 
 
 def _percent(error: float, use: Use) -> str:

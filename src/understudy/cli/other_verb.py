@@ -1,4 +1,4 @@
-"""The verb that a file is for, where it was given to the wrong one: an exam sheet, a log, keystrokes, activity.
+"""The verb that a file is for, where it was given to the wrong one: an exam sheet, a log, keystrokes.
 
 The readers themselves decide: a file that another job reads as it is, is a file of that job. They are asked
 only after the verb's own reader has refused the file.
@@ -11,7 +11,6 @@ import shlex
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from understudy.core.files.columns import KNOWN_NAMES, plain
 from understudy.errors import DataError, UnderstudyError
 
 # Errors of readers about what a file is, as opposed to a cell of it.
@@ -29,13 +28,16 @@ _FEWEST_ITEMS = 3
 
 def verb_for(error: UnderstudyError, arguments: Sequence[str]) -> tuple[str, str] | None:
     """What the file of an error is, and the command that it is for; None where no other verb would read it."""
-    if error.code not in _NOT_OF_THIS_JOB or "declare" in error.fields or len(arguments) < 2:
+    if error.code not in _NOT_OF_THIS_JOB or len(arguments) < 2:
         return None
     path = next((path for path in map(Path, arguments) if error.message.startswith(f"{path.name}:")), None)
     if path is None or not path.is_file():
         return None
     for verbs, look in _JOBS.items():
-        if arguments[0] in verbs or (look is _activity and "outcome" in error.fields.get("suggested", ())):
+        # A column that is suggested is an answer, unless every column is one of keystrokes.
+        answered = "declare" in error.fields and look is not _keystrokes
+        asked = look is _without_outcomes and "outcome" in error.fields.get("suggested", ())
+        if arguments[0] in verbs or answered or asked:
             continue
         with contextlib.suppress(UnderstudyError):
             if (found := look(path)) is not None:
@@ -85,30 +87,14 @@ def _log(path: Path) -> _Found:
     return "a log of actions", "inspect {file}"
 
 
-def _activity(path: Path) -> _Found:
-    """A log of who was active when, without outcomes: what habits are made of."""
-    from understudy.core.events.reading import sniff
-    from understudy.core.files.delimited import guess_separator, header_names
-    from understudy.core.files.source import decode, first_lines, open_source
-    from understudy.core.files.workbooks import read_workbook
+def _without_outcomes(path: Path) -> _Found:
+    """A log that has no outcomes, and so no difficulties."""
+    from understudy.logs.reading import read_log
 
-    source = open_source(path)
-    format = sniff(source)[0]
-    if format == "excel":
-        header: Sequence[str] = read_workbook(source).names
-    elif format in ("csv", "tsv"):
-        first = first_lines(decode(source, latin=True), 1)[0]
-        header = header_names(first, guess_separator(first))
-    else:
-        return None
-    names = {plain(name) for name in header}
-    has = {role: not names.isdisjoint(KNOWN_NAMES[role]) for role in ("learner", "time", "outcome")}
-    if not has["learner"] or not has["time"] or has["outcome"]:
-        return None
     return (
-        "a log of activity without outcomes, as Moodle writes it. Such a log cannot be released yet; a summary of "
-        "learners' habits can, which begins with cohort build",
-        "cohort build {file} --scores SCORES --schema SCHEMA --term-start DATE -o cohort.parquet",
+        None
+        if read_log(path).outcome is not None
+        else ("a log of actions without outcomes", "inspect {file}")
     )
 
 
@@ -117,5 +103,5 @@ _JOBS: dict[tuple[str, ...], Callable[[Path], _Found]] = {
     ("keystrokes",): _keystrokes,
     ("difficulties", "ability", "page"): _exam,
     ("inspect", "synthesize", "audit", "study", "release", "difficulties", "ability"): _log,
-    ("cohort",): _activity,
+    ("inspect", "synthesize", "audit", "study", "release"): _without_outcomes,
 }

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
+from scipy.special import expit
 
 from understudy.core.files.outcomes import PassMark, has_direction
 from understudy.core.files.words import counted
@@ -18,12 +19,16 @@ from understudy.core.pages.charts import Point, dots
 from understudy.core.pages.notebook import notebook_table
 from understudy.core.privacy.guarantee import Guarantee
 from understudy.errors import UsageError
+from understudy.exams.estimators.joint import PENALTY, estimate_ability
 from understudy.exams.formats.own_answers import Answers, read_answers
 from understudy.exams.formats.own_points import read_points
-from understudy.exams.posterior import PASS_MARK, Abilities, abilities, matched, usable
+from understudy.exams.posterior import PASS_MARK, Abilities, abilities, at_least, matched, n_needed, usable
 from understudy.exams.released_file import Difficulties
 from understudy.exams.responses import Responses
 from understudy.exams.totals_mechanism import Missing
+
+# How an ability is found from answers and difficulties.
+Estimate = Literal["posterior", "published"]
 
 
 @dataclass(frozen=True)
@@ -42,6 +47,29 @@ class AbilityOptions:
         "difficulties).",
     ] = None
     pass_mark: Annotated[float, "Share of the items that must be right to pass."] = PASS_MARK
+    estimate: Annotated[
+        Estimate,
+        "posterior: the mean ability under the file's distribution, with an interval; published: re-estimated as in "
+        "Steiner, Nyrnberg and Hansen (2019), for comparison, without one.",
+    ] = "posterior"
+    penalty: Annotated[
+        float | None,
+        f"For the published estimate, lambda of its penalty (default: that of the difficulties, else {PENALTY:g}).",
+    ] = None
+
+    def __post_init__(self) -> None:
+        if self.penalty is not None and self.estimate != "published":
+            raise UsageError(
+                "a penalty was given, but only the published estimate of an ability has one.",
+                hint="ask for that estimate, or leave the penalty out.",
+                settings=("estimate", "penalty"),
+            )
+        if self.penalty is not None and not 1e-4 <= self.penalty <= 100:
+            raise UsageError(
+                f"a penalty of {self.penalty:g} was asked for.",
+                hint=f"it is a number from 0.0001 to 100; {PENALTY:g} is the published program's.",
+                settings=("penalty",),
+            )
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,7 +79,7 @@ class AbilityReport:
     `given` are their answers to `abilities.items`, and `counted_as` what these count as, which differs where a
     blank is wrong; `reason` is the end of a sentence that says why. As long as one student's own answers are not
     complete (`n_to_enter`), no verdict is given, as on the student's page: whoever enters only what was right would be
-    told too much.
+    told too much. `penalty` is that of published estimates, which have no intervals, and None for posterior means.
     """
 
     abilities: Abilities
@@ -65,12 +93,15 @@ class AbilityReport:
     notes: tuple[str, ...]
     out: Path | None
     n_to_enter: int = 0
+    penalty: float | None = None
 
     def to_json(self) -> dict[str, Any]:
         """The report for machines."""
         found = self.abilities
         content: dict[str, Any] = {
             "guarantee_of_difficulties": str(self.guarantee),
+            "estimate": "posterior" if self.penalty is None else "published",
+            "penalty": self.penalty,
             "items": len(found.items),
             "left_out": list(found.left_out),
             "needed_to_pass": found.needed,
@@ -106,7 +137,7 @@ class AbilityReport:
         found = self.abilities
         chance, by_others = float(found.chances[0, item]), float(found.by_others[0, item])
         if found.points is None:
-            return {"chance": chance, "chance_by_other_answers": by_others}
+            return {"chance": chance, "chance_by_other_answers": None if np.isnan(by_others) else by_others}
         most = found.maxima[item]
         return {
             "points": most,
@@ -136,9 +167,15 @@ class AbilityReport:
         if found.points is not None:
             what = f"{found.needed:g} of {sum(found.maxima):g} points"
         lines.append(
-            f"Passing: at least {what} in another sitting. Intervals hold the ability with 95 % certainty."
+            f"Passing: at least {what} in another sitting. "
+            + (
+                "Intervals hold the ability with 95 % certainty."
+                if self.penalty is None
+                else f"Abilities are re-estimated as published, with a penalty of {self.penalty:g}: without intervals, "
+                "and as if the difficulties had no errors."
+            )
         )
-        if len(self.students) > 1 and found.points is None:
+        if len(self.students) > 1 and found.points is None and self.penalty is None:
             lines.append(
                 "As many right can be a slightly different ability: uncertain difficulties count less."
             )
@@ -168,14 +205,15 @@ class AbilityReport:
         table = pl.DataFrame({"learner": self.students, "answered": found.n_answered, **counts, **verdict})
         if self.n_to_enter:
             table = table.with_columns(pl.lit(None, pl.Float64).alias(name) for name in verdict)
-        return table
+        # The published estimate has no intervals.
+        return table.with_columns(pl.col("sd", "low", "high").fill_nan(None))
 
     def plot(self) -> Any:
         """The abilities with their intervals, as an altair chart; numbered, not named."""
-        found = self.abilities
         points = [
-            Point(str(k + 1), float(found.ability[k]), float(found.low[k]), float(found.high[k]))
-            for k in range(0 if self.n_to_enter else len(self.students))
+            Point(str(k + 1), row["ability"], row["low"], row["high"])
+            for k, row in enumerate(self.to_frame().to_dicts())
+            if not self.n_to_enter
         ]
         return dots(points, "ability, in log-odds").figure("Abilities of the students").chart
 
@@ -240,7 +278,11 @@ def ability(
         responses = replace(responses, points=tuple(known[name] for name in responses.items))
     wrong, reason = _blanks(options, released, given)
     counted_as = responses.missing_as_wrong() if wrong else responses
-    found = abilities(released, counted_as, options.pass_mark)
+    penalty = _penalty(options, released)
+    if penalty is None:
+        found = abilities(released, counted_as, options.pass_mark)
+    else:
+        found = reestimated(released, counted_as, penalty, options.pass_mark)
     report = AbilityReport(
         found,
         given.students,
@@ -253,11 +295,64 @@ def ability(
         given.notes,
         out,
         n_to_enter,
+        penalty,
     )
     if out is not None:
         table = report.to_frame()
         write_with(out, lambda temporary: table.write_csv(temporary, float_precision=6))
     return report
+
+
+def reestimated(
+    difficulties: Difficulties, responses: Responses, penalty: float, pass_mark: float = PASS_MARK
+) -> Abilities:
+    """Abilities as the paper re-estimates them (section 3): equation 6 minimised in the ability alone.
+
+    Chances are those of the Rasch model at these abilities, as if neither they nor the difficulties had errors. Nothing
+    is said about intervals, nor about answers that stand out.
+    """
+    items = usable(difficulties)
+    if difficulties.has_points or any(item.guess or item.discrimination != 1.0 for item in items):
+        raise UsageError(
+            "the published estimate of an ability was asked for, but the difficulties are those of items that are "
+            "guessed, have points or differ in how well they distinguish learners, which it does not know.",
+            hint="take the posterior, which counts with all that.",
+            settings=("estimate",),
+        )
+    needed = n_needed(pass_mark, len(items))
+    names = tuple(item.name for item in items)
+    correct = matched(difficulties, responses).with_items(names).correct
+    centres = np.array([item.difficulty for item in items], dtype=np.float64)
+    ability = estimate_ability(correct, centres, penalty=penalty)
+    chances = np.asarray(expit(ability[:, None] - centres))
+    unknown, none = np.full(len(ability), np.nan), np.zeros(correct.shape, dtype=np.bool_)
+    return Abilities(
+        items=names,
+        left_out=tuple(item.name for item in difficulties.items if item.difficulty is None),
+        n_answered=np.count_nonzero(correct >= 0, axis=1),
+        n_right=np.count_nonzero(correct > 0, axis=1),
+        ability=ability,
+        sd=unknown,
+        low=unknown,
+        high=unknown,
+        chances=chances,
+        by_others=np.full(correct.shape, np.nan),
+        should_have=none,
+        surprising=none,
+        passing=at_least(chances, needed),
+        needed=needed,
+    )
+
+
+def _penalty(options: AbilityOptions, released: Difficulties) -> float | None:
+    """The penalty of the published estimate: as given, that of the difficulties, or the program's."""
+    if options.estimate == "posterior":
+        return None
+    if options.penalty is not None:
+        return options.penalty
+    fitted = released.provenance.get("penalty")
+    value = fitted.get("value") if isinstance(fitted, dict) else None
+    return float(value) if isinstance(value, int | float) and 1e-4 <= value <= 100 else PENALTY
 
 
 def _blanks(options: AbilityOptions, released: Difficulties, given: Answers) -> tuple[bool, str]:

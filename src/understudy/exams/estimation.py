@@ -201,14 +201,16 @@ class Estimation(ByRisk):
                 hint="give a number or public responses.",
                 settings=("penalty", "penalty_from"),
             )
+        if isinstance(self.penalty_from, Path | str):
+            # Read once, and before those of the exam: options are made anew as they are settled.
+            object.__setattr__(self, "penalty_from", read_responses(self.penalty_from))
         if self.public is not None:
             check_public(self.public)
 
-    @cached_property
+    @property
     def public(self) -> Responses | None:
         """The public responses that the penalty is chosen on."""
-        given = self.penalty_from
-        return given if isinstance(given, Responses | None) else read_responses(given)
+        return self.penalty_from if isinstance(self.penalty_from, Responses) else None
 
     @cached_property
     def earlier(self) -> Difficulties | None:

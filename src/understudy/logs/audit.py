@@ -134,7 +134,8 @@ class Audit:
 
     risk: Risk
     chance: ChanceLevel
-    attribute: AttributeEstimate
+    attribute: AttributeEstimate | None
+    """None where one of the logs has no outcomes."""
     utility: dict[str, float]
     strange_share: float
     notes: tuple[str, ...] = ()
@@ -151,7 +152,7 @@ class Audit:
             "internal": True,
             "risk": self.risk.to_json(),
             "chance": dict(vars(self.chance)),
-            "attribute": self.attribute.to_json(),
+            "attribute": None if self.attribute is None else self.attribute.to_json(),
             "utility": self.utility,
             "rows_with_unknown_actions": self.strange_share,
             "notes": list(self.notes),
@@ -199,6 +200,9 @@ def audit(
             code="other-actions",
         )
     members, outsiders, synthetic = common_vocabulary(members, outsiders, synthetic)
+    judged = all(log.outcome is not None for log in (members, outsiders, synthetic))
+    if not judged:
+        members, outsiders, synthetic = (log.without_outcomes() for log in (members, outsiders, synthetic))
     notes = check_different(members, outsiders, synthetic)
     population = joined(members, outsiders)
     member = np.arange(population.n_learners) < members.n_learners
@@ -207,7 +211,7 @@ def audit(
     return Audit(
         risk=judged_risk(knowledge, member, scores, rng),
         chance=judged_chance(knowledge, member, scores, rng),
-        attribute=attribute_attack(members, outsiders, synthetic, rng),
+        attribute=attribute_attack(members, outsiders, synthetic, rng) if judged else None,
         utility=measure(Real(members, outsiders), synthetic),
         strange_share=strange_share,
         notes=tuple(notes),

@@ -19,14 +19,15 @@ class Description:
     n_rows: int
     n_learners: int
     n_actions: int
-    success_rate: float
+    success_rate: float | None
+    """None where the log has no outcomes, and so of the actions without a finite difficulty."""
     repeats_median: float
     repeats_max: int
     length_min: int
     length_median: float
     length_max: int
-    n_always_right: int
-    n_always_wrong: int
+    n_always_right: int | None
+    n_always_wrong: int | None
     n_by_one_learner: int
     first_time: str | None
     last_time: str | None
@@ -41,20 +42,20 @@ def describe(log: Interactions) -> Description:
     median, and the maximum over everything (Vie, Rigaux and Minn 2022, section 5.1).
     """
     attempts = np.bincount(log.action, minlength=log.n_actions)
-    successes = totals(log.action, log.outcome, log.n_actions)
+    successes = None if log.outcome is None else totals(log.action, log.outcome, log.n_actions)
     learner, repeats = attempts_of_pairs(log)
     return Description(
         n_rows=log.n_rows,
         n_learners=log.n_learners,
         n_actions=int((attempts > 0).sum()),
-        success_rate=float(log.outcome.mean()) if log.n_rows else 0.0,
+        success_rate=None if successes is None else float(successes.sum() / max(log.n_rows, 1)),
         repeats_median=float(np.median(_medians(learner, repeats, log.n_learners))) if log.n_rows else 0.0,
         repeats_max=int(repeats.max(initial=0)),
         length_min=int(log.lengths.min(initial=log.n_rows)),
         length_median=float(np.median(log.lengths)) if log.n_learners else 0.0,
         length_max=int(log.lengths.max(initial=0)),
-        n_always_right=int(((attempts > 0) & (successes == attempts)).sum()),
-        n_always_wrong=int(((attempts > 0) & (successes == 0)).sum()),
+        n_always_right=None if successes is None else int(((attempts > 0) & (successes == attempts)).sum()),
+        n_always_wrong=None if successes is None else int(((attempts > 0) & (successes == 0)).sum()),
         n_by_one_learner=n_by_one_learner(log),
         **_times(log),
     )

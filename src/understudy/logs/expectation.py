@@ -69,6 +69,7 @@ def expected_of(
         delta=method.delta,
         lengths=np.bincount(lengths, minlength=longest + 1)[1:] / len(lengths),
         in_order=log.declared and log.chapters is not None,
+        outcomes=log.outcome is not None,
     )
 
 
@@ -103,12 +104,9 @@ def expectation_figure(forecasts: Sequence[Forecast]) -> Figure:
     points = [
         Point(each.risk.epsilon, points(error.expected), points(error.low), points(error.high), series)
         for each in forecasts
-        for series, error, points in zip(
-            looks,
-            (each.shares, each.difficulties, each.steps),
-            (_points, _success_points, _points),
-            strict=True,
-        )
+        for series, use, points in zip(looks, USES, (_points, _success_points, _points), strict=True)
+        if use in each.foreseen or use == "steps"
+        for error in (each.of(use),)
     ]
     drawing = curves(
         points,

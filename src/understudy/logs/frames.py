@@ -56,7 +56,7 @@ def interactions_from_frame(
             code="learner-on-each-row",
             settings=("learner",),
         )
-    outcome = parse_outcomes(table["outcome"], columns["outcome"] or "outcome", first_line)
+    outcome = parse_outcomes(table["outcome"], wanted["outcome"], first_line) if "outcome" in wanted else None
     action, action_names = _codes(table["action"].cast(pl.String), ordered=True)
     time = _parse_times(table["time"], wanted["time"], first_line, time_unit) if "time" in wanted else None
 
@@ -67,7 +67,7 @@ def interactions_from_frame(
     )
     return Interactions(
         action=action[order],
-        outcome=outcome[order],
+        outcome=None if outcome is None else outcome[order],
         offsets=offsets_of(np.bincount(learner, minlength=n_learners)),
         actions=action_names,
         item=None if item is None else item[order],
@@ -93,13 +93,13 @@ def frame_from_interactions(log: Interactions, prefix: str) -> pl.DataFrame:
     """See `Interactions.to_frame`."""
     width = len(str(log.n_learners))
     names = pl.Series([f"{prefix}{i + 1:0{width}}" for i in range(log.n_learners)], dtype=pl.String)
-    return pl.DataFrame(
-        {
-            "learner": names.gather(log.learner),
-            "action": pl.Series(log.actions, dtype=pl.String).gather(log.action),
-            "outcome": pl.Series(log.outcome.astype(np.int8)),
-        }
-    )
+    columns = {
+        "learner": names.gather(log.learner),
+        "action": pl.Series(log.actions, dtype=pl.String).gather(log.action),
+    }
+    if log.outcome is not None:
+        columns["outcome"] = pl.Series(log.outcome.astype(np.int8))
+    return pl.DataFrame(columns)
 
 
 def parse_outcomes(values: pl.Series, name: str, first_line: int) -> IntArray:

@@ -37,6 +37,7 @@ HEIGHT = 170
 def histograms(real: Interactions, synthetic: Interactions) -> Histograms:
     """How both logs are distributed, as JSON has it; actions and steps by their rank in the real log."""
     logs = dict(zip((REAL, SYNTHETIC), common_vocabulary(real, synthetic), strict=True))
+    judged = all(log.outcome is not None for log in logs.values())
     repeats = {name: np.minimum(attempts_of_pairs(log)[1], MOST_REPEATS) for name, log in logs.items()}
     return {
         "actions": _ranked({name: action_shares(log) for name, log in logs.items()}, MOST_ACTIONS),
@@ -48,7 +49,7 @@ def histograms(real: Interactions, synthetic: Interactions) -> Histograms:
             }
             for n in range(1, max(int(found.max(initial=1)) for found in repeats.values()) + 1)
         ],
-        "success": _curves({name: learning_curve(log) for name, log in logs.items()}),
+        **({"success": _curves({name: learning_curve(log) for name, log in logs.items()})} if judged else {}),
         "steps": _ranked(dict(zip(logs, _steps(*logs.values()), strict=True)), MOST_STEPS),
     }
 
@@ -59,14 +60,18 @@ def action_shares(log: Interactions) -> Floats:
     return shares
 
 
-COMPARED = (
-    "Real (grey) beside synthetic (blue): how often actions are attempted, which steps learners take, how many "
-    "attempts they make in all and at one action, and how often the first to the sixth attempt at an action succeeds."
-)
+def compared(log: Interactions) -> str:
+    """What the comparison shows of a log."""
+    success = ", and how often the first to the sixth attempt at an action succeeds"
+    return (
+        "Real (grey) beside synthetic (blue): how often actions are attempted, which steps learners take"
+        f"{', ' if log.outcome is not None else ' and '}how many attempts they make in all and at one action"
+        f"{success if log.outcome is not None else ''}."
+    )
 
 
 def comparison_figure(found: Histograms) -> Panels:
-    """Five panels, real beside synthetic; internal."""
+    """Four or five panels, real beside synthetic; internal."""
     drawings = {
         "Shares of actions": _ranks(found["actions"], "actions, most frequent first", "share of attempts"),
         "Steps from action to action": _ranks(found["steps"], "steps, most frequent first", "share of steps"),
@@ -74,20 +79,27 @@ def comparison_figure(found: Histograms) -> Panels:
         "Repeats of an action": _bars(
             found["repeats"], "attempts of a learner at an action", "share of learners and actions"
         ),
-        "Success by attempt": _lines(found["success"], "attempt at an action", "share that succeed"),
     }
+    if "success" in found:
+        success = _lines(found["success"], "attempt at an action", "share that succeed")
+        drawings["Success by attempt"] = success
     words = " ".join(f"{title}: {drawing.words}." for title, drawing in drawings.items())
     headed = [drawing.headed(title) for title, drawing in drawings.items()]
     return panels(headed, f"Real beside synthetic. {words}", columns=2)
 
 
 def portrait(synthetic: Interactions) -> Panels:
-    """The picture on a card: the most frequent actions with their successes, and how many attempts learners make."""
+    """The picture on a card: the most frequent actions, with their successes if there are outcomes, and lengths."""
     shares = action_shares(synthetic)
-    succeeded = totals(synthetic.action, synthetic.outcome, synthetic.n_actions) / max(synthetic.n_rows, 1)
+    successes = synthetic.outcome
     order = [int(code) for code in np.argsort(-shares, kind="stable")[:MOST_NAMED] if shares[code] > 0]
     names = [synthetic.actions[code] for code in order]
-    actions = _named_bars(names, shares[order], succeeded[order])
+    succeeded = (
+        None
+        if successes is None
+        else totals(synthetic.action, successes, synthetic.n_actions)[order] / max(synthetic.n_rows, 1)
+    )
+    actions = _named_bars(names, shares[order], succeeded)
     binned = _binned({SYNTHETIC: synthetic.lengths})
     lengths = _bars(
         [{"at": place["at"], "": round(place[SYNTHETIC] * synthetic.n_learners)} for place in binned],
@@ -105,17 +117,28 @@ _NAMED_ROW = 34
 SUCCEEDED, FAILED = "succeeded", "failed"
 
 
-def _named_bars(names: Sequence[str], shares: Floats, succeeded: Floats) -> Drawing:
+def _named_bars(names: Sequence[str], shares: Floats, succeeded: Floats | None) -> Drawing:
     """Bars with their names above them, which leaves telephones the whole width."""
     import altair as alt
 
     looks = {SUCCEEDED: Look(shape="square"), FAILED: Look("#a9c9d4", "square")}
+    parts = {"": shares} if succeeded is None else {SUCCEEDED: succeeded, FAILED: shares - succeeded}
     rows = [
-        {"at": place, "name": name, "series": series, "value": float(value), "order": int(series == FAILED)}
+        {
+            "at": place,
+            "name": name,
+            "series": series,
+            "value": float(part[place]),
+            "order": int(series == FAILED),
+        }
         for place, name in enumerate(names)
-        for series, value in ((SUCCEEDED, succeeded[place]), (FAILED, shares[place] - succeeded[place]))
+        for series, part in parts.items()
     ]
-    colour, _ = colour_and_shape(looks, "bottom")
+    colour, _ = (
+        colour_and_shape({"": Look(shape="square")}, None)
+        if succeeded is None
+        else colour_and_shape(looks, "bottom")
+    )
     y = alt.Y("at:O", title=None, axis=None, scale=alt.Scale(paddingInner=0.66, paddingOuter=0.7))
     x = alt.X("value:Q", title="share of attempts", stack="zero", axis=alt.Axis(format=".0%", tickCount=4))
     bars = alt.Chart(data(rows)).mark_bar().encode(x=x, y=y, color=colour, order=alt.Order("order:Q"))
@@ -125,8 +148,9 @@ def _named_bars(names: Sequence[str], shares: Floats, succeeded: Floats) -> Draw
         .encode(x=alt.value(0), y=y, text="name:N")
     )
     words = "; ".join(
-        f"{name}: {share:.1%}, of which {good / share:.0%} succeeded"
-        for name, share, good in zip(names, shares, succeeded, strict=True)
+        f"{name}: {shares[place]:.1%}"
+        + ("" if succeeded is None else f", of which {succeeded[place] / shares[place]:.0%} succeeded")
+        for place, name in enumerate(names)
     )
     chart = alt.layer(bars, text).properties(height=_NAMED_ROW * len(names))
     return Drawing(chart, words).headed("What learners do")

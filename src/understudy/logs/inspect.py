@@ -68,17 +68,20 @@ class Inspection:
             ("rows", f"{d.n_rows:,}"),
             ("learners", f"{d.n_learners:,}"),
             ("actions", f"{d.n_actions:,}"),
-            ("success rate", f"{100 * d.success_rate:.1f} %"),
+            ("success rate", "no outcomes" if d.success_rate is None else f"{100 * d.success_rate:.1f} %"),
             ("attempts of a learner at an action", f"median {d.repeats_median:g}, maximum {d.repeats_max:,}"),
             (
                 "rows of a learner",
                 f"minimum {d.length_min:,}, median {d.length_median:g}, maximum {d.length_max:,}",
             ),
-            (
-                "actions without a finite difficulty (set aside in studies)",
-                f"{d.n_always_right} always right, {d.n_always_wrong} always wrong",
-            ),
         ]
+        if d.success_rate is not None:
+            lines.append(
+                (
+                    "actions without a finite difficulty (set aside in studies)",
+                    f"{d.n_always_right} always right, {d.n_always_wrong} always wrong",
+                )
+            )
         lines.append(("actions that only one learner attempted", f"{d.n_by_one_learner:,}"))
         if d.first_time is not None:
             lines.append(("from", f"{d.first_time} to {d.last_time}"))

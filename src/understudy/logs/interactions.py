@@ -34,16 +34,16 @@ class Interactions:
     """A log of learners' actions, one learner after the other, order kept.
 
     Row r is the attempt at `actions[action[r]]` with success `outcome[r]`; the rows of
-    learner i are `offsets[i]:offsets[i + 1]`. `item`, `time` and `group` are optional;
-    `group` has one code per learner. `declared` says that the vocabulary is public: it was given
-    by the custodian, and does not depend on what the learners did. `chapters` has one code per action where
-    the custodian also declared that the actions are in the order of the course. `origin` is the file or frame
-    that the log was read from. A synthetic log has the `guarantee` of its generator, and the `card` under which
-    it was charged.
+    learner i are `offsets[i]:offsets[i + 1]`. `outcome` is None where the platform records none;
+    `item`, `time` and `group` are optional, too; `group` has one code per learner. `declared` says that the
+    vocabulary is public: it was given by the custodian, and does not depend on what the learners did. `chapters`
+    has one code per action where the custodian also declared that the actions are in the order of the course.
+    `origin` is the file or frame that the log was read from. A synthetic log has the `guarantee` of its generator,
+    and the `card` under which it was charged.
     """
 
     action: IntArray
-    outcome: IntArray
+    outcome: IntArray | None
     offsets: IntArray
     actions: tuple[str, ...]
     item: IntArray | None = None
@@ -74,7 +74,7 @@ class Interactions:
             raise DataError("the offsets of a log do not divide its rows among learners.")
         if n_rows and not (self.action.min() >= 0 and self.action.max() < len(self.actions)):
             raise DataError("an action code lies outside the vocabulary.")
-        if not np.isin(self.outcome, (0, 1)).all():
+        if self.outcome is not None and not np.isin(self.outcome, (0, 1)).all():
             raise DataError("outcomes are 0 or 1.")
         for name in ("action", "outcome", "offsets", "item", "time", "group"):
             column = getattr(self, name)
@@ -112,6 +112,23 @@ class Interactions:
         return np.diff(self.offsets)
 
     @property
+    def success(self) -> IntArray:
+        """The outcomes, for what makes no sense without them: a log that has none is refused."""
+        if self.outcome is None:
+            raise DataError(
+                "the log has no outcomes, so nothing can be said about success.",
+                hint="name the column with the outcomes, if there is one.",
+                code="no-outcomes",
+                settings=("outcome",),
+            )
+        return self.outcome
+
+    @property
+    def code(self) -> IntArray:
+        """Action and outcome of each row as one number; without outcomes, the action."""
+        return self.action if self.outcome is None else 2 * self.action + self.outcome
+
+    @property
     def learner(self) -> IntArray:
         """Position of the learner of each row."""
         if not self._learner:
@@ -145,7 +162,7 @@ class Interactions:
         *,
         learner: str = "learner",
         action: str = "action",
-        outcome: str = "outcome",
+        outcome: str | None = "outcome",
         time: str | None = None,
         time_unit: str | None = None,
         item: str | None = None,
@@ -191,6 +208,16 @@ class Interactions:
         shown = self.select(np.arange(min(3, self.n_learners) if invented else 0)).to_polars()
         return notebook_table(f"{repr(self)[1:-1]}.", shown)
 
+    def with_failures(self) -> Interactions:
+        """The log itself; if it has no outcomes, one in which nothing succeeds, for models that need some."""
+        if self.outcome is not None:
+            return self
+        return replace(self, outcome=np.zeros(self.n_rows, dtype=np.int8))
+
+    def without_outcomes(self) -> Interactions:
+        """The same log, its outcomes left out."""
+        return replace(self, outcome=None)
+
     def declare(self) -> Interactions:
         """The same log, its vocabulary declared to be public."""
         return replace(self, declared=True)
@@ -224,7 +251,7 @@ class Interactions:
         return replace(
             self,
             action=self.action[rows],
-            outcome=self.outcome[rows],
+            outcome=None if self.outcome is None else self.outcome[rows],
             offsets=offsets,
             item=None if self.item is None else self.item[rows],
             time=None if self.time is None else self.time[rows],
@@ -238,7 +265,7 @@ class Interactions:
         return replace(
             self,
             action=self.action[keep],
-            outcome=self.outcome[keep],
+            outcome=None if self.outcome is None else self.outcome[keep],
             offsets=offsets_of(lengths[present]),
             item=None if self.item is None else self.item[keep],
             time=None if self.time is None else self.time[keep],
@@ -273,7 +300,7 @@ class Interactions:
         Vie, Rigaux and Minn 2022, section 5.1.
         """
         attempts = np.bincount(self.action, minlength=self.n_actions)
-        successes = np.bincount(self.action, weights=self.outcome, minlength=self.n_actions)
+        successes = np.bincount(self.action, weights=self.success, minlength=self.n_actions)
         constant: NDArray[np.bool_] = (attempts > 0) & ((successes == 0) | (successes == attempts))
         return constant
 
@@ -310,7 +337,7 @@ def joined(*logs: Interactions) -> Interactions:
     coded = common_vocabulary(*logs)
     return Interactions(
         np.concatenate([log.action for log in coded]),
-        np.concatenate([log.outcome for log in coded]),
+        None if any(log.outcome is None for log in coded) else np.concatenate([log.success for log in coded]),
         offsets_of(np.concatenate([log.lengths for log in coded])),
         coded[0].actions,
         simulated=all(log.simulated for log in coded),

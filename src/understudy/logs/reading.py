@@ -40,6 +40,7 @@ class LogOptions(Columns, RowOptions):
         "Where a low number is good, as for grades from 1 to 6, the one up to which it is: '<=4'.",
     ] = None
     exclude: Annotated[Path | None, "File that lists learners who withdrew; they are left out."] = None
+    no_outcomes: Annotated[bool, "The log has no outcomes: no column is taken for one."] = False
     keep_skills: Annotated[bool, "One row per skill of an item, where a format has several, not merged."] = (
         False
     )
@@ -80,11 +81,16 @@ def read_log(
         options.rows(),
         PassMark.of(options.pass_from),
         options.sheet,
+        "left out" if options.no_outcomes else "wanted",
     )
     events, format = read_events(path, wanted, options.format)
-    time, item, group = (role if role in events.columns else None for role in ("time", "item", "group"))
+    outcome, time, item, group = (
+        role if role in events.columns else None for role in ("outcome", "time", "item", "group")
+    )
     try:
-        log = Interactions.from_frame(events.frame, time=time, item=item, group=group, single_rows=True)
+        log = Interactions.from_frame(
+            events.frame, outcome=outcome, time=time, item=item, group=group, single_rows=True
+        )
     except DataError as error:
         raise error.about(events.file) from None
     silent = events.without_rows

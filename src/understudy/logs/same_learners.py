@@ -69,5 +69,5 @@ def _is_same(one: Interactions, other: Interactions) -> bool:
 
 
 def _sequences(log: Interactions) -> list[bytes]:
-    rows = np.ascontiguousarray(np.stack([log.action, log.outcome], axis=1).astype(np.int32))
+    rows = np.ascontiguousarray(log.code, dtype=np.int32)
     return [rows[begin:end].tobytes() for begin, end in pairwise(log.offsets.tolist())]

@@ -13,7 +13,7 @@ from understudy.core.pages.figures import ACCENT, INK, MUTED, WARNING, Figure, d
 from understudy.core.pages.render import render
 from understudy.core.pages.words import GUESSING
 from understudy.logs.audit import MEMBERSHIP_ATTACKS
-from understudy.logs.histograms import COMPARED, comparison_figure
+from understudy.logs.histograms import compared, comparison_figure
 from understudy.logs.interactions import Interactions
 from understudy.logs.utility import METRICS
 
@@ -44,14 +44,14 @@ def write_report(folder: Path, rows: list[Row], log: Interactions, n_shadows: in
         "logs/study.html",
         summaries=summaries,
         figure=figure,
-        metrics=METRICS,
-        attacks=MEMBERSHIP_ATTACKS,
+        metrics=[metric for metric in METRICS if metric.name in summaries[0]],
+        attacks=[name for name in MEMBERSHIP_ATTACKS if f"auc_{name.replace('-', '_')}" in summaries[0]],
         log=log,
         n_shadows=n_shadows,
         n_seeds=len({row["seed"] for row in rows}),
         source=source,
-        n_constant=int(log.constant_actions().sum()),
-        compared=COMPARED,
+        n_constant=0 if log.outcome is None else int(log.constant_actions().sum()),
+        compared=compared(log),
         no_names=NO_NAMES,
         comparisons=[
             (summary["method"], comparison_figure(found))
@@ -85,18 +85,19 @@ def summarise(rows: list[Row]) -> list[Row]:
 
 
 def tradeoff(summaries: list[Row]) -> Figure:
-    """Utility against risk: how far the difficulties are off, how well members are found."""
+    """Utility against risk: how far difficulties, or shares of actions, are off, how well members are found."""
     import altair as alt
 
-    widest = max(summary["wrmse"] for summary in summaries) or 0.1
-    points = [point for summary in summaries for point in _points(summary)]
+    measure = error_of(summaries)
+    widest = max(summary[measure] for summary in summaries) or 0.1
+    points = [point for summary in summaries for point in _points(summary, measure)]
     # The root spreads the small errors apart; room on the right for the names.
     room = 1.5
     x = alt.X(
         "error:Q",
         scale=alt.Scale(type="sqrt", domain=[0.0, room * widest], nice=False),
         axis=alt.Axis(tickCount=5),
-        title=["error of the difficulties (weighted RMSE)", "further left is more useful"],
+        title=[_ERRORS[measure], "further left is more useful"],
     )
     y = alt.Y(
         "auc:Q",
@@ -122,16 +123,28 @@ def tradeoff(summaries: list[Row]) -> Figure:
     left = names.transform_filter("datum.left").mark_text(align="right", dx=-10, **style)
     chart = (guessing + word + joined + interval + dots + right + left).properties(height=360)
     words = "; ".join(
-        f"{s['method']}: weighted RMSE {s['wrmse']:.3f}, strongest attack AUC {s['auc_worst']:.3f}, "
+        f"{s['method']}: {_ERRORS[measure]} {s[measure]:.3f}, strongest attack AUC {s['auc_worst']:.3f}, "
         f"published attack {s['auc_lcs']:.3f}"
         for s in summaries
     )
     return Figure.of(chart, f"Utility against risk. {words}. The dashed line at 0.5 is guessing.")
 
 
-def _points(summary: Row) -> list[Row]:
+# What is plotted against risk: the first that every method has.
+_ERRORS = {
+    "wrmse": "error of the difficulties (weighted RMSE)",
+    "action_tv": "share of rows with another action than they should have",
+}
+
+
+def error_of(summaries: list[Row]) -> str:
+    """The measure of utility in the figure: where there are no outcomes there are no difficulties."""
+    return next(name for name in _ERRORS if all(name in summary for summary in summaries))
+
+
+def _points(summary: Row, measure: str) -> list[Row]:
     """The two points of a method: what the strongest attack finds, and what the published one does."""
-    common = {"method": summary["method"], "error": summary["wrmse"]}
+    common = {"method": summary["method"], "error": summary[measure]}
     low, high = summary["auc_worst_low"], summary["auc_worst_high"]
     return [
         common | {"attack": STRONGEST, "auc": summary["auc_worst"], "low": low, "high": high},
@@ -149,11 +162,12 @@ def name_places(summaries: list[Row], widest: float) -> list[Row]:
 
     Boxes are (left, right, bottom, top); across the figure from 0 to 1, upwards in AUC.
     """
-    taken = [box for summary in summaries for box in _marks(summary, widest)]
+    measure = error_of(summaries)
+    taken = [box for summary in summaries for box in _marks(summary, measure, widest)]
     places = []
     for summary in sorted(summaries, key=lambda s: -s["auc_worst"]):
         name = short_name(summary["method"])
-        across, width = math.sqrt(summary["wrmse"] / widest), LETTER_WIDTH * len(name)
+        across, width = math.sqrt(summary[measure] / widest), LETTER_WIDTH * len(name)
         for step, left in product(
             (0, 1, -1, 2, -2, 3, -3, -4, -5, -6, 4, 5, 6), (across > 0.6, across <= 0.6)
         ):
@@ -164,14 +178,14 @@ def name_places(summaries: list[Row], widest: float) -> list[Row]:
             if inside and not any(_overlap(box, other) for other in taken):
                 break
         taken.append(box)
-        place = {"method": name, "error": summary["wrmse"], "auc": height, "left": left}
+        place = {"method": name, "error": summary[measure], "auc": height, "left": left}
         places.append(place)
     return places
 
 
-def _marks(summary: Row, widest: float) -> list[Box]:
+def _marks(summary: Row, measure: str, widest: float) -> list[Box]:
     """The room that a method's points and interval take."""
-    across = math.sqrt(summary["wrmse"] / widest)
+    across = math.sqrt(summary[measure] / widest)
     return [
         (across - 0.015, across + 0.015, low - 0.015, high + 0.015)
         for low, high in (

@@ -31,7 +31,7 @@ from understudy.logs.generators.generator import Generator
 from understudy.logs.histograms import Histograms, histograms
 from understudy.logs.interactions import POOLED, Interactions
 from understudy.logs.models.next_outcome import fit_next_outcome
-from understudy.logs.utility import Real, measure, prediction_auc_on
+from understudy.logs.utility import METRICS, Real, measure, prediction_auc_on
 
 # A log with fewer learners cannot be split.
 SMALLEST = 8
@@ -49,8 +49,9 @@ class GroupFigures:
     auc: float
     low: float
     high: float
-    prediction_auc: float
-    prediction_loss: float
+    prediction_auc: float | None
+    prediction_loss: float | None
+    """None where the log has no outcomes."""
 
     def to_json(self) -> dict[str, Any]:
         """The figures for a machine."""
@@ -68,14 +69,15 @@ def group_figures(
     """Figures of each group; groups too small on either side are pooled."""
     if log.group is None:
         return []
-    from_real, from_synthetic = fit_next_outcome(real.training), fit_next_outcome(synthetic)
+    judged_rows = log.outcome is not None
+    models = (fit_next_outcome(real.training), fit_next_outcome(synthetic)) if judged_rows else ()
     outsiders = np.flatnonzero(~member)
     figures = []
     for name, inside in pooled_groups(log, member, judged):
         mine = inside & judged
         area, low, high = auc_with_interval(scores[mine], member[mine])
         held_out = real.held_out.select(inside[outsiders])
-        reached = prediction_auc_on(from_synthetic, held_out)
+        predicted = [prediction_auc_on(model, held_out) for model in models]
         figures.append(
             GroupFigures(
                 group=name,
@@ -83,8 +85,8 @@ def group_figures(
                 auc=area,
                 low=low,
                 high=high,
-                prediction_auc=reached,
-                prediction_loss=prediction_auc_on(from_real, held_out) - reached,
+                prediction_auc=predicted[1] if predicted else None,
+                prediction_loss=predicted[0] - predicted[1] if predicted else None,
             )
         )
     return figures
@@ -117,9 +119,10 @@ def averaged(trials: Iterable[list[GroupFigures]]) -> list[GroupFigures]:
     result = []
     for name in common:
         mine = [f for figures in lists for f in figures if f.group == name]
-        means = {
-            key: statistics.fmean(getattr(f, key) for f in mine)
-            for key in ("auc", "low", "high", "prediction_auc", "prediction_loss")
+        keys = ("auc", "low", "high", "prediction_auc", "prediction_loss")
+        means: dict[str, Any] = {
+            key: None if getattr(mine[0], key) is None else statistics.fmean(getattr(f, key) for f in mine)
+            for key in keys
         }
         result.append(GroupFigures(name, mine[0].n_learners, **means))
     return result
@@ -145,7 +148,7 @@ class Trial:
     chance: ChanceLevel
     white_box: RiskEstimate | None
     exposed_share: float | None
-    attribute: AttributeEstimate
+    attribute: AttributeEstimate | None
     groups: list[GroupFigures]
     guarantee: Guarantee
     fit_seconds: float
@@ -160,7 +163,7 @@ class Trial:
             "n_rows": self.n_rows,
             "n_learners": self.n_learners,
             "names_kept": self.names_kept,
-            **self.utility,
+            **{metric.name: self.utility.get(metric.name) for metric in METRICS},
             **{f"auc_{e.attack.replace('-', '_')}": e.auc for e in self.risk.estimates},
             "auc_worst": self.risk.worst.auc,
             "auc_worst_low": self.risk.low,
@@ -176,10 +179,7 @@ class Trial:
             "tpr_at_1pct_high": self.risk.found_high,
             "tpr_chance": self.chance.found,
             "tpr_chance_high": self.chance.found_high,
-            "auc_attribute": self.attribute.auc,
-            "attribute_advantage": self.attribute.advantage,
-            "attribute_advantage_low": self.attribute.low,
-            "attribute_advantage_high": self.attribute.high,
+            **({} if self.attribute is None else self.attribute.columns()),
             "epsilon": self.guarantee.epsilon,
             "delta": self.guarantee.delta,
             "fit_seconds": self.fit_seconds,
@@ -233,7 +233,9 @@ class Split:
             chance=judged_chance(self.knowledge, self.member, scores, rng),
             white_box=None if seen is None else self._judged(seen, rng),
             exposed_share=None if seen is None else seen.exposed_share,
-            attribute=attribute_attack(self.real.training, self.real.held_out, synthetic, rng),
+            attribute=None
+            if self.log.outcome is None
+            else attribute_attack(self.real.training, self.real.held_out, synthetic, rng),
             groups=group_figures(
                 self.log,
                 self.member,

@@ -111,12 +111,15 @@ class Metric:
     best: float
     direction: Literal["lower", "higher"]
     compute: Callable[[Comparison], float]
+    of_outcomes: bool = False
+    """Whether it is about outcomes: a log without them has no such number."""
 
 
 def measure(real: Real, synthetic: Interactions) -> dict[str, float]:
-    """All metrics of one synthetic log."""
+    """All metrics that a synthetic log can have."""
     comparison = Comparison(real, synthetic)
-    return {metric.name: metric.compute(comparison) for metric in METRICS}
+    judged = real.training.outcome is not None and synthetic.outcome is not None
+    return {metric.name: metric.compute(comparison) for metric in METRICS if judged or not metric.of_outcomes}
 
 
 def rmse(comparison: Comparison) -> float:
@@ -167,7 +170,7 @@ def repeats_ks(comparison: Comparison) -> float:
 def success_gap(comparison: Comparison) -> float:
     """Difference of the success rates of all rows."""
     real, synthetic = (
-        _rates(np.zeros(log.n_rows, dtype=np.int8), log.outcome, 1)
+        _rates(np.zeros(log.n_rows, dtype=np.int8), log.success, 1)
         for log in (comparison.real.training, comparison.synthetic)
     )
     return float(_gaps(real, synthetic)[0])
@@ -199,14 +202,29 @@ def prediction_loss(comparison: Comparison) -> float:
 
 
 METRICS: tuple[Metric, ...] = (
-    Metric("rmse", "error of the difficulties, every action counting the same", 0.0, "lower", rmse),
-    Metric("wrmse", "error of the difficulties, frequent actions counting more", 0.0, "lower", wrmse),
+    Metric(
+        "rmse",
+        "error of the difficulties, every action counting the same",
+        0.0,
+        "lower",
+        rmse,
+        of_outcomes=True,
+    ),
+    Metric(
+        "wrmse",
+        "error of the difficulties, frequent actions counting more",
+        0.0,
+        "lower",
+        wrmse,
+        of_outcomes=True,
+    ),
     Metric(
         "wrmse_centred",
         "the weighted error when only differences of difficulty matter",
         0.0,
         "lower",
         wrmse_centred,
+        of_outcomes=True,
     ),
     Metric("action_tv", "share of rows with another action than they should have", 0.0, "lower", action_tv),
     Metric(
@@ -220,13 +238,21 @@ METRICS: tuple[Metric, ...] = (
         "lower",
         repeats_ks,
     ),
-    Metric("success_gap", "how far off the success rate of all rows is", 0.0, "lower", success_gap),
+    Metric(
+        "success_gap",
+        "how far off the success rate of all rows is",
+        0.0,
+        "lower",
+        success_gap,
+        of_outcomes=True,
+    ),
     Metric(
         "curve_gap",
         "how far off the learning curve is at most: success at the first to the sixth attempt at an action",
         0.0,
         "lower",
         curve_gap,
+        of_outcomes=True,
     ),
     Metric(
         "leaving_success_gap",
@@ -234,6 +260,7 @@ METRICS: tuple[Metric, ...] = (
         0.0,
         "lower",
         leaving_success_gap,
+        of_outcomes=True,
     ),
     Metric(
         "leaving_failure_gap",
@@ -241,6 +268,7 @@ METRICS: tuple[Metric, ...] = (
         0.0,
         "lower",
         leaving_failure_gap,
+        of_outcomes=True,
     ),
     Metric(
         "prediction_auc",
@@ -248,6 +276,7 @@ METRICS: tuple[Metric, ...] = (
         1.0,
         "higher",
         prediction_auc,
+        of_outcomes=True,
     ),
     Metric(
         "prediction_loss",
@@ -255,6 +284,7 @@ METRICS: tuple[Metric, ...] = (
         0.0,
         "lower",
         prediction_loss,
+        of_outcomes=True,
     ),
 )
 
@@ -264,14 +294,14 @@ def learning_curve(log: Interactions) -> Floats:
     successes, failures = earlier_outcomes(log)
     earlier = successes + failures
     counted = earlier < LAST_ATTEMPT
-    return _rates(earlier[counted], log.outcome[counted], LAST_ATTEMPT)
+    return _rates(earlier[counted], log.success[counted], LAST_ATTEMPT)
 
 
 def leaving_rates(log: Interactions) -> Floats:
     """Share of failures, and of successes, that the learner follows with another action; last rows left out."""
     followed = log.learner[1:] == log.learner[:-1]
     leaves = log.action[1:] != log.action[:-1]
-    return _rates(log.outcome[:-1][followed], leaves[followed], 2)
+    return _rates(log.success[:-1][followed], leaves[followed], 2)
 
 
 def _rates(code: IntArray, happened: NDArray[np.generic], n_codes: int) -> Floats:
@@ -314,7 +344,7 @@ def _kolmogorov_smirnov(a: IntArray, b: IntArray) -> float:
 
 def prediction_auc_on(model: NextOutcome, held_out: Interactions) -> float:
     """AUC of a next-outcome model on real learners; 0.5 where there is nothing to distinguish."""
-    good = held_out.outcome == 1
+    good = held_out.success == 1
     n_good, n_bad = int(good.sum()), int((~good).sum())
     if not n_good or not n_bad:
         return 0.5

@@ -13,6 +13,7 @@ from understudy.exams.estimators.choice import (
     choose_penalty,
     choose_spread,
     count_errors,
+    held_out_loss,
     penalty_on_public,
 )
 from understudy.exams.estimators.joint import estimate_ability
@@ -135,6 +136,29 @@ def test_a_replaced_judge_moves_the_score_of_every_penalty_by_at_most_one(respon
         scores.append(recorder.scores)
     moved = np.abs(np.array(scores)[:, None] - np.array(scores)[None]).max()
     assert 0 < moved <= 1
+
+
+def test_the_loss_is_that_of_answers_the_ability_was_not_estimated_from():
+    """By hand: each answer predicted from the half that it is not in."""
+    correct = Exam(12, 7).simulate(np.random.default_rng(4)).responses.correct.copy()
+    correct[2, 3] = -1
+    difficulty = np.linspace(-1.5, 1.5, 7)
+    first = np.random.default_rng(8).random(correct.shape) < 0.5
+    expected = 0.0
+    for n, i in itertools.product(range(12), range(7)):
+        if correct[n, i] >= 0:
+            others = np.where(first[n] != first[n, i], correct[n], -1).astype(np.int8)
+            ability = estimate_ability(others, difficulty, penalty=0.4)[0]
+            chance = 1 / (1 + np.exp(difficulty[i] - ability))
+            expected -= np.log(chance if correct[n, i] else 1 - chance)
+    assert held_out_loss(correct, difficulty, 0.4, np.random.default_rng(8)) == pytest.approx(expected)
+
+
+def test_with_noise_public_data_ask_for_more_penalty_than_the_program_has():
+    """Objective perturbation with 120 learners at epsilon 1: with 0.02 items run away, and 5 is best."""
+    public = Exam(40, 20).simulate(np.random.default_rng(2)).responses
+    fit = penalised_fit("objective", 1.0)
+    assert penalty_on_public(fit, public, 120, np.random.default_rng(1)) >= 1.0
 
 
 def test_public_data_show_which_penalty_is_better():

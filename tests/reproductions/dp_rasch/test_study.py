@@ -18,8 +18,10 @@ from reproductions.dp_rasch.study import (
     write_study,
 )
 from reproductions.dp_rasch.trials import (
+    GLOBAL,
     METHODS,
     N_BINS,
+    NOISELESS,
     POSTERIOR,
     REESTIMATED,
     Fitted,
@@ -37,11 +39,12 @@ from understudy.core.privacy.noise import seeded_noise
 from understudy.errors import DataError, UsageError
 from understudy.exams import posterior as product
 from understudy.exams.difficulties import DifficultiesOptions, fit_difficulties, plan
+from understudy.exams.estimators.published import objective, statistics
 from understudy.exams.released_file import Ability, Difficulties, Item
 from understudy.exams.responses import Responses
 from understudy.exams.simulate import Exam
 
-SMALL = DifficultyPlan(repetitions=3, bootstrap=3, sizes=(40,), epsilons=(1.0, 5.0))
+SMALL = DifficultyPlan(repetitions=3, bootstrap=3, slow_bootstrap=2, sizes=(40,), epsilons=(1.0, 5.0))
 
 
 @pytest.fixture(scope="module")
@@ -118,9 +121,7 @@ def test_knorm_is_the_products_fit():
     responses = Exam(n_learners=60).simulate(np.random.default_rng(6)).responses
     mine = METHODS["knorm"].fit(responses, 1.0, np.random.default_rng(7))
     rng = np.random.default_rng(7)
-    settled = plan(
-        DifficultiesOptions("knorm", epsilon=1.0, ability_sd=1.0), responses.n_items, responses.n_learners
-    )
+    settled = plan(DifficultiesOptions("knorm", epsilon=1.0), responses.n_items, responses.n_learners)
     released = fit_difficulties(responses, settled, seeded_noise(rng), rng)
     np.testing.assert_allclose(mine.difficulty, [item.difficulty for item in released.items], atol=1e-6)
     np.testing.assert_allclose(
@@ -150,6 +151,7 @@ def test_rows_are_there_for_every_method_epsilon_and_measure(findings):
         "low",
         "high",
         "repetitions",
+        "sd",
     )
     for method in SMALL.methods:
         for epsilon in SMALL.epsilons:
@@ -171,6 +173,59 @@ def test_rows_are_there_for_every_method_epsilon_and_measure(findings):
         "global", "re-estimated", "true model", "re-estimated - global",
     }  # fmt: skip
     assert {row.n_learners for row in findings.of(experiment=3)} == {10, 20, 30}
+
+
+def test_the_published_intervals_are_196_standard_errors_of_the_mean(findings, exam):
+    """Over bootstrap samples too, where ours are percentiles: against the samples themselves."""
+    row = findings.one(experiment=3, method="objective", n_learners=10, measure="probabilities_noiseless")
+    values = [
+        next(o for o in real_trial(1, 3, exam, 10, r, ("objective",), 5.0) if o.method == "objective")
+        for r in range(3)
+    ]
+    samples = np.array([outcome.measures["probabilities_noiseless"] for outcome in values])
+    assert row.mean == pytest.approx(samples.mean())
+    assert row.published_half == pytest.approx(1.96 * stats.sem(samples))
+    assert (row.low, row.high) == pytest.approx(np.quantile(samples, [0.025, 0.975]))
+
+
+def test_slow_methods_have_fewer_samples(findings):
+    samples = {row.method: row.repetitions for row in findings.of(experiment=3, n_learners=10)}
+    assert samples["knorm"] == samples["knorm - objective"] == 2
+    assert samples["objective"] == samples["objective - statistics"] == 3
+
+
+def test_the_third_line_of_experiment_1_and_that_of_experiment_3(findings):
+    row = findings.one(experiment=1, method="re-estimated", measure=GLOBAL)
+    assert row.mean == pytest.approx(1.0, abs=1e-9)
+    for experiment, sizes in ((2, {40}), (3, {10, 20, 30})):
+        rows = findings.of(experiment=experiment, method="objective with statistics")
+        assert {row.n_learners for row in rows} == sizes
+        assert all(-1 <= row.mean <= 1 for row in rows)
+
+
+def test_as_printed_is_another_penalty_and_no_clamping():
+    responses = Exam(n_learners=60).simulate(np.random.default_rng(6)).responses
+    for name, published, more in (
+        ("objective", objective, {}),
+        ("statistics", statistics, {"clamp": False}),
+    ):
+        printed = METHODS[f"{name}:printed"].fit(responses, 1.0, np.random.default_rng(7))
+        expected = published(responses, 1.0, np.random.default_rng(7), penalty=0.01, **more)
+        np.testing.assert_array_equal(printed.difficulty, expected.difficulty)
+        assert printed.penalty == 0.01
+        run = METHODS[name].fit(responses, 1.0, np.random.default_rng(7))
+        np.testing.assert_array_equal(
+            run.difficulty, published(responses, 1.0, np.random.default_rng(7)).difficulty
+        )
+        assert run.penalty == 0.02
+
+
+def test_without_noise_knorm_finds_the_spread_that_the_class_has():
+    """The estimator on exact totals and exact agreement: within a tenth for 3,000 learners."""
+    for sd in (0.8, 2.0):
+        responses = Exam(3000, 20, ability_sd=sd).simulate(np.random.default_rng(3)).responses
+        found = NOISELESS["totals"][0](responses)
+        assert found.ability_sd == pytest.approx(sd, rel=0.1)
 
 
 def test_the_seeds_sizes_of_a_class_are_thirds():

@@ -71,7 +71,7 @@ def test_results_are_tidy(done, room):
         rows = list(csv.DictReader(file))
     assert list(rows[0]) == [
         *("experiment", "data", "method", "epsilon", "n_learners"),
-        *("measure", "mean", "low", "high", "repetitions"),
+        *("measure", "mean", "low", "high", "repetitions", "sd"),
     ]
     assert {row["experiment"] for row in rows} == {"1", "2", "3"}
     assert {row["data"] for row in rows} == {"simulated", "exam"}

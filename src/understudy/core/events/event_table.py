@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from datetime import date
 from pathlib import Path
 from types import MappingProxyType
 from typing import Annotated, Any, Literal
@@ -64,6 +65,23 @@ class RowOptions(CellOptions):
         bool, "Skip rows with an empty cell (learner, action, outcome or time), and count them."
     ] = False
     in_order: Annotated[bool, "The rows are in order: a time column is used only if it is named."] = False
+    first_day: Annotated[
+        str | None,
+        "Day from which dates without a year count, such as 2024-03-01. In Moodle's logs, where they are usual, the "
+        "first of August if it is not given, as a school year begins.",
+    ] = None
+
+    def __post_init__(self) -> None:
+        if self.first_day is not None:
+            try:
+                date.fromisoformat(str(self.first_day))
+            except ValueError:
+                raise UsageError(
+                    f"'{self.first_day}' is not a day.",
+                    hint="write it as 2024-03-01.",
+                    code="bad-day",
+                    settings=("first_day",),
+                ) from None
 
     def rows(self) -> RowOptions:
         """These settings alone, without those that a verb adds."""
@@ -81,6 +99,8 @@ class ReadOptions:
     rows: RowOptions = field(default_factory=RowOptions)
     mark: PassMark = field(default_factory=PassMark)
     sheet: str | None = None
+    outcomes: Literal["needed", "wanted", "left out"] = "needed"
+    """Whether a file without a column of outcomes is refused, and whether one is looked for."""
 
     def refuse_columns(self, format: str) -> None:
         """For formats whose columns have no names to choose from."""
@@ -121,6 +141,8 @@ class EventTable:
     n_withdrawn: int = 0
     n_absent: int = 0
     guesses: tuple[Guess, ...] = ()
+    year_begins: date | None = None
+    """Where a format writes days without a year: the day from which they count if none is declared."""
     _everyone: pl.DataFrame = field(default_factory=pl.DataFrame)
 
     @classmethod
@@ -197,9 +219,16 @@ class EventTable:
     def settle(self, options: ReadOptions) -> None:
         """Check every row: names where they must be, outcomes as 0 and 1, times that can be read."""
         self.require_rows()
+        if options.outcomes == "left out" and "outcome" in self.columns:
+            self.frame = self.frame.drop("outcome")
+            del self.columns["outcome"]
         for role in ("learner", "action", "outcome"):
-            self._settle_empty(role, options)
-        self._settle_outcomes(options)
+            if role in self.columns:
+                self._settle_empty(role, options)
+        if "outcome" in self.columns:
+            self._settle_outcomes(options)
+        else:
+            self.notes.append("The log is read without outcomes.")
         if "time" in self.columns:
             self._settle_time(options)
         self.require_rows()
@@ -306,7 +335,11 @@ class EventTable:
         self._skip_empty("time", options)
         unit = options.rows.time_unit or unit_in_name(name) or "s"
         cells = self.frame["time"]
-        times = read_each_time(cells, unit=unit, order=options.rows.date_order, since_start=asked)
+        given = options.rows.first_day
+        first_day = self.year_begins if given is None else date.fromisoformat(given)
+        times = read_each_time(
+            cells, unit=unit, order=options.rows.date_order, since_start=asked, first_day=first_day
+        )
         if not asked and times.null_count() and not options.rows.set_aside:
             self._refuse_times_from_a_start(read_each_time(cells, unit=unit, since_start=True))
         orders = _orders_that_read(cells, unit, asked) if options.rows.date_order is None else []
@@ -330,6 +363,13 @@ class EventTable:
             declare={"date_order": orders[0] if len(orders) == 1 else "ORDER"} if orders else None,
         )
         self.notes.append(f"The rows of each learner are in the order of column '{name}'.")
+        if given is None and first_day is not None:
+            with_year = read_each_time(cells, unit=unit, order=options.rows.date_order, since_start=asked)
+            if n_yearless := with_year.null_count() - times.null_count():
+                self.notes.append(
+                    f"{counted(n_yearless, 'time')} without a year: each lies in a year that begins on "
+                    f"{first_day.day} {first_day:%B}, unless another first day is declared."
+                )
         if counts_from_a_start(self.frame["time"]):
             self.notes.append(
                 f"Times in column '{name}' count from a start of their own: they have no date, and only their order "

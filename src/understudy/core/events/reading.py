@@ -8,10 +8,12 @@ from pathlib import Path
 from understudy.core.events.assistments import looks_like_assistments, read_assistments
 from understudy.core.events.datashop import looks_like_datashop, read_datashop
 from understudy.core.events.event_table import EventTable, ReadOptions
+from understudy.core.events.log_columns import log_columns
+from understudy.core.events.moodle import looks_like_moodle, read_moodle
 from understudy.core.events.slam import looks_like_slam, read_slam
 from understudy.core.events.three_line import looks_like_three_lines, read_three_line
 from understudy.core.events.xapi import read_xapi
-from understudy.core.files.columns import Columns, choose_columns, plain, reject_duplicates
+from understudy.core.files.columns import Columns, plain
 from understudy.core.files.delimited import (
     SEPARATORS,
     guess_separator,
@@ -20,7 +22,6 @@ from understudy.core.files.delimited import (
     table_in,
 )
 from understudy.core.files.source import Guess, Source, Text, decode, first_lines, open_source
-from understudy.core.files.suggestions import with_suggestions
 from understudy.core.files.tables import MAGIC as PARQUET_MAGIC
 from understudy.core.files.tables import Table, read_parquet
 from understudy.core.files.workbooks import MAGICS as EXCEL_MAGICS
@@ -35,12 +36,7 @@ USER_ITEM_SKILL = Columns(learner="user", action="skill", outcome="correct", ite
 
 def read_table(table: Table, options: ReadOptions, *, defaults: Columns | None = None) -> EventTable:
     """The rows of a table with one attempt per row."""
-    reject_duplicates(table.names, table.file)
-    try:
-        positions = choose_columns(table.names, options.columns, table.file, defaults=defaults or Columns())
-    except DataError as error:
-        raise with_suggestions(error, table, mark=options.mark) from None
-    return EventTable.from_table(table, positions, options)
+    return EventTable.from_table(table, log_columns(table, options, defaults), options)
 
 
 def sniff(source: Source) -> tuple[str, str]:
@@ -66,6 +62,8 @@ def sniff(source: Source) -> tuple[str, str]:
     names = header_names(lines[0], separator)
     if separator == "\t" and looks_like_datashop(names):
         return "datashop", "its header has the columns of a DataShop export"
+    if looks_like_moodle(names):
+        return "moodle", "its header has the columns of a Moodle log"
     if looks_like_assistments(names):
         return "assistments", "its header has order_id, user_id, correct and a skill"
     if {"user", "item", "skill", "correct"} <= {plain(name) for name in names}:
@@ -145,6 +143,10 @@ _READERS: dict[str, Callable[[Source, ReadOptions], EventTable]] = {
     "csv": lambda source, options: read_table(table_in(source), options),
     "datashop": lambda source, options: read_datashop(table_in(source, "\t"), options),
     "excel": lambda source, options: read_table(read_workbook(source, options.sheet), options),
+    "moodle": lambda source, options: read_moodle(
+        read_workbook(source, options.sheet) if source.data.startswith(EXCEL_MAGICS) else table_in(source),
+        options,
+    ),
     "parquet": lambda source, options: read_table(read_parquet(source), options),
     "slam": lambda source, options: read_slam(_text(source), options),
     "three-line": lambda source, options: read_three_line(_text(source), options),

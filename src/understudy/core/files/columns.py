@@ -255,6 +255,7 @@ def choose_columns(
     file: str,
     *,
     defaults: Columns = Columns(),  # noqa: B008 (frozen)
+    required: Sequence[str] = REQUIRED,
 ) -> dict[str, int]:
     """The position of each role's column: as asked, else the format's own name, else by known names."""
     chooser = ColumnChooser(names, file, vars(columns))
@@ -262,7 +263,7 @@ def choose_columns(
         chooser.allow(role, known=(plain(name),))
     for role in KNOWN_NAMES:
         chooser.allow(role)
-    chooser.require(*REQUIRED)
+    chooser.require(*required)
     return chooser.positions
 
 

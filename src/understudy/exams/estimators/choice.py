@@ -26,6 +26,8 @@ from understudy.exams.totals_mechanism import Missing, cube, hexagon
 Floats = NDArray[np.float64]
 # The difficulties of some learners with a candidate; the generator is for methods that draw from one.
 Fit = Callable[[Responses, float, np.random.Generator], Floats]
+# How badly difficulties and a penalty predict answers; the generator is for one that divides them.
+Loss = Callable[[NDArray[np.int8], Floats, float, np.random.Generator], float]
 
 # The settings to choose from: spreads of abilities, and penalties. Public, and the same for every exam.
 SPREADS = (0.5, 1.0, 1.5, 2.0)
@@ -139,20 +141,37 @@ def choose_penalty(
     return choose(candidates, fit, lambda penalty: penalty, responses.missing_as_wrong(), epsilon, noise, rng)
 
 
+def held_out_loss(
+    correct: NDArray[np.int8], difficulty: Floats, penalty: float, rng: np.random.Generator
+) -> float:
+    """Minus the log-likelihood of each half of the answers, with abilities that are estimated from the other half."""
+    first = rng.random(correct.shape) < 0.5
+    loss = 0.0
+    for half in (first, ~first):
+        ability = estimate_ability(np.where(half, correct, -1).astype(np.int8), difficulty, penalty=penalty)
+        logit = ability[:, None] - difficulty
+        told = np.logaddexp(0.0, np.where(correct == 1, -logit, logit))
+        loss += float(told[~half & (correct >= 0)].sum())
+    return loss
+
+
 def penalty_on_public(
     fit: Fit,
     public: Responses,
     n_learners: int,
     rng: np.random.Generator,
     candidates: Sequence[float] = PENALTIES,
+    loss: Loss = held_out_loss,
 ) -> float:
-    """The penalty with the fewest errors on public data, for a class of `n_learners`: nothing is spent.
+    """The penalty that predicts public learners best, for a class of `n_learners`: nothing is spent.
 
     Half of the public learners, drawn anew each time, are a class of that size (with replacement), with the method's
-    own noise; the other half judges it as in equation 7. All candidates see the same classes and the same noise.
+    own noise; the other half judges it, by answers that their abilities were not estimated from. All candidates see the
+    same classes and the same noise. (Errors of answers that abilities were estimated from, as in equation 7, favour
+    small penalties; public data need no bounded score, so that the likelihood can be used.)
     """
     check_public(public)
-    errors = np.zeros(len(candidates))
+    losses = np.zeros(len(candidates))
     for _ in range(_PUBLIC_ROUNDS):
         order = rng.permutation(public.n_learners)
         half = public.n_learners // 2
@@ -161,5 +180,5 @@ def penalty_on_public(
         seed = int(rng.integers(2**63))
         for place, candidate in enumerate(candidates):
             difficulty = fit(drawn, candidate, np.random.default_rng(seed))
-            errors[place] += count_errors(judges, difficulty, candidate)
-    return candidates[int(np.argmin(errors))]
+            losses[place] += loss(judges, difficulty, candidate, np.random.default_rng(seed))
+    return candidates[int(np.argmin(losses))]

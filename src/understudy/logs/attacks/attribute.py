@@ -43,6 +43,15 @@ class AttributeEstimate:
         """The estimate for a machine."""
         return dict(vars(self))
 
+    def columns(self) -> dict[str, float]:
+        """The estimate as columns of `results.csv`."""
+        return {
+            "auc_attribute": self.auc,
+            "attribute_advantage": self.advantage,
+            "attribute_advantage_low": self.low,
+            "attribute_advantage_high": self.high,
+        }
+
 
 def attribute_attack(
     members: Interactions, outsiders: Interactions, synthetic: Interactions, rng: np.random.Generator
@@ -68,7 +77,7 @@ def choose_targets(
 ) -> tuple[IntArray, IntArray, NDArray[np.bool_]]:
     """For each member with two actions or more: one of them, and the first outcome on it."""
     first = _first_attempts(members)
-    learner, action, outcome = members.learner[first], members.action[first], members.outcome[first]
+    learner, action, outcome = members.learner[first], members.action[first], members.success[first]
     n_tried = np.bincount(learner, minlength=members.n_learners)
     order = rng.permutation(len(learner))
     order = order[np.argsort(learner[order], kind="stable")]
@@ -85,7 +94,7 @@ def _first_attempts(log: Interactions) -> IntArray:
 
 def _profiles(log: Interactions) -> csr_array:
     """Learners x (action, outcome): root of the counts, rare pairs weighing more."""
-    column = 2 * log.action.astype(np.int64) + log.outcome
+    column = 2 * log.action.astype(np.int64) + log.success
     counts = csr_array(
         (np.ones(log.n_rows), (log.learner, column)), shape=(log.n_learners, 2 * log.n_actions)
     )
@@ -97,7 +106,7 @@ def _profiles(log: Interactions) -> csr_array:
 def guess_outcomes(members: Interactions, target: IntArray, action: IntArray, source: Interactions) -> Floats:
     """Chance of success on the action, from the nearest learners of `source` who tried it."""
     attempts = _counts(source, np.ones(source.n_rows))
-    successes = _counts(source, source.outcome.astype(np.float64))
+    successes = _counts(source, source.success.astype(np.float64))
     overall = (np.asarray(successes.sum(axis=0)) + 1.0) / (np.asarray(attempts.sum(axis=0)) + 2.0)
     known = _profiles(source)
     seen = np.asarray((known > 0).sum(axis=0)).ravel()

@@ -140,9 +140,11 @@ class BagTable:
 
 
 def with_outcomes(log: Interactions) -> Interactions:
-    """The log with (action, outcome) for the action."""
+    """The log with (action, outcome) for the action; as it is where there are none."""
+    if log.outcome is None:
+        return log
     names = tuple(f"{name}/{result}" for name in log.actions for result in (0, 1))
-    return Interactions(2 * log.action + log.outcome, log.outcome, log.offsets, names)
+    return Interactions(log.code, log.outcome, log.offsets, names)
 
 
 def count_entries(learner: IntArray, column: IntArray, n_columns: int) -> tuple[IntArray, IntArray, Floats]:

@@ -27,9 +27,10 @@ def scores_without_refits(
 ) -> dict[str, Floats]:
     """The scores of all learners by attack, those of others included."""
     scores = subsequence_scores(knowledge, synthetic, workers)
-    scores["lcs-outcomes"] = outcome_scores(knowledge, synthetic, workers)
     scores["transitions"] = transition_scores(knowledge, synthetic)
-    scores["transitions-outcomes"] = transition_outcome_scores(knowledge, synthetic)
+    if knowledge.population.outcome is not None:
+        scores["lcs-outcomes"] = outcome_scores(knowledge, synthetic, workers)
+        scores["transitions-outcomes"] = transition_outcome_scores(knowledge, synthetic)
     scores["counts"] = count_scores(knowledge, synthetic)
     scores["rare"] = rare_scores(knowledge, synthetic)
     scores["rare-bags"] = rare_bag_scores(knowledge, synthetic)

@@ -1,8 +1,8 @@
 """LogStatistics: what a log says in numbers, and what each learner of a population adds to them.
 
 Shares of actions, of practice runs, of first actions, of lengths and of jumps between actions, and success rates by
-action: what generators keep, and what therefore moves with who was in. Statistics of a kind are put in three bands by
-how common they are, since generators keep common things better.
+action where there are outcomes: what generators keep, and what therefore moves with who was in. Statistics of a kind
+are put in three bands by how common they are, since generators keep common things better.
 """
 
 from __future__ import annotations
@@ -54,11 +54,12 @@ class LogStatistics:
         log = population
         self._edges = np.geomspace(1, max(int(log.lengths.max(initial=0)), 2) + 1, N_LENGTHS + 1)
         self._attempts = np.bincount(log.action, minlength=log.n_actions).astype(np.float64)
-        self._rate = (totals(log.action, log.outcome, log.n_actions) + 1.0) / (self._attempts + 2.0)
         self._jumps = _most_common(_jumps(log)[1], MOST_JUMPS)
         parts = self._shares_of(log)
         kinds = [_bands(totals(part.cell, part.value, part.n_cells)) for part in parts]
-        kinds.append(_bands(self._attempts))
+        if log.outcome is not None:
+            self._rate = (totals(log.action, log.outcome, log.n_actions) + 1.0) / (self._attempts + 2.0)
+            kinds.append(_bands(self._attempts))
         self.kind: NDArray[np.int64] = np.concatenate([N_BANDS * k + bands for k, bands in enumerate(kinds)])
         self.contributions, squares = self._contributions(parts, max(share, 1e-9))
         # What never varies has a spread of 0, which rounding may leave a little below: its root would not be a number.
@@ -71,13 +72,15 @@ class LogStatistics:
 
     def of(self, log: Interactions) -> Floats:
         """The statistics of a log."""
-        attempts = np.bincount(log.action, minlength=log.n_actions)
-        above = totals(log.action, log.outcome - self._rate[log.action], log.n_actions)
-        shares = [
+        found = [
             totals(part.cell, part.value, part.n_cells) / max(float(part.size.sum()), 1.0)
             for part in self._shares_of(log)
         ]
-        return np.concatenate([*shares, above / (attempts + 1.0)])
+        if self._population.outcome is not None:
+            attempts = np.bincount(log.action, minlength=log.n_actions)
+            above = totals(log.action, log.success - self._rate[log.action], log.n_actions)
+            found.append(above / (attempts + 1.0))
+        return np.concatenate(found)
 
     def _shares_of(self, log: Interactions) -> list[_Entries]:
         """Everything but the success rates."""
@@ -130,10 +133,11 @@ class LogStatistics:
             squares.append(
                 _squared(matrix).sum(axis=0) - 2.0 * mean * (size @ matrix) + mean**2 * (size @ size)
             )
-        successes = self._success_residuals() / (share * np.maximum(self._attempts, 1.0))
-        counts.append(successes)
-        shares.append(np.zeros((len(parts), len(self._attempts))))
-        squares.append(_squared(successes).sum(axis=0))
+        if self._population.outcome is not None:
+            successes = self._success_residuals() / (share * np.maximum(self._attempts, 1.0))
+            counts.append(successes)
+            shares.append(np.zeros((len(parts), len(self._attempts))))
+            squares.append(_squared(successes).sum(axis=0))
         taken = aslinearoperator(np.column_stack(sizes)) @ aslinearoperator(np.hstack(shares))
         return aslinearoperator(csr_array(hstack(counts), dtype=np.float64)) - taken, np.concatenate(squares)
 
@@ -142,7 +146,7 @@ class LogStatistics:
         log = self._population
         rasch = fit_rasch(log)
         odds = rasch.ability[log.learner] + (rasch.intercept - rasch.difficulty)[log.action]
-        residual = log.outcome - expit(odds)
+        residual = log.success - expit(odds)
         matrix = csr_array((residual, (log.learner, log.action)), shape=(log.n_learners, log.n_actions))
         popularity = self._attempts / max(log.n_rows, 1) + 0.5 / max(log.n_actions, 1)
         return _scaled(matrix, _clip_factors(matrix / np.sqrt(popularity)))

@@ -68,9 +68,9 @@ def outcome_scores(knowledge: Knowledge, synthetic: Interactions, workers: int =
     log = knowledge.population
     kept = _kept_share(knowledge, synthetic)
     best = np.full(log.n_learners, NO_MATCH)
-    fakes = as_strings(2 * synthetic.action + synthetic.outcome, synthetic.offsets)
+    fakes = as_strings(synthetic.code, synthetic.offsets)
     bonus = SURPRISE_SHARE * _surprise(synthetic)
-    originals = as_strings(2 * log.action + log.outcome, log.offsets)
+    originals = as_strings(log.code, log.offsets)
     for rows, common in blocks_of_common_lengths(originals, fakes, workers):
         best[rows] = _best(common == synthetic.lengths, log.lengths[rows], synthetic.lengths, kept, bonus)
     return best

@@ -19,11 +19,12 @@ Floats = NDArray[np.float64]
 
 
 def tracing_scores(knowledge: Knowledge, synthetic: Interactions) -> dict[str, Floats]:
-    """The scores of each learner by shares of actions and by success rates."""
+    """The scores of each learner by shares of actions, and by success rates where there are outcomes."""
     statistics = knowledge.statistics
     leaning = (statistics.of(synthetic) - statistics.real) / (statistics.spread + 1e-18)
     kind = statistics.kind // N_BANDS
     return {
         name: np.asarray(statistics.contributions @ np.where(kind == KINDS.index(of), leaning, 0.0))
         for name, of in (("tracing", "rows"), ("tracing-outcomes", "successes"))
+        if KINDS.index(of) in kind
     }

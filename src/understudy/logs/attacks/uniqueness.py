@@ -47,9 +47,9 @@ def uniqueness(log: Interactions, rng: np.random.Generator) -> list[Uniqueness]:
     if log.n_learners > MOST_TARGETS:
         targets = np.sort(rng.choice(targets, MOST_TARGETS, replace=False))
     rows = drawn_rows(log, targets, rng)
-    pair = 2 * log.action.astype(np.int64) + log.outcome
+    kinds = {"action": log.action, **({} if log.outcome is None else {"action and outcome": log.code})}
     results = []
-    for points, code in (("action", log.action.astype(np.int64)), ("action and outcome", pair)):
+    for points, code in kinds.items():
         alone = singled_out(log, code, targets, rows)
         for k in range(1, MOST_POINTS + 1):
             found = int(alone[:, k - 1].sum())

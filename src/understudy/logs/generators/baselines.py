@@ -25,6 +25,7 @@ class Drop(Generator):
     summary: ClassVar[str] = "drops a share of the rows and renumbers the learners (a baseline)"
     # Its parameters are the rows themselves, which is what is wrong with it.
     keeps_rows: bool = True
+    needs_outcomes: bool = False
 
     def __init__(self, ratio: float = 0.5) -> None:
         if not 0 <= ratio < 1:

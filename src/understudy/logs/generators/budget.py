@@ -40,6 +40,8 @@ SHARES = {
     "second curvature": 0.01,
     "abilities": 0.01,
 }
+# Of a log without outcomes nothing is asked about them: statistics with one of these words in their names.
+_OF_OUTCOMES = ("slopes", "curvature", "abilities", "successes", "practice")
 # What finding the vocabulary takes from all others when it is not public.
 VOCABULARY_SHARE = 0.10
 
@@ -79,6 +81,11 @@ def stated(epsilon: float, delta: float, mechanism: str) -> Guarantee:
     """The guarantee of spending that budget."""
     rho = budget(epsilon, delta)
     return from_gaussians(rho, epsilon, delta, (mechanism,), n_cells=MOST_CELLS, sigma=LEAST_SIGMA)
+
+
+def of_actions(shares: dict[str, float]) -> dict[str, float]:
+    """The shares of statistics that need no outcomes; those of the others are divided among them."""
+    return {name: share for name, share in shares.items() if not set(name.split()) & set(_OF_OUTCOMES)}
 
 
 class Spending:

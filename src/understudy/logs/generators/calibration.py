@@ -59,7 +59,8 @@ class RunTargets:
     easiness: Floats
     ability_spread: float
     success_rate: float
-    practice: Noisy
+    practice: Noisy | None
+    """None where there are no outcomes, and nothing of them is to be shown."""
 
 
 def calibrated(targets: RunTargets) -> RunModel:
@@ -101,18 +102,21 @@ def calibrated(targets: RunTargets) -> RunModel:
         believed = _believed(stay_by_cell, targets.staying, total, bend, scale, run_places())
         stay_by_cell = stay_by_cell + pace * (believed - stay_by_cell)
 
-        pairs = PairCounts.of(log)
-        state = unexplained(pairs, targets.easiness)
-        own = state.ability
-        chance = expit(targets.easiness[log.action] + own[log.learner])
-        bend = totals(cell, chance * (1.0 - chance), N_PRACTICE)
-        total = walks.practice(targets.easiness, own, CELL_NORM)
-        believed = _believed(gain, targets.practice, total, bend, scale, practice_places())
-        gain = gain + pace * (believed - gain)
-        # Who fits difficulties to the walks has to find those that were fitted to the learners, practice or not.
-        excess, bend = (totals(pairs.action, each, n_actions) for each in (state.residual, state.curvature))
-        level = float(logit(targets.success_rate) - logit(log.outcome.mean()))
-        easier = easier + level - pace * np.clip(excess / (bend + FEW), -1.0, 1.0)
+        if targets.practice is not None:
+            pairs = PairCounts.of(log)
+            state = unexplained(pairs, targets.easiness)
+            own = state.ability
+            chance = expit(targets.easiness[log.action] + own[log.learner])
+            bend = totals(cell, chance * (1.0 - chance), N_PRACTICE)
+            total = walks.practice(targets.easiness, own, CELL_NORM)
+            believed = _believed(gain, targets.practice, total, bend, scale, practice_places())
+            gain = gain + pace * (believed - gain)
+            # Who fits difficulties to the walks has to find those that were fitted to the learners, practice or not.
+            excess, bend = (
+                totals(pairs.action, each, n_actions) for each in (state.residual, state.curvature)
+            )
+            level = float(logit(targets.success_rate) - logit(log.success.mean()))
+            easier = easier + level - pace * np.clip(excess / (bend + FEW), -1.0, 1.0)
 
         found = new_jumps(log)
         new += pace * float(logit(targets.new_share) - logit((found.sum() + 1.0) / (len(found) + 2.0)))

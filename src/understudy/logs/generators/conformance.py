@@ -46,7 +46,7 @@ def example_log() -> Interactions:
     drawn = Classroom(n_learners=61, n_actions=6, shortest=8).simulate(np.random.default_rng(0))
     return Interactions(
         drawn.action.copy(),
-        drawn.outcome.copy(),
+        drawn.success.copy(),
         drawn.offsets.copy(),
         (*drawn.actions, "never tried"),
         time=np.arange(drawn.n_rows).astype("datetime64[us]"),

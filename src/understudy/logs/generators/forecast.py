@@ -120,6 +120,8 @@ class Forecast:
     """Whether steps follow an order that was declared: how far off that is, is not foreseen."""
     jumps_asked: bool = True
     """Whether `runs-dp` asks which action follows which: not where the answer would be noise."""
+    outcomes: bool = True
+    """Whether there are outcomes, and so difficulties."""
 
     def of(self, use: Use) -> ExpectedError:
         """The error for a use."""
@@ -134,7 +136,8 @@ class Forecast:
     @property
     def foreseen(self) -> list[Use]:
         """The uses with a forecast."""
-        return [use for use in USES if use != "steps" or not self.in_order]
+        without = {"steps"} if self.in_order else set()
+        return [use for use in USES if use not in (without if self.outcomes else {*without, "difficulties"})]
 
     def to_json(self) -> dict[str, Any]:
         """For machines."""
@@ -155,6 +158,7 @@ def forecast(
     delta: float = 0.0,
     lengths: Floats | None = None,
     in_order: bool = False,
+    outcomes: bool = True,
 ) -> Forecast:
     """What to expect of `runs-dp`, and of `markov-dp`, which is off by a little more.
 
@@ -165,7 +169,7 @@ def forecast(
     claim = RunsDP(epsilon, delta).claim(n_learners, names_found=pooled is not None)
     assert claim.rho is not None
     rho = claim.rho * (1.0 if pooled is None else 1.0 - VOCABULARY_SHARE)
-    shares = shares_for(n_learners, n_actions if pooled is None else None, claim.rho)
+    shares = shares_for(n_learners, n_actions if pooled is None else None, claim.rho, outcomes=outcomes)
     rho_of = {name: rho * share / sum(shares.values()) for name, share in shares.items()}
     n_rows = n_learners * max(rows_per_learner, 1.0)
     law = _usual_lengths(max(rows_per_learner, 1.0))
@@ -183,7 +187,7 @@ def forecast(
     )
 
     # Noise of slopes over curvature, which is 0.15 for a row; what a finite log tells about them is shrunk as well.
-    slopes = sum(value for name, value in rho_of.items() if name.startswith("slopes"))
+    slopes = sum(value for name, value in rho_of.items() if name.startswith("slopes")) or rho
     noise = 2.0 * n_actions * 2.0 * slope_norm(n_learners, rho) / sqrt(2.0 * slopes) / (0.15 * n_rows)
     of_difficulties = ExpectedError(
         sqrt(_drawn(noise, UNKNOWN_DIFFICULTIES) ** 2 + 0.02**2),
@@ -227,6 +231,7 @@ def forecast(
         _rows_factor(n_learners, law if lengths is None else lengths, rho_of),
         in_order,
         "jumps" in rho_of,
+        outcomes,
     )
 
 

@@ -73,6 +73,7 @@ class Program(Generator):
     """
 
     name: ClassVar[str] = "run"
+    needs_outcomes: bool = False
     summary: ClassVar[str] = "any program that reads one csv and writes another"
 
     def __init__(self, command: str) -> None:
@@ -171,6 +172,7 @@ def _as_log(drawn: Any, actions: tuple[str, ...]) -> Interactions:
     elif not len(drawn):
         log = Interactions.from_sequences([], [], actions=list(actions))  # no learner was asked for
     else:
-        log = Interactions.from_frame(drawn, single_rows=True)
+        outcome = "outcome" if "outcome" in drawn.columns else None
+        log = Interactions.from_frame(drawn, outcome=outcome, single_rows=True)
     plain = replace(log, item=None, items=(), time=None, group=None, groups=())
     return plain.recode(actions) if set(plain.actions) <= set(actions) else plain

@@ -33,6 +33,8 @@ class Generator(ABC):
     keeps_rows: bool = False
     needs_names: bool = False
     """Whether it learns only from a log whose names of actions are public."""
+    needs_outcomes: bool = True
+    """Whether it learns from outcomes: of a log without any it is given failures, and those it draws are left out."""
     option_names: ClassVar[dict[str, str]] = {}
     """How an option is written where its parameter cannot be called so, `as` for one."""
     text: str = ""
@@ -41,6 +43,7 @@ class Generator(ABC):
     guarantee_: Guarantee
     n_learners_: int
     simulated_: bool
+    has_outcomes_: bool
     cut_short_: str = ""
     """After an interrupted `fit` that left something to sample from: where it stopped, in a sentence."""
 
@@ -62,9 +65,10 @@ class Generator(ABC):
         """
         log, noise = as_log(log), noise or os_noise()
         self.n_learners_, self.simulated_, self.cut_short_ = log.n_learners, log.simulated, ""
+        self.has_outcomes_ = log.outcome is not None
         claim = self.guarantee_for(log)
         self.guarantee_ = claim if noise.secret else Guarantee.seeded(claim)
-        self._fit(log, rng or np.random.default_rng(), noise)
+        self._fit(log.with_failures() if self.needs_outcomes else log, rng or np.random.default_rng(), noise)
         return self
 
     def sample(self, n_learners: int | None = None, rng: np.random.Generator | None = None) -> Interactions:
@@ -74,7 +78,8 @@ class Generator(ABC):
                 f"{self.label} was not fitted yet.", hint="call fit(log) first.", code="not-fitted"
             )
         drawn = self._sample(n_learners, rng or np.random.default_rng())
-        return replace(drawn, simulated=self.simulated_, guarantee=self.guarantee_)
+        outcome = drawn.outcome if self.has_outcomes_ else None
+        return replace(drawn, outcome=outcome, simulated=self.simulated_, guarantee=self.guarantee_)
 
     def learner_sums(self, log: Interactions) -> LearnerSums | None:
         """Where a fit rests on noisy sums over learners: what each learner of a log would have added to them."""

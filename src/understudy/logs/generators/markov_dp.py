@@ -39,6 +39,7 @@ from understudy.logs.generators.budget import (
     choose_longest,
     choose_most_rows,
     choose_norm,
+    of_actions,
     slope_norm,
     stated,
     vocabulary_threshold,
@@ -178,7 +179,7 @@ class MarkovDP(Generator):
     @property
     def _shares(self) -> dict[str, float]:
         """What each statistic takes of the budget."""
-        return SHARES
+        return SHARES if self.has_outcomes_ else of_actions(SHARES)
 
     def _rho(self, *, vocabulary: bool) -> float:
         """The budget of all sums together, that of names included."""
@@ -193,7 +194,10 @@ class MarkovDP(Generator):
         self.signal_: dict[str, float] = {}
         log = self._cut(log, spending)
         self._fit_chain(log, spending)
-        self._fit_outcomes(log, spending)
+        if self.has_outcomes_:
+            self._fit_outcomes(log, spending)
+        else:
+            self.easiness_, self.ability_mean_, self.ability_spread_ = np.zeros(log.n_actions), 0.0, 0.0
         if spending.unspent:
             raise ValueError(f"the budget of {spending.unspent} was not spent")
 
@@ -213,12 +217,12 @@ class MarkovDP(Generator):
         """What each learner of a log would have added to the sums that this fit released; names aside."""
         found = self.found_names_
         replay = Replay(self._rho(vocabulary=found), self.transcript_, vocabulary=found, shares=self._shares)
-        log = first_rows(log, self.longest)
+        log = first_rows(log.with_failures(), self.longest)
         if found:
             log = log.with_vocabulary(self.actions_)
             replay.skip("vocabulary")
         again = self.fresh()
-        again.n_learners_ = self.n_learners_
+        again.n_learners_, again.has_outcomes_ = self.n_learners_, self.has_outcomes_
         again._fit_sums(log, replay)
         return replay.learner_sums(log.n_learners)
 

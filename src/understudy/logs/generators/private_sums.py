@@ -196,8 +196,8 @@ class WalkStatistics:
         per_learner = np.stack(
             [
                 totals(learner, runs, log.n_learners),
-                totals(log.learner, log.outcome, log.n_learners),
-                totals(log.learner, 1 - log.outcome, log.n_learners),
+                totals(log.learner, log.success, log.n_learners),
+                totals(log.learner, 1 - log.success, log.n_learners),
             ],
             axis=1,
         )
@@ -251,7 +251,7 @@ class WalkStatistics:
     def practice(self, easiness: Floats, ability: Floats, norm: float) -> Total:
         """Per cell of earlier attempts: how many more succeeded than is expected of them and of their action."""
         log = self.log
-        beyond = log.outcome - expit(easiness[log.action] + ability[log.learner])
+        beyond = log.success - expit(easiness[log.action] + ability[log.learner])
         return self._beyond(log.learner, practice_cells(log), beyond, N_PRACTICE, norm)
 
     def _beyond(self, learner: IntArray, cell: IntArray, beyond: Floats, n_cells: int, norm: float) -> Total:

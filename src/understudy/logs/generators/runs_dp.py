@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from understudy.core.privacy.noise import Noise
-from understudy.logs.generators.budget import Noisy, Spending, budget
+from understudy.logs.generators.budget import Noisy, Spending, budget, of_actions
 from understudy.logs.generators.calibration import CELL_NORM, RunTargets, calibrated, spread_abilities
 from understudy.logs.generators.markov_dp import (
     MOST_ABILITY,
@@ -95,7 +95,12 @@ class RunsDP(MarkovDP):
 
     @property
     def _shares(self) -> dict[str, float]:
-        shares = shares_for(self.n_learners_, self.n_declared_, budget(self.epsilon, self._delta))
+        shares = shares_for(
+            self.n_learners_,
+            self.n_declared_,
+            budget(self.epsilon, self._delta),
+            outcomes=self.has_outcomes_,
+        )
         return {**shares, **(ORDER_SHARE if self.in_order_ else {})}
 
     def _fit(self, log: Interactions, rng: np.random.Generator, noise: Noise) -> None:
@@ -114,10 +119,11 @@ class RunsDP(MarkovDP):
         self.stay_share_, _ = self._closer(
             *self._guessed(stay_share), walks.repeats(), log.lengths, spending, "stays"
         )
-        successes = totals(log.learner, log.outcome, log.n_learners)
-        self.success_rate_, self.success_error_ = self._closer(
-            *self._guessed(self.success_rate_), successes, log.lengths, spending, "successes"
-        )
+        if self.has_outcomes_:
+            successes = totals(log.learner, log.success, log.n_learners)
+            self.success_rate_, self.success_error_ = self._closer(
+                *self._guessed(self.success_rate_), successes, log.lengths, spending, "successes"
+            )
         new, n_jumps = walks.new_jumps()
         self.new_share_, _ = self._closer(
             *USUAL_NEW, new, n_jumps, spending, "new jumps", of_rows=1.0 - self.stay_share_
@@ -221,7 +227,7 @@ class RunsDP(MarkovDP):
             easiness=self.easiness_,
             ability_spread=self.ability_spread_,
             success_rate=self.success_rate_,
-            practice=self.practice_,
+            practice=self.practice_ if self.has_outcomes_ else None,
         )
 
     def _sample(self, n_learners: int | None, rng: np.random.Generator) -> Interactions:
@@ -233,16 +239,19 @@ class RunsDP(MarkovDP):
         return Interactions(action, outcome, offsets_of(lengths), self.actions_)
 
 
-def shares_for(n_learners: int, n_actions: int | None, rho: float) -> dict[str, float]:
+def shares_for(
+    n_learners: int, n_actions: int | None, rho: float, *, outcomes: bool = True
+) -> dict[str, float]:
     """What each statistic takes of the budget `rho`, of their sum, where no order is declared.
 
-    All three numbers are public; where names are found, the number of actions is not known yet.
+    All of it follows from public numbers; where names are found, the number of actions is not known yet.
     """
     shares = {**SHARES, **(MANY_ROUNDS if n_learners >= MANY_LEARNERS else FEW_ROUNDS)}
     hidden = 0.0 if n_actions is None else 1.0 - jumps_seen(n_learners, n_actions, rho)
     shares["rows"] += hidden * shares["jumps"]
     shares["jumps"] *= 1.0 - hidden
-    return {name: share for name, share in shares.items() if share}
+    asked = {name: share for name, share in shares.items() if share}
+    return asked if outcomes else of_actions(asked)
 
 
 def jumps_seen(n_learners: int, n_actions: int, rho: float) -> float:

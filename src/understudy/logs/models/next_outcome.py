@@ -45,7 +45,7 @@ def fit_next_outcome(log: Interactions, *, max_iterations: int = 30, tolerance: 
     design = np.column_stack([history_of(log), np.ones(log.n_rows)])
     penalty = np.array([1.0, 1.0, 1.0, 1e-6])
     easiness, weights = np.zeros(log.n_actions), np.zeros(4)
-    outcome = log.outcome.astype(np.float64)
+    outcome = log.success.astype(np.float64)
     for _ in range(max_iterations):
         chance = 1.0 / (1.0 + np.exp(-(easiness[log.action] + design @ weights)))
         residual = chance - outcome

@@ -112,7 +112,7 @@ class Learners:
     @classmethod
     def of(cls, log: Interactions) -> Learners:
         """The learners of a log."""
-        outcome = log.outcome.astype(np.int64)
+        outcome = log.success.astype(np.int64)
         return cls(log.action.astype(np.int64), outcome, log.offsets[:-1], log.lengths)
 
 

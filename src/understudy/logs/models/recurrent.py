@@ -124,9 +124,9 @@ class Tokens:
         log_odds = easiness[action] + ability[log.learner]
         length = log.lengths + 1
         return cls(
-            torch.from_numpy(np.insert(2 * action + log.outcome, log.offsets[:-1], 2 * n)),
+            torch.from_numpy(np.insert(2 * action + log.success, log.offsets[:-1], 2 * n)),
             torch.from_numpy(np.insert(action, ends, n)),
-            torch.from_numpy(np.insert(log.outcome.astype(np.float32), ends, 0)),
+            torch.from_numpy(np.insert(log.success.astype(np.float32), ends, 0)),
             torch.from_numpy(np.insert(log_odds, ends, 0).astype(np.float32)),
             offsets_of(length)[:-1],
             length,

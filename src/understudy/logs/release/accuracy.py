@@ -55,10 +55,12 @@ def uses_of(expected: dict[str, Any] | None, n_rows: int, n_learners: int) -> li
         else f"{mean:.1f} here; the original may have far fewer or far more"
     )
     shares, difficulties, steps = (_use(use, expected[use]) for use in USES)
+    # A log without outcomes has no success rate, and no difficulties.
+    rate = expected["success_rate"]
+    of_outcomes = [] if rate is None else [difficulties, _limit("the success rate of all attempts", rate)]
     return [
         shares,
-        difficulties,
-        _limit("the success rate of all attempts", expected["success_rate"]),
+        *of_outcomes,
         steps,
         UseAccuracy("attempts of a learner, on average", None, words, rows_likeness(factor)),
     ]

@@ -48,7 +48,7 @@ class Assessment(Risk):
     chance: ChanceLevel
     white_box: RiskEstimate | None
     exposed_share: float | None
-    attribute: AttributeEstimate
+    attribute: AttributeEstimate | None
     utility: dict[str, float]
     groups: list[GroupFigures]
     n_learners: int
@@ -64,7 +64,7 @@ class Assessment(Risk):
             "exposed": None
             if self.exposed_share is None
             else {"share": self.exposed_share, "above_auc": EXPOSED},
-            "attribute": self.attribute.to_json(),
+            "attribute": None if self.attribute is None else self.attribute.to_json(),
             "utility": self.utility,
             "groups": [figures.to_json() for figures in self.groups],
             "actions_set_aside": self.n_constant,
@@ -102,7 +102,7 @@ def _mean(trials: list[Trial], log: Interactions) -> Assessment:
         return statistics.fmean(values)
 
     risk = mean_risk([trial.risk for trial in trials])
-    attributes = [trial.attribute for trial in trials]
+    attributes = [trial.attribute for trial in trials if trial.attribute is not None]
     return Assessment(
         estimates=risk.estimates,
         white_box=mean_estimate(white) if (white := [t.white_box for t in trials if t.white_box]) else None,
@@ -119,11 +119,13 @@ def _mean(trials: list[Trial], log: Interactions) -> Assessment:
             low=mean(a.low for a in attributes),
             high=mean(a.high for a in attributes),
             n_targets=min(a.n_targets for a in attributes),
-        ),
+        )
+        if attributes
+        else None,
         utility={name: mean(trial.utility[name] for trial in trials) for name in trials[0].utility},
         groups=averaged(trial.groups for trial in trials),
         n_learners=log.n_learners,
         n_set_aside=risk.n_set_aside,
-        n_constant=int(log.constant_actions().sum()),
+        n_constant=0 if log.outcome is None else int(log.constant_actions().sum()),
         n_halves=len(trials),
     )

@@ -98,8 +98,9 @@ def with_decisions(guarantee: Guarantee, accepted_risk: str, publish_figures: bo
 def what_it_is(synthetic: Interactions, keeps_rows: bool) -> str:
     """The first sentence of the card. Rows that were kept belong to learners who do exist."""
     source = "a simulated classroom" if synthetic.simulated else "real learners"
+    outcomes = "" if synthetic.outcome is None else " with their outcomes"
     size = (
-        f"{synthetic.n_rows:,} attempts at {n_occurring(synthetic):,} actions with their outcomes, "
+        f"{synthetic.n_rows:,} attempts at {n_occurring(synthetic):,} actions{outcomes}, "
         f"by {synthetic.n_learners:,} learners"
     )
     if keeps_rows:
@@ -181,6 +182,7 @@ def expected_errors(
         drawn=synthetic.n_learners,
         delta=generator.delta,
         in_order=getattr(generator, "in_order_", False),
+        outcomes=generator.has_outcomes_,
     )
     foreseen = expect(rows)
     # The original may have had fewer rows, by so much: what would be noise then is not called anything better.
@@ -191,7 +193,7 @@ def expected_errors(
     }
     return {
         **errors,
-        "success_rate": generator.success_error_,
+        "success_rate": generator.success_error_ if generator.has_outcomes_ else None,
         "rows_factor": generator.rows_factor_,
         "longest": generator.longest_,
         "unseen": generator.unseen_,
@@ -220,7 +222,9 @@ def published(assessment: Assessment, guarantee: Guarantee) -> dict[str, Any]:
         "tpr_at_1pct_high": round(assessment.found_high, 2),
         "utility": {name: round(value, 2) for name, value in assessment.utility.items()},
         "metrics": [
-            {"name": m.name, "meaning": m.meaning, "best": m.best, "direction": m.direction} for m in METRICS
+            {"name": m.name, "meaning": m.meaning, "best": m.best, "direction": m.direction}
+            for m in METRICS
+            if m.name in assessment.utility
         ],
     }
 
@@ -262,7 +266,8 @@ def codebook(synthetic: Interactions, keeps_rows: bool) -> str:
             f"{n_occurring(synthetic)} different names",
         ]
     )
-    writer.writerow(["outcome", "integer", "Whether the attempt succeeded.", "1 success, 0 failure"])
+    if synthetic.outcome is not None:
+        writer.writerow(["outcome", "integer", "Whether the attempt succeeded.", "1 success, 0 failure"])
     return text.getvalue()
 
 

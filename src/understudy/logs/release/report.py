@@ -11,7 +11,7 @@ from understudy.core.pages.words import certainty, verdict
 from understudy.core.privacy.guarantee import Guarantee
 from understudy.logs.audit import risk_figure, strongest_first
 from understudy.logs.description import n_by_one_learner
-from understudy.logs.histograms import COMPARED, comparison_figure, histograms
+from understudy.logs.histograms import compared, comparison_figure, histograms
 from understudy.logs.interactions import Interactions, common_vocabulary
 from understudy.logs.release.assessment import Assessment
 from understudy.logs.utility import METRICS
@@ -50,5 +50,5 @@ def report_page(
         strongest_first=strongest_first(assessment.estimates),
         attacks_figure=risk_figure(assessment.estimates, assessment.chance),
         comparison_figure=comparison_figure(histograms(log, synthetic)),
-        compared=COMPARED,
+        compared=compared(log),
     )
