@@ -32,7 +32,8 @@ READER = Reader(
 )
 PIECES = pieces(
     b"learner item correct Student Q1 Q2 TOTAL time user_id no NA - (2 points) (0 pts) /10.00",
-    *(b"Q1 (2 points)", b"Q. 2 /3,00", b"Overall average"),
+    *(b"Q1 (2 points)", b"Q. 2 /3,00", b"Overall average", b"Grade/10.00", b"Response 1", b"Right answer 1"),
+    *(b"17: a", b"attempt", b"n correct", b"n incorrect", b"score"),
 )
 
 
@@ -83,7 +84,20 @@ def whole_files() -> Files:
     long = "learner,item,correct,comment\n" + "".join(
         f"{CANARY}{n % 3},q{n},{n % 2},{CANARY} {n}\n" for n in range(9)
     )
+    people = [f"{CANARY}{n},{CANARY},{CANARY}{n}@x.example,Finished,a,b,c,{n % 3}.00" for n in range(9)]
+    moodle = "Last name,First name,Email address,State,Started on,Completed,Time taken,Grade/2.00"
+    grades = "".join(f"{who},{n % 2}.00,-\n" for n, who in enumerate(people))
+    responses = "".join(f"{who},{CANARY} {n % 2},{CANARY} 1\n" for n, who in enumerate(people))
+    canvas = "name,id,sis_id,submitted,attempt,17: What?,1.0,n correct,n incorrect,score\n" + "".join(
+        f"{CANARY}{n},{CANARY}{n % 6},,x,{n},{CANARY},{n % 2}.0,0,0,{n % 2}\n" for n in range(9)
+    )
     return {
+        "moodle": (
+            "exam.csv",
+            f"{moodle},Q. 1 /1.00,Q. 2 /1.00\n{grades}Overall average,,,,,,,1.00,0.50,-\n".encode(),
+        ),
+        "moodle responses": ("exam.csv", f"{moodle},Response 1,Right answer 1\n{responses}".encode()),
+        "canvas": ("exam.csv", canvas.encode()),
         "csv": ("exam.csv", frame.write_csv().encode()),
         "headerless": ("exam.csv", frame.write_csv(include_header=False).encode()),
         "two columns": ("exam.csv", frame.select("remark", "Q1").write_csv(include_header=False).encode()),

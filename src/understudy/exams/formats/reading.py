@@ -26,7 +26,10 @@ from understudy.exams.formats.answer_list import (
     responses_of,
     with_silent_learners,
 )
+from understudy.exams.formats.canvas_quiz import canvas_quiz
 from understudy.exams.formats.item_list import ItemList, read_items
+from understudy.exams.formats.moodle_quiz import moodle_quiz
+from understudy.exams.formats.quiz import Quiz
 from understudy.exams.formats.sheet import read_wide, typed_parquet
 from understudy.exams.formats.sheet_header import Items
 from understudy.exams.responses import Attempt, ExamOrigin, Responses
@@ -66,7 +69,8 @@ class ResponseOptions(RowOptions):
     ] = None
     attempts: Annotated[
         Attempt | None,
-        "Which of several attempts at an item counts (default: the first one of a log; an error elsewhere).",
+        "Which of several attempts at an item counts, first, last or best (default: the first one of a log or a quiz; "
+        "an error elsewhere).",
     ] = None
     exclude: Annotated[Path | None, "File that lists learners who withdrew; they are left out."] = None
     items: Annotated[
@@ -188,6 +192,9 @@ def _read(path: Path, options: ResponseOptions, items: Items | None, keep_names:
     refuse_sheet(options.sheet, format)
     table = _table(source, format, options.sheet, known=options.format is None)
     withdrawn = options.withdrawn()
+    quiz = None if layout == "long" or options.learner is not None else _quiz(table.names)
+    if quiz is not None:
+        layout, table = "wide", quiz.sheet(table, options.attempts)
     if layout is None:
         layout = "long" if looks_long(table.names, options.columns) else "wide"
     if layout == "long":
@@ -201,7 +208,7 @@ def _read(path: Path, options: ResponseOptions, items: Items | None, keep_names:
                 hint="leave that out.",
                 settings=tuple(RowOptions.__dataclass_fields__),
             )
-        if options.attempts is not None:
+        if options.attempts is not None and quiz is None:
             raise UsageError(
                 f"the {options.attempts} attempt was asked for, but a sheet with one row per learner has one answer "
                 "per item.",
@@ -223,6 +230,11 @@ def _read(path: Path, options: ResponseOptions, items: Items | None, keep_names:
             raise with_suggestions(error, table, {"action": "item"}, options.mark) from None
     origin = replace(found.origin, path=path, format=format, notes=(note, *found.origin.notes))
     return replace(found, origin=origin, simulated=is_simulated(path))
+
+
+def _quiz(names: Sequence[str]) -> Quiz | None:
+    """The export of a quiz, by its header."""
+    return moodle_quiz(names) or canvas_quiz(names)
 
 
 def _refuse_points(options: ResponseOptions, found: str) -> None:
