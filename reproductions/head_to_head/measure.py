@@ -12,20 +12,22 @@ import typer
 
 from reproductions.head_to_head.claims import measure_claims
 from reproductions.head_to_head.environments import ENVIRONMENTS
+from reproductions.head_to_head.figures import draw_figures
+from reproductions.head_to_head.flat_table import flatten, walk
 from reproductions.head_to_head.methods import PEERS, Method
-from reproductions.head_to_head.trials import try_method
+from reproductions.head_to_head.trials import FAST_SECONDS, LONGEST, N_HALVES, try_method
 from reproductions.pages import DATA, rows_of, tables_of, write_rows
 from understudy.errors import MissingError, UnderstudyError
 from understudy.logs.interactions import Interactions
 from understudy.logs.reading import read_log
 from understudy.logs.simulate import RARE_PATHS, Classroom
+from understudy.logs.trial import Split
+from understudy.logs.utility import measure
 
 TABLES = tables_of("head_to_head")
 RESULTS = TABLES / "results.csv"
 # A long measurement leaves the machine to others.
 NICENESS = 19
-# Halves of a method whose first fit takes at most so many seconds of processor time; of others there is one.
-N_HALVES, FAST_SECONDS = 3, 120.0
 
 
 def _assistments() -> Interactions:
@@ -37,6 +39,25 @@ LOGS: dict[str, Callable[[], Interactions]] = {
     "assistments": _assistments,
     "rare-paths": lambda: RARE_PATHS.simulate(np.random.default_rng(1)),
 }
+
+
+def measure_logs() -> None:
+    """How large the logs are, and what the walk alone loses: over the real table of steps of the first half."""
+    table = TABLES / "logs.csv"
+    found = {row["log"]: row for row in rows_of(table)} if table.exists() else {}
+    for name, read in LOGS.items():
+        try:
+            log = read().declare()
+        except UnderstudyError as error:
+            typer.echo(f"{name}: skipped: {error.message}")
+            continue
+        real = Split(log, 0).real
+        rng = np.random.default_rng(0)
+        walked = walk(flatten(real.training), real.training.n_learners, log.actions, LONGEST, rng)
+        sizes = {"learners": log.n_learners, "actions": log.n_actions, "rows": log.n_rows}
+        lost = {metric: f"{value:.4f}" for metric, value in measure(real, walked).items()}
+        found[name] = {"log": name, **{size: str(n) for size, n in sizes.items()}, **lost}
+    write_rows(table, list(next(iter(found.values()))), [list(row.values()) for row in found.values()])
 
 
 def measure_methods(part: str) -> None:
@@ -120,6 +141,8 @@ def measure_versions() -> None:
 
 PARTS: dict[str, Callable[[], None]] = {
     "versions": measure_versions,
+    "logs": measure_logs,
     "claims": measure_claims,
     **{part: partial(measure_methods, part) for part in PEERS},
+    "figures": draw_figures,
 }

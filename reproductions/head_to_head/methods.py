@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import ast
 import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Literal
 
-from reproductions.head_to_head import privtrace
 from reproductions.head_to_head.environments import (
     DATASYNTHESIZER,
     MOSTLYAI,
@@ -17,11 +18,11 @@ from reproductions.head_to_head.environments import (
     SDV,
     Environment,
 )
-from understudy.logs import generators, models
+from reproductions.head_to_head.generators import generator_of
 
 PROGRAMS = Path(__file__).parent / "programs"
-# What decides about the synthetic logs of our own generators.
-OUR_SOURCES = (Path(generators.__file__).parent, Path(models.__file__).parent)
+# Among what a generator that runs here imports, these decide about its synthetic logs.
+DECIDING = ("understudy.logs.generators.", "understudy.logs.models.")
 EPSILON = 8.0
 NOTHING, ROW, LEARNER = "nothing", "a row", "a learner"
 # Training of networks that stop by the clock: what is left of the limit of a fit is for sampling.
@@ -52,12 +53,9 @@ class Method:
     def fingerprint(self) -> str:
         """Changes with the settings, the peer's version, and the programs and generators that the command runs."""
         if self.environment is None:
-            sources = [Path(privtrace.__file__)]
-            sources += [path for folder in OUR_SOURCES for path in sorted(folder.glob("*.py"))]
-            version = ""
+            sources, version = sources_of(self.label) if self.refitted else [], ""
         else:
-            sources = [Path(self.command[0])]
-            version = self.environment.version()
+            sources, version = [Path(self.command[0])], self.environment.version()
         # Paths differ from clone to clone.
         parts = [
             repr(self).replace(str(PROGRAMS), ""),
@@ -70,6 +68,23 @@ class Method:
         """The command in full."""
         python = OURS if self.environment is None else str(self.environment.python())
         return [python, *(word.format(**values) for word in self.command)]
+
+
+def sources_of(label: str) -> list[Path]:
+    """The module of a generator that runs here, and every deciding one that it imports, directly or not."""
+    generator = generator_of(label)
+    waiting = [type(getattr(generator, "generator", generator)).__module__]
+    found: dict[str, Path] = {}
+    while waiting:
+        name = waiting.pop()
+        spec = find_spec(name)
+        if name in found or spec is None or spec.origin is None:
+            continue
+        found[name] = Path(spec.origin)
+        for node in ast.walk(ast.parse(found[name].read_text("utf-8"))):
+            if isinstance(node, ast.ImportFrom) and (node.module or "").startswith(DECIDING):
+                waiting.append(str(node.module))
+    return [found[name] for name in sorted(found)]
 
 
 def _ours(method: str, covers: str) -> Method:

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from statistics import fmean
+from statistics import fmean, median
 
 from reproductions.head_to_head.claims import TABLE as CLAIMS
-from reproductions.head_to_head.measure import FAST_SECONDS, N_HALVES
 from reproductions.head_to_head.methods import (
     EPSILON,
     LEARNER,
@@ -17,7 +16,13 @@ from reproductions.head_to_head.methods import (
     ROW,
     Method,
 )
-from reproductions.head_to_head.trials import MOST_SECONDS, N_REFITS, REFITTED_SECONDS
+from reproductions.head_to_head.trials import (
+    FAST_SECONDS,
+    MOST_SECONDS,
+    N_HALVES,
+    N_REFITS,
+    REFITTED_SECONDS,
+)
 from reproductions.pages import fill, markdown_table, rows_of, tables_of
 
 TABLES = tables_of("head_to_head")
@@ -55,6 +60,8 @@ OWN_SCORES = (
     Column("mostlyai_accuracy", "mostlyai: accuracy", lower=False),
     Column("mostlyai_coherence", "mostlyai: coherence", lower=False),
 )
+# What the walk over a table of steps is judged by.
+WALKED = ("wrmse_centred", "transition_tv", "prediction_auc")
 # By these a method is said to be better or worse.
 COMPARED = (*UTILITY, *OWN_SCORES)
 # A difference that other halves of the same log would show as well.
@@ -81,6 +88,11 @@ def page() -> str:
             "n_halves": str(N_HALVES),
             "fast_seconds": f"{FAST_SECONDS:g}",
             "refitted_seconds": f"{REFITTED_SECONDS:g}",
+            **{f"{name.replace('-', '_')}_size": size(name) for name in LOGS},
+            "walk": lost_by_walking(),
+            "walk_difficulties": f"{float(_logs()['assistments']['wrmse_centred']):.3f}",
+            "halves_differ": halves_differ(),
+            "unfinished": unfinished(),
             "claims": claims_table(),
             "datasynthesizer_chance": _facts()["datasynthesizer"].get(
                 "chance_of_the_best_parent", "(not checked)"
@@ -105,11 +117,9 @@ def means(log: str) -> Means:
 
 
 def _log_tables(log: str) -> str:
-    """Both tables of a log, and what they lack."""
+    """Both tables of a log."""
     found = means(log)
-    absent = [f"`{label}`" for label in METHODS if label not in found]
-    words = f"\n\nNot measured on this log: {', '.join(absent)}." if absent else ""
-    return f"{utility_table(found)}\n\n{risk_table(found)}{words}"
+    return f"{utility_table(found)}\n\n{risk_table(found)}"
 
 
 def utility_table(found: Means) -> str:
@@ -149,9 +159,16 @@ def _table(found: Means, columns: tuple[Column, ...], *, attacks: bool = False) 
                 f"{row['auc_low']:.3f} to {row['auc_high']:.3f}",
                 str(row["attack"]),
             ]
-            cells += [refits, f"{row['seconds']:.0f}", f"{row['megabytes']:.0f}", str(row["halves"])]
+            cells += [refits, f"{row['seconds']:.0f}", f"{row['megabytes']:.0f}", halves(row)]
         rows.append([f"`{label}`", method.covers, *cells])
     return markdown_table(header, rows)
+
+
+def halves(row: dict[str, str | float]) -> str:
+    """How many halves a row is the mean of; where more are meant to be measured, of how many."""
+    found = int(row["halves"])
+    meant = N_HALVES if float(row["seconds"]) <= FAST_SECONDS else 1
+    return str(found) if found >= meant else f"{found} of {meant}"
 
 
 def _cell(row: dict[str, str | float], column: Column, best: float | None) -> str:
@@ -243,6 +260,57 @@ def better_at_equal_cover() -> str:
         ]
         lines.append(f"- On {title}: {'; '.join(words) or 'none'}.")
     return "\n".join(lines)
+
+
+def unfinished() -> str:
+    """A line per log: what did not finish, what was not measured, and how many rows lack halves."""
+    lines = []
+    for log, title in LOGS.items():
+        found = means(log)
+        said = [f"`{label}`: {row['problem']}" for label, row in found.items() if "problem" in row]
+        if absent := [f"`{label}`" for label in METHODS if label not in found]:
+            said.append(f"not measured: {', '.join(absent)}")
+        n_short = sum(" of " in halves(row) for row in found.values() if "seconds" in row)
+        if n_short:
+            said.append(f"{n_short} of {len(found)} rows lack halves")
+        lines.append(f"- On {title}: {'; '.join(part.rstrip('.') for part in said) or 'complete'}.")
+    return "\n".join(lines)
+
+
+def halves_differ() -> str:
+    """By log: how far halves lie apart, for methods with more than one; the median over methods and metrics."""
+    words = []
+    for log, title in LOGS.items():
+        found: dict[tuple[str, str], list[float]] = {}
+        for row in rows_of(TABLES / "results.csv"):
+            for column in UTILITY:
+                if row["log"] == log and row[column.name]:
+                    found.setdefault((row["method"], column.name), []).append(float(row[column.name]))
+        ranges = [max(values) - min(values) for values in found.values() if len(values) > 1]
+        if ranges:
+            words.append(f"by {median(ranges):.3f} on {title}")
+    return ", ".join(words)
+
+
+def _logs() -> dict[str, dict[str, str]]:
+    """The size of every log, and what walking over its real table of steps loses."""
+    return {row["log"]: row for row in rows_of(TABLES / "logs.csv")}
+
+
+def size(log: str) -> str:
+    """The size of a log in words."""
+    found = _logs()[log]
+    return ", ".join(f"{int(found[name]):,} {name}" for name in ("learners", "actions", "rows"))
+
+
+def lost_by_walking() -> str:
+    """What walking over the real table of steps loses, on each log, in words."""
+    columns = [column for column in UTILITY if column.name in WALKED]
+    return "; ".join(
+        f"{column.title} "
+        + ", ".join(f"{float(_logs()[log][column.name]):.3f} on {title}" for log, title in LOGS.items())
+        for column in columns
+    )
 
 
 def strongest(covers: str, column: str = "auc") -> str:

@@ -32,6 +32,8 @@ from understudy.logs.interactions import Interactions, joined
 from understudy.logs.trial import Split, attacker_knowledge, shadow_attack_on
 from understudy.logs.utility import measure
 
+# Halves of a method whose first fit takes at most so many seconds of processor time; of others there is one.
+N_HALVES, FAST_SECONDS = 3, 120.0
 # No process of a method may take more processor time.
 MOST_SECONDS = 12 * 60
 # Attacks that refit a method do so this often, with methods that run here and are fitted in at most so many seconds.

@@ -8,7 +8,8 @@ import pytest
 
 from reproductions.head_to_head import environments, measure, page
 from reproductions.head_to_head.environments import Environment
-from reproductions.head_to_head.methods import NOTHING, Method
+from reproductions.head_to_head.figures import HEIGHT, LINE, apart, measured
+from reproductions.head_to_head.methods import NOTHING, PEERS, Method, sources_of
 from reproductions.head_to_head.trials import run, try_method
 from reproductions.pages import rows_of, write_rows
 from understudy.errors import DataError, MissingError
@@ -152,6 +153,52 @@ def test_the_page_shows_what_was_measured_and_what_was_not(monkeypatch, tmp_path
     assert page.better("classroom") == (
         "- actions: total variation (ours: 0.150): `opendp MST, per row` by 0.100 (0.050)."
     )
+
+
+def test_the_page_says_what_is_missing(monkeypatch, tmp_path):
+    header = ("log", "problem", "method", "seed", "action_tv", "seconds", *(c.name for c in page.UTILITY[:1]))
+    rows = [
+        ("classroom", "", "runs", 0, 0.10, 5, 0.2),
+        ("classroom", "", "runs", 1, 0.13, 5, 0.2),
+        ("classroom", "", "gru", 0, 0.10, 500, 0.2),
+        ("classroom", "not finished in 12 minutes.", "SDV PAR", 0, "", "", ""),
+    ]
+    names = [column.name for column in page.UTILITY if column.name not in header]
+    write_rows(tmp_path / "results.csv", (*header, *names), [(*row, *[""] * len(names)) for row in rows])
+    monkeypatch.setattr(page, "TABLES", tmp_path)
+    monkeypatch.setattr(page, "LOGS", {"classroom": "the classroom"})
+    monkeypatch.setattr(page, "METHODS", dict.fromkeys(("runs", "gru", "SDV PAR", "markov")))
+    assert [page.halves(row) for row in page.means("classroom").values() if "seconds" in row] == [
+        "2 of 3",
+        "1",
+    ]
+    assert page.unfinished() == (
+        "- On the classroom: `SDV PAR`: not finished in 12 minutes; not measured: `markov`; 1 of 3 rows lack halves."
+    )
+    # Ranges of 0.03 and 0, of the one method with two halves.
+    assert page.halves_differ() == "by 0.015 on the classroom"
+
+
+def test_names_in_the_picture_stand_apart_and_within_it():
+    crowded = apart([10.0, 11.0, 12.0, 200.0, HEIGHT, HEIGHT])
+    assert np.diff(crowded).min() >= LINE
+    assert crowded[0] >= 0
+    assert crowded[-1] <= HEIGHT
+    assert crowded[3] == 200.0
+    assert {point["covers"] for point in measured("assistments")} == {"a learner", "a row", "nothing"}
+
+
+def test_what_decides_about_a_generator_is_found_by_its_imports():
+    stems = {
+        method.label: {path.stem for path in sources_of(method.label)}
+        for part in ("ours", "privtrace")
+        for method in PEERS[part]
+    }
+    assert {"runs_dp", "markov_dp", "private_sums", "denoising", "calibration"} <= stems["runs-dp:epsilon=8"]
+    # Imported where it is used, since it needs torch.
+    assert "recurrent" in stems["gru"]
+    assert "runs_dp" not in stems["markov"] | stems["gru"] | stems["markov-dp:epsilon=8"]
+    assert "privtrace" in stems["privtrace:8"]
 
 
 def test_a_check_that_was_not_run_is_shown_as_such(monkeypatch, tmp_path):
