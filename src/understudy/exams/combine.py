@@ -24,12 +24,13 @@ from understudy.core.options import settled
 from understudy.core.pages.notebook import notebook_table
 from understudy.core.privacy.guarantee import Guarantee
 from understudy.errors import DataError, RefusedError, UsageError
+from understudy.exams.combined_guarantee import combined_guarantee, in_all_schools, refuse_shared_learners
 from understudy.exams.estimators.chances import FURTHEST, Answering, chance_curve
 from understudy.exams.estimators.evidence import Likelihood
 from understudy.exams.estimators.linking import Found, Joint, link_schools, without_prior
 from understudy.exams.estimators.noisy_totals import Prior
 from understudy.exams.ranking import in_words, rank_items
-from understudy.exams.released_file import ONE_SCHOOL_EACH, Ability, Difficulties, Item
+from understudy.exams.released_file import Ability, Difficulties, Item
 from understudy.exams.totals_in_file import TotalsInFile
 
 Floats = NDArray[np.float64]
@@ -49,6 +50,11 @@ class CombineOptions:
         bool,
         "A learner may be in several of the files: state the sum of their epsilons, not the largest of them.",
     ] = False
+    ledger: Annotated[
+        Path | None,
+        "The ledger of these releases: files about learners who count together in it are refused. Without it, and for "
+        "releases of other ledgers, only a caveat says that a learner is in one file.",
+    ] = None
     title: Annotated[str, "What the students see as the exam's name."] = ""
 
 
@@ -204,6 +210,8 @@ def combine_difficulties(
         check_new_json(out)
     schools = _named(releases)
     notes = _check(schools)
+    if options.ledger is not None and not options.may_overlap:
+        notes += refuse_shared_learners(schools, Path(options.ledger))
     found = _combined(schools, options, tuple(notes), out)
     if out is not None:
         write_json(out, found.difficulties.content())
@@ -262,7 +270,7 @@ def _refuse_twice(schools: dict[str, Difficulties]) -> None:
     seen: dict[str, str] = {}
     for name, school in schools.items():
         # Two releases do not agree in every digit, with noise.
-        for mark in [*school.cards, repr([(item.name, item.difficulty) for item in school.items])]:
+        for mark in [*school.own_cards, repr([(item.name, item.difficulty) for item in school.items])]:
             if mark in seen:
                 raise RefusedError(
                     f"{seen[mark]} and {name} hold the same release: its learners would count twice.",
@@ -270,7 +278,7 @@ def _refuse_twice(schools: dict[str, Difficulties]) -> None:
                     code="same-release",
                 )
         seen |= dict.fromkeys(
-            [*school.cards, repr([(item.name, item.difficulty) for item in school.items])], name
+            [*school.own_cards, repr([(item.name, item.difficulty) for item in school.items])], name
         )
 
 
@@ -345,7 +353,7 @@ def _combined(
             float(joint.ability_error[place]),
             school.ability.sd,
             school.guarantee,
-            tuple(school.cards),
+            tuple(school.own_cards),
         )
         for place, (name, school) in enumerate(schools.items())
     )
@@ -359,7 +367,7 @@ def _combined(
             for step in rank_items(joint.difficulty, joint.order_error).steps
         ),
         Ability(0.0, round(sd, 6), "of all schools together"),
-        _guarantee(given, options),
+        combined_guarantee(given, may_overlap=options.may_overlap),
         _provenance(given, described, deviations, joint),
         options.title or _common_title(given),
     )
@@ -470,37 +478,6 @@ def _refuse_unlinked(names: list[str], common: NDArray[np.bool_]) -> None:
         )
 
 
-def _guarantee(schools: list[Difficulties], options: CombineOptions) -> Guarantee:
-    """What holds for a learner of any school.
-
-    One learner replaced changes one release only, if no learner is in two; the others are drawn independently of it.
-    So the largest epsilon and the largest delta hold. Otherwise they add up (basic composition).
-    """
-    given = [school.guarantee for school in schools]
-    if (without := next((each for each in given if not each.formal), None)) is not None:
-        return Guarantee.none(
-            f"one of the combined files has none: {without.reason or 'no reason is given in it'}"
-        )
-    if len({(each.unit, each.adjacency) for each in given}) > 1:
-        raise RefusedError(
-            "the guarantees of the files are about different things.",
-            hint="combine releases that protect the same: a learner, one replaced by another.",
-            code="other-guarantee",
-        )
-    total = sum if options.may_overlap else max
-    guarantee = Guarantee(
-        total(each.epsilon for each in given),
-        total(each.delta for each in given),
-        mechanisms=tuple(dict.fromkeys(name for each in given for name in each.mechanisms)),
-        unit=given[0].unit,
-        adjacency=given[0].adjacency,
-    )
-    caveats = [caveat for each in given for caveat in each.caveats if caveat != ONE_SCHOOL_EACH]
-    if not options.may_overlap:
-        caveats.append(ONE_SCHOOL_EACH)
-    return guarantee.with_caveats(*caveats)
-
-
 def _deviations(names: tuple[str, ...], schools: list[str], joint: Joint) -> tuple[Deviation, ...]:
     misfit = joint.misfit
     return tuple(
@@ -569,20 +546,11 @@ def _provenance(
         "schools": [school.content() for school in schools],
         "between_schools": {"sd": round(joint.between, 6), "at_most": round(joint.between_high, 6)},
         "deviations": [each.content() for each in deviations],
-        "in_all_schools": _in_all(given),
+        "in_all_schools": in_all_schools(given) if all(school.guarantee.formal for school in given) else None,
+        "earlier_cards": list(dict.fromkeys(card for school in given for card in school.earlier_cards)),
         "card": None,
         "made": datetime.now(UTC).date().isoformat(),
         "understudy": understudy.__version__,
-    }
-
-
-def _in_all(given: list[Difficulties]) -> dict[str, float] | None:
-    """What a learner bears who is in every file: the sum."""
-    if not all(school.guarantee.formal for school in given):
-        return None
-    return {
-        "epsilon": sum(school.guarantee.epsilon for school in given),
-        "delta": sum(school.guarantee.delta for school in given),
     }
 
 

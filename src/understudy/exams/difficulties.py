@@ -209,6 +209,7 @@ def plan_for(responses: Responses, options: Estimation) -> DifficultiesPlan:
             settings=("items", "public_items"),
         )
     _refuse_one_learner(responses)
+    options.refuse_own_public(responses)
     _check_choices(responses, options)
     return planned
 
@@ -272,8 +273,8 @@ def difficulties(
     planned = plan_for(responses, options)
     account = Account.open(options, responses.origin, simulated=responses.simulated)
     responses = replace(responses, simulated=bool(account.simulated))
-    if options.earlier is not None and planned.guarantee.formal and not account.simulated:
-        guarantee = planned.guarantee.with_caveats(options.earlier.caveat_as_prior(account))
+    if options.earlier is not None and planned.guarantee.formal:
+        guarantee = planned.guarantee.with_caveats(*options.earlier.caveats_as_prior(account))
         planned = replace(planned, guarantee=guarantee)
     account.check(planned.guarantee)
     rng = np.random.default_rng(secrets.randbits(128))
@@ -628,6 +629,7 @@ def _provenance(responses: Responses, plan: DifficultiesPlan, fit: _Fit, card: s
             "sd": round(fit.prior.spread, 4),
             "source": "given" if options.expected is not None else "estimated from the noisy totals",
         },
+        "earlier_cards": [] if options.earlier is None else options.earlier.cards,
         "penalty": None if fit.penalty is None else asdict(fit.penalty),
         "reused_items": None
         if fit.reused is None
