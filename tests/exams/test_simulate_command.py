@@ -10,6 +10,7 @@ import pytest
 
 from tests.support.command import run
 from understudy.exams.formats.reading import read_responses
+from understudy.exams.responses import Points
 from understudy.exams.simulate import Exam
 
 pytestmark = pytest.mark.functional
@@ -48,3 +49,18 @@ def test_what_does_not_fit_together_is_refused(tmp_path, arguments, message):
     assert done.returncode == 2
     assert message in done.stderr
     assert not (tmp_path / "exam.csv").exists()
+
+
+def test_an_exam_with_points_goes_through_all_commands(tmp_path):
+    done = run("simulate", "exam.csv", "--shape", "exam", "--points", 3, "--items", 8, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    read = read_responses(tmp_path / "exam.csv", points=1)
+    assert read.points == (Points(3),) * 8
+    assert set(np.unique(read.correct)) == {0, 1, 2, 3}
+    made = run("difficulties", "exam.csv", "--points", 1, "--epsilon", 5, "-o", "d.json", cwd=tmp_path)
+    assert made.returncode == 0, made.stderr
+    assert "shares of points" in made.stdout
+    assert run("page", "d.json", "-o", "page.html", cwd=tmp_path).returncode == 0
+    assert run("ability", "d.json", "--answers", "exam.csv", "-o", "a.csv", cwd=tmp_path).returncode == 0
+    refused = run("simulate", "log.csv", "--points", 3, cwd=tmp_path)
+    assert "has no points" in refused.stderr

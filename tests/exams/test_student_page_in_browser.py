@@ -74,8 +74,12 @@ class Opened:
 
     def answer_all(self, values: list[int]) -> None:
         """The same for every task at once: a script clicks, as each call of the browser takes its time."""
-        click = """(values) => values.forEach(
-          (value, item) => document.querySelector(`input[name=task-${item}][value='${value}']`).click())"""
+        click = """(values) => values.forEach((value, item) => {
+          const list = document.querySelector(`select[name=task-${item}]`);
+          if (!list) return document.querySelector(`input[name=task-${item}][value='${value}']`).click();
+          list.value = String(value);
+          list.dispatchEvent(new Event("change", { bubbles: true }));
+        })"""
         self.page.evaluate(click, values)
 
 

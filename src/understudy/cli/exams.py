@@ -189,12 +189,12 @@ def _print_difficulties(found: Difficulties) -> None:
 
 def _explain(responses: Responses, options: DifficultiesOptions, as_json: bool) -> None:
     """Print what precision each risk and epsilon would buy."""
-    if responses.points is not None:
+    if responses.points is not None or options.discriminations:
         raise UsageError(
-            "what precision an epsilon buys is predicted for right and wrong answers only.",
-            hint="leave the points out to see that.",
-            code="no-points",
-            settings=("points",),
+            "what precision an epsilon buys is predicted for difficulties of right and wrong answers only.",
+            hint="leave points and discriminations out to see that.",
+            code="no-forecast",
+            settings=("points", "discriminations"),
         )
     answers = (responses.correct.size - responses.n_missing) / max(responses.n_learners, 1)
     rows = forecast(

@@ -20,7 +20,7 @@ from understudy.core.files.simulated import check_replaceable, mark_simulated
 from understudy.core.files.writing import check_parent, check_suffix, write_table
 from understudy.core.names import SIMULATED_PREFIX
 from understudy.errors import UsageError
-from understudy.exams.simulate import Exam
+from understudy.exams.simulate import Exam, simulate_points
 from understudy.keystrokes.formats.events import event_table
 from understudy.keystrokes.simulate import EXPERIENCE, TypingCourse
 from understudy.logs.simulate import RARE_PATHS, Classroom
@@ -64,6 +64,10 @@ def simulate(
         typer.Option(min=2, help="Number of actions, or of an exam's items (default: the shape's)."),
     ] = None,
     items: Annotated[int | None, typer.Option(min=2, help="Number of an exam's items (default: 20).")] = None,
+    points: Annotated[
+        int | None,
+        typer.Option(min=2, max=100, help="Points of each item of an exam (default: right or wrong)."),
+    ] = None,
     year: Annotated[
         int | None, typer.Option(min=0, max=99, help="Year of a cohort, whose habits drift (default: 0).")
     ] = None,
@@ -78,6 +82,10 @@ def simulate(
     Example: understudy simulate classroom.csv --learners 600
     """
     _refuse_what_does_not_fit(shape, actions, items, year)
+    if points is not None and shape is not Shape.exam:
+        raise UsageError(
+            f"the shape {shape.value} has no points.", hint="an exam has.", settings=("shape", "points")
+        )
     check_suffix(out)
     check_parent(out)
     check_replaceable(out)
@@ -92,7 +100,7 @@ def simulate(
         facts = _write_cohort(out, learners, year or 0, rng)
         words = "{learners} simulated learners over {weeks} weeks, year {year}; its schema lies beside it."
     elif shape is Shape.exam:
-        facts = _write_exam(out, learners, items or actions, rng)
+        facts = _write_exam(out, learners, items or actions, points, rng)
         words = "answers of {learners} simulated learners to {items} items."
     else:
         facts = _write_log(out, shape, learners, actions, rng)
@@ -140,13 +148,16 @@ def _write_log(
 
 
 def _write_exam(
-    out: Path, learners: int | None, items: int | None, rng: np.random.Generator
+    out: Path, learners: int | None, items: int | None, points: int | None, rng: np.random.Generator
 ) -> dict[str, int]:
     """Write a sheet with a row per learner and a column per item; returns its sizes."""
     usual = Exam()
     exam = replace(usual, n_learners=learners or usual.n_learners, n_items=items or usual.n_items)
-    responses = exam.simulate(rng).responses
-    sheet = pl.DataFrame(responses.correct, schema=list(responses.items))
+    if points is None:
+        responses, maximum = exam.simulate(rng).responses, ""
+    else:
+        responses, maximum = simulate_points(exam, points, rng), f" ({points} points)"
+    sheet = pl.DataFrame(responses.correct, schema=[name + maximum for name in responses.items])
     number = pl.int_range(1, sheet.height + 1, eager=True).cast(pl.String)
     names = (SIMULATED_PREFIX + number).alias("learner")
     write_table(sheet.insert_column(0, names), out, kind=_KIND)

@@ -22,6 +22,11 @@ from understudy.core.privacy.guarantee import Guarantee
 from understudy.core.privacy.noise import Noise
 from understudy.core.privacy.spending import Account, Spending
 from understudy.errors import DataError, UsageError
+from understudy.exams.discrimination_mechanism import (
+    MOST_ERROR,
+    DiscriminationMeasurement,
+    discrimination_measurement,
+)
 from understudy.exams.estimation import NOT_PRIVATE, PRIVATE, PUBLISHED, WITH_POINTS, Estimation
 from understudy.exams.estimators.chances import Answering, chance_curve, mean_chances
 from understudy.exams.estimators.choice import PENALTIES, SPREADS, check_choice, choose_spread
@@ -29,6 +34,7 @@ from understudy.exams.estimators.conditional import fit_conditional
 from understudy.exams.estimators.credits import filled_credits, share_of_random_learner
 from understudy.exams.estimators.joint import estimate_ability
 from understudy.exams.estimators.marginal import fit_marginal
+from understudy.exams.estimators.noisy_discriminations import estimate_discriminations
 from understudy.exams.estimators.noisy_points import estimate_from_points
 from understudy.exams.estimators.noisy_totals import Prior, estimate_difficulties
 from understudy.exams.estimators.partial_credit import fit_partial_credit
@@ -75,6 +81,12 @@ class DifficultiesPlan:
     measurement: Measurement | None = None
     choice_epsilon: float = 0.0
     points_measurement: PointsMeasurement | None = None
+    discriminations: DiscriminationMeasurement | None = None
+
+    @property
+    def measured(self) -> Measurement | PointsMeasurement | DiscriminationMeasurement | None:
+        """The mechanism that touches the learners, if noise is added."""
+        return self.measurement or self.points_measurement or self.discriminations
 
 
 def plan(
@@ -115,6 +127,11 @@ def plan(
             agreement=options.ability_sd == "estimate",
         )
         return DifficultiesPlan(options, method, missing, of_points.guarantee, points_measurement=of_points)
+    if options.discriminations and n_items > 1:
+        pairs = discrimination_measurement(method, n_items, epsilon=options.epsilon, delta=delta)
+        # At a size that cannot tell them the noise is kept for the difficulties.
+        if pairs.expected_error(n_learners) <= MOST_ERROR:
+            return DifficultiesPlan(options, method, missing, pairs.guarantee, discriminations=pairs)
     if options.ability_sd == "choose":
         check_choice(n_learners, "ability_sd", SPREADS)
     share = CHOICE_SHARE if options.ability_sd == "choose" else 0.0
@@ -143,6 +160,7 @@ def _refuse_with_points(options: Estimation, missing: Missing) -> None:
         "ability_sd": options.ability_sd == "choose",
         "guess": bool(options.guess),
         "discrimination_spread": bool(options.discrimination_spread),
+        "discriminations": options.discriminations,
     }
     if any(unknown.values()):
         raise UsageError(
@@ -210,6 +228,12 @@ def _check_choices(responses: Responses, options: Estimation) -> None:
             hint="choose the method knorm or gaussian with an epsilon, or leave the choices out.",
             settings=("items", "method"),
         )
+    if options.discriminations:
+        raise UsageError(
+            "the list of items has choices, but private discriminations are those of answers that are not guessed.",
+            hint="leave the choices out, or the discriminations.",
+            settings=("items", "discriminations"),
+        )
     if responses.points is not None:
         raise UsageError(
             "the list of items has choices, but difficulties of items with points know no guessing.",
@@ -271,7 +295,7 @@ def fit_difficulties(
     """The difficulties of all items, as they may be released with the plan's guarantee."""
     _refuse_one_learner(responses)
     fit = _METHODS[plan.method](responses, plan, noise, rng)
-    private = plan.measurement is not None or plan.points_measurement is not None
+    private = plan.measured is not None
     guarantee = plan.guarantee if noise.secret or not private else Guarantee.seeded(plan.guarantee)
     order = rank_items(fit.difficulty, fit.standard_error if fit.order_error is None else fit.order_error)
     items = tuple(
@@ -320,6 +344,8 @@ def _private(responses: Responses, plan: DifficultiesPlan, noise: Noise, rng: np
     options, measurement = plan.options, plan.measurement
     if plan.points_measurement is not None:
         return _private_points(responses, plan.points_measurement, options, noise)
+    if plan.discriminations is not None:
+        return _private_discriminations(responses, plan.discriminations, options, noise)
     assert measurement is not None
     counted = responses.missing_as_wrong() if plan.missing == "wrong" else responses
     if measurement.at_most is not None:
@@ -372,6 +398,22 @@ def _with_earlier(fit: _Fit, responses: Responses, options: Estimation) -> _Fit:
         order_error=np.sqrt(reused.variance),
         reused=reused,
     )
+
+
+def _private_discriminations(
+    responses: Responses, measurement: DiscriminationMeasurement, options: Estimation, noise: Noise
+) -> _Fit:
+    noisy = measurement.release(responses, noise)
+    estimate = estimate_discriminations(noisy, options.expected)
+    fit = _Fit(
+        estimate.difficulty,
+        estimate.standard_error,
+        Ability(0.0, 1.0, "the scale of the discriminations"),
+        prior=estimate.prior,
+        order_error=estimate.order_error,
+        discrimination=np.exp(estimate.log_slope),
+    )
+    return _with_earlier(fit, responses, options)
 
 
 def _private_points(
@@ -570,7 +612,7 @@ def _item(name: str, points: Points | None, fit: _Fit, place: int, rank_from: in
 
 
 def _provenance(responses: Responses, plan: DifficultiesPlan, fit: _Fit, card: str | None) -> dict[str, Any]:
-    options, measured = plan.options, plan.points_measurement or plan.measurement
+    options, measured = plan.options, plan.measured
     return {
         "method": plan.method,
         "mechanism": None if measured is None else measured.name,
@@ -594,6 +636,11 @@ def _provenance(responses: Responses, plan: DifficultiesPlan, fit: _Fit, card: s
         "simulated": responses.simulated,
         "pass_share": responses.origin.pass_share,
         "discrimination_spread": options.discrimination_spread,
+        "discriminations": None
+        if not options.discriminations
+        else "measured"
+        if plan.discriminations is not None
+        else "taken as alike: they cannot be told at this size and epsilon",
         "items_below_guess": fit.below_guess,
         "card": card,
         "made": datetime.now(UTC).date().isoformat(),

@@ -78,6 +78,11 @@ class Estimation(ByRisk):
         "How much items differ in how well they distinguish learners, as the standard deviation of log "
         "discriminations; 0.3 is common (default: not at all).",
     ] = 0.0
+    discriminations: Annotated[
+        bool,
+        "Measure how well each item distinguishes learners along with the difficulties. It takes many learners: where "
+        "the size of the exam and epsilon cannot tell it, it is not measured.",
+    ] = False
     prior: Annotated[
         Prior | Difficulties | Path | str | None,
         "What difficulties to expect: MEAN,SD or the difficulties file of an earlier exam, private or public; never "
@@ -172,6 +177,8 @@ class Estimation(ByRisk):
                 hint="the standard deviation of their logarithms lies between 0 and 1; 0.3 is common.",
                 settings=("discrimination_spread",),
             )
+        if self.discriminations:
+            self._check_discriminations()
         if (self.guess or self.discrimination_spread) and self.method not in PRIVATE:
             raise UsageError(
                 f"the method {self.method} fits items that are not guessed and distinguish learners alike.",
@@ -211,6 +218,27 @@ class Estimation(ByRisk):
     def public(self) -> Responses | None:
         """The public responses that the penalty is chosen on."""
         return self.penalty_from if isinstance(self.penalty_from, Responses) else None
+
+    def _check_discriminations(self) -> None:
+        if self.method not in PRIVATE:
+            raise UsageError(
+                f"discriminations were asked for, but the method {self.method} does not measure them.",
+                hint="choose the method two-parameter, or knorm or gaussian with an epsilon.",
+                settings=("discriminations", "method"),
+            )
+        unknown = {
+            "guess": bool(self.guess),
+            "discrimination_spread": bool(self.discrimination_spread),
+            "ability_sd": self.ability_sd != "estimate",
+            "missing": self.missing == "skipped",
+        }
+        if any(unknown.values()):
+            raise UsageError(
+                "private discriminations are those of abilities that spread by 1, of answers that are not guessed, and "
+                "missing answers are wrong.",
+                hint="leave these settings out, or the discriminations.",
+                settings=("discriminations", *(name for name, asked in unknown.items() if asked)),
+            )
 
     @cached_property
     def earlier(self) -> Difficulties | None:

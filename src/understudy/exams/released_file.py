@@ -162,6 +162,8 @@ class Difficulties:
         if not self.guarantee.formal:
             return ["NOT PRIVATE: keep it inside; the method knorm with an epsilon makes it private."]
         found = []
+        if str(self.provenance.get("discriminations") or "").startswith("taken as alike"):
+            found.append(f"Discriminations were not measured and are {self.provenance['discriminations']}.")
         errors = [item.standard_error for item in self.items if item.standard_error is not None]
         if errors and statistics.median_high(errors) > 1.0:
             found.append(

@@ -6,9 +6,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import expit
+from scipy.special import expit, softmax
 
-from understudy.exams.responses import NOT_ANSWERED, Responses
+from understudy.exams.responses import NOT_ANSWERED, Points, Responses
 
 Floats = NDArray[np.float64]
 
@@ -57,6 +57,24 @@ class Exam:
         if self.missing:
             responses = _hidden(responses, rng.random(responses.correct.shape) < self.missing)
         return Sitting(responses, ability, difficulty)
+
+
+def simulate_points(exam: Exam, points: int, rng: np.random.Generator) -> Responses:
+    """A sitting of items with so many points each, by the partial credit model.
+
+    Thresholds differ from the difficulty, and difficulties spread by half as much as those of right and wrong: among
+    many points one is more telling.
+    """
+    ability = rng.normal(0.0, exam.ability_sd, exam.n_learners)
+    difficulty = rng.normal(0.0, exam.difficulty_sd / 2.0, exam.n_items)
+    thresholds = difficulty[:, None] + rng.normal(0.0, 0.7, (exam.n_items, points))
+    steps = np.arange(points + 1)
+    costs = np.concatenate([np.zeros((exam.n_items, 1)), np.cumsum(thresholds, axis=1)], axis=1)
+    below = np.cumsum(softmax(ability[:, None, None] * steps - costs, axis=2), axis=2)[:, :, :-1]
+    matrix = (rng.random((exam.n_learners, exam.n_items, 1)) > below).sum(axis=2).astype(np.int8)
+    names = tuple(f"item {i + 1}" for i in range(exam.n_items))
+    of_items = (Points(points),) * exam.n_items
+    return Responses(matrix, names, declared=True, simulated=True, points=of_items)
 
 
 def chances(ability: Floats, difficulty: Floats) -> Floats:

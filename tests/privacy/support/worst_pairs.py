@@ -419,6 +419,13 @@ AUDITS: dict[str, Callable[[], Audited]] = {
         [1, 1, 1, 1, *([-1] * 36)],
         [-1, -1, -1, -1, 1, 1, 0, 0, *([-1] * 32)],
     ),
+    "discriminations": lambda: _difficulties(
+        "difficulties: cube, discriminations too",
+        Options(epsilon=1.0, discriminations=True),
+        [0, 0, 0],
+        [1, 1, 1],
+        n_learners=300,
+    ),
     "points": lambda: _points(
         "difficulties: cube, shares of points", Options(epsilon=1.0), [0, 0, 0], [1, 2, 4]
     ),
