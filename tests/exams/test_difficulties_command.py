@@ -132,7 +132,7 @@ def test_a_penalty_is_not_chosen_on_the_learners_of_the_exam(exam):
         done = difficulties(exam, *arguments)
         assert done.returncode == 4, done.stderr
         error = json.loads(done.stderr)["error"]
-        assert (error["code"], error["options"]) == ("same-learners", ["--penalty-from", "--penalty"])
+        assert (error["code"], error["options"]) == ("own-learners", ["--penalty-from", "--penalty"])
     assert sorted(path.name for path in exam.iterdir()) == ["copy.csv", "exam.csv", "numbered.csv"]
 
 

@@ -236,7 +236,7 @@ class Estimation(ByRisk):
             raise RefusedError(
                 "the public responses that the penalty would be chosen on are of learners of this exam.",
                 hint="give public responses of other learners, or the penalty as a number.",
-                code="same-learners",
+                code="own-learners",
                 settings=("penalty_from", "penalty"),
             )
 
