@@ -130,8 +130,8 @@ class CombinedDifficulties:
         """Items that behave differently in a school, the clearest first; of two schools the one where it is harder."""
         in_schools = Counter(each.item for each in self.deviations)
         found = (each for each in self.deviations if each.misfit)
-        told = (each for each in found if in_schools[each.item] > 2 or each.deviation > 0)
-        return sorted(told, key=lambda each: each.p_value)
+        named = (each for each in found if in_schools[each.item] > 2 or each.deviation > 0)
+        return sorted(named, key=lambda each: each.p_value)
 
     def to_json(self) -> dict[str, Any]:
         """The content of the file, and how it came about."""
@@ -146,7 +146,7 @@ class CombinedDifficulties:
         """What holds for the schools together, for people."""
         misfits = self.misfits
         clear = (
-            [f"Differently: {_in_words(each)}." for each in misfits[:_MOST_MISFITS]]
+            [f"Differs: {_in_words(each)}." for each in misfits[:_MOST_MISFITS]]
             if misfits
             else ["No item is clearly harder in one school than in another, at equal ability."]
         )
@@ -349,16 +349,14 @@ def _measure(schools: list[_Measured], sizes: Floats, places: Floats) -> Found:
 
 
 def _prior(school: Difficulties) -> Prior | None:
-    """What the school's own estimates were drawn to."""
+    """The prior of the school's own estimates."""
     given = school.provenance.get("difficulties_prior")
     if given is None:
         return None
     try:
         return Prior(float(given["mean"]), float(given["sd"]))
     except (KeyError, TypeError, ValueError):
-        raise DataError(
-            "a file does not say what its difficulties were drawn to.", code="damaged-file"
-        ) from None
+        raise DataError("a file does not state the prior of its difficulties.", code="damaged-file") from None
 
 
 def _guarantee(schools: list[Difficulties], options: CombineOptions) -> Guarantee:
@@ -374,8 +372,8 @@ def _guarantee(schools: list[Difficulties], options: CombineOptions) -> Guarante
         )
     if len({(each.unit, each.adjacency) for each in given}) > 1:
         raise RefusedError(
-            "the guarantees of the files are about different things.",
-            hint="combine releases that protect the same: a learner, one replaced by another.",
+            "the guarantees of the files have different units or adjacencies.",
+            hint="combine releases that all protect a learner, replaced by another one.",
             code="other-guarantee",
         )
     total = sum if options.may_overlap else max
@@ -468,7 +466,7 @@ def _provenance(
 
 
 def _in_all(given: list[Difficulties]) -> dict[str, float] | None:
-    """What a learner bears who is in every file: the sum."""
+    """The guarantee of a learner who is in every file: the sum of all."""
     if not all(school.guarantee.formal for school in given):
         return None
     return {

@@ -97,12 +97,12 @@ def _notes(schools: dict[str, Difficulties]) -> list[str]:
 
 
 def refuse_unlinked(names: list[str], common: NDArray[np.bool_]) -> None:
-    """Each school must share enough items with the others, and all must hang together."""
+    """Each school must share enough items with the others, and common items must link all schools."""
     few = {name: int(n) for name, n in zip(names, common.sum(axis=0), strict=True) if n < FEWEST_COMMON}
     if few:
         which = ", ".join(f"{name} has {n}" for name, n in few.items())
         raise RefusedError(
-            f"a common scale needs {FEWEST_COMMON} items in common, with the same names and with more to them than "
+            f"a common scale needs {FEWEST_COMMON} items in common, with the same names and with more signal than "
             f"noise; {which}.",
             hint="give common items the same name in every school.",
             code="few-common-items",

@@ -175,7 +175,7 @@ def _private(responses: Responses, plan: DifficultiesPlan, noise: Noise, rng: np
 
 
 def _with_earlier(fit: _Fit, responses: Responses, options: Estimation) -> _Fit:
-    """Items that the earlier exam had, too, have its difficulty as their prior, up to a common shift."""
+    """Items that were in the earlier exam too have their difficulty there as a prior, up to a common shift."""
     if options.earlier is None or fit.prior is None or fit.order_error is None:
         return fit
     known = {item.name: item for item in options.earlier.items if item.difficulty is not None}
@@ -287,7 +287,7 @@ def _conditional(
 def _ability(mean: float, sd: float) -> Ability:
     if not math.isfinite(sd):
         raise DataError(
-            "these answers do not tell how much abilities differ: no item was solved by some learners and not by "
+            "these answers do not show how much abilities differ: no item was solved by some learners and not by "
             "others.",
             hint="give the answers of more learners, or release difficulties with an epsilon.",
             code="no-spread",
@@ -437,7 +437,7 @@ def _provenance(responses: Responses, plan: DifficultiesPlan, fit: _Fit, card: s
         if not options.discriminations
         else "measured"
         if plan.discriminations is not None
-        else "taken as alike: they cannot be told at this size and epsilon",
+        else "taken as alike: they cannot be estimated at this size and epsilon",
         "items_below_guess": fit.below_guess,
         "card": card,
         "made": datetime.now(UTC).date().isoformat(),
