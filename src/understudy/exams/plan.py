@@ -1,4 +1,4 @@
-"""plan(): what difficulties will be measured and what that costs, settled before a learner's answers are used."""
+"""DifficultiesPlan: what difficulties() will do and what it costs, settled before a learner's answers are used."""
 
 from __future__ import annotations
 
@@ -18,7 +18,11 @@ from understudy.exams.estimators.choice import PENALTIES, SPREADS, check_choice
 from understudy.exams.estimators.published import CHOICE_REASON, REASONS
 from understudy.exams.points_mechanism import PointsMeasurement, choose_points_measurement
 from understudy.exams.responses import Points, Responses
-from understudy.exams.totals_mechanism import Measurement, Missing, choose_measurement
+from understudy.exams.totals_mechanism import (
+    Measurement,
+    Missing,
+    choose_measurement,
+)
 
 NO_EPSILON = "no epsilon was given: the difficulties are fitted without any noise"
 
@@ -203,7 +207,7 @@ def _check_choices(responses: Responses, options: Estimation) -> None:
 
 
 def refuse_one_learner(responses: Responses) -> None:
-    """Refuse to describe a single learner."""
+    """Refuse a class of one: its difficulties would be one learner's answers."""
     if responses.n_learners < 2:
         raise DataError(
             f"difficulties describe a class; here is {counted(responses.n_learners, 'learner')}.",
