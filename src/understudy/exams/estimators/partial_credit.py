@@ -14,7 +14,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import brentq, minimize
 from scipy.special import logsumexp
 
 Floats = NDArray[np.float64]
@@ -99,6 +98,8 @@ def fit_partial_credit(
 def half_points(costs: Floats, slope: float = 1.0) -> float:
     """The ability at which half of all points are expected; infinite where they always, or never, are."""
     steps = np.arange(len(costs), dtype=np.float64)
+    from scipy.optimize import brentq  # imported here: it takes longer to load than most commands take
+
     possible = np.flatnonzero(np.isfinite(costs))
     half = float(steps[-1]) / 2.0
     if possible[0] >= half:
@@ -236,6 +237,8 @@ class _Model:
                 known.clear()
                 known[key] = self.evaluate(parameters)
             return known[key]
+
+        from scipy.optimize import minimize  # imported here, as above
 
         scale = float(self.size.sum())
         found: Any = minimize(  # type: ignore[call-overload]
