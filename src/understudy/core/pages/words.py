@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:  # not when it runs: pages without a measured risk need no scipy.stats, which is slow to load
+# For types alone: pages without a measured risk need no scipy.stats, which is slow to load.
+if TYPE_CHECKING:
     from understudy.core.attacks.estimate import ChanceLevel, Risk
 
 ATTACK_STORIES = {

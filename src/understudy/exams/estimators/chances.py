@@ -53,7 +53,8 @@ def chance_curve(ability_sd: float) -> CubicSpline:
     The trapezoid rule converges at the rate exp(-2 pi^2 / step) for a logistic function, whose
     poles are pi away, so that a quarter is a fine step; the spline adds an error below 1e-8.
     """
-    from scipy.interpolate import CubicSpline  # imported here: it is slow to load, and not every command needs it
+    # Imported here: it is slow to load, and not every command needs it.
+    from scipy.interpolate import CubicSpline
 
     step = min(0.25, ability_sd / 2.0)
     nodes = np.arange(-math.ceil(8.5 * ability_sd / step), math.ceil(8.5 * ability_sd / step) + 1) * step

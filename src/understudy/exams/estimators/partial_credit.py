@@ -98,7 +98,8 @@ def fit_partial_credit(
 def half_points(costs: Floats, slope: float = 1.0) -> float:
     """The ability at which half of all points are expected; infinite where they always, or never, are."""
     steps = np.arange(len(costs), dtype=np.float64)
-    from scipy.optimize import brentq  # imported here: it takes longer to load than most commands take
+    # Imported here, and below: it is slow to load, and not every command needs it.
+    from scipy.optimize import brentq
 
     possible = np.flatnonzero(np.isfinite(costs))
     half = float(steps[-1]) / 2.0
@@ -238,7 +239,7 @@ class _Model:
                 known[key] = self.evaluate(parameters)
             return known[key]
 
-        from scipy.optimize import minimize  # imported here, as above
+        from scipy.optimize import minimize
 
         scale = float(self.size.sum())
         found: Any = minimize(  # type: ignore[call-overload]

@@ -1,9 +1,9 @@
 """Quizzes that a learning platform exports: a row per attempt becomes a sheet with a row per learner.
 
 What the columns are follows from the header alone. Which attempt of a learner counts follows from that learner's rows
-alone. So replacing one learner changes one row of the sheet, if no two learners share what names them. E-mail addresses
-and ids are compared without capitals and a spreadsheet's zeros. Names alone may be shared: a name that is repeated is an
-error, unless the user declares which attempt counts, and so that rows of one name are attempts of one learner.
+alone. So replacing one learner changes one row of the sheet, if no two learners share what names them. E-mail
+addresses and ids are compared without capitals and a spreadsheet's zeros. Names may be shared: a repeated name is an
+error, unless the user declares which attempt counts, and thereby that rows of one name are attempts of one learner.
 """
 
 from __future__ import annotations
