@@ -14,7 +14,8 @@ from understudy.core.privacy.guarantee import Guarantee
 from understudy.core.privacy.noise import seeded_noise
 from understudy.errors import DataError, RefusedError, UsageError
 from understudy.exams.combine import combine_difficulties
-from understudy.exams.difficulties import DifficultiesOptions, fit_difficulties, plan
+from understudy.exams.difficulties import DifficultiesOptions, fit_difficulties
+from understudy.exams.plan import plan
 from understudy.exams.released_file import ONE_SCHOOL_EACH
 from understudy.exams.responses import Responses
 
