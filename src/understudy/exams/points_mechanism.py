@@ -65,13 +65,12 @@ class PointsMeasurement:
         """The sums of the responses with noise."""
         assert responses.points is not None
         steps = np.maximum(responses.correct, 0)
-        cells = np.concatenate(
-            [
-                share_totals(steps, responses.points),
-                np.full(self.agreement_cells, _whole(agreement(steps, responses.points))),
-                np.full(self.parts_cells, _whole(parts(steps, responses.points))),
-            ]
-        )
+        cells = share_totals(steps, responses.points)
+        # Without cells there may be nothing to take a mean over: one item has no pairs, right and wrong no parts.
+        for n_cells, of_learners in ((self.agreement_cells, agreement), (self.parts_cells, parts)):
+            if n_cells:
+                whole = _whole(of_learners(steps, responses.points))
+                cells = np.concatenate([cells, np.full(n_cells, whole)])
         noisy = self.inner.add_noise(cells, noise).astype(np.float64)
         n_items, variance = responses.n_items, float(self.inner.covariance[0, 0])
         behind = n_items + self.agreement_cells

@@ -112,7 +112,7 @@ def estimate_difficulties(
     points = _Points.of(totals, answering)
     likely = _likely(points, prior)
     if ability_sd is not None:
-        return _mixture([_given_sd(points, ability_sd, likely)], np.zeros(1))
+        return _mixture([_given_sd(points, ability_sd, likely)], np.ones(1))
     logs = np.log(_SDS)
     for closer in range(_ROUNDS_OF_SDS):
         integrated = likely if closer else likely.roughly()
@@ -125,7 +125,7 @@ def estimate_difficulties(
         # What is narrower than the step of the grid may lie anywhere between two of its points.
         logs = centre + max(width, step / 2.0, 1e-3) * np.linspace(-2.5, 2.5, 9)
         logs = np.unique(np.clip(logs, math.log(_LEAST_SD), math.log(_MOST_SD)))
-    return _mixture(found, np.log(weight))
+    return _mixture(found, weight)
 
 
 @dataclass(frozen=True, eq=False)
@@ -292,8 +292,7 @@ def _weights(found: list[_GivenSd]) -> Floats:
     return np.asarray(np.exp(logs - logsumexp(logs)))
 
 
-def _mixture(found: list[_GivenSd], log_weight: Floats) -> Estimate:
-    weight = np.exp(log_weight)
+def _mixture(found: list[_GivenSd], weight: Floats) -> Estimate:
     difficulties = np.array([fit.difficulty for fit in found])
     variances = np.array([fit.variance for fit in found])
     sampled = np.array([fit.sd**2 / fit.n_learners for fit in found])

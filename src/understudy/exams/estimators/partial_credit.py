@@ -14,7 +14,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import brentq, minimize
 from scipy.special import logsumexp
 
 Floats = NDArray[np.float64]
@@ -98,6 +97,9 @@ def fit_partial_credit(
 def half_points(costs: Floats, slope: float = 1.0) -> float:
     """The ability at which half of all points are expected; infinite where they always, or never, are."""
     steps = np.arange(len(costs), dtype=np.float64)
+    # Imported here, and below: it is slow to load, and not every command needs it.
+    from scipy.optimize import brentq
+
     possible = np.flatnonzero(np.isfinite(costs))
     half = float(steps[-1]) / 2.0
     if possible[0] >= half:
@@ -234,6 +236,8 @@ class _Model:
                 known.clear()
                 known[key] = self.evaluate(parameters)
             return known[key]
+
+        from scipy.optimize import minimize
 
         scale = float(self.size.sum())
         found: Any = minimize(  # type: ignore[call-overload]
