@@ -28,8 +28,8 @@ def combined_guarantee(schools: Sequence[Difficulties], *, may_overlap: bool) ->
         )
     if len({(each.unit, each.adjacency) for each in given}) > 1:
         raise RefusedError(
-            "the guarantees of the files are about different things.",
-            hint="combine releases that protect the same: a learner, one replaced by another.",
+            "the guarantees of the files have different units or adjacencies.",
+            hint="combine releases that all protect a learner, replaced by another one.",
             code="other-guarantee",
         )
     everywhere = in_all_schools(schools)

@@ -232,7 +232,7 @@ def _by_points(
     most = np.array([item.points.steps for item in items])
     if responses.points is None or (steps > most).any():
         raise DataError(
-            "the difficulties are those of items with points, and the answers have other ones.",
+            "the items of the exam have points, but the answers have none, or more than an item gives.",
             hint="read the answers with the points of the exam.",
             code="other-points",
         )

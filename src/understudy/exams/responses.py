@@ -126,6 +126,13 @@ class Responses:
         return int(self.correct.shape[1])
 
     @property
+    def steps(self) -> NDArray[np.int64]:
+        """How many steps of points each item has; one where answers are right or wrong."""
+        if self.points is None:
+            return np.ones(self.n_items, dtype=np.int64)
+        return np.array([item.steps for item in self.points], dtype=np.int64)
+
+    @property
     def n_missing(self) -> int:
         """How many answers are missing. A fact about the learners: for the custodian only."""
         return int(np.count_nonzero(self.correct < 0))

@@ -1,7 +1,7 @@
 """Quiz reports of Moodle: grades ("Q. 1 /5.00"), and responses with right answers ("Response 1", "Right answer 1").
 
 Moodle writes them in the language of the teacher. People's columns are those before the grade; a learner is their
-e-mail address, and where it is not exported, their names.
+e-mail address. Where it is not exported, their names stand for it, which two learners may share.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ def moodle_quiz(names: Sequence[str]) -> Quiz | None:
     # An average has its name in the first column, and no state, time or address.
     filled = tuple(at for at in range(1, grade))
     named = "Email address" if mail else "Full name"
-    return Quiz(kind, named, learner, tuple(questions), filled, total=grade)
+    return Quiz(kind, named, learner, tuple(questions), filled, total=grade, unique=bool(mail))
 
 
 def _responses(names: list[str], grade: int) -> list[Question]:
