@@ -188,7 +188,7 @@ def _provenance(responses: Responses, plan: DifficultiesPlan, fit: Fit, card: st
         if not options.discriminations
         else "measured"
         if plan.discriminations is not None
-        else "taken as alike: they cannot be told at this size and epsilon",
+        else "taken as alike: they cannot be estimated at this size and epsilon",
         "items_below_guess": fit.below_guess,
         "card": card,
         "made": datetime.now(UTC).date().isoformat(),

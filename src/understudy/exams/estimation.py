@@ -81,7 +81,7 @@ class Estimation(ByRisk):
     discriminations: Annotated[
         bool,
         "Measure how well each item distinguishes learners along with the difficulties. It takes many learners: where "
-        "the size of the exam and epsilon cannot tell it, it is not measured.",
+        "the exam is too small for this epsilon, it is not measured.",
     ] = False
     prior: Annotated[
         Prior | Difficulties | Path | str | None,

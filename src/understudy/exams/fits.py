@@ -72,7 +72,7 @@ def _private(responses: Responses, plan: DifficultiesPlan, noise: Noise, rng: np
     if plan.discriminations is not None:
         return _private_discriminations(responses, plan.discriminations, options, noise)
     assert measurement is not None
-    counted = responses.missing_as_wrong() if plan.missing == "wrong" else responses
+    counted = _counted(responses, plan)
     if measurement.at_most is not None:
         counted = counted.at_most(measurement.at_most, rng)
     totals = measurement.release(counted, noise)
@@ -102,11 +102,11 @@ def _private(responses: Responses, plan: DifficultiesPlan, noise: Noise, rng: np
 
 
 def _with_earlier(fit: Fit, responses: Responses, options: Estimation) -> Fit:
-    """Items that the earlier exam had, too, have its difficulty as their prior, up to a common shift."""
+    """Items that were in the earlier exam too have their difficulty there as a prior, up to a common shift."""
     if options.earlier is None or fit.prior is None or fit.order_error is None:
         return fit
     known = {item.name: item for item in options.earlier.items if item.difficulty is not None}
-    steps = [1] * responses.n_items if responses.points is None else [each.steps for each in responses.points]
+    steps = responses.steps
     pairs = np.full((responses.n_items, 2), np.nan)
     for place, name in enumerate(responses.items):
         item = known.get(name)
@@ -180,8 +180,7 @@ def _partial_credit(
     """Items with points, or with discriminations of their own, or both."""
     correct = _counted(responses, plan).correct
     slopes = plan.method == "two-parameter"
-    steps = [1] * responses.n_items if responses.points is None else [item.steps for item in responses.points]
-    fit = fit_partial_credit(correct, np.array(steps), slopes=slopes)
+    fit = fit_partial_credit(correct, responses.steps, slopes=slopes)
     ability = _ability(0.0, fit.sd)
     answered = np.count_nonzero(correct >= 0, axis=0)
     return Fit(
@@ -213,7 +212,7 @@ def _conditional(responses: Responses, plan: DifficultiesPlan, noise: Noise, rng
 def _ability(mean: float, sd: float) -> Ability:
     if not math.isfinite(sd):
         raise DataError(
-            "these answers do not tell how much abilities differ: no item was solved by some learners and not by "
+            "these answers do not show how much abilities differ: no item was solved by some learners and not by "
             "others.",
             hint="give the answers of more learners, or release difficulties with an epsilon.",
             code="no-spread",

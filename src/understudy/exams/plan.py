@@ -92,7 +92,7 @@ def plan(
         return DifficultiesPlan(options, method, missing, of_points.guarantee, points_measurement=of_points)
     if options.discriminations and n_items > 1:
         pairs = discrimination_measurement(method, n_items, epsilon=options.epsilon, delta=delta)
-        # At a size that cannot tell them the noise is kept for the difficulties.
+        # Where the exam is too small to estimate them, the whole budget goes to the difficulties.
         if pairs.expected_error(n_learners) <= MOST_ERROR:
             return DifficultiesPlan(options, method, missing, pairs.guarantee, discriminations=pairs)
     if options.ability_sd == "choose":
@@ -116,7 +116,7 @@ def plan(
 
 
 def _refuse_with_points(options: Estimation, missing: Missing) -> None:
-    """Refuse what private difficulties of items with points do not know."""
+    """Refuse the settings that private difficulties of items with points cannot follow."""
     unknown = {
         "missing": missing == "skipped",
         "at_most": options.at_most is not None,
@@ -127,8 +127,8 @@ def _refuse_with_points(options: Estimation, missing: Missing) -> None:
     }
     if any(unknown.values()):
         raise UsageError(
-            "private difficulties of items with points count missing answers as no points, and know neither guessing "
-            "nor discriminations that differ nor a choice of the spread.",
+            "private difficulties of items with points count missing answers as no points, and allow for neither "
+            "guessing, nor discriminations that differ, nor a choice of the spread.",
             hint="leave these settings out, or the points: items then are right or wrong.",
             code="no-points",
             settings=(*(name for name, asked in unknown.items() if asked), "points"),

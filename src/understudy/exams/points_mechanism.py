@@ -19,12 +19,10 @@ from numpy.typing import NDArray
 from understudy.core.privacy.guarantee import Guarantee
 from understudy.core.privacy.noise import Noise
 from understudy.exams.responses import Points, Responses
-from understudy.exams.totals_mechanism import Measurement, cube, gaussian_right
+from understudy.exams.totals_mechanism import Measurement, cube, gaussian_right, whole_sums
 
 Floats = NDArray[np.float64]
 
-# A learner's numbers are rounded down to multiples of 1 / _FINE, so that sums are exact.
-_FINE = 1 << 20
 # Of so many items one more is measured for agreement, and one for parts of points.
 _ITEMS_PER_CELL = 20
 
@@ -52,7 +50,6 @@ class PointsMeasurement:
     inner: Measurement
     agreement_cells: int
     parts_cells: int
-    at_most: None = None
 
     @property
     def name(self) -> str:
@@ -131,7 +128,7 @@ def parts(steps: NDArray[np.int8], points: tuple[Points, ...]) -> Floats:
 
 def _whole(numbers: Floats) -> int:
     """The sum of numbers in [0, 1], rounded down: one of them replaced moves it by at most 1."""
-    return int(np.floor(numbers * _FINE).astype(np.int64).sum()) // _FINE
+    return int(whole_sums(numbers))
 
 
 def _most(points: tuple[Points, ...]) -> NDArray[np.int64]:

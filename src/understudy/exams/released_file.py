@@ -173,7 +173,7 @@ class Difficulties:
         if below := self.provenance.get("items_below_guess"):
             found.append(
                 f"{below} items were solved clearly less often than guessing alone would: the declared chance of "
-                "guessing does not fit, and difficulties far out with large errors are its work."
+                "guessing does not fit, and causes extreme difficulties with large errors."
             )
         return found
 

@@ -33,7 +33,7 @@ _PEOPLE = ("user", "benutzer/in", "benutzer", "nutzer/in", "nutzer", "utilisateu
 # A school year; which one makes no difference to the order of rows, and what a row holds does not decide about it.
 _YEAR_BEGINS = date(2000, 8, 1)
 # Moodle writes these for events that no person caused.
-_NOBODY = ("", "-", "–")
+_NO_PERSON = ("", "-", "–")
 
 
 def looks_like_moodle(names: Sequence[str]) -> bool:
@@ -53,7 +53,7 @@ def read_moodle(table: Table, options: ReadOptions) -> EventTable:
     )
     events = read_log_columns(table, options, defaults, _OTHERS)
     events.year_begins = _YEAR_BEGINS
-    events.drop(pl.col("learner").is_null() | pl.col("learner").is_in(_NOBODY), "that no person caused")
+    events.drop(pl.col("learner").is_null() | pl.col("learner").is_in(_NO_PERSON), "that no person caused")
     kind = pl.col("action").str.split(":").list.first().str.strip_chars()
     someone = kind.str.to_lowercase().is_in(_PEOPLE)
     events.frame = events.frame.with_columns(pl.when(someone).then(kind).otherwise("action").alias("action"))

@@ -40,7 +40,6 @@ class Credit:
     """
 
     costs: Floats
-    cost_errors: Floats
     difficulty: float
     standard_error: float
     slope: float = 1.0
@@ -127,7 +126,7 @@ def _alike(counts: Ints) -> Credit:
     costs = np.full(len(counts), np.inf)
     costs[counts > 0] = 0.0
     difficulty = half_points(costs) if counts.any() else math.nan
-    return Credit(costs, np.full(len(counts), np.nan), difficulty, abs(difficulty))
+    return Credit(costs, difficulty, abs(difficulty))
 
 
 def _credit(
@@ -141,15 +140,14 @@ def _credit(
 ) -> Credit:
     """An item's costs, relative to none; `scale` is the common slope, which belongs to the abilities."""
     first = int(np.flatnonzero(counts)[0])
-    costs, errors = np.full(len(counts), np.inf), np.full(len(counts), np.nan)
-    costs[first], errors[first] = 0.0, 0.0
+    costs = np.full(len(counts), np.inf)
+    costs[first] = 0.0
     costs[model.step[own]] = found.parameters[own]
-    errors[model.step[own]] = np.sqrt(np.maximum(np.diag(covariance)[own], 0.0))
     slope = 1.0 if scale is not None else float(np.exp(found.parameters[slope_at]))
     slope_error = 0.0 if scale is not None else slope * math.sqrt(max(covariance[slope_at, slope_at], 0.0))
     difficulty = half_points(costs, slope)
     if not math.isfinite(difficulty):
-        return Credit(costs, errors, difficulty, math.inf, slope, slope_error)
+        return Credit(costs, difficulty, math.inf, slope, slope_error)
     # The implicit function theorem: where the expected points stay half, and the delta method.
     steps = np.arange(len(costs), dtype=np.float64)
     logs = slope * steps * difficulty - costs
@@ -160,7 +158,7 @@ def _credit(
     if scale is None:
         gradient, places = np.append(gradient, -difficulty), np.append(own, slope_at)
     error = math.sqrt(max(float(gradient @ covariance[np.ix_(places, places)] @ gradient), 0.0))
-    return Credit(costs, errors, difficulty, error, slope, slope_error)
+    return Credit(costs, difficulty, error, slope, slope_error)
 
 
 def _inverse(information: Floats) -> Floats:
