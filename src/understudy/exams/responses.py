@@ -266,3 +266,8 @@ _BLOCK = 8192
 def _codes(values: pl.Series, names: pl.Series) -> NDArray[np.int64]:
     codes = pl.Series(range(len(names)), dtype=pl.Int64)
     return values.replace_strict(names, codes, return_dtype=pl.Int64).to_numpy()
+
+
+def item_spelling(name: str) -> str:
+    """A name of an item as it is compared: case and spaces do not matter."""
+    return "".join(name.split()).casefold()
