@@ -43,10 +43,11 @@ def _positions(
         return choose(required=_WITHOUT_OUTCOMES if options.outcomes == "left out" else REQUIRED), ()
     except DataError as error:
         looked = with_suggestions(error, table, mark=options.mark)
-    lacking, suggested = looked.fields.get("roles", ()), looked.fields.get("suggested", ())
+    lacking = looked.fields.get("roles", ())
+    seen = {*looked.fields.get("suggested", ()), *looked.fields.get("undecided", ())}
     if options.outcomes != "wanted" or "outcome" not in lacking or "column" in looked.fields:
         raise looked
-    if list(lacking) == ["outcome"] and "outcome" not in suggested:
+    if list(lacking) == ["outcome"] and "outcome" not in seen:
         positions = choose(required=_WITHOUT_OUTCOMES)
         others = [name for place, name in enumerate(table.names) if place not in positions.values()]
         if any(plain(name) not in known for name in others):
