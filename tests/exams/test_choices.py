@@ -135,3 +135,24 @@ def test_choices_at_the_command_line(tmp_path):
     assert [item["guess"] for item in content["items"]] == [0.25, 0.0, 0.333333, 0.0]
     # No points, so no share of them is told to students.
     assert content["provenance"]["pass_share"] is None
+
+
+def test_explain_takes_a_list_with_choices_without_an_epsilon(monkeypatch):
+    from understudy.cli import exams as commands
+
+    asked = []
+    monkeypatch.setattr(commands, "forecast", lambda options, *_: asked.append(options.method) or [])
+    commands._explain(replace(exam(50)[0], guesses=GUESSES), DifficultiesOptions(), as_json=True)
+    assert asked == ["knorm"]
+
+
+def test_skipped_answers_are_not_proposed_where_they_would_be_refused():
+    from understudy.cli.exams import _about_missing
+
+    responses = Responses.from_matrix(np.array([[1, -1], [0, 1], [1, 1]]))
+    assert (
+        "--missing skipped" in _about_missing(responses, DifficultiesOptions(epsilon=1.0, missing="wrong"))[0]
+    )
+    points = replace(responses, points=(Points(),) * 2)
+    assert "skipped" not in _about_missing(points, DifficultiesOptions(epsilon=1.0, missing="wrong"))[0]
+    assert "--missing skipped" in _about_missing(points, DifficultiesOptions(missing="wrong"))[0]

@@ -3,6 +3,7 @@
 import copy
 import json
 import math
+from dataclasses import replace
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -178,3 +179,29 @@ def test_a_mangled_text_gives_difficulties_or_an_error_for_people(tmp_path, cut,
         assert isinstance(Difficulties.read(path), Difficulties)
     except UnderstudyError:
         return
+
+
+def test_lines_say_what_is_not_stated_and_what_was_found():
+    bare = make_difficulties(standard_error=None)
+    assert bare.lines()[0].startswith("No standard errors are stated")
+    found = replace(
+        bare,
+        provenance={
+            "penalty": {"value": 0.1, "source": "chosen on public responses"},
+            "reused_items": {"count": 3, "same": 0.97},
+        },
+    ).lines()
+    assert "Penalty: 0.1, chosen on public responses." in found
+    assert any("earlier exam too: 3." in line and "97%" in line for line in found)
+    assert make_difficulties((0.0, 3.0), 0.1, step=1).lines()[0] == "No two neighbours are ties."
+
+
+def test_a_table_in_place_of_the_file_is_told_from_a_damaged_one(tmp_path):
+    for name, hint in (
+        ("big.csv", "that `understudy difficulties` wrote"),
+        ("d.json", "quotes and brackets"),
+    ):
+        (tmp_path / name).write_text("learner,Q1\na,1\n")
+        with pytest.raises(DataError) as caught:
+            Difficulties.read(tmp_path / name)
+        assert hint in caught.value.hint

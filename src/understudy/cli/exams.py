@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -16,6 +17,7 @@ from understudy.exams.ability import AbilityOptions, AbilityReport
 from understudy.exams.ability import ability as find_abilities
 from understudy.exams.difficulties import DifficultiesOptions
 from understudy.exams.difficulties import difficulties as find_difficulties
+from understudy.exams.estimation import PRIVATE
 from understudy.exams.forecast import forecast
 from understudy.exams.formats.reading import ResponseOptions, read_responses
 from understudy.exams.plan import plan_for
@@ -161,6 +163,9 @@ def _about_missing(responses: Responses, options: DifficultiesOptions) -> list[s
     share = f"{responses.n_missing} answers ({responses.n_missing / responses.correct.size:.0%}) are missing"
     if options.missing_in(responses.origin.layout) == "skipped":
         return [f"{share} and count as not asked."]
+    if options.method in PRIVATE and (responses.points is not None or options.discriminations):
+        # These are fitted with all answers only.
+        return [f"{share} and count as wrong."]
     return [f"{share} and count as wrong; if these learners were not asked: --missing skipped."]
 
 
@@ -178,9 +183,7 @@ def _print_difficulties(found: Difficulties) -> None:
                 "" if item.standard_error is None else f"{item.standard_error:.2f}",
                 *([f"{item.discrimination:.2f}"] if slopes else []),
                 item.reading,
-                str(item.rank_from)
-                if item.rank_from == item.rank_to
-                else f"{item.rank_from} to {item.rank_to}",
+                item.place,
             ]
             for item in found.from_easy_to_hard()[:_MOST_ITEMS]
         ],
@@ -197,6 +200,9 @@ def _explain(responses: Responses, options: DifficultiesOptions, as_json: bool) 
             code="no-forecast",
             settings=("points", "discriminations"),
         )
+    if options.method not in PRIVATE and any(responses.guesses or ()):
+        # Without an epsilon guessing is not fitted, but what is predicted has one.
+        options = replace(options, method=PRIVATE[0], epsilon=1.0, penalty=None, penalty_from=None)
     answers = (responses.correct.size - responses.n_missing) / max(responses.n_learners, 1)
     rows = forecast(
         plan_for(responses, options).options,

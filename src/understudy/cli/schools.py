@@ -92,9 +92,9 @@ def _print(found: CombinedDifficulties) -> None:
     print_table(
         f"{len(items)} items from easy to hard"
         + (f", the first {_MOST_ITEMS}" if len(items) > _MOST_ITEMS else ""),
-        ["item", "difficulty", "standard error", "reading"],
+        ["item", "difficulty", "standard error", "reading", "place"],
         [
-            [item.name, f"{item.difficulty:.2f}", f"{item.standard_error:.2f}", item.reading]
+            [item.name, f"{item.difficulty:.2f}", f"{item.standard_error:.2f}", item.reading, item.place]
             for item in items[:_MOST_ITEMS]
         ],
     )

@@ -19,7 +19,7 @@ def check_comparable(schools: dict[str, Difficulties]) -> list[str]:
     _refuse_twice(schools)
     for name, school in schools.items():
         if not any(item.standard_error is not None for item in school.items):
-            raise RefusedError(
+            raise DataError(
                 f"the difficulties of {name} have no standard errors (method {school.provenance.get('method')}), so "
                 "they cannot be weighed against others.",
                 hint="release them with an epsilon, or fit them by the method marginal.",
@@ -30,7 +30,7 @@ def check_comparable(schools: dict[str, Difficulties]) -> list[str]:
                 f"the file of {name} does not say how many learners it is about.", code="damaged-file"
             )
         if any(item.credits or item.discrimination != 1.0 for item in school.items):
-            raise RefusedError(
+            raise DataError(
                 f"{name} has items with points, or with discriminations of their own.",
                 hint="only items that are right or wrong, and distinguish learners alike, can be combined.",
                 code="other-model",
@@ -72,7 +72,7 @@ def _refuse_other_models(schools: dict[str, Difficulties]) -> None:
             other, earlier = first.setdefault((kind, key), (name, value))
             if earlier != value:
                 what = f"the chance of guessing '{key}'" if kind else _DECLARED[key]
-                raise RefusedError(
+                raise DataError(
                     f"{what} was declared as {earlier} in {other} and as {value} in {name}, so their difficulties mean "
                     "different things.",
                     hint="release both with the same declaration.",
@@ -101,7 +101,7 @@ def refuse_unlinked(names: list[str], common: NDArray[np.bool_]) -> None:
     few = {name: int(n) for name, n in zip(names, common.sum(axis=0), strict=True) if n < FEWEST_COMMON}
     if few:
         which = ", ".join(f"{name} has {n}" for name, n in few.items())
-        raise RefusedError(
+        raise DataError(
             f"a common scale needs {FEWEST_COMMON} items in common, with the same names and with more signal than "
             f"noise; {which}.",
             hint="give common items the same name in every school.",
@@ -113,7 +113,7 @@ def refuse_unlinked(names: list[str], common: NDArray[np.bool_]) -> None:
         reached |= new
     if len(reached) < len(names):
         apart = [name for place, name in enumerate(names) if place not in reached]
-        raise RefusedError(
+        raise DataError(
             f"no common items link {', '.join(apart)} with {names[0]}.",
             hint="combine them in two files, or add a school that shares items with both.",
             code="not-linked",

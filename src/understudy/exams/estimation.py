@@ -293,7 +293,7 @@ def _spread_of(given: float | str | None) -> float | str | None:
     if given in (None, "estimate", "choose"):
         return given
     try:
-        spread = float(given)
+        spread = float(str(given).replace(",", "."))
     except ValueError:
         spread = math.nan
     if not 0.05 <= spread <= 10:
@@ -309,7 +309,7 @@ def _penalty_of(given: float | str | None) -> float | str | None:
     if given in (None, "choose"):
         return given
     try:
-        penalty = float(given)
+        penalty = float(str(given).replace(",", "."))
     except ValueError:
         penalty = math.nan
     if not 1e-4 <= penalty <= 100:

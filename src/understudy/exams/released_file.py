@@ -84,6 +84,12 @@ class Item:
         """How it gives points; one step if it is right or wrong."""
         return Points(max(len(self.credits) - 1, 1), self.unit)
 
+    @property
+    def place(self) -> str:
+        """The places that it may have, from the easiest on: "3", or "3 to 5"."""
+        same = self.rank_from == self.rank_to
+        return str(self.rank_from) if same else f"{self.rank_from} to {self.rank_to}"
+
     def content(self) -> dict[str, Any]:
         """Its part of the file; what only some items have is left out of others."""
         content = {"item": self.name, **{name: value for name, value in vars(self).items() if name != "name"}}
@@ -149,13 +155,31 @@ class Difficulties:
     def lines(self) -> list[str]:
         """What holds for the difficulties as a whole, for people."""
         n_ties = sum(len(step) for step in self.steps if len(step) > 1)
+        if not self.has_errors:
+            ties = "No standard errors are stated, so which items differ by more than chance is not known."
+        elif n_ties:
+            ties = f"{n_ties} items are ties: their order is not known at this precision (see the places)."
+        else:
+            ties = "No two neighbours are ties."
         return [
-            f"{n_ties} items are ties: their order is not known at this precision (see the places)."
-            if n_ties
-            else "No two neighbours are ties.",
+            ties,
+            *self._found_settings(),
             f"Guarantee: {self.guarantee}.",
             *([] if self.charge is None else [self.charge.sentence()]),
         ]
+
+    def _found_settings(self) -> list[str]:
+        """The penalty if it was chosen, and the items of the earlier exam; a file's provenance is not checked."""
+        found = []
+        penalty, reused = self.provenance.get("penalty"), self.provenance.get("reused_items")
+        if isinstance(penalty, dict) and str(penalty.get("source")).startswith("chosen"):
+            found.append(f"Penalty: {penalty.get('value')}, {penalty['source']}.")
+        if isinstance(reused, dict) and isinstance(same := reused.get("same"), int | float):
+            found.append(
+                f"Items that were in the earlier exam too: {reused.get('count')}. That equal names mean the "
+                f"same items has a probability of {same:.0%}."
+            )
+        return found
 
     def warnings(self) -> list[str]:
         """What the teacher must know before the difficulties leave, for people."""
@@ -176,6 +200,11 @@ class Difficulties:
                 "guessing does not fit, and causes extreme difficulties with large errors."
             )
         return found
+
+    @property
+    def has_errors(self) -> bool:
+        """Whether standard errors are stated; without them the order of the items is not known."""
+        return any(item.standard_error is not None for item in self.items)
 
     @property
     def has_points(self) -> bool:
@@ -273,7 +302,13 @@ class Difficulties:
     @classmethod
     def read(cls, path: Path | str) -> Difficulties:
         """The difficulties of a file that `understudy difficulties` wrote."""
-        text, content = parse_json(Path(path), hint=_GIVE_THE_FILE)
+        try:
+            text, content = parse_json(Path(path), hint=_GIVE_THE_FILE)
+        except DataError as error:
+            # Rather another file than a damaged one, such as the table of answers.
+            if error.code == "not-json" and Path(path).suffix.lower() != ".json":
+                error.hint = _GIVE_THE_FILE
+            raise
         return cls.from_json(content, source=Path(path).name, text=text)
 
     @classmethod

@@ -11,7 +11,7 @@ import pytest
 from tests.support.workbook import workbook
 from understudy.core.files.simulated import mark_simulated
 from understudy.errors import DataError, UsageError
-from understudy.exams.formats.reading import read_responses
+from understudy.exams.formats.reading import ResponseOptions, read_responses
 from understudy.exams.responses import Responses
 
 SHEET = "Student ID,Q1,Q2,Q3\nana,1,0,\nben,true,FALSE,1\n"
@@ -625,3 +625,54 @@ def test_more_learners_and_items_than_a_matrix_holds(write, monkeypatch):
     for content in (LONG, "2\na,b\n1,0\n2\nc,d\n1,0\n"):
         with pytest.raises(DataError, match=r"2 learners and \d items are more than a matrix"):
             read_responses(write("long.csv", content))
+
+
+@pytest.mark.parametrize(
+    "word",
+    [
+        "Schnitt",
+        "Klassenschnitt:",
+        "Ø",
+        "Mittel",
+        "Median",
+        "Summe",
+        "Gesamt",
+        "Anzahl",
+        "Moyenne",
+        "Mediana",
+    ],
+)
+def test_a_row_that_sums_up_the_learners_is_not_one(write, word):
+    read = read_responses(write("exam.csv", f"Name,Q1,Q2\na,1,0\nb,0,1\n{word},1,1\n"))
+    assert read.n_learners == 2
+    assert any("below the learners was left out" in note for note in read.origin.notes)
+
+
+@pytest.mark.parametrize(
+    ("table", "guesses"),
+    [("Aufgabe;Punkte\nQ1;2\nQ2;4\n", None), ("Frage;Auswahl\nQ1;4\nQ2;\n", (0.25, 0.0)),
+     ("Pregunta;Puntos;Opciones\nQ1;2;2\nQ2;4;4\n", (0.5, 0.25)), ("Exercice,Barème\nQ1,2\nQ2,4\n", None)],
+)  # fmt: skip
+def test_a_table_of_items_in_other_languages(write, table, guesses):
+    exam = write("exam.csv", "learner,Q1,Q2\na,1,0\nb,0,1\n")
+    assert read_responses(exam, items=write("items.csv", table)).guesses == guesses
+
+
+def test_a_table_of_items_by_other_names_is_not_a_list(write):
+    exam = write("exam.csv", "learner,Q1,Q2\na,1,0\nb,0,1\n")
+    with pytest.raises(UsageError, match="looks like a table") as caught:
+        read_responses(exam, items=write("items.csv", "what;worth\nQ1;2\nQ2;4,5\n"))
+    assert "item and points" in caught.value.hint
+
+
+@pytest.mark.parametrize("mark", [0.6, ">=50"])
+def test_points_and_a_pass_mark_contradict_each_other(mark):
+    with pytest.raises(UsageError, match="points count as they are") as caught:
+        ResponseOptions(points=0.5, pass_share=mark)
+    assert caught.value.settings == ("points", "pass_share")
+
+
+def test_a_step_may_have_a_decimal_comma():
+    assert ResponseOptions(points="0,5").step == 0.5
+    with pytest.raises(UsageError, match="steps of half"):
+        ResponseOptions(points="half")

@@ -25,7 +25,7 @@ FIRST_PROBLEM = MOST_STEPS + 1
 _OTHER_NUMBER, _TOO_MANY, _NEGATIVE, _UNREADABLE, _BETWEEN = range(FIRST_PROBLEM, FIRST_PROBLEM + 5)
 PROBLEMS = {
     _OTHER_NUMBER: "holds a number other than 0 and 1, and its header gives no maximum of points,",
-    _TOO_MANY: "holds more points than the maximum in its header",
+    _TOO_MANY: "holds more points than the maximum of the item",
     _NEGATIVE: "holds a negative number of points",
     _UNREADABLE: "holds something that is neither a number nor true or false",
     _BETWEEN: "holds points between the declared steps",
@@ -44,7 +44,8 @@ HINTS = {
     _NEGATIVE: "write what was lost as fewer points, 0 at the least; leave a cell empty if there is no answer.",
     _UNREADABLE: "an answer is 0 or 1 (also true/false, yes/no, richtig/falsch, vrai/faux), a percentage or a number "
     "of points; leave the cell empty if there is none. If the column is not an item, list the items without it.",
-    _BETWEEN: "declare the step of the marking scheme, such as 0.5, not what the sheet shows; or correct the points.",
+    _BETWEEN: "declare the step of the marking scheme, such as 0.5, not what the sheet shows; or correct them; or "
+    "declare no step where difficulties are computed: an answer then is right from half of its points on.",
 }
 _TRUE = tuple(word for word in TRUE_WORDS if word.isalpha())
 _FALSE = tuple(word for word in FALSE_WORDS if word.isalpha())
@@ -58,7 +59,8 @@ def n_steps(item: Heading, step: float | None) -> int:
     if steps.denominator > 1 or steps > MOST_STEPS:
         raise UsageError(
             f"the {item.maximum:g} points of item '{item.title}' are {float(steps):g} steps of {step:g}.",
-            hint=f"declare a step that divides the points of every item into at most {MOST_STEPS}.",
+            hint=f"declare a step that divides the points of every item into at most {MOST_STEPS}; or "
+            "leave it out: an answer then is right from half of its points on.",
             code="bad-step",
             settings=("points",),
         )

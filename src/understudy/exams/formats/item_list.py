@@ -13,6 +13,36 @@ from understudy.exams.formats.sheet_header import Items
 
 # More choices than an item has; what is meant is something else.
 _MOST_CHOICES = 1000
+# What the columns of a table may be called.
+_COLUMNS = {
+    "item": frozenset(
+        (
+            *("item", "task", "question", "exercise", "aufgabe", "frage", "exercice", "tâche"),
+            *("pregunta", "ejercicio", "tarea", "ítem"),
+        )
+    ),
+    "points": frozenset(
+        (
+            *(
+                "points",
+                "marks",
+                "max points",
+                "maximum",
+                "punkte",
+                "punktzahl",
+                "max. punkte",
+                "maximalpunktzahl",
+            ),
+            *("point", "barème", "puntos", "puntuación"),
+        )
+    ),
+    "choices": frozenset(
+        (
+            *("choices", "options", "auswahl", "antwortmöglichkeiten", "auswahlmöglichkeiten", "optionen"),
+            *("choix", "opciones", "alternativas"),
+        )
+    ),
+}
 
 
 @dataclass(frozen=True)
@@ -39,6 +69,7 @@ def read_items(path: Path) -> ItemList:
     first = lines[0].casefold() if lines else ""
     mark = next((mark for mark in ",;\t" if _is_table(_fields(first, mark))), None)
     if mark is None:
+        _refuse_other_table(lines, path)
         found = ItemList({name: None for name in lines if name})
     else:
         titles = _fields(first, mark)
@@ -62,7 +93,34 @@ def read_items(path: Path) -> ItemList:
 
 
 def _fields(line: str, mark: str) -> list[str]:
-    return [field.strip() for field in line.split(mark)]
+    """The titles in a line, each of the known columns under its own name, once."""
+    titles = [field.strip(' "') for field in line.split(mark)]
+    for name, words in _COLUMNS.items():
+        if (
+            name not in titles
+            and (place := next((at for at, title in enumerate(titles) if title in words), -1)) >= 0
+        ):
+            titles[place] = name
+    return titles
+
+
+def _refuse_other_table(lines: list[str], path: Path) -> None:
+    """Refuse a table by other names: its lines would be taken for the names of items."""
+    filled = [line for line in lines if line]
+    for mark in ";\t,":
+        rows = [line.split(mark) for line in filled]
+        numbers = [_is_number(row[-1]) for row in rows]
+        if len(rows) > 1 and all(len(row) > 1 for row in rows) and all(numbers[1:]) and not numbers[0]:
+            raise UsageError(
+                f"{path.name} looks like a table, but its first line does not name the columns of a table of items.",
+                hint="call the columns item and points, or item and choices; a list has one item's name per line.",
+                code="bad-items",
+                settings=("items",),
+            )
+
+
+def _is_number(text: str) -> bool:
+    return text.strip().replace(",", ".", 1).replace(".", "", 1).isdigit()
 
 
 def _is_table(titles: list[str]) -> bool:

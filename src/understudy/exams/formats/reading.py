@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -30,7 +31,7 @@ from understudy.exams.formats.canvas_quiz import canvas_quiz
 from understudy.exams.formats.item_list import ItemList, read_items
 from understudy.exams.formats.moodle_quiz import moodle_quiz
 from understudy.exams.formats.quiz import Quiz
-from understudy.exams.formats.sheet import read_wide, typed_parquet
+from understudy.exams.formats.sheet import USUAL_SHARE, read_wide, typed_parquet
 from understudy.exams.formats.sheet_header import Items
 from understudy.exams.responses import Attempt, ExamOrigin, Responses
 
@@ -61,9 +62,9 @@ class ResponseOptions(RowOptions):
         float | str,
         "Share of an item's points from which on it counts as correct. Or, where answers are grades or points without "
         "a maximum, the number up to which ('<=4') or from which on ('>=50') they do.",
-    ] = 0.5
+    ] = USUAL_SHARE
     points: Annotated[
-        float | None,
+        float | str | None,
         "Count the points of a sheet instead of right and wrong (partial credit): the step in which they are given, "
         "such as 1 or 0.5. The maxima come from the header or the list of items.",
     ] = None
@@ -100,19 +101,28 @@ class ResponseOptions(RowOptions):
                 "1 is the best '<=4'.",
                 settings=("pass_share",),
             )
-
-        if self.points is not None and not 0.01 <= self.points <= 1000:
+        if self.step is not None and not 0.01 <= self.step <= 1000:
             raise UsageError(
-                f"points in steps of {self.points:g} were asked for.",
+                f"points in steps of {self.points} were asked for.",
                 hint="a step is a number from 0.01 to 1000: 1, or 0.5 where halves are given.",
                 settings=("points",),
             )
-        if self.points is not None and self.mark.points is not None:
+        if self.step is not None and (self.mark.points is not None or self.mark.share != USUAL_SHARE):
             raise UsageError(
                 f"points count as they are, but the mark '{self.pass_share}' makes right and wrong of them.",
                 hint="leave one of them out.",
                 settings=("points", "pass_share"),
             )
+
+    @property
+    def step(self) -> float | None:
+        """The step of the points, as people type it: 0.5 or 0,5; not a number if it is none."""
+        if self.points is None:
+            return None
+        try:
+            return float(str(self.points).replace(",", "."))
+        except ValueError:
+            return math.nan
 
     @property
     def mark(self) -> PassMark:
@@ -224,7 +234,7 @@ def _read(path: Path, options: ResponseOptions, items: Items | None, keep_names:
                 options.mark,
                 items,
                 keep_names=keep_names,
-                step=options.points,
+                step=options.step,
             )
         except DataError as error:
             raise with_suggestions(error, table, {"action": "item"}, options.mark) from None

@@ -35,11 +35,48 @@ from understudy.exams.formats.sheet_header import Header, Heading, Items, read_h
 from understudy.exams.responses import ExamOrigin, Points, Responses
 
 # Of the points, where nothing is declared.
-_USUAL_SHARE = 0.5
+USUAL_SHARE = 0.5
 # The rows below the learners in the exports of learning platforms.
 _FOOTERS = (
     *("overall average", "group average", "average", "mean", "gesamtdurchschnitt", "gruppendurchschnitt"),
     *("durchschnitt", "mittelwert", "moyenne globale", "moyenne", "promedio general", "promedio"),
+    *(
+        "schnitt",
+        "klassenschnitt",
+        "klassendurchschnitt",
+        "notendurchschnitt",
+        "punktedurchschnitt",
+        "ø",
+        "∅",
+        "⌀",
+    ),
+    *(
+        "mittel",
+        "klassenmittel",
+        "median",
+        "class average",
+        "class mean",
+        "moyenne de la classe",
+        "médiane",
+        "media",
+    ),
+    *("mediana", "promedio de la clase", "media de la clase"),
+)
+# Rows that sum up the learners in another way.
+_SUMMARIES = (
+    *("sum", "total", "totals", "count", "standard deviation", "std dev", "summe", "gesamt", "gesamtsumme"),
+    *(
+        "anzahl",
+        "standardabweichung",
+        "stabw",
+        "somme",
+        "nombre",
+        "effectif",
+        "écart type",
+        "écart-type",
+        "suma",
+    ),
+    *("número", "cantidad", "desviación estándar", "desviación típica"),
 )
 # A row of points that can be reached. "Max" alone may be a learner's name.
 _MAXIMA = (
@@ -180,7 +217,7 @@ def _share_that_counts(items: Sequence[Heading], mark: PassMark) -> float | None
     What the cells hold does not decide: a share is told where the header or the list of items gives points.
     """
     has_points = any(item.maximum is not None for item in items)
-    return mark.share if has_points or mark.share != _USUAL_SHARE else None
+    return mark.share if has_points or mark.share != USUAL_SHARE else None
 
 
 def _refuse_maxima(sheet: Sheet, header: Header, mark: PassMark) -> None:
@@ -250,7 +287,11 @@ class _Rows:
         n_rows, notes = frame.height, []
         row_of = pl.int_range(n_rows, eager=True)
         _refuse_max(frame, sheet)
-        for words, what in ((_FOOTERS, "of averages below the learners"), (_MAXIMA, "of maxima")):
+        for words, what in (
+            (_FOOTERS, "of averages below the learners"),
+            (_SUMMARIES, "of sums, counts or spreads below the learners"),
+            (_MAXIMA, "of maxima"),
+        ):
             not_learners = _rows_named(frame, words, None if learner is None else str(learner.position))
             if not_learners.any():
                 if learner is None:
