@@ -20,9 +20,10 @@ from numpy.typing import NDArray
 from scipy.special import expit
 
 from understudy.core.privacy.noise import seeded_noise
-from understudy.exams.difficulties import DifficultiesOptions, DifficultiesPlan, fit_difficulties, plan
+from understudy.exams.difficulties import DifficultiesOptions, fit_difficulties
 from understudy.exams.estimators.marginal import fit_marginal
 from understudy.exams.forecast import precision
+from understudy.exams.plan import DifficultiesPlan, plan
 from understudy.exams.released_file import Difficulties
 from understudy.exams.responses import Responses
 

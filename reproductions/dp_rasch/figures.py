@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from reproductions.dp_rasch.study import (
     GUARANTEE,
@@ -264,6 +265,17 @@ def real_data(findings: Findings) -> Figure:
     return panels(parts, words, columns=2, shares=(1.4, 1.0))
 
 
+def equality_line(scale: Any) -> Any:
+    """Where a private probability is the one without noise."""
+    import altair as alt
+
+    return (
+        alt.Chart(data([{"x": 0.0, "y": 0.0}, {"x": 1.0, "y": 1.0}]))
+        .mark_line(color=WARNING, strokeWidth=1)
+        .encode(x=alt.X("x:Q", scale=scale), y=alt.Y("y:Q", scale=scale))
+    )
+
+
 def histograms(found: Sequence[Histogram], name: str) -> Figure:
     """Figure 6 of the paper without its students: how often each pair of probabilities occurs."""
     import altair as alt
@@ -304,13 +316,7 @@ def histograms(found: Sequence[Histogram], name: str) -> Figure:
                 .mark_rect(strokeWidth=0)
                 .encode(x=x, x2="x2", y=y, y2="y2", color=colour)
             )
-            equal = [{"x": 0.0, "y": 0.0}, {"x": 1.0, "y": 1.0}]
-            line = (
-                alt.Chart(data(equal))
-                .mark_line(color=WARNING, strokeWidth=1)
-                .encode(x=alt.X("x:Q", scale=scale), y=alt.Y("y:Q", scale=scale))
-            )
-            chart = alt.layer(cells, line).properties(height=170)
+            chart = alt.layer(cells, equality_line(scale)).properties(height=170)
             if method == methods[0]:
                 chart = chart.properties(title=heading(f"{size} students"))
             parts.append(Drawing(chart, ""))

@@ -24,10 +24,10 @@ from understudy.core.engine.tasks import run_tasks
 from understudy.core.pages.charts import Drawing, Look, Point, curves, panels
 from understudy.core.pages.figures import INK, WARNING, Figure
 from understudy.core.privacy.noise import seeded_noise
-from understudy.exams.difficulties import CHOICE_SHARE
 from understudy.exams.estimators.choice import PENALTIES, Fit, choose_penalty, count_errors, penalty_on_public
 from understudy.exams.estimators.joint import PENALTY, estimate_ability
 from understudy.exams.estimators.penalised import penalised_fit
+from understudy.exams.plan import CHOICE_SHARE
 from understudy.exams.responses import Responses
 from understudy.exams.simulate import Exam, Sitting
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from html import escape
 from pathlib import Path
 
-from reproductions.dp_rasch.figures import COMPARED, LABELS
+from reproductions.dp_rasch.figures import COMPARED, LABELS, equality_line
 from reproductions.dp_rasch.study import REAL_EPSILON
 from reproductions.dp_rasch.trials import METHODS, NOISELESS, chances, child, way_of
 from understudy.core.files.writing import write_bytes, write_text
@@ -134,12 +134,7 @@ def scatter(seed: int = 1, sizes: tuple[int, ...] = SCATTER_SIZES) -> Figure:
             x = alt.X("x:Q", scale=scale, axis=axis, title="without noise" if bottom else None)
             y = alt.Y("y:Q", scale=scale, axis=axis, title=LABELS[method] if left else None)
             points = alt.Chart(data(values)).mark_circle(size=14, opacity=0.3, color=ACCENT).encode(x=x, y=y)
-            line = (
-                alt.Chart(data([{"x": 0.0, "y": 0.0}, {"x": 1.0, "y": 1.0}]))
-                .mark_line(color=WARNING, strokeWidth=1)
-                .encode(x=alt.X("x:Q", scale=scale), y=alt.Y("y:Q", scale=scale))
-            )
-            chart = alt.layer(points, line).properties(height=170)
+            chart = alt.layer(points, equality_line(scale)).properties(height=170)
             if method == COMPARED[0]:
                 chart = chart.properties(title=heading(f"{size} students"))
             parts.append(Drawing(chart, ""))

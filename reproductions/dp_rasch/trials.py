@@ -14,10 +14,11 @@ from scipy.special import expit
 from reproductions.dp_rasch.baselines import gradients, spectral
 from understudy.core.privacy.noise import seeded_noise
 from understudy.exams.agreement import Agreement
-from understudy.exams.difficulties import DifficultiesOptions, plan
+from understudy.exams.difficulties import DifficultiesOptions
 from understudy.exams.estimators.joint import PENALTY, PRINTED_PENALTY, estimate_ability, fit_joint
 from understudy.exams.estimators.noisy_totals import estimate_difficulties
 from understudy.exams.estimators.published import objective, statistics
+from understudy.exams.plan import plan
 from understudy.exams.responses import Responses
 from understudy.exams.simulate import Exam, Sitting
 from understudy.exams.totals_mechanism import NoisyAgreement, NoisyTotals

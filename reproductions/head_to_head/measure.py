@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from typing import Any
 
@@ -41,16 +41,22 @@ LOGS: dict[str, Callable[[], Interactions]] = {
 }
 
 
-def measure_logs() -> None:
-    """How large the logs are, and what the walk alone loses: over the real table of steps of the first half."""
-    table = TABLES / "logs.csv"
-    found = {row["log"]: row for row in rows_of(table)} if table.exists() else {}
+def _logs() -> Iterator[tuple[str, Interactions]]:
+    """The logs that are there, by name."""
     for name, read in LOGS.items():
         try:
             log = read().declare()
         except UnderstudyError as error:
             typer.echo(f"{name}: skipped: {error.message}")
             continue
+        yield name, log
+
+
+def measure_logs() -> None:
+    """How large the logs are, and what the walk alone loses: over the real table of steps of the first half."""
+    table = TABLES / "logs.csv"
+    found = {row["log"]: row for row in rows_of(table)} if table.exists() else {}
+    for name, log in _logs():
         real = Split(log, 0).real
         rng = np.random.default_rng(0)
         walked = walk(flatten(real.training), real.training.n_learners, log.actions, LONGEST, rng)
@@ -66,12 +72,7 @@ def measure_methods(part: str) -> None:
     What was measured by the same program before stays as it is, so a run that was stopped goes on where it ended.
     """
     os.nice(max(0, NICENESS - os.nice(0)))
-    for name, read in LOGS.items():
-        try:
-            log = read().declare()
-        except UnderstudyError as error:
-            typer.echo(f"{name}: skipped: {error.message}")
-            continue
+    for name, log in _logs():
         for method in PEERS[part]:
             for seed in range(N_HALVES):
                 row = _cell(name, log, method, seed)

@@ -122,6 +122,15 @@ def test_help_imports_nothing_heavy(tmp_path):
     assert done.stdout.strip() == "[]", done.stderr
 
 
+def test_commands_of_exams_start_without_what_only_some_fits_need(tmp_path):
+    code = (
+        "import sys; import understudy.cli.exams; "
+        "print([name for name in ('scipy.optimize', 'scipy.interpolate', 'scipy.stats') if name in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=tmp_path)
+    assert done.stdout.strip() == "[]", done.stderr
+
+
 def test_inspect_prints_a_table_a_page_and_json(room, tmp_path):
     done = run("inspect", room / "log.csv", "--html", tmp_path / "page.html", cwd=tmp_path)
     assert done.returncode == 0

@@ -11,8 +11,9 @@ from tests.support.command import run
 from understudy.core.privacy.noise import seeded_noise
 from understudy.errors import UsageError
 from understudy.exams.ability import ability
-from understudy.exams.difficulties import DifficultiesOptions, fit_difficulties, plan, plan_for
+from understudy.exams.difficulties import DifficultiesOptions, fit_difficulties
 from understudy.exams.forecast import precision
+from understudy.exams.plan import plan, plan_for
 from understudy.exams.responses import Points, Responses
 from understudy.exams.student_page import page
 from understudy.exams.totals_mechanism import NoisyTotals, below_guess

@@ -11,10 +11,13 @@ import understudy as us
 from tests.exams.support.made_difficulties import make_difficulties
 from tests.support.command import run
 from understudy.core.privacy.guarantee import Guarantee
+from understudy.core.privacy.ledger import Ledger
 from understudy.core.privacy.noise import seeded_noise
+from understudy.core.privacy.population import SIMULATED_POPULATION
 from understudy.errors import DataError, RefusedError, UsageError
 from understudy.exams.combine import combine_difficulties
-from understudy.exams.difficulties import DifficultiesOptions, fit_difficulties, plan
+from understudy.exams.difficulties import DifficultiesOptions, fit_difficulties
+from understudy.exams.plan import plan
 from understudy.exams.released_file import ONE_SCHOOL_EACH
 from understudy.exams.responses import Responses
 
@@ -84,6 +87,90 @@ def test_a_learner_of_one_school_bears_the_largest_epsilon_and_one_of_several_th
     both = combine_difficulties(schools, may_overlap=True).difficulties.guarantee
     assert both.epsilon == 3.0
     assert not both.caveats
+
+
+@pytest.fixture
+def three():
+    """Releases of three schools, at epsilon 1 and delta 1e-6 each."""
+    rng = np.random.default_rng(7)
+    truth = rng.normal(0, 1, 6)
+    return [
+        replace(release(rng, truth, np.arange(6), title=name), guarantee=Guarantee(1.0, 1e-6))
+        for name in ("north", "south", "west")
+    ]
+
+
+def test_whoever_is_in_all_parts_of_a_combined_file_bears_all_of_them(three):
+    *two, last = three
+    apart = combine_difficulties(two).difficulties
+    assert (apart.guarantee.epsilon, apart.guarantee.caveats) == (1.0, (ONE_SCHOOL_EACH,))
+    overlap = combine_difficulties([apart, last], may_overlap=True).difficulties
+    assert (overlap.guarantee.epsilon, overlap.guarantee.delta) == (3.0, pytest.approx(3e-6))
+    assert not overlap.guarantee.caveats
+    nested = combine_difficulties([apart, last]).difficulties
+    assert nested.guarantee.epsilon == 1.0
+    assert nested.provenance["in_all_schools"] == {"epsilon": 3.0, "delta": pytest.approx(3e-6)}
+    # Where the sum was stated, it is not counted again.
+    summed = combine_difficulties(two, may_overlap=True).difficulties
+    assert combine_difficulties([summed, last], may_overlap=True).difficulties.guarantee.epsilon == 3.0
+
+
+@pytest.mark.parametrize("given", [None, {}, {"epsilon": 0.5, "delta": 1.0}, {"epsilon": "2", "delta": 0}])
+def test_a_combined_file_that_does_not_say_what_its_parts_cost_is_refused(three, given):
+    apart = combine_difficulties(three[:2]).difficulties
+    apart.provenance["in_all_schools"] = given
+    with pytest.raises(DataError) as caught:
+        combine_difficulties([apart, three[2]], may_overlap=True)
+    assert caught.value.code == "damaged-file"
+
+
+def charged(path, populations):
+    """A ledger with a release of each card about a population."""
+    ledger = Ledger(path)
+    for card, population in populations.items():
+        ledger.record(
+            population=population, card=card, kind="difficulties", method="knorm", guarantee=Guarantee(1.0)
+        )
+    return path
+
+
+def test_releases_about_one_population_are_refused_by_its_ledger(three, tmp_path):
+    for card, school in zip("abc", three, strict=True):
+        school.provenance["card"] = card * 16
+    book = charged(tmp_path / "l", {"a" * 16: "7b", "b" * 16: "8a", "c" * 16: "7b"})
+    with pytest.raises(RefusedError) as caught:
+        combine_difficulties([three[0], three[2]], ledger=book)
+    assert (caught.value.code, caught.value.settings) == ("same-population", ("may_overlap",))
+    assert combine_difficulties([three[0], three[2]]).difficulties.guarantee.caveats == (ONE_SCHOOL_EACH,)
+    both = combine_difficulties([three[0], three[2]], ledger=book, may_overlap=True)
+    assert both.difficulties.guarantee.epsilon == 2.0
+    assert not combine_difficulties(three[:2], ledger=book).notes
+    # Neither a combined file nor a prior hides them.
+    hidden = combine_difficulties(three[1:]).difficulties
+    inside = combine_difficulties([three[0], three[2]]).difficulties
+    three[1].provenance["earlier_cards"] = ["c" * 16]
+    for pair in ([three[0], hidden], [inside, three[1]], three[:2]):
+        with pytest.raises(RefusedError) as caught:
+            combine_difficulties(pair, ledger=book)
+        assert caught.value.code == "same-population"
+
+
+def test_a_ledger_refuses_neither_a_prior_among_the_parts_nor_simulated_learners_nor_what_it_does_not_know(
+    three, tmp_path
+):
+    for card, school in zip("abc", three, strict=True):
+        school.provenance["card"] = card * 16
+    three[1].provenance["earlier_cards"] = ["a" * 16]
+    book = charged(tmp_path / "l", {"a" * 16: "7b", "b" * 16: "8a"})
+    found = combine_difficulties(three, ledger=book)
+    assert "west" in found.notes[-1]
+    assert "north" not in found.notes[-1]
+    assert found.difficulties.cards == ["a" * 16, "b" * 16, "c" * 16]
+    assert found.difficulties.earlier_cards == ["a" * 16]
+    simulated = charged(tmp_path / "m", dict.fromkeys(["a" * 16, "b" * 16], SIMULATED_POPULATION))
+    combine_difficulties(three[:2], ledger=simulated)
+    with pytest.raises(UsageError):
+        combine_difficulties(three[:2], ledger=tmp_path / "none")
 
 
 def test_delta_is_combined_like_epsilon(schools):

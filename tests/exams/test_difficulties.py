@@ -8,12 +8,13 @@ import pytest
 from understudy.core.privacy.noise import os_noise, seeded_noise
 from understudy.errors import DataError, UsageError
 from understudy.exams import forecast as forecasting
-from understudy.exams.difficulties import DifficultiesOptions, difficulties, fit_difficulties, plan
+from understudy.exams.difficulties import DifficultiesOptions, difficulties, fit_difficulties
 from understudy.exams.estimation import METHODS, PRIVATE
 from understudy.exams.estimators.choice import PENALTIES
 from understudy.exams.estimators.joint import fit_joint
 from understudy.exams.estimators.published import objective, statistics
 from understudy.exams.forecast import forecast
+from understudy.exams.plan import plan
 from understudy.exams.responses import Responses
 from understudy.exams.simulate import Exam
 

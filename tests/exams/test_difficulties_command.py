@@ -94,7 +94,8 @@ def test_published_methods_say_why_they_promise_nothing(exam, method):
 
 
 def test_the_penalty_of_published_methods_is_given_or_chosen(exam):
-    (exam / "public.csv").write_text((exam / "exam.csv").read_text(), encoding="utf-8")
+    public = (exam / other_class(exam)).rename(exam / "public.csv")
+    assert public.exists()
     published = ("exam.csv", "--epsilon", 1, "-m", "objective")
     for name, more in {
         "printed": ("--penalty", "0.01"),
@@ -113,6 +114,26 @@ def test_the_penalty_of_published_methods_is_given_or_chosen(exam):
     assert sources["public"] == "chosen on public responses"
     explained = difficulties(exam, *published, "--penalty", "0.01", "--explain")
     assert explained.returncode == 0, explained.stderr
+
+
+def test_a_penalty_is_not_chosen_on_the_learners_of_the_exam(exam):
+    (exam / "copy.csv").write_text((exam / "exam.csv").read_text(), encoding="utf-8")
+    write(
+        exam / "numbered.csv",
+        ["student", "task 1", "task 2"],
+        [[n, n % 2, n % 3 % 2] for n in range(1, 61)],
+    )
+    for given, public in (
+        ("exam.csv", "exam.csv"),
+        ("exam.csv", "copy.csv"),
+        ("numbered.csv", "numbered.csv"),
+    ):
+        arguments = (given, "-m", "joint", "--penalty-from", public, "-o", "d.json", "--json")
+        done = difficulties(exam, *arguments)
+        assert done.returncode == 4, done.stderr
+        error = json.loads(done.stderr)["error"]
+        assert (error["code"], error["options"]) == ("own-learners", ["--penalty-from", "--penalty"])
+    assert sorted(path.name for path in exam.iterdir()) == ["copy.csv", "exam.csv", "numbered.csv"]
 
 
 def test_explain_spends_and_writes_nothing(exam):
@@ -260,6 +281,52 @@ def test_a_prior_from_the_same_learners_is_refused(exam):
         assert (error["code"], error["options"]) == ("same-learners", ["--prior"])
     assert not (exam / "d.json").exists()
     assert len(Ledger(exam / "understudy.ledger").entries()) == 1
+
+
+def test_a_prior_of_a_prior_from_the_same_learners_is_refused(exam):
+    other = other_class(exam)
+    assert difficulties(exam, "exam.csv", "--epsilon", 2, "-o", "a.json").returncode == 0
+    assert difficulties(exam, other, "--epsilon", 2, "-o", "b.json", "--prior", "a.json").returncode == 0
+    (exam / "third.csv").write_text((exam / "exam.csv").read_text().replace("canary-", "canary-later-"))
+    done = difficulties(exam, "third.csv", "--epsilon", 2, "-o", "c.json", "--prior", "b.json")
+    assert done.returncode == 0, done.stderr
+    one, two, three = (Difficulties.read(exam / f"{name}.json") for name in "abc")
+    assert two.cards == [*two.own_cards, *one.cards]
+    assert three.cards == [*three.own_cards, *two.cards]
+    for earlier in ("b.json", "c.json"):
+        done = difficulties(exam, "exam.csv", "--epsilon", 1, "-o", "d.json", "--prior", earlier, "--json")
+        assert done.returncode == 4
+        assert json.loads(done.stderr)["error"]["code"] == "same-learners"
+    assert not (exam / "d.json").exists()
+
+
+def test_simulated_learners_do_not_wash_a_prior_of_real_ones(exam):
+    assert difficulties(exam, "exam.csv", "--epsilon", 2, "-o", "a.json").returncode == 0
+    simulated = (other_class(exam), "--simulated", "--epsilon", 2)
+    assert difficulties(exam, *simulated, "-o", "s.json", "--prior", "a.json").returncode == 0
+    assert json.loads((exam / "s.json").read_text())["guarantee"]["caveats"] == ["earlier-exam"]
+    assert difficulties(exam, *simulated, "-o", "t.json", "--prior", "s.json").returncode == 0
+    assert json.loads((exam / "t.json").read_text())["guarantee"]["caveats"] == ["earlier-exam"]
+    done = difficulties(exam, "exam.csv", "--epsilon", 1, "-o", "d.json", "--prior", "t.json", "--json")
+    assert json.loads(done.stderr)["error"]["code"] == "same-learners"
+    # What is simulated altogether needs no caveat.
+    assert difficulties(exam, *simulated, "-o", "u.json").returncode == 0
+    assert difficulties(exam, *simulated, "-o", "v.json", "--prior", "u.json").returncode == 0
+    assert "caveats" not in json.loads((exam / "v.json").read_text())["guarantee"]
+
+
+def test_a_prior_that_does_not_name_its_own_prior_is_not_known_as_charged(exam):
+    other = other_class(exam)
+    (exam / "third.csv").write_text((exam / "exam.csv").read_text().replace("canary-", "canary-later-"))
+    assert difficulties(exam, "exam.csv", "--epsilon", 2, "-o", "a.json").returncode == 0
+    assert difficulties(exam, other, "--epsilon", 2, "-o", "b.json", "--prior", "a.json").returncode == 0
+    content = json.loads((exam / "b.json").read_text())
+    del content["provenance"]["earlier_cards"]
+    (exam / "old.json").write_text(json.dumps(content))
+    assert (
+        difficulties(exam, "third.csv", "--epsilon", 2, "-o", "c.json", "--prior", "old.json").returncode == 0
+    )
+    assert json.loads((exam / "c.json").read_text())["guarantee"]["caveats"] == ["earlier-exam-claimed"]
 
 
 def test_a_log_is_accepted(tmp_path):

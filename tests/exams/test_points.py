@@ -13,10 +13,12 @@ from hypothesis import strategies as st
 from tests.exams.support.point_exams import simulate_points
 from tests.support.command import run
 from understudy.core.privacy.guarantee import Guarantee
+from understudy.core.privacy.noise import seeded_noise
 from understudy.errors import DataError, UsageError
 from understudy.exams.ability import ability
 from understudy.exams.difficulties import difficulties
 from understudy.exams.formats.reading import read_responses
+from understudy.exams.points_mechanism import choose_points_measurement, share_totals
 from understudy.exams.posterior import abilities, grid_of
 from understudy.exams.released_file import Ability, Difficulties, Item
 from understudy.exams.responses import Points, Responses
@@ -52,6 +54,34 @@ def test_points_that_do_not_fit_are_named_by_their_line(sheet, cell, words):
     with pytest.raises(DataError, match=words) as error:
         read_responses(sheet, points=1)
     assert "line 5" in error.value.message
+
+
+def test_the_hint_for_points_between_steps_asks_for_the_marking_scheme(sheet):
+    """A step read off the sheet would depend on its learners."""
+    sheet.write_text(SHEET.replace("s3,1,0,3", "s3,1,1.5,3"))
+    with pytest.raises(DataError) as error:
+        read_responses(sheet, points=1)
+    assert "the step of the marking scheme, such as 0.5, not what the sheet shows" in error.value.hint
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("method", ["knorm", "gaussian"])
+@pytest.mark.parametrize("points", [(Points(4),), (Points(1), Points(1)), (Points(1),)])
+def test_items_without_pairs_or_parts_are_measured_with_noise(points, method):
+    steps = np.array([[n % (item.steps + 1) for item in points] for n in range(200)], dtype=np.int8)
+    exam = Responses(steps, tuple(f"q{n}" for n in range(len(points))), declared=True, points=points)
+    measurement = choose_points_measurement(method, points, epsilon=1.0, delta=1e-6, agreement=True)
+    found = measurement.release(exam, seeded_noise(np.random.default_rng(1)))
+    assert (found.agreement is None) == (len(points) == 1)
+    assert (found.parts is None) == (points[0].steps == 1)
+    assert np.abs(found.shares - share_totals(steps, points)).max() < 60
+
+
+def test_one_item_with_points_is_released(tmp_path):
+    sheet = tmp_path / "essay.csv"
+    sheet.write_text("learner,Essay /4\n" + "".join(f"s{n},{n % 5}\n" for n in range(100)))
+    made = run("difficulties", sheet, "-o", "d.json", "--points", "1", "--epsilon", "1", cwd=tmp_path)
+    assert made.returncode == 0, made.stderr
 
 
 def test_steps_that_do_not_divide_the_maximum_are_refused(sheet):

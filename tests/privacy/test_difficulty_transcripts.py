@@ -11,7 +11,8 @@ import pytest
 
 from tests.privacy.support.transcripts import costs, total, transcripts
 from understudy.exams.difficulties import DifficultiesOptions as Request
-from understudy.exams.difficulties import fit_difficulties, plan
+from understudy.exams.difficulties import fit_difficulties
+from understudy.exams.plan import plan
 from understudy.exams.responses import Responses
 from understudy.exams.simulate import Exam
 

@@ -9,9 +9,11 @@ from tests.privacy.support.transcripts import costs, total, transcripts
 from understudy.core.privacy.noise_moments import cube_variance
 from understudy.exams import discrimination_mechanism
 from understudy.exams.difficulties import DifficultiesOptions as Request
-from understudy.exams.difficulties import fit_difficulties, plan
-from understudy.exams.discrimination_mechanism import discrimination_measurement, goes_with_rest, whole_sums
+from understudy.exams.difficulties import fit_difficulties
+from understudy.exams.discrimination_mechanism import discrimination_measurement, goes_with_rest
+from understudy.exams.plan import plan
 from understudy.exams.responses import Responses
+from understudy.exams.totals_mechanism import whole_sums
 
 REST = (np.arange(45).reshape(15, 3) * 5 % 7 % 2).astype(np.int8)
 ROWS = np.array(list(itertools.product((0, 1), repeat=3)), dtype=np.int8)
@@ -20,7 +22,7 @@ ROWS = np.array(list(itertools.product((0, 1), repeat=3)), dtype=np.int8)
 @pytest.mark.parametrize("method", ["knorm", "gaussian"])
 def test_all_neighbours_stay_within_the_claim_and_the_worst_ones_reach_it(method, monkeypatch):
     # So few learners tell nothing about discriminations: measured all the same, to see what it costs.
-    monkeypatch.setattr("understudy.exams.difficulties.MOST_ERROR", 1e9)
+    monkeypatch.setattr("understudy.exams.plan.MOST_ERROR", 1e9)
     request = Request(method, 1.0, 1e-6 if method == "gaussian" else None, discriminations=True)
     settled = plan(request, 3, 16)
     assert settled.discriminations is not None

@@ -26,7 +26,8 @@ from understudy.cohorts.summary.budget import propose
 from understudy.cohorts.summary.mechanism import noisy_summary
 from understudy.core.privacy.composition import default_delta
 from understudy.core.privacy.noise import seeded_noise
-from understudy.exams.difficulties import DifficultiesOptions, fit_difficulties, plan_for
+from understudy.exams.difficulties import DifficultiesOptions, fit_difficulties
+from understudy.exams.plan import plan_for
 from understudy.keystrokes.digraph_statistics import Declaration, Release, release_statistics
 from understudy.logs.generators.registry import GENERATORS, as_generator
 

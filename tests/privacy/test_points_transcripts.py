@@ -9,7 +9,8 @@ from tests.privacy.support.transcripts import costs, total, transcripts
 from understudy.core.privacy.noise_moments import cube_variance
 from understudy.exams import points_mechanism
 from understudy.exams.difficulties import DifficultiesOptions as Request
-from understudy.exams.difficulties import fit_difficulties, plan
+from understudy.exams.difficulties import fit_difficulties
+from understudy.exams.plan import plan
 from understudy.exams.points_mechanism import choose_points_measurement
 from understudy.exams.responses import Points, Responses
 

@@ -5,6 +5,7 @@ import pytest
 
 from tests.privacy.support.attempts import FORMATS, attempts
 from tests.privacy.support.neighbours import NUMBERS, check_others, neighbours
+from understudy.errors import DataError
 from understudy.logs.reading import read_log
 
 
@@ -79,3 +80,18 @@ def test_a_line_in_another_encoding_concerns_itself_alone(tmp_path):
         path.write_bytes(rows + last + b",0\n")
         log = read_log(path)
         assert [log.actions[code] for code in log.action[:3]] == ["é", "ü", "ü"]
+
+
+def test_cells_do_not_decide_whether_a_log_has_outcomes(tmp_path):
+    """A column that may hold outcomes stops a release, by an error or as a guess, whatever one learner's cell is."""
+    path = tmp_path / "log.csv"
+    rows = ["u1,a,1", "u1,b,0", "u2,a,0", "u2,b,1"]
+    path.write_text("\n".join(["user,task,flag", *rows, "u3,a,1"]) + "\n")
+    with pytest.raises(DataError) as caught:
+        read_log(path)
+    assert "no_outcomes" in caught.value.settings
+    path.write_text("\n".join(["user,task,flag", *rows, "u3,a,perhaps"]) + "\n")
+    assert [guess.settings for guess in read_log(path).origin.guesses] == [("no_outcomes", "outcome")]
+    assert read_log(path, no_outcomes=True).origin.guesses == ()
+    path.write_text("\n".join(["user,task", *(row.rsplit(",", 1)[0] for row in rows)]) + "\n")
+    assert read_log(path).origin.guesses == ()

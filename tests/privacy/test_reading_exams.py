@@ -19,8 +19,9 @@ from tests.privacy.support.neighbours import (
     parquet,
 )
 from understudy.errors import DataError
-from understudy.exams.difficulties import DifficultiesOptions, plan_for
+from understudy.exams.difficulties import DifficultiesOptions
 from understudy.exams.formats.reading import read_responses
+from understudy.exams.plan import plan_for
 
 # A header with a column that is no item, one without a name, and items with and without points.
 SHEET = ["student", "comment", "", "Q1", "Q2 (2 points)", "Q3", "Total"]

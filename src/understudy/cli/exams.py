@@ -14,10 +14,11 @@ from understudy.core.privacy.risk import RISK_COLUMNS, RISK_LEGEND
 from understudy.errors import UsageError
 from understudy.exams.ability import AbilityOptions, AbilityReport
 from understudy.exams.ability import ability as find_abilities
-from understudy.exams.difficulties import DifficultiesOptions, plan_for
+from understudy.exams.difficulties import DifficultiesOptions
 from understudy.exams.difficulties import difficulties as find_difficulties
 from understudy.exams.forecast import forecast
 from understudy.exams.formats.reading import ResponseOptions, read_responses
+from understudy.exams.plan import plan_for
 from understudy.exams.released_file import Difficulties
 from understudy.exams.responses import Responses
 from understudy.exams.student_page import PageOptions, english_strings

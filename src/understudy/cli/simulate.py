@@ -84,7 +84,9 @@ def simulate(
     _refuse_what_does_not_fit(shape, actions, items, year)
     if points is not None and shape is not Shape.exam:
         raise UsageError(
-            f"the shape {shape.value} has no points.", hint="an exam has.", settings=("shape", "points")
+            f"the shape {shape.value} has no points.",
+            hint="choose the shape exam, or leave the points out.",
+            settings=("shape", "points"),
         )
     check_suffix(out)
     check_parent(out)

@@ -177,7 +177,7 @@ class AbilityReport:
         )
         if len(self.students) > 1 and found.points is None and self.penalty is None:
             lines.append(
-                "As many right can be a slightly different ability: uncertain difficulties count less."
+                "The same number right can be a slightly different ability: uncertain difficulties count less."
             )
         return lines
 
@@ -255,7 +255,7 @@ def ability(
     elif released.has_points:
         if options.pass_share is not None:
             raise UsageError(
-                "a share from which on items are right was given, but points count as they are in this exam.",
+                "a share of points that counts as right was given, but this exam counts points as they are.",
                 hint="leave it out.",
                 settings=("pass_share",),
             )
@@ -316,7 +316,7 @@ def reestimated(
         raise UsageError(
             "the published estimate of an ability was asked for, but the difficulties are those of items that are "
             "guessed, have points or differ in how well they distinguish learners, which it does not know.",
-            hint="take the posterior, which counts with all that.",
+            hint="ask for the posterior, which does.",
             settings=("estimate",),
         )
     needed = n_needed(pass_mark, len(items))

@@ -23,13 +23,15 @@ from understudy.core.files.writing import check_new_json, write_json
 from understudy.core.options import settled
 from understudy.core.pages.notebook import notebook_table
 from understudy.core.privacy.guarantee import Guarantee
-from understudy.errors import DataError, RefusedError, UsageError
+from understudy.errors import DataError, UsageError
+from understudy.exams.combined_guarantee import combined_guarantee, in_all_schools, refuse_shared_learners
+from understudy.exams.common_scale import check_comparable, refuse_unlinked
 from understudy.exams.estimators.chances import FURTHEST, Answering, chance_curve
 from understudy.exams.estimators.evidence import Likelihood
 from understudy.exams.estimators.linking import Found, Joint, link_schools, without_prior
 from understudy.exams.estimators.noisy_totals import Prior
 from understudy.exams.ranking import in_words, rank_items
-from understudy.exams.released_file import ONE_SCHOOL_EACH, Ability, Difficulties, Item
+from understudy.exams.released_file import Ability, Difficulties, Item
 from understudy.exams.totals_in_file import TotalsInFile
 
 Floats = NDArray[np.float64]
@@ -37,8 +39,6 @@ Floats = NDArray[np.float64]
 Release = Difficulties | Path | str
 
 METHOD = "combined"
-# With fewer, a difference between items cannot be told from one between schools.
-FEWEST_COMMON = 3
 
 
 @dataclass(frozen=True)
@@ -49,6 +49,11 @@ class CombineOptions:
         bool,
         "A learner may be in several of the files: state the sum of their epsilons, not the largest of them.",
     ] = False
+    ledger: Annotated[
+        Path | None,
+        "The ledger of these releases: files about learners who count together in it are refused. Without it, and for "
+        "releases of other ledgers, only a caveat says that a learner is in one file.",
+    ] = None
     title: Annotated[str, "What the students see as the exam's name."] = ""
 
 
@@ -131,8 +136,8 @@ class CombinedDifficulties:
         """Items that behave differently in a school, the clearest first; of two schools the one where it is harder."""
         in_schools = Counter(each.item for each in self.deviations)
         found = (each for each in self.deviations if each.misfit)
-        told = (each for each in found if in_schools[each.item] > 2 or each.deviation > 0)
-        return sorted(told, key=lambda each: each.p_value)
+        named = (each for each in found if in_schools[each.item] > 2 or each.deviation > 0)
+        return sorted(named, key=lambda each: each.p_value)
 
     def to_json(self) -> dict[str, Any]:
         """The content of the file, and how it came about."""
@@ -147,7 +152,7 @@ class CombinedDifficulties:
         """What holds for the schools together, for people."""
         misfits = self.misfits
         clear = (
-            [f"Differently: {_in_words(each)}." for each in misfits[:_MOST_MISFITS]]
+            [f"Differs: {_in_words(each)}." for each in misfits[:_MOST_MISFITS]]
             if misfits
             else ["No item is clearly harder in one school than in another, at equal ability."]
         )
@@ -203,7 +208,9 @@ def combine_difficulties(
     if out is not None:
         check_new_json(out)
     schools = _named(releases)
-    notes = _check(schools)
+    notes = check_comparable(schools)
+    if options.ledger is not None and not options.may_overlap:
+        notes += refuse_shared_learners(schools, Path(options.ledger))
     found = _combined(schools, options, tuple(notes), out)
     if out is not None:
         write_json(out, found.difficulties.content())
@@ -233,90 +240,6 @@ def _named(releases: Mapping[str, Release] | Sequence[Release]) -> dict[str, Dif
     return {name: Difficulties.of(release) for name, release in pairs}
 
 
-def _check(schools: dict[str, Difficulties]) -> list[str]:
-    """Refuse what has no common scale; notes on what goes together with a grain of salt."""
-    _refuse_twice(schools)
-    for name, school in schools.items():
-        if not any(item.standard_error is not None for item in school.items):
-            raise RefusedError(
-                f"the difficulties of {name} have no standard errors (method {school.provenance.get('method')}), so "
-                "they cannot be weighed against others.",
-                hint="release them with an epsilon, or fit them by the method marginal.",
-                code="no-standard-errors",
-            )
-        if not isinstance(school.provenance.get("learners"), int) or school.provenance["learners"] < 2:
-            raise DataError(
-                f"the file of {name} does not say how many learners it is about.", code="damaged-file"
-            )
-        if any(item.credits or item.discrimination != 1.0 for item in school.items):
-            raise RefusedError(
-                f"{name} has items with points, or with discriminations of their own.",
-                hint="only items that are right or wrong, and distinguish learners alike, can be combined.",
-                code="other-model",
-            )
-    _refuse_other_models(schools)
-    return _notes(schools)
-
-
-def _refuse_twice(schools: dict[str, Difficulties]) -> None:
-    seen: dict[str, str] = {}
-    for name, school in schools.items():
-        # Two releases do not agree in every digit, with noise.
-        for mark in [*school.cards, repr([(item.name, item.difficulty) for item in school.items])]:
-            if mark in seen:
-                raise RefusedError(
-                    f"{seen[mark]} and {name} hold the same release: its learners would count twice.",
-                    hint="give each release once, and a combined file without its parts.",
-                    code="same-release",
-                )
-        seen |= dict.fromkeys(
-            [*school.cards, repr([(item.name, item.difficulty) for item in school.items])], name
-        )
-
-
-# What must be the same for one item to be one thing, in words.
-_DECLARED = {
-    "discrimination_spread": "how much items differ in discrimination",
-    "pass_share": "from which points on an answer is right",
-    "model": "the model of answers",
-}
-
-
-def _refuse_other_models(schools: dict[str, Difficulties]) -> None:
-    first: dict[tuple[str, str], tuple[str, Any]] = {}
-    for name, school in schools.items():
-        declared = {("", key): school.provenance.get(key) for key in _DECLARED}
-        declared |= {("guess", item.name): item.guess for item in school.items}
-        for (kind, key), value in declared.items():
-            if value is None:
-                continue
-            other, earlier = first.setdefault((kind, key), (name, value))
-            if earlier != value:
-                what = f"the chance of guessing '{key}'" if kind else _DECLARED[key]
-                raise RefusedError(
-                    f"{what} was declared as {earlier} in {other} and as {value} in {name}, so their difficulties mean "
-                    "different things.",
-                    hint="release both with the same declaration.",
-                    code="other-model",
-                )
-
-
-def _notes(schools: dict[str, Difficulties]) -> list[str]:
-    notes = []
-    missing = {school.provenance.get("missing") for school in schools.values()}
-    if len(missing) > 1:
-        notes.append(
-            "Missing answers count as wrong in some files and as not asked in others: where many are missing, items "
-            "look harder in the former."
-        )
-    if without := [name for name, school in schools.items() if school.provenance.get("totals") is None]:
-        notes.append(
-            f"Without noisy totals in their files, the standard errors of these are taken as they are: "
-            f"{', '.join(without)}."
-        )
-    return notes
-
-
 def _combined(
     schools: dict[str, Difficulties], options: CombineOptions, notes: tuple[str, ...], out: Path | None
 ) -> CombinedDifficulties:
@@ -329,7 +252,7 @@ def _combined(
     sizes = np.array([school.provenance["learners"] for school in schools.values()], dtype=np.float64)
     known = np.isfinite(_measure(measured, sizes, places).difficulty)
     common = known & (known.sum(axis=1) > 1)[:, None]
-    _refuse_unlinked(list(schools), common)
+    refuse_unlinked(list(schools), common)
     spreads = np.array([school.ability.sd for school in schools.values()])
     share = sizes / sizes.sum()
     joint = link_schools(
@@ -345,7 +268,7 @@ def _combined(
             float(joint.ability_error[place]),
             school.ability.sd,
             school.guarantee,
-            tuple(school.cards),
+            tuple(school.own_cards),
         )
         for place, (name, school) in enumerate(schools.items())
     )
@@ -359,7 +282,7 @@ def _combined(
             for step in rank_items(joint.difficulty, joint.order_error).steps
         ),
         Ability(0.0, round(sd, 6), "of all schools together"),
-        _guarantee(given, options),
+        combined_guarantee(given, may_overlap=options.may_overlap),
         _provenance(given, described, deviations, joint),
         options.title or _common_title(given),
     )
@@ -434,71 +357,14 @@ def _measure(schools: list[_Measured], sizes: Floats, places: Floats) -> Found:
 
 
 def _prior(school: Difficulties) -> Prior | None:
-    """What the school's own estimates were drawn to."""
+    """The prior of the school's own estimates."""
     given = school.provenance.get("difficulties_prior")
     if given is None:
         return None
     try:
         return Prior(float(given["mean"]), float(given["sd"]))
     except (KeyError, TypeError, ValueError):
-        raise DataError(
-            "a file does not say what its difficulties were drawn to.", code="damaged-file"
-        ) from None
-
-
-def _refuse_unlinked(names: list[str], common: NDArray[np.bool_]) -> None:
-    """Each school must share enough items with the others, and all must hang together."""
-    few = {name: int(n) for name, n in zip(names, common.sum(axis=0), strict=True) if n < FEWEST_COMMON}
-    if few:
-        which = ", ".join(f"{name} has {n}" for name, n in few.items())
-        raise RefusedError(
-            f"a common scale needs {FEWEST_COMMON} items in common, with the same names and with more to them than "
-            f"noise; {which}.",
-            hint="give common items the same name in every school.",
-            code="few-common-items",
-        )
-    linked = common.T.astype(np.int64) @ common.astype(np.int64) > 0
-    reached = {0}
-    while new := {int(other) for school in reached for other in np.flatnonzero(linked[school])} - reached:
-        reached |= new
-    if len(reached) < len(names):
-        apart = [name for place, name in enumerate(names) if place not in reached]
-        raise RefusedError(
-            f"no common items link {', '.join(apart)} with {names[0]}.",
-            hint="combine them in two files, or add a school that shares items with both.",
-            code="not-linked",
-        )
-
-
-def _guarantee(schools: list[Difficulties], options: CombineOptions) -> Guarantee:
-    """What holds for a learner of any school.
-
-    One learner replaced changes one release only, if no learner is in two; the others are drawn independently of it.
-    So the largest epsilon and the largest delta hold. Otherwise they add up (basic composition).
-    """
-    given = [school.guarantee for school in schools]
-    if (without := next((each for each in given if not each.formal), None)) is not None:
-        return Guarantee.none(
-            f"one of the combined files has none: {without.reason or 'no reason is given in it'}"
-        )
-    if len({(each.unit, each.adjacency) for each in given}) > 1:
-        raise RefusedError(
-            "the guarantees of the files are about different things.",
-            hint="combine releases that protect the same: a learner, one replaced by another.",
-            code="other-guarantee",
-        )
-    total = sum if options.may_overlap else max
-    guarantee = Guarantee(
-        total(each.epsilon for each in given),
-        total(each.delta for each in given),
-        mechanisms=tuple(dict.fromkeys(name for each in given for name in each.mechanisms)),
-        unit=given[0].unit,
-        adjacency=given[0].adjacency,
-    )
-    caveats = [caveat for each in given for caveat in each.caveats if caveat != ONE_SCHOOL_EACH]
-    if not options.may_overlap:
-        caveats.append(ONE_SCHOOL_EACH)
-    return guarantee.with_caveats(*caveats)
+        raise DataError("a file does not state the prior of its difficulties.", code="damaged-file") from None
 
 
 def _deviations(names: tuple[str, ...], schools: list[str], joint: Joint) -> tuple[Deviation, ...]:
@@ -569,20 +435,11 @@ def _provenance(
         "schools": [school.content() for school in schools],
         "between_schools": {"sd": round(joint.between, 6), "at_most": round(joint.between_high, 6)},
         "deviations": [each.content() for each in deviations],
-        "in_all_schools": _in_all(given),
+        "in_all_schools": in_all_schools(given) if all(school.guarantee.formal for school in given) else None,
+        "earlier_cards": list(dict.fromkeys(card for school in given for card in school.earlier_cards)),
         "card": None,
         "made": datetime.now(UTC).date().isoformat(),
         "understudy": understudy.__version__,
-    }
-
-
-def _in_all(given: list[Difficulties]) -> dict[str, float] | None:
-    """What a learner bears who is in every file: the sum."""
-    if not all(school.guarantee.formal for school in given):
-        return None
-    return {
-        "epsilon": sum(school.guarantee.epsilon for school in given),
-        "delta": sum(school.guarantee.delta for school in given),
     }
 
 

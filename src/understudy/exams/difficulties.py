@@ -4,252 +4,33 @@ from __future__ import annotations
 
 import math
 import secrets
-from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 import understudy
-from understudy.core.files.words import counted
 from understudy.core.files.writing import check_new_json, write_json
 from understudy.core.options import settled
-from understudy.core.privacy.composition import default_delta
 from understudy.core.privacy.guarantee import Guarantee
 from understudy.core.privacy.noise import Noise
 from understudy.core.privacy.spending import Account, Spending
-from understudy.errors import DataError, UsageError
-from understudy.exams.discrimination_mechanism import (
-    MOST_ERROR,
-    DiscriminationMeasurement,
-    discrimination_measurement,
-)
-from understudy.exams.estimation import NOT_PRIVATE, PRIVATE, PUBLISHED, WITH_POINTS, Estimation
-from understudy.exams.estimators.chances import Answering, chance_curve, mean_chances
-from understudy.exams.estimators.choice import PENALTIES, SPREADS, check_choice, choose_spread
-from understudy.exams.estimators.conditional import fit_conditional
-from understudy.exams.estimators.credits import filled_credits, share_of_random_learner
-from understudy.exams.estimators.joint import estimate_ability
-from understudy.exams.estimators.marginal import fit_marginal
-from understudy.exams.estimators.noisy_discriminations import estimate_discriminations
-from understudy.exams.estimators.noisy_points import estimate_from_points
-from understudy.exams.estimators.noisy_totals import Prior, estimate_difficulties
-from understudy.exams.estimators.partial_credit import fit_partial_credit
-from understudy.exams.estimators.penalised import Penalty, penalised_fit, settle_penalty
-from understudy.exams.estimators.published import CHOICE_REASON, REASONS
-from understudy.exams.estimators.reused_items import Reused, with_reused_items
-from understudy.exams.points_mechanism import PointsMeasurement, choose_points_measurement
+from understudy.exams.estimation import Estimation
+from understudy.exams.estimators.chances import chance_curve
+from understudy.exams.estimators.credits import share_of_random_learner
+from understudy.exams.fits import METHODS, Fit
+from understudy.exams.plan import DifficultiesPlan, plan_for, refuse_one_learner
 from understudy.exams.ranking import in_words, points_in_words, rank_items
-from understudy.exams.released_file import Ability, Difficulties, Item
+from understudy.exams.released_file import Difficulties, Item
 from understudy.exams.responses import Points, Responses
 from understudy.exams.totals_in_file import TotalsInFile
-from understudy.exams.totals_mechanism import (
-    Measurement,
-    Missing,
-    NoisyTotals,
-    below_guess,
-    choose_measurement,
-)
-
-Floats = NDArray[np.float64]
-
-NO_EPSILON = "no epsilon was given: the difficulties are fitted without any noise"
-
-MOST_ITEMS = 20_000
-
-# The published choice of the spread of abilities: its share of epsilon, and its mechanism.
-CHOICE_SHARE = 0.2
-CHOICE_MECHANISM = "exponential mechanism on a choice of the spread of abilities"
 
 
 @dataclass(frozen=True)
 class DifficultiesOptions(Spending, Estimation):
     """How difficulties are estimated and charged."""
-
-
-@dataclass(frozen=True)
-class DifficultiesPlan:
-    """Options with all that follows from public numbers: what will be done, and what it costs."""
-
-    options: Estimation
-    method: str
-    missing: Missing
-    guarantee: Guarantee
-    measurement: Measurement | None = None
-    choice_epsilon: float = 0.0
-    points_measurement: PointsMeasurement | None = None
-    discriminations: DiscriminationMeasurement | None = None
-
-    @property
-    def measured(self) -> Measurement | PointsMeasurement | DiscriminationMeasurement | None:
-        """The mechanism that touches the learners, if noise is added."""
-        return self.measurement or self.points_measurement or self.discriminations
-
-
-def plan(
-    options: Estimation,
-    n_items: int,
-    n_learners: int,
-    layout: str = "wide",
-    points: tuple[Points, ...] | None = None,
-) -> DifficultiesPlan:
-    """Settle the mechanism and its guarantee before a learner's answers are used."""
-    # Checked again: what is chosen by the layout must go together with the rest.
-    options = replace(options, missing=options.missing_in(layout))
-    method, missing = str(options.method), options.missing_in(layout)
-    if method in NOT_PRIVATE or options.epsilon is None:
-        return DifficultiesPlan(options, method, missing, Guarantee.none(NO_EPSILON))
-    if method in PUBLISHED:
-        if options.penalty != "choose":
-            return DifficultiesPlan(options, method, missing, Guarantee.none(REASONS[method]))
-        check_choice(n_learners, "penalty", PENALTIES)
-        guarantee = Guarantee.none(REASONS[method] + CHOICE_REASON)
-        return DifficultiesPlan(
-            options, method, missing, guarantee, choice_epsilon=options.epsilon * CHOICE_SHARE
-        )
-    if n_items > MOST_ITEMS:
-        raise UsageError(
-            f"private difficulties of {n_items} items were asked for; {MOST_ITEMS} are possible.",
-            hint="release them in parts; their epsilons add up.",
-            code="too-many-items",
-        )
-    delta = options.delta if options.delta is not None else default_delta(n_learners)
-    if points is not None:
-        _refuse_with_points(options, missing)
-        of_points = choose_points_measurement(
-            method,
-            points,
-            epsilon=options.epsilon,
-            delta=delta,
-            agreement=options.ability_sd == "estimate",
-        )
-        return DifficultiesPlan(options, method, missing, of_points.guarantee, points_measurement=of_points)
-    if options.discriminations and n_items > 1:
-        pairs = discrimination_measurement(method, n_items, epsilon=options.epsilon, delta=delta)
-        # At a size that cannot tell them the noise is kept for the difficulties.
-        if pairs.expected_error(n_learners) <= MOST_ERROR:
-            return DifficultiesPlan(options, method, missing, pairs.guarantee, discriminations=pairs)
-    if options.ability_sd == "choose":
-        check_choice(n_learners, "ability_sd", SPREADS)
-    share = CHOICE_SHARE if options.ability_sd == "choose" else 0.0
-    measurement = choose_measurement(
-        method,
-        n_items=n_items,
-        missing=missing,
-        at_most=options.at_most,
-        epsilon=options.epsilon * (1.0 - share),
-        delta=delta,
-        agreement=options.ability_sd == "estimate",
-    )
-    guarantee = measurement.guarantee
-    if options.ability_sd == "choose":
-        # Basic composition: epsilons add up, and only the totals have a delta.
-        mechanisms = (*guarantee.mechanisms, CHOICE_MECHANISM)
-        guarantee = Guarantee(options.epsilon, guarantee.delta, mechanisms=mechanisms)
-    return DifficultiesPlan(options, method, missing, guarantee, measurement, options.epsilon * share)
-
-
-def _refuse_with_points(options: Estimation, missing: Missing) -> None:
-    """Refuse what private difficulties of items with points do not know."""
-    unknown = {
-        "missing": missing == "skipped",
-        "at_most": options.at_most is not None,
-        "ability_sd": options.ability_sd == "choose",
-        "guess": bool(options.guess),
-        "discrimination_spread": bool(options.discrimination_spread),
-        "discriminations": options.discriminations,
-    }
-    if any(unknown.values()):
-        raise UsageError(
-            "private difficulties of items with points count missing answers as no points, and know neither guessing "
-            "nor discriminations that differ nor a choice of the spread.",
-            hint="leave these settings out, or the points: items then are right or wrong.",
-            code="no-points",
-            settings=(*(name for name, asked in unknown.items() if asked), "points"),
-        )
-
-
-def plan_for(responses: Responses, options: Estimation) -> DifficultiesPlan:
-    """The plan for these responses, after refusing what must not be released; no answer decides about either."""
-    responses.origin.refuse_people("the difficulties", responses.items, "item")
-    if responses.points is not None and options.method not in WITH_POINTS:
-        raise UsageError(
-            f"answers have points, but the method {options.method} is for right and wrong answers.",
-            hint="the methods with points are " + ", ".join(WITH_POINTS) + "; or leave the points out.",
-            code="no-points",
-            settings=("method", "points"),
-        )
-    size = responses.n_items, responses.n_learners, responses.origin.layout, responses.points
-    planned = plan(options.by_risk(lambda tried: plan(tried, *size).guarantee), *size)
-    if not responses.origin.named:
-        raise DataError(
-            "no column of the sheet names the learners, so it may be that its columns are learners, or that it has no "
-            "header.",
-            hint="name the column of the learners, or declare that each row is one.",
-            code="unnamed-learners",
-            settings=("learner", "rows_are_learners"),
-        )
-    if responses.origin.dropped:
-        # What is in the cells must not decide which items are released.
-        names = [name.removeprefix("column ") for name in responses.origin.dropped[:5]]
-        raise DataError(
-            f"columns without answers: {', '.join(names)}.",
-            hint="remove what is not an item from the sheet, or give the list of items.",
-            code="columns-without-answers",
-            settings=("items",),
-        )
-    if planned.guarantee.formal and not responses.declared:
-        raise DataError(
-            "which items occur depends on the learners' answers, and item names are released.",
-            hint="give the list of items, or declare that it is public.",
-            code="undeclared-items",
-            settings=("items", "public_items"),
-        )
-    _refuse_one_learner(responses)
-    _check_choices(responses, options)
-    return planned
-
-
-def _check_choices(responses: Responses, options: Estimation) -> None:
-    if responses.guesses is None or not any(responses.guesses):
-        return
-    if options.guess:
-        raise UsageError(
-            f"a chance of guessing of {options.guess:g} was given for all items, and the list of items has choices.",
-            hint="leave one of them out.",
-            settings=("guess", "items"),
-        )
-    if options.method not in PRIVATE:
-        raise UsageError(
-            f"the list of items has choices, but the method {options.method} fits items that are not guessed.",
-            hint="choose the method knorm or gaussian with an epsilon, or leave the choices out.",
-            settings=("items", "method"),
-        )
-    if options.discriminations:
-        raise UsageError(
-            "the list of items has choices, but private discriminations are those of answers that are not guessed.",
-            hint="leave the choices out, or the discriminations.",
-            settings=("items", "discriminations"),
-        )
-    if responses.points is not None:
-        raise UsageError(
-            "the list of items has choices, but difficulties of items with points know no guessing.",
-            hint="leave the choices out, or the points: items then are right or wrong.",
-            code="no-points",
-            settings=("items", "points"),
-        )
-
-
-def _refuse_one_learner(responses: Responses) -> None:
-    if responses.n_learners < 2:
-        raise DataError(
-            f"difficulties describe a class; here is {counted(responses.n_learners, 'learner')}.",
-            hint="one student's own answers give an ability, not difficulties.",
-            code="one-learner",
-        )
 
 
 def difficulties(
@@ -272,8 +53,8 @@ def difficulties(
     planned = plan_for(responses, options)
     account = Account.open(options, responses.origin, simulated=responses.simulated)
     responses = replace(responses, simulated=bool(account.simulated))
-    if options.earlier is not None and planned.guarantee.formal and not account.simulated:
-        guarantee = planned.guarantee.with_caveats(options.earlier.caveat_as_prior(account))
+    if options.earlier is not None and planned.guarantee.formal:
+        guarantee = planned.guarantee.with_caveats(*options.earlier.caveats_as_prior(account))
         planned = replace(planned, guarantee=guarantee)
     account.check(planned.guarantee)
     rng = np.random.default_rng(secrets.randbits(128))
@@ -293,8 +74,8 @@ def fit_difficulties(
     card: str | None = None,
 ) -> Difficulties:
     """The difficulties of all items, as they may be released with the plan's guarantee."""
-    _refuse_one_learner(responses)
-    fit = _METHODS[plan.method](responses, plan, noise, rng)
+    refuse_one_learner(responses)
+    fit = METHODS[plan.method](responses, plan, noise, rng)
     private = plan.measured is not None
     guarantee = plan.guarantee if noise.secret or not private else Guarantee.seeded(plan.guarantee)
     order = rank_items(fit.difficulty, fit.standard_error if fit.order_error is None else fit.order_error)
@@ -314,240 +95,7 @@ def fit_difficulties(
     )
 
 
-@dataclass(frozen=True, eq=False)
-class _Fit:
-    """Difficulties (infinite where unbounded, nan where unknown), standard errors (nan where unknown).
-
-    `order_error` leaves out of them what moves all items together; the order of items rests on it. `chance` is that
-    of a learner drawn at random, None where it follows from the distribution of abilities. `below_guess` counts items
-    that were solved less often than their `guess` explains. `totals` are what a private fit rests on: with them
-    releases of several schools can be combined.
-    """
-
-    difficulty: Floats
-    standard_error: Floats
-    ability: Ability
-    prior: Prior | None = None
-    order_error: Floats | None = None
-    guess: Floats | None = None
-    below_guess: int = 0
-    discrimination: Floats | None = None
-    credits: tuple[Floats, ...] = ()
-    reused: Reused | None = None
-    penalty: Penalty | None = None
-    chance: Floats | None = None
-    totals: NoisyTotals | None = None
-    log_sd_error: float = 0.0
-
-
-def _private(responses: Responses, plan: DifficultiesPlan, noise: Noise, rng: np.random.Generator) -> _Fit:
-    options, measurement = plan.options, plan.measurement
-    if plan.points_measurement is not None:
-        return _private_points(responses, plan.points_measurement, options, noise)
-    if plan.discriminations is not None:
-        return _private_discriminations(responses, plan.discriminations, options, noise)
-    assert measurement is not None
-    counted = responses.missing_as_wrong() if plan.missing == "wrong" else responses
-    if measurement.at_most is not None:
-        counted = counted.at_most(measurement.at_most, rng)
-    totals = measurement.release(counted, noise)
-    sd: float | None = None
-    if options.ability_sd == "choose":
-        sd = choose_spread(responses, plan.missing, plan.choice_epsilon, noise, rng)
-        source = "chosen privately among a few"
-    elif options.ability_sd != "estimate":
-        sd, source = float(options.ability_sd or 1.0), "declared"
-    else:
-        source = "estimated privately, along with the items" if totals.agreement else "what is usual"
-    guess = _guesses(responses, options)
-    answering = Answering(guess, options.discrimination_spread)
-    estimate = estimate_difficulties(totals, sd, options.expected, answering)
-    fit = _Fit(
-        estimate.difficulty,
-        estimate.standard_error,
-        Ability(0.0, round(estimate.ability_sd, 6), source),
-        prior=estimate.prior,
-        order_error=estimate.order_error,
-        guess=guess,
-        below_guess=below_guess(totals, guess),
-        totals=totals,
-        log_sd_error=estimate.log_sd_error,
-    )
-    return _with_earlier(fit, responses, options)
-
-
-def _with_earlier(fit: _Fit, responses: Responses, options: Estimation) -> _Fit:
-    """Items that the earlier exam had, too, have its difficulty as their prior, up to a common shift."""
-    if options.earlier is None or fit.prior is None or fit.order_error is None:
-        return fit
-    known = {item.name: item for item in options.earlier.items if item.difficulty is not None}
-    steps = [1] * responses.n_items if responses.points is None else [each.steps for each in responses.points]
-    pairs = np.full((responses.n_items, 2), np.nan)
-    for place, name in enumerate(responses.items):
-        item = known.get(name)
-        if item is not None and item.standard_error is not None and item.points.steps == steps[place]:
-            pairs[place] = float(item.difficulty or 0.0), item.standard_error
-    reused = with_reused_items(
-        fit.difficulty, fit.order_error**2, fit.prior.mean, fit.prior.spread, pairs[:, 0], pairs[:, 1]
-    )
-    together = np.maximum(fit.standard_error**2 - fit.order_error**2, 0.0)
-    return replace(
-        fit,
-        difficulty=reused.difficulty,
-        standard_error=np.sqrt(reused.variance + together),
-        order_error=np.sqrt(reused.variance),
-        reused=reused,
-    )
-
-
-def _private_discriminations(
-    responses: Responses, measurement: DiscriminationMeasurement, options: Estimation, noise: Noise
-) -> _Fit:
-    noisy = measurement.release(responses, noise)
-    estimate = estimate_discriminations(noisy, options.expected)
-    fit = _Fit(
-        estimate.difficulty,
-        estimate.standard_error,
-        Ability(0.0, 1.0, "the scale of the discriminations"),
-        prior=estimate.prior,
-        order_error=estimate.order_error,
-        discrimination=np.exp(estimate.log_slope),
-    )
-    return _with_earlier(fit, responses, options)
-
-
-def _private_points(
-    responses: Responses, measurement: PointsMeasurement, options: Estimation, noise: Noise
-) -> _Fit:
-    assert responses.points is not None
-    noisy = measurement.release(responses, noise)
-    sd = None if options.ability_sd == "estimate" else float(options.ability_sd or 1.0)
-    source = "declared" if sd is not None else "estimated privately, along with the items"
-    estimate = estimate_from_points(noisy, responses.points, sd, options.expected)
-    fit = _Fit(
-        estimate.difficulty,
-        estimate.standard_error,
-        Ability(0.0, round(estimate.ability_sd, 6), source),
-        prior=estimate.prior,
-        order_error=estimate.order_error,
-        credits=estimate.credits,
-    )
-    return _with_earlier(fit, responses, options)
-
-
-def _guesses(responses: Responses, options: Estimation) -> Floats:
-    """The chance of a right answer without knowing it, of each item: by its choices, or as declared for all."""
-    if responses.guesses is not None:
-        return np.array(responses.guesses)
-    return np.full(responses.n_items, float(options.guess))
-
-
-def _marginal(responses: Responses, plan: DifficultiesPlan, noise: Noise, rng: np.random.Generator) -> _Fit:
-    if responses.points is not None:
-        return _partial_credit(responses, plan, noise, rng)
-    fit = fit_marginal(_counted(responses, plan).correct, sd=None)
-    return _Fit(fit.difficulty, fit.standard_error, _ability(0.0, fit.sd))
-
-
-def _partial_credit(
-    responses: Responses, plan: DifficultiesPlan, noise: Noise, rng: np.random.Generator
-) -> _Fit:
-    """Items with points, or with discriminations of their own, or both."""
-    correct = _counted(responses, plan).correct
-    slopes = plan.method == "two-parameter"
-    steps = [1] * responses.n_items if responses.points is None else [item.steps for item in responses.points]
-    fit = fit_partial_credit(correct, np.array(steps), slopes=slopes)
-    ability = _ability(0.0, fit.sd)
-    answered = np.count_nonzero(correct >= 0, axis=0)
-    return _Fit(
-        np.array([item.difficulty for item in fit.items]),
-        np.array([item.standard_error for item in fit.items]),
-        ability,
-        discrimination=np.array([item.slope for item in fit.items]) if slopes else None,
-        credits=()
-        if responses.points is None
-        else tuple(
-            filled_credits(item, fit.sd, int(n)) if math.isfinite(item.difficulty) else np.zeros(0)
-            for item, n in zip(fit.items, answered, strict=True)
-        ),
-    )
-
-
-def _conditional(
-    responses: Responses, plan: DifficultiesPlan, noise: Noise, rng: np.random.Generator
-) -> _Fit:
-    correct = _counted(responses, plan).correct
-    fit = fit_conditional(correct)
-    # Conditional estimates know nothing about abilities: mean and spread are those of the marginal fit,
-    # moved to the same zero.
-    other = fit_marginal(correct, sd=None)
-    bounded = np.isfinite(fit.difficulty) & np.isfinite(other.difficulty)
-    shift = fit.difficulty[bounded] - other.difficulty[bounded]
-    mean = float(shift.mean()) if bounded.any() else 0.0
-    return _Fit(fit.difficulty, fit.standard_error, _ability(mean, other.sd))
-
-
-def _ability(mean: float, sd: float) -> Ability:
-    if not math.isfinite(sd):
-        raise DataError(
-            "these answers do not tell how much abilities differ: no item was solved by some learners and not by "
-            "others.",
-            hint="give the answers of more learners, or release difficulties with an epsilon.",
-            code="no-spread",
-            settings=("epsilon",),
-        )
-    return Ability(mean, sd, "estimated without noise")
-
-
-def _penalised(responses: Responses, plan: DifficultiesPlan, noise: Noise, rng: np.random.Generator) -> _Fit:
-    options, counted = plan.options, _counted(responses, plan)
-    public = options.public
-    if public is not None and plan.missing == "wrong":
-        public = public.missing_as_wrong()
-    left = None if options.epsilon is None else options.epsilon - plan.choice_epsilon
-    tried = penalised_fit(plan.method, plan.choice_epsilon or left)
-    penalty = settle_penalty(tried, counted, options.penalty, public, plan.choice_epsilon, noise, rng)
-    difficulty = penalised_fit(plan.method, left)(counted, penalty.value, rng)
-    fit = _Fit(
-        difficulty,
-        np.full(len(difficulty), np.nan),
-        Ability(0.0, penalty.ability_sd, "the penalty of the fit"),
-        penalty=penalty,
-    )
-    return _with_chances(fit, counted.correct) if plan.method == "joint" else fit
-
-
-def _with_chances(fit: _Fit, correct: NDArray[np.int8]) -> _Fit:
-    """The joint fit with chances over the abilities that it found, and without items that no learner answered.
-
-    A penalty is no statement about a class: abilities that spread by 7, as that of 0.02 has it, would bring every
-    chance near one half.
-    """
-    assert fit.penalty is not None
-    answered = correct >= 0
-    ability = estimate_ability(correct, fit.difficulty, penalty=fit.penalty.value)
-    chance = mean_chances(ability[answered.any(axis=1)], fit.difficulty)
-    difficulty = np.where(answered.any(axis=0), fit.difficulty, np.nan)
-    return replace(fit, difficulty=difficulty, chance=chance)
-
-
-_METHODS: dict[str, Callable[[Responses, DifficultiesPlan, Noise, np.random.Generator], _Fit]] = {
-    "knorm": _private,
-    "gaussian": _private,
-    "marginal": _marginal,
-    "two-parameter": _partial_credit,
-    "conditional": _conditional,
-    "joint": _penalised,
-    "objective": _penalised,
-    "statistics": _penalised,
-}
-
-
-def _counted(responses: Responses, plan: DifficultiesPlan) -> Responses:
-    return responses.missing_as_wrong() if plan.missing == "wrong" else responses
-
-
-def _item(name: str, points: Points | None, fit: _Fit, place: int, rank_from: int, rank_to: int) -> Item:
+def _item(name: str, points: Points | None, fit: Fit, place: int, rank_from: int, rank_to: int) -> Item:
     difficulty, error = float(fit.difficulty[place]), float(fit.standard_error[place])
     credits: tuple[float, ...] = () if points is None else (0.0,) * (points.steps + 1)
     unit = 1.0 if points is None else points.unit
@@ -611,7 +159,7 @@ def _item(name: str, points: Points | None, fit: _Fit, place: int, rank_from: in
     )
 
 
-def _provenance(responses: Responses, plan: DifficultiesPlan, fit: _Fit, card: str | None) -> dict[str, Any]:
+def _provenance(responses: Responses, plan: DifficultiesPlan, fit: Fit, card: str | None) -> dict[str, Any]:
     options, measured = plan.options, plan.measured
     return {
         "method": plan.method,
@@ -628,6 +176,7 @@ def _provenance(responses: Responses, plan: DifficultiesPlan, fit: _Fit, card: s
             "sd": round(fit.prior.spread, 4),
             "source": "given" if options.expected is not None else "estimated from the noisy totals",
         },
+        "earlier_cards": [] if options.earlier is None else options.earlier.cards,
         "penalty": None if fit.penalty is None else asdict(fit.penalty),
         "reused_items": None
         if fit.reused is None
@@ -640,7 +189,7 @@ def _provenance(responses: Responses, plan: DifficultiesPlan, fit: _Fit, card: s
         if not options.discriminations
         else "measured"
         if plan.discriminations is not None
-        else "taken as alike: they cannot be told at this size and epsilon",
+        else "taken as alike: they cannot be estimated at this size and epsilon",
         "items_below_guess": fit.below_guess,
         "card": card,
         "made": datetime.now(UTC).date().isoformat(),

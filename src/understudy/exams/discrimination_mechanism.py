@@ -18,13 +18,12 @@ from numpy.typing import NDArray
 from understudy.core.privacy.guarantee import Guarantee
 from understudy.core.privacy.noise import Noise
 from understudy.exams.responses import Responses
-from understudy.exams.totals_mechanism import Measurement, cube, gaussian_right
+from understudy.exams.totals_mechanism import Measurement, cube, gaussian_right, whole_sums
 
 Floats = NDArray[np.float64]
 
 # Means of many answers are small; so many times as large they are mostly within [-1, 1].
 GAIN = 2.5
-_FINE = 1 << 20
 # By how much a learner's second number changes on average where the logarithm of a discrimination does, and how much
 # it scatters: at discrimination 1, difficulty 1 and 20 items (0.053 with 10 items, 0.064 with 100; at difficulty 0 it
 # is 0.10).
@@ -48,7 +47,6 @@ class DiscriminationMeasurement:
     """A mechanism that releases both totals once; what is missing is wrong."""
 
     inner: Measurement
-    at_most: None = None
 
     @property
     def name(self) -> str:
@@ -91,8 +89,3 @@ def goes_with_rest(right: NDArray[np.int8]) -> Floats:
     signs = 2.0 * right - 1.0
     rest = (signs.sum(axis=1, keepdims=True) - signs) / (right.shape[1] - 1.0)
     return np.asarray(0.5 + 0.5 * signs * np.clip(GAIN * rest, -1.0, 1.0))
-
-
-def whole_sums(numbers: Floats) -> NDArray[np.int64]:
-    """Sums over learners of numbers in [0, 1], rounded down: one learner replaced moves each by at most 1."""
-    return np.asarray(np.floor(numbers * _FINE).astype(np.int64).sum(axis=0) // _FINE)

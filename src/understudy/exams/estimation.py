@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Annotated
 
 from understudy.core.privacy.risk import ByRisk
+from understudy.core.privacy.rosters import MIN_SHARED, Roster, shared_share
 from understudy.errors import RefusedError, UsageError
 from understudy.exams.estimators.choice import check_public
 from understudy.exams.estimators.joint import PENALTY, PRINTED_PENALTY
@@ -81,7 +82,7 @@ class Estimation(ByRisk):
     discriminations: Annotated[
         bool,
         "Measure how well each item distinguishes learners along with the difficulties. It takes many learners: where "
-        "the size of the exam and epsilon cannot tell it, it is not measured.",
+        "the exam is too small for this epsilon, it is not measured.",
     ] = False
     prior: Annotated[
         Prior | Difficulties | Path | str | None,
@@ -218,6 +219,26 @@ class Estimation(ByRisk):
     def public(self) -> Responses | None:
         """The public responses that the penalty is chosen on."""
         return self.penalty_from if isinstance(self.penalty_from, Responses) else None
+
+    def refuse_own_public(self, responses: Responses) -> None:
+        """Refuse to choose the penalty on the learners of the exam itself: their answers would decide about it."""
+        if self.public is None:
+            return
+        origin, other = responses.origin, self.public.origin
+        same = self.public.correct is responses.correct
+        if origin.path is not None and other.path is not None:
+            same = same or origin.path.resolve() == other.path.resolve()
+        roster, others = Roster.of(origin.digests, origin.path), Roster.of(other.digests, other.path)
+        if roster is not None and others is not None:
+            sketches = roster.sketch(roster.new_key), others.sketch(roster.new_key)
+            same = same or shared_share(*sketches) >= MIN_SHARED
+        if same:
+            raise RefusedError(
+                "the public responses that the penalty would be chosen on are of learners of this exam.",
+                hint="give public responses of other learners, or the penalty as a number.",
+                code="own-learners",
+                settings=("penalty_from", "penalty"),
+            )
 
     def _check_discriminations(self) -> None:
         if self.method not in PRIVATE:

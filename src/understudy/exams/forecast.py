@@ -22,10 +22,10 @@ from scipy.special import ndtri
 from understudy.core.privacy.risk import RISKS, RiskLimit, StatedRisk
 from understudy.errors import UsageError
 from understudy.exams.agreement import expected_agreement, fewest_answers
-from understudy.exams.difficulties import DifficultiesPlan, plan
 from understudy.exams.estimation import PRIVATE, Estimation
 from understudy.exams.estimators.chances import FURTHEST, Answering, chance_curve
 from understudy.exams.estimators.noisy_totals import estimate_difficulties
+from understudy.exams.plan import DifficultiesPlan, plan
 from understudy.exams.ranking import distinguished
 from understudy.exams.totals_mechanism import NoisyTotals, predicted_variance
 

@@ -19,12 +19,10 @@ from numpy.typing import NDArray
 from understudy.core.privacy.guarantee import Guarantee
 from understudy.core.privacy.noise import Noise
 from understudy.exams.responses import Points, Responses
-from understudy.exams.totals_mechanism import Measurement, cube, gaussian_right
+from understudy.exams.totals_mechanism import Measurement, cube, gaussian_right, whole_sums
 
 Floats = NDArray[np.float64]
 
-# A learner's numbers are rounded down to multiples of 1 / _FINE, so that sums are exact.
-_FINE = 1 << 20
 # Of so many items one more is measured for agreement, and one for parts of points.
 _ITEMS_PER_CELL = 20
 
@@ -52,7 +50,6 @@ class PointsMeasurement:
     inner: Measurement
     agreement_cells: int
     parts_cells: int
-    at_most: None = None
 
     @property
     def name(self) -> str:
@@ -68,13 +65,12 @@ class PointsMeasurement:
         """The sums of the responses with noise."""
         assert responses.points is not None
         steps = np.maximum(responses.correct, 0)
-        cells = np.concatenate(
-            [
-                share_totals(steps, responses.points),
-                np.full(self.agreement_cells, _whole(agreement(steps, responses.points))),
-                np.full(self.parts_cells, _whole(parts(steps, responses.points))),
-            ]
-        )
+        cells = share_totals(steps, responses.points)
+        # Without cells there may be nothing to take a mean over: one item has no pairs, right and wrong no parts.
+        for n_cells, of_learners in ((self.agreement_cells, agreement), (self.parts_cells, parts)):
+            if n_cells:
+                whole = _whole(of_learners(steps, responses.points))
+                cells = np.concatenate([cells, np.full(n_cells, whole)])
         noisy = self.inner.add_noise(cells, noise).astype(np.float64)
         n_items, variance = responses.n_items, float(self.inner.covariance[0, 0])
         behind = n_items + self.agreement_cells
@@ -132,7 +128,7 @@ def parts(steps: NDArray[np.int8], points: tuple[Points, ...]) -> Floats:
 
 def _whole(numbers: Floats) -> int:
     """The sum of numbers in [0, 1], rounded down: one of them replaced moves it by at most 1."""
-    return int(np.floor(numbers * _FINE).astype(np.int64).sum()) // _FINE
+    return int(whole_sums(numbers))
 
 
 def _most(points: tuple[Points, ...]) -> NDArray[np.int64]:

@@ -14,7 +14,7 @@ from understudy.core.files.words import counted
 from understudy.errors import DataError, UsageError
 from understudy.exams.points_posterior import PointTables, bounds, steps_needed
 from understudy.exams.released_file import Difficulties, Item
-from understudy.exams.responses import Responses
+from understudy.exams.responses import Responses, item_spelling
 
 Floats = NDArray[np.float64]
 
@@ -232,7 +232,7 @@ def _by_points(
     most = np.array([item.points.steps for item in items])
     if responses.points is None or (steps > most).any():
         raise DataError(
-            "the difficulties are those of items with points, and the answers have other ones.",
+            "the items of the exam have points, but the answers have none, or more than an item gives.",
             hint="read the answers with the points of the exam.",
             code="other-points",
         )
@@ -252,26 +252,15 @@ def _by_points(
         needed=needed_points,
         points=np.maximum(steps, 0) @ np.array([item.unit for item in items]),
         maxima=tuple(item.points.maximum for item in items),
-        ability=found["ability"],
-        sd=found["sd"],
-        low=found["low"],
-        high=found["high"],
-        passing=found["passing"],
-        chances=found["chances"],
-        by_others=found["by_others"],
+        **found,
     )
 
 
 def _judge(tables: PointTables, steps: NDArray[np.int8]) -> dict[str, Floats]:
-    weight, grid = tables.weights(steps), tables.points
-    ability = weight @ grid
-    low, high = _limits(weight, grid)
+    weight = tables.weights(steps)
     share, so_few, so_many = tables.by_others(weight, steps)
     return {
-        "ability": ability,
-        "sd": np.sqrt(np.einsum("sg,sg->s", weight, (grid[None, :] - ability[:, None]) ** 2)),
-        "low": low,
-        "high": high,
+        **_located(weight, tables.points),
         "passing": weight @ tables.passing,
         "chances": np.stack([weight @ table for table in tables.shares], axis=1),
         "by_others": share,
@@ -280,12 +269,17 @@ def _judge(tables: PointTables, steps: NDArray[np.int8]) -> dict[str, Floats]:
     }
 
 
-def _limits(weight: Floats, points: Floats) -> tuple[Floats, Floats]:
-    """The 2.5 % and 97.5 % points: straight lines between the sums of trapezoids."""
+def _located(weight: Floats, points: Floats) -> dict[str, Floats]:
+    """Mean, standard deviation and limits of each posterior, by their names in `Abilities`.
+
+    The limits are the 2.5 % and 97.5 % points: straight lines between the sums of trapezoids.
+    """
+    ability = weight @ points
+    sd = np.sqrt(np.einsum("sg,sg->s", weight, (points[None, :] - ability[:, None]) ** 2))
     below = np.cumsum((weight[:, 1:] + weight[:, :-1]) / 2, axis=1)
     below = np.concatenate([np.zeros((len(below), 1)), below], axis=1) / below[:, -1:]
-    limits = [np.array([np.interp(share, row, points) for row in below]) for share in (0.025, 0.975)]
-    return limits[0], limits[1]
+    low, high = (np.array([np.interp(share, row, points) for row in below]) for share in (0.025, 0.975))
+    return {"ability": ability, "sd": sd, "low": low, "high": high}
 
 
 def matched(difficulties: Difficulties, responses: Responses) -> Responses:
@@ -294,14 +288,14 @@ def matched(difficulties: Difficulties, responses: Responses) -> Responses:
     known = set(exam)
     alike: dict[str, list[str]] = {}
     for name in exam:
-        alike.setdefault(_spelling(name), []).append(name)
-    given = Counter(_spelling(name) for name in responses.items)
+        alike.setdefault(item_spelling(name), []).append(name)
+    given = Counter(item_spelling(name) for name in responses.items)
     names, unknown = [], []
     for name in responses.items:
-        candidates = alike.get(_spelling(name), [])
+        candidates = alike.get(item_spelling(name), [])
         if name in known:
             names.append(name)
-        elif len(candidates) == 1 and given[_spelling(name)] == 1:
+        elif len(candidates) == 1 and given[item_spelling(name)] == 1:
             names.append(candidates[0])
         else:
             unknown.append(name)
@@ -314,10 +308,6 @@ def matched(difficulties: Difficulties, responses: Responses) -> Responses:
             "are two columns named item,correct, a line per item; a sheet has a row per student.",
         )
     return replace(responses, items=tuple(names))
-
-
-def _spelling(name: str) -> str:
-    return "".join(name.split()).casefold()
 
 
 def _listed(names: Sequence[str], most: int) -> str:
@@ -347,15 +337,9 @@ class _Tables:
         np.exp(weight, out=weight)
         # The ends of trapezoids count half; here they hold next to nothing, so the plain sum will do.
         weight /= weight.sum(axis=1, keepdims=True)
-        ability = weight @ self.points
-        centred = self.points[None, :] - ability[:, None]
-        low, high = _limits(weight, self.points)
         chances = weight @ self.right
         return {
-            "ability": ability,
-            "sd": np.sqrt(np.einsum("sg,sg->s", weight, centred**2)),
-            "low": low,
-            "high": high,
+            **_located(weight, self.points),
             "passing": weight @ self.passing,
             "chances": chances,
             "by_others": self._by_others(weight, chances, correct),

@@ -173,7 +173,7 @@ class Difficulties:
         if below := self.provenance.get("items_below_guess"):
             found.append(
                 f"{below} items were solved clearly less often than guessing alone would: the declared chance of "
-                "guessing does not fit, and difficulties far out with large errors are its work."
+                "guessing does not fit, and causes extreme difficulties with large errors."
             )
         return found
 
@@ -224,18 +224,34 @@ class Difficulties:
         return Prior(statistics.fmean(values), math.sqrt(max(spread, 0.01)))
 
     @property
-    def cards(self) -> list[str]:
-        """The releases that these are made from: their own, or those that were combined."""
+    def own_cards(self) -> list[str]:
+        """The release of these, or those that were combined."""
         given = self.provenance.get("card"), *_parts(self.provenance.get("schools"))
         return [card for card in given if isinstance(card, str)]
 
-    def caveat_as_prior(self, account: Account) -> Caveat:
+    @property
+    def earlier_cards(self) -> list[str]:
+        """The releases of earlier exams that went into these as a prior, and into that as its prior, and so on."""
+        given = self.provenance.get("earlier_cards")
+        return [card for card in given if isinstance(card, str)] if isinstance(given, list) else []
+
+    @property
+    def cards(self) -> list[str]:
+        """All releases that these are made from."""
+        return list(dict.fromkeys((*self.own_cards, *self.earlier_cards)))
+
+    def caveats_as_prior(self, account: Account) -> tuple[Caveat, ...]:
         """What is stated with difficulties that these go into; refused if they are about the same learners.
 
-        Both releases are charged, but the new file would state the epsilon of one of them and hold both.
+        Both releases are charged, but the new file would state the epsilon of one of them and hold both. Simulated
+        learners bear nothing, but what holds real ones still does when it has gone through them.
         """
-        cards = self.cards
-        if (same := account.same_learners(cards)) is not None:
+        cards, stated = self.cards, self.guarantee.caveats
+        holds_earlier = bool(self.earlier_cards) or EARLIER_EXAM in stated or EARLIER_EXAM_CLAIMED in stated
+        if account.simulated:
+            if self.provenance.get("simulated") is True and not holds_earlier:
+                return ()
+        elif (same := account.same_learners(cards)) is not None:
             raise RefusedError(
                 f"the earlier exam is about the same learners, according to the ledger: it was charged to '{same}', "
                 f"and this would be charged to '{account.population}'. The difficulties would hold both and state the "
@@ -244,7 +260,10 @@ class Difficulties:
                 code="same-learners",
                 settings=("prior",),
             )
-        return EARLIER_EXAM if cards and account.has_cards(cards) else EARLIER_EXAM_CLAIMED
+        # Files of before do not name the releases that went into them.
+        unnamed = EARLIER_EXAM_CLAIMED in stated or (holds_earlier and not self.earlier_cards)
+        charged = bool(cards) and not unnamed and account.has_cards(cards)
+        return (EARLIER_EXAM if charged else EARLIER_EXAM_CLAIMED,)
 
     @classmethod
     def of(cls, given: Difficulties | Path | str) -> Difficulties:

@@ -133,6 +133,13 @@ class Responses:
         return int(self.correct.shape[1])
 
     @property
+    def steps(self) -> NDArray[np.int64]:
+        """How many steps of points each item has; one where answers are right or wrong."""
+        if self.points is None:
+            return np.ones(self.n_items, dtype=np.int64)
+        return np.array([item.steps for item in self.points], dtype=np.int64)
+
+    @property
     def n_missing(self) -> int:
         """How many answers are missing. A fact about the learners: for the custodian only."""
         return int(np.count_nonzero(self.correct < 0))
@@ -273,3 +280,8 @@ _BLOCK = 8192
 def _codes(values: pl.Series, names: pl.Series) -> NDArray[np.int64]:
     codes = pl.Series(range(len(names)), dtype=pl.Int64)
     return values.replace_strict(names, codes, return_dtype=pl.Int64).to_numpy()
+
+
+def item_spelling(name: str) -> str:
+    """A name of an item as it is compared: case and spaces do not matter."""
+    return "".join(name.split()).casefold()

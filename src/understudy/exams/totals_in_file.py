@@ -35,7 +35,9 @@ class TotalsInFile:
     def __post_init__(self) -> None:
         (own, shared), (same, other) = self.covariance
         if own < 0 or other < 0 or shared != same or shared**2 > own * other * (1 + 1e-9):
-            raise ContractError("the covariance of noise is none.", hint=_UNEDITED, key="covariance")
+            raise ContractError(
+                "the covariance of the noise is not a covariance matrix.", hint=_UNEDITED, key="covariance"
+            )
         if self.log_sd_error < 0 or (self.answered is not None and len(self.answered) != len(self.right)):
             raise ContractError("the totals do not agree with each other.", hint=_UNEDITED, key="answered")
 
@@ -65,7 +67,11 @@ class TotalsInFile:
         """The totals of a file, as they were written."""
         found = checked(content, cls, source)
         if len(found.right) != n_items:
-            raise ContractError(f"{source}: there is not one total per item.", hint=_UNEDITED, key="right")
+            raise ContractError(
+                f"{source}: the number of totals differs from the number of items.",
+                hint=_UNEDITED,
+                key="right",
+            )
         return found
 
     def arrays(self, n_learners: int) -> tuple[Floats, Floats, Floats]:

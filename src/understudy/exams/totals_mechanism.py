@@ -42,6 +42,8 @@ Missing = Literal["wrong", "skipped"]
 _STEPS = 1024
 _LEAST_SIGMA = 64.0
 
+# A learner's numbers are rounded down to multiples of 1 / _FINE, so that sums of them are exact.
+_FINE = 1 << 20
 
 # Of so many items one more is measured for agreement: at 20 items the noise of all grows by a twentieth.
 _ITEMS_PER_AGREEMENT_CELL = 20
@@ -250,6 +252,11 @@ def gaussian_cells(
 @lru_cache
 def _rho(epsilon: float, delta: float, n_cells: int) -> float:
     return analytic_rho(epsilon, delta, n_cells=n_cells, sigma=_LEAST_SIGMA)
+
+
+def whole_sums(numbers: Floats) -> IntArray:
+    """Sums over learners of numbers in [0, 1], rounded down: one learner replaced moves each by at most 1."""
+    return np.asarray(np.floor(numbers * _FINE).astype(np.int64).sum(axis=0) // _FINE)
 
 
 def choose_measurement(

@@ -89,8 +89,8 @@ def without_jumps(forecasts: Sequence[Forecast]) -> str:
         return ""
     instead = "the declared order" if forecasts[0].in_order else "how often actions are attempted"
     return (
-        f"Up to epsilon {max(few):g} so few learners cannot tell which action follows which: it is not asked for, "
-        f"steps follow {instead}, and its budget goes to shares of actions."
+        f"Up to epsilon {max(few):g} there are too few learners to estimate which action follows which: it is not "
+        f"measured, steps follow {instead}, and its budget goes to shares of actions."
     )
 
 

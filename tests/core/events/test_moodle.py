@@ -31,6 +31,7 @@ def test_an_english_report(tmp_path):
     )
     log = read_log(path)
     assert log.origin.format == "moodle"
+    assert log.origin.guesses == ()
     assert log.outcome is None
     assert rows_of(log) == [
         ("learner-1", "Course: C"),

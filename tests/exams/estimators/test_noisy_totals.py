@@ -271,6 +271,19 @@ def test_many_learners_and_little_noise_give_the_truth():
     assert found.standard_error.max() < 0.05
 
 
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("agreement", [0.2, 0.37, 0.99])
+def test_precise_totals_of_a_million_learners_give_no_warning(agreement):
+    """Most spreads of abilities have no weight at all then."""
+    correct = np.array([250.0, 190.0, 150.0, 90.0, 40.0]) / 300 * 1_000_000
+    measured = NoisyAgreement(total=agreement * 1_000_000, variance=40.0, fewest=5)
+    found = estimate_difficulties(
+        replace(noisy_totals(correct, 1_000_000, 40.0), agreement=measured), None, Prior(0.0, 1.5)
+    )
+    assert np.isfinite([found.difficulty, found.standard_error]).all()
+    assert 0.3 <= found.ability_sd <= 5.0 + 1e-9
+
+
 @pytest.mark.parametrize("total", [-1e6, 0.0, 120.0, 1e6])
 def test_impossible_totals_have_finite_difficulties(total):
     found = estimate_difficulties(noisy_totals([total, 60.0], 120, 154.0))

@@ -7,9 +7,10 @@ import pytest
 from scipy.stats import multivariate_normal
 
 from understudy.core.privacy.noise import seeded_noise
-from understudy.exams.difficulties import DifficultiesOptions, fit_difficulties, plan
+from understudy.exams.difficulties import DifficultiesOptions, fit_difficulties
 from understudy.exams.estimators import reused_items
 from understudy.exams.estimators.reused_items import with_reused_items
+from understudy.exams.plan import plan
 from understudy.exams.responses import Points
 from understudy.exams.simulate import Exam
 

@@ -141,8 +141,45 @@ def test_responses_are_compared_with_the_right_answers(read):
 def test_names_stand_for_learners_where_no_address_was_exported(read):
     header = ["Last name", "First name", "State", "Grade/10.00", "Q. 1 /10.00"]
     rows = [["Kestrel", "Ana", "Finished", "10.00", "10.00"], ["Kestrel", "Bo", "Finished", "0.00", "0.00"]]
-    found = read(header, [*rows, rows[0], ["Overall average", "", "", "5.00", "5.00"]])
+    found = read(header, [*rows, ["Overall average", "", "", "5.00", "5.00"]])
     assert found.correct.tolist() == [[1], [0]]
+
+
+@pytest.mark.parametrize("again", [("Muell", "Max"), ("MUELL", "max ")])
+def test_two_people_of_one_name_are_not_merged_unless_attempts_are_declared(read, again):
+    """Else the number of learners, and another one's answers, would depend on the name on one row."""
+    header = ["Last name", "First name", "State", "Grade/2.00", "Q. 1 /1.00", "Q. 2 /1.00"]
+    rows = [
+        ["Muell", "Max", "Finished", "2.00", "1.00", "1.00"],
+        ["Kestrel", "Ida", "Finished", "1.00", "1.00", "0.00"],
+        ["Heron", "Jon", "Finished", "1.00", "0.00", "1.00"],
+        [*again, "Finished", "0.00", "0.00", "0.00"],
+    ]
+    with pytest.raises(DataError, match=r"second time on line 5 \(1 such row\)") as caught:
+        read(header, rows)
+    assert caught.value.code == "not-one-row-each"
+    assert caught.value.settings == ("attempts",)
+    assert "muell" not in f"{caught.value} {caught.value.hint}".casefold()
+    assert read(header, rows, attempts="first").correct.tolist() == [[1, 1], [1, 0], [0, 1]]
+    assert read(header, rows, attempts="last").correct.tolist() == [[0, 0], [1, 0], [0, 1]]
+    rows[0][0] = "Wren"
+    assert read(header, rows).correct.tolist() == [[1, 1], [1, 0], [0, 1], [0, 0]]
+
+
+def test_an_address_in_other_capitals_is_the_same_learner(read):
+    rows = rows_of(("ana", "5.00", "5.00"), ("bo", "0.00", "0.00"), ("ana", "0.00", "0.00"))
+    rows[2][2] = " Ana@School.Example"
+    assert read([*ENGLISH, "Q. 1 /5.00"], rows).correct.tolist() == [[1], [0]]
+
+
+def test_a_spreadsheets_zeros_in_an_id_of_canvas_make_no_other_learner(read):
+    header = ["name", "id", "attempt", "1: a", "1.0", "n correct", "n incorrect", "score"]
+    rows = [
+        ["A", "0101", "1", "x", "1", "1", "0", "1"],
+        ["A", "101.0", "2", "x", "0", "0", "1", "0"],
+        ["B", "102", "1", "x", "0", "0", "1", "0"],
+    ]
+    assert read(header, rows).correct.tolist() == [[1], [0]]
 
 
 @pytest.mark.parametrize("attempts", ["first", "last", "best"])

@@ -26,7 +26,8 @@ from understudy.core.privacy.composition import mu_to_delta
 from understudy.core.privacy.private_training import LATTICE, calibrated, lattice_contributions
 from understudy.exams.compare import CompareOptions, fit_comparison
 from understudy.exams.difficulties import DifficultiesOptions as Options
-from understudy.exams.difficulties import fit_difficulties, plan
+from understudy.exams.difficulties import fit_difficulties
+from understudy.exams.plan import plan
 from understudy.exams.responses import Points, Responses
 from understudy.keystrokes.digraph_statistics import Declaration, Release, release_statistics
 from understudy.keystrokes.keystrokes import Keystrokes

@@ -38,8 +38,9 @@ from understudy.core.privacy.guarantee import Guarantee
 from understudy.core.privacy.noise import seeded_noise
 from understudy.errors import DataError, UsageError
 from understudy.exams import posterior as product
-from understudy.exams.difficulties import DifficultiesOptions, fit_difficulties, plan
+from understudy.exams.difficulties import DifficultiesOptions, fit_difficulties
 from understudy.exams.estimators.published import objective, statistics
+from understudy.exams.plan import plan
 from understudy.exams.released_file import Ability, Difficulties, Item
 from understudy.exams.responses import Responses
 from understudy.exams.simulate import Exam

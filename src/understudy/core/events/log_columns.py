@@ -2,34 +2,58 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from functools import partial
 
-from understudy.core.events.event_table import ReadOptions
-from understudy.core.files.columns import REQUIRED, Columns, choose_columns, reject_duplicates
+from understudy.core.events.event_table import EventTable, ReadOptions
+from understudy.core.files.columns import REQUIRED, Columns, choose_columns, plain, reject_duplicates
+from understudy.core.files.source import Guess
 from understudy.core.files.suggestions import with_suggestions
 from understudy.core.files.tables import Table
 from understudy.errors import DataError
 
 _WITHOUT_OUTCOMES = ("learner", "action")
+_GUESS = Guess(
+    "from what is in the columns that the log has no outcomes",
+    ("no_outcomes", "outcome"),
+    declare={"no_outcomes": True},
+)
 
 
-def log_columns(table: Table, options: ReadOptions, defaults: Columns | None = None) -> dict[str, int]:
-    """The position of each role's column; an error says what columns look like that were not found.
+def read_log_columns(
+    table: Table, options: ReadOptions, defaults: Columns | None = None, known: Collection[str] = ()
+) -> EventTable:
+    """The events of a table; an error says what columns look like that were not found.
 
     A log may lack outcomes. But a column that looks like them is asked about: that there are none is then for the user
-    to say.
+    to say. `known` are columns of a format, as `plain` writes them, that hold no outcomes.
     """
+    positions, guesses = _positions(table, options, defaults, known)
+    events = EventTable.from_table(table, positions, options)
+    events.guesses += guesses
+    return events
+
+
+def _positions(
+    table: Table, options: ReadOptions, defaults: Columns | None, known: Collection[str]
+) -> tuple[dict[str, int], tuple[Guess, ...]]:
     reject_duplicates(table.names, table.file)
     choose = partial(choose_columns, table.names, options.columns, table.file, defaults=defaults or Columns())
     try:
-        return choose(required=_WITHOUT_OUTCOMES if options.outcomes == "left out" else REQUIRED)
+        return choose(required=_WITHOUT_OUTCOMES if options.outcomes == "left out" else REQUIRED), ()
     except DataError as error:
         looked = with_suggestions(error, table, mark=options.mark)
-    lacking, suggested = looked.fields.get("roles", ()), looked.fields.get("suggested", ())
+    lacking = looked.fields.get("roles", ())
+    seen = {*looked.fields.get("suggested", ()), *looked.fields.get("undecided", ())}
     if options.outcomes != "wanted" or "outcome" not in lacking or "column" in looked.fields:
         raise looked
-    if list(lacking) == ["outcome"] and "outcome" not in suggested:
-        return choose(required=_WITHOUT_OUTCOMES)
+    if list(lacking) == ["outcome"] and "outcome" not in seen:
+        positions = choose(required=_WITHOUT_OUTCOMES)
+        others = [name for place, name in enumerate(table.names) if place not in positions.values()]
+        if any(plain(name) not in known for name in others):
+            # What is in their cells decided that none of them holds outcomes.
+            return positions, (_GUESS,)
+        return positions, ()
     raise DataError(
         looked.message,
         hint=f"{looked.hint} Or declare that the log has no outcomes.",

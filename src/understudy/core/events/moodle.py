@@ -13,7 +13,7 @@ from datetime import date
 import polars as pl
 
 from understudy.core.events.event_table import EventTable, ReadOptions
-from understudy.core.events.log_columns import log_columns
+from understudy.core.events.log_columns import read_log_columns
 from understudy.core.files.columns import FULL_NAMES, Columns, plain
 from understudy.core.files.tables import Table
 
@@ -21,12 +21,19 @@ _CONTEXTS = ("eventcontext", "ereigniskontext", "contextedelévénement", "conte
 _EVENTS = ("eventname", "ereignisname", "nomdelévénement", "nombreevento", "nombredelevento")
 _LEARNERS = tuple(name for name in FULL_NAMES if name != "fullname")
 _TIMES = ("time", "zeit", "heure", "hora")
+# What else is in the report.
+_OTHERS = (
+    *(*_EVENTS, *_LEARNERS, *_CONTEXTS, *_TIMES, "ipaddress", "ipadresse", "adresseip", "direcciónip"),
+    *("affecteduser", "betroffene/rnutzer/in", "betroffene/rnutzer", "utilisateurtouché", "usuarioafectado"),
+    *("component", "komponente", "composant", "componente", "origin", "herkunft", "origine", "origen"),
+    *("description", "beschreibung", "descripción"),
+)
 # The first word of a context that is a person's page.
 _PEOPLE = ("user", "benutzer/in", "benutzer", "nutzer/in", "nutzer", "utilisateur", "usuario")
 # A school year; which one makes no difference to the order of rows, and what a row holds does not decide about it.
 _YEAR_BEGINS = date(2000, 8, 1)
 # Moodle writes these for events that no person caused.
-_NOBODY = ("", "-", "–")
+_NO_PERSON = ("", "-", "–")
 
 
 def looks_like_moodle(names: Sequence[str]) -> bool:
@@ -44,12 +51,9 @@ def read_moodle(table: Table, options: ReadOptions) -> EventTable:
         },
         time=_named(table.names, _TIMES),
     )
-    positions = log_columns(table, options, defaults)
-    if options.columns.item is None:
-        positions.pop("item", None)
-    events = EventTable.from_table(table, positions, options)
+    events = read_log_columns(table, options, defaults, _OTHERS)
     events.year_begins = _YEAR_BEGINS
-    events.drop(pl.col("learner").is_null() | pl.col("learner").is_in(_NOBODY), "that no person caused")
+    events.drop(pl.col("learner").is_null() | pl.col("learner").is_in(_NO_PERSON), "that no person caused")
     kind = pl.col("action").str.split(":").list.first().str.strip_chars()
     someone = kind.str.to_lowercase().is_in(_PEOPLE)
     events.frame = events.frame.with_columns(pl.when(someone).then(kind).otherwise("action").alias("action"))

@@ -8,7 +8,7 @@ from pathlib import Path
 from understudy.core.events.assistments import looks_like_assistments, read_assistments
 from understudy.core.events.datashop import looks_like_datashop, read_datashop
 from understudy.core.events.event_table import EventTable, ReadOptions
-from understudy.core.events.log_columns import log_columns
+from understudy.core.events.log_columns import read_log_columns
 from understudy.core.events.moodle import looks_like_moodle, read_moodle
 from understudy.core.events.slam import looks_like_slam, read_slam
 from understudy.core.events.three_line import looks_like_three_lines, read_three_line
@@ -36,7 +36,7 @@ USER_ITEM_SKILL = Columns(learner="user", action="skill", outcome="correct", ite
 
 def read_table(table: Table, options: ReadOptions, *, defaults: Columns | None = None) -> EventTable:
     """The rows of a table with one attempt per row."""
-    return EventTable.from_table(table, log_columns(table, options, defaults), options)
+    return read_log_columns(table, options, defaults)
 
 
 def sniff(source: Source) -> tuple[str, str]:

@@ -10,26 +10,31 @@ import hashlib
 from collections.abc import Iterable
 from hashlib import blake2b
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
 Digests = NDArray[np.uint64]
+Names = TypeVar("Names", pl.Series, pl.Expr)
 DIGEST_BYTES = 8
 # From so many values on, digesting them takes longer than loading what digests all at once.
 _MANY = 200_000
 
 
 def digests_of_names(names: pl.Series) -> Digests:
-    """The digests of learners by their names, each once; spelling and a spreadsheet's zeros make no difference.
+    """The digests of learners by their names, each once; spelling and a spreadsheet's zeros make no difference."""
+    return _digests_of_texts(folded_names(names.drop_nulls()).unique())
+
+
+def folded_names(names: Names) -> Names:
+    """Names as they are compared: what is equal here is one learner.
 
     Capitals, spaces around a name, leading zeros of a number and ".0" after it change when a table is exported again.
     """
-    plain = names.drop_nulls().cast(pl.String).str.strip_chars().str.to_lowercase()
-    same = plain.str.replace(r"^0*(\d+)(\.0*)?$", "$1").unique()
-    return _digests_of_texts(same)
+    plain = names.cast(pl.String).str.strip_chars().str.to_lowercase()
+    return plain.str.replace(r"^0*(\d+)(\.0*)?$", "$1")
 
 
 def digests_of(values: Iterable[bytes]) -> Digests:

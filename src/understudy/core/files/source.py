@@ -52,7 +52,7 @@ class Guess:
     what: str
     settings: tuple[str, ...] = ()
     hint: str = ""
-    declare: Mapping[str, str] = field(default_factory=dict)
+    declare: Mapping[str, str | bool] = field(default_factory=dict)
     """The guess itself, as values of settings: what a user would declare if it is right."""
     because: str = ""
 

@@ -107,6 +107,7 @@ def with_suggestions(
         settings=error.settings,
         **error.fields,
         suggested=sorted(found),
+        **({"undecided": ["outcome"]} if "outcome" in lacking and looked.has_several_outcomes else {}),
         **({"declare": names} if whole else {}),
     )
 
@@ -169,7 +170,7 @@ class _Look:
         """A column that looks like the role's, and why."""
         free = self._free()
         if role == "outcome":
-            two = [at for at in free if self._kinds[at] in ("0 and 1", _WORDS)]
+            two = self._of_two_values()
             if len(two) == 1:
                 return two[0], f"it holds only {self._kinds[two[0]]}"
             numbers = [
@@ -198,6 +199,14 @@ class _Look:
         if len(repeating) > 1 and any(self._kinds[at] == "text" for at in repeating):
             repeating = [at for at in repeating if self._kinds[at] == "text"]
         return (repeating[0], "it repeats its values") if len(repeating) == 1 else None
+
+    @property
+    def has_several_outcomes(self) -> bool:
+        """Whether more than one column could hold outcomes, so that none is suggested."""
+        return len(self._of_two_values()) > 1
+
+    def _of_two_values(self) -> list[int]:
+        return [at for at in self._free() if self._kinds[at] in ("0 and 1", _WORDS)]
 
     def _free(self) -> list[int]:
         return [at for at in self._cells if at not in self.taken and len(self._cells[at])]

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-from understudy.core.attacks.estimate import ChanceLevel, Risk
+from typing import TYPE_CHECKING
+
+# For types alone: pages without a measured risk need no scipy.stats, which is slow to load.
+if TYPE_CHECKING:
+    from understudy.core.attacks.estimate import ChanceLevel, Risk
 
 ATTACK_STORIES = {
     "lcs": "Looks for the longest synthetic sequence contained in what the learner did (as published).",

@@ -10,11 +10,14 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.interpolate import CubicSpline
 from scipy.special import expit
+
+if TYPE_CHECKING:
+    from scipy.interpolate import CubicSpline
 
 Floats = NDArray[np.float64]
 
@@ -50,6 +53,9 @@ def chance_curve(ability_sd: float) -> CubicSpline:
     The trapezoid rule converges at the rate exp(-2 pi^2 / step) for a logistic function, whose
     poles are pi away, so that a quarter is a fine step; the spline adds an error below 1e-8.
     """
+    # Imported here: it is slow to load, and not every command needs it.
+    from scipy.interpolate import CubicSpline
+
     step = min(0.25, ability_sd / 2.0)
     nodes = np.arange(-math.ceil(8.5 * ability_sd / step), math.ceil(8.5 * ability_sd / step) + 1) * step
     weights = np.exp(-0.5 * (nodes / ability_sd) ** 2)

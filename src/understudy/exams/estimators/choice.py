@@ -83,7 +83,7 @@ def choose(
     Proof. Parts depend on chance and the public number of learners, so a replaced learner stays in
     their part. In a candidate's part they change difficulties that are epsilon-DP, and all
     else is post-processing. Among the judges they change up to I errors of each candidate,
-    that is each score by at most 1: epsilon-DP. Nobody is in two parts. (The paper
+    that is each score by at most 1: epsilon-DP. No learner is in two parts. (The paper
     assumes that a student changes one error, not I.)
     """
     parts = np.array_split(rng.permutation(responses.n_learners), len(candidates) + 1)
@@ -150,8 +150,8 @@ def held_out_loss(
     for half in (first, ~first):
         ability = estimate_ability(np.where(half, correct, -1).astype(np.int8), difficulty, penalty=penalty)
         logit = ability[:, None] - difficulty
-        told = np.logaddexp(0.0, np.where(correct == 1, -logit, logit))
-        loss += float(told[~half & (correct >= 0)].sum())
+        losses = np.logaddexp(0.0, np.where(correct == 1, -logit, logit))
+        loss += float(losses[~half & (correct >= 0)].sum())
     return loss
 
 

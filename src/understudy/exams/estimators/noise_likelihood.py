@@ -20,7 +20,7 @@ Floats = NDArray[np.float64]
 
 _NODES, _WEIGHTS = np.polynomial.hermite_e.hermegauss(61)
 _WEIGHTS = _WEIGHTS / _WEIGHTS.sum()
-# The logarithm of the least number that is told from zero.
+# The logarithm of the least number that is distinguished from zero.
 _IMPOSSIBLE = -690.0
 
 

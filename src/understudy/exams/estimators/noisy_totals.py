@@ -6,7 +6,7 @@ being a learner's own chance; the law of the noise is the mechanism's own (`nois
 all items share under K-norm noise is integrated out. Where learners skip items, those who
 answer one are n drawn from all N, which adds n (1 - n / N) Var(p); and n itself is only known with noise and lies
 between 0 and N: it is integrated out, under a beta distribution of answer rates that is found from all items
-(`_answer_rates`).
+(`answer_rates.py`).
 
 Difficulties are N(mean, spread^2); mean and spread are integrated out over a weak prior of their own (mean
 N(0, 2.5^2) where abilities spread by 1.5, spread about 1.5 within a factor of e), or given. So is the spread of
@@ -21,21 +21,17 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from functools import cached_property
 
 import numpy as np
 from numba import njit
 from numpy.typing import NDArray
-from scipy.special import betaln, expit, logsumexp
+from scipy.special import expit, logsumexp
 
 from understudy.errors import UsageError
 from understudy.exams.agreement import expected_agreement
+from understudy.exams.estimators.answer_rates import NumbersOfAnswers
 from understudy.exams.estimators.chances import FURTHEST, Answering, chance_curve, difficulties_at
-from understudy.exams.estimators.noise_likelihood import (
-    agreement_log_likelihood,
-    answers_log_likelihood,
-    log_likelihood,
-)
+from understudy.exams.estimators.noise_likelihood import agreement_log_likelihood, log_likelihood
 from understudy.exams.totals_mechanism import NoisyTotals
 
 Floats = NDArray[np.float64]
@@ -58,10 +54,6 @@ _ROUNDS_OF_SDS = 5
 _REFERENCE_SD = 1.5
 # Standard deviations at which a normal law is looked at: sums over them have 97 and 89 % of its variance.
 _STEPS, _FEW_STEPS = np.linspace(-2.2, 2.2, 5), np.array([-1.5, 0.0, 1.5])
-_RATE_MEANS = np.linspace(-6.0, 6.0, 13)
-_RATE_SIZES = np.linspace(math.log(1.5), math.log(200.0), 6)
-# Numbers of answers: so many to find which are likely, and so many of these.
-_SOUGHT_ANSWERS, _N_ANSWERS = 65, 15
 
 
 @dataclass(frozen=True)
@@ -120,7 +112,7 @@ def estimate_difficulties(
     points = _Points.of(totals, answering)
     likely = _likely(points, prior)
     if ability_sd is not None:
-        return _mixture([_given_sd(points, ability_sd, likely)], np.zeros(1))
+        return _mixture([_given_sd(points, ability_sd, likely)], np.ones(1))
     logs = np.log(_SDS)
     for closer in range(_ROUNDS_OF_SDS):
         integrated = likely if closer else likely.roughly()
@@ -133,7 +125,7 @@ def estimate_difficulties(
         # What is narrower than the step of the grid may lie anywhere between two of its points.
         logs = centre + max(width, step / 2.0, 1e-3) * np.linspace(-2.5, 2.5, 9)
         logs = np.unique(np.clip(logs, math.log(_LEAST_SD), math.log(_MOST_SD)))
-    return _mixture(found, np.log(weight))
+    return _mixture(found, weight)
 
 
 @dataclass(frozen=True, eq=False)
@@ -144,13 +136,13 @@ class _Points:
     answering: Answering
     guess: Floats
     log_odds: Floats
-    answers: _Answers
+    answers: NumbersOfAnswers
 
     @classmethod
     def of(cls, totals: NoisyTotals, answering: Answering) -> _Points:
         n_items = len(totals.correct)
         guess = np.broadcast_to(np.asarray(answering.guess, dtype=np.float64), n_items)[:, None]
-        answers = _Answers.of(totals)
+        answers = NumbersOfAnswers.of(totals)
         # What the largest radius does not allow, no smaller one does.
         radius = float(totals.law.radii()[-1])
         low, high = np.full(n_items, -FURTHEST), np.full(n_items, FURTHEST)
@@ -179,91 +171,6 @@ class _Points:
         return log_likelihood(
             self.totals, answers.numbers, answers.log_weight(radius), radius, chance, scatter
         )
-
-
-@dataclass(frozen=True, eq=False)
-class _Answers:
-    """Per item, numbers of answers to integrate over, what each stands for, and the weight of each before looking.
-
-    Rates of answers are beta distributed over items, with the mean and the concentration that make the noisy
-    numbers most likely: of many items, each with much noise, the mean rate is known well.
-    """
-
-    totals: NoisyTotals
-    numbers: Floats
-    step: Floats
-    log_prior: Floats
-
-    @classmethod
-    def of(cls, totals: NoisyTotals) -> _Answers:
-        n, law = totals.n_learners, totals.law
-        noise = math.sqrt(totals.covariance[1, 1])
-        if not noise:
-            known = np.clip(totals.answered, 1.0, n)[:, None]
-            return cls(totals, known, np.ones_like(known), np.zeros_like(known))
-        reach = float(law.radii()[-1]) if law.kind == "hexagon" else 4.5 * noise
-        middle = np.clip(totals.answered, 0.0, n)
-        # A number that noise has moved out of what is possible leaves the possible ones close to it.
-        ends = np.array([np.maximum(middle - reach, 0.0), np.minimum(middle + reach, n)])
-        low, high = np.arcsin(np.sqrt(ends / n))
-        angle, rate, step = _rates(low, high, n, _SOUGHT_ANSWERS)
-        likelihood = answers_log_likelihood(totals, n * rate, law.middle, step) + np.log(step)
-        best = _best_rates(rate, likelihood)
-        weight = likelihood + _log_beta(rate, *best)
-        likely = weight > weight.max(axis=1, keepdims=True) - 10.0
-        rows, half = np.arange(len(rate)), 0.5 * (angle[:, 1] - angle[:, 0])
-        low = angle[rows, likely.argmax(axis=1)] - half
-        high = angle[rows, _SOUGHT_ANSWERS - 1 - likely[:, ::-1].argmax(axis=1)] + half
-        _, rate, step = _rates(low, high, n, _N_ANSWERS)
-        return cls(totals, n * rate, step, np.log(step) + _log_beta(rate, *best))
-
-    def log_weight(self, radius: float) -> Floats:
-        """Of each number, with the noisy number known."""
-        if not self.totals.covariance[1, 1]:
-            return self.log_prior
-        return self.log_prior + answers_log_likelihood(self.totals, self.numbers, radius, self.step)
-
-    @cached_property
-    def expected(self) -> Floats:
-        """The expected number of answers to each item."""
-        log_weight = self.log_weight(self.totals.law.middle)
-        weight = np.exp(log_weight - logsumexp(log_weight, axis=1, keepdims=True))
-        return np.asarray((weight * self.numbers).sum(axis=1))
-
-
-def _rates(low: Floats, high: Floats, n_learners: int, size: int) -> tuple[Floats, Floats, Floats]:
-    """Angles between two of each item, the rates that are their squared sines, and the answers that each stands for.
-
-    In equal steps of the angle: a beta distribution of rates is about as wide in it everywhere.
-    """
-    angle = low[:, None] + (high - low)[:, None] * (np.arange(size) + 0.5) / size
-    step = n_learners * (high - low)[:, None] * np.sin(2.0 * angle) / size
-    return angle, np.clip(np.sin(angle) ** 2, 1e-9, 1.0 - 1e-9), np.maximum(step, 1e-12)
-
-
-def _best_rates(rate: Floats, log_likelihood: Floats) -> tuple[float, float]:
-    """Mean and size of the beta distribution of rates that makes the noisy numbers of answers most likely."""
-
-    def evidence(law: tuple[float, float]) -> float:
-        mean, size = expit(law[0]), math.exp(law[1])
-        # A density without bound at 0 or 1 could not be summed over a few numbers.
-        if min(mean, 1.0 - mean) * size < 0.5 or not 1.4 < size < 201.0:
-            return -math.inf
-        return float(logsumexp(log_likelihood + _log_beta(rate, mean, size), axis=1).sum())
-
-    best = max(((mean, size) for mean in _RATE_MEANS for size in _RATE_SIZES), key=evidence)
-    # With thousands of items the mean is known to a few hundredths.
-    for step in (1.0, 0.25, 0.06):
-        nearby = [
-            (best[0] + up * step / 2, best[1] + wide * step / 2) for up in range(-2, 3) for wide in (-1, 0, 1)
-        ]
-        best = max(nearby, key=evidence)
-    return float(expit(best[0])), math.exp(best[1])
-
-
-def _log_beta(rate: Floats, mean: float, size: float) -> Floats:
-    a, b = mean * size, (1.0 - mean) * size
-    return np.asarray((a - 1.0) * np.log(rate) + (b - 1.0) * np.log1p(-rate) - betaln(a, b))
 
 
 @dataclass(frozen=True, eq=False)
@@ -385,8 +292,7 @@ def _weights(found: list[_GivenSd]) -> Floats:
     return np.asarray(np.exp(logs - logsumexp(logs)))
 
 
-def _mixture(found: list[_GivenSd], log_weight: Floats) -> Estimate:
-    weight = np.exp(log_weight)
+def _mixture(found: list[_GivenSd], weight: Floats) -> Estimate:
     difficulties = np.array([fit.difficulty for fit in found])
     variances = np.array([fit.variance for fit in found])
     sampled = np.array([fit.sd**2 / fit.n_learners for fit in found])

@@ -14,7 +14,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import brentq, minimize
 from scipy.special import logsumexp
 
 Floats = NDArray[np.float64]
@@ -41,7 +40,6 @@ class Credit:
     """
 
     costs: Floats
-    cost_errors: Floats
     difficulty: float
     standard_error: float
     slope: float = 1.0
@@ -99,6 +97,9 @@ def fit_partial_credit(
 def half_points(costs: Floats, slope: float = 1.0) -> float:
     """The ability at which half of all points are expected; infinite where they always, or never, are."""
     steps = np.arange(len(costs), dtype=np.float64)
+    # Imported here, and below: it is slow to load, and not every command needs it.
+    from scipy.optimize import brentq
+
     possible = np.flatnonzero(np.isfinite(costs))
     half = float(steps[-1]) / 2.0
     if possible[0] >= half:
@@ -125,7 +126,7 @@ def _alike(counts: Ints) -> Credit:
     costs = np.full(len(counts), np.inf)
     costs[counts > 0] = 0.0
     difficulty = half_points(costs) if counts.any() else math.nan
-    return Credit(costs, np.full(len(counts), np.nan), difficulty, abs(difficulty))
+    return Credit(costs, difficulty, abs(difficulty))
 
 
 def _credit(
@@ -139,15 +140,14 @@ def _credit(
 ) -> Credit:
     """An item's costs, relative to none; `scale` is the common slope, which belongs to the abilities."""
     first = int(np.flatnonzero(counts)[0])
-    costs, errors = np.full(len(counts), np.inf), np.full(len(counts), np.nan)
-    costs[first], errors[first] = 0.0, 0.0
+    costs = np.full(len(counts), np.inf)
+    costs[first] = 0.0
     costs[model.step[own]] = found.parameters[own]
-    errors[model.step[own]] = np.sqrt(np.maximum(np.diag(covariance)[own], 0.0))
     slope = 1.0 if scale is not None else float(np.exp(found.parameters[slope_at]))
     slope_error = 0.0 if scale is not None else slope * math.sqrt(max(covariance[slope_at, slope_at], 0.0))
     difficulty = half_points(costs, slope)
     if not math.isfinite(difficulty):
-        return Credit(costs, errors, difficulty, math.inf, slope, slope_error)
+        return Credit(costs, difficulty, math.inf, slope, slope_error)
     # The implicit function theorem: where the expected points stay half, and the delta method.
     steps = np.arange(len(costs), dtype=np.float64)
     logs = slope * steps * difficulty - costs
@@ -158,7 +158,7 @@ def _credit(
     if scale is None:
         gradient, places = np.append(gradient, -difficulty), np.append(own, slope_at)
     error = math.sqrt(max(float(gradient @ covariance[np.ix_(places, places)] @ gradient), 0.0))
-    return Credit(costs, errors, difficulty, error, slope, slope_error)
+    return Credit(costs, difficulty, error, slope, slope_error)
 
 
 def _inverse(information: Floats) -> Floats:
@@ -236,6 +236,8 @@ class _Model:
                 known.clear()
                 known[key] = self.evaluate(parameters)
             return known[key]
+
+        from scipy.optimize import minimize
 
         scale = float(self.size.sum())
         found: Any = minimize(  # type: ignore[call-overload]

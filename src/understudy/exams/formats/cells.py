@@ -44,7 +44,7 @@ HINTS = {
     _NEGATIVE: "write what was lost as fewer points, 0 at the least; leave a cell empty if there is no answer.",
     _UNREADABLE: "an answer is 0 or 1 (also true/false, yes/no, richtig/falsch, vrai/faux), a percentage or a number "
     "of points; leave the cell empty if there is none. If the column is not an item, list the items without it.",
-    _BETWEEN: "declare the smallest step in which points are given, such as 0.5, or round the points in the sheet.",
+    _BETWEEN: "declare the step of the marking scheme, such as 0.5, not what the sheet shows; or correct the points.",
 }
 _TRUE = tuple(word for word in TRUE_WORDS if word.isalpha())
 _FALSE = tuple(word for word in FALSE_WORDS if word.isalpha())

@@ -1,7 +1,7 @@
 """Quiz reports of Moodle: grades ("Q. 1 /5.00"), and responses with right answers ("Response 1", "Right answer 1").
 
 Moodle writes them in the language of the teacher. People's columns are those before the grade; a learner is their
-e-mail address, and where it is not exported, their names.
+e-mail address. Where it is not exported, their names stand for it, which two learners may share.
 """
 
 from __future__ import annotations
@@ -19,18 +19,8 @@ _NUMBERED = re.compile(r"^(?P<word>\D+?)\s*(?P<number>\d{1,4})$")
 _MAIL = ("mail", "correo", "courriel", "epost", "sähköposti", "почт")
 _RESPONSE = frozenset(
     (
-        *(
-            "response",
-            "antwort",
-            "réponse",
-            "respuesta",
-            "risposta",
-            "resposta",
-            "antwoord",
-            "svar",
-            "respons",
-        ),
-        *("odpowiedź", "odpověď", "ответ", "vastaus", "yanıt", "válasz", "răspuns"),
+        *("response", "antwort", "réponse", "respuesta", "risposta", "resposta", "antwoord", "svar"),
+        *("respons", "odpowiedź", "odpověď", "ответ", "vastaus", "yanıt", "válasz", "răspuns"),
     )
 )
 _RIGHT = frozenset(
@@ -60,9 +50,9 @@ def moodle_quiz(names: Sequence[str]) -> Quiz | None:
     mail = [at for at, name in enumerate(names[:grade]) if any(word in plain(name) for word in _MAIL)]
     learner = (mail[0],) if mail else (0, 1)
     # An average has its name in the first column, and no state, time or address.
-    filled = tuple(at for at in range(1, grade))
+    filled = tuple(range(1, grade))
     named = "Email address" if mail else "Full name"
-    return Quiz(kind, named, learner, tuple(questions), filled, total=grade)
+    return Quiz(kind, named, learner, tuple(questions), filled, total=grade, unique=bool(mail))
 
 
 def _responses(names: list[str], grade: int) -> list[Question]:

@@ -16,7 +16,7 @@ from understudy.core.files.source import decode, open_source
 from understudy.errors import DataError
 from understudy.exams.formats.own_answers import Answers
 from understudy.exams.formats.reading import ResponseOptions, responses_in
-from understudy.exams.responses import NOT_ANSWERED, Points, Responses
+from understudy.exams.responses import NOT_ANSWERED, Points, Responses, item_spelling
 
 _BINARY = (".xlsx", ".xls", ".parquet")
 _ITEMS = (*KNOWN_NAMES["item"], *KNOWN_NAMES["action"])
@@ -47,7 +47,7 @@ def read_points(path: Path, exam: Mapping[str, Points]) -> Answers:
 
 def _own(rows: list[list[str]], exam: Mapping[str, Points], file: str) -> Answers:
     """One student's own points: a line per item."""
-    known = {_spelling(name): name for name in exam}
+    known = {item_spelling(name): name for name in exam}
     steps: dict[str, int] = {}
     for number, row in enumerate(rows, 2):
         name = " ".join(row[0].split()) if row else ""
@@ -57,11 +57,11 @@ def _own(rows: list[list[str]], exam: Mapping[str, Points], file: str) -> Answer
                 hint="write an item and its points on each line, once each.",
             )
         steps[name] = _steps(
-            row[1], exam.get(known.get(_spelling(name), ""), Points()), f"{file}: line {number}"
+            row[1], exam.get(known.get(item_spelling(name), ""), Points()), f"{file}: line {number}"
         )
     if not steps:
         raise DataError(f"{file}: there is a header but no answer.", hint="write a line per item.")
-    points = tuple(exam.get(known.get(_spelling(name), ""), Points()) for name in steps)
+    points = tuple(exam.get(known.get(item_spelling(name), ""), Points()) for name in steps)
     matrix = np.array([list(steps.values())], dtype=np.int8)
     note = "Read as the points of one student: a line per item."
     return Answers(Responses(matrix, tuple(steps), declared=True, points=points), ("you",), (note,))
@@ -81,7 +81,3 @@ def _steps(cell: str, item: Points, place: str) -> int:
             hint="write the points as they were given, and leave the cell empty for what was not answered.",
         )
     return nearest
-
-
-def _spelling(name: str) -> str:
-    return "".join(name.split()).casefold()

@@ -1,7 +1,9 @@
 """Quizzes that a learning platform exports: a row per attempt becomes a sheet with a row per learner.
 
 What the columns are follows from the header alone. Which attempt of a learner counts follows from that learner's rows
-alone, so replacing one learner changes one row of the sheet.
+alone. So replacing one learner changes one row of the sheet, if no two learners share what names them. E-mail
+addresses and ids are compared without capitals and a spreadsheet's zeros. Names may be shared: a repeated name is an
+error, unless the user declares which attempt counts, and thereby that rows of one name are attempts of one learner.
 """
 
 from __future__ import annotations
@@ -10,8 +12,10 @@ from dataclasses import dataclass
 
 import polars as pl
 
+from understudy.core.files.learner_ids import folded_names
 from understudy.core.files.tables import FrameTable, Table
 from understudy.core.files.words import counted
+from understudy.errors import DataError
 from understudy.exams.responses import Attempt
 
 # The exam is the first time that a learner meets the questions; later attempts may know the answers.
@@ -37,7 +41,7 @@ class Quiz:
 
     `learner` are the columns that together name a learner, and `named` is what the sheet calls them. A row that has
     nothing in any of `filled` is no attempt, but an average below them. `attempt` numbers the attempts, `total` is what
-    they reached.
+    they reached. `unique` says whether no two learners have the same in `learner`, as is so for ids but not for names.
     """
 
     kind: str
@@ -48,6 +52,7 @@ class Quiz:
     attempt: int | None = None
     total: int | None = None
     notes: tuple[str, ...] = ()
+    unique: bool = True
 
     def sheet(self, table: Table, attempt: Attempt | None) -> FrameTable:
         """The table with one row per learner: who it is, and the questions; nothing else of it is kept."""
@@ -61,6 +66,8 @@ class Quiz:
                     f"{counted(n_below, 'row')} of averages below the learners {_was(n_below)} left out."
                 )
         frame = frame.with_columns(self._learner(), *(_cell(question) for question in self.questions))
+        if not self.unique and attempt is None:
+            self._refuse_same_names(frame, table)
         n_rows, frame = frame.height, self._one_each(frame, attempt or DEFAULT_ATTEMPT)
         if n_more := n_rows - frame.height:
             which = "" if attempt else "; `attempts` chooses another: last, or best"
@@ -83,6 +90,23 @@ class Quiz:
         whom = " and ".join(f"'{table.names[at]}'" for at in self.learner)
         return f"the learner is in {whom}; {counted(len(self.questions), 'question')} by the header."
 
+    def _refuse_same_names(self, frame: pl.DataFrame, table: Table) -> None:
+        """Which of two people a row is of would depend on the other one's rows."""
+        names = folded_names(frame["learner"])
+        again = names.is_not_null() & ~names.is_first_distinct()
+        if again.any():
+            lines = frame["line"].filter(again)
+            whom = " and ".join(f"'{table.names[at]}'" for at in self.learner)
+            raise DataError(
+                f"{table.file}: {whom} hold a name for a second time on {table.place} {lines[0]} "
+                f"({counted(len(lines), 'such row')}), and no column has e-mail addresses: two learners may share a "
+                "name.",
+                hint="export the quiz with e-mail addresses; or, if rows of the same name are attempts of one learner, "
+                "declare which of them counts: first, last or best.",
+                code="not-one-row-each",
+                settings=("attempts",),
+            )
+
     def _learner(self) -> pl.Expr:
         if len(self.learner) == 1:
             return pl.col(str(self.learner[0])).alias("learner")
@@ -102,7 +126,7 @@ class Quiz:
             .with_columns(
                 pl.when(pl.col("learner").is_null())
                 .then(pl.lit("row ") + pl.col("_row").cast(pl.String))
-                .otherwise(pl.lit("learner ") + pl.col("learner"))
+                .otherwise(pl.lit("learner ") + folded_names(pl.col("learner")))
                 .alias("_who")
             )
             .with_columns(

@@ -185,21 +185,26 @@
         "span", { class: "face" }, element("span", { class: "mark", "aria-hidden": "true" }, mark), ` ${text}`);
       return { input, label: element("label", { class: `choice ${kind}` }, input, face) };
     });
+    const labels = choices.map((choice) => choice.label);
+    const field = taskField(item, i, next, element("div", { class: "choices" }, ...labels), flag);
+    const inputs = choices.map((choice) => choice.input);
+    const set = (value) => inputs.forEach((input) => (input.checked = Number(input.value) === value));
+    const entry = () => inputs.find((input) => input.checked)?.value ?? "";
+    return { field, next, flag, set, entry };
+  });
+  function taskField(item, i, next, entries, flag) {
     const field = element(
       "fieldset",
       { class: "task", "aria-describedby": `reading-${i} next-${i}` },
       element("legend", {}, item.name),
       element("p", { class: "reading", id: `reading-${i}` }, reading(item)),
       next,
-      element("div", { class: "choices" }, ...choices.map((choice) => choice.label)),
+      entries,
       flag,
     );
     byId("tasks").append(field);
-    const inputs = choices.map((choice) => choice.input);
-    const set = (value) => inputs.forEach((input) => (input.checked = Number(input.value) === value));
-    const entry = () => inputs.find((input) => input.checked)?.value ?? "";
-    return { field, next, flag, set, entry };
-  });
+    return field;
+  }
   // A task with points has a list of them: one entry per step.
   function pointsTask(item, i, next, flag) {
     const option = (value, text) => element("option", { value }, text);
@@ -209,16 +214,7 @@
       "select", { class: "points", name: `task-${i}`, "aria-label": fill(strings.points_label, { item: item.name }) },
       option("", "–"), ...steps);
     if (!data.blanks_are_wrong) list.append(option(String(NOT_ANSWERED), strings.not_answered));
-    const field = element(
-      "fieldset",
-      { class: "task", "aria-describedby": `reading-${i} next-${i}` },
-      element("legend", {}, item.name),
-      element("p", { class: "reading", id: `reading-${i}` }, reading(item)),
-      next,
-      list,
-      flag,
-    );
-    byId("tasks").append(field);
+    const field = taskField(item, i, next, list, flag);
     const set = (value) => (list.value = value === null ? "" : String(value));
     return { field, next, flag, set, entry: () => list.value };
   }
