@@ -11,6 +11,7 @@ import typer
 from reproductions.command import new_app, run
 from reproductions.dp_rasch import audit as audits
 from reproductions.dp_rasch import coverage as intervals
+from reproductions.dp_rasch import points as graded
 from reproductions.dp_rasch.figures import both
 from reproductions.dp_rasch.study import (
     GUARANTEE,
@@ -158,6 +159,21 @@ def coverage(
     """
     check_parent(out)
     intervals.measure_grid(out, lambda row: typer.echo(row.line()), seed)
+
+
+@app.command()
+def points(
+    exams: Annotated[int, typer.Option(help="Simulated exams of each kind.")] = 20,
+    seed: Annotated[int, typer.Option(help="Of the simulation and of the noise.")] = 7,
+) -> None:
+    """Measure the same for exams with points, and for discriminations; rows as the documentation has them.
+
+    It takes a few minutes.
+
+    Example: python -m reproductions.dp_rasch points --exams 20
+    """
+    for cells in (graded.POINTS, graded.DISCRIMINATIONS):
+        graded.measure(cells, exams, seed, typer.echo)
 
 
 if __name__ == "__main__":

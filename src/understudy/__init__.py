@@ -36,6 +36,7 @@ _HOMES = {
     "understudy.exams.simulate": ("Exam",),
     "understudy.exams.difficulties": ("difficulties",),
     "understudy.exams.combine": ("combine_difficulties",),
+    "understudy.exams.compare": ("compare_groups",),
     "understudy.exams.ladder": ("ladder",),
     "understudy.exams.released_file": ("Difficulties",),
     "understudy.exams.ability": ("ability",),
@@ -60,6 +61,7 @@ if TYPE_CHECKING:
     from understudy.errors import UsageError as UsageError
     from understudy.exams.ability import ability as ability
     from understudy.exams.combine import combine_difficulties as combine_difficulties
+    from understudy.exams.compare import compare_groups as compare_groups
     from understudy.exams.difficulties import difficulties as difficulties
     from understudy.exams.formats.reading import read_responses as read_responses
     from understudy.exams.ladder import ladder as ladder

@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 from tests.logs.generators.test_every_generator import QUICK
-from understudy.errors import DataError
+from understudy.errors import DataError, UsageError
 from understudy.logs.audit import audit
-from understudy.logs.expectation import expected_of
+from understudy.logs.expectation import Goal, expected_of, reach
 from understudy.logs.generators.baselines import Drop
 from understudy.logs.generators.registry import generator_names, parse_generator
 from understudy.logs.generators.runs_dp import RunsDP
@@ -100,6 +100,16 @@ def test_no_forecast_of_difficulties(log):
     assert found.shares.noise < with_outcomes.shares.noise
 
 
+def test_difficulties_are_refused_before_anything_is_spent(log, tmp_path):
+    with pytest.raises(UsageError) as caught:
+        release(log, tmp_path / "bundle", RunsDP(epsilon=8), ledger=tmp_path / "l", meant_for="difficulties")
+    assert caught.value.code == "no-outcomes"
+    assert not (tmp_path / "l").exists()
+    with pytest.raises(UsageError):
+        reach(log, Goal.parse("difficulties 0.3"))
+    assert reach(log, Goal.parse("shares 0.3")).epsilon < 8
+
+
 def test_a_release_has_no_outcomes_anywhere(log, tmp_path):
     released = release(log, tmp_path / "bundle", RunsDP(epsilon=8), ledger=tmp_path / "l")
     share = released.folder / "share"
@@ -111,6 +121,7 @@ def test_a_release_has_no_outcomes_anywhere(log, tmp_path):
     assert not any("success" in use["name"] or "difficult" in use["name"] for use in card["accuracy"])
     pages = (share / "card.html").read_text() + (released.folder / "keep" / "report.html").read_text()
     assert "succeeded" not in pages
+    assert "how it went" not in pages
     assert "Success by attempt" not in pages
 
 

@@ -121,6 +121,22 @@ def _difficulties(path: Path, out: Path, **spending: Any) -> Any:
     return us.difficulties(us.read_responses(path), epsilon=4, out=out, **spending)
 
 
+def _exam_of_groups(folder: Path) -> Path:
+    import polars as pl
+
+    path = _exam(folder)
+    tracks = pl.Series("track", ["north", "south"] * 20)
+    pl.read_csv(path).insert_column(1, tracks).write_csv(path)
+    return path
+
+
+def _compare(path: Path, out: Path, **spending: Any) -> Any:
+    import understudy as us
+
+    responses = us.read_responses(path, group="track", groups="north,south")
+    return us.compare_groups(responses, epsilon=4, out=out, **spending)
+
+
 def _typing(folder: Path) -> Path:
     """Keystrokes of a small course."""
     import polars as pl
@@ -204,6 +220,18 @@ VERBS = [
         "difficulties.json",
         4.0,
         "understudy.exams.difficulties.rank_items",
+    ),
+    Verb(
+        "difficulties compare",
+        _exam_of_groups,
+        lambda path, out: [
+            *("difficulties", "compare", str(path), "--group", "track", "--groups", "north,south"),
+            *("-o", str(out), "--epsilon", "4"),
+        ],
+        _compare,
+        "compared.json",
+        4.0,
+        "understudy.exams.compare.group_differences",
     ),
     Verb(
         "keystrokes statistics",

@@ -47,6 +47,10 @@ COMMANDS = {
             "understudy.cli.schools",
             "Put the private difficulties of several schools on one scale.",
         ),
+        "difficulties compare": (
+            "understudy.cli.groups",
+            "Find items that are harder for one group than for another, privately.",
+        ),
         "ability": ("understudy.cli.exams", "Compute abilities and chances of passing from difficulties."),
         "ladder": ("understudy.cli.schools", "Draw students and items on one scale, for teachers."),
         "page": ("understudy.cli.exams", "Make a page on which students compute their own ability."),

@@ -389,7 +389,11 @@ def _print_audit(found: Audit) -> None:
 
 
 def _print_study(found: Study) -> None:
-    measures = ("wrmse", "action_tv", "transition_tv")
+    measures = [
+        name
+        for name in ("wrmse", "action_tv", "transition_tv")
+        if any(name in summary for summary in found.summaries)
+    ]
     print_table(
         "Internal: computed from real learners, covered by no guarantee",
         ["method", "names", *measures, "strongest attack", "AUC", "interval", "by luck alone", "TPR at 1 %"],

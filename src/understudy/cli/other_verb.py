@@ -15,7 +15,7 @@ from understudy.errors import DataError, UnderstudyError
 
 # Errors of readers about what a file is, as opposed to a cell of it.
 _NOT_OF_THIS_JOB = (
-    *("no-such-column", "unknown-format", "learner-on-each-row"),
+    *("no-such-column", "unknown-format", "learner-on-each-row", "two-columns-of-one-name"),
     *("list-of-answers", "no-items", "not-an-answer", "not-one-row-each"),
 )
 # Errors about a cell of a file that has the columns of a log.

@@ -75,6 +75,9 @@ class Responses:
 
     With `points`, answers have points: the matrix holds how many steps of an item's points a learner has. `guesses`
     are the items' chances of a right answer without knowing it, as declared with the list of items.
+
+    `groups` are declared names, and `group_of` says in which of them each learner is: 0 in none, else its number from 1
+    on.
     """
 
     correct: NDArray[np.int8]
@@ -84,6 +87,8 @@ class Responses:
     origin: ExamOrigin = field(default_factory=ExamOrigin)
     points: tuple[Points, ...] | None = None
     guesses: tuple[float, ...] | None = None
+    groups: tuple[str, ...] = ()
+    group_of: NDArray[np.int8] | None = None
 
     def __post_init__(self) -> None:
         if self.correct.ndim != 2 or self.correct.dtype != np.int8:
@@ -100,6 +105,8 @@ class Responses:
             self._check_points(self.points)
         elif self.correct.size and not (self.correct.min() >= NOT_ANSWERED and self.correct.max() <= 1):
             raise DataError("responses are 0 or 1, or missing.")
+        if self.groups and (self.group_of is None or self.group_of.shape != self.correct.shape[:1]):
+            raise DataError("groups need the group of every learner.")
         frozen = self.correct.view()
         frozen.setflags(write=False)
         object.__setattr__(self, "correct", frozen)
@@ -208,7 +215,14 @@ class Responses:
         """The responses of some learners, by position or mask; the items stay."""
         chosen = np.asarray(learners)
         chosen = chosen if chosen.dtype == bool else chosen.astype(np.int64)  # an empty list has no type
-        return replace(self, correct=self.correct[chosen])
+        group_of = None if self.group_of is None else self.group_of[chosen]
+        return replace(self, correct=self.correct[chosen], group_of=group_of)
+
+    def with_groups(self, labels: Sequence[object], groups: Sequence[str]) -> Responses:
+        """The responses with the learners' groups: a label per learner; one that is no declared group is none."""
+        number = {name: place for place, name in enumerate(groups, start=1)}
+        codes = np.array([number.get(str(label).strip(), 0) for label in labels], dtype=np.int8)
+        return replace(self, groups=tuple(groups), group_of=codes)
 
     def missing_as_wrong(self) -> Responses:
         """The responses as an exam counts them: what was not answered is wrong."""

@@ -202,7 +202,7 @@ def gaussian_right(n_items: int, epsilon: float, delta: float) -> Measurement:
     One learner replaced moves each total by at most 1, all of them by at most sqrt(I) in the L2 norm. See `gaussian`
     and `analytic_delta` for the proof.
     """
-    return _gaussian(
+    return gaussian_cells(
         "discrete Gaussian mechanism on item totals",
         "right",
         math.sqrt(n_items),
@@ -218,7 +218,7 @@ def gaussian_right_and_wrong(n_items: int, at_most: int, epsilon: float, delta: 
 
     As in `laplace_right_and_wrong` at most 2m cells move, by 1 each: the L2 norm by at most sqrt(2m).
     """
-    measurement = _gaussian(
+    measurement = gaussian_cells(
         "discrete Gaussian mechanism on (right, wrong) totals",
         "right, wrong",
         math.sqrt(2.0 * at_most),
@@ -230,7 +230,7 @@ def gaussian_right_and_wrong(n_items: int, at_most: int, epsilon: float, delta: 
     return replace(measurement, at_most=at_most)
 
 
-def _gaussian(
+def gaussian_cells(
     name: str, cells: Cells, sensitivity: float, n_cells: int, form: Floats, epsilon: float, delta: float
 ) -> Measurement:
     """Noise on a lattice of steps far smaller than one answer; `form` is the covariance of noise of variance 1."""

@@ -193,8 +193,9 @@ class Reach:
             "use": self.goal.use,
             "within": self.goal.within,
             "epsilon": self.epsilon if math.isfinite(self.epsilon) else None,
-            "learners": self.learners if math.isfinite(self.learners) else None,
+            "learners": math.ceil(self.learners) if math.isfinite(self.learners) else None,
             "remaining": self.remaining if math.isfinite(self.remaining) else None,
+            "remaining_after": self.left if math.isfinite(self.left) else None,
         }
 
 
@@ -202,6 +203,8 @@ def reach(
     log: Interactions, goal: Goal, balance: Balance | None = None, like: Generator | None = None
 ) -> Reach:
     """What a goal needs by a method `like` this one, and what the balance of these learners leaves to ask for."""
+    if goal.use == "difficulties":
+        _refuse_difficulties(log, "within")
     method = like if isinstance(like, MarkovDP) else RunsDP()
     needed = needed_epsilon(
         goal.use, goal.within, lambda epsilon: expected_of(log, epsilon, like=method), MOST_EPSILON
@@ -229,7 +232,7 @@ def check_worth(
 
     Without a purpose, shares and difficulties count: where steps are hidden, the rest may be worth having.
     """
-    meant = _uses(meant_for)
+    meant = _uses(meant_for, log)
     doubts = check_names(log, generator, anyway=anyway)
     if not isinstance(generator, MarkovDP) or log.simulated:
         return doubts
@@ -243,17 +246,30 @@ def check_worth(
         return (*doubts, Doubt(sentence))
     raise RefusedError(
         f"{sentence} Nothing was spent.",
-        hint="group actions (chapters in place of single tasks), wait for more learners, or release difficulties "
-        "alone, which cost less. Or say what the data is meant for, or go on all the same.",
+        hint="group actions (chapters in place of single tasks), wait for more learners"
+        + ("" if log.outcome is None else ", or release difficulties alone, which cost less")
+        + ("" if log.declared else "; declare the names of actions if they are public, as a curriculum is")
+        + ". Or say what the data is meant for, or go on all the same.",
         code="mostly-noise",
-        settings=("meant_for", "anyway"),
+        settings=("meant_for", "anyway") if log.declared else ("public_actions", "meant_for", "anyway"),
         internal=True,
         noise=noisy,
         epsilon=epsilon,
     )
 
 
-def _uses(meant_for: str) -> set[Use]:
+def _refuse_difficulties(log: Interactions, setting: str) -> None:
+    """A log without outcomes has no difficulties, at no epsilon."""
+    if log.outcome is None:
+        raise UsageError(
+            "difficulties were asked for, and the log has no outcomes.",
+            hint="ask for shares or steps; or name the column with the outcomes, if there is one.",
+            code="no-outcomes",
+            settings=(setting, "outcome"),
+        )
+
+
+def _uses(meant_for: str, log: Interactions) -> set[Use]:
     """The uses that a custodian names, with commas between them."""
     found: set[Use] = set()
     for name in meant_for.replace(",", " ").split():
@@ -266,4 +282,6 @@ def _uses(meant_for: str) -> set[Use]:
                 settings=("meant_for",),
             )
         found.add(use)
-    return found or {"shares", "difficulties"}
+    if "difficulties" in found:
+        _refuse_difficulties(log, "meant_for")
+    return found or ({"shares"} if log.outcome is None else {"shares", "difficulties"})

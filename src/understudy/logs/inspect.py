@@ -83,8 +83,11 @@ class Inspection:
                 )
             )
         lines.append(("actions that only one learner attempted", f"{d.n_by_one_learner:,}"))
-        if d.first_time is not None:
-            lines.append(("from", f"{d.first_time} to {d.last_time}"))
+        if d.first_time is not None and d.last_time is not None:
+            days, note = (d.first_time, d.last_time), ""
+            if self.origin.yearless:
+                days, note = (d.first_time[5:], d.last_time[5:]), " (month and day; no year is known)"
+            lines.append(("from", f"{days[0]} to {days[1]}{note}"))
         if d.seconds_since_start is not None:
             lines.append(("times count from a start, up to", f"{d.seconds_since_start:,.0f} s"))
         return lines

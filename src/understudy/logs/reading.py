@@ -27,7 +27,7 @@ class LogOptions(Columns, RowOptions):
 
     format: Annotated[
         str | None,
-        "csv, tsv, excel, parquet, assistments, user-item-skill, three-line, slam, datashop or xapi, "
+        "csv, tsv, excel, parquet, assistments, user-item-skill, three-line, slam, datashop, moodle or xapi, "
         "when the file is not recognised.",
     ] = None
     sheet: Annotated[

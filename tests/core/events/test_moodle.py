@@ -3,6 +3,7 @@
 import pytest
 
 from understudy.errors import UsageError
+from understudy.logs.inspect import inspect
 from understudy.logs.reading import read_log
 
 ENGLISH = "Time,User full name,Affected user,Event context,Component,Event name,Description,Origin,IP address"
@@ -51,6 +52,8 @@ def test_a_german_report_and_the_page_of_a_person(tmp_path):
     log = read_log(path, single_rows=True)
     assert [action for _, action in rows_of(log)] == ["Nutzer/in", "Test: Eins"]
     assert "Bob" not in str(log.actions)
+    assert "1 row about a person's page: they are one action, without the name." in log.origin.notes
+    assert {found.role for found in log.origin.identifiers} == {"learner", "not read"}
 
 
 def test_a_year_begins_where_it_is_declared(tmp_path):
@@ -60,7 +63,9 @@ def test_a_year_begins_where_it_is_declared(tmp_path):
         '"2 Jan, 09:00",Ada L,-,January,Quiz,seen,x,web,',
         '"30 Dec, 09:00",Ada L,-,December,Quiz,seen,x,web,',
     )
-    assert [action for _, action in rows_of(read_log(path))] == ["December", "January"]
+    log = read_log(path)
+    assert [action for _, action in rows_of(log)] == ["December", "January"]
+    assert dict(inspect(log).facts())["from"] == "12-30 to 01-02 (month and day; no year is known)"
     calendar = read_log(path, first_day="2024-01-01")
     assert [action for _, action in rows_of(calendar)] == ["January", "December"]
     with pytest.raises(UsageError):

@@ -24,6 +24,7 @@ from understudy.cohorts.summary.budget import propose
 from understudy.cohorts.summary.mechanism import noisy_summary
 from understudy.core.privacy.composition import mu_to_delta
 from understudy.core.privacy.private_training import LATTICE, calibrated, lattice_contributions
+from understudy.exams.compare import CompareOptions, fit_comparison
 from understudy.exams.difficulties import DifficultiesOptions as Options
 from understudy.exams.difficulties import fit_difficulties
 from understudy.exams.plan import plan
@@ -239,6 +240,29 @@ def _points(name: str, request: Options, *rows: list[int]) -> Audited:
     return Audited(name, "epsilon", settled.guarantee.epsilon, cost.epsilon)
 
 
+def _groups(name: str, method: str) -> Audited:
+    """Nine learners of two groups, and one more who has everything right, in one group and then in the other."""
+    request = CompareOptions(epsilon=1.0, method=method, delta=1e-6, ability_sd=1.0)
+    measurement = request.measurement(2, 4, 10, 1.0)
+    rest = np.arange(36).reshape(9, 4) % 2
+
+    def release(group: int, noise: Any) -> Any:
+        responses = Responses(
+            np.vstack([rest, [1] * 4]).astype(np.int8),
+            ("q1", "q2", "q3", "q4"),
+            declared=True,
+            groups=("A", "B"),
+            group_of=np.array([1, 2, 0] * 3 + [group], dtype=np.int8),
+        )
+        return fit_comparison(responses, measurement, request, noise).content()
+
+    cost = total(costs(*transcripts(release, [1, 2])))
+    if method == "gaussian":
+        assert measurement.guarantee.rho is not None
+        return Audited(name, "mu", math.sqrt(2 * measurement.guarantee.rho), math.sqrt(2 * cost.rho))
+    return Audited(name, "epsilon", measurement.guarantee.epsilon, cost.epsilon)
+
+
 # ---- cohorts
 
 # Shares of the bound on the scale of the logarithm, a row per window of the day and a column per week: found by
@@ -437,6 +461,8 @@ AUDITS: dict[str, Callable[[], Audited]] = {
         [1, 1, 1],
         n_learners=60,
     ),
+    "groups": lambda: _groups("groups compared: cube, a learner of another group", "knorm"),
+    "groups, gaussian": lambda: _groups("groups compared: Gaussian, a learner of another group", "gaussian"),
     "summary": _summary,
     "cuts": _cuts,
     "deep": lambda: _private_steps(1.0),

@@ -143,6 +143,7 @@ class EventTable:
     guesses: tuple[Guess, ...] = ()
     year_begins: date | None = None
     """Where a format writes days without a year: the day from which they count if none is declared."""
+    yearless: bool = False
     _everyone: pl.DataFrame = field(default_factory=pl.DataFrame)
 
     @classmethod
@@ -366,9 +367,11 @@ class EventTable:
         if given is None and first_day is not None:
             with_year = read_each_time(cells, unit=unit, order=options.rows.date_order, since_start=asked)
             if n_yearless := with_year.null_count() - times.null_count():
+                self.yearless = True
                 self.notes.append(
                     f"{counted(n_yearless, 'time')} without a year: each lies in a year that begins on "
-                    f"{first_day.day} {first_day:%B}, unless another first day is declared."
+                    f"{first_day.day} {first_day:%B}. Check this: if the course runs over that day, its rows are in "
+                    "the wrong order unless its own first day is declared."
                 )
         if counts_from_a_start(self.frame["time"]):
             self.notes.append(
@@ -410,6 +413,7 @@ class EventTable:
             n_absent=self.n_absent,
             # Numbers that the reader gave would be the same ones in every file.
             digests=digests_of_names(self._everyone["learner"]) if len(self.learners) else None,
+            yearless=self.yearless,
             guesses=self.guesses,
         )
 

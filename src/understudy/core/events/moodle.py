@@ -16,6 +16,7 @@ from understudy.core.events.event_table import EventTable, ReadOptions
 from understudy.core.events.log_columns import read_log_columns
 from understudy.core.files.columns import FULL_NAMES, Columns, plain
 from understudy.core.files.tables import Table
+from understudy.core.files.words import counted
 
 _CONTEXTS = ("eventcontext", "ereigniskontext", "contextedelévénement", "contextodelevento")
 _EVENTS = ("eventname", "ereignisname", "nomdelévénement", "nombreevento", "nombredelevento")
@@ -56,6 +57,10 @@ def read_moodle(table: Table, options: ReadOptions) -> EventTable:
     events.drop(pl.col("learner").is_null() | pl.col("learner").is_in(_NO_PERSON), "that no person caused")
     kind = pl.col("action").str.split(":").list.first().str.strip_chars()
     someone = kind.str.to_lowercase().is_in(_PEOPLE)
+    if n_people := int(events.frame.select(someone.fill_null(False).sum()).item()):
+        events.notes.append(
+            f"{counted(n_people, 'row')} about a person's page: they are one action, without the name."
+        )
     events.frame = events.frame.with_columns(pl.when(someone).then(kind).otherwise("action").alias("action"))
     return events
 

@@ -276,5 +276,6 @@ def reject_duplicates(names: Sequence[str], file: str) -> None:
             raise DataError(
                 f"{file}: columns {seen[name]} and {position} have the same name.",
                 hint="rename one of them, or remove it if it is a copy.",
+                code="two-columns-of-one-name",
             )
         seen[name] = position

@@ -30,6 +30,8 @@ _BY_NAME: dict[str, tuple[str, ...]] = {
         *("studentname", "userfullname", "learnername", "pupilname", "displayname", "realname"),
         *("studentfirstname", "studentlastname", "actorname", "teachername", "parentname", "affecteduser"),
         *("vorname", "nachname", "familienname", "zuname", "vollername", "schülername"),
+        *("vollständigername", "vollstaendigername", "betroffene/rnutzer/in", "betroffene/rnutzer"),
+        *("nomcompletdelutilisateur", "utilisateurtouché", "nombrecompletodelusuario", "usuarioafectado"),
         *("schuelername", "prenom", "prénom", "nomdefamille", "nomcomplet", "nomprenom", "nometprenom"),
         *("apellido", "apellidos", "primerapellido", "segundoapellido", "nombrecompleto", "nombredepila"),
         *("nombreyapellidos", "cognome", "voornaam", "achternaam", "sobrenome"),

@@ -23,8 +23,9 @@ class Origin:
     sentences with counts, on what was dropped, merged or assumed; `identifiers` are columns that identify
     people. `n_withdrawn` learners were left out because a list says so; `n_absent` names of that list are
     not in the file. `digests` are those of the learners' ids, for the ledger alone; None where no ids are known.
-    `guesses` is what reading decided by looking at learners' rows: none of it may be there for a
-    guarantee, whose neighbours differ in one learner's rows and have to be read alike.
+    `yearless` says that the years of times are assumed. `guesses` is what reading decided by looking at learners'
+    rows: none of it may be there for a guarantee, whose neighbours differ in one learner's rows and have to be read
+    alike.
     """
 
     path: Path | None = None
@@ -35,6 +36,7 @@ class Origin:
     n_withdrawn: int = 0
     n_absent: int = 0
     digests: Digests | None = field(default=None, compare=False)
+    yearless: bool = False
     guesses: tuple[Guess, ...] = ()
 
     def refuse_people(self, result: str, names: Sequence[str], setting: str = "action") -> None:

@@ -21,7 +21,7 @@ ATTACK_STORIES = {
     "tracing": "Asks whether the shares of actions lean towards what this learner did more than others.",
     "tracing-outcomes": "Asks whether success rates lean towards where this learner did better than expected.",
     "joint": "Weighs whole groups of learners: which of them together explain the steps of the synthetic log?",
-    "joint-linear": "Weighs all learners at once: whose presence moved shares, lengths, jumps and success rates?",
+    "joint-linear": "Weighs all learners at once: whose presence moved shares, lengths, jumps and, if any, outcomes?",
     "pairwise": "Compares how far the log suits this learner, and how far others, with logs of refits (as RMIA does).",
     "shadow": "Plays the custodian many times, with the learner and without, and asks which fits better.",
     "stacked": "Weighs the scores of all attacks together, as a classifier learned to on refits.",

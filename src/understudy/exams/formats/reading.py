@@ -28,6 +28,7 @@ from understudy.exams.formats.answer_list import (
     with_silent_learners,
 )
 from understudy.exams.formats.canvas_quiz import canvas_quiz
+from understudy.exams.formats.grouping import Grouping, refuse_groups
 from understudy.exams.formats.item_list import ItemList, read_items
 from understudy.exams.formats.moodle_quiz import moodle_quiz
 from understudy.exams.formats.quiz import Quiz
@@ -153,6 +154,8 @@ def read_responses(
     options: ResponseOptions = ResponseOptions(),  # noqa: B008 (frozen)
     *,
     keep_names: bool = False,
+    group: str | None = None,
+    groups: str | Sequence[str] = (),
     **settings: Any,
 ) -> Responses:
     """The responses in a file; their `origin` says how they were read.
@@ -160,22 +163,30 @@ def read_responses(
     The settings of `ResponseOptions` may be given as keywords. Format and layout are found from the content
     unless they are given. Learners who withdrew are removed before anything else. The items of a list or a log
     depend on the answers, unless `items` (a file, or the names) or `public_items` declares them. `keep_names` is
-    for the learners' own side: it keeps their names.
+    for the learners' own side: it keeps their names. `group` is the column of a sheet that says in which of the
+    declared `groups` a learner is ("A,B", or their names), for `compare_groups`.
     """
     options, path = settled(options, settings), Path(path)
+    grouping = Grouping.of(group, groups)
     if options.items is None:
-        return responses_in(path, options, None, keep_names)
+        return responses_in(path, options, None, keep_names, grouping)
     listed = (
         read_items(Path(options.items))
         if isinstance(options.items, Path | str)
         else ItemList(dict.fromkeys(options.items))
     )
-    return replace(responses_in(path, options, listed.points, keep_names), guesses=listed.guesses)
+    return replace(responses_in(path, options, listed.points, keep_names, grouping), guesses=listed.guesses)
 
 
-def responses_in(path: Path, options: ResponseOptions, listed: Items | None, keep_names: bool) -> Responses:
+def responses_in(
+    path: Path,
+    options: ResponseOptions,
+    listed: Items | None,
+    keep_names: bool,
+    grouping: Grouping | None = None,
+) -> Responses:
     """The responses in a file to `listed` items, each with the points that it gives at most if that is known."""
-    found = _read(path, options, listed, keep_names)
+    found = _read(path, options, listed, keep_names, grouping)
     if options.mark.points is not None:
         found = replace(found, origin=replace(found.origin, pass_share=str(options.mark)))
     if options.rows_are_learners:
@@ -185,7 +196,9 @@ def responses_in(path: Path, options: ResponseOptions, listed: Items | None, kee
     return found.declare() if options.public_items else found
 
 
-def _read(path: Path, options: ResponseOptions, items: Items | None, keep_names: bool) -> Responses:
+def _read(
+    path: Path, options: ResponseOptions, items: Items | None, keep_names: bool, grouping: Grouping | None
+) -> Responses:
     source = open_source(path)
     format, layout = options.format, options.layout
     if format is None:
@@ -198,17 +211,20 @@ def _read(path: Path, options: ResponseOptions, items: Items | None, keep_names:
     if format not in _TABLES:
         _refuse_layout(format, layout)
         _refuse_points(options, f"a log of format {format}")
+        refuse_groups(grouping, f"a log of format {format}")
         return _from_log(path, options, keep_names)
     refuse_sheet(options.sheet, format)
     table = _table(source, format, options.sheet, known=options.format is None)
     withdrawn = options.withdrawn()
     quiz = None if layout == "long" or options.learner is not None else _quiz(table.names)
     if quiz is not None:
+        refuse_groups(grouping, "the export of a quiz")
         layout, table = "wide", quiz.sheet(table, options.attempts)
     if layout is None:
         layout = "long" if looks_long(table.names, options.columns) else "wide"
     if layout == "long":
         _refuse_points(options, "a list with one row per answer")
+        refuse_groups(grouping, "a list with one row per answer")
         wanted = options.for_answers(withdrawn)
         found = read_long(table, wanted, options.attempts, keep_names=keep_names)
     else:
@@ -235,6 +251,7 @@ def _read(path: Path, options: ResponseOptions, items: Items | None, keep_names:
                 items,
                 keep_names=keep_names,
                 step=options.step,
+                grouping=grouping,
             )
         except DataError as error:
             raise with_suggestions(error, table, {"action": "item"}, options.mark) from None

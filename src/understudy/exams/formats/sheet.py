@@ -31,6 +31,7 @@ from understudy.exams.formats.cells import (
     holds_answers,
     n_steps,
 )
+from understudy.exams.formats.grouping import Grouping
 from understudy.exams.formats.sheet_header import Header, Heading, Items, read_header, refuse_answers
 from understudy.exams.responses import ExamOrigin, Points, Responses
 
@@ -145,14 +146,22 @@ def read_wide(
     *,
     keep_names: bool,
     step: float | None = None,
+    grouping: Grouping | None = None,
 ) -> Responses:
     """The responses in a sheet; those who withdrew are gone before a cell is looked at.
 
-    With a `step`, the points of items that have a maximum are kept, in steps.
+    With a `step`, the points of items that have a maximum are kept, in steps. With a `grouping`, learners are in its
+    declared groups, and its column is no item.
     """
     header = read_header(sheet.names, columns, sheet.file, items)
+    heading = None
+    if grouping is not None:
+        header, heading = grouping.apart(header, sheet.file)
     try:
-        return _read(sheet, header, withdrawn, mark, step, frozenset(items or ()), keep_names)
+        found, kept = _read(sheet, header, withdrawn, mark, step, frozenset(items or ()), keep_names)
+        if grouping is None or heading is None:
+            return found
+        return grouping.applied(found, sheet.read({"group": heading.position})["group"][kept], sheet.file)
     except DataError as error:
         error.fields["n_items"] = sum(item.numbered or item.maximum is not None for item in header.items)
         if error.code == _A_LIST or not _seems_long(sheet, header):
@@ -171,7 +180,8 @@ def _read(
     step: float | None,
     listed: frozenset[str],
     keep_names: bool,
-) -> Responses:
+) -> tuple[Responses, pl.Series]:
+    """The responses, and the positions of their rows in the sheet."""
     if not header.items:
         raise _no_items(sheet)
     _refuse_maxima(sheet, header, mark)
@@ -183,7 +193,7 @@ def _read(
     if header.learner is None and len(items) == 1 and any(heading.position == 0 for heading in dropped):
         _refuse_long(sheet, header)
     _refuse_same_names(items, sheet.file)
-    names, matrix, nobody = _settle_learners(rows, matrix, sheet, header.learner)
+    names, matrix, nobody, kept = _settle_learners(rows, matrix, sheet, header.learner)
     if not (matrix >= 0).any():
         raise _no_items(sheet)
     notes = [*sheet.notes, *rows.notes, *nobody]
@@ -208,7 +218,8 @@ def _read(
             Points() if item.maximum is None else Points(n_steps(item, step), step) for item in items
         )
     titles = tuple(item.title for item in items)
-    return Responses(matrix, titles, declared=True, origin=origin, points=points)
+    chosen = pl.int_range(len(rows.lines), eager=True) if rows.chosen is None else rows.chosen
+    return Responses(matrix, titles, declared=True, origin=origin, points=points), chosen.filter(kept)
 
 
 def _share_that_counts(items: Sequence[Heading], mark: PassMark) -> float | None:
@@ -321,13 +332,16 @@ class _Rows:
 
 def _settle_learners(
     rows: _Rows, matrix: NDArray[np.int8], sheet: Sheet, learner: Heading | None
-) -> tuple[pl.Series | None, NDArray[np.int8], list[str]]:
-    """The learners, once each, and their answers; rows with neither a name nor an answer are left out."""
+) -> tuple[pl.Series | None, NDArray[np.int8], list[str], pl.Series]:
+    """The learners, once each, their answers, notes, and which rows are kept.
+
+    Rows with neither a name nor an answer are left out.
+    """
     names, lines, notes = rows.learners, rows.lines, []
     # Without a column of names every row is a learner: whether there is one must not depend on the answers.
     nameless = np.zeros(len(lines), dtype=bool) if names is None else names.is_null().to_numpy()
+    kept = ~nameless
     if nameless.any():
-        kept = ~nameless
         kept[nameless] = (matrix[nameless] >= 0).any(axis=1)
         if n_empty := int((~kept).sum()):
             matrix, lines = matrix[kept], lines.filter(pl.Series(kept))
@@ -349,7 +363,7 @@ def _settle_learners(
                     code="not-one-row-each",
                     settings=("learner",),
                 )
-    return names, matrix, notes
+    return names, matrix, notes, pl.Series(kept)
 
 
 def _words(frame: pl.DataFrame) -> pl.DataFrame:

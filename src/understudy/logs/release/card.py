@@ -71,7 +71,7 @@ def card_content(
         "n_rows": synthetic.n_rows,
         "n_actions": n_occurring(synthetic),
         "guarantee": guarantee.to_json(),
-        "protection": protection(guarantee, generator.keeps_rows),
+        "protection": protection(guarantee, generator.keeps_rows, outcomes=synthetic.outcome is not None),
         "asked": asked,
         "declared_guarantee": declared,
         "accepted_risk": accepted_risk,
@@ -114,17 +114,23 @@ def what_it_is(synthetic: Interactions, keeps_rows: bool) -> str:
     return what
 
 
-def protection(guarantee: Guarantee, keeps_rows: bool) -> dict[str, Any]:
+def protection(guarantee: Guarantee, keeps_rows: bool, *, outcomes: bool = True) -> dict[str, Any]:
     """What the data protects and what it does not, in plain words."""
     if guarantee.formal:
         protects = [
-            "Each learner, up to the limits above: whether they were in the original log, what they did "
-            "and how it went.",
+            "Each learner, up to the limits above: whether they were in the original log, "
+            + ("what they did and how it went." if outcomes else "and what they did."),
             "This stays true for everything that is computed from this data.",
         ]
         lacks = [
-            "What is true of learners in general. If most fail at an action, the data shows it, and that says "
-            "something about every learner who tried it.",
+            "What is true of learners in general. "
+            + (
+                "If most fail at an action, the data shows it, and that says something about every learner who tried "
+                "it."
+                if outcomes
+                else "If most do one thing after another, the data shows it, and that says something about every "
+                "learner who did the first."
+            ),
             "Against other releases about the same learners. Their epsilons add up; the custodian keeps count.",
             "The number of learners, which is taken as public, and the names of actions, which were declared "
             "to be public or are shared by many learners.",
