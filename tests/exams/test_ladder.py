@@ -56,11 +56,38 @@ def test_names_are_text_and_the_picture_has_words_for_those_who_do_not_see_it():
     assert "prefers-color-scheme:dark" in svg
 
 
-def test_ticks_are_where_so_many_of_ten_solve_an_item():
-    """An item that half of the students solve stands below the tick of 5."""
-    made = make_difficulties((0.7, 2.0), mean=0.7, sd=1.4)
-    tick = re.search(r'x="([\d.]+)" y="[\d.]+" text-anchor="middle">5<', ladder_svg(made))
-    assert float(tick.group(1)) == pytest.approx(rows(ladder_svg(made))[0][2], abs=0.5)
+def places_of_ticks(svg):
+    return {
+        int(n): float(x) for x, n in re.findall(r'x="([\d.]+)" y="[\d.]+" text-anchor="middle">(\d)<', svg)
+    }
+
+
+@pytest.mark.parametrize("guess", [0.0, 0.25])
+def test_ticks_are_where_so_many_of_ten_stand_further_right(guess):
+    """Whatever guessing adds: half of the students are beyond the mean, one of ten 1.28 standard deviations above."""
+    svg = ladder_svg(make_difficulties((0.7, 0.7 + 1.4 * 1.2816), mean=0.7, sd=1.4, guess=guess, step=1))
+    dots = [x for _, _, x, _ in rows(svg)]
+    ticks = places_of_ticks(svg)
+    assert [ticks[5], ticks[1]] == pytest.approx(dots, abs=0.5)
+    assert "solved by so many" not in svg
+    assert ("guesses" in svg) == (guess > 0)
+
+
+def test_bars_are_whole_or_marked_as_cut():
+    whole = ladder_svg(make_difficulties((-5.4, 0.0, 1.0), (0.51, 0.3, 0.3)))
+    _, _, x, ends = rows(whole)[0]
+    assert x - ends[0] == pytest.approx(ends[1] - x, abs=0.2)
+    assert 'class="cut"' not in whole
+    assert "An arrow" not in whole
+    cut = ladder_svg(make_difficulties((-5.4, 0.0, 1.0), (0.51, 9.0, 0.3)))
+    assert cut.count('class="cut"') == 2
+    assert "An arrow marks a bar that goes on beyond the frame." in cut
+
+
+def test_without_errors_no_bar_is_promised():
+    svg = ladder_svg(make_difficulties(standard_error=None))
+    assert "no standard errors are stated" in svg
+    assert "95 %" not in svg
 
 
 def test_what_is_not_private_says_so_and_nothing_is_refused_to_the_teacher():
