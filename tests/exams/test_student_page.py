@@ -189,3 +189,15 @@ def test_the_page_is_for_the_released_items_and_pass_mark():
     assert "<h1>Die Aufgaben, eine nach der anderen</h1>" in student_page(
         make_difficulties(), strings=read_strings("de")
     )
+
+
+@pytest.mark.parametrize("language", ["en", "de"])
+def test_an_exam_with_points_speaks_of_points(language):
+    strings, made = read_strings(language), with_provenance(missing="counted as wrong")
+    points = replace(made, items=tuple(replace(item, credits=(0.0, 0.5, 0.0)) for item in made.items))
+    for given, shown, hidden in ((points, "points", "wrong"), (made, "wrong", "points")):
+        text = student_page(given, strings=strings)
+        assert f">{strings[f'rest_{shown}']}</button>" in text
+        assert f">{strings[f'rest_{hidden}']}</button>" not in text
+    assert f'class="rule">{strings["blanks_points"]}</p>' in student_page(points, strings=strings)
+    assert f'id="all-right">{strings["all_points"]}</button>' in student_page(points, strings=strings)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import math
+import re
 import shlex
 import signal
 import sys
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
     from understudy.core.files.origin import Origin
     from understudy.core.privacy.confirmation import Interrupted, Question
 
+# A setting of the library in a note.
+_SETTING = re.compile(r"`(\w+)`")
 # Settings of the library that the command line calls otherwise.
 OPTION_NAMES: dict[str, tuple[str, ...]] = {
     "out": ("-o", "--out"),
@@ -122,12 +125,17 @@ def tell(notes: Sequence[str], quiet: bool) -> None:
 
 def tell_reading(origin: Origin, options: Any, quiet: bool) -> None:
     """Notes on how a file was read, and the options that declare what was recognised by names."""
-    tell(origin.notes, quiet)
+    # Notes of the library name its settings, as errors do; here these are options.
+    tell([_SETTING.sub(lambda found: _option_in(found, options), note) for note in origin.notes], quiet)
     named = [
         f"{option_of(setting)} {shlex.quote(name)}" for setting, name in recognised(origin, options).items()
     ]
     if named:
         tell([f"Recognised; to declare it: {' '.join(named)}"], quiet)
+
+
+def _option_in(found: re.Match[str], options: Any) -> str:
+    return option_of(found[1]) if hasattr(options, found[1]) else found[0]
 
 
 def recognised(origin: Origin, options: Any) -> dict[str, str]:

@@ -237,6 +237,7 @@ def student_page(
         simulated=difficulties.provenance.get("simulated") is True,
         formal=guarantee.formal,
         blanks_are_wrong=blanks_are_wrong(difficulties),
+        points=difficulties.has_points,
         # A reason on a page whose difficulties need none would only confuse.
         accept_risk="" if guarantee.formal else accept_risk,
         policy=policy,

@@ -3,10 +3,11 @@
 import pytest
 
 from tests.support.workbook import workbook
+from understudy.cli.terminal import tell_reading
 from understudy.errors import DataError
 from understudy.exams.formats.canvas_quiz import canvas_quiz
 from understudy.exams.formats.moodle_quiz import moodle_quiz
-from understudy.exams.formats.reading import read_responses
+from understudy.exams.formats.reading import ResponseOptions, read_responses
 
 ENGLISH = [
     "Last name",
@@ -99,7 +100,9 @@ def test_grades_in_several_languages(read, people, word, average, kind):
     header = [*people, f"{word} 1 /5,00", f"{word} 2 /2,50", f"{word} 3 /2,50"]
     below = [average, *[""] * 6, "6,67", "3,33", "2,50", "0,83"]
     found = read(header, [*ATTEMPTS, below], kind)
-    assert found.items == (f"{word} 1", f"{word} 2", f"{word} 3")
+    assert found.items == ("Q. 1", "Q. 2", "Q. 3")
+    assert "learner" not in found.origin.columns
+    assert any(f"the learner is in '{people[2]}'" in note for note in found.origin.notes)
     assert found.correct.tolist() == [[1, 1, 0], [0, 1, -1], [-1, -1, -1]]
     assert found.declared
     assert found.origin.named
@@ -229,3 +232,13 @@ def test_cells_do_not_decide_what_an_item_is(read):
         read(header, rows_of(("ana", "5.00", "5.00", "Requires grading"), ("bo", "0.00", "0.00", "5.00")))
     assert caught.value.code == "not-an-answer"
     assert "Requires" not in str(caught.value)
+
+
+def test_the_command_line_names_the_option_of_attempts(read, capsys):
+    options = ResponseOptions()
+    found = read([*GERMAN, "F 1 /5,00", "F 2 /2,50", "F 3 /2,50"], ATTEMPTS)
+    tell_reading(found.origin, options, quiet=False)
+    told = capsys.readouterr().err
+    assert "--attempts chooses another" in told
+    assert "`" not in told
+    assert "Email address" not in told

@@ -38,7 +38,6 @@ def canvas_quiz(names: Sequence[str]) -> Quiz | None:
     notes = (f"{counted(without, 'question')} without points {'is' if without == 1 else 'are'} left out.",)
     return Quiz(
         "Canvas's Student Analysis",
-        "id",
         (folded.index("id"),),
         tuple(questions),
         attempt=attempt,

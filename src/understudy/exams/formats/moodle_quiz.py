@@ -14,7 +14,7 @@ from understudy.exams.formats.quiz import Question, Quiz
 
 # "Grade/10.00", "Bewertung/10,00", "Note/20,00": no number before the slash. With a space, as in "Q. 1 /5.00", or not.
 _GRADE = re.compile(r"^[^\d/]+/\s*\d+(?:[.,]\d+)?$")
-_QUESTION = re.compile(r"^[^\d/]{0,20}\d+\s*/\s*\d+[.,]\d+$")
+_QUESTION = re.compile(r"^[^\d/]{0,20}(?P<number>\d+)\s*/\s*(?P<maximum>\d+[.,]\d+)$")
 _NUMBERED = re.compile(r"^(?P<word>\D+?)\s*(?P<number>\d{1,4})$")
 _MAIL = ("mail", "correo", "courriel", "epost", "sähköposti", "почт")
 _RESPONSE = frozenset(
@@ -40,7 +40,7 @@ def moodle_quiz(names: Sequence[str]) -> Quiz | None:
     grade = next((at for at, name in enumerate(names) if _GRADE.match(name)), None)
     if grade is None or grade < 2:
         return None
-    questions = [Question(name, at) for at, name in enumerate(names) if at > grade and _QUESTION.match(name)]
+    questions = _grades(names, grade)
     kind = "Moodle's report of grades"
     if not questions:
         questions = _responses(names, grade)
@@ -51,8 +51,13 @@ def moodle_quiz(names: Sequence[str]) -> Quiz | None:
     learner = (mail[0],) if mail else (0, 1)
     # An average has its name in the first column, and no state, time or address.
     filled = tuple(range(1, grade))
-    named = "Email address" if mail else "Full name"
-    return Quiz(kind, named, learner, tuple(questions), filled, total=grade, unique=bool(mail))
+    return Quiz(kind, learner, tuple(questions), filled, total=grade, unique=bool(mail))
+
+
+def _grades(names: list[str], grade: int) -> list[Question]:
+    """The questions of a report of grades, called as in one of responses, whatever the language."""
+    found = [(at, _QUESTION.match(name)) for at, name in enumerate(names) if at > grade]
+    return [Question(f"Q. {match['number']} /{match['maximum']}", at) for at, match in found if match]
 
 
 def _responses(names: list[str], grade: int) -> list[Question]:

@@ -39,13 +39,12 @@ class Question:
 class Quiz:
     """The columns of a quiz report, by position.
 
-    `learner` are the columns that together name a learner, and `named` is what the sheet calls them. A row that has
+    `learner` are the columns that together name a learner; the first one of the sheet holds them. A row that has
     nothing in any of `filled` is no attempt, but an average below them. `attempt` numbers the attempts, `total` is what
     they reached. `unique` says whether no two learners have the same in `learner`, as is so for ids but not for names.
     """
 
     kind: str
-    named: str
     learner: tuple[int, ...]
     questions: tuple[Question, ...]
     filled: tuple[int, ...] = ()
@@ -75,7 +74,8 @@ class Quiz:
                 f"{counted(n_more, 'further attempt')} {'does' if n_more == 1 else 'do'} not count: the "
                 f"{attempt or DEFAULT_ATTEMPT} one of each learner does{which}."
             )
-        names = (self.named, *(question.title for question in self.questions))
+        named = " and ".join(table.names[at] for at in self.learner)
+        names = (named, *(question.title for question in self.questions))
         cells = frame.select("learner", *(f"q{question.position}" for question in self.questions))
         return FrameTable(table.file, names, cells, frame["line"], tuple(notes), table.guesses, table.place)
 

@@ -245,7 +245,7 @@ def _read(
         try:
             found = read_wide(
                 sheet,
-                options.columns,
+                options.columns if quiz is None else replace(options.columns, learner=table.names[0]),
                 withdrawn,
                 options.mark,
                 items,
@@ -256,6 +256,10 @@ def _read(
         except DataError as error:
             raise with_suggestions(error, table, {"action": "item"}, options.mark) from None
     origin = replace(found.origin, path=path, format=format, notes=(note, *found.origin.notes))
+    if quiz is not None:
+        # A note says which column it is; to declare it would be to read the file as any other sheet.
+        columns = {role: name for role, name in origin.columns.items() if role != "learner"}
+        origin = replace(origin, columns=columns)
     return replace(found, origin=origin, simulated=is_simulated(path))
 
 

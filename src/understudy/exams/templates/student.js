@@ -370,7 +370,7 @@
     byId("empty").hidden = complete || (entered > 0 && entered < items.length);
     byId("missing").hidden = entered === 0 || entered === items.length;
     byId("missing-text").textContent = fill(
-      strings.result_missing, { n: items.length - entered, total: items.length });
+      data.points ? strings.result_missing_points : strings.result_missing, { n: items.length - entered, total: items.length });
     for (const id of ["figures", "outstanding", "ladder-line", "ladder-summary"]) byId(id).hidden = !complete;
     // The last one explains the line.
     byId("legend").lastElementChild.hidden = !complete;
