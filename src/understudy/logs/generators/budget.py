@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import lru_cache
 from math import sqrt
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -91,6 +92,9 @@ def of_actions(shares: dict[str, float]) -> dict[str, float]:
 class Spending:
     """A budget of `rho`, of which each statistic takes its share once."""
 
+    exact: ClassVar[bool] = False
+    """Whether sums are released as they are."""
+
     def __init__(
         self, rho: float, noise: Noise, *, vocabulary: bool, shares: dict[str, float] = SHARES
     ) -> None:
@@ -131,6 +135,8 @@ class Spending:
 
 class Exact(Spending):
     """Spends nothing, and adds no noise: for baselines, about which nothing is proved."""
+
+    exact = True
 
     def __init__(self, shares: dict[str, float]) -> None:
         super().__init__(1.0, os_noise(), vocabulary=False, shares=shares)
