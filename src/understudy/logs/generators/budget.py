@@ -189,17 +189,25 @@ class Replay(Spending):
         return LearnerSums(csr_array(hstack(added)), np.concatenate(released))
 
 
-def choose_norm(sizes: Floats, learners: Floats, mass: float, n_columns: int, rho: float) -> float:
+def choose_norm(
+    sizes: Floats,
+    learners: Floats,
+    mass: float,
+    n_columns: int,
+    rho: float,
+    matters: float = CLIPPED_MATTERS,
+) -> float:
     """The clipping norm that balances what clipping loses with the noise it takes.
 
     `learners` (noisy) says how many learners have vectors of each size, `mass` what all entries sum
-    to. The loss is the share of the sizes beyond the norm; the noise is that of n_columns entries.
+    to. The loss is the share of the sizes beyond the norm, times how much that matters; the noise is that of n_columns
+    entries.
     """
     size = max(float((learners * sizes).sum()), 1e-9)
     norms = np.geomspace(max(1.0, sizes[0]), sizes[-1], 60)
     lost = (learners * np.maximum(sizes - norms[:, None], 0.0)).sum(axis=1) / size
     noise = 0.4 * n_columns * norms / sqrt(rho) / max(mass, 1.0)
-    return float(norms[np.argmin(CLIPPED_MATTERS * lost + noise)])
+    return float(norms[np.argmin(matters * lost + noise)])
 
 
 def slope_norm(n_learners: int, rho: float) -> float:

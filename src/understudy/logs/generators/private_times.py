@@ -12,7 +12,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import date, timedelta
 from functools import cached_property
-from math import log, sqrt
+from math import inf, log, sqrt
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,7 +28,7 @@ from understudy.logs.generators.private_sums import (
     one_of,
 )
 from understudy.logs.interactions import IntArray, Interactions, totals
-from understudy.logs.models.denoising import shrunk_shares, to_simplex
+from understudy.logs.models.denoising import averaged_counts, shrunk_shares, to_simplex
 from understudy.logs.models.sessions import (
     HOURS_OF_WEEK,
     Calendar,
@@ -41,6 +41,7 @@ from understudy.logs.models.times import (
     N_OCTAVES,
     N_PERSISTENCES,
     N_SESSION_CLASSES,
+    SESSION_SHARES,
     TimeModel,
     octave,
     persistence,
@@ -79,14 +80,16 @@ BINS_STAND_OUT, FEWEST_BINS, MOST_BINS = 2.0, 4, 60
 N_SPANS = 8
 # Norms are at most this; their logarithms have about this spread, around what was asked for.
 LARGEST_NORM, NORM_SPREAD = 2.0**15, 1.0
+# Clipping moves this much of what it takes: learners with many rows keep other hours and gaps than others, but not much.
+CLIPPED_MATTERS = 0.1
 # A learner's entries lie on about so many cells: what they sum to is their norm times the root of it.
 USUAL_CELLS = 6.0
-# The norm at which an exact sum has a step of 1.
-EXACT_NORM = float(RESOLUTION)
 # A learner's pace counts in full from so many pairs of gaps on, and is cut at this product of scores.
 FULL_PACE, MOST_PRODUCT = 20.0, 2.0
 # Gaps are usually about half a minute, give or take a factor of four.
 USUAL_GAP, USUAL_GAP_SPREAD = 30e6, 1.4
+# Noise of so little of the total is none; an hour has at least this share of an even one before anything is seen.
+NO_NOISE, LEAST_GUESS = 1e-4, 1e-3
 # Steps of a kind pause as often as others, unless so many standard deviations of the noise say otherwise.
 ODDS_DOUBT, MOST_ODDS = 4.0, 8.0
 
@@ -134,9 +137,12 @@ class TimeStatistics:
         length = np.sqrt(totals(learner, count**2, self.log.n_learners))
         return bounded_sum(np.log(np.maximum(length, 1.0)) / log(LARGEST_NORM), 1.0)
 
-    def counts(self, entries: Entries, norm: float) -> Total:
-        """Sum of learners' counts, those of each scaled down to this norm."""
+    def counts(self, entries: Entries, norm: float | None) -> Total:
+        """Sum of learners' counts, those of each scaled down to this norm; without one, as they are."""
         learner, column, count, n_columns = entries
+        if norm is None:
+            sums = totals(column, count, n_columns).astype(np.int64)
+            return Total(sums, inf, 1.0, (learner, column, count))
         return clipped_counts(learner, column, count, (self.log.n_learners, n_columns), norm)
 
     @cached_property
@@ -232,7 +238,8 @@ def fit_times(log: Interactions, spending: Spending, n_learners: int) -> tuple[T
     """The model of a log's times, of sums that `spending` releases; and a sentence on its term where that was found."""
     assert log.term is not None
     term, note = (log.term, "") if log.term.declared else found_term(log, log.term, spending)
-    calendar = Calendar.of(term, most_bins(n_learners, spending.rho_of("times stops")))
+    n_bins = MOST_BINS if spending.exact else most_bins(n_learners, spending.rho_of("times stops"))
+    calendar = Calendar.of(term, n_bins)
     return _Fit(log, calendar, spending, n_learners).model(), note
 
 
@@ -278,7 +285,7 @@ class _Fit:
         n_pauses = len(self.calendar.pause_edges) - 1
         return TimeModel(
             self.calendar,
-            _session_laws(sessions),
+            session_laws(sessions),
             span_laws(starts, stops, spans, self.calendar, self.n_learners),
             session_rows,
             signal,
@@ -289,21 +296,23 @@ class _Fit:
             _own_pace(pace),
         )
 
-    def _norms(self, sums: TimeStatistics, counted: dict[str, Entries]) -> dict[str, float]:
+    def _norms(self, sums: TimeStatistics, counted: dict[str, Entries]) -> dict[str, float | None]:
         """Where learners' counts are clipped, by noisy mean logarithms of their norms."""
         noisy = self.spending.spend("times norms", *(sums.log_norm(each) for each in counted.values()))
         if self.spending.exact:
-            return dict.fromkeys(counted, EXACT_NORM)
+            return dict.fromkeys(counted)
         n = self.n_learners
         place = np.linspace(-3.0, 3.0, 61)
         weight = np.exp(-0.5 * place**2)
-        norms = {}
+        norms: dict[str, float | None] = {}
         for (name, (_, _, _, n_columns)), each in zip(counted.items(), noisy, strict=True):
             mean = float(np.clip(each.values[0] / n, 0.0, 0.8)) * log(LARGEST_NORM)
             sizes = np.maximum(np.exp(mean + NORM_SPREAD * place), 1.0)
             learners = n * weight / weight.sum()
             mass = float(learners @ sizes) * sqrt(USUAL_CELLS)
-            norms[name] = choose_norm(sizes, learners, mass, n_columns, self.spending.rho_of(name))
+            norms[name] = choose_norm(
+                sizes, learners, mass, n_columns, self.spending.rho_of(name), CLIPPED_MATTERS
+            )
         return norms
 
 
@@ -319,16 +328,52 @@ def _own_pace(noisy: Noisy) -> float:
     return float(np.clip(product / max(weight, 2.0 * noise, 1e-9), 0.0, 0.95))
 
 
-def _session_laws(noisy: Noisy) -> Floats:
-    """Per octave of rows: how many sessions learners have, drawn to what all learners have."""
+def session_laws(noisy: Noisy) -> Floats:
+    """Per octave of rows: how many sessions learners have, as expected around two guesses.
+
+    One is a normal law of the logarithm of sessions as a share of that of rows, whose mean follows a line through the
+    octaves; the other is what learners of neighbouring octaves have.
+    """
     table = noisy.values.reshape(N_OCTAVES, N_SESSION_CLASSES)
-    # A learner with one row has one session, which says nothing about others.
-    together = table[1:].sum(axis=0)
-    even = np.full(N_SESSION_CLASSES, 1.0 / N_SESSION_CLASSES)
     sigma = float(np.max(noisy.sigma))
-    pooled, _ = shrunk_shares(together, sigma * sqrt(N_OCTAVES - 1), float(together.sum()), even)
-    laws = [shrunk_shares(row, sigma, float(row.sum()), pooled)[0] for row in table]
-    return np.array(laws)
+    learners = table.sum(axis=1)
+    if sigma * table.size < NO_NOISE * max(float(learners.sum()), 1.0):
+        return np.maximum(table, 1e-12) / np.maximum(table, 1e-12).sum(axis=1, keepdims=True)
+    normal_law = _normal_session_laws(table, learners, sigma)
+    laws = np.empty(table.shape)
+    for each, row in enumerate(table):
+        rows = max(float(learners[each]), 1.0)
+        near = table[max(each - 1, 1) : each + 2].sum(axis=0)
+        law, _ = shrunk_shares(near, sigma * sqrt(3.0), float(near.sum()), normal_law[each])
+        guesses = [rows * normal_law[each], rows * np.maximum(law, normal_law[each] / 10.0)]
+        laws[each] = averaged_counts(row, sigma, guesses)
+    # A learner with one row has one session.
+    laws[0] = np.eye(N_SESSION_CLASSES)[0]
+    return laws / laws.sum(axis=1, keepdims=True)
+
+
+def _normal_session_laws(table: Floats, learners: Floats, sigma: float) -> Floats:
+    """The first guess: a line by least squares, each noisy count a weight; sums of them have no bias.
+
+    One session is a share of up to half of the first class.
+    """
+    upper = np.concatenate([[SESSION_SHARES[0] / 2.0], SESSION_SHARES, [1.0]])
+    middle = np.concatenate([[0.0], (upper[:-1] + upper[1:]) / 2.0])
+    # Octaves with few learners are noise; one row says nothing.
+    noise = 2.0 * sigma * sqrt(N_SESSION_CLASSES)
+    believed = np.maximum(learners, 0.0) ** 2 / (learners**2 + noise**2)
+    believed[0] = 0.0
+    counts, place = believed[:, None] * table, np.arange(N_OCTAVES, dtype=np.float64)[:, None]
+    total = max(float(counts.sum()), 1.0)
+    centre = float((counts * place).sum()) / total
+    level = float((counts * middle).sum()) / total
+    width = max(float((counts * (place - centre) ** 2).sum()), total / 4.0)
+    line = level + float((counts * (place - centre) * (middle - level)).sum()) / width * (place - centre)
+    line = np.clip(line, 0.0, 1.0)
+    variance = float((counts * (middle - line) ** 2).sum()) / total
+    below = normal.cdf(upper[None, :-1], line, sqrt(min(max(variance, 0.003), 0.1)))
+    laws: Floats = np.diff(below, prepend=0.0, append=1.0, axis=1) + 1e-6
+    return laws / laws.sum(axis=1, keepdims=True)
 
 
 def span_laws(starts: Noisy, stops: Noisy, spans: Noisy, calendar: Calendar, n_learners: int) -> Floats:
@@ -406,12 +451,29 @@ def _lognormal(counts: Floats, calendar: Calendar) -> Floats:
 
 
 def hour_law(noisy: Noisy) -> Floats:
-    """Shares of hours of the week, drawn to the product of days and hours of the day, and these to even ones."""
+    """Shares of hours of the week, as expected around days times hours of the day.
+
+    One guess has one law of hours for all days, another has one for working days and one for weekends.
+    """
     table, sigma = noisy.values.reshape(7, 24), float(np.max(noisy.sigma))
-    total = float(table.sum())
-    day, _ = shrunk_shares(table.sum(axis=1), sigma * sqrt(24.0), total, np.full(7, 1.0 / 7))
-    hour, _ = shrunk_shares(table.sum(axis=0), sigma * sqrt(7.0), total, np.full(24, 1.0 / 24))
-    return _shares(noisy, np.outer(day, hour).ravel())[0]
+    total = max(float(table.sum()), 1.0)
+    if sigma * table.size < NO_NOISE * total:
+        return np.maximum(noisy.values, 0.0) / max(float(np.maximum(noisy.values, 0.0).sum()), 1e-9)
+    guesses = []
+    for parts in (((0, 7),), ((0, 5), (5, 7))):
+        guess = np.full(table.shape, LEAST_GUESS * total / table.size)
+        for first, last in parts:
+            days = table[first:last]
+            rows = max(float(days.sum()), 1.0)
+            hour, _ = shrunk_shares(
+                days.sum(axis=0), sigma * sqrt(last - first), rows, np.full(24, 1.0 / 24)
+            )
+            even = np.full(last - first, 1.0 / (last - first))
+            day, _ = shrunk_shares(days.sum(axis=1), sigma * sqrt(24.0), rows, even)
+            guess[first:last] += rows * np.outer(day, hour)
+        guesses.append(guess.ravel())
+    counts = averaged_counts(noisy.values, sigma, guesses)
+    return counts / counts.sum()
 
 
 # ---- The days of a term that are not declared

@@ -35,8 +35,9 @@ N_SESSION_CLASSES = len(SESSION_SHARES) + 2
 # Learners with one session, with 2 to 4, and with more differ in when they stop.
 FEW_SESSIONS = 4
 N_PERSISTENCES = 3
-# Weights of hours, pauses and ends of sessions are calibrated in so many rounds, each taking back this much.
-N_ROUNDS, PACE = 6, 0.7
+# Weights of hours, pauses and ends of sessions are calibrated in rounds, each taking back this much of what is off: less
+# and less, so that the chance of single draws averages out.
+PACES = (1.0, 0.8, 0.6, 0.45, 0.35, 0.3, 0.25)
 # An hour, a class of pauses or of sessions with so few rows is left as it is.
 FEW_ROWS = 3.0
 # A weight moves by no more than this factor in a round.
@@ -104,8 +105,8 @@ class TimeModel:
         of pauses and of ends of sessions are moved until what is drawn onto these walks has the model's shares.
         """
         weights = _Weights.of(self)
-        for _ in range(N_ROUNDS):
-            weights = weights.closer(self, walks, self._drawn(weights, walks, rng))
+        for pace in PACES:
+            weights = weights.closer(self, walks, self._drawn(weights, walks, rng), pace)
         return self._drawn(weights, walks, rng)
 
     def _drawn(self, weights: _Weights, walks: Interactions, rng: np.random.Generator) -> NDArray[np.int64]:
@@ -133,6 +134,9 @@ class TimeModel:
             calendar.pause_edges,
             rng.standard_normal(walks.n_learners),
             self.own_pace,
+            spread(int(n_sessions.sum()), rng),
+            self.hours,
+            int(calendar.hour_of_week(np.array([calendar.midnight]))[0]),
         )
         return time
 
@@ -154,7 +158,7 @@ class _Weights:
         hour = calendar.hour_of_week(calendar.midnight + HOUR * np.arange(24 * calendar.n_days))
         return self.hours[hour]
 
-    def closer(self, model: TimeModel, walks: Interactions, time: NDArray[np.int64]) -> _Weights:
+    def closer(self, model: TimeModel, walks: Interactions, time: NDArray[np.int64], pace: float) -> _Weights:
         """Weights that bring hours, pauses and rows of sessions closer to the model's."""
         drawn = Timeline(replace(walks, time=time.astype("datetime64[us]")), model.calendar)
         calendar = model.calendar
@@ -165,9 +169,9 @@ class _Weights:
         law = ended.sum() * model.session_rows
         step = np.log(_ratio(_hazards(law), _hazards(ended), ended))
         return _Weights(
-            self.hours * _ratio(model.hours * hours.sum(), hours, hours) ** PACE,
-            self.pauses * _ratio(model.pauses * pauses.sum(), pauses, pauses) ** PACE,
-            np.clip(self.end_odds + PACE * model.session_signal * step, -4.0, 4.0),
+            self.hours * _ratio(model.hours * hours.sum(), hours, hours) ** pace,
+            self.pauses * _ratio(model.pauses * pauses.sum(), pauses, pauses) ** pace,
+            np.clip(self.end_odds + pace * model.session_signal * step, -4.0, 4.0),
         )
 
 
@@ -213,10 +217,10 @@ def draw_sessions(law: Floats, lengths: IntArray, rng: np.random.Generator) -> N
         place = np.searchsorted(_cumulative(law[each]), spread(len(here), rng), side="right")
         place = np.minimum(place, N_SESSION_CLASSES - 1)
         rows = lengths[here].astype(np.float64)
-        # Whole numbers whose class this is, one as likely as the other; the nearest where there are none.
+        # Whole numbers whose class this is, fewer likelier than more; the nearest where there are none.
         low = np.floor(rows ** edges[place] + 1e-9).astype(np.int64) + 1
         high = np.floor(rows ** edges[place + 1] + 1e-9).astype(np.int64)
-        drawn = low + np.floor(rng.random(len(here)) * np.maximum(high - low + 1, 1)).astype(np.int64)
+        drawn = np.floor(low * (np.maximum(high + 1, low + 1) / low) ** rng.random(len(here))).astype(np.int64)
         n_sessions[here] = np.where(place == 0, 1, np.clip(drawn, 2, None))
     return np.minimum(n_sessions, np.maximum(lengths, 1))
 
@@ -252,12 +256,18 @@ def _draw_times(  # type: ignore[no-untyped-def]
     pause_edges,
     pace,
     own_pace,
+    levels,
+    wanted,
+    first_hour,
 ):
     """Times of all rows, learner by learner."""
     midnight, start, end, resolution, limit = clock[0], clock[1], clock[2], clock[3], clock[4]
     time = np.empty(offsets[-1], dtype=np.int64)
     own, rest = sqrt(own_pace), sqrt(1.0 - own_pace)
     bin_width = bin_days * DAY
+    n_placed = 0
+    visits = np.zeros(HOURS_OF_WEEK)
+    hours = (warped, wanted, visits, first_hour)
     for i in range(len(offsets) - 1):
         first, last = offsets[i], offsets[i + 1]
         n = n_sessions[i]
@@ -283,11 +293,13 @@ def _draw_times(  # type: ignore[no-untyped-def]
         stop_high = min(midnight + (stop_bin[i] + 1) * bin_width, end + 1)
         _place(
             rng, n, length, low, high, stop_low, stop_high, start, end, midnight, limit, resolution,
-            warped, pauses, pause_edges, at,
+            hours, pauses, pause_edges, levels[n_placed : n_placed + n], at,
         )  # fmt: skip
+        n_placed += n
         for session in range(n):
             for row in range(begin[session], begin[session + 1]):
                 time[row] = min(at[session] + time[row], end)
+                visits[((time[row] - midnight) // HOUR + first_hour) % HOURS_OF_WEEK] += 1
     return time
 
 
@@ -339,25 +351,40 @@ def _warp(time, midnight, warped):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def _moment(rng, low, high, midnight, resolution, warped):  # type: ignore[no-untyped-def]
-    """A time from low on and before high, by the weights of hours, in multiples of the resolution."""
+def _at_level(level, low, high, midnight, resolution, warped):  # type: ignore[no-untyped-def]
+    """The time at this level (0 to 1) from low on and before high, by the weights of hours, as it is written."""
     least = -(-low // resolution) * resolution
     if high <= low:
         return least
     from_weight, to_weight = _warp(low, midnight, warped), _warp(high, midnight, warped)
-    weight = from_weight + rng.random() * (to_weight - from_weight)
+    weight = from_weight + level * (to_weight - from_weight)
     hour = min(max(np.searchsorted(warped, weight, side="right") - 1, 0), len(warped) - 2)
     width = warped[hour + 1] - warped[hour]
-    share = (weight - warped[hour]) / width if width > 0 else rng.random()
+    share = (weight - warped[hour]) / width if width > 0 else level
     time = int((hour + min(max(share, 0.0), 1.0)) * HOUR) + midnight
     time = min(max(time, low), high - 1) // resolution * resolution
     return max(time, least)
 
 
 @njit(cache=True, nogil=True)
+def _moment(rng, level, low, high, midnight, resolution, hours):  # type: ignore[no-untyped-def]
+    """A time from low on and before high by the weights of hours: of two, the one whose hour has fewer rows so far
+    beside its share, so that a log comes closer to its model than chance alone would bring it."""
+    warped, wanted, visits, first_hour = hours
+    time = _at_level(level, low, high, midnight, resolution, warped)
+    other = _at_level(rng.random(), low, high, midnight, resolution, warped)
+    here = ((time - midnight) // HOUR + first_hour) % HOURS_OF_WEEK
+    there = ((other - midnight) // HOUR + first_hour) % HOURS_OF_WEEK
+    # Hours whose share is tiny are as full as any.
+    if (visits[there] + 1.0) * (wanted[here] + 1e-6) < (visits[here] + 1.0) * (wanted[there] + 1e-6):
+        return other
+    return time
+
+
+@njit(cache=True, nogil=True)
 def _place(  # type: ignore[no-untyped-def]
     rng, n, length, low, high, stop_low, stop_high, start, end, midnight, limit, resolution,
-    warped, pauses, pause_edges, at,
+    hours, pauses, pause_edges, levels, at,
 ):  # fmt: skip
     """When each of n sessions begins.
 
@@ -366,7 +393,7 @@ def _place(  # type: ignore[no-untyped-def]
     """
     shortest = (limit // resolution + 1) * resolution
     busy = np.sum(length) + (n - 1) * shortest
-    at[0] = _moment(rng, low, max(min(high, end - busy + 1), low + 1), midnight, resolution, warped)
+    at[0] = _moment(rng, levels[0], low, max(min(high, end - busy + 1), low + 1), midnight, resolution, hours)
     at[0] = max(min(at[0], end), start)
     if n == 1:
         return
@@ -374,7 +401,7 @@ def _place(  # type: ignore[no-untyped-def]
     final = end
     if beyond:
         least = max(stop_low, at[0] + busy - length[n - 1])
-        final = _moment(rng, least, min(stop_high, end - length[n - 1] + 1), midnight, resolution, warped)
+        final = _moment(rng, levels[n - 1], least, min(stop_high, end - length[n - 1] + 1), midnight, resolution, hours)
     # Pauses beyond the shortest.
     best, pause, tried = np.inf, np.empty(n - 1), np.empty(n - 1)
     room = (final if beyond else stop_high - 1 - length[n - 1]) - at[0] - (busy - length[n - 1])
@@ -430,7 +457,7 @@ def _place(  # type: ignore[no-untyped-def]
             if j < n - 1:
                 move = min(move, max(MOVED_SHARE * pause[j], 0.1 * move))
             most = min(time + move, (final - needed) if beyond else float(stop_high - 1 - needed - length[n - 1]))
-            time = _moment(rng, max(int(time - move), least), int(most) + 1, midnight, resolution, warped)
+            time = _moment(rng, levels[j], max(int(time - move), least), int(most) + 1, midnight, resolution, hours)
         time = time // resolution * resolution
         at[j] = max(time, -(-least // resolution) * resolution)
     # What does not fit in the term is moved together at its end.
