@@ -17,7 +17,6 @@ from math import inf, log, sqrt
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtri
-from scipy.stats import norm as normal
 
 from understudy.logs.generators.budget import Noisy, Spending, choose_norm
 from understudy.logs.generators.private_sums import (
@@ -28,7 +27,7 @@ from understudy.logs.generators.private_sums import (
     one_of,
 )
 from understudy.logs.interactions import IntArray, Interactions, totals
-from understudy.logs.models.denoising import averaged_counts, shrunk_shares, to_simplex
+from understudy.logs.models.denoising import shrunk_shares
 from understudy.logs.models.sessions import (
     HOURS_OF_WEEK,
     Calendar,
@@ -37,11 +36,18 @@ from understudy.logs.models.sessions import (
     n_step_kinds,
     step_kinds,
 )
+from understudy.logs.models.time_laws import (
+    N_SPANS,
+    gap_laws,
+    hour_law,
+    session_laws,
+    span_class,
+    span_laws,
+)
 from understudy.logs.models.times import (
     N_OCTAVES,
     N_PERSISTENCES,
     N_SESSION_CLASSES,
-    SESSION_SHARES,
     TimeModel,
     octave,
     persistence,
@@ -76,22 +82,14 @@ YEARS_STAND_OUT, MONTHS_STAND_OUT = 4.0, 3.0
 WINDOWS = (1, 2, 4, 8, 16)
 # Bins for starts and stops: as many as leave each this many standard deviations of the noise on average, within limits.
 BINS_STAND_OUT, FEWEST_BINS, MOST_BINS = 2.0, 4, 60
-# Spans in bins: 0, 1, 2, 3 to 4, 5 to 8, ...
-N_SPANS = 8
 # Norms are at most this; their logarithms have about this spread, around what was asked for.
 LARGEST_NORM, NORM_SPREAD = 2.0**15, 1.0
-# Clipping moves this much of what it takes: learners with many rows keep other hours and gaps than others, but not much.
+# Clipping moves this much of what it takes: learners with many rows differ little from others in hours and gaps.
 CLIPPED_MATTERS = 0.1
 # A learner's entries lie on about so many cells: what they sum to is their norm times the root of it.
 USUAL_CELLS = 6.0
 # A learner's pace counts in full from so many pairs of gaps on, and is cut at this product of scores.
 FULL_PACE, MOST_PRODUCT = 20.0, 2.0
-# Gaps are usually about half a minute, give or take a factor of four.
-USUAL_GAP, USUAL_GAP_SPREAD = 30e6, 1.4
-# Noise of so little of the total is none; an hour has at least this share of an even one before anything is seen.
-NO_NOISE, LEAST_GUESS = 1e-4, 1e-3
-# Steps of a kind pause as often as others, unless so many standard deviations of the noise say otherwise.
-ODDS_DOUBT, MOST_ODDS = 4.0, 8.0
 
 
 def time_shares(log: Interactions) -> dict[str, float]:
@@ -163,9 +161,7 @@ class TimeStatistics:
     @cached_property
     def hours(self) -> Entries:
         """Rows by hour of the week."""
-        return self._counted(
-            self.log.learner, self.calendar.hour_of_week(self.timeline.time), HOURS_OF_WEEK
-        )
+        return self._counted(self.log.learner, self.calendar.hour_of_week(self.timeline.time), HOURS_OF_WEEK)
 
     @cached_property
     def pauses(self) -> Entries:
@@ -221,12 +217,6 @@ class TimeStatistics:
 Entries = tuple[IntArray, IntArray, Floats, int]
 
 
-def span_class(n_bins: IntArray) -> IntArray:
-    """0, 1, 2, 3 to 4, 5 to 8, ... bins."""
-    place: IntArray = np.where(n_bins < 1, 0, 1 + np.ceil(np.log2(np.maximum(n_bins, 1)))).astype(np.int64)
-    return np.minimum(place, N_SPANS - 1)
-
-
 def _scores(laws: Floats) -> Floats:
     """The normal score in the middle of each class of gaps, by kind."""
     upper = np.cumsum(laws, axis=1)
@@ -277,7 +267,7 @@ class _Fit:
         (rows,) = spend("times session rows", sums.counts(sums.session_rows, norms["times session rows"]))
         (hours,) = spend("times hours", sums.counts(sums.hours, norms["times hours"]))
         (pauses,) = spend("times pauses", sums.counts(sums.pauses, norms["times pauses"]))
-        laws, odds = gap_laws(gaps, self.calendar, n_step_kinds(self.log))
+        laws, odds = gap_laws(*_plain(gaps), self.calendar, n_step_kinds(self.log))
         (pace,) = spend("times pace", sums.pace(laws))
         # Few rows are likelier than many.
         shrinking = 0.6 ** np.arange(N_OCTAVES)
@@ -285,14 +275,14 @@ class _Fit:
         n_pauses = len(self.calendar.pause_edges) - 1
         return TimeModel(
             self.calendar,
-            session_laws(sessions),
-            span_laws(starts, stops, spans, self.calendar, self.n_learners),
+            session_laws(*_plain(sessions)),
+            span_laws(_plain(starts), _plain(stops), _plain(spans), self.calendar, self.n_learners),
             session_rows,
             signal,
             _shares(pauses, np.full(n_pauses, 1.0 / n_pauses))[0],
             odds,
             laws,
-            hour_law(hours),
+            hour_law(*_plain(hours)),
             _own_pace(pace),
         )
 
@@ -316,6 +306,11 @@ class _Fit:
         return norms
 
 
+def _plain(noisy: Noisy) -> tuple[Floats, float]:
+    """Noisy counts, and the standard deviation that all of them share."""
+    return noisy.values, float(np.max(noisy.sigma))
+
+
 def _shares(noisy: Noisy, prior: Floats) -> tuple[Floats, float]:
     """Shares of noisy counts, drawn to a guess as far as they are noise; and how much is signal."""
     return shrunk_shares(noisy.values, noisy.sigma, float(noisy.values.sum()), prior)
@@ -323,157 +318,8 @@ def _shares(noisy: Noisy, prior: Floats) -> tuple[Floats, float]:
 
 def _own_pace(noisy: Noisy) -> float:
     """How alike the gaps of a learner are; not at all where the noise hides it."""
-    product, weight = noisy.values
-    noise = float(np.max(noisy.sigma))
+    (product, weight), noise = _plain(noisy)
     return float(np.clip(product / max(weight, 2.0 * noise, 1e-9), 0.0, 0.95))
-
-
-def session_laws(noisy: Noisy) -> Floats:
-    """Per octave of rows: how many sessions learners have, as expected around two guesses.
-
-    One is a normal law of the logarithm of sessions as a share of that of rows, whose mean follows a line through the
-    octaves; the other is what learners of neighbouring octaves have.
-    """
-    table = noisy.values.reshape(N_OCTAVES, N_SESSION_CLASSES)
-    sigma = float(np.max(noisy.sigma))
-    learners = table.sum(axis=1)
-    if sigma * table.size < NO_NOISE * max(float(learners.sum()), 1.0):
-        return np.maximum(table, 1e-12) / np.maximum(table, 1e-12).sum(axis=1, keepdims=True)
-    normal_law = _normal_session_laws(table, learners, sigma)
-    laws = np.empty(table.shape)
-    for each, row in enumerate(table):
-        rows = max(float(learners[each]), 1.0)
-        near = table[max(each - 1, 1) : each + 2].sum(axis=0)
-        law, _ = shrunk_shares(near, sigma * sqrt(3.0), float(near.sum()), normal_law[each])
-        guesses = [rows * normal_law[each], rows * np.maximum(law, normal_law[each] / 10.0)]
-        laws[each] = averaged_counts(row, sigma, guesses)
-    # A learner with one row has one session.
-    laws[0] = np.eye(N_SESSION_CLASSES)[0]
-    return laws / laws.sum(axis=1, keepdims=True)
-
-
-def _normal_session_laws(table: Floats, learners: Floats, sigma: float) -> Floats:
-    """The first guess: a line by least squares, each noisy count a weight; sums of them have no bias.
-
-    One session is a share of up to half of the first class.
-    """
-    upper = np.concatenate([[SESSION_SHARES[0] / 2.0], SESSION_SHARES, [1.0]])
-    middle = np.concatenate([[0.0], (upper[:-1] + upper[1:]) / 2.0])
-    # Octaves with few learners are noise; one row says nothing.
-    noise = 2.0 * sigma * sqrt(N_SESSION_CLASSES)
-    believed = np.maximum(learners, 0.0) ** 2 / (learners**2 + noise**2)
-    believed[0] = 0.0
-    counts, place = believed[:, None] * table, np.arange(N_OCTAVES, dtype=np.float64)[:, None]
-    total = max(float(counts.sum()), 1.0)
-    centre = float((counts * place).sum()) / total
-    level = float((counts * middle).sum()) / total
-    width = max(float((counts * (place - centre) ** 2).sum()), total / 4.0)
-    line = level + float((counts * (place - centre) * (middle - level)).sum()) / width * (place - centre)
-    line = np.clip(line, 0.0, 1.0)
-    variance = float((counts * (middle - line) ** 2).sum()) / total
-    below = normal.cdf(upper[None, :-1], line, sqrt(min(max(variance, 0.003), 0.1)))
-    laws: Floats = np.diff(below, prepend=0.0, append=1.0, axis=1) + 1e-6
-    return laws / laws.sum(axis=1, keepdims=True)
-
-
-def span_laws(starts: Noisy, stops: Noisy, spans: Noisy, calendar: Calendar, n_learners: int) -> Floats:
-    """Per persistence: the chance of each bin to start in and to stop in, by noisy numbers of starts, stops and spans.
-
-    It is the table with these margins that is closest to an even one among starts that are not after their stops.
-    """
-    n = calendar.n_bins
-    place = np.arange(n)
-    days = np.minimum(calendar.bin_days, calendar.n_days - calendar.bin_days * place).astype(np.float64)
-    start, _ = shrunk_shares(starts.values, starts.sigma, n_learners, days / days.sum())
-    stop = _by_class(stops, n, days / days.sum())
-    span = _by_class(spans, N_SPANS, np.full(N_SPANS, 1.0 / N_SPANS))
-    apart = place[None, :] - place[:, None]
-    table = np.repeat(np.outer(days, days)[None] * (apart >= 0), N_PERSISTENCES, axis=0)
-    # One session begins and ends in one bin, but for those that go on past midnight.
-    table[0] *= apart == 0
-    of = span_class(np.maximum(apart, 0))
-    for _ in range(100):
-        for each in range(1, N_PERSISTENCES):
-            found = np.bincount(of.ravel(), table[each].ravel(), N_SPANS)
-            table[each] *= np.where(found > 1e-12, span[each] / np.maximum(found, 1e-12), 0.0)[of]
-        table *= (start / np.maximum(table.sum(axis=(0, 2)), 1e-12))[None, :, None]
-        table *= (stop / np.maximum(table.sum(axis=1), 1e-12))[:, None, :]
-    table += 1e-9 * (apart >= 0)
-    table[0] *= apart == 0
-    laws: Floats = table / table.sum(axis=(1, 2), keepdims=True)
-    return laws
-
-
-def _by_class(noisy: Noisy, n_columns: int, prior: Floats) -> Floats:
-    """A noisy table of learners by persistence and something else, each row drawn to that of all; it sums to 1."""
-    table = noisy.values.reshape(N_PERSISTENCES, n_columns)
-    sigma = float(np.max(noisy.sigma))
-    together = table.sum(axis=0)
-    pooled, _ = shrunk_shares(together, sigma * sqrt(N_PERSISTENCES), float(together.sum()), prior)
-    weight = to_simplex(table.sum(axis=1), 1.0 if together.sum() <= 0 else float(together.sum()))
-    laws = np.array([shrunk_shares(row, sigma, max(float(row.sum()), 1.0), pooled)[0] for row in table])
-    shares: Floats = laws * (np.maximum(weight, 1e-6) / np.maximum(weight, 1e-6).sum())[:, None] + 1e-9
-    return shares
-
-
-def gap_laws(noisy: Noisy, calendar: Calendar, n_kinds: int) -> tuple[Floats, Floats]:
-    """The law of gaps of each kind of step, and how much likelier than others each is to come after a pause.
-
-    A kind's law is drawn to that of all kinds, and this one to a normal law of logarithms, as far as they are noise.
-    """
-    n_classes = len(calendar.gap_edges) - 1
-    table = noisy.values.reshape(n_kinds, n_classes + 1)
-    sigma = float(np.max(noisy.sigma))
-    within = table[:, :n_classes]
-    together = within.sum(axis=0)
-    guess = _lognormal(to_simplex(together, max(float(together.sum()), 1.0)), calendar)
-    pooled, _ = shrunk_shares(together, sigma * sqrt(n_kinds), float(together.sum()), guess)
-    laws = np.array([shrunk_shares(row, sigma, float(row.sum()), pooled)[0] for row in within])
-    steps, pauses = np.maximum(table.sum(axis=1), 0.0), np.maximum(table[:, n_classes], 0.0)
-    rate = max(float(pauses.sum()), 1e-9) / max(float(steps.sum()), 1.0)
-    doubt = ODDS_DOUBT * sigma / max(rate, 1e-3)
-    odds = (pauses + doubt * rate) / (steps + doubt) / rate
-    return laws, np.clip(odds, 1.0 / MOST_ODDS, MOST_ODDS)
-
-
-def _lognormal(counts: Floats, calendar: Calendar) -> Floats:
-    """A law of gaps whose logarithm is normal, with the mean and spread of these counts, or the usual ones."""
-    edges = np.maximum(calendar.gap_edges.astype(np.float64), 0.5)
-    middle = np.log(np.sqrt(edges[:-1] * edges[1:]))
-    shares = counts / max(counts.sum(), 1e-9)
-    usual = log(max(USUAL_GAP / calendar.resolution, 0.5))
-    known = counts.sum() > len(counts)
-    mean = float(shares @ middle) if known else usual
-    variance = float(shares @ (middle - mean) ** 2) if known else USUAL_GAP_SPREAD**2
-    upper = normal.cdf(np.log(edges[1:]), mean, max(sqrt(variance), 0.3))
-    law: Floats = np.diff(upper, prepend=0.0) + 1e-6
-    return law / law.sum()
-
-
-def hour_law(noisy: Noisy) -> Floats:
-    """Shares of hours of the week, as expected around days times hours of the day.
-
-    One guess has one law of hours for all days, another has one for working days and one for weekends.
-    """
-    table, sigma = noisy.values.reshape(7, 24), float(np.max(noisy.sigma))
-    total = max(float(table.sum()), 1.0)
-    if sigma * table.size < NO_NOISE * total:
-        return np.maximum(noisy.values, 0.0) / max(float(np.maximum(noisy.values, 0.0).sum()), 1e-9)
-    guesses = []
-    for parts in (((0, 7),), ((0, 5), (5, 7))):
-        guess = np.full(table.shape, LEAST_GUESS * total / table.size)
-        for first, last in parts:
-            days = table[first:last]
-            rows = max(float(days.sum()), 1.0)
-            hour, _ = shrunk_shares(
-                days.sum(axis=0), sigma * sqrt(last - first), rows, np.full(24, 1.0 / 24)
-            )
-            even = np.full(last - first, 1.0 / (last - first))
-            day, _ = shrunk_shares(days.sum(axis=1), sigma * sqrt(24.0), rows, even)
-            guess[first:last] += rows * np.outer(day, hour)
-        guesses.append(guess.ravel())
-    counts = averaged_counts(noisy.values, sigma, guesses)
-    return counts / counts.sum()
 
 
 # ---- The days of a term that are not declared
@@ -504,9 +350,7 @@ def found_term(log: Interactions, term: Term, spending: Spending) -> tuple[Term,
         begin, end = int(np.argmax(starts)) - 1, n_months - int(np.argmax(stops))
         begin, end = min(begin, end), max(begin, end)
     begin, end = max(12 * years[0] + begin, 0), min(12 * years[0] + end, 12 * N_YEARS - 1)
-    found = Term(
-        _month(begin), _month(end + 1) - timedelta(days=1), term.resolution, term.session_minutes
-    )
+    found = Term(_month(begin), _month(end + 1) - timedelta(days=1), term.resolution, term.session_minutes)
     return found, _about(found, seen=seen)
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from math import erf, exp, log, sqrt
+from typing import Any
 
 import numpy as np
 from numba import njit
@@ -35,7 +36,7 @@ N_SESSION_CLASSES = len(SESSION_SHARES) + 2
 # Learners with one session, with 2 to 4, and with more differ in when they stop.
 FEW_SESSIONS = 4
 N_PERSISTENCES = 3
-# Weights of hours, pauses and ends of sessions are calibrated in rounds, each taking back this much of what is off: less
+# Weights of hours, pauses and ends of sessions are calibrated in rounds. Each takes back this much of what is off: less
 # and less, so that the chance of single draws averages out.
 PACES = (1.0, 0.8, 0.6, 0.45, 0.35, 0.3, 0.25)
 # An hour, a class of pauses or of sessions with so few rows is left as it is.
@@ -93,9 +94,7 @@ class TimeModel:
         """The walks with times: in the term, multiples of its resolution, never running backwards in a learner."""
         time = self.draw(walks, rng)
         calendar = self.calendar
-        term = Term(
-            calendar.first_day, calendar.last_day, calendar.resolution / 1e6, calendar.limit / 60e6
-        )
+        term = Term(calendar.first_day, calendar.last_day, calendar.resolution / 1e6, calendar.limit / 60e6)
         return replace(walks, time=time.astype("datetime64[us]"), term=term)
 
     def draw(self, walks: Interactions, rng: np.random.Generator) -> NDArray[np.int64]:
@@ -114,7 +113,9 @@ class TimeModel:
         n_sessions = draw_sessions(self.sessions, lengths, rng)
         start, stop = _draw_spans(self.spans, n_sessions, rng)
         calendar = self.calendar
-        clock = np.array([calendar.midnight, calendar.start, calendar.end, calendar.resolution, calendar.limit])
+        clock = np.array(
+            [calendar.midnight, calendar.start, calendar.end, calendar.resolution, calendar.limit]
+        )
         warped = np.concatenate([[0.0], np.cumsum(weights.of_hours(calendar))])
         time: NDArray[np.int64] = _draw_times(
             rng,
@@ -175,15 +176,14 @@ class _Weights:
         )
 
 
-def _ratio(wanted: Floats, found: NDArray[np.generic], seen: NDArray[np.generic]) -> Floats:
+def _ratio(wanted: Floats, found: NDArray[Any], seen: NDArray[Any]) -> Floats:
     """By which factor weights are off, drawn to 1 where little was seen."""
-    few = FEW_ROWS / np.maximum(seen, 1.0) * np.maximum(np.asarray(found, dtype=np.float64), 1e-12)
-    few = np.where(seen == 0, FEW_ROWS, few)
+    few = FEW_ROWS * np.where(seen > 0, np.maximum(found, 1e-12) / np.maximum(seen, 1.0), 1.0)
     ratio: Floats = np.clip((wanted + few) / (found + few), 1.0 / MOST_STEP, MOST_STEP)
     return ratio
 
 
-def _hazards(ended: NDArray[np.generic]) -> Floats:
+def _hazards(ended: NDArray[Any]) -> Floats:
     """Per octave: the chance that a session ends with a row of it, if it has come to that row."""
     upper = 2.0 ** np.arange(N_OCTAVES)
     width = np.diff(upper, prepend=0.0)
@@ -220,7 +220,9 @@ def draw_sessions(law: Floats, lengths: IntArray, rng: np.random.Generator) -> N
         # Whole numbers whose class this is, fewer likelier than more; the nearest where there are none.
         low = np.floor(rows ** edges[place] + 1e-9).astype(np.int64) + 1
         high = np.floor(rows ** edges[place + 1] + 1e-9).astype(np.int64)
-        drawn = np.floor(low * (np.maximum(high + 1, low + 1) / low) ** rng.random(len(here))).astype(np.int64)
+        drawn = np.floor(low * (np.maximum(high + 1, low + 1) / low) ** rng.random(len(here))).astype(
+            np.int64
+        )
         n_sessions[here] = np.where(place == 0, 1, np.clip(drawn, 2, None))
     return np.minimum(n_sessions, np.maximum(lengths, 1))
 
@@ -401,7 +403,9 @@ def _place(  # type: ignore[no-untyped-def]
     final = end
     if beyond:
         least = max(stop_low, at[0] + busy - length[n - 1])
-        final = _moment(rng, levels[n - 1], least, min(stop_high, end - length[n - 1] + 1), midnight, resolution, hours)
+        final = _moment(
+            rng, levels[n - 1], least, min(stop_high, end - length[n - 1] + 1), midnight, resolution, hours
+        )
     # Pauses beyond the shortest.
     best, pause, tried = np.inf, np.empty(n - 1), np.empty(n - 1)
     room = (final if beyond else stop_high - 1 - length[n - 1]) - at[0] - (busy - length[n - 1])
@@ -416,7 +420,9 @@ def _place(  # type: ignore[no-untyped-def]
                 kept += drawn
         if beyond:
             factor = (room - kept) / moving if moving > 0 and room > kept else 1e-9
-            off = abs(log(factor)) + (abs(log((room + 1.0) / (kept + moving + 1.0))) if factor < 1e-6 else 0.0)
+            off = abs(log(factor)) + (
+                abs(log((room + 1.0) / (kept + moving + 1.0))) if factor < 1e-6 else 0.0
+            )
         else:
             off = 0.0 if kept + moving <= room else log((kept + moving + 1.0) / max(room, 1.0))
         if off < best:
@@ -456,8 +462,12 @@ def _place(  # type: ignore[no-untyped-def]
             move = min(MOVED_SHARE * pause[j - 1], MOST_MOVED)
             if j < n - 1:
                 move = min(move, max(MOVED_SHARE * pause[j], 0.1 * move))
-            most = min(time + move, (final - needed) if beyond else float(stop_high - 1 - needed - length[n - 1]))
-            time = _moment(rng, levels[j], max(int(time - move), least), int(most) + 1, midnight, resolution, hours)
+            most = min(
+                time + move, (final - needed) if beyond else float(stop_high - 1 - needed - length[n - 1])
+            )
+            time = _moment(
+                rng, levels[j], max(int(time - move), least), int(most) + 1, midnight, resolution, hours
+            )
         time = time // resolution * resolution
         at[j] = max(time, -(-least // resolution) * resolution)
     # What does not fit in the term is moved together at its end.
