@@ -8,6 +8,7 @@ from pathlib import Path
 from understudy.core.events.assistments import looks_like_assistments, read_assistments
 from understudy.core.events.datashop import looks_like_datashop, read_datashop
 from understudy.core.events.event_table import EventTable, ReadOptions
+from understudy.core.events.gradebooks import refuse_gradebook
 from understudy.core.events.log_columns import read_log_columns
 from understudy.core.events.moodle import are_rows, looks_like_moodle, moodle_records, read_moodle
 from understudy.core.events.slam import looks_like_slam, read_slam
@@ -123,6 +124,8 @@ def read_events(
         table = _table(source, format, options)
         if not asked and format in ("excel", "parquet"):
             format, why = _sniff_header(table.names) or (format, why)
+        if not asked and options.columns.action is None:
+            refuse_gradebook(table.names, source.name)
         events = _OF_TABLES[format](table, options)
     else:
         events = _OF_TEXTS[format](decode(source, latin=False), options)
