@@ -23,7 +23,7 @@ from understudy.logs.column_cells import ReadColumn, read_column
 from understudy.logs.columns import Column, Declared
 
 
-def open_learners(path: Path | str, key: str | None, usual: str | None) -> LearnerTable:
+def open_learners(path: Path | str) -> LearnerTable:
     """The table of learners in a file; a number in its place is a mistake that has an answer."""
     if not Path(path).exists() and str(path).isdigit():
         raise UsageError(
@@ -32,7 +32,7 @@ def open_learners(path: Path | str, key: str | None, usual: str | None) -> Learn
             code="no-such-file",
             settings=("learners", "n_learners"),
         )
-    return LearnerTable.open(path, key, usual)
+    return LearnerTable.open(path)
 
 
 def learner_columns(

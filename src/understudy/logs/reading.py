@@ -12,7 +12,7 @@ from typing import Annotated, Any
 
 from understudy.core.events.event_table import EventTable, ReadOptions, RowOptions
 from understudy.core.events.further_columns import further
-from understudy.core.events.reading import read_events
+from understudy.core.events.reading import formats, read_events
 from understudy.core.files.columns import Columns
 from understudy.core.files.outcomes import PassMark
 from understudy.core.files.simulated import is_simulated
@@ -49,8 +49,7 @@ class LogOptions(Columns, RowOptions, TermOptions):
     ] = None
     format: Annotated[
         str | None,
-        "csv, tsv, excel, parquet, assistments, user-item-skill, three-line, slam, datashop, moodle or xapi, "
-        "when the file is not recognised.",
+        f"Format of the file, when it is not recognised: {', '.join(formats())}.",
     ] = None
     sheet: Annotated[
         str | None,
@@ -125,7 +124,7 @@ def read_planned_log(path: Path, options: LogOptions, declared: Sequence[Declare
     """See `read_log`; the plan was read before."""
     table = None
     if options.learners is not None:
-        table = open_learners(options.learners, options.learners_key, options.learner)
+        table = open_learners(options.learners)
     in_table = [column for column in declared if column.of == "learner" and table and table.has(column.name)]
     in_log = [column for column in declared if column not in in_table]
     wanted = _read_options(options, in_log)
@@ -136,7 +135,8 @@ def read_planned_log(path: Path, options: LogOptions, declared: Sequence[Declare
     _require_columns(events, in_log)
     rows = None
     if table is not None:
-        rows = table.read([column.name for column in in_table], wanted)
+        names = [column.name for column in in_table]
+        rows = table.read(names, wanted, options.learners_key, events.columns["learner"])
         events.notes += note_learners(rows, events, active_only=options.active_only)
         if options.active_only:
             rows.keep_learners(events.everyone)

@@ -13,6 +13,12 @@ from pathlib import Path
 
 from understudy.core.events.event_table import EventTable, ReadOptions
 from understudy.core.events.further_columns import further_positions
+from understudy.core.events.gradebooks import (
+    looks_like_canvas_gradebook,
+    looks_like_moodle_gradebook,
+    tidy_canvas_gradebook,
+    tidy_moodle_gradebook,
+)
 from understudy.core.files.columns import KNOWN_NAMES, ColumnChooser, plain, reject_duplicates
 from understudy.core.files.delimited import table_in
 from understudy.core.files.source import open_source
@@ -25,7 +31,10 @@ from understudy.core.files.workbooks import read_workbook
 from understudy.errors import DataError
 
 # Tables of platforms that need a word: whether a header is theirs, and the table with a learner in each row.
-_TIDY: tuple[tuple[Callable[[Sequence[str]], bool], Callable[[Table], Table]], ...] = ()
+_TIDY: tuple[tuple[Callable[[Sequence[str]], bool], Callable[[Table], Table]], ...] = (
+    (looks_like_moodle_gradebook, tidy_moodle_gradebook),
+    (looks_like_canvas_gradebook, tidy_canvas_gradebook),
+)
 
 
 def open_table(path: Path | str, sheet: str | None = None) -> Table:
@@ -45,44 +54,31 @@ def open_table(path: Path | str, sheet: str | None = None) -> Table:
 
 @dataclass(frozen=True, repr=False)
 class LearnerTable:
-    """An open table of learners: its learner column is known, and its other columns are read when they are declared."""
+    """An open table of learners, of which the declared columns are read."""
 
     table: Table
-    learner: int
 
     @classmethod
-    def open(cls, path: Path | str, asked: str | None = None, usual: str | None = None) -> LearnerTable:
-        """The table in a file; `asked` names its learner column, `usual` is the name of the log's own."""
+    def open(cls, path: Path | str) -> LearnerTable:
+        """The table in a file."""
         table = open_table(path)
         reject_duplicates(table.names, table.file)
-        if asked is None and usual is not None and plain(usual) in map(plain, table.names):
-            asked = usual
-        try:
-            chooser = ColumnChooser(
-                table.names,
-                table.file,
-                {"learner": asked},
-                {"learner": KNOWN_NAMES["learner"]},
-                {"learner": "learners_key"},
-            )
-            chooser.require("learner")
-        except DataError as error:
-            raise with_suggestions(error, table, {"learner": "learners_key"}) from None
-        return cls(table, chooser.positions["learner"])
-
-    @property
-    def name(self) -> str:
-        """The name of the learner column."""
-        return self.table.names[self.learner]
+        return cls(table)
 
     def has(self, name: str) -> bool:
         """Whether the table has a declared column."""
         return bool(further_positions(self.table.names, [name], self.table.file))
 
-    def read(self, wanted: Sequence[str], options: ReadOptions) -> EventTable:
-        """A row per learner: `learner`, `line` and the declared columns under their names in a table of events."""
+    def read(
+        self, wanted: Sequence[str], options: ReadOptions, key: str | None, usual: str | None
+    ) -> EventTable:
+        """A row per learner: `learner`, `line` and the declared columns under their names in a table of events.
+
+        `key` names the learner column; without it, it is that of the log's name (`usual`) or of a known one.
+        """
+        learner = self._learner(key, usual)
         rows = EventTable.from_table(
-            self.table, {"learner": self.learner}, replace(options, further=tuple(wanted))
+            self.table, {"learner": learner}, replace(options, further=tuple(wanted))
         )
         rows.settle_learners(options)
         repeated = rows.frame["learner"].is_duplicated()
@@ -96,3 +92,20 @@ class LearnerTable:
                 settings=("learners_key", "results"),
             )
         return rows
+
+    def _learner(self, key: str | None, usual: str | None) -> int:
+        names = self.table.names
+        if key is None and usual is not None and plain(usual) in map(plain, names):
+            key = usual
+        try:
+            chooser = ColumnChooser(
+                names,
+                self.table.file,
+                {"learner": key},
+                {"learner": KNOWN_NAMES["learner"]},
+                {"learner": "learners_key"},
+            )
+            chooser.require("learner")
+        except DataError as error:
+            raise with_suggestions(error, self.table, {"learner": "learners_key"}) from None
+        return chooser.positions["learner"]
