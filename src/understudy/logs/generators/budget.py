@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import lru_cache
-from math import sqrt
+from math import inf, sqrt
 
 import numpy as np
 from numpy.typing import NDArray
@@ -133,7 +133,7 @@ class Exact(Spending):
     """Spends nothing, and adds no noise: for baselines, about which nothing is proved."""
 
     def __init__(self, shares: dict[str, float]) -> None:
-        super().__init__(1.0, os_noise(), vocabulary=False, shares=shares)
+        super().__init__(inf, os_noise(), vocabulary=False, shares=shares)
 
     def spend(self, name: str, *totals: Total) -> list[Noisy]:
         """The sums as they are; what little noise is stated keeps formulas that divide by it finite."""

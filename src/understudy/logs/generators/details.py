@@ -7,11 +7,13 @@ baseline they are exact.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from understudy.logs.generators.budget import Spending
+from understudy.logs.generators.budget import Exact, Spending
+from understudy.logs.generators.found_columns import Unknown, with_found_columns
+from understudy.logs.generators.private_columns import ColumnModels, LearnedColumn, column_shares, fit_columns
 from understudy.logs.interactions import Interactions
 
 
@@ -19,16 +21,35 @@ from understudy.logs.interactions import Interactions
 class Details:
     """What was learned about times and columns: nothing, for a log that has neither."""
 
+    columns: ColumnModels = field(default_factory=ColumnModels)
+
     def add_to(self, walks: Interactions, rng: np.random.Generator) -> Interactions:
         """The walks with times and columns."""
+        if self.columns.order:
+            walks = replace(walks, columns=self.columns.draw(walks, rng))
         return walks
+
+    @property
+    def learned_columns(self) -> tuple[LearnedColumn, ...]:
+        """For a card: what each column is given, and how precise its shares are."""
+        return self.columns.learned
 
 
 def detail_shares(log: Interactions) -> dict[str, float]:
     """What times and columns take of the budget, where all else takes 1 together; by public facts alone."""
-    return {}
+    return column_shares(log) | Unknown.of(log).shares()
 
 
-def fit_details(log: Interactions, spending: Spending) -> Details:
-    """Learn about times and columns from sums that `spending` releases."""
-    return Details()
+def fit_details(log: Interactions, spending: Spending, n_learners: int | None = None) -> Details:
+    """Learn about times and columns from sums that `spending` releases; categories and bounds are known.
+
+    `n_learners` is the number of learners of the log that was released, where this is another one (`Replay`).
+    """
+    n_learners = log.n_learners if n_learners is None else n_learners
+    return Details(columns=fit_columns(log, spending, n_learners))
+
+
+def exact_details(log: Interactions) -> Details:
+    """What a baseline learns: all sums as they are, and categories and bounds read off the data."""
+    spending = Exact(detail_shares(log))
+    return fit_details(with_found_columns(log, spending, None), spending)
