@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import combinations
 from math import sqrt
 from typing import Any
 
@@ -325,25 +326,40 @@ def _fit_learner_columns(
 def _best_predictors(
     known: dict[str, _Known], walks: list[str], keys: list[str], spending: Spending
 ) -> dict[str, list[str]]:
-    """The two strongest relations of each column, to walks or to a column before it, of those that stand out."""
-    pairs = [
-        (key, other)
-        for place, key in enumerate(keys)
-        for other in (*walks, *keys[max(place - MOST_EARLIER, 0) : place])
-    ]
+    """What each column goes with, of walks and of columns before it: the strongest relation that stands out, and the
+    strongest of those that the first one does not explain.
+    """
+    earlier = {key: [*walks, *keys[max(place - MOST_EARLIER, 0) : place]] for place, key in enumerate(keys)}
+    pairs = [*combinations(walks, 2), *((key, other) for key in keys for other in earlier[key])]
     groups = {name: each.groups(RELATION_GROUPS) for name, each in known.items()}
 
     def cells(pair: tuple[str, str]) -> Total:
         own, other = (groups[name].of_code[known[name].codes] for name in pair)
         return one_of(own * groups[pair[1]].n + other, groups[pair[0]].n * groups[pair[1]].n)
 
-    tables = spending.spend("columns relations", *map(cells, pairs))
-    strength = {
-        pair: relation(table.values.reshape(groups[pair[0]].n, groups[pair[1]].n), _sigma(table))
-        for pair, table in zip(pairs, tables, strict=True)
-    }
-    standing_out = sorted((pair for pair in pairs if strength[pair] > 0.0), key=lambda pair: -strength[pair])
-    return {key: [other for own, other in standing_out if own == key][:2] for key in keys}
+    noisy = spending.spend("columns relations", *map(cells, pairs))
+    tables = {}
+    for (one, other), table in zip(pairs, noisy, strict=True):
+        tables[one, other] = table.values.reshape(groups[one].n, groups[other].n)
+        tables[other, one] = tables[one, other].T
+    sigma = _sigma(noisy[0])
+    best: dict[str, list[str]] = {}
+    for key in keys:
+        strength = {other: relation(tables[key, other], sigma) for other in earlier[key]}
+        first = max(earlier[key], key=lambda other: strength[other])
+        if not strength[first]:
+            best[key] = []
+            continue
+        left = {
+            other: relation(tables[key, other], sigma, tables[key, first], tables[other, first])
+            for other in earlier[key]
+            if other != first and (other, first) in tables
+        }
+        best[key] = [
+            first,
+            *sorted((other for other in left if left[other]), key=lambda other: -left[other])[:1],
+        ]
+    return best
 
 
 def _given(
@@ -408,20 +424,34 @@ def _class_shares(noisy: Noisy) -> Floats:
     return np.append(counts / max(float(counts.sum()), 1e-9), 0.0)
 
 
-def relation(table: Floats, sigma: float) -> float:
-    """By how much the squares of departures from independence exceed those of noise and of chance; 0 where they do not.
+def relation(
+    table: Floats, sigma: float, one_by: Floats | None = None, other_by: Floats | None = None
+) -> float:
+    """By how much squares of departures from independence exceed those of noise and of chance; 0 where they do not.
 
     Of a noisy table of learners. Its margins are its own, which leaves (rows - 1) (columns - 1) free; chance moves a
-    cell by n p (1 - p) q (1 - q), squared and in the mean.
+    cell by n p (1 - p) q (1 - q), squared and in the mean. With noisy tables of both sides by a third, independence
+    is that within each of its classes: what the third explains is no departure. The noise of these tables is counted
+    as if it were that of the table once more.
     """
     free = (table.shape[0] - 1) * (table.shape[1] - 1)
     n = max(float(table.sum()), 1e-9)
-    one, other = (np.maximum(table.sum(axis=axis), 0.0) for axis in (1, 0))
-    one, other = one / max(float(one.sum()), 1e-9), other / max(float(other.sum()), 1e-9)
+    one, other = (_shares(table.sum(axis=axis)) for axis in (1, 0))
     chance = n * float((one * (1.0 - one)).sum() * (other * (1.0 - other)).sum())
-    expected = free * sigma**2 + chance
-    beyond = float(((table - n * np.outer(one, other)) ** 2).sum()) - expected
+    expected = free * sigma**2 * (1.0 if one_by is None else 2.0) + chance
+    independent = np.outer(one, other)
+    if one_by is not None and other_by is not None:
+        third = _shares(one_by.sum(axis=0))
+        independent = np.einsum("ik,jk,k->ij", _shares(one_by, 0), _shares(other_by, 0), third)
+    beyond = float(((table - n * independent) ** 2).sum()) - expected
     return beyond if free and beyond > RELATION_STANDS_OUT * sqrt(2.0 / free) * expected else 0.0
+
+
+def _shares(noisy: Floats, axis: int | None = None) -> Floats:
+    """Noisy counts as shares of all, or of those along an axis."""
+    counts = np.maximum(noisy, 0.0) + 1e-9
+    shares: Floats = counts / counts.sum(axis=axis, keepdims=True)
+    return shares
 
 
 def _resolution(n_learners: int, n_given: int) -> int:
@@ -447,9 +477,8 @@ def by_predictors(tables: Sequence[Noisy], overall: Floats, given: Sequence[Axis
         for table, axis in zip(tables, given, strict=False)
     ]
     # How many have which classes of both: the noise of it is that of all groups of the column.
-    beside = shaped(
-        together.sum(axis=2), _sigma(tables[2]) * sqrt(own.n), learners[1] / learners[1].sum(), tuple(given)
-    )
+    counts, noise = together.sum(axis=2), _sigma(tables[2]) * sqrt(own.n)
+    beside = shaped(counts, noise, learners[1] / learners[1].sum(), tuple(given), USUAL_INTERACTION)
     weight = (learners[0] / learners[0].sum())[:, None] * beside
     guess = raked(weight, shares[0], shares[1], overall)
     return shaped(together, _sigma(tables[2]), guess, (*given, own), USUAL_INTERACTION).reshape(-1, own.n)

@@ -36,7 +36,7 @@ SPLIT_SPREAD = 0.3
 # predicts it, and of what two predictors tell together beyond what each tells alone.
 USUAL_RELATION, USUAL_INTERACTION = 0.3, 0.1
 # Rounds until shares agree with those of both predictors.
-N_RAKINGS = 20
+N_RAKINGS = 100
 # Classes of walks: rows by half powers of two, and success rates of equal width.
 N_ROW_CLASSES, N_RATE_CLASSES = 32, 24
 
@@ -216,17 +216,13 @@ def shaped(
     What counts depart from the guess by is written in waves along ordered axes, from the longest on: a trend over all
     classes is then one number, with the noise of one count, where in the counts it would hide in all of them. A
     relation as strong as can be has the number n / sqrt(m) for n learners and m cells. Before anything is seen, a
-    number is about `usual` times that over the product of its frequencies, and it is believed as far as the noise lets
-    that be seen.
+    number is about `usual` times that, and less the faster and the more differently its waves turn: so it is where
+    one side follows the other. It is believed as far as the noise lets that be seen.
     """
     guess = np.broadcast_to(guess, noisy.shape)
     n = np.maximum(noisy.sum(axis=-1, keepdims=True), 0.0)
     waves = _turned(noisy - n * guess, [axis.waves() for axis in axes])
-    spread = usual * float(n.sum()) / np.sqrt(noisy.size)
-    for place, axis in enumerate(axes):
-        spread = spread / np.expand_dims(
-            axis.frequencies(), [each for each in range(len(axes)) if each != place]
-        )
+    spread = usual * float(n.sum()) / np.sqrt(noisy.size) / _unlikely(axes)
     known = spread**2 / (spread**2 + sigma**2)
     departure = _turned(known * waves, [axis.waves().T for axis in axes])
     # Few learners of a class are no more than the noise of their number.
@@ -235,6 +231,17 @@ def shaped(
     sums = shares.sum(axis=-1, keepdims=True)
     formed: Floats = np.where(sums > 0.0, shares / np.where(sums > 0.0, sums, 1.0), guess)
     return formed
+
+
+def _unlikely(axes: Sequence[Axis]) -> Floats:
+    """By what a wave's usual size is divided: its highest frequency, times one and how far its frequencies differ."""
+    turns = np.meshgrid(*(axis.frequencies() for axis in axes if axis.ordered), indexing="ij")
+    shape = [axis.n if axis.ordered else 1 for axis in axes]
+    if not turns:
+        return np.ones(shape)
+    highest, lowest = np.max(turns, axis=0), np.min(turns, axis=0)
+    divisor: Floats = (highest * (1.0 + highest - lowest)).reshape(shape)
+    return divisor
 
 
 @dataclass(frozen=True)
@@ -280,6 +287,7 @@ def raked(weight: Floats, first: Floats, second: Floats, overall: Floats) -> Flo
     for _ in range(N_RAKINGS):
         table = table * (by_first / np.maximum(table.sum(axis=1), 1e-12))[:, None, :]
         table = table * (by_second / np.maximum(table.sum(axis=0), 1e-12))[None, :, :]
+        table = table * (weight / np.maximum(table.sum(axis=2), 1e-12))[:, :, None]
     sums = table.sum(axis=2, keepdims=True)
     return np.where(sums > 1e-12, table / np.maximum(sums, 1e-12), overall)
 
