@@ -82,7 +82,7 @@ def test_a_relation_of_noise_alone_is_hardly_ever_found_and_a_real_one_nearly_al
 
 def drawn_on(log, seed=0):
     """Columns that a baseline draws for the very walks that it learned from."""
-    details = fit_details(log, Exact(detail_shares(log)))
+    details = fit_details(log, Exact(detail_shares(log)), log.n_learners)
     return details, details.add_to(replace(log, columns=()), np.random.default_rng(seed))
 
 

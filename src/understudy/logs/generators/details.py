@@ -14,17 +14,24 @@ import numpy as np
 from understudy.logs.generators.budget import Exact, Spending
 from understudy.logs.generators.found_columns import Unknown, with_found_columns
 from understudy.logs.generators.private_columns import ColumnModels, LearnedColumn, column_shares, fit_columns
+from understudy.logs.generators.private_times import fit_times, time_shares
 from understudy.logs.interactions import Interactions
+from understudy.logs.models.times import TimeModel
 
 
 @dataclass(frozen=True)
 class Details:
     """What was learned about times and columns: nothing, for a log that has neither."""
 
+    times: TimeModel | None = None
+    notes: tuple[str, ...] = ()
+    """Sentences that follow from noisy sums alone, so that they may leave."""
     columns: ColumnModels = field(default_factory=ColumnModels)
 
     def add_to(self, walks: Interactions, rng: np.random.Generator) -> Interactions:
         """The walks with times and columns."""
+        if self.times is not None:
+            walks = self.times.add_to(walks, rng)
         if self.columns.order:
             walks = replace(walks, columns=self.columns.draw(walks, rng))
         return walks
@@ -37,19 +44,20 @@ class Details:
 
 def detail_shares(log: Interactions) -> dict[str, float]:
     """What times and columns take of the budget, where all else takes 1 together; by public facts alone."""
-    return column_shares(log) | Unknown.of(log).shares()
+    return {**time_shares(log), **column_shares(log), **Unknown.of(log).shares()}
 
 
-def fit_details(log: Interactions, spending: Spending, n_learners: int | None = None) -> Details:
-    """Learn about times and columns from sums that `spending` releases; categories and bounds are known.
+def fit_details(log: Interactions, spending: Spending, n_learners: int) -> Details:
+    """Learn about times and columns from sums that `spending` releases, those of `n_learners` learners.
 
-    `n_learners` is the number of learners of the log that was released, where this is another one (`Replay`).
+    An attacker who saw the sums replays them with a log of other learners; how many there were is public. Categories
+    and bounds of columns are known here: declared, or found before.
     """
-    n_learners = log.n_learners if n_learners is None else n_learners
-    return Details(columns=fit_columns(log, spending, n_learners))
+    times, note = fit_times(log, spending, n_learners) if log.has_times else (None, "")
+    return Details(times, tuple(filter(None, (note,))), fit_columns(log, spending, n_learners))
 
 
 def exact_details(log: Interactions) -> Details:
     """What a baseline learns: all sums as they are, and categories and bounds read off the data."""
     spending = Exact(detail_shares(log))
-    return fit_details(with_found_columns(log, spending, None), spending)
+    return fit_details(with_found_columns(log, spending, None), spending, log.n_learners)

@@ -27,9 +27,9 @@ FOUND = "found"
 # At most so many different categories or bins of a learner count.
 MOST_OWN = 16
 # Bounds of numbers are looked for among powers of two, those of times among months of thirty days from 1970 to 2134.
-_POWERS: Floats = 2.0 ** np.arange(-10, 41)
-_NUMBER_EDGES: Floats = np.concatenate([-_POWERS[::-1], [0.0], _POWERS])
-_TIME_EDGES: Floats = np.arange(2001) * 30.0 * 86400.0
+_POWERS = np.exp2(np.arange(-10.0, 41.0))
+_NUMBER_EDGES = np.concatenate([-_POWERS[::-1], [0.0], _POWERS])
+_TIME_EDGES = np.arange(2001.0) * 30.0 * 86400.0
 # The chance that noise alone makes any of the bins stand out.
 FALSE_BIN = 1e-3
 

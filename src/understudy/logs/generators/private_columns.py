@@ -182,7 +182,7 @@ def _norm(found: Noisy, n_cells: int, entries: float, n_learners: int, rho: floa
     seen = np.flatnonzero(beyond > LONG_STANDS_OUT * noise)
     last = int(seen[-1]) if len(seen) else 0
     learners = to_simplex(found.values[: last + 1], n_learners)
-    largest: Floats = 2.0 ** np.arange(1, last + 2)
+    largest = np.exp2(np.arange(1.0, last + 2.0))
     mass = entries * float(learners @ largest) / sqrt(2.0)
     return choose_norm(largest, learners, mass, n_cells, rho)
 
@@ -383,7 +383,7 @@ def _given(
         return one_of(combined(predictors, codes) * own.n + own_group, n_cells)
 
     # Two predictors have a table each, in which a relation has less noise than in the one that they share.
-    separate = [(predictor,) for predictor in given] or [()]
+    separate: list[tuple[Predictor, ...]] = [(predictor,) for predictor in given] or [()]
     tables = spending.spend(
         statistic_of(coding.declared, "given"), *(cells(*predictors) for predictors in separate)
     )

@@ -333,12 +333,14 @@ class Groups:
 
     @cached_property
     def _belongs(self) -> Floats:
-        return (self.of_code[:, None] == np.arange(self.n)).astype(np.float64)
+        belongs: Floats = (self.of_code[:, None] == np.arange(self.n)).astype(np.float64)
+        return belongs
 
     @property
     def sizes(self) -> Floats:
         """How many codes each group has."""
-        return self._belongs.sum(axis=0)
+        sizes: Floats = self._belongs.sum(axis=0)
+        return sizes
 
     def summed(self, counts: Floats) -> Floats:
         """Counts of codes (the last axis) added up by group."""
