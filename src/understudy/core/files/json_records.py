@@ -46,6 +46,32 @@ def load_records(text: Text) -> tuple[Iterator[tuple[int, Record]], str]:
     return _objects(enumerate(whole, start=1), text.name, "record"), "record"
 
 
+def begins_like_json(line: str) -> bool:
+    """Whether the first line of a text is that of objects or arrays."""
+    return line.lstrip().startswith(("{", "["))
+
+
+def first_record(text: Text) -> Record | None:
+    """The first whole object of a JSON text, to recognise a format by its fields; None if there is none."""
+    for line in first_lines(text, LOOKED_AT):
+        if (record := _object(line[max(line.find("{"), 0) :])) is not None:
+            return record
+    content = text.data.decode()
+    begin = content.find("{")
+    if begin < 0:
+        return None
+    try:
+        value, _ = json.JSONDecoder().raw_decode(content, begin)
+    except (ValueError, RecursionError):
+        return None
+    return value if isinstance(value, dict) else None
+
+
+def load_json(text: Text) -> Any:
+    """The one value that a whole text holds."""
+    return _load(text.data.decode(), text.name, None)
+
+
 @dataclass(frozen=True, repr=False)
 class JsonTable:
     """Objects as a table of which only the fields that are needed are read, as text."""
@@ -98,7 +124,7 @@ class JsonTable:
         numbers = []
         for number, record in load_records(self._text)[0]:
             for name, values in columns.items():
-                values.append(_as_text(record.get(name)))
+                values.append(cell_text(record.get(name)))
             numbers.append(number)
         with keeping_values_inside(
             f"{self.file}: a field is not valid text.", hint="export the file again, as UTF-8."
@@ -154,7 +180,8 @@ def _load(content: str, file: str, line: int | None) -> Any:
         ) from None
 
 
-def _as_text(value: Any) -> str | None:
+def cell_text(value: Any) -> str | None:
+    """A value as the text of a cell: one that is not text as JSON writes it."""
     return value if value is None or isinstance(value, str) else json.dumps(value)
 
 

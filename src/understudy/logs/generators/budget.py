@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import lru_cache
 from math import sqrt
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -91,6 +92,9 @@ def of_actions(shares: dict[str, float]) -> dict[str, float]:
 class Spending:
     """A budget of `rho`, of which each statistic takes its share once."""
 
+    exact: ClassVar[bool] = False
+    """Whether sums are released as they are."""
+
     def __init__(
         self, rho: float, noise: Noise, *, vocabulary: bool, shares: dict[str, float] = SHARES
     ) -> None:
@@ -131,6 +135,8 @@ class Spending:
 
 class Exact(Spending):
     """Spends nothing, and adds no noise: for baselines, about which nothing is proved."""
+
+    exact = True
 
     def __init__(self, shares: dict[str, float]) -> None:
         super().__init__(1.0, os_noise(), vocabulary=False, shares=shares)
@@ -183,18 +189,26 @@ class Replay(Spending):
         return LearnerSums(csr_array(hstack(added)), np.concatenate(released))
 
 
-def choose_norm(sizes: Floats, learners: Floats, mass: float, n_columns: int, rho: float) -> float:
+def choose_norm(
+    sizes: Floats,
+    learners: Floats,
+    mass: float,
+    n_columns: int,
+    rho: float,
+    matters: float = CLIPPED_MATTERS,
+) -> float:
     """The clipping norm that balances what clipping loses with the noise it takes.
 
     `learners` (noisy) says how many learners have vectors of each size, `mass` what all entries sum
-    to. The loss is the share of the sizes beyond the norm; the noise is that of n_columns entries.
+    to. The loss is the share of the sizes beyond the norm, times how much that matters; the noise is that of n_columns
+    entries.
     """
     size = max(float((learners * sizes).sum()), 1e-9)
     # So fine that a forecast is smooth in epsilon.
     norms = np.geomspace(max(1.0, sizes[0]), sizes[-1], 240)
     lost = (learners * np.maximum(sizes - norms[:, None], 0.0)).sum(axis=1) / size
     noise = 0.4 * n_columns * norms / sqrt(rho) / max(mass, 1.0)
-    return float(norms[np.argmin(CLIPPED_MATTERS * lost + noise)])
+    return float(norms[np.argmin(matters * lost + noise)])
 
 
 def slope_norm(n_learners: int, rho: float) -> float:
