@@ -43,8 +43,9 @@ SHARES = {
 }
 # Of a log without outcomes nothing is asked about them: statistics with one of these words in their names.
 _OF_OUTCOMES = ("slopes", "curvature", "abilities", "successes", "practice")
-# What finding the vocabulary takes from all others when it is not public. On simulated classrooms (100 to 1,500 learners,
-# 40 and 200 actions, epsilon 8) 0.3 brought everything closer than 0.2 and 0.1 did: what has no name is worth little.
+# What finding the vocabulary takes from all others when it is not public. On simulated classrooms (100 to 1,500
+# learners, 40 and 200 actions, epsilon 8) 0.3 brought everything closer than 0.2 and 0.1: what has no name is worth
+# little.
 VOCABULARY_SHARE = 0.30
 
 # What the accounting rests on: no more noisy integers than this in all, none with less noise than
