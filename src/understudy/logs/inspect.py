@@ -19,7 +19,6 @@ from understudy.logs.description import Description, describe
 from understudy.logs.interactions import Interactions, as_log
 from understudy.logs.schedule import Schedule
 
-
 # The share of the largest figure that counts as nearly as many.
 NEARLY = 0.95
 
