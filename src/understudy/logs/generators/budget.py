@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import lru_cache
-from math import sqrt
+from math import inf, sqrt
 from typing import ClassVar
 
 import numpy as np
@@ -141,7 +141,7 @@ class Exact(Spending):
     exact = True
 
     def __init__(self, shares: dict[str, float]) -> None:
-        super().__init__(1.0, os_noise(), vocabulary=False, shares=shares)
+        super().__init__(inf, os_noise(), vocabulary=False, shares=shares)
 
     def spend(self, name: str, *totals: Total) -> list[Noisy]:
         """The sums as they are; what little noise is stated keeps formulas that divide by it finite."""
@@ -206,7 +206,8 @@ def choose_norm(
     entries.
     """
     size = max(float((learners * sizes).sum()), 1e-9)
-    norms = np.geomspace(max(1.0, sizes[0]), sizes[-1], 60)
+    # So fine that a forecast is smooth in epsilon.
+    norms = np.geomspace(max(1.0, sizes[0]), sizes[-1], 240)
     lost = (learners * np.maximum(sizes - norms[:, None], 0.0)).sum(axis=1) / size
     noise = 0.4 * n_columns * norms / sqrt(rho) / max(mass, 1.0)
     return float(norms[np.argmin(matters * lost + noise)])
