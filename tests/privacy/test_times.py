@@ -20,7 +20,7 @@ from understudy.logs.generators.private_times import (
     time_shares,
 )
 from understudy.logs.generators.runs_dp import RunsDP
-from understudy.logs.interactions import Interactions
+from understudy.logs.interactions import Interactions, joined
 from understudy.logs.models.sessions import Calendar
 from understudy.logs.simulate import Classroom
 from understudy.logs.term import Term
@@ -148,6 +148,22 @@ def test_what_each_learner_adds_explains_the_released_sums():
     assert np.std(left) == pytest.approx(1.0, abs=0.1)
     assert sum(name.startswith("times ") for name in fitted.transcript_) == len(OF_TERM) + len(OF_TIMES)
     assert fitted.learner_sums(log.select(np.arange(40))).added.shape[0] == 40
+
+
+@pytest.mark.parametrize("term", [Term(date(2024, 1, 1), date(2025, 12, 31)), Term()])
+def test_what_a_learner_adds_does_not_depend_on_others(term):
+    """Learner by learner: the one who is replaced changes no other learner's part of any sum that is released."""
+    others = Classroom(n_learners=60, n_actions=6, timed=True).simulate(np.random.default_rng(1))
+    pair = [
+        joined(others.select(np.arange(30)), log.select([2000]), others.select(np.arange(30, 60)))
+        for log in timed_logs()
+    ]
+    pair = [replace(log.declare(), term=term, columns=()) for log in pair]
+    fitted = MarkovDP(8.0).fit(pair[0], np.random.default_rng(0), seeded_noise(np.random.default_rng(0)))
+    first, second = (fitted.learner_sums(log).added.toarray() for log in pair)
+    same = np.arange(61) != 30
+    np.testing.assert_array_equal(first[same], second[same])
+    assert (first[30] != second[30]).any()
 
 
 class Zero:
