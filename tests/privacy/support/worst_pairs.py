@@ -32,6 +32,7 @@ from understudy.exams.plan import plan
 from understudy.exams.responses import Points, Responses
 from understudy.keystrokes.digraph_statistics import Declaration, Release, release_statistics
 from understudy.keystrokes.keystrokes import Keystrokes
+from understudy.logs.columns import Column, Declared, Kind
 from understudy.logs.generators.budget import budget
 from understudy.logs.generators.markov_dp import MarkovDP
 from understudy.logs.generators.private_sums import RESOLUTION
@@ -84,6 +85,32 @@ def logs(longest: int = 1000) -> Pair:
         Interactions.from_sequences([*sequences, walk], [*outcomes, results], actions=actions)
         for walk, results in (short, long)
     ]
+
+
+def with_columns(pair: Pair, *, found: bool = False) -> Pair:
+    """The pair with two columns of rows and two of learners, in which the last learner has nothing in common either.
+
+    Where categories are found, each of them is that of many learners.
+    """
+    values = ("a", "b", "c")
+    device = Declared("device", Kind.category, "row", values=values, found=found)
+    seconds = Declared("seconds", Kind.number, "row", low=0.0, high=1000.0)
+    group = Declared("group", Kind.category, "learner", values=values, found=found)
+    score = Declared("score", Kind.number, "learner", low=0.0, high=100.0, step=1.0)
+    columns = []
+    for log, last in zip(pair, (1, 2), strict=True):
+        n = log.n_learners
+        of_rows = np.where(log.learner == n - 1, last, log.learner % 3)
+        of_learners = np.append(np.arange(n - 1) % 3, last)
+        columns.append(
+            (
+                Column(device, of_rows),
+                Column(seconds, 300.0 * of_rows + 1.0),
+                Column(group, of_learners),
+                Column(score, 40.0 * of_learners + 5.0),
+            )
+        )
+    return [replace(log, columns=own) for log, own in zip(pair, columns, strict=True)]
 
 
 def logs_with_shared_names() -> Pair:
@@ -217,7 +244,8 @@ def released_log(
     rng = np.random.default_rng(0)
     fitted = kind(epsilon, delta=delta, longest=longest).fit(log, rng, noise)
     drawn = fitted.sample(20, np.random.default_rng(0))
-    return vars(fitted).copy(), drawn.action, drawn.outcome, drawn.offsets, drawn.actions, drawn.time
+    told = (drawn.action, drawn.outcome, drawn.offsets, drawn.actions, drawn.time, drawn.columns)
+    return vars(fitted).copy(), *told
 
 
 def _markov_dp(epsilon: float, declared: bool) -> Audited:
@@ -244,6 +272,18 @@ def _timed(days: bool) -> Audited:
     found = transcripts(lambda log, noise: released_log(log, noise, epsilon=epsilon), pair)
     return Audited(
         f"`markov-dp` with times, days of the term {'public' if days else 'found'}",
+        "mu",
+        math.sqrt(2 * budget(epsilon, delta)),
+        math.sqrt(2 * total(costs(*found)).rho),
+    )
+
+
+def _columns() -> Audited:
+    epsilon, delta = 8.0, 1e-6
+    pair = with_columns([log.declare() for log in logs()])
+    found = transcripts(lambda log, noise: released_log(log, noise, epsilon=epsilon), pair)
+    return Audited(
+        f"`markov-dp`, epsilon {epsilon:g}, four columns",
         "mu",
         math.sqrt(2 * budget(epsilon, delta)),
         math.sqrt(2 * total(costs(*found)).rho),
@@ -482,6 +522,7 @@ AUDITS: dict[str, Callable[[], Audited]] = {
     "markov-dp, 1": lambda: _markov_dp(1.0, declared=True),
     "markov-dp, 8": lambda: _markov_dp(8.0, declared=True),
     "markov-dp, names found": lambda: _markov_dp(8.0, declared=False),
+    "markov-dp, columns": _columns,
     "runs-dp": _runs_dp,
     "times": lambda: _timed(days=True),
     "times, term found": lambda: _timed(days=False),

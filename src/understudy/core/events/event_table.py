@@ -144,6 +144,7 @@ class EventTable:
     people: list[NamedPeople] = field(default_factory=list)
     n_withdrawn: int = 0
     n_absent: int = 0
+    withdrawn: pl.Series = field(default_factory=lambda: pl.Series([], dtype=pl.String))
     guesses: tuple[Guess, ...] = ()
     year_begins: date | None = None
     """Where a format writes days without a year: the day from which they count if none is declared."""
@@ -191,6 +192,7 @@ class EventTable:
             left = options.withdrawn.leave_out(self.frame, self.columns["learner"])
             known.append(left.names)
             self.frame, self.n_withdrawn, self.n_absent = left.frame, left.n_learners, left.n_absent
+            self.withdrawn = left.gone
             self.notes.append(left.note)
             self.guesses += left.guesses
         self.learners = pl.concat([names.drop_nulls().unique() for names in known])
@@ -200,6 +202,30 @@ class EventTable:
             .drop_nulls("learner")
             .unique("learner", keep="first", maintain_order=True)
         )
+
+    def add_learners(self, others: EventTable) -> None:
+        """Take in the learners of another table: they have a place without rows, and their names are looked for."""
+        missing = [role for role in self._everyone.columns if role not in others._everyone.columns]
+        more = others._everyone.with_columns(pl.lit(None, pl.String).alias(role) for role in missing)
+        self._everyone = pl.concat([self._everyone, more.select(self._everyone.columns)]).unique(
+            "learner", keep="first", maintain_order=True
+        )
+        self.learners = pl.concat([self.learners, others.learners]).unique()
+        self.people += others.people
+        self.identifiers += [found for found in others.identifiers if found not in self.identifiers]
+        self.guesses += others.guesses
+        self.withdrawn = pl.concat([self.withdrawn, others.withdrawn]).unique()
+        self.n_withdrawn, self.n_absent = len(self.withdrawn), min(self.n_absent, others.n_absent)
+
+    def keep_learners(self, names: pl.Series) -> None:
+        """Leave out everybody else."""
+        wanted = pl.col("learner").is_in(names.implode())
+        self.frame, self._everyone = self.frame.filter(wanted), self._everyone.filter(wanted)
+
+    @property
+    def everyone(self) -> pl.Series:
+        """The learners in the order of a log that is made of the table: those with rows first."""
+        return pl.concat([self.frame["learner"].unique(maintain_order=True), self.without_rows["learner"]])
 
     @property
     def without_rows(self) -> pl.DataFrame:
@@ -263,6 +289,12 @@ class EventTable:
             self._settle_time(options)
         self.require_rows()
         _refuse_single_rows(self, options)
+
+    def settle_learners(self, options: ReadOptions) -> None:
+        """Check that every row has a learner: for tables that have no actions."""
+        self.require_rows()
+        self._settle_empty("learner", options)
+        self.require_rows()
 
     def _settle_empty(self, role: str, options: ReadOptions) -> None:
         """Stop at empty cells, or skip their rows."""

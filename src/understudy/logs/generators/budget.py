@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import lru_cache
-from math import sqrt
+from math import inf, sqrt
 from typing import ClassVar
 
 import numpy as np
@@ -43,8 +43,10 @@ SHARES = {
 }
 # Of a log without outcomes nothing is asked about them: statistics with one of these words in their names.
 _OF_OUTCOMES = ("slopes", "curvature", "abilities", "successes", "practice")
-# What finding the vocabulary takes from all others when it is not public.
-VOCABULARY_SHARE = 0.10
+# What finding the vocabulary takes from all others when it is not public. On simulated classrooms (100 to 1,500
+# learners, 40 and 200 actions, epsilon 8) 0.3 brought everything closer than 0.2 and 0.1: what has no name is worth
+# little.
+VOCABULARY_SHARE = 0.30
 
 # What the accounting rests on: no more noisy integers than this in all, none with less noise than
 # this many lattice steps. Both are far from what a fit uses, and both are checked.
@@ -139,7 +141,7 @@ class Exact(Spending):
     exact = True
 
     def __init__(self, shares: dict[str, float]) -> None:
-        super().__init__(1.0, os_noise(), vocabulary=False, shares=shares)
+        super().__init__(inf, os_noise(), vocabulary=False, shares=shares)
 
     def spend(self, name: str, *totals: Total) -> list[Noisy]:
         """The sums as they are; what little noise is stated keeps formulas that divide by it finite."""
