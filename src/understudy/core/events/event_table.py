@@ -449,11 +449,13 @@ class EventTable:
         before = pl.col("time").shift(1).over("learner")
         back, forth = pl.col("time") < before, pl.col("time") > before
         turned = back.sum().over("learner") > forth.sum().over("learner")
-        facts = self.frame.select("learner", "time").with_row_index("place")
+        # Events of one line of the file, such as the skills of an attempt, stay together as they are.
+        newest_last = pl.col("place").sort_by("line", descending=True, maintain_order=True).over("learner")
+        facts = self.frame.select("learner", "time", "line").with_row_index("place")
         facts = facts.select(
             back.fill_null(False).alias("back"),
             turned.alias("turned"),
-            pl.when(turned).then(pl.col("place").reverse().over("learner")).otherwise("place").alias("place"),
+            pl.when(turned).then(newest_last).otherwise("place").alias("place"),
         )
         self.notes.append(f"The rows of each learner are in the order of column '{name}'.")
         if n_back := int(facts["back"].sum()):
