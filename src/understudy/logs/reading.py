@@ -27,8 +27,8 @@ class LogOptions(Columns, RowOptions):
 
     format: Annotated[
         str | None,
-        "csv, tsv, excel, parquet, assistments, user-item-skill, three-line, slam, datashop, moodle or xapi, "
-        "when the file is not recognised.",
+        "csv, tsv, excel, parquet, assistments, user-item-skill, three-line, slam, datashop, moodle, xapi, caliper or "
+        "edx, when the file is not recognised.",
     ] = None
     sheet: Annotated[
         str | None,
@@ -44,6 +44,13 @@ class LogOptions(Columns, RowOptions):
     keep_skills: Annotated[bool, "One row per skill of an item, where a format has several, not merged."] = (
         False
     )
+    verbs: Annotated[
+        bool,
+        "Actions also say what was done, as in 'played Video 3', where a format states it (xapi, caliper, edx).",
+    ] = False
+    language: Annotated[
+        str, "Language in which actions are named, where a format has names in several (xapi): en, de-AT."
+    ] = "en"
     public_actions: Annotated[bool, "The names of the actions are public, as those of a curriculum are."] = (
         False
     )
@@ -82,6 +89,8 @@ def read_log(
         PassMark.of(options.pass_from),
         options.sheet,
         "left out" if options.no_outcomes else "wanted",
+        options.verbs,
+        options.language,
     )
     events, format = read_events(path, wanted, options.format)
     outcome, time, item, group = (

@@ -101,6 +101,10 @@ class ReadOptions:
     sheet: str | None = None
     outcomes: Literal["needed", "wanted", "left out"] = "needed"
     """Whether a file without a column of outcomes is refused, and whether one is looked for."""
+    verbs: bool = False
+    """Whether an action says what was done with the object, where a format states that."""
+    language: str = "en"
+    """The language in which objects are named, where a format has names in several."""
 
     def refuse_columns(self, format: str) -> None:
         """For formats whose columns have no names to choose from."""
@@ -203,6 +207,24 @@ class EventTable:
         if n_dropped := int(dropped.sum()):
             self.frame = self.frame.filter(~dropped)
             self.notes.append(f"{n_dropped} rows {reason} were dropped.")
+
+    def keep_graded(self, options: ReadOptions, events: str) -> None:
+        """Keep the rows with an outcome, in formats in which only some `events` (their name) have one.
+
+        Where none has one, it is a log without outcomes; that is then read off its rows, and a guess.
+        """
+        if options.outcomes == "left out":
+            return
+        ungraded = self.frame["outcome"].is_null()
+        if options.outcomes == "wanted" and ungraded.all():
+            self.frame = self.frame.drop("outcome")
+            del self.columns["outcome"]
+            what = f"from the {events} that the log has no outcomes"
+            self.guesses += (Guess(what, ("no_outcomes",), declare={"no_outcomes": True}),)
+            return
+        self.drop(pl.col("outcome").is_null(), f"({events}) without an outcome")
+        if ungraded.any() and options.outcomes == "wanted":
+            self.notes.append(f"With `no_outcomes` all {events} are read.")
 
     def at(self, bad: pl.Series) -> str:
         """Where the first of some rows stands, and how many there are."""

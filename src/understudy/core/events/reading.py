@@ -6,7 +6,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 from understudy.core.events.assistments import looks_like_assistments, read_assistments
+from understudy.core.events.caliper import looks_like_caliper, read_caliper
 from understudy.core.events.datashop import looks_like_datashop, read_datashop
+from understudy.core.events.edx import begins_like_edx, looks_like_edx, read_edx
 from understudy.core.events.event_table import EventTable, ReadOptions
 from understudy.core.events.log_columns import read_log_columns
 from understudy.core.events.moodle import looks_like_moodle, read_moodle
@@ -21,6 +23,7 @@ from understudy.core.files.delimited import (
     refuse_title_line,
     table_in,
 )
+from understudy.core.files.json_records import first_record
 from understudy.core.files.source import Guess, Source, Text, decode, first_lines, open_source
 from understudy.core.files.tables import MAGIC as PARQUET_MAGIC
 from understudy.core.files.tables import Table, read_parquet
@@ -29,7 +32,9 @@ from understudy.core.files.workbooks import read_workbook
 from understudy.errors import DataError, UsageError
 
 # What these files begin with is a learner's.
-_WITHOUT_HEADER = ("slam", "three-line")
+_WITHOUT_HEADER = ("caliper", "edx", "slam", "three-line", "xapi")
+# In these formats an event says what was done, beside what it was done with.
+_WITH_VERBS = ("caliper", "edx", "xapi")
 # In these files an item trains a skill, and the skill is what is learned.
 USER_ITEM_SKILL = Columns(learner="user", action="skill", outcome="correct", item="item")
 
@@ -52,8 +57,8 @@ def sniff(source: Source) -> tuple[str, str]:
         return "excel", "it begins like an Excel workbook"
     text = decode(source, latin=True)
     lines = first_lines(text, 3)
-    if lines[0].lstrip().startswith(("{", "[")):
-        return "xapi", "it begins like JSON"
+    if lines[0].lstrip().startswith(("{", "[")) or begins_like_edx(lines[0]):
+        return _sniff_json(text)
     if looks_like_slam(lines):
         return "slam", "it begins with the header of an exercise"
     if looks_like_three_lines(lines):
@@ -79,6 +84,16 @@ def sniff(source: Source) -> tuple[str, str]:
     )
 
 
+def _sniff_json(text: Text) -> tuple[str, str]:
+    """The format of JSON, by the fields of the first object: a learner's, so that a guarantee needs it declared."""
+    record = first_record(text) or {}
+    if looks_like_edx(record):
+        return "edx", "it begins with an event of an edX tracking log"
+    if looks_like_caliper(record):
+        return "caliper", "it begins with a Caliper envelope or event"
+    return "xapi", "it begins like JSON"
+
+
 def read_events(
     path: Path | str,
     options: ReadOptions = ReadOptions(),  # noqa: B008 (frozen)
@@ -96,10 +111,18 @@ def read_events(
         format, why = sniff(source)
         note = f"Read as {format}: {why}."
         if format in _WITHOUT_HEADER:
-            guesses = (Guess(f"from a learner's rows that the format is {format}", ("format",)),)
+            what = f"from a learner's rows that the format is {format}"
+            guesses = (Guess(what, ("format",), declare={"format": format}),)
     else:
         note = f"Read as {format}, as asked."
     refuse_sheet(options.sheet, format)
+    if options.verbs and format not in _WITH_VERBS:
+        raise UsageError(
+            f"actions were to say what was done, but a file of format {format} has no verbs.",
+            hint="leave that out.",
+            code="no-verbs",
+            settings=("verbs",),
+        )
     events = _READERS[format](source, options)
     events.guesses += guesses
     events.settle(options)
@@ -140,8 +163,10 @@ def _text(source: Source) -> Text:
 
 _READERS: dict[str, Callable[[Source, ReadOptions], EventTable]] = {
     "assistments": lambda source, options: read_assistments(table_in(source), options),
+    "caliper": lambda source, options: read_caliper(_text(source), options),
     "csv": lambda source, options: read_table(table_in(source), options),
     "datashop": lambda source, options: read_datashop(table_in(source, "\t"), options),
+    "edx": lambda source, options: read_edx(_text(source), options),
     "excel": lambda source, options: read_table(read_workbook(source, options.sheet), options),
     "moodle": lambda source, options: read_moodle(
         read_workbook(source, options.sheet) if source.data.startswith(EXCEL_MAGICS) else table_in(source),
