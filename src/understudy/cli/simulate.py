@@ -71,6 +71,13 @@ def simulate(
     year: Annotated[
         int | None, typer.Option(min=0, max=99, help="Year of a cohort, whose habits drift (default: 0).")
     ] = None,
+    times: Annotated[
+        bool,
+        typer.Option(
+            "--times",
+            help="Also write a classroom's times, columns of its rows, and a table of its learners (OUT-learners).",
+        ),
+    ] = False,
     seed: Seed = 1,
     as_json: AsJson = False,
 ) -> None:
@@ -87,6 +94,12 @@ def simulate(
             f"the shape {shape.value} has no points.",
             hint="choose the shape exam, or leave the points out.",
             settings=("shape", "points"),
+        )
+    if times and shape is not Shape.classroom:
+        raise UsageError(
+            f"the shape {shape.value} has no times of a term.",
+            hint="choose the shape classroom, or leave the times out.",
+            settings=("shape", "times"),
         )
     check_suffix(out)
     check_parent(out)
@@ -105,8 +118,10 @@ def simulate(
         facts = _write_exam(out, learners, items or actions, points, rng)
         words = "answers of {learners} simulated learners to {items} items."
     else:
-        facts = _write_log(out, shape, learners, actions, rng)
+        facts = _write_log(out, shape, learners, actions, times, rng)
         words = "{rows} rows of {learners} simulated learners, {actions} actions."
+        if times:
+            words = words[:-1] + f"; their table: {_learners_path(out)}."
     mark_simulated(out)
     if as_json:
         echo_json({"out": str(out), **facts})
@@ -136,12 +151,29 @@ def _refuse_what_does_not_fit(shape: Shape, actions: int | None, items: int | No
 _KIND = "simulated data: these learners do not exist"
 
 
+def _learners_path(out: Path) -> Path:
+    """Where the table of a log's learners lies: beside it."""
+    return out.with_name(f"{out.stem}-learners{out.suffix}")
+
+
 def _write_log(
-    out: Path, shape: Shape, learners: int | None, actions: int | None, rng: np.random.Generator
+    out: Path,
+    shape: Shape,
+    learners: int | None,
+    actions: int | None,
+    times: bool,
+    rng: np.random.Generator,
 ) -> dict[str, int]:
-    """Write a log with a row per attempt; returns its sizes."""
+    """Write a log with a row per attempt, and with times a table of its learners; returns its sizes."""
     chosen = SHAPES[shape.value]
     chosen = replace(chosen, n_learners=learners or chosen.n_learners, n_actions=actions or chosen.n_actions)
+    if times and isinstance(chosen, Classroom):
+        check_replaceable(_learners_path(out))
+        log = replace(chosen, timed=True).simulate(rng)
+        write_table(log.to_polars(), out, kind=_KIND)
+        write_table(log.learners_to_polars(), _learners_path(out), kind=_KIND)
+        mark_simulated(_learners_path(out))
+        return {"rows": log.n_rows, "learners": log.n_learners, "actions": log.n_actions}
     log = chosen.simulate(rng)
     assert log.group is not None
     school = pl.Series("school", log.groups).gather(log.group[log.learner])

@@ -14,10 +14,11 @@ from understudy.core.files.learner_ids import digests_of_names
 from understudy.core.files.mentions import identifiers_in_actions
 from understudy.core.files.origin import Origin
 from understudy.core.files.outcomes import read_outcomes
-from understudy.core.files.times import has_mixed_zones, read_each_time, unit_in_name
+from understudy.core.files.times import counts_from_a_start, has_mixed_zones, read_each_time, unit_in_name
 from understudy.core.files.words import counted
 from understudy.core.names import natural_order
 from understudy.errors import DataError
+from understudy.logs.columns import Column, Kind
 from understudy.logs.interactions import IntArray, Interactions, offsets_of
 
 
@@ -91,15 +92,52 @@ def interactions_from_frame(
 
 def frame_from_interactions(log: Interactions, prefix: str) -> pl.DataFrame:
     """See `Interactions.to_frame`."""
-    width = len(str(log.n_learners))
-    names = pl.Series([f"{prefix}{i + 1:0{width}}" for i in range(log.n_learners)], dtype=pl.String)
+    names = _learner_names(log, prefix)
     columns = {
         "learner": names.gather(log.learner),
         "action": pl.Series(log.actions, dtype=pl.String).gather(log.action),
     }
     if log.outcome is not None:
         columns["outcome"] = pl.Series(log.outcome.astype(np.int8))
-    return pl.DataFrame(columns)
+    if log.has_times:
+        columns["time"] = _written_times(log)
+    return pl.DataFrame(columns | {each.declared.name: _written(each) for each in log.row_columns})
+
+
+def learner_frame(log: Interactions, prefix: str) -> pl.DataFrame:
+    """See `Interactions.learners_to_polars`."""
+    return pl.DataFrame(
+        {"learner": _learner_names(log, prefix)}
+        | {each.declared.name: _written(each) for each in log.learner_columns}
+    )
+
+
+def _learner_names(log: Interactions, prefix: str) -> pl.Series:
+    width = len(str(log.n_learners))
+    return pl.Series([f"{prefix}{i + 1:0{width}}" for i in range(log.n_learners)], dtype=pl.String)
+
+
+def _written_times(log: Interactions) -> pl.Series:
+    """Times as they are written: those that count from a start of their own as seconds, to the declared resolution."""
+    assert log.term is not None
+    times = pl.Series(log.time).cast(pl.Datetime("us"))
+    if counts_from_a_start(times):
+        seconds = times.dt.epoch("us") / 1e6
+        return seconds.cast(pl.Int64) if log.term.resolution >= 1 else seconds
+    return times
+
+
+def _written(column: Column) -> pl.Series:
+    """The cells of a declared column as values; a missing one is null."""
+    cells = pl.Series(column.cells)
+    declared = column.declared
+    if declared.coded:
+        return pl.Series(declared.names, dtype=pl.String).gather(cells.set(cells < 0, None))
+    cells = cells.fill_nan(None)
+    if declared.kind is Kind.time:
+        return (cells * 1e6).cast(pl.Int64).cast(pl.Datetime("us"))
+    whole = declared.step is not None and declared.step == int(declared.step)
+    return cells.cast(pl.Int64) if whole else cells
 
 
 def parse_outcomes(values: pl.Series, name: str, first_line: int) -> IntArray:

@@ -19,6 +19,8 @@ from understudy.core.names import REAL_PREFIX, SIMULATED_PREFIX, SYNTHETIC_PREFI
 from understudy.core.pages.notebook import notebook_table
 from understudy.core.privacy.guarantee import Guarantee
 from understudy.errors import DataError, UsageError
+from understudy.logs.columns import Column
+from understudy.logs.term import Term
 
 if TYPE_CHECKING:
     import polars as pl
@@ -38,6 +40,8 @@ class Interactions:
     `item`, `time` and `group` are optional, too; `group` has one code per learner. `declared` says that the
     vocabulary is public: it was given by the custodian, and does not depend on what the learners did. `chapters`
     has one code per action where the custodian also declared that the actions are in the order of the course.
+    `columns` are what the custodian declared beside these, of rows or of learners. With a `term` the times are part of
+    what is told about a log; without one they put its rows in order, and generators leave them out.
     `origin` is the file or frame that the log was read from. A synthetic log has the `guarantee` of its generator,
     and the `card` under which it was charged.
     """
@@ -54,6 +58,8 @@ class Interactions:
     simulated: bool = False
     declared: bool = False
     chapters: IntArray | None = None
+    columns: tuple[Column, ...] = ()
+    term: Term | None = None
     origin: Origin = field(default_factory=Origin)
     guarantee: Guarantee | None = None
     card: str | None = None
@@ -70,6 +76,10 @@ class Interactions:
             column = getattr(self, name)
             if column is not None and len(column) != length:
                 raise DataError(f"a log needs {length} entries of '{name}'; got {len(column)}.")
+        for declared in self.columns:
+            length = n_rows if declared.declared.of == "row" else self.n_learners
+            if len(declared.cells) != length:
+                raise DataError(f"a log needs {length} cells of '{declared.declared.name}'.")
         if self.offsets[0] != 0 or self.offsets[-1] != n_rows or (self.lengths < 0).any():
             raise DataError("the offsets of a log do not divide its rows among learners.")
         if n_rows and not (self.action.min() >= 0 and self.action.max() < len(self.actions)):
@@ -135,6 +145,21 @@ class Interactions:
             self._learner.append(np.repeat(np.arange(self.n_learners, dtype=np.int32), self.lengths))
         return self._learner[0]
 
+    @property
+    def has_times(self) -> bool:
+        """Whether times are part of what is told about the log."""
+        return self.time is not None and self.term is not None
+
+    @property
+    def row_columns(self) -> tuple[Column, ...]:
+        """Declared columns of rows."""
+        return tuple(column for column in self.columns if column.declared.of == "row")
+
+    @property
+    def learner_columns(self) -> tuple[Column, ...]:
+        """Declared columns of learners."""
+        return tuple(column for column in self.columns if column.declared.of == "learner")
+
     @classmethod
     def from_sequences(
         cls,
@@ -194,8 +219,19 @@ class Interactions:
         """The log as a polars frame with invented learner names: `prefix` and a number."""
         from understudy.logs.frames import frame_from_interactions
 
-        usual = REAL_PREFIX if self.guarantee is None else SYNTHETIC_PREFIX
-        return frame_from_interactions(self, prefix or (SIMULATED_PREFIX if self.simulated else usual))
+        return frame_from_interactions(self, prefix or self._prefix)
+
+    def learners_to_polars(self, prefix: str | None = None) -> pl.DataFrame:
+        """The declared columns of learners as a frame with a row per learner, under the names of `to_polars`."""
+        from understudy.logs.frames import learner_frame
+
+        return learner_frame(self, prefix or self._prefix)
+
+    @property
+    def _prefix(self) -> str:
+        if self.simulated:
+            return SIMULATED_PREFIX
+        return REAL_PREFIX if self.guarantee is None else SYNTHETIC_PREFIX
 
     def to_pandas(self, prefix: str | None = None) -> Any:
         """The same as a pandas frame."""
@@ -256,6 +292,7 @@ class Interactions:
             item=None if self.item is None else self.item[rows],
             time=None if self.time is None else self.time[rows],
             group=None if self.group is None else self.group[chosen],
+            columns=self._columns_of(rows, chosen),
         )
 
     def keep_rows(self, keep: NDArray[np.bool_], *, all_learners: bool = False) -> Interactions:
@@ -270,6 +307,12 @@ class Interactions:
             item=None if self.item is None else self.item[keep],
             time=None if self.time is None else self.time[keep],
             group=None if self.group is None else self.group[present],
+            columns=self._columns_of(keep, present),
+        )
+
+    def _columns_of(self, rows: ArrayLike, learners: ArrayLike) -> tuple[Column, ...]:
+        return tuple(
+            column.take(rows if column.declared.of == "row" else learners) for column in self.columns
         )
 
     def with_learners(self, n_more: int, groups: Sequence[str] = ()) -> Interactions:
@@ -281,7 +324,13 @@ class Interactions:
             known = np.array([code[name] for name in self.groups], dtype=np.int32)[group]
             group = np.concatenate([known, np.array([code[name] for name in groups], dtype=np.int32)])
         offsets = np.concatenate([self.offsets, np.full(n_more, self.offsets[-1])])
-        return replace(self, offsets=offsets, group=group, groups=names if group is not None else ())
+        columns = tuple(
+            column.with_missing(n_more) if column.declared.of == "learner" else column
+            for column in self.columns
+        )
+        return replace(
+            self, offsets=offsets, group=group, groups=names if group is not None else (), columns=columns
+        )
 
     def recode(self, actions: Sequence[str]) -> Interactions:
         """The same log with codes of another vocabulary, which has to hold every action that occurs."""
@@ -333,13 +382,33 @@ def as_log(given: Any) -> Interactions:
 
 
 def joined(*logs: Interactions) -> Interactions:
-    """One log of all learners, those of the first log first; items, times and groups are left out."""
+    """One log of all learners, those of the first log first; items and groups are left out.
+
+    Times and columns are those that all of the logs have.
+    """
     coded = common_vocabulary(*logs)
+    shared = [
+        column.declared
+        for column in logs[0].columns
+        if all(column.declared in [each.declared for each in log.columns] for log in logs)
+    ]
+    timed = all(log.has_times for log in logs)
     return Interactions(
         np.concatenate([log.action for log in coded]),
         None if any(log.outcome is None for log in coded) else np.concatenate([log.success for log in coded]),
         offsets_of(np.concatenate([log.lengths for log in coded])),
         coded[0].actions,
+        time=np.concatenate([log.time for log in logs if log.time is not None]) if timed else None,
+        columns=tuple(
+            Column(
+                declared,
+                np.concatenate(
+                    [each.cells for log in logs for each in log.columns if each.declared == declared]
+                ),
+            )
+            for declared in shared
+        ),
+        term=logs[0].term if timed else None,
         simulated=all(log.simulated for log in coded),
     )
 

@@ -13,6 +13,7 @@ import numpy as np
 from numba import njit
 
 from understudy.logs.interactions import Interactions
+from understudy.logs.simulated_term import with_term
 
 TOPICS = (
     "fractions",
@@ -37,6 +38,7 @@ class Classroom:
     within `shortest` and `longest`; `run` is the mean length of a practice run; `wander` the
     chance that a run is followed by any skill instead of a following one; `branches` the number
     of skills that usually follow a skill; `quit` the chance to drop out after a run gone badly.
+    `timed` adds the times of a term, declared columns of rows, and a table of the learners.
     """
 
     n_learners: int = 600
@@ -49,6 +51,7 @@ class Classroom:
     wander: float = 0.08
     branches: int = 3
     quit: float = 0.03
+    timed: bool = False
 
     def simulate(self, rng: np.random.Generator) -> Interactions:
         """The log of one such classroom, labelled as simulated."""
@@ -83,7 +86,7 @@ class Classroom:
         order = np.argsort(names)
         place = np.empty(m, dtype=np.int32)
         place[order] = np.arange(m, dtype=np.int32)
-        return Interactions(
+        log = Interactions(
             place[action],
             outcome,
             offsets,
@@ -92,6 +95,7 @@ class Classroom:
             groups=SCHOOLS,
             simulated=True,
         )
+        return with_term(log, ability, rng) if self.timed else log
 
 
 # Few learners, many actions, rare paths: where transition counts give members away.

@@ -9,7 +9,7 @@ import numpy as np
 from understudy.core.privacy.guarantee import Guarantee
 from understudy.core.privacy.noise import Noise
 from understudy.errors import UsageError
-from understudy.logs.generators.generator import Generator
+from understudy.logs.generators.generator import DetailsBy, Generator
 from understudy.logs.interactions import Interactions
 from understudy.logs.models.markov import AliasTables, TransitionCounts, sample_walks
 from understudy.logs.models.rasch import fit_rasch
@@ -26,6 +26,7 @@ class Drop(Generator):
     # Its parameters are the rows themselves, which is what is wrong with it.
     keeps_rows: bool = True
     needs_outcomes: bool = False
+    details: ClassVar[DetailsBy] = "own"
 
     def __init__(self, ratio: float = 0.5) -> None:
         if not 0 <= ratio < 1:
@@ -53,8 +54,16 @@ class Drop(Generator):
                 hint="ask for fewer, or use a method that invents learners, such as markov.",
             )
         kept = kept.select(order[:n_learners])
-        # Item, time and group were not asked for, and time stamps identify.
-        return Interactions(kept.action, kept.outcome, kept.offsets, kept.actions)
+        # Items and groups were not asked for; nor were times, unless they are part of what is told.
+        return Interactions(
+            kept.action,
+            kept.outcome,
+            kept.offsets,
+            kept.actions,
+            time=kept.time if kept.has_times else None,
+            columns=kept.columns,
+            term=kept.term if kept.has_times else None,
+        )
 
 
 class Markov(Generator):

@@ -129,6 +129,18 @@ class Spending:
         return list(self._shares)
 
 
+class Exact(Spending):
+    """Spends nothing, and adds no noise: for baselines, about which nothing is proved."""
+
+    def __init__(self, shares: dict[str, float]) -> None:
+        super().__init__(1.0, os_noise(), vocabulary=False, shares=shares)
+
+    def spend(self, name: str, *totals: Total) -> list[Noisy]:
+        """The sums as they are; what little noise is stated keeps formulas that divide by it finite."""
+        del self._shares[name]
+        return [Noisy(total.values.astype(np.float64) * total.step, 1e-9) for total in totals]
+
+
 class Replay(Spending):
     """Spends nothing: gives out noisy sums that were released, and notes what each learner of another log adds to them.
 

@@ -22,7 +22,7 @@ import numpy as np
 from understudy.core.privacy.guarantee import Guarantee
 from understudy.core.privacy.noise import Noise
 from understudy.errors import DataError, UsageError
-from understudy.logs.generators.generator import Generator
+from understudy.logs.generators.generator import DetailsBy, Generator
 from understudy.logs.interactions import Interactions
 
 _PREFIX = "understudy-run-"
@@ -37,6 +37,7 @@ class Adapted(Generator):
     """
 
     name: ClassVar[str] = "adapted"
+    details: ClassVar[DetailsBy] = "none"
 
     def __init__(self, generator: Any) -> None:
         self.generator = generator
@@ -73,6 +74,7 @@ class Program(Generator):
     """
 
     name: ClassVar[str] = "run"
+    details: ClassVar[DetailsBy] = "none"
     needs_outcomes: bool = False
     summary: ClassVar[str] = "any program that reads one csv and writes another"
 

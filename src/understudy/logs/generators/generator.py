@@ -6,7 +6,7 @@ import copy
 import inspect
 from abc import ABC, abstractmethod
 from dataclasses import replace
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,7 +15,11 @@ from understudy.core.attacks.transcript import LearnerSums
 from understudy.core.privacy.guarantee import Guarantee
 from understudy.core.privacy.noise import Noise, os_noise
 from understudy.errors import UsageError
+from understudy.logs.generators.budget import Exact
+from understudy.logs.generators.details import Details, detail_shares, fit_details
 from understudy.logs.interactions import Interactions, as_log
+
+DetailsBy = Literal["exact", "own", "none"]
 
 
 class Generator(ABC):
@@ -35,6 +39,9 @@ class Generator(ABC):
     """Whether it learns only from a log whose names of actions are public."""
     needs_outcomes: bool = True
     """Whether it learns from outcomes: of a log without any it is given failures, and those it draws are left out."""
+    details: ClassVar[DetailsBy] = "exact"
+    """Times and columns of the log: added to the walks by exact sums, by the generator itself (with noise, or as rows
+    have them), or left out."""
     option_names: ClassVar[dict[str, str]] = {}
     """How an option is written where its parameter cannot be called so, `as` for one."""
     text: str = ""
@@ -44,6 +51,7 @@ class Generator(ABC):
     n_learners_: int
     simulated_: bool
     has_outcomes_: bool
+    details_: Details
     cut_short_: str = ""
     """After an interrupted `fit` that left something to sample from: where it stopped, in a sentence."""
 
@@ -68,6 +76,9 @@ class Generator(ABC):
         self.has_outcomes_ = log.outcome is not None
         claim = self.guarantee_for(log)
         self.guarantee_ = claim if noise.secret else Guarantee.seeded(claim)
+        self.details_ = Details()
+        if self.details == "exact":
+            self.details_ = fit_details(log, Exact(detail_shares(log)))
         self._fit(log.with_failures() if self.needs_outcomes else log, rng or np.random.default_rng(), noise)
         return self
 
@@ -77,9 +88,10 @@ class Generator(ABC):
             raise UsageError(
                 f"{self.label} was not fitted yet.", hint="call fit(log) first.", code="not-fitted"
             )
-        drawn = self._sample(n_learners, rng or np.random.default_rng())
-        outcome = drawn.outcome if self.has_outcomes_ else None
-        return replace(drawn, outcome=outcome, simulated=self.simulated_, guarantee=self.guarantee_)
+        rng = rng or np.random.default_rng()
+        drawn = self._sample(n_learners, rng)
+        drawn = self.details_.add_to(drawn if self.has_outcomes_ else drawn.without_outcomes(), rng)
+        return replace(drawn, simulated=self.simulated_, guarantee=self.guarantee_)
 
     def learner_sums(self, log: Interactions) -> LearnerSums | None:
         """Where a fit rests on noisy sums over learners: what each learner of a log would have added to them."""

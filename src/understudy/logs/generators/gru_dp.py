@@ -18,7 +18,7 @@ from understudy.core.privacy.guarantee import Guarantee
 from understudy.core.privacy.noise import Noise
 from understudy.core.privacy.private_training import PrivateSteps, calibrated
 from understudy.errors import UsageError
-from understudy.logs.generators.generator import Generator
+from understudy.logs.generators.generator import DetailsBy, Generator
 from understudy.logs.generators.private_sums import first_rows
 from understudy.logs.interactions import Interactions
 
@@ -43,6 +43,7 @@ class GruDP(Generator):
     )
     keeps_rows: bool = False
     needs_names: bool = True
+    details: ClassVar[DetailsBy] = "none"
 
     def __init__(
         self,

@@ -44,7 +44,8 @@ from understudy.logs.generators.budget import (
     stated,
     vocabulary_threshold,
 )
-from understudy.logs.generators.generator import Generator
+from understudy.logs.generators.details import detail_shares, fit_details
+from understudy.logs.generators.generator import DetailsBy, Generator
 from understudy.logs.generators.private_sums import (
     WalkStatistics,
     bin_edges,
@@ -111,6 +112,7 @@ class MarkovDP(Generator):
     name: ClassVar[str] = "markov-dp"
     summary: ClassVar[str] = "a chain with Rasch outcomes, differentially private for each learner"
     keeps_rows: bool = False
+    details: ClassVar[DetailsBy] = "own"
     easiness_: Floats
 
     def __init__(self, epsilon: float = 8.0, delta: float = 0.0, longest: float = MOST_ROWS) -> None:
@@ -159,7 +161,9 @@ class MarkovDP(Generator):
     def _fit(self, log: Interactions, rng: np.random.Generator, noise: Noise) -> None:
         """Release the noisy sums, then make a chain and difficulties of them."""
         found = not log.declared
-        spending = Spending(self._rho(vocabulary=found), noise, vocabulary=found, shares=self._shares)
+        spending = Spending(
+            self._rho(vocabulary=found), noise, vocabulary=found, shares=self._all_shares(log)
+        )
         log = first_rows(log, self.longest)
         if found:
             log = _with_private_vocabulary(log, spending, self._delta / 2)
@@ -181,6 +185,11 @@ class MarkovDP(Generator):
         """What each statistic takes of the budget."""
         return SHARES if self.has_outcomes_ else of_actions(SHARES)
 
+    def _all_shares(self, log: Interactions) -> dict[str, float]:
+        """The same with those of times and columns, which the log has or has not."""
+        total = sum(self._shares.values())
+        return {name: share / total for name, share in self._shares.items()} | detail_shares(log)
+
     def _rho(self, *, vocabulary: bool) -> float:
         """The budget of all sums together, that of names included."""
         if vocabulary:
@@ -198,6 +207,7 @@ class MarkovDP(Generator):
             self._fit_outcomes(log, spending)
         else:
             self.easiness_, self.ability_mean_, self.ability_spread_ = np.zeros(log.n_actions), 0.0, 0.0
+        self.details_ = fit_details(log if self.has_outcomes_ else log.without_outcomes(), spending)
         if spending.unspent:
             raise ValueError(f"the budget of {spending.unspent} was not spent")
 
@@ -216,7 +226,8 @@ class MarkovDP(Generator):
     def learner_sums(self, log: Interactions) -> LearnerSums:
         """What each learner of a log would have added to the sums that this fit released; names aside."""
         found = self.found_names_
-        replay = Replay(self._rho(vocabulary=found), self.transcript_, vocabulary=found, shares=self._shares)
+        shares = self._all_shares(log)
+        replay = Replay(self._rho(vocabulary=found), self.transcript_, vocabulary=found, shares=shares)
         log = first_rows(log.with_failures(), self.longest)
         if found:
             log = log.with_vocabulary(self.actions_)

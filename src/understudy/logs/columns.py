@@ -1,0 +1,100 @@
+"""Declared columns: what a log has beside actions, outcomes and times, of its rows or of its learners.
+
+What a column may hold (categories, bounds) is public: the custodian declares it, or has it found privately. It is never
+read off the data, where one learner's unusual value would decide what everybody else's synthetic rows may hold.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from understudy.errors import DataError
+
+# The name of whatever a category holds that was not declared.
+OTHER = "other"
+
+
+class Kind(StrEnum):
+    """What the cells of a column are."""
+
+    category = "category"
+    number = "number"
+    flag = "yes/no"
+    time = "time"
+
+
+@dataclass(frozen=True)
+class Declared:
+    """What is public about a column.
+
+    `values` are the categories, to which `OTHER` is added; a number lies between `low` and `high`, in multiples of
+    `step` if that is given; a time likewise, in seconds since 1970. `found` says that categories or bounds are to be
+    found privately, for a part of the budget.
+    """
+
+    name: str
+    kind: Kind
+    of: Literal["row", "learner"]
+    values: tuple[str, ...] = ()
+    low: float | None = None
+    high: float | None = None
+    step: float | None = None
+    unit: str = ""
+    found: bool = False
+
+    def __post_init__(self) -> None:
+        coded = self.kind in (Kind.category, Kind.flag)
+        bounded = self.low is not None and self.high is not None
+        if self.kind is Kind.category and not self.values and not self.found:
+            raise self._bad("no categories", "list them under values, or have them found privately.")
+        if not coded and not bounded and not self.found:
+            raise self._bad("no bounds", "give low and high, or have them found privately.")
+        if self.low is not None and self.high is not None and not self.low < self.high:
+            raise self._bad("bounds that hold nothing", "low lies below high.")
+
+    def _bad(self, what: str, hint: str) -> DataError:
+        return DataError(f"column '{self.name}' is declared with {what}.", hint=hint, code="bad-declaration")
+
+    @property
+    def coded(self) -> bool:
+        """Whether cells are codes: of categories, or of no (0) and yes (1)."""
+        return self.kind in (Kind.category, Kind.flag)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """What the codes stand for."""
+        return ("no", "yes") if self.kind is Kind.flag else (*self.values, OTHER)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Column:
+    """The cells of a declared column, one per row or one per learner.
+
+    A coded column has codes of `declared.names`, others have numbers; a missing cell is -1 or nan.
+    """
+
+    declared: Declared
+    cells: NDArray[Any]
+
+    def __post_init__(self) -> None:
+        kind = np.int32 if self.declared.coded else np.float64
+        cells = np.asarray(self.cells, dtype=kind).view()
+        cells.setflags(write=False)
+        object.__setattr__(self, "cells", cells)
+
+    def __repr__(self) -> str:
+        return f"<Column {self.declared.name}: {self.declared.kind} of {len(self.cells)} {self.declared.of}s>"
+
+    def take(self, places: ArrayLike) -> Column:
+        """The same column of other rows or learners: places or a mask."""
+        return replace(self, cells=self.cells[np.asarray(places)])
+
+    def with_missing(self, n_more: int) -> Column:
+        """The same column with empty cells at its end."""
+        empty = np.full(n_more, -1 if self.declared.coded else np.nan)
+        return replace(self, cells=np.concatenate([self.cells, empty]))
