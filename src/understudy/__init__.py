@@ -17,6 +17,8 @@ _HOMES = {
     "understudy.core.privacy.spending": ("Spending",),
     "understudy.errors": ("DataError", "MissingError", "RefusedError", "UnderstudyError", "UsageError"),
     "understudy.logs.interactions": ("Interactions",),
+    "understudy.logs.columns": ("Declared",),
+    "understudy.logs.term": ("Term",),
     "understudy.logs.reading": ("read_log",),
     "understudy.logs.inspect": ("inspect",),
     "understudy.logs.audit": ("audit",),
@@ -70,6 +72,7 @@ if TYPE_CHECKING:
     from understudy.exams.simulate import Exam as Exam
     from understudy.logs.attacks.plugins import check_attack as check_attack
     from understudy.logs.audit import audit as audit
+    from understudy.logs.columns import Declared as Declared
     from understudy.logs.generators.baselines import Drop as Drop
     from understudy.logs.generators.baselines import Markov as Markov
     from understudy.logs.generators.conformance import check_generator as check_generator
@@ -84,6 +87,7 @@ if TYPE_CHECKING:
     from understudy.logs.simulate import Classroom as Classroom
     from understudy.logs.study import study as study
     from understudy.logs.synthesize import synthesize as synthesize
+    from understudy.logs.term import Term as Term
 
 
 def __getattr__(name: str) -> Any:

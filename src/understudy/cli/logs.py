@@ -13,8 +13,8 @@ import typer
 from understudy.cli.expectation import explain_release
 from understudy.cli.lazy import command_group
 from understudy.cli.options import AsJson, Quiet, Seed, grouped
-from understudy.cli.plan import draft, load, typed_over
-from understudy.cli.terminal import echo_json, print_table, recognised, show, tell, tell_reading
+from understudy.cli.plan import draft, typed_over
+from understudy.cli.terminal import echo_json, print_table, recognised, show, tell, tell_reading, with_options
 from understudy.core.files.columns import ROLES
 from understudy.core.files.words import counted
 from understudy.core.files.writing import check_not_input, write_text
@@ -89,6 +89,7 @@ def inspect(
     if as_json:
         echo_json(found.to_json())
         return
+    tell(with_options(found.origin.notes, options), quiet=False)
     _print_inspection(found)
     typer.echo(
         "As a page with a picture: --html inspection.html (it stays inside)"
@@ -232,15 +233,6 @@ def release(
             "log's own numbers.",
         ),
     ] = False,
-    plan: Annotated[
-        Path | None,
-        typer.Option(
-            is_eager=True,
-            callback=load,
-            help="A file (understudy.toml) with what one would type, FILE and --out included; "
-            "options that are typed win over it.",
-        ),
-    ] = None,
     write_plan: Annotated[
         Path | None,
         typer.Option(
@@ -321,7 +313,6 @@ def _read(file: Path, options: LogOptions, quiet: bool) -> Interactions:
 
 def _print_inspection(found: Inspection) -> None:
     origin = found.origin
-    tell(origin.notes, quiet=False)
     typer.echo("Columns: " + ", ".join(f"{role} = {name}" for role, name in origin.columns.items()) + ".")
     name = "" if origin.path is None else origin.path.name
     print_table(name, ["what", "value"], [list(pair) for pair in found.facts()])

@@ -20,6 +20,7 @@ from typing import Annotated, Any, TypeVar, get_type_hints
 import typer
 from typer.models import ParameterInfo
 
+from understudy.cli.plan import load
 from understudy.cli.terminal import OPTION_NAMES
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -115,4 +116,7 @@ def _option(name: str, kind: Any) -> Any:
     if str in kinds and len(kinds) > 1:
         # The options value takes a text as people type it, whatever else it takes.
         bare = str | None if type(None) in typing.get_args(bare) else str
+    if name == "plan":
+        # Before any other option is read: what the plan has for this command stands for what was not typed.
+        return Annotated[bare, typer.Option(*names, is_eager=True, callback=load, help=text)]
     return Annotated[bare, typer.Option(*names, help=text)]

@@ -1,7 +1,8 @@
 """Plan files: what one would type every time, kept in `understudy.toml`, checked and signed before it is run.
 
 A plan has a table named after its command, with a key for each option under the name that Python has for it. Options
-that are typed win over the plan's. Paths are relative to the plan's folder.
+that are typed win over the plan's. Paths are relative to the plan's folder. What the table `[log]` declares about a log
+is read with the log (`logs/plan_file.py`), for every command that reads one.
 """
 
 from __future__ import annotations
@@ -66,7 +67,7 @@ def _read(plan: Path, command: str, known: list[str]) -> dict[str, Any]:
         raise DataError(
             f"the plan {plan} is not TOML: {error}.", hint="fix that line.", code="bad-plan"
         ) from None
-    table = content.get(command)
+    table = content.get(command, {} if "log" in content else None)
     if not isinstance(table, dict):
         raise DataError(
             f"the plan {plan} has no table [{command}].",

@@ -125,13 +125,17 @@ def tell(notes: Sequence[str], quiet: bool) -> None:
 
 def tell_reading(origin: Origin, options: Any, quiet: bool) -> None:
     """Notes on how a file was read, and the options that declare what was recognised by names."""
-    # Notes of the library name its settings, as errors do; here these are options.
-    tell([_SETTING.sub(lambda found: _option_in(found, options), note) for note in origin.notes], quiet)
+    tell(with_options(origin.notes, options), quiet)
     named = [
         f"{option_of(setting)} {shlex.quote(name)}" for setting, name in recognised(origin, options).items()
     ]
     if named:
         tell([f"Recognised; to declare it: {' '.join(named)}"], quiet)
+
+
+def with_options(notes: Sequence[str], options: Any) -> list[str]:
+    """Notes of the library, which name its settings as errors do, with the options of a command in their place."""
+    return [_SETTING.sub(lambda found: _option_in(found, options), note) for note in notes]
 
 
 def _option_in(found: re.Match[str], options: Any) -> str:

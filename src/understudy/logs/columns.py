@@ -48,6 +48,7 @@ class Declared:
     found: bool = False
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "kind", Kind(self.kind))
         coded = self.kind in (Kind.category, Kind.flag)
         bounded = self.low is not None and self.high is not None
         if self.kind is Kind.category and not self.values and not self.found:

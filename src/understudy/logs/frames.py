@@ -3,23 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 import polars as pl
 
+from understudy.core.events.event_table import CellOptions
 from understudy.core.files.columns import describe_columns
 from understudy.core.files.frames import as_polars
 from understudy.core.files.learner_ids import digests_of_names
 from understudy.core.files.mentions import identifiers_in_actions
 from understudy.core.files.origin import Origin
 from understudy.core.files.outcomes import read_outcomes
+from understudy.core.files.tables import FrameTable, rows_from
 from understudy.core.files.times import counts_from_a_start, has_mixed_zones, read_each_time, unit_in_name
 from understudy.core.files.words import counted
 from understudy.core.names import natural_order
 from understudy.errors import DataError
-from understudy.logs.columns import Column, Kind
+from understudy.logs.column_cells import ReadColumn, one_per_learner, read_column
+from understudy.logs.columns import Column, Declared, Kind
 from understudy.logs.interactions import IntArray, Interactions, offsets_of
+from understudy.logs.term import Term
 
 
 def interactions_from_frame(
@@ -27,12 +33,14 @@ def interactions_from_frame(
     columns: Mapping[str, str | None],
     first_line: int,
     single_rows: bool,
-    time_unit: str | None = None,
+    cells: CellOptions = CellOptions(),  # noqa: B008 (frozen)
+    declared: Mapping[str, Declared] = MappingProxyType({}),
+    term: Term | None = None,
 ) -> Interactions:
-    """See `Interactions.from_frame`."""
+    """See `Interactions.from_frame`; `declared` are columns by what they are called in the frame."""
     table = as_polars(frame)
     wanted = {role: name for role, name in columns.items() if name is not None}
-    missing = [name for name in wanted.values() if name not in table.columns]
+    missing = [name for name in (*wanted.values(), *declared) if name not in table.columns]
     if missing:
         raise DataError(
             f"asked for column {', '.join(map(repr, missing))}; {describe_columns(table.columns)}.",
@@ -43,7 +51,7 @@ def interactions_from_frame(
         )
     if table.height == 0:
         raise DataError("the log is empty: there is a header but no row.", hint="check the export.")
-    table = table.select(pl.col(name).alias(role) for role, name in wanted.items())
+    whole, table = table, table.select(pl.col(name).alias(role) for role, name in wanted.items())
     for role in ("learner", "action"):
         _reject_missing(table[role], columns[role], first_line)
 
@@ -59,13 +67,16 @@ def interactions_from_frame(
         )
     outcome = parse_outcomes(table["outcome"], wanted["outcome"], first_line) if "outcome" in wanted else None
     action, action_names = _codes(table["action"].cast(pl.String), ordered=True)
-    time = _parse_times(table["time"], wanted["time"], first_line, time_unit) if "time" in wanted else None
+    time = (
+        _parse_times(table["time"], wanted["time"], first_line, cells.time_unit) if "time" in wanted else None
+    )
 
     order = np.argsort(learner, kind="stable") if time is None else np.lexsort((time, learner))
     group, group_names = _group_of_learners(table, learner, n_learners) if "group" in wanted else (None, ())
     item, item_names = (
         _codes(table["item"].cast(pl.String).fill_null(""), ordered=True) if "item" in wanted else (None, ())
     )
+    further = _read_declared(whole, declared, cells, first_line, learner, n_learners, order)
     return Interactions(
         action=action[order],
         outcome=None if outcome is None else outcome[order],
@@ -76,8 +87,11 @@ def interactions_from_frame(
         time=None if time is None else time[order],
         group=group,
         groups=group_names,
+        columns=tuple(read.column for read in further),
+        term=None if time is None else term,
         origin=Origin(
             columns=wanted,
+            notes=tuple(note for read in further for note in read.notes),
             identifiers=tuple(
                 identifiers_in_actions(
                     wanted["action"],
@@ -88,6 +102,31 @@ def interactions_from_frame(
             digests=digests_of_names(pl.Series(learner_names, dtype=pl.String)),
         ),
     )
+
+
+def _read_declared(
+    frame: pl.DataFrame,
+    declared: Mapping[str, Declared],
+    options: CellOptions,
+    first_line: int,
+    learner: IntArray,
+    n_learners: int,
+    order: IntArray,
+) -> list[ReadColumn]:
+    """The declared columns of a frame: those of rows in the order of the log, those of learners once for each."""
+    if not declared:
+        return []
+    lines = frame["line"] if "line" in frame.columns else rows_from(first_line, frame)
+    texts = FrameTable("the frame", tuple(frame.columns), frame, lines).read(
+        {name: frame.columns.index(name) for name in declared}
+    )
+    read = [read_column(texts[name], each, lines, options) for name, each in declared.items()]
+    return [
+        one_per_learner(column, learner, n_learners)
+        if column.column.declared.of == "learner"
+        else replace(column, column=column.column.take(order))
+        for column in read
+    ]
 
 
 def frame_from_interactions(log: Interactions, prefix: str) -> pl.DataFrame:

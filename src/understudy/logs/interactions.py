@@ -13,13 +13,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from understudy.core.events.event_table import CellOptions
 from understudy.core.extras import needs_extra
 from understudy.core.files.origin import Origin
 from understudy.core.names import REAL_PREFIX, SIMULATED_PREFIX, SYNTHETIC_PREFIX, natural_order
 from understudy.core.pages.notebook import notebook_table
 from understudy.core.privacy.guarantee import Guarantee
 from understudy.errors import DataError, UsageError
-from understudy.logs.columns import Column
+from understudy.logs.column_cells import check_declared
+from understudy.logs.columns import Column, Declared
 from understudy.logs.term import Term
 
 if TYPE_CHECKING:
@@ -192,6 +194,8 @@ class Interactions:
         time_unit: str | None = None,
         item: str | None = None,
         group: str | None = None,
+        columns: Sequence[Declared] = (),
+        term: Term | None = None,
         first_line: int = 2,
         single_rows: bool = False,
     ) -> Interactions:
@@ -199,13 +203,15 @@ class Interactions:
 
         Rows are grouped by learner in order of appearance; within a learner the order of
         the frame is kept, or the order of `time` when it is given; numbers in it count `time_unit` (s, ms, us
-        or ns), which the end of the column's name may state as well (time_ms). `first_line` is the
+        or ns), which the end of the column's name may state as well (time_ms). With a `term` (`Term()` where no day is
+        public) the times are part of what is told; without one they only put the rows in order. `columns` are
+        what else is told, as declared; columns that are not are left out. `first_line` is the
         line of the file on which the first row stands, so that an error can name a line;
         `single_rows` admits a log in which no learner has two rows (thinned data).
         """
         from understudy.logs.frames import interactions_from_frame
 
-        columns = {
+        roles = {
             "learner": learner,
             "action": action,
             "outcome": outcome,
@@ -213,7 +219,10 @@ class Interactions:
             "item": item,
             "group": group,
         }
-        return interactions_from_frame(frame, columns, first_line, single_rows, time_unit)
+        check_declared(columns)
+        cells = CellOptions(time_unit=time_unit)  # type: ignore[arg-type]
+        declared = {column.name: column for column in columns}
+        return interactions_from_frame(frame, roles, first_line, single_rows, cells, declared, term)
 
     def to_polars(self, prefix: str | None = None) -> pl.DataFrame:
         """The log as a polars frame with invented learner names: `prefix` and a number."""

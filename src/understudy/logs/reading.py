@@ -5,26 +5,41 @@ from __future__ import annotations
 import csv
 import math
 import os
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any
 
-from understudy.core.events.event_table import ReadOptions, RowOptions
+from understudy.core.events.event_table import EventTable, ReadOptions, RowOptions
+from understudy.core.events.further_columns import further
 from understudy.core.events.reading import read_events
 from understudy.core.files.columns import Columns
 from understudy.core.files.outcomes import PassMark
 from understudy.core.files.simulated import is_simulated
 from understudy.core.files.source import decode, open_source
 from understudy.core.files.withdrawals import read_withdrawn
+from understudy.core.files.words import counted
 from understudy.core.options import settled
 from understudy.errors import DataError, UsageError
+from understudy.logs.columns import Declared
+from understudy.logs.frames import interactions_from_frame
 from understudy.logs.interactions import Interactions
+from understudy.logs.plan_file import read_log_plan
+from understudy.logs.term import Term, TermOptions
+
+# How finely formats write times, in seconds, where all of their files do it alike.
+_RESOLUTIONS = {"moodle": 60.0}
 
 
 @dataclass(frozen=True)
-class LogOptions(Columns, RowOptions):
+class LogOptions(Columns, RowOptions, TermOptions):
     """How a log is read from a file."""
 
+    plan: Annotated[
+        Path | None,
+        "A file (understudy.toml) whose part [log] declares columns and times. A table named after the command may "
+        "have what one would type, file and out included; what is typed wins.",
+    ] = None
     format: Annotated[
         str | None,
         "csv, tsv, excel, parquet, assistments, user-item-skill, three-line, slam, datashop, moodle, xapi, caliper or "
@@ -79,36 +94,111 @@ def read_log(
             code="not-a-path",
         )
     options, path = settled(options, settings), Path(path)
+    declared: tuple[Declared, ...] = ()
+    if options.plan is not None:
+        plan = read_log_plan(options.plan)
+        options, declared = plan.fill(options), plan.columns
     columns = Columns(**{role: getattr(options, role) for role in Columns.__dataclass_fields__})
     wanted = ReadOptions(
         columns,
         None if options.exclude is None else read_withdrawn(options.exclude),
         "keep" if options.keep_skills else "merge",
         options.single_rows,
-        options.rows(),
+        _rows(options),
         PassMark.of(options.pass_from),
         options.sheet,
         "left out" if options.no_outcomes else "wanted",
         options.verbs,
         options.language,
+        further=tuple(column.name for column in declared),
     )
     events, format = read_events(path, wanted, options.format)
+    term = _told_term(options, events, format)
+    _require_columns(events, declared, format)
+    _note_what_is_left_out(events, term, options)
     outcome, time, item, group = (
         role if role in events.columns else None for role in ("outcome", "time", "item", "group")
     )
     try:
-        log = Interactions.from_frame(
-            events.frame, outcome=outcome, time=time, item=item, group=group, single_rows=True
-        )
+        roles = {
+            "learner": "learner",
+            "action": "action",
+            "outcome": outcome,
+            "time": time,
+            "item": item,
+            "group": group,
+        }
+        columns_of = {further(column.name): column for column in declared}
+        log = interactions_from_frame(events.frame, roles, 2, True, options.rows(), columns_of, term)
     except DataError as error:
         raise error.about(events.file) from None
     silent = events.without_rows
     groups = silent["group"].fill_null("unknown").to_list() if group else []
     log = log.with_learners(silent.height, groups)
+    events.notes += log.origin.notes
     log = replace(log, origin=events.origin(path, format, log.actions), simulated=is_simulated(path))
     if options.actions_file is not None:
         return log.with_vocabulary(*read_names(options.actions_file))
     return log.declare() if options.public_actions else log
+
+
+def _rows(options: LogOptions) -> RowOptions:
+    """How rows are read; days without a year count from the first day of the declared term."""
+    first = None if options.term is None else options.declared_term().first
+    rows = options.rows()
+    return rows if first is None or rows.first_day is not None else replace(rows, first_day=str(first))
+
+
+def _told_term(options: LogOptions, events: EventTable, format: str) -> Term | None:
+    """The term of a log whose times are told: those of a column that was named, or about which a term was declared."""
+    if options.time_for_order:
+        if options.declares_term:
+            raise UsageError(
+                "a term was declared for times that only put the rows in order.",
+                hint="leave one of them out.",
+                code="term-without-times",
+                settings=("term", "resolution", "session_minutes", "time_for_order"),
+            )
+        return None
+    if "time" not in events.columns:
+        if options.declares_term:
+            raise UsageError(
+                f"{events.file}: a term was declared, but the log has no times.",
+                hint="name the column with the times, or leave the term out.",
+                code="term-without-times",
+                settings=("time", "term"),
+            )
+        return None
+    if options.time is None and not options.declares_term:
+        return None
+    return options.declared_term(_RESOLUTIONS.get(format, 1.0))
+
+
+def _require_columns(events: EventTable, declared: Sequence[Declared], format: str) -> None:
+    """Refuse a log without a column that was declared."""
+    missing = [column.name for column in declared if further(column.name) not in events.frame.columns]
+    if missing:
+        raise DataError(
+            f"{events.file}: column '{missing[0]}' is declared, but a file of format {format} without it was read.",
+            hint="write its name as it stands in the file's first line, or leave it out of the plan.",
+            code="no-declared-column",
+            settings=("plan",),
+            column=missing[0],
+        )
+
+
+def _note_what_is_left_out(events: EventTable, term: Term | None, options: LogOptions) -> None:
+    """Say once what is in the file and not told, and how to include it."""
+    if "time" in events.columns and term is None and not options.time_for_order:
+        events.notes.append(
+            f"The times in column '{events.columns['time']}' are left out of what is told; to include them, name the "
+            "column: `time`."
+        )
+    if events.n_left_out:
+        events.notes.append(
+            f"Left out: {counted(events.n_left_out, 'further column')}. To include some, declare them in a plan "
+            "(`plan`), which `describe` drafts."
+        )
 
 
 def read_names(path: Path) -> tuple[list[str], list[int] | None]:

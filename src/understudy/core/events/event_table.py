@@ -11,6 +11,7 @@ from typing import Annotated, Any, Literal
 
 import polars as pl
 
+from understudy.core.events.further_columns import further_positions
 from understudy.core.files.columns import Columns
 from understudy.core.files.identifiers import Identifier, NamedPeople, identifiers_in
 from understudy.core.files.learner_ids import digests_of_names
@@ -105,6 +106,8 @@ class ReadOptions:
     """Whether an action says what was done with the object, where a format states that."""
     language: str = "en"
     """The language in which objects are named, where a format has names in several."""
+    further: tuple[str, ...] = ()
+    """Columns that are read although they have no role, where a file has them."""
 
     def refuse_columns(self, format: str) -> None:
         """For formats whose columns have no names to choose from."""
@@ -148,6 +151,8 @@ class EventTable:
     year_begins: date | None = None
     """Where a format writes days without a year: the day from which they count if none is declared."""
     yearless: bool = False
+    n_left_out: int = 0
+    """Columns of the file that are not read."""
     _everyone: pl.DataFrame = field(default_factory=pl.DataFrame)
 
     @classmethod
@@ -160,15 +165,18 @@ class EventTable:
     ) -> EventTable:
         """The tidied events of a table, with all that its reader noted and guessed; `extra` columns have no role."""
         columns = {role: table.names[position] for role, position in positions.items()}
-        frame = table.read({**positions, **extra})
+        further = further_positions(table.names, options.further, table.file)
+        frame = table.read({**positions, **extra, **further})
         events = cls(table.file, frame, columns, list(table.notes), table.place, guesses=table.guesses)
-        events.find_people(table)
+        read = {*positions.values(), *extra.values(), *further.values()}
+        events.n_left_out = len(table.names) - len(read)
+        events.find_people(table, {role: table.names[position] for role, position in further.items()})
         events.tidy(options)
         return events
 
-    def find_people(self, table: Table) -> None:
-        """Note which columns of the table identify people, and whom they name."""
-        identifiers, people = identifiers_in(table, self.columns)
+    def find_people(self, table: Table, further: Mapping[str, str] = MappingProxyType({})) -> None:
+        """Note which columns of the table identify people, and whom they name; `further` ones have no role."""
+        identifiers, people = identifiers_in(table, {**self.columns, **further})
         self.identifiers += identifiers
         self.people += people
 

@@ -14,6 +14,9 @@ from understudy.core.files.mentions import identifiers_in_actions
 from understudy.core.files.source import Guess
 from understudy.errors import DataError
 
+# How the roles of columns begin that are read because they were declared, and have no role of their own.
+DECLARED = "column "
+
 
 @dataclass(frozen=True, repr=False)
 class Origin:
@@ -49,6 +52,14 @@ class Origin:
         series = pl.Series([str(name) for name in names], dtype=pl.String)
         by_form = identifiers_in_actions("", series, series.clear())
         for identifier in (*self.identifiers, *by_form):
+            if identifier.role.startswith(DECLARED):
+                raise DataError(
+                    f"column '{identifier.column}' is declared to be told, and identifies people: {identifier.kind} "
+                    f"({identifier.evidence}).",
+                    hint="leave it out of the declared columns.",
+                    code="names-of-people",
+                    column=identifier.column,
+                )
             if identifier.role == "action":
                 place = f"column '{identifier.column}'" if identifier.column else f"a name of the {setting}s"
                 raise DataError(

@@ -37,7 +37,9 @@ def week_map(
             ),
             y=alt.Y("day:N", title=None, sort=list(DAYS), axis=alt.Axis(ticks=False, domain=False)),
             color=alt.Color(
-                "share:Q", scale=alt.Scale(domain=[0.0, top], range=[_PAPER, ACCENT], clamp=True), legend=None
+                "share:Q",
+                scale=alt.Scale(domain=[0.0, top], range=[_PAPER, ACCENT], interpolate="rgb", clamp=True),
+                legend=None,
             ),
         )
         .properties(height=_ROW * len(DAYS))

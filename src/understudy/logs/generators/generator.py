@@ -51,7 +51,7 @@ class Generator(ABC):
     n_learners_: int
     simulated_: bool
     has_outcomes_: bool
-    details_: Details
+    details_: Details = Details()
     cut_short_: str = ""
     """After an interrupted `fit` that left something to sample from: where it stopped, in a sentence."""
 

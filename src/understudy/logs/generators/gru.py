@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 # What a saved network consists of, beside its weights.
 _LEARNED = (
     *("actions_", "easiness_", "ability_mean_", "ability_spread_", "tried_", "longest_", "loss_"),
-    *("n_learners_", "simulated_", "cut_short_"),
+    *("n_learners_", "simulated_", "has_outcomes_", "cut_short_"),
 )
 _WEIGHT = "network."
 
