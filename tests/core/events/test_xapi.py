@@ -127,6 +127,7 @@ def test_statements_that_cannot_be_read(write, content, message):
 def test_statements_have_no_columns(write):
     with pytest.raises(UsageError, match="no columns to choose from"):
         read_log(write("log.json", json.dumps(STATEMENTS)), time="stored")
+    assert read_log(write("log.json", json.dumps(STATEMENTS)), time="timestamp").has_times
 
 
 def test_voided_statements_are_left_out(write, records):

@@ -27,6 +27,12 @@ _SCHEMA = {
     "time": pl.String,
     "line": pl.Int64,
 }
+_COLUMNS = {
+    "learner": "actor.id",
+    "action": "object",
+    "outcome": "generated.scoreGiven",
+    "time": "eventTime",
+}
 _PEOPLE = ("Person", "Agent", "Group", "CourseSection", "Membership")
 _NOT_READ = {
     "actor.name": "name",
@@ -45,7 +51,7 @@ def looks_like_caliper(record: Mapping[str, Any]) -> bool:
 
 def read_caliper(text: Text, options: ReadOptions) -> EventTable:
     """One row per event of a person, in UTC; the action is the object's name and id, the outcome its score."""
-    options.refuse_columns("caliper")
+    options.refuse_columns("caliper", _COLUMNS)
     records, place = load_records(text)
     n_entities = 0
     rows = []
@@ -63,12 +69,7 @@ def read_caliper(text: Text, options: ReadOptions) -> EventTable:
     ):
         frame = pl.DataFrame(rows, schema=_SCHEMA, orient="row")
         called = NamedPeople("actor.name", "name", pl.Series(sorted(names), dtype=pl.String))
-    columns = {
-        "learner": "actor.id",
-        "action": "object",
-        "outcome": "generated.scoreGiven",
-        "time": "eventTime",
-    }
+    columns = dict(_COLUMNS)
     named = pl.concat_str("name", pl.lit(" ("), "object", pl.lit(")"))
     action = pl.coalesce(named, "object")
     if options.verbs:

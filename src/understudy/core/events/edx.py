@@ -31,6 +31,7 @@ _SCHEMA = {
     "time": pl.String,
     "line": pl.Int64,
 }
+_COLUMNS = {"learner": "context.user_id", "action": "event", "outcome": "event.success", "time": "time"}
 # Where an event says what it is about, the surest first.
 _TARGETS = ("problem_id", "usage_key", "block_id", "id", "module_id", "problem", "sequence_id")
 _SUCCESS = {"correct": "1", "incorrect": "0"}
@@ -68,7 +69,7 @@ def begins_like_edx(line: str) -> bool:
 
 def read_edx(text: Text, options: ReadOptions) -> EventTable:
     """One row per event of a learner, in UTC; the outcome is that of a checked problem, where there is one."""
-    options.refuse_columns("edx")
+    options.refuse_columns("edx", _COLUMNS)
     n_broken = 0
     rows = []
     fields: set[str] = set()
@@ -84,12 +85,7 @@ def read_edx(text: Text, options: ReadOptions) -> EventTable:
         frame = pl.DataFrame(rows, schema=_SCHEMA, orient="row")
         names = frame["username"].drop_nulls().unique()
     frame = _with_learners(frame)
-    columns = {
-        "learner": "context.user_id",
-        "action": "event",
-        "outcome": "event.success",
-        "time": "time",
-    }
+    columns = dict(_COLUMNS)
     if options.verbs:
         target = pl.concat_str("verb", pl.lit(" "), "target")
         frame = frame.with_columns(pl.coalesce(target, "verb").alias("action"))

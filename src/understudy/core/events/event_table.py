@@ -109,9 +109,10 @@ class ReadOptions:
     further: tuple[str, ...] = ()
     """Columns that are read although they have no role, where a file has them."""
 
-    def refuse_columns(self, format: str) -> None:
-        """For formats whose columns have no names to choose from."""
-        if given := self.columns.given():
+    def refuse_columns(self, format: str, columns: Mapping[str, str] = MappingProxyType({})) -> None:
+        """For formats that have no columns to choose from; their own `columns` may be named."""
+        given = {role: name for role, name in self.columns.given().items() if columns.get(role) != name}
+        if given:
             raise UsageError(
                 f"the format {format} has no columns to choose from, but one was given for the {next(iter(given))}.",
                 hint="leave it out, or name the format.",

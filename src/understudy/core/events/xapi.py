@@ -61,6 +61,7 @@ _SCHEMA = {
     "time": pl.String,
     "line": pl.Int64,
 }
+_COLUMNS = {"learner": "actor", "action": "object", "outcome": "result.success", "time": "timestamp"}
 _PEOPLE = ("Agent", "Group")
 # Extensions by the last part of their address: what they hold points at a person, a computer or a place.
 _EXTENSIONS = {
@@ -122,7 +123,7 @@ def read_xapi(text: Text, options: ReadOptions) -> EventTable:
     The outcome is the statement's success, or its score where a pass mark is declared. Of the actor only the key is
     read, to group the rows; of the context and of extensions nothing.
     """
-    options.refuse_columns("xapi")
+    options.refuse_columns("xapi", _COLUMNS)
     statements, place = load_records(text)
     people = _People()
     rows = []
@@ -136,9 +137,8 @@ def read_xapi(text: Text, options: ReadOptions) -> EventTable:
         frame = pl.DataFrame(rows, schema=_SCHEMA, orient="row")
         frame = frame.filter(~pl.col("line").is_in(voiding.voided()))
         called = NamedPeople("actor.name", "name", pl.Series(sorted(people.names), dtype=pl.String))
-    columns = {"learner": "actor", "action": "object", "outcome": "result.success", "time": "timestamp"}
     rows_under_way = frame.with_columns(pl.lit("x").alias("action"))
-    events = EventTable(text.name, rows_under_way, columns, list(text.notes), place, instants=True)
+    events = EventTable(text.name, rows_under_way, dict(_COLUMNS), list(text.notes), place, instants=True)
     events.notes += voiding.notes()
     events.identifiers += people.identifiers()
     events.people.append(called)
