@@ -12,7 +12,7 @@ from typing import Annotated, Any
 
 from understudy.core.events.event_table import EventTable, ReadOptions, RowOptions
 from understudy.core.events.further_columns import further
-from understudy.core.events.reading import read_events
+from understudy.core.events.reading import formats, read_events
 from understudy.core.files.columns import Columns
 from understudy.core.files.outcomes import PassMark
 from understudy.core.files.simulated import is_simulated
@@ -42,8 +42,7 @@ class LogOptions(Columns, RowOptions, TermOptions):
     ] = None
     format: Annotated[
         str | None,
-        "csv, tsv, excel, parquet, assistments, user-item-skill, three-line, slam, datashop, moodle, xapi, caliper or "
-        "edx, when the file is not recognised.",
+        f"Format of the file, when it is not recognised: {', '.join(formats())}.",
     ] = None
     sheet: Annotated[
         str | None,

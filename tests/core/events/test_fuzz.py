@@ -34,6 +34,7 @@ READER = Reader(
 )
 PIECES = pieces(
     b"learner action outcome time order_id user_id correct skill_name Outcome # user:x",
+    *(b"Event context", b"Event name", b"User full name", b"[[[", b"Description"),
     *(b"Anon Student Id", b"KC (x)", b'"actor"', b'{"mbox":"m"}', b'"object"', b'{"id":"q"}'),
     *(b'"event_type"', b'"username"', b'"context"', b'{"user_id":7}', b'"sensor"', b'"data"', b'"eventTime"'),
 )
@@ -124,7 +125,39 @@ def whole_files() -> Files:
         }
         for n, row in enumerate(rows)
     ]
+    # Cells of Moodle's report, one event per row; no outcomes.
+    moodle = [
+        [
+            f"1 May, 10:{n:02}",
+            row[0],
+            "-",
+            row[1],
+            "Quiz",
+            "viewed",
+            f"The user with id '{CANARY}'",
+            "web",
+            "",
+        ]
+        for n, row in enumerate(rows)
+    ]
+    report = [
+        "Time",
+        "User full name",
+        "Affected user",
+        "Event context",
+        "Component",
+        "Event name",
+        "Description",
+    ]
+    report += ["Origin", "IP address"]
     return {
+        "moodle": ("log.csv", pl.DataFrame(moodle, schema=report, orient="row").write_csv().encode()),
+        "moodle workbook": ("log.xlsx", workbook([report, *map(list, moodle)])),
+        "moodle arrays": ("log.json", json.dumps([moodle]).encode()),
+        "moodle objects": (
+            "log.json",
+            json.dumps([[dict(zip(report, cells, strict=True)) for cells in moodle]], indent=1).encode(),
+        ),
         "csv": ("log.csv", frame.write_csv().encode()),
         "quoted": ("log.csv", frame.write_csv(quote_style="always").encode()),
         "headerless": ("log.csv", frame.write_csv(include_header=False).encode()),
@@ -201,8 +234,17 @@ BROKEN = BREAKS | {
 def test_no_message_tells_a_value(tmp_path, file, broken):
     name, content = FILES[file]
     asked = {"time": "time", "group": "comment"}
+    said = {"action": "Description"}
     declared = {"skip_incomplete": True, "pass_from": 50.0}
-    for options in ({}, asked, {"format": "csv"}, {"learner": "nobody"}, {"outcome": "outcom"}, declared):
+    for options in (
+        {},
+        asked,
+        {"format": "csv"},
+        {"learner": "nobody"},
+        {"outcome": "outcom"},
+        declared,
+        said,
+    ):
         result = READER.outcome(tmp_path / name, BROKEN[broken](content), **options)
         assert not READER.tells_canary(result)
     if broken == "whole" and file not in ("headerless", "three-line"):

@@ -1,8 +1,11 @@
 """Moodle's log report: headers in several languages, days without a year, people's pages, events of nobody."""
 
+import json
+
 import pytest
 
-from understudy.errors import UsageError
+from tests.support.workbook import workbook
+from understudy.errors import DataError, UsageError
 from understudy.logs.inspect import inspect
 from understudy.logs.reading import read_log
 
@@ -70,3 +73,169 @@ def test_a_year_begins_where_it_is_declared(tmp_path):
     assert [action for _, action in rows_of(calendar)] == ["January", "December"]
     with pytest.raises(UsageError):
         read_log(path, first_day="1 January")
+
+
+HEADERS = {
+    "en": ENGLISH,
+    "de": f"{GERMAN},Herkunft,IP-Adresse",
+    "fr": "Heure,Nom complet de l’utilisateur,Utilisateur touché,Contexte de l’événement,Composant,"
+    "Nom de l’événement,Description,Origine,Adresse IP",
+    "es": "Hora,Nombre completo del usuario,Usuario afectado,Contexto del evento,Componente,Nombre evento,"
+    "Descripción,Origen,Dirección IP",
+    "it": "Data/Ora,Nome completo dell'utente,Utente coinvolto,Contesto dell'evento,Componente,Evento,"
+    "Descrizione,Origine,Indirizzo IP",
+    "nl": "Tijd,Volledige naam van de gebruiker,Over gebruiker,Gebeurteniscontext,Component,Gebeurtenisnaam,"
+    "Beschrijving,Oorsprong,IP-adres",
+    "pt": "Data/Hora,Nome completo do utilizador,Utilizador afetado,Contexto do evento,Componente,"
+    "Nome do evento,Descrição,Origem,Endereço IP",
+    "pt_br": "Hora,Nome completo,Usuário afetado,Contexto do Evento,Componente,Nome do evento,Descrição,"
+    "Origem,endereço IP",
+    "pl": "Czas,Pełna nazwa,Dotyczy użytkownika,Kontekst zdarzenia,Składnik,Nazwa zdarzenia,Opis,Źródło,Adres IP",
+}
+DAYS = {
+    "en": "12 May",
+    "it": "12 maggio 2024",
+    "nl": "12 mei 2024",
+    "pt": "12 de maio de 2024",
+    "pl": "12 maj 2024",
+}
+CELLS = [
+    [
+        "12 May, 09:44",
+        "Ada L",
+        "-",
+        "Quiz: First",
+        "Quiz",
+        "Module viewed",
+        "The user with id '7' saw",
+        "web",
+        "::1",
+    ],
+    [
+        "11 May, 09:44",
+        "Ada L",
+        "-",
+        "Course: C",
+        "System",
+        "Course viewed",
+        "The user with id '7' saw",
+        "web",
+        "::1",
+    ],
+    [
+        "11 May, 08:00",
+        "Bob M",
+        "-",
+        "User: Ada L",
+        "System",
+        "Profile",
+        "The user with id '8' saw",
+        "web",
+        "::1",
+    ],
+]
+ACTIONS = [("learner-1", "Course: C"), ("learner-1", "Quiz: First"), ("learner-2", "User")]
+
+
+@pytest.mark.parametrize("language", HEADERS)
+def test_a_header_in_each_language(tmp_path, language):
+    day = DAYS.get(language, "12.5.2024")
+    path = exported(
+        tmp_path / "logs.csv",
+        HEADERS[language],
+        f'"{day}, 09:44",Ada L,-,Quiz: B,Quiz,seen,x,web,10.1.2.3',
+        f'"{day}, 08:44",Ada L,-,Quiz: A,Quiz,seen,x,web,10.1.2.3',
+    )
+    log = read_log(path)
+    assert (log.origin.format, log.origin.guesses) == ("moodle", ())
+    assert rows_of(log) == [("learner-1", "Quiz: A"), ("learner-1", "Quiz: B")]
+    names = HEADERS[language].split(",")
+    identifying = {found.column: found.kind for found in log.origin.identifiers}
+    assert identifying[names[8]] == "IP address"
+    assert identifying[names[6]] == "learner id"
+    assert identifying[names[2]] == "name"
+
+
+def test_a_workbook_is_recognised_by_its_header(tmp_path):
+    path = tmp_path / "logs.xlsx"
+    path.write_bytes(workbook([ENGLISH.split(","), *CELLS]))
+    log = read_log(path)
+    assert (log.origin.format, log.origin.guesses) == ("moodle", ())
+    assert rows_of(log) == ACTIONS
+    assert rows_of(read_log(path, format="moodle", sheet="1")) == ACTIONS
+
+
+@pytest.mark.parametrize("shape", ["arrays", "arrays of a site", "objects in an array", "objects"])
+@pytest.mark.parametrize("indent", [None, 1])
+def test_reports_as_json(tmp_path, shape, indent):
+    objects = [dict(zip(ENGLISH.split(","), cells, strict=True)) for cells in CELLS]
+    content = {
+        "arrays": [CELLS],
+        "arrays of a site": [[["C", *cells] for cells in CELLS]],
+        "objects in an array": [objects],
+        "objects": objects,
+    }[shape]
+    path = tmp_path / "logs.json"
+    path.write_text(json.dumps(content, indent=indent))
+    log = read_log(path)
+    assert (log.origin.format, log.origin.guesses) == ("moodle", ())
+    assert rows_of(log) == ACTIONS
+
+
+@pytest.mark.parametrize(
+    ("content", "told"),
+    [
+        ([[[1, 2, 3]]], "which have 9 cells"),
+        ([[CELLS[0], CELLS[1][:8]]], "record 2 has another form"),
+        ([[CELLS[0], {"Time": 1}]], "record 2 has another form"),
+    ],
+)
+def test_json_that_is_not_moodles(tmp_path, content, told):
+    path = tmp_path / "logs.json"
+    path.write_text(json.dumps(content))
+    with pytest.raises(DataError, match=told):
+        read_log(path)
+
+
+def test_a_description_as_the_action_names_nobody(tmp_path):
+    rows = [
+        ("7", "The user with id '7' viewed the 'quiz' activity with course module id '9'."),
+        ("8", "The user with id '8' viewed the 'quiz' activity with course module id '9'."),
+        ("8", "The user with id '8' added the user with id '7' to the group with id '3'."),
+        ("9", "The user with id '9' sent mail to bob@school.example."),
+    ]
+    path = exported(
+        tmp_path / "logs.csv",
+        ENGLISH,
+        *(
+            f'"11 May, 09:4{n}",Name {who},-,Course: C,System,E,{text},web,'
+            for n, (who, text) in enumerate(rows)
+        ),
+    )
+    log = read_log(path, action="Description")
+    assert log.actions == (
+        "The user with id '(person)' added the user with id '(person)' to the group with id '3'.",
+        "The user with id '(person)' sent mail to (person).",
+        "The user with id '(person)' viewed the 'quiz' activity with course module id '9'.",
+    )
+    log.origin.refuse_people("the synthetic data", log.actions)
+
+
+def test_rows_out_of_order_are_counted(tmp_path):
+    path = exported(
+        tmp_path / "logs.csv",
+        ENGLISH,
+        '"12 May, 09:44",Ada L,-,C,Quiz,seen,x,web,',
+        '"11 May, 07:44",Bob M,-,A,Quiz,seen,x,web,',
+        '"11 May, 09:44",Ada L,-,B,Quiz,seen,x,web,',
+        '"11 May, 08:44",Bob M,-,B,Quiz,seen,x,web,',
+        '"11 May, 08:44",Ada L,-,A,Quiz,seen,x,web,',
+    )
+    log = read_log(path)
+    assert (
+        "Out of order in the file: 2 rows, earlier than the row before of the same learner."
+        in log.origin.notes
+    )
+    assert [action for _, action in rows_of(log)] == ["A", "B", "C", "A", "B"]
+    as_they_are = read_log(path, in_order=True)
+    assert [action for _, action in rows_of(as_they_are)] == ["C", "B", "A", "A", "B"]

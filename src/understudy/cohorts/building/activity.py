@@ -15,11 +15,12 @@ from understudy.cohorts.building.sessions import Term
 from understudy.core.events.caliper import read_caliper
 from understudy.core.events.edx import read_edx
 from understudy.core.events.event_table import CellOptions, ReadOptions
+from understudy.core.events.moodle import moodle_records
 from understudy.core.events.reading import sniff
 from understudy.core.events.xapi import Voiding, learner_of
 from understudy.core.files.columns import FULL_NAMES, KNOWN_NAMES, ColumnChooser, plain
 from understudy.core.files.delimited import guess_separator, header_names, read_delimited
-from understudy.core.files.json_records import load_records
+from understudy.core.files.json_records import begins_like_json, load_records
 from understudy.core.files.source import (
     Source,
     decode,
@@ -231,6 +232,8 @@ def _sniff(source: Source) -> tuple[str, str]:
             hint="give a log of events with a learner and a time in each row.",
         )
     line = first_lines(decode(source, latin=True), 1)[0]
+    if begins_like_json(line):
+        return format, why
     names = {plain(name) for name in header_names(line, guess_separator(line))}
     if names.intersection(_MOODLE_LEARNER) or {"eventcontext", "component"} <= names:
         return "moodle", "its header has the columns of a Moodle log"
@@ -243,6 +246,8 @@ def _table(source: Source, format: str) -> Table:
     if format == "excel":
         return read_workbook(source, look=False)
     text = decode(source, latin=True)
+    if format == "moodle" and begins_like_json(first_lines(text, 1)[0]):
+        return moodle_records(text)
     separator = "\t" if format == "tsv" else guess_separator(first_lines(text, 1)[0])
     table = read_delimited(text, separator)
     # A cohort is made for a summary with a guarantee, and does not know its log any more.

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import polars as pl
 
 from understudy.core.events.event_table import EventTable, ReadOptions
@@ -13,7 +15,7 @@ _DEFAULTS = Columns(learner="user_id", action="skill_name", outcome="correct", i
 _NO_SKILL = ("NA", "NaN", "nan", "NULL", "null")
 
 
-def looks_like_assistments(names: tuple[str, ...]) -> bool:
+def looks_like_assistments(names: Sequence[str]) -> bool:
     """Whether a header is that of the published files."""
     plains = {plain(name) for name in names}
     return {"orderid", "userid", "correct"} <= plains and bool({"skillname", "skillid"} & plains)

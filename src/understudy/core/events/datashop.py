@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import polars as pl
 
 from understudy.core.events.event_table import EventTable, ReadOptions
@@ -11,7 +13,7 @@ from understudy.core.files.tables import Table
 JOINT = "~~"
 
 
-def looks_like_datashop(names: tuple[str, ...]) -> bool:
+def looks_like_datashop(names: Sequence[str]) -> bool:
     """Whether a header is that of a transaction export."""
     plains = {plain(name) for name in names}
     return "anonstudentid" in plains and bool({"outcome", "firstattempt", "correctfirstattempt"} & plains)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import date
 from pathlib import Path
@@ -12,6 +12,7 @@ from typing import Annotated, Any, Literal
 import polars as pl
 
 from understudy.core.events.further_columns import further_positions
+from understudy.core.events.people_in_text import PERSON, without_people
 from understudy.core.files.columns import Columns
 from understudy.core.files.identifiers import Identifier, NamedPeople, identifiers_in
 from understudy.core.files.learner_ids import digests_of_names
@@ -235,6 +236,20 @@ class EventTable:
         if ungraded.any() and options.outcomes == "wanted":
             self.notes.append(f"With `no_outcomes` all {events} are read.")
 
+    def leave_people_out(self, role: str, replaced: Callable[[pl.Series], pl.Series]) -> None:
+        """Put a constant where the text of a role names a person by its place; each text by itself."""
+        # Names of actions are few, rows are many.
+        texts = self.frame[role].drop_nulls().unique()
+        without = replaced(texts)
+        if (changed := texts != without).any():
+            named = texts.filter(changed)
+            n_rows = int(self.frame[role].is_in(named.implode()).sum())
+            self.frame = self.frame.with_columns(pl.col(role).replace(named, without.filter(changed)))
+            self.notes.append(
+                f"{counted(n_rows, 'row')} of which the {role} points at a person, in an address or by an id in a "
+                f"sentence: '{PERSON}' is written in that place."
+            )
+
     def at(self, bad: pl.Series) -> str:
         """Where the first of some rows stands, and how many there are."""
         line = self.frame["line"][int(bad.arg_max() or 0)]
@@ -249,8 +264,14 @@ class EventTable:
             )
 
     def settle(self, options: ReadOptions) -> None:
-        """Check every row: names where they must be, outcomes as 0 and 1, times that can be read."""
+        """Check every row: names where they must be, outcomes as 0 and 1, times that can be read.
+
+        Before that, people are taken out of the names of actions and items where their place in the text shows them.
+        """
         self.require_rows()
+        for role in ("action", "item"):
+            if role in self.frame.columns:
+                self.leave_people_out(role, without_people)
         if options.outcomes == "left out" and "outcome" in self.columns:
             self.frame = self.frame.drop("outcome")
             del self.columns["outcome"]
@@ -394,7 +415,7 @@ class EventTable:
             else ("time_unit", "date_order", "in_order", "skip_incomplete"),
             declare={"date_order": orders[0] if len(orders) == 1 else "ORDER"} if orders else None,
         )
-        self.notes.append(f"The rows of each learner are in the order of column '{name}'.")
+        self._note_order(name)
         if given is None and first_day is not None:
             with_year = read_each_time(cells, unit=unit, order=options.rows.date_order, since_start=asked)
             if n_yearless := with_year.null_count() - times.null_count():
@@ -408,6 +429,16 @@ class EventTable:
             self.notes.append(
                 f"Times in column '{name}' count from a start of their own: they have no date, and only their order "
                 "and differences are used."
+            )
+
+    def _note_order(self, name: str) -> None:
+        """Say that rows are put in order, and how many were not: earlier than the row before of the same learner."""
+        before = pl.col("time").shift(1).over("learner")
+        n_back = int(self.frame.select((pl.col("time") < before).sum()).item())
+        self.notes.append(f"The rows of each learner are in the order of column '{name}'.")
+        if n_back:
+            self.notes.append(
+                f"Out of order in the file: {counted(n_back, 'row')}, earlier than the row before of the same learner."
             )
 
     def _refuse_times_from_a_start(self, times: pl.Series) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from understudy.core.events.assistments import looks_like_assistments, read_assistments
@@ -11,7 +11,7 @@ from understudy.core.events.datashop import looks_like_datashop, read_datashop
 from understudy.core.events.edx import begins_like_edx, looks_like_edx, read_edx
 from understudy.core.events.event_table import EventTable, ReadOptions
 from understudy.core.events.log_columns import read_log_columns
-from understudy.core.events.moodle import looks_like_moodle, read_moodle
+from understudy.core.events.moodle import are_rows, looks_like_moodle, moodle_records, read_moodle
 from understudy.core.events.slam import looks_like_slam, read_slam
 from understudy.core.events.three_line import looks_like_three_lines, read_three_line
 from understudy.core.events.xapi import read_xapi
@@ -23,7 +23,7 @@ from understudy.core.files.delimited import (
     refuse_title_line,
     table_in,
 )
-from understudy.core.files.json_records import first_record
+from understudy.core.files.json_records import begins_like_json, first_record
 from understudy.core.files.source import Guess, Source, Text, decode, first_lines, open_source
 from understudy.core.files.tables import MAGIC as PARQUET_MAGIC
 from understudy.core.files.tables import Table, read_parquet
@@ -37,6 +37,8 @@ _WITHOUT_HEADER = ("caliper", "edx", "slam", "three-line", "xapi")
 _WITH_VERBS = ("caliper", "edx", "xapi")
 # In these files an item trains a skill, and the skill is what is learned.
 USER_ITEM_SKILL = Columns(learner="user", action="skill", outcome="correct", item="item")
+# Any table; its header may show that it is of a platform.
+_PLAIN_TABLES = ("csv", "excel", "parquet", "tsv")
 
 
 def read_table(table: Table, options: ReadOptions, *, defaults: Columns | None = None) -> EventTable:
@@ -45,7 +47,10 @@ def read_table(table: Table, options: ReadOptions, *, defaults: Columns | None =
 
 
 def sniff(source: Source) -> tuple[str, str]:
-    """A format's name and the reason for it, which reads on from "Read as csv:"."""
+    """A format's name and the reason for it, which reads on from "Read as csv:".
+
+    Of a workbook or a Parquet file only that: whose table is in it is known when it is read.
+    """
     if source.data.startswith(PARQUET_MAGIC):
         return "parquet", "it begins like a Parquet file"
     if source.data.startswith(EXCEL_MAGICS):
@@ -57,7 +62,7 @@ def sniff(source: Source) -> tuple[str, str]:
         return "excel", "it begins like an Excel workbook"
     text = decode(source, latin=True)
     lines = first_lines(text, 3)
-    if lines[0].lstrip().startswith(("{", "[")) or begins_like_edx(lines[0]):
+    if begins_like_json(lines[0]) or begins_like_edx(lines[0]):
         return _sniff_json(text)
     if looks_like_slam(lines):
         return "slam", "it begins with the header of an exercise"
@@ -65,14 +70,8 @@ def sniff(source: Source) -> tuple[str, str]:
         return "three-line", "it begins with a length, a line of skills and a line of outcomes"
     separator = guess_separator(lines[0])
     names = header_names(lines[0], separator)
-    if separator == "\t" and looks_like_datashop(names):
-        return "datashop", "its header has the columns of a DataShop export"
-    if looks_like_moodle(names):
-        return "moodle", "its header has the columns of a Moodle log"
-    if looks_like_assistments(names):
-        return "assistments", "its header has order_id, user_id, correct and a skill"
-    if {"user", "item", "skill", "correct"} <= {plain(name) for name in names}:
-        return "user-item-skill", "its header has user, item, skill and correct"
+    if found := _sniff_header(names, tabs=separator == "\t"):
+        return found
     if len(names) > 1:
         return ("tsv" if separator == "\t" else "csv"), f"its first line has {SEPARATORS[separator]}"
     refuse_title_line(source)
@@ -84,9 +83,24 @@ def sniff(source: Source) -> tuple[str, str]:
     )
 
 
+def _sniff_header(names: Sequence[str], *, tabs: bool = True) -> tuple[str, str] | None:
+    """The format of a platform's table, by the names of its columns."""
+    if tabs and looks_like_datashop(names):
+        return "datashop", "its header has the columns of a DataShop export"
+    if looks_like_moodle(names):
+        return "moodle", "its header has the columns of a Moodle log"
+    if looks_like_assistments(names):
+        return "assistments", "its header has order_id, user_id, correct and a skill"
+    if {"user", "item", "skill", "correct"} <= {plain(name) for name in names}:
+        return "user-item-skill", "its header has user, item, skill and correct"
+    return None
+
+
 def _sniff_json(text: Text) -> tuple[str, str]:
-    """The format of JSON, by the fields of the first object: a learner's, so that a guarantee needs it declared."""
+    """The format of records, by the names of the first one's fields."""
     record = first_record(text) or {}
+    if looks_like_moodle(tuple(record)) or are_rows(text):
+        return "moodle", "its records are those of a Moodle log"
     if looks_like_edx(record):
         return "edx", "it begins with an event of an edX tracking log"
     if looks_like_caliper(record):
@@ -106,16 +120,14 @@ def read_events(
     """
     check_format(format)
     source = open_source(path)
+    asked, why = format is not None, ""
     guesses: tuple[Guess, ...] = ()
     if format is None:
         format, why = sniff(source)
-        note = f"Read as {format}: {why}."
         if format in _WITHOUT_HEADER:
             what = f"from a learner's rows that the format is {format}"
             guesses = (Guess(what, ("format",), declare={"format": format}),)
-    else:
-        note = f"Read as {format}, as asked."
-    refuse_sheet(options.sheet, format)
+    refuse_sheet(options.sheet, "excel" if source.data.startswith(EXCEL_MAGICS) else format)
     if options.verbs and format not in _WITH_VERBS:
         raise UsageError(
             f"actions were to say what was done, but a file of format {format} has no verbs.",
@@ -123,16 +135,22 @@ def read_events(
             code="no-verbs",
             settings=("verbs",),
         )
-    events = _READERS[format](source, options)
+    if format in _OF_TABLES:
+        table = _table(source, format, options)
+        if not asked and format in ("excel", "parquet"):
+            format, why = _sniff_header(table.names) or (format, why)
+        events = _OF_TABLES[format](table, options)
+    else:
+        events = _OF_TEXTS[format](decode(source, latin=False), options)
     events.guesses += guesses
     events.settle(options)
-    events.notes.insert(0, note)
+    events.notes.insert(0, f"Read as {format}, as asked." if asked else f"Read as {format}: {why}.")
     return events, format
 
 
 def check_format(format: str | None) -> None:
     """Refuse the name of a format that does not exist."""
-    if format is not None and format not in _READERS:
+    if format is not None and format not in formats():
         raise UsageError(
             f"there is no format '{format}'.",
             hint="the formats are " + ", ".join(formats()) + ".",
@@ -154,30 +172,34 @@ def refuse_sheet(sheet: str | None, format: str) -> None:
 
 def formats() -> tuple[str, ...]:
     """The names of the formats that can be read."""
-    return tuple(sorted(_READERS))
+    return tuple(sorted((*_OF_TABLES, *_OF_TEXTS)))
 
 
-def _text(source: Source) -> Text:
-    return decode(source, latin=False)
+def _table(source: Source, format: str, options: ReadOptions) -> Table:
+    """The table in a file; one of a platform may be in a workbook or a Parquet file too."""
+    anywhere = format not in _PLAIN_TABLES
+    if format == "parquet" or (anywhere and source.data.startswith(PARQUET_MAGIC)):
+        return read_parquet(source)
+    if format == "excel" or (anywhere and source.data.startswith(EXCEL_MAGICS)):
+        return read_workbook(source, options.sheet)
+    if format in _IN_JSON and begins_like_json(first_lines(decode(source, latin=False), 1)[0]):
+        return _IN_JSON[format](decode(source, latin=False))
+    return table_in(source, "\t" if format in ("datashop", "tsv") else None)
 
 
-_READERS: dict[str, Callable[[Source, ReadOptions], EventTable]] = {
-    "assistments": lambda source, options: read_assistments(table_in(source), options),
-    "caliper": lambda source, options: read_caliper(_text(source), options),
-    "csv": lambda source, options: read_table(table_in(source), options),
-    "datashop": lambda source, options: read_datashop(table_in(source, "\t"), options),
-    "edx": lambda source, options: read_edx(_text(source), options),
-    "excel": lambda source, options: read_table(read_workbook(source, options.sheet), options),
-    "moodle": lambda source, options: read_moodle(
-        read_workbook(source, options.sheet) if source.data.startswith(EXCEL_MAGICS) else table_in(source),
-        options,
-    ),
-    "parquet": lambda source, options: read_table(read_parquet(source), options),
-    "slam": lambda source, options: read_slam(_text(source), options),
-    "three-line": lambda source, options: read_three_line(_text(source), options),
-    "tsv": lambda source, options: read_table(table_in(source, "\t"), options),
-    "user-item-skill": lambda source, options: read_table(
-        table_in(source), options, defaults=USER_ITEM_SKILL
-    ),
-    "xapi": lambda source, options: read_xapi(_text(source), options),
+# Platforms that export the same table also as JSON.
+_IN_JSON: dict[str, Callable[[Text], Table]] = {"moodle": moodle_records}
+_OF_TABLES: dict[str, Callable[[Table, ReadOptions], EventTable]] = {
+    **dict.fromkeys(_PLAIN_TABLES, read_table),
+    "assistments": read_assistments,
+    "datashop": read_datashop,
+    "moodle": read_moodle,
+    "user-item-skill": lambda table, options: read_table(table, options, defaults=USER_ITEM_SKILL),
+}
+_OF_TEXTS: dict[str, Callable[[Text, ReadOptions], EventTable]] = {
+    "caliper": read_caliper,
+    "edx": read_edx,
+    "slam": read_slam,
+    "three-line": read_three_line,
+    "xapi": read_xapi,
 }

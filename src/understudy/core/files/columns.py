@@ -33,6 +33,7 @@ STUDENT_NUMBERS = (
 FULL_NAMES = (
     *("userfullname", "fullname", "vollständigername", "vollstaendigername"),
     *("nomcompletdelutilisateur", "nomcomplet", "nombrecompletodelusuario", "nombrecompleto"),
+    *("nomecompletodellutente", "nomecompletodoutilizador", "nomecompleto", "volledigenaamvandegebruiker"),
 )
 # German words for people in the ways in which both genders are written.
 _PEOPLE = tuple(
@@ -68,6 +69,7 @@ KNOWN_NAMES: dict[str, tuple[str, ...]] = {
         *("time", "timestamp", "datetime", "starttime", "endtime", "eventtime", "timems", "unixtime"),
         *("createdat", "submittedat", "answeredat", "finishedat", "servertime", "servertimestamp", "date"),
         *("zeit", "zeitpunkt", "zeitstempel", "datum", "heure", "horodatage", "fecha", "hora"),
+        *("data/ora", "data/hora", "tijd", "czas"),
     ),
     "item": _ITEMS,
 }

@@ -35,6 +35,13 @@ _BY_NAME: dict[str, tuple[str, ...]] = {
         *("schuelername", "prenom", "prénom", "nomdefamille", "nomcomplet", "nomprenom", "nometprenom"),
         *("apellido", "apellidos", "primerapellido", "segundoapellido", "nombrecompleto", "nombredepila"),
         *("nombreyapellidos", "cognome", "voornaam", "achternaam", "sobrenome"),
+        *(
+            "nomecompletodellutente",
+            "nomecompletodoutilizador",
+            "nomecompleto",
+            "volledigenaamvandegebruiker",
+        ),
+        *("utentecoinvolto", "utilizadorafetado", "usuárioafetado", "overgebruiker", "dotyczyużytkownika"),
     ),
     "e-mail address": (
         *("email", "mail", "emailaddress", "mailaddress", "useremail", "studentemail", "mbox", "actormbox"),
@@ -55,14 +62,8 @@ _BY_NAME: dict[str, tuple[str, ...]] = {
         *("numerodeestudiante", "dni", "nif", "matricola"),
     ),
     "IP address": (
-        "ip",
-        "ipaddress",
-        "ipaddr",
-        "ipadresse",
-        "adresseip",
-        "direccionip",
-        "clientip",
-        "remoteip",
+        *("ip", "ipaddress", "ipaddr", "ipadresse", "adresseip", "direccionip", "direcciónip", "clientip"),
+        *("remoteip", "indirizzoip", "endereçoip", "enderecoip", "ipadres", "adresip"),
     ),
     "login name": (
         *("login", "loginname", "userlogin", "username", "account", "accountname"),

@@ -59,6 +59,11 @@ def load_lines(text: Text) -> Iterator[tuple[int, Record | None]]:
             yield number, _object(line[max(line.find(b"{"), 0) :].decode())
 
 
+def begins_like_json(line: str) -> bool:
+    """Whether the first line of a text is that of objects or arrays."""
+    return line.lstrip().startswith(("{", "["))
+
+
 def first_record(text: Text) -> Record | None:
     """The first whole object of a JSON text, to recognise a format by its fields; None if there is none."""
     for line in first_lines(text, LOOKED_AT):
@@ -85,6 +90,11 @@ def number_of(value: Any) -> float | None:
     if isinstance(value, bool) or not isinstance(value, int | float):
         return None
     return float(value) if abs(value) < LARGEST else None
+
+
+def load_json(text: Text) -> Any:
+    """The one value that a whole text holds."""
+    return _load(text.data.decode(), text.name, None)
 
 
 @dataclass(frozen=True, repr=False)
@@ -139,7 +149,7 @@ class JsonTable:
         numbers = []
         for number, record in load_records(self._text)[0]:
             for name, values in columns.items():
-                values.append(_as_text(record.get(name)))
+                values.append(cell_text(record.get(name)))
             numbers.append(number)
         with keeping_values_inside(
             f"{self.file}: a field is not valid text.", hint="export the file again, as UTF-8."
@@ -195,7 +205,8 @@ def _load(content: str, file: str, line: int | None) -> Any:
         ) from None
 
 
-def _as_text(value: Any) -> str | None:
+def cell_text(value: Any) -> str | None:
+    """A value as the text of a cell: one that is not text as JSON writes it."""
     return value if value is None or isinstance(value, str) else json.dumps(value)
 
 

@@ -35,10 +35,11 @@ _FAST = {
     zones: tuple(f"%Y-%m-%d{mark}%H:%M:%S%.f{zone}" for mark in "T " for zone in written)
     for zones, written in ((False, ("",)), (True, ("Z", "%:z")))
 }
-# English, German, French and Spanish; as many letters as distinguish the months.
+# English, German, French, Spanish, Italian, Portuguese, Dutch and Polish; as many letters as distinguish the months.
 _MONTHS = (
-    *("jan ene", "feb fév fev", "mar mär mae", "apr avr abr", "may mai", "jun juin"),
-    *("jul juil", "aug aoû aou ago", "sep", "oct okt", "nov", "dec dez déc dic"),
+    *("jan ene gen sty", "feb fév fev lut", "mar mär mae maa mrt", "apr avr abr kwi", "may mai mag mei maj"),
+    *("jun juin giu cze", "jul juil lug lip", "aug aoû aou ago sie", "sep set wrz", "oct okt ott out paź"),
+    *("nov lis", "dec dez déc dic gru"),
 )
 _MONTH_NUMBERS = {word: number for number, words in enumerate(_MONTHS, 1) for word in words.split()}
 _ZONE_AT_END = r"(\d(?: [AaPp][Mm])?) [A-Z]{3,5}$"
