@@ -153,6 +153,8 @@ class EventTable:
     year_begins: date | None = None
     """Where a format writes days without a year: the day from which they count if none is declared."""
     yearless: bool = False
+    time_unit: str | None = None
+    """What numbers in the time column count, where the format says so."""
     n_left_out: int = 0
     """Columns of the file that are not read."""
     _everyone: pl.DataFrame = field(default_factory=pl.DataFrame)
@@ -386,7 +388,7 @@ class EventTable:
                 settings=("time", "in_order"),
             )
         self._skip_empty("time", options)
-        unit = options.rows.time_unit or unit_in_name(name) or "s"
+        unit = options.rows.time_unit or self.time_unit or unit_in_name(name) or "s"
         cells = self.frame["time"]
         given = options.rows.first_day
         first_day = self.year_begins if given is None else date.fromisoformat(given)
