@@ -47,6 +47,16 @@ def test_the_column_of_the_groups_is_no_item_and_other_values_are_no_group(tmp_p
     assert found.group_of.tolist() == [2, 1]
 
 
+def test_a_declared_group_without_learners_is_noted_for_the_custodian(tmp_path):
+    path = tmp_path / "exam.csv"
+    path.write_text("learner,track,Q1,Q2\na,x,1,0\nb,Y,0,1\n", encoding="utf-8")
+    found = read_responses(path, group="track", groups="x,y")
+    assert [note for note in found.origin.notes if "declared group" in note] == [
+        "No learner is in the declared group 'y': check how it is written."
+    ]
+    assert "declared group" not in " ".join(read_responses(path, group="track", groups="x,Y").origin.notes)
+
+
 def test_groups_stay_with_their_learners_where_rows_are_left_out(tmp_path):
     path, gone = tmp_path / "exam.csv", tmp_path / "gone.txt"
     path.write_text(

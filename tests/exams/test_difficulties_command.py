@@ -159,10 +159,14 @@ def test_explain_proposes_the_method_with_less_noise(tmp_path, monkeypatch):
     )
     done = difficulties(tmp_path, "exam.csv", "--explain", "--epsilon", 1)
     assert "if you choose it (--method gaussian)" in done.stdout
+    assert "Internal:" not in done.stdout
     # What it proposes runs as it is printed.
     done = difficulties(tmp_path, "exam.csv", "--explain", "--epsilon", 1, "--method", "gaussian")
     assert done.returncode == 0, done.stderr
     assert "(--method" not in done.stdout
+    # Where answers are skipped, how many there are is a fact about the learners.
+    done = difficulties(tmp_path, "exam.csv", "--explain", "--epsilon", 1, "--missing", "skipped")
+    assert "how many answers these learners gave. Keep it inside." in done.stdout
 
 
 @pytest.mark.parametrize(

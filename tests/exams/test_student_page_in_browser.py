@@ -403,6 +403,21 @@ def test_the_bar_is_there_while_the_result_is_out_of_sight(open_page: Any) -> No
     assert opened.page.locator("#passing").is_visible()
 
 
+def test_bars_on_the_ladder_are_whole_or_marked_as_cut(open_page: Any) -> None:
+    def drawn(difficulties: Difficulties) -> tuple[list[float], int]:
+        page = open_page(student_page(difficulties)).page
+        lengths = page.evaluate(
+            "[...document.querySelectorAll('#ladder .error')].map((bar) => bar.x2.baseVal.value - bar.x1.baseVal.value)"
+        )
+        return lengths, page.locator("#ladder .cut").count()
+
+    whole, cuts = drawn(make_difficulties((-1.0, 0.0, 1.0), (0.2, 0.4, 0.8)))
+    assert cuts == 0
+    assert whole == pytest.approx([whole[0], 2 * whole[0], 4 * whole[0]])
+    _, cuts = drawn(make_difficulties((-1.0, 0.0, 1.0), (0.2, 0.4, 3.0)))
+    assert cuts == 2
+
+
 def test_it_prints(open_page: Any) -> None:
     opened = open_page(student_page(SIXTY))
     opened.page.emulate_media(media="print", color_scheme="dark")

@@ -236,6 +236,8 @@ def _explain(responses: Responses, options: DifficultiesOptions, as_json: bool) 
         "the true difficulties; in order: pairs of items whose order would be known. Nine of ten simulated exams of "
         "this size lie within the bounds."
     )
+    if options.missing_in(responses.origin.layout) == "skipped":
+        typer.echo("Internal: this rests on how many answers these learners gave. Keep it inside.")
     if better := next((row.better for row in rows if row.better), ""):
         typer.echo(f"In brackets: the noise of another method, if you choose it (--method {better}).")
     typer.echo(f"{RISK_LEGEND} State a risk with --risk, or an epsilon.")

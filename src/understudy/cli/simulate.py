@@ -24,6 +24,7 @@ from understudy.exams.simulate import Exam, simulate_points
 from understudy.keystrokes.formats.events import event_table
 from understudy.keystrokes.simulate import EXPERIENCE, TypingCourse
 from understudy.logs.simulate import RARE_PATHS, Classroom
+from understudy.logs.simulated_moodle import moodle_gradebook, moodle_report
 from understudy.logs.vocabulary import DUOLINGO_SHAPE, VocabularyCourse
 
 app = command_group()
@@ -44,6 +45,7 @@ class Shape(Enum):
     exam = "exam"
     cohort = "cohort"
     typing = "typing"
+    moodle = "moodle"
 
 
 @app.command()
@@ -53,7 +55,8 @@ def simulate(
         Shape,
         typer.Option(
             help="A small classroom, a log like Duolingo's, few learners on rare paths, the sheet of an exam, "
-            "a school's cohort, or the keystrokes of a programming course."
+            "a school's cohort, the keystrokes of a programming course, or the log report of a Moodle course with its "
+            "gradebook (OUT-grades)."
         ),
     ] = Shape.classroom,
     learners: Annotated[
@@ -111,6 +114,9 @@ def simulate(
             "{keys} keys of {learners} simulated learners over {weeks} weeks; "
             f"who had programmed before: {_labels_path(out)}."
         )
+    elif shape is Shape.moodle:
+        facts = _write_moodle(out, learners, actions, rng)
+        words = f"{{rows}} rows of {{learners}} simulated learners; their grades: {_grades_path(out)}."
     elif shape is Shape.cohort:
         facts = _write_cohort(out, learners, year or 0, rng)
         words = "{learners} simulated learners over {weeks} weeks, year {year}; its schema lies beside it."
@@ -142,7 +148,7 @@ def _refuse_what_does_not_fit(shape: Shape, actions: int | None, items: int | No
         raise UsageError(
             f"an exam has either {actions} or {items} items.", hint="give one of them.", settings=("items",)
         )
-    if shape.value in SHAPES and items is not None:
+    if (shape.value in SHAPES or shape is Shape.moodle) and items is not None:
         raise UsageError(
             f"the shape {shape.value} has actions, not items.", hint="an exam has items.", settings=("shape",)
         )
@@ -178,6 +184,24 @@ def _write_log(
     assert log.group is not None
     school = pl.Series("school", log.groups).gather(log.group[log.learner])
     write_table(log.to_polars().with_columns(school), out, kind=_KIND)
+    return {"rows": log.n_rows, "learners": log.n_learners, "actions": log.n_actions}
+
+
+def _grades_path(out: Path) -> Path:
+    """Where the gradebook of a Moodle course lies: beside its log."""
+    return out.with_name(f"{out.stem}-grades{out.suffix}")
+
+
+def _write_moodle(
+    out: Path, learners: int | None, actions: int | None, rng: np.random.Generator
+) -> dict[str, int]:
+    """Write the log report and the gradebook of a simulated course; returns its sizes."""
+    check_replaceable(_grades_path(out))
+    usual = Classroom(timed=True)
+    log = replace(usual, n_learners=learners or 200, n_actions=actions or usual.n_actions).simulate(rng)
+    write_table(moodle_report(log), out, kind=_KIND)
+    write_table(moodle_gradebook(log), _grades_path(out), kind=_KIND)
+    mark_simulated(_grades_path(out))
     return {"rows": log.n_rows, "learners": log.n_learners, "actions": log.n_actions}
 
 

@@ -12,9 +12,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from understudy.core.files.words import listed
 from understudy.core.pages.charts import Drawing, Look, Panels, colour_and_shape, panels
 from understudy.core.pages.figures import ACCENT, INK, data
 from understudy.logs.description import attempts_of_pairs
+from understudy.logs.detail_histograms import COLUMN, column_histograms, time_histograms, week_maps
 from understudy.logs.interactions import IntArray, Interactions, common_vocabulary, totals
 from understudy.logs.utility import learning_curve
 
@@ -51,6 +53,8 @@ def histograms(real: Interactions, synthetic: Interactions) -> Histograms:
         ],
         **({"success": _curves({name: learning_curve(log) for name, log in logs.items()})} if judged else {}),
         "steps": _ranked(dict(zip(logs, _steps(*logs.values()), strict=True)), MOST_STEPS),
+        **time_histograms(logs),
+        **column_histograms(logs),
     }
 
 
@@ -62,16 +66,22 @@ def action_shares(log: Interactions) -> Floats:
 
 def compared(log: Interactions) -> str:
     """What the comparison shows of a log."""
-    success = ", and how often the first to the sixth attempt at an action succeeds"
-    return (
-        "Real (grey) beside synthetic (blue): how often actions are attempted, which steps learners take"
-        f"{', ' if log.outcome is not None else ' and '}how many attempts they make in all and at one action"
-        f"{success if log.outcome is not None else ''}."
-    )
+    shown = [
+        "how often actions are attempted",
+        "which steps learners take",
+        "how many attempts they make in all and at one action",
+    ]
+    if log.outcome is not None:
+        shown.append("how often the first to the sixth attempt at an action succeeds")
+    if log.has_times:
+        shown.append("at which hours of the week they work, how much time passes and who is still active")
+    if log.columns:
+        shown.append("what the declared columns hold")
+    return f"Real (grey) beside synthetic (blue): {listed(shown)}."
 
 
 def comparison_figure(found: Histograms) -> Panels:
-    """Four or five panels, real beside synthetic; internal."""
+    """Panels, real beside synthetic; internal."""
     drawings = {
         "Shares of actions": _ranks(found["actions"], "actions, most frequent first", "share of attempts"),
         "Steps from action to action": _ranks(found["steps"], "steps, most frequent first", "share of steps"),
@@ -80,9 +90,20 @@ def comparison_figure(found: Histograms) -> Panels:
             found["repeats"], "attempts of a learner at an action", "share of learners and actions"
         ),
     }
+    if "hours" in found:
+        drawings |= week_maps(
+            found["hours"],
+            {REAL: "When learners work: real", SYNTHETIC: "When learners work: synthetic"},
+        )
     if "success" in found:
         success = _lines(found["success"], "attempt at an action", "share that succeed")
         drawings["Success by attempt"] = success
+    if "hours" in found:
+        drawings["Time between rows"] = _bars(found["gaps"], "time since the row before", "share of rows")
+        drawings["Learners still active"] = _lines(found["active"], "week", "share of learners")
+    for name, bins in found.items():
+        if name.startswith(COLUMN):
+            drawings[name.removeprefix(COLUMN)] = _bars(bins, "", "share")
     words = " ".join(f"{title}: {drawing.words}." for title, drawing in drawings.items())
     headed = [drawing.headed(title) for title, drawing in drawings.items()]
     return panels(headed, f"Real beside synthetic. {words}", columns=2)
@@ -109,7 +130,14 @@ def portrait(synthetic: Interactions) -> Panels:
         height=_NAMED_ROW * len(names),
     ).headed("How much learners do")
     words = f"The most frequent actions: {actions.words}. Attempts of a learner: {lengths.words}."
-    return panels([actions, lengths], words, columns=2, shares=(1.25, 1.0))
+    drawings = [actions, lengths]
+    times = time_histograms({SYNTHETIC: synthetic})
+    if times:
+        (week,) = week_maps(times["hours"], {SYNTHETIC: "When learners work"}).values()
+        active = _lines(times["active"], "week", "share of learners", looks={SYNTHETIC: Look()})
+        drawings += [week.headed("When learners work"), active.headed("Learners still active")]
+        words += f" When learners work: {week.words}. Learners still active by week: {active.words}."
+    return panels(drawings, words, columns=2, shares=(1.25, 1.0))
 
 
 # A name and the bar below it, in pixels.
@@ -266,6 +294,10 @@ def _ranks(found: Sequence[Bin], along: str, up: str) -> Drawing:
     return Drawing(alt.layer(area, line).properties(height=HEIGHT), words)
 
 
+# Letters of all labels that fit side by side below bars.
+_LETTERS_ACROSS = 24
+
+
 def _bars(
     found: Sequence[Bin], along: str, up: str, *, looks: dict[str, Look] = LOOKS, height: int = HEIGHT
 ) -> Drawing:
@@ -276,10 +308,10 @@ def _bars(
     colour, _ = colour_and_shape(looks, "bottom")
     x = alt.X(
         "at:N",
-        title=along,
+        title=along or None,
         sort=[place["at"] for place in found],
         axis=alt.Axis(
-            labelAngle=-45 if max(len(place["at"]) for place in found) > 2 else 0,
+            labelAngle=-45 if len(found) * max(len(place["at"]) for place in found) > _LETTERS_ACROSS else 0,
             labelOverlap=False,
             grid=False,
         ),
@@ -306,17 +338,17 @@ def _whole_ticks(rows: Sequence[dict[str, Any]]) -> list[int]:
     return list(range(0, highest + step, step))
 
 
-def _lines(found: Sequence[Bin], along: str, up: str) -> Drawing:
-    """Rates by attempt, a line per log."""
+def _lines(found: Sequence[Bin], along: str, up: str, *, looks: dict[str, Look] = LOOKS) -> Drawing:
+    """Rates by attempt or by week, a line per log."""
     import altair as alt
 
-    colour, _ = colour_and_shape(LOOKS, "bottom")
-    x = alt.X("at:O", title=along, axis=alt.Axis(labelAngle=0, grid=False))
+    colour, _ = colour_and_shape(looks, "bottom" if len(looks) > 1 else None)
+    x = alt.X("at:O", title=along, axis=alt.Axis(labelAngle=0, grid=False, labelOverlap=True))
     y = alt.Y("value:Q", title=up, scale=alt.Scale(domain=[0, 1]), axis=alt.Axis(format=".0%", tickCount=5))
     base = alt.Chart(data(_long(found))).encode(x=x, y=y, color=colour)
     words = "; ".join(
         f"{place['at']}: "
-        + ", ".join(f"{place[name]:.0%} {name}" for name in LOOKS if place[name] is not None)
+        + ", ".join(f"{place[name]:.0%} {name}" for name in looks if place[name] is not None)
         for place in found
     )
     chart = alt.layer(base.mark_line(strokeWidth=2), base.mark_point(filled=True, size=50, opacity=1))

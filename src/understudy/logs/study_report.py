@@ -40,12 +40,13 @@ def write_report(folder: Path, rows: list[Row], log: Interactions, n_shadows: in
     summaries = summarise(rows)
     figure = tradeoff(summaries)
     figure.inside().save(folder, "tradeoff")
+    measured = {name for summary in summaries for name in summary}
     page = render(
         "logs/study.html",
         summaries=summaries,
         figure=figure,
-        metrics=[metric for metric in METRICS if metric.name in summaries[0]],
-        attacks=[name for name in MEMBERSHIP_ATTACKS if f"auc_{name.replace('-', '_')}" in summaries[0]],
+        metrics=[metric for metric in METRICS if metric.name in measured],
+        attacks=[name for name in MEMBERSHIP_ATTACKS if f"auc_{name.replace('-', '_')}" in measured],
         log=log,
         n_shadows=n_shadows,
         n_seeds=len({row["seed"] for row in rows}),

@@ -34,6 +34,7 @@ READER = Reader(
 )
 PIECES = pieces(
     b"learner action outcome time order_id user_id correct skill_name Outcome # user:x",
+    *(b"value.user_id", b"meta.ts", b"key.id", b'"key"', b'"meta"', b"controller", b'"value":{'),
     *(b"Event context", b"Event name", b"User full name", b"[[[", b"Description"),
     *(b"Anon Student Id", b"KC (x)", b'"actor"', b'{"mbox":"m"}', b'"object"', b'{"id":"q"}'),
     *(b'"event_type"', b'"username"', b'"context"', b'{"user_id":7}', b'"sensor"', b'"data"', b'"eventTime"'),
@@ -150,7 +151,28 @@ def whole_files() -> Files:
         "Description",
     ]
     report += ["Origin", "IP address"]
+    views = "user_id,url,context_type,asset_type,asset_id,controller,action,created_at,remote_ip\n" + "".join(
+        f"{row[0]},/users/{CANARY},Course,Quiz,{row[1]},quizzes,show,2024-05-31T10:00:{n:02}Z,{CANARY}\n"
+        for n, row in enumerate(rows)
+    )
+    requests = [
+        {
+            "meta": {"ts": "2024-06-01T00:00:00Z", "action": "U"},
+            "key": {"id": f"{CANARY}{n}"},
+            "value": {
+                "user_id": row[0],
+                "timestamp": f"2024-05-31T10:00:{n:02}Z",
+                "quiz_id": row[1],
+                "url": f"/users/{CANARY}",
+                "web_application_controller": "quizzes",
+                "web_application_action": "show",
+            },
+        }
+        for n, row in enumerate(rows)
+    ]
     return {
+        "canvas-page-views": ("log.csv", views.encode()),
+        "canvas-web-logs": ("log.jsonl", "\n".join(map(json.dumps, requests)).encode()),
         "moodle": ("log.csv", pl.DataFrame(moodle, schema=report, orient="row").write_csv().encode()),
         "moodle workbook": ("log.xlsx", workbook([report, *map(list, moodle)])),
         "moodle arrays": ("log.json", json.dumps([moodle]).encode()),

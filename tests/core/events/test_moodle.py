@@ -37,6 +37,7 @@ def test_an_english_report(tmp_path):
     assert log.origin.format == "moodle"
     assert log.origin.guesses == ()
     assert log.outcome is None
+    assert log.n_learners == 2
     assert rows_of(log) == [
         ("learner-1", "Course: C"),
         ("learner-1", "Quiz: First"),

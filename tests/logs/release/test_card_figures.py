@@ -238,6 +238,7 @@ def utility_figures(made, digits):
             f"{metric.best:.0f}",
         ]
         for metric in METRICS
+        if metric.name in made.trials[0].utility
     }
 
 

@@ -233,6 +233,12 @@ def _sniff(source: Source) -> tuple[str, str]:
         )
     line = first_lines(decode(source, latin=True), 1)[0]
     if begins_like_json(line):
+        if format not in FORMATS:
+            raise DataError(
+                f"{source.name}: records of format {format} are not read as activity of a cohort.",
+                hint="give the same table as csv, and name the columns of the learner and the time.",
+                settings=("learner", "time"),
+            )
         return format, why
     names = {plain(name) for name in header_names(line, guess_separator(line))}
     if names.intersection(_MOODLE_LEARNER) or {"eventcontext", "component"} <= names:

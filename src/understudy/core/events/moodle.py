@@ -22,7 +22,7 @@ from understudy.core.files.columns import FULL_NAMES, Columns, plain
 from understudy.core.files.identifiers import Identifier
 from understudy.core.files.json_records import cell_text, load_json
 from understudy.core.files.source import Text, keeping_values_inside
-from understudy.core.files.tables import FrameTable, Table, rows_from
+from understudy.core.files.tables import FrameTable, Table, WithoutMarks, rows_from
 from understudy.core.files.words import counted
 from understudy.errors import DataError
 
@@ -67,7 +67,7 @@ _PEOPLE = (
 # A school year; which one makes no difference to the order of rows, and what a row holds does not decide about it.
 _YEAR_BEGINS = date(2000, 8, 1)
 # Moodle writes these for events that no person caused.
-_NO_PERSON = ("", "-", "–")
+_NO_PERSON = ("-", "–")
 _ARRAYS = re.compile(rb"\s*\[\s*\[\s*\[")
 
 
@@ -138,9 +138,9 @@ def read_moodle(table: Table, options: ReadOptions) -> EventTable:
         role: next((name for name in table.names if plain(name) in known), None)
         for role, known in (("learner", _LEARNERS), ("action", _CONTEXTS), ("time", _TIMES))
     }
-    events = read_log_columns(table, options, Columns(**named), _OTHERS)
+    events = read_log_columns(WithoutMarks(table, _NO_PERSON), options, Columns(**named), _OTHERS)
     events.year_begins = _YEAR_BEGINS
-    events.drop(pl.col("learner").is_null() | pl.col("learner").is_in(_NO_PERSON), "that no person caused")
+    events.drop(pl.col("learner").is_null(), "that no person caused")
     events.identifiers += [
         Identifier(name, "learner id", "within its text", "not read")
         for name in table.names

@@ -7,12 +7,24 @@ from pathlib import Path
 
 from understudy.core.events.assistments import looks_like_assistments, read_assistments
 from understudy.core.events.caliper import looks_like_caliper, read_caliper
+from understudy.core.events.canvas import (
+    canvas_records,
+    fields_in,
+    looks_like_page_views,
+    looks_like_submissions,
+    looks_like_web_logs,
+    read_page_views,
+    read_submissions,
+    read_web_logs,
+    refuse_other_tables,
+)
 from understudy.core.events.datashop import looks_like_datashop, read_datashop
 from understudy.core.events.ednet import looks_like_ednet, read_ednet
 from understudy.core.events.edx import begins_like_edx, looks_like_edx, read_edx
 from understudy.core.events.eedi import folder_of_eedi, looks_like_eedi, read_eedi, read_eedi_folder
 from understudy.core.events.event_table import EventTable, ReadOptions
 from understudy.core.events.folders import Folder, open_folder
+from understudy.core.events.gradebooks import refuse_gradebook
 from understudy.core.events.junyi import looks_like_junyi, read_junyi
 from understudy.core.events.log_columns import read_log_columns
 from understudy.core.events.moodle import are_rows, looks_like_moodle, moodle_records, read_moodle
@@ -94,6 +106,12 @@ def _sniff_header(names: Sequence[str], *, tabs: bool = True) -> tuple[str, str]
         return "datashop", "its header has the columns of a DataShop export"
     if looks_like_moodle(names):
         return "moodle", "its header has the columns of a Moodle log"
+    if looks_like_page_views(names):
+        return "canvas-page-views", "its header has the columns of Canvas's page views"
+    if looks_like_web_logs(names):
+        return "canvas-web-logs", "it has the fields of Canvas's web_logs"
+    if looks_like_submissions(names):
+        return "canvas-submissions", "it has the fields of Canvas's submissions"
     if looks_like_assistments(names):
         return "assistments", "its header has the columns of ASSISTments data"
     if looks_like_eedi(names):
@@ -108,6 +126,10 @@ def _sniff_header(names: Sequence[str], *, tabs: bool = True) -> tuple[str, str]
 def _sniff_json(text: Text) -> tuple[str, str]:
     """The format of records, by the names of the first one's fields."""
     record = first_record(text) or {}
+    if {"key", "meta"} <= record.keys():
+        fields = fields_in(text)
+        refuse_other_tables(fields, text.name)
+        return _sniff_header(fields) or ("xapi", "it begins like JSON")
     if looks_like_moodle(tuple(record)) or are_rows(text):
         return "moodle", "its records are those of a Moodle log"
     if looks_like_edx(record):
@@ -151,6 +173,9 @@ def read_events(
         table = _table(source, format, options)
         if not asked and format in ("excel", "parquet"):
             format, why = _sniff_header(table.names) or (format, why)
+        if not asked and options.columns.action is None:
+            refuse_gradebook(table.names, source.name)
+            refuse_other_tables(table.names, source.name)
         events = _OF_TABLES[format](table, options)
     else:
         events = _OF_TEXTS[format](decode(source, latin=False), options)
@@ -223,7 +248,8 @@ def _table(source: Source, format: str, options: ReadOptions) -> Table:
     """The table in a file; one of a platform may be in a workbook or a Parquet file too."""
     anywhere = format not in _PLAIN_TABLES
     if format == "parquet" or (anywhere and source.data.startswith(PARQUET_MAGIC)):
-        return read_parquet(source)
+        table = read_parquet(source)
+        return table.flat() if {"key", "value", "meta"} <= set(table.names) else table
     if format == "excel" or (anywhere and source.data.startswith(EXCEL_MAGICS)):
         return read_workbook(source, options.sheet)
     if format in _IN_JSON and begins_like_json(first_lines(decode(source, latin=False), 1)[0]):
@@ -232,10 +258,17 @@ def _table(source: Source, format: str, options: ReadOptions) -> Table:
 
 
 # Platforms that export the same table also as JSON.
-_IN_JSON: dict[str, Callable[[Text], Table]] = {"moodle": moodle_records}
+_IN_JSON: dict[str, Callable[[Text], Table]] = {
+    "canvas-submissions": canvas_records,
+    "canvas-web-logs": canvas_records,
+    "moodle": moodle_records,
+}
 _OF_TABLES: dict[str, Callable[[Table, ReadOptions], EventTable]] = {
     **dict.fromkeys(_PLAIN_TABLES, read_table),
     "assistments": read_assistments,
+    "canvas-page-views": read_page_views,
+    "canvas-submissions": read_submissions,
+    "canvas-web-logs": read_web_logs,
     "datashop": read_datashop,
     "eedi": read_eedi,
     "junyi": read_junyi,

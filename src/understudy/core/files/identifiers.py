@@ -65,6 +65,7 @@ _BY_NAME: dict[str, tuple[str, ...]] = {
         *("ip", "ipaddress", "ipaddr", "ipadresse", "adresseip", "direccionip", "direcciónip", "clientip"),
         *("remoteip", "indirizzoip", "endereçoip", "enderecoip", "ipadres", "adresip"),
     ),
+    "computer": ("useragent", "browserinfo", "deviceid", "macaddress"),
     "login name": (
         *("login", "loginname", "userlogin", "username", "account", "accountname"),
         *("benutzername", "anmeldename", "identifiant", "nombredeusuario"),
@@ -176,6 +177,7 @@ def without_nobody(values: pl.Series) -> pl.Series:
 
 
 def _known(name: str) -> bool:
+    name = name.removeprefix("value.")
     return plain(name) in _KIND_OF_NAME or plain(name) in _PERHAPS_PEOPLE or count_known([name]) > 0
 
 
@@ -186,7 +188,8 @@ def _one_each(named: pl.DataFrame) -> bool:
 
 
 def _by_name(name: str, values: pl.Series) -> tuple[str, str] | None:
-    if kind := _KIND_OF_NAME.get(plain(name)):
+    # A field of a record has its place before its name.
+    if kind := _KIND_OF_NAME.get(plain(name.removeprefix("value."))):
         return kind, "by its name"
     if plain(name) in _PERHAPS_PEOPLE and (share := _share(values.str.contains(_PERSON))) >= MOST:
         return "name", f"by its name and its content ({share:.0%} of values)".replace("%", " %")

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import io
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any
@@ -13,7 +14,7 @@ import numpy as np
 import polars as pl
 
 from understudy.core.files.source import Guess, Text, first_lines, keeping_values_inside
-from understudy.core.files.tables import SAMPLE_ROWS
+from understudy.core.files.tables import SAMPLE_ROWS, FrameTable
 from understudy.errors import DataError
 
 # Fields are known from the first objects; one that comes later only is nobody's column.
@@ -168,6 +169,68 @@ def json_table(text: Text) -> JsonTable:
     if not names:
         raise DataError(f"{text.name}: the objects have no fields.", hint="check the export.")
     return JsonTable(text.name, names, text.notes, text, in_lines)
+
+
+def nested_fields(text: Text, parts: Sequence[str]) -> dict[str, dict[str, None]]:
+    """The fields of objects within the first objects of JSON lines, by the parts of which they are fields."""
+    fields: dict[str, dict[str, None]] = {part: {} for part in parts}
+    for line in first_lines(text, LOOKED_AT):
+        record = _object(line) or {}
+        for part, names in fields.items():
+            if isinstance(record.get(part), dict):
+                names.update(dict.fromkeys(record[part]))
+    return fields
+
+
+def nested_records(text: Text, always: Mapping[str, Sequence[str]]) -> FrameTable:
+    """The table of JSON lines whose objects hold objects, as "key", "value" and "meta": columns are "key.id".
+
+    `always` are the parts, and of each the fields that are columns also where the first records lack them.
+    """
+    found = nested_fields(text, tuple(always))
+    fields = {part: dict.fromkeys((*names, *found[part])) for part, names in always.items()}
+    schema = {part: pl.Struct(dict.fromkeys(names, pl.String)) for part, names in fields.items()}
+    frame, numbers = None, None
+    with suppress(DataError), keeping_values_inside("", hint=""):
+        frame = pl.read_ndjson(io.BytesIO(text.data), schema=schema)
+        numbers = _line_numbers(text.data, frame.height)
+    place = "line"
+    if frame is None or numbers is None:
+        # Something is wrong, or it is an array: record by record, with an error that names the place.
+        frame, numbers, place = _nested_one_by_one(text, fields, schema)
+    if not frame.height:
+        raise DataError(f"{text.name}: the log is empty: there is no object.", hint="check the export.")
+    names = tuple(f"{part}.{name}" for part, of_part in fields.items() for name in of_part)
+    cells = frame.select(
+        pl.col(part).struct.field(name).alias(f"{part}.{name}")
+        for part, of_part in fields.items()
+        for name in of_part
+    )
+    return FrameTable(text.name, names, cells, numbers, text.notes, place=place)
+
+
+def _nested_one_by_one(
+    text: Text, fields: Mapping[str, Mapping[str, None]], schema: Mapping[str, Any]
+) -> tuple[pl.DataFrame, pl.Series, str]:
+    records, place = load_records(text)
+    rows: list[Record] = []
+    numbers = []
+    for number, record in records:
+        row: Record = {}
+        for part, names in fields.items():
+            inner = record.get(part) or {}
+            if not isinstance(inner, dict):
+                raise DataError(
+                    f"{text.name}: {place} {number} has a '{part}' that is not an object.",
+                    hint="export the file again.",
+                )
+            row[part] = {name: cell_text(inner.get(name)) for name in names}
+        rows.append(row)
+        numbers.append(number)
+    with keeping_values_inside(
+        f"{text.name}: a field is not valid text.", hint="export the file again, as UTF-8."
+    ):
+        return pl.DataFrame(rows, schema=dict(schema)), pl.Series(numbers, dtype=pl.Int64), place
 
 
 def _objects(values: Iterable[tuple[int, Any]], file: str, place: str) -> Iterator[tuple[int, Record]]:

@@ -44,7 +44,10 @@ _PHONES_WITHIN = (
 )
 _DATE = r"\b(?:19|20)\d\d([-./]?)[01]\d[-./]?[0-3]\d\b"
 # A number behind these words counts things, even if a learner has the same number.
-_NUMBERED_THING = r"\b(?:problem|question|item|skill|kc|concept|topic|frage|pregunta)s?(?: id)? \d+"
+_NUMBERED_THING = (
+    r"\b(?:problem|question|item|skill|kc|concept|topic|frage|pregunta|assignment|quiz|discussion|discussiontopic|page|"
+    r"wikipage|contextmodule|contenttag|attachment|announcement|contextexternaltool|course|module)s?(?: id)? \d+"
+)
 _UNSPACED = r"[\p{Han}\p{Hiragana}\p{Katakana}\p{Hangul}\p{Thai}]"
 MIN_ID, MIN_LOCAL, MIN_DIGITS = 3, 4, 5
 # From this share on, actions that are numbers and equal learners' numbers are no accident.
@@ -140,7 +143,7 @@ def _of_people(named: NamedPeople) -> _Patterns:
     elif named.kind in ("student number", "phone number", "postal address"):
         enough = MIN_DIGITS + 1 if named.kind == "phone number" else 1
         values = values.filter(values.str.count_matches(r"\d") >= enough)
-    elif named.kind == "IP address":  # known by its form
+    elif named.kind in ("IP address", "computer"):  # known by its form, or nobody's name
         values = values.clear()
     values = without_nobody(values)
     unspaced = (values.str.len_chars() >= MIN_ID) & values.str.contains(_UNSPACED)

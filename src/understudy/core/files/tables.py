@@ -78,6 +78,51 @@ class FrameTable:
         return pl.DataFrame(texts).cast(pl.String)
 
 
+@dataclass(frozen=True, repr=False)
+class WithoutMarks:
+    """A table of a platform that writes marks where a cell is empty, without them."""
+
+    table: Table
+    marks: tuple[str, ...]
+
+    @property
+    def file(self) -> str:
+        """See `Table.file`."""
+        return self.table.file
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """See `Table.names`."""
+        return self.table.names
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """See `Table.notes`."""
+        return self.table.notes
+
+    @property
+    def guesses(self) -> tuple[Guess, ...]:
+        """See `Table.guesses`."""
+        return self.table.guesses
+
+    @property
+    def place(self) -> str:
+        """See `Table.place`."""
+        return self.table.place
+
+    def read(self, positions: Mapping[str, int]) -> pl.DataFrame:
+        """See `Table.read`."""
+        return self._unmarked(self.table.read(positions))
+
+    def sample(self) -> pl.DataFrame:
+        """See `Table.sample`."""
+        return self._unmarked(self.table.sample())
+
+    def _unmarked(self, cells: pl.DataFrame) -> pl.DataFrame:
+        marked = pl.col(pl.String).str.strip_chars().is_in(self.marks)
+        return cells.with_columns(pl.when(~marked).then(pl.col(pl.String)))
+
+
 def rows_from(first: int, frame: pl.DataFrame) -> pl.Series:
     """The numbers of a frame's rows, of which the first one stands on row `first` of the file."""
     return pl.int_range(first, first + frame.height, eager=True)
@@ -131,6 +176,19 @@ class ParquetTable:
         """See `Table.sample`."""
         frame = self._load(list(self.names), n_rows=SAMPLE_ROWS)
         return FrameTable(self.file, self.names, frame, rows_from(1, frame)).sample()
+
+    def flat(self) -> FrameTable:
+        """The table with a column for every field of a nested one, named as "value.id"."""
+        frame = self._load(list(self.names))
+        fields = [
+            pl.col(name).struct.field(inner.name).alias(f"{name}.{inner.name}")
+            if inner is not None
+            else pl.col(name)
+            for name, kind in frame.schema.items()
+            for inner in (kind.fields if isinstance(kind, pl.Struct) else [None])
+        ]
+        flat = frame.select(fields)
+        return FrameTable(self.file, tuple(flat.columns), flat, rows_from(1, flat))
 
     def _load(self, names: list[str], n_rows: int | None = None) -> pl.DataFrame:
         with _intact(self.file):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 
 def counted(number: int, noun: str) -> str:
     """A number with its noun in the right form: the last word of `noun` takes the s."""
@@ -13,3 +15,8 @@ def share_of_points(share: float) -> str:
     if share == 1:
         return "all points"
     return "half of the points" if share == 0.5 else f"{100 * share:.4g} % of the points"
+
+
+def listed(words: Sequence[str]) -> str:
+    """Words as a sentence lists them: "a", "a and b", "a, b and c"."""
+    return " and ".join(filter(None, (", ".join(words[:-1]), *words[-1:])))

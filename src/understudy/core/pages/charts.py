@@ -320,7 +320,9 @@ def panels(
         "concat": parts,
         "spacing": {"column": 14, "row": 18},
         # The same names have the same colours everywhere, but each panel has scales of its own.
-        "resolve": {"scale": {"color": "independent", "shape": "independent"}},
+        "resolve": {
+            "scale": dict.fromkeys(("color", "shape", "xOffset", "yOffset"), "independent"),
+        },
     }
     return Panels(specification, words, columns, shares, stacked)
 

@@ -83,7 +83,11 @@ class Grouping:
             codes = np.zeros(len(texts), dtype=np.int8)
             for number, name in enumerate(self.names, start=1):
                 codes[(texts == name).fill_null(False).to_numpy()] = number
-        return replace(responses, groups=self.names, group_of=codes)
+        # For the custodian only, as all notes: no answer decides whether there is a release.
+        empty = [name for number, name in enumerate(self.names, start=1) if not (codes == number).any()]
+        notes = (f"No learner is in the declared group '{name}': check how it is written." for name in empty)
+        origin = replace(responses.origin, notes=(*responses.origin.notes, *notes))
+        return replace(responses, groups=self.names, group_of=codes, origin=origin)
 
 
 def refuse_groups(grouping: Grouping | None, found: str) -> None:

@@ -253,8 +253,9 @@
     } while (kept > 1 && text.getComputedTextLength() > width);
   }
 
-  // Above the first step there is room for the mark of the student, once there is one.
-  const ROW = 28, GAP = 8, ABOVE = 46, BARE = 4, BOTTOM = 30, INSET = 10;
+  // Above the first step there is room for the mark of the student, once there is one. Bars that reach further BEYOND
+  // the marks, in log-odds, are cut, and an arrow says so: others would have no room.
+  const ROW = 28, GAP = 8, ABOVE = 46, BARE = 4, BOTTOM = 30, INSET = 10, BEYOND = 1.5;
 
   function drawLadder(answers, found, complete) {
     const holder = byId("ladder");
@@ -264,7 +265,10 @@
     const labels = Math.min(190, Math.floor(0.34 * width));
     const [left, right] = [labels + 18, width - 16];
     const ends = [...items.map((item) => item.difficulty), ...(complete ? [found.low, found.high] : [])];
-    const [least, most] = [Math.min(...ends) - 0.4, Math.max(...ends) + 0.4];
+    const bars = items.map((item) => [-1.96, 1.96].map((way) => item.difficulty + way * (item.standard_error ?? 0)));
+    const [near, far] = [Math.min(...ends) - 0.4, Math.max(...ends) + 0.4];
+    const least = Math.max(Math.min(near, ...bars.map((bar) => bar[0])), near - BEYOND);
+    const most = Math.min(Math.max(far, ...bars.map((bar) => bar[1])), far + BEYOND);
     const x = (value) => left + ((Math.min(Math.max(value, least), most) - least) / (most - least)) * (right - left);
     const easier = items.filter((item) => item.difficulty < found.ability).length;
     const words = {
@@ -301,10 +305,11 @@
         const item = items[i];
         const at = y + INSET / 2 + (k + 0.5) * ROW;
         const label = shape("text", { class: "name", x: 10, y: at + 5 }, item.name);
-        const error = 1.96 * (item.standard_error ?? 0);
+        const [low, high] = bars[i];
         rows.append(label);
-        if (error)
-          rows.append(shape("line", { class: "error", x1: x(item.difficulty - error), x2: x(item.difficulty + error), y1: at, y2: at }));
+        if (low < high) rows.append(shape("line", { class: "error", x1: x(low), x2: x(high), y1: at, y2: at }));
+        if (low < least) rows.append(shape("path", { class: "cut", d: `M${left - 6} ${at}l8 -4.5v9z` }));
+        if (high > most) rows.append(shape("path", { class: "cut", d: `M${right + 6} ${at}l-8 -4.5v9z` }));
         rows.append(mark(answers[i], x(item.difficulty), at, mostSteps[i]));
         shorten(label, labels - 6);
       });

@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import lru_cache
 from math import sqrt
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -42,8 +43,9 @@ SHARES = {
 }
 # Of a log without outcomes nothing is asked about them: statistics with one of these words in their names.
 _OF_OUTCOMES = ("slopes", "curvature", "abilities", "successes", "practice")
-# What finding the vocabulary takes from all others when it is not public.
-VOCABULARY_SHARE = 0.10
+# What finding the vocabulary takes from all others when it is not public. On simulated classrooms (100 to 1,500 learners,
+# 40 and 200 actions, epsilon 8) 0.3 brought everything closer than 0.2 and 0.1 did: what has no name is worth little.
+VOCABULARY_SHARE = 0.30
 
 # What the accounting rests on: no more noisy integers than this in all, none with less noise than
 # this many lattice steps. Both are far from what a fit uses, and both are checked.
@@ -91,6 +93,9 @@ def of_actions(shares: dict[str, float]) -> dict[str, float]:
 class Spending:
     """A budget of `rho`, of which each statistic takes its share once."""
 
+    exact: ClassVar[bool] = False
+    """Whether sums are released as they are."""
+
     def __init__(
         self, rho: float, noise: Noise, *, vocabulary: bool, shares: dict[str, float] = SHARES
     ) -> None:
@@ -131,6 +136,8 @@ class Spending:
 
 class Exact(Spending):
     """Spends nothing, and adds no noise: for baselines, about which nothing is proved."""
+
+    exact = True
 
     def __init__(self, shares: dict[str, float]) -> None:
         super().__init__(1.0, os_noise(), vocabulary=False, shares=shares)
@@ -183,17 +190,25 @@ class Replay(Spending):
         return LearnerSums(csr_array(hstack(added)), np.concatenate(released))
 
 
-def choose_norm(sizes: Floats, learners: Floats, mass: float, n_columns: int, rho: float) -> float:
+def choose_norm(
+    sizes: Floats,
+    learners: Floats,
+    mass: float,
+    n_columns: int,
+    rho: float,
+    matters: float = CLIPPED_MATTERS,
+) -> float:
     """The clipping norm that balances what clipping loses with the noise it takes.
 
     `learners` (noisy) says how many learners have vectors of each size, `mass` what all entries sum
-    to. The loss is the share of the sizes beyond the norm; the noise is that of n_columns entries.
+    to. The loss is the share of the sizes beyond the norm, times how much that matters; the noise is that of n_columns
+    entries.
     """
     size = max(float((learners * sizes).sum()), 1e-9)
     norms = np.geomspace(max(1.0, sizes[0]), sizes[-1], 60)
     lost = (learners * np.maximum(sizes - norms[:, None], 0.0)).sum(axis=1) / size
     noise = 0.4 * n_columns * norms / sqrt(rho) / max(mass, 1.0)
-    return float(norms[np.argmin(CLIPPED_MATTERS * lost + noise)])
+    return float(norms[np.argmin(matters * lost + noise)])
 
 
 def slope_norm(n_learners: int, rho: float) -> float:

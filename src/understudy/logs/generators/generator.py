@@ -78,7 +78,7 @@ class Generator(ABC):
         self.guarantee_ = claim if noise.secret else Guarantee.seeded(claim)
         self.details_ = Details()
         if self.details == "exact":
-            self.details_ = fit_details(log, Exact(detail_shares(log)))
+            self.details_ = fit_details(log, Exact(detail_shares(log)), log.n_learners)
         self._fit(log.with_failures() if self.needs_outcomes else log, rng or np.random.default_rng(), noise)
         return self
 

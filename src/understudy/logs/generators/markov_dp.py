@@ -207,7 +207,8 @@ class MarkovDP(Generator):
             self._fit_outcomes(log, spending)
         else:
             self.easiness_, self.ability_mean_, self.ability_spread_ = np.zeros(log.n_actions), 0.0, 0.0
-        self.details_ = fit_details(log if self.has_outcomes_ else log.without_outcomes(), spending)
+        told = log if self.has_outcomes_ else log.without_outcomes()
+        self.details_ = fit_details(told, spending, self.n_learners_)
         if spending.unspent:
             raise ValueError(f"the budget of {spending.unspent} was not spent")
 

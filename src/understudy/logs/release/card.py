@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from understudy.core.files.words import counted, listed
 from understudy.core.pages.card import (
     FIGURES_PUBLISHED,
     MISUSES,
@@ -71,7 +72,7 @@ def card_content(
         "n_rows": synthetic.n_rows,
         "n_actions": n_occurring(synthetic),
         "guarantee": guarantee.to_json(),
-        "protection": protection(guarantee, generator.keeps_rows, outcomes=synthetic.outcome is not None),
+        "protection": protection(guarantee, synthetic, generator.keeps_rows),
         "asked": asked,
         "declared_guarantee": declared,
         "accepted_risk": accepted_risk,
@@ -98,10 +99,14 @@ def with_decisions(guarantee: Guarantee, accepted_risk: str, publish_figures: bo
 def what_it_is(synthetic: Interactions, keeps_rows: bool) -> str:
     """The first sentence of the card. Rows that were kept belong to learners who do exist."""
     source = "a simulated classroom" if synthetic.simulated else "real learners"
-    outcomes = "" if synthetic.outcome is None else " with their outcomes"
+    more = [
+        *(["their outcomes"] if synthetic.outcome is not None else []),
+        *(["their times"] if synthetic.has_times else []),
+        *([counted(len(synthetic.columns), "declared column")] if synthetic.columns else []),
+    ]
     size = (
-        f"{synthetic.n_rows:,} attempts at {n_occurring(synthetic):,} actions{outcomes}, "
-        f"by {synthetic.n_learners:,} learners"
+        f"{synthetic.n_rows:,} attempts at {n_occurring(synthetic):,} actions"
+        f"{f' with {listed(more)}' if more else ''}, by {synthetic.n_learners:,} learners"
     )
     if keeps_rows:
         return f"What is left of a log of {source}: {size} under new numbers. No row was invented."
@@ -114,12 +119,27 @@ def what_it_is(synthetic: Interactions, keeps_rows: bool) -> str:
     return what
 
 
-def protection(guarantee: Guarantee, keeps_rows: bool, *, outcomes: bool = True) -> dict[str, Any]:
+def protection(guarantee: Guarantee, synthetic: Interactions, keeps_rows: bool) -> dict[str, Any]:
     """What the data protects and what it does not, in plain words."""
+    outcomes, times = synthetic.outcome is not None, synthetic.has_times
     if guarantee.formal:
+        about = [
+            "whether they were in the original log",
+            "what they did",
+            *(["when they did it"] if times else []),
+            *(["how it went"] if outcomes else []),
+            *(["what the declared columns say about them"] if synthetic.columns else []),
+        ]
+        public = [
+            *(
+                ["the resolution of its times and, where they were declared, the days of its term"]
+                if times
+                else []
+            ),
+            *(["the categories and bounds that were declared of its columns"] if synthetic.columns else []),
+        ]
         protects = [
-            "Each learner, up to the limits above: whether they were in the original log, "
-            + ("what they did and how it went." if outcomes else "and what they did."),
+            f"Each learner, up to the limits above: {listed(about)}.",
             "This stays true for everything that is computed from this data.",
         ]
         lacks = [
@@ -134,18 +154,22 @@ def protection(guarantee: Guarantee, keeps_rows: bool, *, outcomes: bool = True)
             "Against other releases about the same learners. Their epsilons add up; the custodian keeps count.",
             "The number of learners, which is taken as public, and the names of actions, which were declared "
             "to be public or are shared by many learners.",
+            *([f"What was declared about the original log: {listed(public)}."] if public else []),
         ]
     else:
         made = "The learners were drawn from a model and not copied from records."
         kept = "The rows are rows of learners in the original log; only the learners were renumbered."
         protects = [
-            "It has no columns for names, addresses or times, only those listed below.",
+            "It has no columns for names or addresses, only those listed below."
+            if times
+            else "It has no columns for names, addresses or times, only those listed below.",
             "The labels of the learners are new. They were counted, not taken from the original log.",
             *([] if keeps_rows else [made]),
         ]
         lacks = [
             *([kept] if keeps_rows else []),
-            "Learners with a rare record. What only one or two of them ever did may show.",
+            "Learners with a rare record. What only one or two of them ever did may show"
+            + (", and few learners share their times." if times else "."),
             "Against an attacker who knows more. Nothing limits what can be worked out, today or later.",
             "The names of the actions. They are as in the original log, and one that a single learner "
             "attempted may be among them.",
