@@ -150,7 +150,7 @@ def test_a_folder_is_charged_like_a_file(tmp_path):
     settings = {"public_actions": True, "no_outcomes": True, "in_order": True}
     log = read_log(path, **settings)
     assert ledger_path(path) == path / "understudy.ledger" == ledger_path(path / "studentVle.csv")
-    synthesize(log, "runs-dp:epsilon=5", out=tmp_path / "first.csv", population="class a", anyway=True)
+    synthesize(log, "runs-dp:epsilon=8", out=tmp_path / "first.csv", population="class a", anyway=True)
     with pytest.raises(RefusedError) as caught:
         synthesize(log, "runs-dp:epsilon=8", out=tmp_path / "second.csv", population="class a", anyway=True)
     assert caught.value.code == "budget"
@@ -175,13 +175,13 @@ def test_learners_who_are_only_numbered_are_known_by_the_folder(tmp_path):
     numbered = {**OULAD, "studentVle.csv": OULAD["studentVle.csv"].replace("700", "")}
     path = folder(tmp_path / "oulad", numbered)
     log = read_log(path, public_actions=True, no_outcomes=True, in_order=True)
-    synthesize(log, "runs-dp:epsilon=5", out=tmp_path / "first.csv", population="class a", anyway=True)
+    synthesize(log, "runs-dp:epsilon=8", out=tmp_path / "first.csv", population="class a", anyway=True)
     copy = read_log(folder(tmp_path / "copy", numbered), public_actions=True, no_outcomes=True, in_order=True)
     ledger = path / "understudy.ledger"
     with pytest.raises(RefusedError):
         synthesize(
             copy,
-            "runs-dp:epsilon=5",
+            "runs-dp:epsilon=8",
             out=tmp_path / "b.csv",
             population="class b",
             ledger=ledger,
